@@ -7,6 +7,10 @@ leaf, and each of its terminals is then a single pass over the DAG in hop order,
 
 The DAGs of all leaves of an 11,664-host tree take 60 MB and are kept; on larger fabrics a
 direct-mapped cache of bounded size holds as many as fit, rebuilding the others when needed.
+
+Kernels index with *unsigned* integers: numba must test a signed index for Python's wrap-around
+from the end, and in a loop of two loads and an addition that test costs three quarters of the
+time (measured: 6.5 ns an edge signed, 1.6 ns unsigned).
 """
 
 from __future__ import annotations
@@ -15,8 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from sar_agent.fabric.model import I32, Bool, Fabric
+from sar_agent.fabric.model import I32, U8, Bool, Fabric
+
+U32 = NDArray[np.uint32]
 
 CACHE_BYTES = 256 << 20
 
@@ -24,12 +31,12 @@ CACHE_BYTES = 256 << 20
 class Graph(NamedTuple):
     """The arrays of a `Fabric` that kernels read, as one argument numba understands."""
 
-    offset: I32
-    """int32[S + 1]"""
-    target: I32
-    """int32[C]"""
-    port: I32
-    """int32[C]"""
+    offset: U32
+    """uint32[S + 1]"""
+    target: U32
+    """uint32[C]"""
+    port: U8
+    """uint8[C]"""
     up: Bool
     """bool[C]"""
 
@@ -41,13 +48,13 @@ class DagCache(NamedTuple):
     `edge[r, start[r, i]:start[r, i + 1]]` are the channels that lead order[r, i] one hop closer.
     """
 
-    slot: I32
+    slot: U32
     tag: I32
-    size: I32
-    order: I32
-    start: I32
-    edge: I32
-    lowest: I32
+    size: U32
+    order: U32
+    start: U32
+    edge: U32
+    lowest: U32
     """`lowest[r, i]`: of order[r, i]'s channels the one towards the switch of lowest index."""
     hop: I32
     """int32[S], scratch."""
@@ -56,7 +63,10 @@ class DagCache(NamedTuple):
 def graph_of(fabric: Fabric) -> Graph:
     """The fabric's live graph."""
     return Graph(
-        fabric.channel_offset, fabric.channel_target, fabric.channel_port, fabric.channel_up
+        fabric.channel_offset.astype(np.uint32),
+        fabric.channel_target.astype(np.uint32),
+        fabric.channel_port.astype(np.uint8),
+        fabric.channel_up,
     )
 
 
@@ -64,24 +74,24 @@ def new_cache(fabric: Fabric) -> DagCache:
     """An empty cache with a row per leaf switch (fewer past `CACHE_BYTES`) and one for the rest."""
     switches, edges = fabric.switches, fabric.channels // 2 + 1
     rows = max(1, min(len(fabric.leaves), CACHE_BYTES // (4 * (edges + 3 * switches))))
-    slot = np.full(switches, rows, np.int32)
+    slot = np.full(switches, rows, np.uint32)
     slot[fabric.leaves] = np.arange(len(fabric.leaves)) % rows
     return DagCache(
         slot=slot,
         tag=np.full(rows + 1, -1, np.int32),
-        size=np.zeros(rows + 1, np.int32),
-        order=np.empty((rows + 1, switches), np.int32),
-        start=np.empty((rows + 1, switches + 1), np.int32),
-        edge=np.empty((rows + 1, edges), np.int32),
-        lowest=np.empty((rows + 1, switches), np.int32),
+        size=np.zeros(rows + 1, np.uint32),
+        order=np.empty((rows + 1, switches), np.uint32),
+        start=np.empty((rows + 1, switches + 1), np.uint32),
+        edge=np.empty((rows + 1, edges), np.uint32),
+        lowest=np.empty((rows + 1, switches), np.uint32),
         hop=np.empty(switches, np.int32),
     )
 
 
 @njit(cache=True)
-def dag_row(graph: Graph, cache: DagCache, root: int) -> np.int32:  # pragma: no cover
+def dag_row(graph: Graph, cache: DagCache, root: int) -> np.uint32:  # pragma: no cover
     """The cache row that holds `root`'s DAG, built if it is not there."""
-    row: np.int32 = cache.slot[root]
+    row: np.uint32 = cache.slot[root]
     if cache.tag[row] == root:
         return row
     hop, order = cache.hop, cache.order[row]
@@ -105,13 +115,14 @@ def dag_row(graph: Graph, cache: DagCache, root: int) -> np.int32:  # pragma: no
     start[0] = 0
     for i in range(size):
         v = order[i]
-        low = -1
+        low = edge[0]
+        first = edges
         for c in range(graph.offset[v], graph.offset[v + 1]):
             if graph.up[c] and hop[graph.target[c]] == hop[v] - 1:
                 edge[edges] = c
+                if edges == first or graph.target[c] < graph.target[low]:
+                    low = edge[edges]
                 edges += 1
-                if low < 0 or graph.target[c] < graph.target[low]:
-                    low = c
         lowest[i] = low
         start[i + 1] = edges
     cache.size[row] = size

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.jobs import JobMix
-from sar_agent.routing.dag import DagCache, Graph, dag_row, graph_of, new_cache
+from sar_agent.routing.dag import U32, DagCache, Graph, dag_row, graph_of, new_cache
 from sar_agent.routing.routes import NO_ROUTE
 
 NOBODY, EVERYONE, JOB = 0, 1, 2
@@ -33,25 +33,25 @@ NOBODY, EVERYONE, JOB = 0, 1, 2
 class Sources(NamedTuple):
     """Who sends: arrays of a `JobMix` on a `Fabric` that the kernel reads."""
 
-    terminal_switch: I32
-    """int32[T]"""
-    at_switch: I32
-    """int32[S], live terminals of each switch."""
-    job_offset: I32
-    """int32[J + 1] into `job_terminal`"""
-    job_terminal: I32
-    leaf_offset: I32
-    """int32[J + 1] into `leaf`, `leaf_count`: the same jobs by leaf switch."""
-    leaf: I32
-    leaf_count: I32
-    on_offset: I32
-    """int32[T + 1] into `on_job`: the jobs on each terminal."""
-    on_job: I32
+    terminal_switch: U32
+    """uint32[T]"""
+    at_switch: U32
+    """uint32[S], live terminals of each switch."""
+    job_offset: U32
+    """uint32[J + 1] into `job_terminal`"""
+    job_terminal: U32
+    leaf_offset: U32
+    """uint32[J + 1] into `leaf`, `leaf_count`: the same jobs by leaf switch."""
+    leaf: U32
+    leaf_count: U32
+    on_offset: U32
+    """uint32[T + 1] into `on_job`: the jobs on each terminal."""
+    on_job: U32
 
 
 def sources_of(fabric: Fabric, mix: JobMix) -> Sources:
     """Collects the arrays."""
-    return Sources(
+    arrays = (
         fabric.terminal_switch,
         fabric.terminals_at,
         mix.offset,
@@ -59,6 +59,7 @@ def sources_of(fabric: Fabric, mix: JobMix) -> Sources:
         *mix.by_leaf(fabric),
         *mix.by_terminal(fabric.terminals),
     )
+    return Sources(*(array.astype(np.uint32) for array in arrays))
 
 
 def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, float]:
@@ -73,7 +74,16 @@ def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, 
     began = time.perf_counter()
     cache = new_cache(fabric)
     weight = np.zeros(max(1, fabric.channels), np.int64)
-    _grow(graph, cache, sources, order, count, fabric.destination_port, weight, egress)
+    _grow(
+        graph,
+        cache,
+        sources,
+        order.astype(np.uint32),
+        count,
+        fabric.destination_port,
+        weight,
+        egress,
+    )
     return egress, time.perf_counter() - began
 
 
@@ -82,7 +92,7 @@ def _grow(
     graph: Graph,
     cache: DagCache,
     sources: Sources,
-    order: I32,
+    order: U32,
     count: U8,
     last_port: U8,
     weight: NDArray[np.int64],
@@ -92,7 +102,7 @@ def _grow(
     terminals = len(sources.terminal_switch)
     cost = np.empty(switches, np.int64)
     load = np.zeros(switches, np.int64)
-    via = np.empty(switches, np.int32)
+    via = np.empty(switches, np.uint32)
     busy = np.zeros(switches, np.bool_)
     seen = np.full(terminals, -1, np.int32)
     for turn in range(len(order)):

@@ -14,7 +14,7 @@ from numba import njit
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.jobs import JobMix
-from sar_agent.routing.dag import DagCache, Graph, dag_row, graph_of, new_cache
+from sar_agent.routing.dag import U32, DagCache, Graph, dag_row, graph_of, new_cache
 from sar_agent.routing.engine import Options
 from sar_agent.routing.routes import NO_ROUTE, Routes
 
@@ -33,22 +33,20 @@ class MinHop:
         _spread(
             graph_of(fabric),
             new_cache(fabric),
-            fabric.destination_switch,
+            fabric.destination_switch.astype(np.uint32),
             fabric.destination_port,
             fabric.terminals,
             used,
             egress,
         )
-        return Routes(
-            self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began
-        )
+        return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
 
 
 @njit(cache=True)
 def _spread(
     graph: Graph,
     cache: DagCache,
-    root_of: I32,
+    root_of: U32,
     last_port: U8,
     terminals: int,
     used: I32,
