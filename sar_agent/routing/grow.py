@@ -6,10 +6,9 @@ raise the weights (sar-2016, Algorithm 1). `count` says so per destination:
 `NOBODY`  weights stay; `EVERYONE`  +1 per terminal's route (DFSSSP, and SAR's lines 11-16);
 `JOB`  +1 per route from a terminal that shares a job with the destination (lines 8-10).
 
-Routes nobody's terminals use (a spine's own way to a host it lost its cable to, and every route
-to a switch's own LID) are chosen by lowest neighbour index instead of weight. On a degraded tree
-such routes must turn upwards again at some leaf; taking the same leaf everywhere keeps those
-turns from closing a cycle with each other, and costs no job anything.
+Routes no terminal's packets take (a spine's own way to a host it lost its cable to, and every
+route to a switch's own LID) are chosen by lowest neighbour index instead of weight, so that they
+fall together, and are then settled around the others (`settle.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from sar_agent.fabric.model import I32, U8
 from sar_agent.jobs import JobMix
 from sar_agent.routing.dag import U32, DagCache, Graph, dag_row, graph_of, new_cache
 from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.routing.settle import settle
 
 NOBODY, EVERYONE, JOB = 0, 1, 2
 
@@ -84,6 +84,7 @@ def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, 
         weight,
         egress,
     )
+    settle(fabric, graph, cache, egress)
     return egress, time.perf_counter() - began
 
 
