@@ -45,6 +45,7 @@ class FabricBuilder:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.lmc = 0
         self.notes: list[str] = []
         self._switches: list[_Switch] = []
         self._terminals: list[_Terminal] = []
@@ -137,6 +138,7 @@ class FabricBuilder:
             channel_rate=np.array([row[5] for row in directed], np.float32),
             switch_position=_ints(s.position for s in switches),
             terminal_position=_ints(t.position for t in terminals),
+            lmc=self.lmc,
             notes=tuple(self.notes),
         )
 

@@ -93,6 +93,8 @@ class Fabric:
     """int32[S], place among all nodes of the source file; LIDs given by us follow it."""
     terminal_position: I32
     """int32[T], likewise; ports of one HCA share it."""
+    lmc: int = 0
+    """The largest LID mask control that the source gives for a host port: 2**lmc LIDs a port."""
     notes: tuple[str, ...] = field(default=())
     """What the reader left out or mended, one sentence each."""
 

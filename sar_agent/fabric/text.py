@@ -1,0 +1,47 @@
+"""Files as text, however they were captured: gzip, byte-order marks, Windows line ends."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+
+from sar_agent.errors import InputError
+
+_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+def read_text(path: Path) -> str:
+    """The file's text with `\\n` line ends.
+
+    Raises `InputError` where it is missing, unreadable, a directory, empty, binary or a damaged
+    gzip file.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", file=path, remedy="check the path") from None
+    except IsADirectoryError:
+        raise InputError("is a directory", file=path, remedy="name a file in it") from None
+    except (OSError, ValueError) as error:
+        what = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"cannot be read ({what})", file=path) from error
+    if data[:2] == b"\x1f\x8b":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(
+                f"damaged gzip file ({error})", file=path, remedy="copy it again"
+            ) from error
+    encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
+    if encoding != "utf-16" and b"\0" in data:
+        raise InputError("is a binary file", file=path, remedy="a text file is wanted")
+    text = normal_lines(data.decode(encoding, errors="replace"))
+    if not text.strip():
+        raise InputError("is empty", file=path, remedy="write it again")
+    return text
+
+
+def normal_lines(text: str) -> str:
+    """Any mixture of `\\r\\n`, `\\r\\r\\n` (PuTTY) and `\\n` to `\\n`."""
+    return text.removeprefix("\ufeff").replace("\r", "") if "\r" in text else text
