@@ -120,9 +120,9 @@ def assemble(
     builder.notes += notes
     cables = _Cables(nodes, name, remedy, _SLOWEST if default_rate is None else default_rate)
     switches: dict[str, int] = {}
-    places: dict[int, int] = {}  # real node GUID to position: one HCA may be several records
+    places: dict[tuple[str, int], int] = {}  # one HCA may be several records
     for node in nodes:
-        real = int(node.extras.get("node_guid", node.guid))
+        real = (node.kind, _node_guid(node))
         place = places.get(real) or places.setdefault(real, builder.next_position())
         if node.kind == "S":
             switches[node.id] = builder.add_switch(
@@ -150,8 +150,8 @@ def assemble(
         else:
             near, own, far = (end, other, b) if a.kind == "S" else (other, end, a)
             switch = switches[a.id if a.kind == "S" else b.id]
-            places_of = places[int(far.extras.get("node_guid", far.guid))]
-            ports.append(_terminal(mapper, cables, far, own, near, switch, places_of))
+            place = places[(far.kind, _node_guid(far))]
+            ports.append(_terminal(mapper, cables, far, own, near, switch, place))
     first: dict[str, int] = {}
     for port in ports:
         first[port.host] = min(first.get(port.host, port.position), port.position)
@@ -191,7 +191,7 @@ def _terminal(
     guid = (own.guid if own else 0) or (near.peer_guid if near else 0) or node.guid + number
     lid = _lid(own.lid if own else 0) or _lid(near.peer_lid if near else 0)
     extras = node.extras
-    node_guid = int(extras.get("node_guid", node.guid))
+    node_guid = _node_guid(node)
     host, hca, kind = mapper(extras.get("description", node.description))
     if node.kind == "R":
         kind = Kind.OTHER
@@ -204,6 +204,10 @@ def _terminal(
         all(end.up for end in (own, near) if end),
         _rate(cables, said, near if own else None), position,
     )  # fmt: skip
+
+
+def _node_guid(node: Node) -> int:
+    return int(node.extras.get("node_guid", node.guid))
 
 
 def _rate(cables: _Cables, end: End, other: End | None) -> float:

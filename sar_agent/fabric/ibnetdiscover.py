@@ -9,7 +9,7 @@ from sar_agent.fabric.cabling import assemble
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.netlines import AGAIN, parse_lines
-from sar_agent.fabric.text import normal_lines, read_text
+from sar_agent.fabric.text import source_text
 
 
 def read_ibnetdiscover(
@@ -24,10 +24,7 @@ def read_ibnetdiscover(
 
     Raises `InputError` where it is no ibnetdiscover output, was cut short, or contradicts itself.
     """
-    if isinstance(source, str) and "\n" in source:
-        text = normal_lines(source)
-    else:
-        name, text = str(source), read_text(Path(source))
+    text, name = source_text(source, name)
     nodes, notes = parse_lines(text, name, strict=True)
     if not nodes:
         raise InputError("this is no ibnetdiscover output: no node in it", file=name, remedy=AGAIN)

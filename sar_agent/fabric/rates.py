@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 LANE_RATE = {
@@ -24,6 +26,7 @@ for _name, _rate in _RATE.items():
     _NAME.setdefault(float(np.float32(_rate)), _name)
 
 
+@lru_cache(maxsize=256)
 def parse_rate(text: str) -> float | None:
     """`4xHDR` to 200.0 Gbit/s; None where width or speed is unknown (`4x??`)."""
     return _RATE.get(text.upper().replace("X", "x", 1))

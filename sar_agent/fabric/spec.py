@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
+from sar_agent.fabric.ibsim_net import read_ibsim_net
 from sar_agent.fabric.model import Fabric
+from sar_agent.fabric.subnet_lst import read_subnet_lst
 from sar_agent.fabric.text import read_text
 from sar_agent.fabric.xgft import xgft_fabric
 
@@ -18,11 +21,9 @@ GENERATORS = {"xgft": xgft_fabric}
 _SPEC = re.compile(r"([a-z]+):.*")
 _SUBNET_LST = re.compile(r"^\s*\{\s*(?:CA|SW|RT)\s+Ports:", re.MULTILINE)
 _IBNETDISCOVER = re.compile(
-    r"^# Topology file: generated on|^switchguid=0x[0-9a-f]+\(|"
-    r'^Switch\s*\d+\s*"S-[0-9a-f]{16}"\s*# ".* port 0 lid',
-    re.MULTILINE,
+    r"^# Topology file: generated on|^switchguid=0x[0-9a-f]+\(", re.MULTILINE
 )
-_NODE = re.compile(r'^(?:Switch|Hca|Ca)\s*\d+\s*"', re.MULTILINE)
+_NET = re.compile(r'^(?:Switch|Hca|Ca)\s*\d+\s*"', re.MULTILINE)
 
 
 def load_fabric(spec_or_path: str | Path, mapper: HostMapper | None = None) -> Fabric:
@@ -35,12 +36,16 @@ def load_fabric(spec_or_path: str | Path, mapper: HostMapper | None = None) -> F
     if match := _SPEC.fullmatch(text):
         if match[1] in GENERATORS:
             return GENERATORS[match[1]](text)
-        if not Path(text).is_file():
+        if not os.path.isfile(text):  # noqa: PTH113 - Path's raises on odd names
             known = ", ".join(f"{name}:" for name in GENERATORS)
             raise InputError(f"{text!r}: no such kind of fabric", remedy=f"known are {known}")
     content = read_text(Path(text)) + "\n"
     if _IBNETDISCOVER.search(content):
         return read_ibnetdiscover(content, mapper, name=text)
+    if _SUBNET_LST.search(content):
+        return read_subnet_lst(content, mapper, name=text)
+    if _NET.search(content):
+        return read_ibsim_net(content, mapper, name=text)
     raise InputError(
         "not a fabric in any known format",
         file=text,

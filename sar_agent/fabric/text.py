@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from sar_agent.errors import InputError
@@ -40,6 +42,35 @@ def read_text(path: Path) -> str:
     if not text.strip():
         raise InputError("is empty", file=path, remedy="write it again")
     return text
+
+
+def source_text(source: str | Path, name: str) -> tuple[str, str]:
+    """(text, name for messages) of a file, or of a string with line ends in it."""
+    if isinstance(source, str) and "\n" in source:
+        return normal_lines(source), name
+    return read_text(Path(source)), str(source)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write under another name, then rename: a reader sees the old file or the whole new one.
+
+    Raises `InputError` where the folder or the disk does not take it; nothing is left behind.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise InputError(
+            f"cannot be written ({error.strerror})",
+            file=path,
+            remedy="check the folder and its free space",
+        ) from error
 
 
 def normal_lines(text: str) -> str:
