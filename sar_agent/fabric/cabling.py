@@ -165,15 +165,15 @@ def assemble(
     builder.lmc = max(
         (end.lmc for node in nodes if node.kind == "H" for end in node.ends), default=0
     )
-    if cables.one_sided:
+    if lines := cables.one_sided:
         builder.notes.append(
-            f"{len(cables.one_sided)} cables are mentioned at one side only, the first at line "
-            f"{min(cables.one_sided)}"
+            f"{_cables(len(lines), 'is', 'are')} mentioned at one side only, "
+            f"the first at line {min(lines)}"
         )
-    if cables.unread and default_rate is None:
+    if (lines := cables.unread) and default_rate is None:
         builder.notes.append(
-            f"{len(cables.unread)} cables without a readable width and speed are taken as 1xSDR, "
-            f"the first at line {min(cables.unread)}"
+            f"{_cables(len(lines), 'has', 'have')} no readable width and speed and "
+            f"{'is' if len(lines) == 1 else 'are'} taken as 1xSDR, the first at line {min(lines)}"
         )
     builder.notes += cables.odd
     return builder.build()
@@ -206,6 +206,10 @@ def _terminal(
     )  # fmt: skip
 
 
+def _cables(count: int, one: str, many: str) -> str:
+    return f"{count} cable {one}" if count == 1 else f"{count} cables {many}"
+
+
 def _node_guid(node: Node) -> int:
     return int(node.extras.get("node_guid", node.guid))
 
@@ -214,7 +218,7 @@ def _rate(cables: _Cables, end: End, other: End | None) -> float:
     """The slower of what the two sides say; the default where neither is readable."""
     known = [e.rate for e in (end, other) if e is not None and e.rate is not None]
     if not known:
-        cables.unread.append(end.line)
+        cables.unread.append(min(e.line for e in (end, other) if e))
     return min(known, default=cables.default_rate)
 
 

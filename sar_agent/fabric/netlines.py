@@ -134,7 +134,8 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[Node], list
         )  # fmt: skip
     notes = []
     if foreign:
-        notes.append(f"{len(foreign)} lines were not understood, the first is line {foreign[0]}")
+        many = "1 line was" if len(foreign) == 1 else f"{len(foreign)} lines were"
+        notes.append(f"{many} not understood, the first is line {foreign[0]}")
     return nodes, notes
 
 
