@@ -45,6 +45,7 @@ class FabricBuilder:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.lmc = 0
         self.notes: list[str] = []
         self._switches: list[_Switch] = []
         self._terminals: list[_Terminal] = []
@@ -110,6 +111,9 @@ class FabricBuilder:
         for index, terminal in enumerate(terminals):
             rail[index] = rails.get(terminal.host, 0)
             rails[terminal.host] = int(rail[index]) + 1
+        # Nodes that turned out to have no cable left gaps; only the order matters.
+        positions = [s.position for s in switches] + [t.position for t in terminals]
+        _, places = np.unique(np.array(positions), return_inverse=True)
         return Fabric(
             name=self.name,
             switch_guid=np.array([s.guid for s in switches], np.uint64),
@@ -135,8 +139,9 @@ class FabricBuilder:
             channel_reverse=_ints(where[(row[2], row[3])] for row in directed),
             channel_up=np.array([row[4] for row in directed], np.bool_),
             channel_rate=np.array([row[5] for row in directed], np.float32),
-            switch_position=_ints(s.position for s in switches),
-            terminal_position=_ints(t.position for t in terminals),
+            switch_position=(places[: len(switches)] + 1).astype(np.int32),
+            terminal_position=(places[len(switches) :] + 1).astype(np.int32),
+            lmc=self.lmc,
             notes=tuple(self.notes),
         )
 

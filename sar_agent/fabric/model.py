@@ -90,9 +90,11 @@ class Fabric:
     channel_rate: F32
     """float32[C], Gbit/s of data."""
     switch_position: I32
-    """int32[S], place among all nodes of the source file; LIDs given by us follow it."""
+    """int32[S], place among all nodes of the source file, from 1; LIDs given by us follow it."""
     terminal_position: I32
     """int32[T], likewise; ports of one HCA share it."""
+    lmc: int = 0
+    """The largest LID mask control that the source gives for a host port: 2**lmc LIDs a port."""
     notes: tuple[str, ...] = field(default=())
     """What the reader left out or mended, one sentence each."""
 
