@@ -51,3 +51,14 @@ def test_garbage_is_refused(text):
 def test_what_scontrol_printed():
     names = data_path("slurm/scontrol_hostnames.txt").read_text().split()
     assert list(expand("n[0001-0010,0014,0100-0102]")) == names
+
+
+@pytest.mark.data
+def test_a_year_of_real_lists_has_as_many_names_as_slurm_counted():
+    counted = 0
+    for line in data_path("sacct-2016.log").read_text().splitlines():
+        fields = line.split("|")
+        if len(fields) > 2 and fields[-2] != "None assigned":
+            assert len(expand(fields[-2])) == int(fields[17]), line
+            counted += 1
+    assert counted > 4000
