@@ -1,4 +1,4 @@
-"""The real fabrics and job logs, which are not part of the repository."""
+"""Where the real inputs lie that the project itself does not carry."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+
 
 def data_path(name: str) -> Path:
-    """The file `name` of ../shared/data or $SAR_DATA; skips the test where it is in neither."""
-    places = [Path(__file__).resolve().parents[2] / "shared" / "data"]
-    if "SAR_DATA" in os.environ:
-        places.append(Path(os.environ["SAR_DATA"]))
-    for place in places:
-        if (place / name).exists():
-            return place / name
-    pytest.skip(f"{name} is neither in ../shared/data nor in $SAR_DATA")
+    """`name` in $SAR_DATA or in `../shared/data` beside the repository; skips if not there."""
+    root = Path(os.environ.get("SAR_DATA") or _BESIDE)
+    path = root / name
+    if not path.exists():
+        pytest.skip(f"{name} is not in {root}; set SAR_DATA to the folder of real inputs")
+    return path
