@@ -15,6 +15,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
+/* First: it decides the layout of all structures below. */
+#include <opensm/osm_config.h>
+
 #include <iba/ib_types.h>
 #include <opensm/osm_opensm.h>
 

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <opensm/osm_version.h>
-
 #include "bridge.h"
+
+#include <opensm/osm_version.h>
 
 #ifndef SAR_FOR_OPENSM /* the tests build one for an OpenSM that does not exist */
 #define SAR_FOR_OPENSM OSM_VERSION

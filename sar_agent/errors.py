@@ -21,7 +21,12 @@ class InputError(SarError):
     exit_code = 2
 
     def __init__(
-        self, what: str, *, file: str | Path | None = None, line: int | None = None, remedy: str = ""
+        self,
+        what: str,
+        *,
+        file: str | Path | None = None,
+        line: int | None = None,
+        remedy: str = "",
     ) -> None:
         self.what, self.file, self.line, self.remedy = what, file, line, remedy
         place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "

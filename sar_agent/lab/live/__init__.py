@@ -1,0 +1,1 @@
+"""Real daemons on one machine, each under its own folder: the live tests and `make demo-live`."""
