@@ -1,0 +1,121 @@
+/* The socket's protocol: one request line in, one line of JSON out. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bridge.h"
+
+static const char *escaped(char *to, size_t room, const char *from)
+{
+	size_t at = 0;
+
+	for (; *from && at + 7 < room; from++) {
+		const unsigned char c = (unsigned char)*from;
+
+		if (c == '"' || c == '\\')
+			at += (size_t)snprintf(to + at, room - at, "\\%c", c);
+		else if (c < 0x20 || c > 0x7e) /* node descriptions may hold any byte */
+			at += (size_t)snprintf(to + at, room - at, "\\u%04x", c);
+		else
+			to[at++] = (char)c;
+	}
+	to[at] = '\0';
+	return to;
+}
+
+static const char *sm_state(const struct bridge *b)
+{
+	switch (b->osm->subn.sm_state) {
+	case IB_SMINFO_STATE_MASTER:
+		return "master";
+	case IB_SMINFO_STATE_STANDBY:
+		return "standby";
+	case IB_SMINFO_STATE_DISCOVERING:
+		return "discovering";
+	default:
+		return "not-active";
+	}
+}
+
+/* No lock of OpenSM's: status must answer while a slow engine routes for minutes. */
+static void say_status(struct bridge *b, char *json, size_t room)
+{
+	char error[1024];
+
+	pthread_mutex_lock(&b->mutex);
+	snprintf(json, room,
+		 "{\"protocol\":1,\"plugin_version\":\"%s\",\"opensm_version\":\"%s\",\"pid\":%d,"
+		 "\"sm_state\":\"%s\",\"state\":\"%s\",\"last_error\":\"%s\","
+		 "\"engine_in_force\":\"%s\",\"routes_engine\":\"%s\","
+		 "\"generation_in_force\":%ju,\"generation_loaded\":%ju,"
+		 "\"lmc\":%u,\"switches\":%u,\"hca_ports\":%u,\"lanes\":%u,"
+		 "\"unknown_terminals\":%u,\"vanished_terminals\":%u,\"unconfirmed_switches\":%u,"
+		 "\"heavy_sweeps\":%lu,\"topology_changes\":%ju,\"routings\":%ju,"
+		 "\"lft_blocks_confirmed\":%lu,\"last_build_unix\":%jd}",
+		 SAR_PLUGIN_VERSION, b->osm->osm_version, (int)getpid(), sm_state(b),
+		 b->loading ? "loading" : *b->last_error.text ? "failed" : b->routed ? "idle" : "starting",
+		 escaped(error, sizeof(error), b->last_error.text),
+		 b->routed ? b->engine_in_force : "none", b->routes_engine,
+		 (uintmax_t)b->generation_in_force,
+		 (uintmax_t)(b->newest ? b->newest->generation : 0), b->osm->subn.opt.lmc,
+		 b->switches, b->hca_ports, b->lanes, b->unknown, b->vanished, b->unconfirmed,
+		 atomic_load(&b->heavy_sweeps), (uintmax_t)b->topology_changes,
+		 (uintmax_t)b->routings, atomic_load(&b->lft_blocks), (intmax_t)b->built_at);
+	pthread_mutex_unlock(&b->mutex);
+}
+
+static void say_no(const struct reason *why, char *json, size_t room)
+{
+	char error[1024];
+
+	snprintf(json, room, "{\"ok\":false,\"error\":\"%s\"}", escaped(error, sizeof(error), why->text));
+}
+
+static void say_load(struct bridge *b, const char *number, char *json, size_t room)
+{
+	struct reason why = {""};
+	char *end;
+	const uint64_t generation = strtoull(number, &end, 10);
+
+	if (*number < '0' || *number > '9' || *end || !generation || generation == UINT64_MAX) {
+		REASON(&why, "load needs the generation of the routes file, a number above 0");
+		say_no(&why, json, room);
+	} else if (!reload(b, generation, &why)) {
+		say_no(&why, json, room);
+	} else {
+		pthread_mutex_lock(&b->mutex);
+		snprintf(json, room,
+			 "{\"ok\":true,\"engine_in_force\":\"%s\",\"generation_in_force\":%ju,"
+			 "\"unknown_terminals\":%u}", b->engine_in_force, (uintmax_t)generation,
+			 b->unknown);
+		pthread_mutex_unlock(&b->mutex);
+	}
+}
+
+static void say_dump(struct bridge *b, char *json, size_t room)
+{
+	struct reason why = {""};
+	char path[2048];
+
+	if (dump_in_force(b, &why))
+		snprintf(json, room, "{\"ok\":true,\"path\":\"%s\"}",
+			 escaped(path, sizeof(path), b->options.dump_path));
+	else
+		say_no(&why, json, room);
+}
+
+void answer(struct bridge *b, const char *request, char *json, size_t room)
+{
+	const struct reason unknown = {"unknown request; there are status, load GENERATION and dump"};
+
+	if (!strcmp(request, "status"))
+		say_status(b, json, room);
+	else if (!strncmp(request, "load ", 5))
+		say_load(b, request + 5, json, room);
+	else if (!strcmp(request, "dump"))
+		say_dump(b, json, room);
+	else
+		say_no(&unknown, json, room);
+}

@@ -1,0 +1,123 @@
+/*
+ * What the parts of the plugin share.
+ *
+ * Two locks. OpenSM's own (`osm->lock`) is held by OpenSM around every call of the routing engine,
+ * so a callback never takes it. Ours (`mutex`) guards what the socket's threads and OpenSM's
+ * threads both touch; it is held for moments only and never while waiting for OpenSM's. Hence the
+ * order: OpenSM's lock first, ours inside.
+ */
+#ifndef SAR_BRIDGE_H
+#define SAR_BRIDGE_H
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* First: it decides the layout of all structures below. */
+#include <opensm/osm_config.h>
+
+#include <iba/ib_types.h>
+#include <opensm/osm_opensm.h>
+
+#include "fit.h"
+#include "live.h"
+#include "options.h"
+#include "routes_file.h"
+
+#define SAR_ENGINE "sar"
+#define SAR_PLUGIN_VERSION "0.1.0"
+
+struct install; /* install.c */
+struct door;	/* door.c */
+struct usr2;	/* usr2.c */
+
+struct bridge {
+	osm_opensm_t *osm;
+	struct options options;
+	struct door *door;
+	struct usr2 *usr2;
+
+	/* OpenSM's sweep thread alone, or under osm->lock. */
+	struct install *next;	  /* chosen by build_lid_matrices for the call that follows it */
+	struct install *in_force; /* what our engine installed last */
+	uint64_t fingerprint;
+	bool primed; /* the heavy sweep after the start was asked for */
+	bool engine_is_set_up;
+
+	atomic_ulong lft_blocks, heavy_sweeps;
+
+	pthread_mutex_t mutex;
+	pthread_cond_t changed; /* on CLOCK_MONOTONIC */
+	/* Below: guarded by `mutex`. */
+	struct routes *newest, *good; /* newest valid file read; last one that was in force */
+	struct stat seen;	      /* the file that was read last, good or not */
+	struct reason file_problem;   /* why it was not taken as `newest` */
+	struct reason last_error;     /* why `newest` is not in force */
+	uint64_t asked, building, built; /* loads asked for; seen by the build; built and sent */
+	bool loading, stopping, routed;
+	char engine_in_force[32], routes_engine[ROUTES_ENGINE_SIZE];
+	uint64_t generation_in_force;
+	uint32_t unknown, vanished, unconfirmed, switches, hca_ports, lanes;
+	uint64_t topology_changes, routings;
+	time_t built_at;
+};
+
+#define BRIDGE_LOG(bridge, level, ...) osm_log(&(bridge)->osm->log, level, "sarbridge: " __VA_ARGS__)
+
+/* live_osm.c: read OpenSM's picture of the fabric; `sw` gets OpenSM's switches in our order. */
+bool live_from_osm(struct live *live, osm_switch_t ***sw, osm_opensm_t *osm, struct reason *why);
+
+/* plans.c: which routes are to be used. */
+bool plans_take_file(struct bridge *b, uint64_t wanted, struct reason *why);
+struct install *plans_choose(struct bridge *b);
+
+/* install.c */
+struct install *install_new(struct live *live, osm_switch_t **sw, struct fit *fit,
+			    struct routes *routes);
+void install_hops(const struct install *i);
+void install_tables(struct install *i);
+void install_free(struct install *i);
+struct install {
+	struct live live;
+	osm_switch_t **sw;
+	struct fit fit;
+	struct routes *routes;
+	struct lid_place *place; /* by LID, for service levels; NULL with one lane */
+};
+struct lid_place {
+	uint32_t row, column;
+	uint8_t offset;
+	bool known;
+};
+
+/* lanes.c: service levels and virtual lanes of what is in force. */
+uint8_t lanes_path_sl(void *bridge, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid);
+void lanes_sl2vl(void *bridge, osm_physp_t *port, uint8_t in, uint8_t out, ib_slvl_table_t *table);
+void lanes_vlarb(void *bridge, osm_physp_t *port, uint8_t number, ib_vl_arb_table_t *block,
+		 unsigned length, unsigned block_number);
+
+/* engine.c */
+bool engine_register(struct bridge *b, struct reason *why);
+
+/* events.c: what OpenSM reports. */
+void events_report(void *bridge, osm_epi_event_id_t event, void *data);
+
+/* reload.c: make OpenSM route again and wait for the truth. `generation` 0: whatever the file has. */
+bool reload(struct bridge *b, uint64_t generation, struct reason *why);
+
+/* dump.c */
+bool dump_in_force(struct bridge *b, struct reason *why);
+
+/* door.c, usr2.c: the threads. */
+bool door_open(struct bridge *b, struct reason *why);
+void door_close(struct bridge *b);
+bool usr2_start(struct bridge *b, struct reason *why);
+void usr2_stop(struct bridge *b);
+int thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
+
+/* answers.c: one request line to one line of JSON. */
+void answer(struct bridge *b, const char *request, char *json, size_t room);
+
+#endif

@@ -1,0 +1,10 @@
+/* CRC-32 as in zlib, so that the plugin needs no library that OpenSM does not load anyway. */
+#ifndef SAR_CRC32_H
+#define SAR_CRC32_H
+#include <stddef.h>
+#include <stdint.h>
+
+/* `crc` is 0 at first, later the result for the bytes before. */
+uint32_t sar_crc32(uint32_t crc, const void *bytes, size_t length);
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * The routing engine "sar" as OpenSM calls it: first for hop counts, then for the tables. Both run
+ * in OpenSM's sweep thread with its lock held. What is not fit to use is refused in the first call,
+ * before anything of OpenSM's was touched, so that the next engine starts from a clean sheet.
+ *
+ * Never return a positive number here: OpenSM would build min-hop tables under our name.
+ */
+#include <string.h>
+
+#include "bridge.h"
+
+static int build_lid_matrices(void *context)
+{
+	struct bridge *b = context;
+
+	install_free(b->next);
+	b->next = plans_choose(b);
+	if (!b->next)
+		return -1;
+	install_hops(b->next);
+	return 0;
+}
+
+static int build_tables(void *context)
+{
+	struct bridge *b = context;
+	struct install *done = b->next;
+	struct routes *old;
+
+	if (!done)
+		return -1;
+	install_tables(done);
+	b->next = NULL;
+	install_free(b->in_force);
+	b->in_force = done;
+	pthread_mutex_lock(&b->mutex);
+	old = b->good;
+	b->good = routes_hold(done->routes);
+	pthread_mutex_unlock(&b->mutex);
+	routes_drop(old);
+	return 0;
+}
+
+static int set_up(struct osm_routing_engine *engine, osm_opensm_t *osm)
+{
+	struct bridge *b = engine->context;
+
+	(void)osm;
+	engine->build_lid_matrices = build_lid_matrices;
+	engine->ucast_build_fwd_tables = build_tables;
+	engine->update_sl2vl = lanes_sl2vl;
+	engine->update_vlarb = lanes_vlarb;
+	engine->path_sl = lanes_path_sl;
+	b->engine_is_set_up = true;
+	return 0;
+}
+
+bool engine_register(struct bridge *b, struct reason *why)
+{
+	const external_routing_engine_module_t module = {.name = SAR_ENGINE, .setup = set_up};
+
+	if (osm_register_external_routing_engine(b->osm, &module, b) == CL_SUCCESS)
+		return true;
+	REASON(why, "OpenSM did not take the routing engine \"%s\"", SAR_ENGINE);
+	return false;
+}

@@ -1,0 +1,210 @@
+/*
+ * Routes were computed for the fabric of some minutes ago; this decides whether they may still be
+ * installed in the fabric of now.
+ *
+ * Nodes come and go daily, and one rebooted node must not send a whole fabric to another engine:
+ *  - a terminal of the file that is gone is skipped;
+ *  - a live terminal that the file does not know, or knows at another port, is routed like the own
+ *    LID of its leaf switch, with the leaf's port to it as the last hop. That adds no dependency
+ *    between channels that the checker has not already proven: every switch-to-switch channel on
+ *    the way is one that traffic to the leaf's LID takes, in the same service level, and the last
+ *    hop ends in a terminal, where a cycle cannot pass. What it sends, it sends from its leaf, like
+ *    any terminal there.
+ * A switch that the file does not know cannot be helped that way: the routes are stale. A switch
+ * that is gone makes them stale only when something was routed through it.
+ */
+#include "fit.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT_ONCE 64 /* columns walked together: one cache line of a row */
+#define ARRIVED NO_PEER
+
+#define REFUSE(...) return REASON(why, __VA_ARGS__), false
+
+struct walk {
+	const struct routes *routes;
+	const struct live *live;
+	const struct fit *fit;
+	uint32_t *next;		/* [switch][AT_ONCE] */
+	uint64_t *reaches;	/* [switch] last target that it was proven to reach */
+	uint64_t *passed;	/* [switch] last path that went through it */
+	uint64_t targets, paths; /* how many so far */
+};
+
+struct target {
+	uint32_t column, at; /* `at`: the live switch where the walk ends */
+	uint64_t guid;
+};
+
+static bool match_switches(struct fit *fit, const struct routes *r, const struct live *live,
+			   struct reason *why)
+{
+	for (uint32_t s = 0; s < live->switches; s++) {
+		fit->row[s] = guid_index(r->switch_guid, r->switches, live->sw[s].guid);
+		if (fit->row[s] == r->switches)
+			REFUSE("stale: switch 0x%016" PRIx64 " (%.60s) is not in the routes file",
+			       live->sw[s].guid, live->sw[s].name);
+	}
+	return true;
+}
+
+static bool offers_lanes(const struct routes *r, const struct live *live, struct reason *why)
+{
+	if (r->lanes == 1)
+		return true;
+	if (!live->qos)
+		REFUSE("the routes need %u virtual lanes, but OpenSM runs without qos: set "
+		       "\"qos TRUE\" in opensm.conf", r->lanes);
+	if (live->data_lanes < r->lanes)
+		REFUSE("the routes need %u virtual lanes, but a link between switches carries only "
+		       "%u (see max_op_vls in opensm.conf)", r->lanes, live->data_lanes);
+	return true;
+}
+
+/* A terminal is known if the file has it behind the very port where it is now. */
+static void match_terminals(struct fit *fit, const struct routes *r, const struct live *live)
+{
+	uint32_t found = 0;
+
+	for (uint32_t t = 0; t < live->terminals; t++) {
+		const struct live_terminal *end = &live->end[t];
+		const uint32_t leaf = fit->row[end->leaf];
+		const uint32_t column = guid_index(r->terminal_guid, r->terminals, end->guid);
+		bool known = column < r->terminals && r->terminal_leaf[column] == leaf;
+
+		found += column < r->terminals;
+		for (unsigned o = 0; known && o < r->offsets; o++)
+			known = routes_row(r, r->forwarding, o, leaf)[column] == end->leaf_port;
+		fit->column[t] = known ? column : r->terminals + leaf;
+		fit->unknown += !known;
+	}
+	fit->vanished = r->terminals - found;
+}
+
+/* Follow one row of the tables to the next switch, for up to AT_ONCE targets. */
+static bool look_ahead(struct walk *w, unsigned offset, uint32_t s, const struct target *target,
+		       unsigned count, struct reason *why)
+{
+	const struct live_switch *sw = &w->live->sw[s];
+	const uint8_t *row = routes_row(w->routes, w->routes->forwarding, offset, w->fit->row[s]);
+
+	for (unsigned i = 0; i < count; i++) {
+		const uint8_t port = row[target[i].column];
+		uint32_t next = ARRIVED;
+
+		if (s != target[i].at) {
+			if (port == ROUTES_NO_ROUTE)
+				REFUSE("invalid: switch 0x%016" PRIx64 " (%.60s) has no route to "
+				       "0x%016" PRIx64, sw->guid, sw->name, target[i].guid);
+			next = port <= sw->ports ? w->live->peer[sw->first_port + port] : NO_PEER;
+			if (next == NO_PEER)
+				REFUSE("stale: the route to 0x%016" PRIx64 " leaves switch 0x%016" PRIx64
+				       " (%.60s) by port %u, which has no live link to a switch",
+				       target[i].guid, sw->guid, sw->name, port);
+		}
+		w->next[(size_t)s * AT_ONCE + i] = next;
+	}
+	return true;
+}
+
+static bool all_arrive(struct walk *w, unsigned i, const struct target *target, struct reason *why)
+{
+	const uint64_t proven = ++w->targets;
+
+	w->reaches[target->at] = proven;
+	for (uint32_t s = 0; s < w->live->switches; s++) {
+		const uint64_t path = ++w->paths;
+		uint32_t here;
+
+		for (here = s; w->reaches[here] != proven; here = w->next[(size_t)here * AT_ONCE + i]) {
+			if (w->passed[here] == path)
+				REFUSE("invalid: the route to 0x%016" PRIx64 " loops through switch "
+				       "0x%016" PRIx64 " (%.60s)", target->guid,
+				       w->live->sw[here].guid, w->live->sw[here].name);
+			w->passed[here] = path;
+		}
+		for (here = s; w->reaches[here] != proven; here = w->next[(size_t)here * AT_ONCE + i])
+			w->reaches[here] = proven;
+	}
+	return true;
+}
+
+static bool walk_some(struct walk *w, const struct target *target, unsigned count,
+		      unsigned offset, struct reason *why)
+{
+	for (uint32_t s = 0; s < w->live->switches; s++)
+		if (!look_ahead(w, offset, s, target, count, why))
+			return false;
+	for (unsigned i = 0; i < count; i++)
+		if (!all_arrive(w, i, &target[i], why))
+			return false;
+	return true;
+}
+
+static bool walk_all(struct walk *w, unsigned offset, struct reason *why)
+{
+	const struct live *live = w->live;
+	const uint32_t terminals = w->routes->terminals;
+	struct target target[AT_ONCE];
+	unsigned count = 0;
+
+	for (uint32_t d = 0; d < live->switches + live->terminals; d++) {
+		const uint32_t t = d - live->switches;
+
+		if (d < live->switches)
+			target[count++] = (struct target){terminals + w->fit->row[d], d, live->sw[d].guid};
+		else if (w->fit->column[t] < terminals) /* others follow their leaf's column */
+			target[count++] = (struct target){w->fit->column[t], live->end[t].leaf,
+							  live->end[t].guid};
+		if (count == AT_ONCE || (count && d + 1 == live->switches + live->terminals)) {
+			if (!walk_some(w, target, count, offset, why))
+				return false;
+			count = 0;
+		}
+	}
+	return true;
+}
+
+static bool walk_every_offset(const struct fit *fit, const struct routes *r,
+			      const struct live *live, struct reason *why)
+{
+	struct walk w = {.routes = r, .live = live, .fit = fit};
+	bool good = false;
+
+	w.next = malloc((size_t)live->switches * AT_ONCE * sizeof(*w.next));
+	w.reaches = calloc(live->switches, sizeof(*w.reaches));
+	w.passed = calloc(live->switches, sizeof(*w.passed));
+	if (!w.next || !w.reaches || !w.passed)
+		REASON(why, "no memory to check the routes");
+	else
+		good = true;
+	for (unsigned o = 0; good && o < r->offsets && o < live->lids_per_port; o++)
+		good = walk_all(&w, o, why);
+	free(w.next);
+	free(w.reaches);
+	free(w.passed);
+	return good;
+}
+
+bool fit_find(struct fit *fit, const struct routes *r, const struct live *live, struct reason *why)
+{
+	memset(fit, 0, sizeof(*fit));
+	fit->row = malloc((live->switches + 1) * sizeof(*fit->row));
+	fit->column = malloc((live->terminals + 1) * sizeof(*fit->column));
+	if (!fit->row || !fit->column)
+		REFUSE("no memory to check the routes");
+	if (!match_switches(fit, r, live, why) || !offers_lanes(r, live, why))
+		return false;
+	match_terminals(fit, r, live);
+	return walk_every_offset(fit, r, live, why);
+}
+
+void fit_free(struct fit *fit)
+{
+	free(fit->row);
+	free(fit->column);
+	memset(fit, 0, sizeof(*fit));
+}

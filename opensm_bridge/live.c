@@ -1,0 +1,59 @@
+/* The live fabric: what is computed from its arrays alone. */
+#include "live.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t mixed(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+	return hash ^ hash >> 29;
+}
+
+uint64_t live_fingerprint(const struct live *live)
+{
+	uint64_t hash = mixed(live->switches, live->terminals), ends = 0;
+
+	for (uint32_t s = 0; s < live->switches; s++) {
+		const struct live_switch *sw = &live->sw[s];
+
+		hash = mixed(hash, sw->guid);
+		for (unsigned port = 1; port <= sw->ports; port++)
+			hash = mixed(hash, live->peer[sw->first_port + port]);
+	}
+	/* A sum, because the order of terminals means nothing. */
+	for (uint32_t t = 0; t < live->terminals; t++)
+		ends += mixed(mixed(live->end[t].guid, live->end[t].leaf), live->end[t].leaf_port);
+	return mixed(hash, ends);
+}
+
+void live_free(struct live *live)
+{
+	free(live->sw);
+	free(live->end);
+	free(live->peer);
+	memset(live, 0, sizeof(*live));
+}
+
+void hops_to(const struct live *live, uint32_t target, uint8_t *hops, uint32_t *queue)
+{
+	uint32_t head = 0, tail = 0;
+
+	memset(hops, 255, live->switches);
+	hops[target] = 0;
+	queue[tail++] = target;
+	while (head < tail) {
+		const uint32_t here = queue[head++];
+		const struct live_switch *sw = &live->sw[here];
+
+		for (unsigned port = 1; port <= sw->ports; port++) {
+			const uint32_t there = live->peer[sw->first_port + port];
+
+			if (there == NO_PEER || hops[there] != 255)
+				continue;
+			/* 254 is as far as OpenSM's tables can say. */
+			hops[there] = hops[here] < 254 ? (uint8_t)(hops[here] + 1) : 254;
+			queue[tail++] = there;
+		}
+	}
+}

@@ -1,0 +1,88 @@
+/* Options are refused rather than guessed at: a typo must not leave a site without its routes. */
+#include "options.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REFUSE(...) return REASON(why, __VA_ARGS__), false
+
+static bool copy(char *to, size_t room, const char *key, const char *value, struct reason *why)
+{
+	if (*value != '/' || strlen(value) >= room)
+		REFUSE("option %s must be an absolute path shorter than %zu characters", key, room);
+	strcpy(to, value);
+	return true;
+}
+
+static bool set_group(struct options *o, const char *value, struct reason *why)
+{
+	char *end;
+	const unsigned long number = strtoul(value, &end, 10);
+	const struct group *group = getgrnam(value);
+
+	if (group)
+		o->group = group->gr_gid;
+	else if (*value && !*end && number < UINT32_MAX)
+		o->group = (int64_t)number;
+	else
+		REFUSE("option group: there is no group \"%.60s\"", value);
+	return true;
+}
+
+static bool set_deadline(struct options *o, const char *value, struct reason *why)
+{
+	char *end;
+	const unsigned long seconds = strtoul(value, &end, 10);
+
+	if (!*value || *end || seconds < 1 || seconds > 3600)
+		REFUSE("option deadline must be 1 to 3600 seconds, not \"%.60s\"", value);
+	o->deadline = (unsigned)seconds;
+	return true;
+}
+
+static bool set(struct options *o, const char *key, const char *value, struct reason *why)
+{
+	if (!strcmp(key, "dir"))
+		return copy(o->folder, sizeof(o->folder), key, value, why);
+	if (!strcmp(key, "socket"))
+		return copy(o->socket_path, sizeof(o->socket_path), key, value, why);
+	if (!strcmp(key, "group"))
+		return set_group(o, value, why);
+	if (!strcmp(key, "deadline"))
+		return set_deadline(o, value, why);
+	REFUSE("unknown option \"%.60s\"; there are dir, socket, group and deadline", key);
+}
+
+bool options_parse(struct options *o, const char *text, struct reason *why)
+{
+	char *rest, *word, *words = strdup(text ? text : "");
+	bool good = words != NULL;
+
+	*o = (struct options){.folder = "/run/sar-agent", .group = -1, .deadline = 60};
+	if (!words)
+		REASON(why, "no memory");
+	for (word = good ? strtok_r(words, " \t\n", &rest) : NULL; good && word;
+	     word = strtok_r(NULL, " \t\n", &rest)) {
+		char *value = strchr(word, '=');
+
+		if (!value) {
+			REASON(why, "option \"%.60s\" is not of the form key=value", word);
+			good = false;
+		} else {
+			*value++ = '\0';
+			good = set(o, word, value, why);
+		}
+	}
+	free(words);
+	if (!good)
+		return false;
+	if (!*o->socket_path && (size_t)snprintf(o->socket_path, sizeof(o->socket_path),
+						 "%s/bridge.sock", o->folder) >=
+					sizeof(o->socket_path))
+		REFUSE("dir is too long for a socket's name; give socket=… too");
+	snprintf(o->routes_path, sizeof(o->routes_path), "%s/routes.sar", o->folder);
+	snprintf(o->dump_path, sizeof(o->dump_path), "%s/in_force.sar", o->folder);
+	return true;
+}

@@ -1,0 +1,21 @@
+/* The plugin's `event_plugin_options`: key=value pairs separated by blanks. */
+#ifndef SAR_OPTIONS_H
+#define SAR_OPTIONS_H
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "reason.h"
+
+struct options {
+	char routes_path[PATH_MAX], dump_path[PATH_MAX];
+	char folder[PATH_MAX - 32];
+	char socket_path[108]; /* what sun_path holds */
+	int64_t group;	       /* that owns the socket, -1 for OpenSM's own */
+	unsigned deadline;     /* seconds that one `load` may take */
+};
+
+/* `text` may be NULL: all defaults. */
+bool options_parse(struct options *options, const char *text, struct reason *why);
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * The plugin as OpenSM loads it: `event_plugin_name sarbridge` finds libsarbridge.so and the
+ * symbol below. OpenSM creates plugins before it sets up its routing engines, which is what lets
+ * `routing_engine sar,…` name an engine that only a plugin brings.
+ *
+ * A plugin that cannot work says why and returns NULL: OpenSM then logs ERR 1000 and goes on with
+ * the other engines. Nothing of ours may stay behind in that case.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+#include <opensm/osm_version.h>
+
+#ifndef SAR_FOR_OPENSM /* the tests build one for an OpenSM that does not exist */
+#define SAR_FOR_OPENSM OSM_VERSION
+#endif
+
+/*
+ * The layout of OpenSM's structures depends on how OpenSM was built. These pointers lie at far
+ * ends of them; if we see each where it must be, we see what is between in the right place too.
+ */
+static bool layout_is_ours(const osm_opensm_t *osm)
+{
+	return !strcmp(osm->osm_version, OSM_VERSION) && osm->subn.p_osm == osm &&
+	       osm->sm.p_subn == &osm->subn && osm->sm.p_log == &osm->log &&
+	       osm->sm.p_lock == &osm->lock && osm->sa.p_subn == &osm->subn &&
+	       osm->sm.ucast_mgr.p_subn == &osm->subn && !osm->routing_engine_used;
+}
+
+static void delete(void *context)
+{
+	struct bridge *b = context;
+
+	pthread_mutex_lock(&b->mutex);
+	b->stopping = true;
+	pthread_cond_broadcast(&b->changed);
+	pthread_mutex_unlock(&b->mutex);
+	usr2_stop(b);
+	door_close(b);
+	install_free(b->next);
+	install_free(b->in_force);
+	routes_drop(b->newest);
+	routes_drop(b->good);
+	pthread_cond_destroy(&b->changed);
+	pthread_mutex_destroy(&b->mutex);
+	free(b);
+}
+
+static bool start(struct bridge *b, struct reason *why)
+{
+	return options_parse(&b->options, b->osm->subn.opt.event_plugin_options, why) &&
+	       usr2_start(b, why) && door_open(b, why) && engine_register(b, why);
+}
+
+static void *create(struct osm_opensm *osm)
+{
+	struct bridge *b;
+	struct reason why = {""};
+	pthread_condattr_t clock;
+
+	if (!layout_is_ours(osm)) {
+		/* Where its log is, is not certain either. */
+		fprintf(stderr, "sarbridge: not built for this OpenSM; build it again with the "
+				"headers of the running one\n");
+		return NULL;
+	}
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return NULL;
+	b->osm = osm;
+	pthread_mutex_init(&b->mutex, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&b->changed, &clock);
+	pthread_condattr_destroy(&clock);
+	if (!start(b, &why)) {
+		BRIDGE_LOG(b, OSM_LOG_ERROR, "not loaded: %s\n", why.text);
+		delete(b);
+		return NULL;
+	}
+	BRIDGE_LOG(b, OSM_LOG_INFO, "version %s, routes from %s, status on %s\n",
+		   SAR_PLUGIN_VERSION, b->options.routes_path, b->options.socket_path);
+	return b;
+}
+
+__attribute__((visibility("default"))) osm_event_plugin_t osm_event_plugin = {
+	.osm_version = SAR_FOR_OPENSM,
+	.create = create,
+	.delete = delete,
+	.report = events_report,
+};

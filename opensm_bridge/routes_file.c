@@ -1,0 +1,295 @@
+/*
+ * Reading a routes file. Nothing of a file is used before all of it was checked: half a plan in a
+ * fabric is a loop or a deadlock. The file is copied, not mapped, since a mapped file that someone
+ * truncates ends OpenSM with SIGBUS.
+ *
+ * Little-endian machines only: the arrays are used in place.
+ */
+#include "routes_file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "crc32.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "routes files are used in place and are little-endian"
+#endif
+
+/* More than any fabric of today needs (11,664 hosts, two lanes, four offsets: 170 MB). */
+#define MAX_FILE_SIZE ((uint64_t)4 << 30)
+#define MAX_NODES 65535
+#define SECTION_SIZE 24
+
+static uint32_t u32_at(const uint8_t *image, size_t at)
+{
+	uint32_t value;
+	memcpy(&value, image + at, sizeof(value));
+	return value;
+}
+
+static uint64_t u64_at(const uint8_t *image, size_t at)
+{
+	uint64_t value;
+	memcpy(&value, image + at, sizeof(value));
+	return value;
+}
+
+#define REFUSE(...) return REASON(why, __VA_ARGS__), false
+
+static bool engine_name_is_good(const uint8_t *name)
+{
+	size_t length = strnlen((const char *)name, ROUTES_ENGINE_SIZE);
+
+	if (!length || length == ROUTES_ENGINE_SIZE)
+		return false;
+	for (size_t i = 0; i < ROUTES_ENGINE_SIZE; i++)
+		if (i < length ? !isalnum(name[i]) && !strchr("._+-", name[i]) : name[i] != 0)
+			return false;
+	return true;
+}
+
+static bool check_header(struct routes *r, struct reason *why)
+{
+	const uint8_t *h = r->image;
+
+	if (r->size < ROUTES_HEADER_SIZE)
+		REFUSE("only %zu bytes, shorter than the header", r->size);
+	if (memcmp(h, "SARROUTE", 8))
+		REFUSE("not a routes file (bad magic)");
+	if (sar_crc32(0, h, 124) != u32_at(h, 124))
+		REFUSE("bad header checksum");
+	if (u32_at(h, 8) != 1)
+		REFUSE("format version %u, this plugin reads 1", u32_at(h, 8));
+	if (u32_at(h, 12) != ROUTES_HEADER_SIZE)
+		REFUSE("header size %u, not %u", u32_at(h, 12), ROUTES_HEADER_SIZE);
+	if (u64_at(h, 16) != r->size)
+		REFUSE("%zu bytes long, the header says %ju", r->size, (uintmax_t)u64_at(h, 16));
+	r->generation = u64_at(h, 24);
+	r->switches = u32_at(h, 32);
+	r->terminals = u32_at(h, 36);
+	r->offsets = h[40];
+	r->lanes = h[41];
+	r->made_at = u64_at(h, 112);
+	if (!r->generation)
+		REFUSE("generation 0");
+	if (!r->switches || r->switches > MAX_NODES || !r->terminals || r->terminals > MAX_NODES)
+		REFUSE("%u switches and %u terminals", r->switches, r->terminals);
+	if (!r->offsets || r->offsets > 128 || !r->lanes || r->lanes > 15)
+		REFUSE("%u LID offsets and %u virtual lanes", r->offsets, r->lanes);
+	if (u32_at(h, 44))
+		REFUSE("unknown flags %#x", u32_at(h, 44));
+	if (!engine_name_is_good(h + 80))
+		REFUSE("bad engine name");
+	memcpy(r->engine, h + 80, ROUTES_ENGINE_SIZE);
+	if ((h[42] | h[43] << 8) != (r->lanes > 1 ? 8 : 5))
+		REFUSE("%d sections for %u virtual lanes", h[42] | h[43] << 8, r->lanes);
+	if (sar_crc32(0, h + ROUTES_HEADER_SIZE, r->size - ROUTES_HEADER_SIZE) != u32_at(h, 120))
+		REFUSE("bad payload checksum");
+	r->columns = r->terminals + r->switches;
+	return true;
+}
+
+/* The table has one right value for every byte, so it is compared rather than interpreted. */
+static bool find_sections(struct routes *r, const uint8_t *section[], struct reason *why)
+{
+	const unsigned count = r->lanes > 1 ? 8 : 5;
+	const uint64_t s = r->switches, t = r->terminals, table = r->offsets * s * r->columns;
+	const uint64_t length[ROUTES_MAX_SECTIONS] = {8 * s, 8 * t, 4 * t, s, table, table, 16,
+						      r->offsets};
+	uint64_t end = ROUTES_HEADER_SIZE + count * SECTION_SIZE;
+
+	if (end > r->size)
+		REFUSE("the section table runs past the end");
+	for (unsigned i = 0; i < count; i++) {
+		const size_t entry = ROUTES_HEADER_SIZE + i * SECTION_SIZE;
+		const uint64_t at = (end + 7) & ~(uint64_t)7;
+
+		if (u32_at(r->image, entry) != i + 1 || u32_at(r->image, entry + 4) != 0 ||
+		    u64_at(r->image, entry + 8) != at || u64_at(r->image, entry + 16) != length[i])
+			REFUSE("section %u is missing, misplaced or of a wrong length", i + 1);
+		if (at > r->size || length[i] > r->size - at)
+			REFUSE("section %u runs past the end", i + 1);
+		for (; end < at; end++)
+			if (r->image[end])
+				REFUSE("dirty padding before section %u", i + 1);
+		section[i] = r->image + at;
+		end = at + length[i];
+	}
+	if (end != r->size)
+		REFUSE("bytes after the last section");
+	return true;
+}
+
+static bool ascending(const uint64_t *guids, uint32_t count)
+{
+	for (uint32_t i = 1; i < count; i++)
+		if (guids[i] <= guids[i - 1])
+			return false;
+	return true;
+}
+
+static bool all_below(const uint8_t *values, size_t count, unsigned limit)
+{
+	for (size_t i = 0; i < count; i++)
+		if (values[i] >= limit)
+			return false;
+	return true;
+}
+
+static bool check_nodes(const struct routes *r, struct reason *why)
+{
+	if (!ascending(r->switch_guid, r->switches))
+		REFUSE("switch GUIDs are not strictly ascending");
+	if (!ascending(r->terminal_guid, r->terminals))
+		REFUSE("terminal GUIDs are not strictly ascending");
+	for (uint32_t t = 0; t < r->terminals; t++)
+		if (r->terminal_leaf[t] >= r->switches)
+			REFUSE("the leaf switch of terminal %u is out of range", t);
+	for (uint32_t s = 0; s < r->switches; s++)
+		if (!r->switch_ports[s] || r->switch_ports[s] > 254)
+			REFUSE("the port count of switch %u is out of range", s);
+	return true;
+}
+
+static bool check_tables(const struct routes *r, struct reason *why)
+{
+	const size_t table = (size_t)r->offsets * r->switches * r->columns;
+
+	for (unsigned o = 0; o < r->offsets; o++)
+		for (uint32_t s = 0; s < r->switches; s++) {
+			const uint8_t *row = routes_row(r, r->forwarding, o, s);
+
+			for (uint32_t d = 0; d < r->columns; d++) {
+				if ((row[d] == 0) != (d == r->terminals + s))
+					REFUSE("offset %u, switch %u, column %u: port 0 must be, "
+					       "and only be, a switch's own column", o, s, d);
+				if (row[d] > r->switch_ports[s] && row[d] != ROUTES_NO_ROUTE)
+					REFUSE("offset %u, switch %u, column %u: port %u, but the "
+					       "highest is %u", o, s, d, row[d], r->switch_ports[s]);
+			}
+		}
+	if (r->lanes == 1)
+		return true;
+	if (!all_below(r->service_levels, table, 16))
+		REFUSE("a service level above 15");
+	if (!all_below(r->sl_to_vl, 16, r->lanes))
+		REFUSE("an SL maps to an unused lane");
+	if (!all_below(r->fallback_sl, r->offsets, 16))
+		REFUSE("a fallback SL above 15");
+	return true;
+}
+
+static bool check(struct routes *r, struct reason *why)
+{
+	const uint8_t *section[ROUTES_MAX_SECTIONS] = {NULL};
+
+	if (!check_header(r, why) || !find_sections(r, section, why))
+		return false;
+	/* Sections are aligned to 8 in a malloc'ed image. */
+	r->switch_guid = (const void *)section[0];
+	r->terminal_guid = (const void *)section[1];
+	r->terminal_leaf = (const void *)section[2];
+	r->switch_ports = section[3];
+	r->forwarding = section[4];
+	r->service_levels = section[5];
+	r->sl_to_vl = section[6];
+	r->fallback_sl = section[7];
+	return check_nodes(r, why) && check_tables(r, why);
+}
+
+struct routes *routes_from_image(uint8_t *image, size_t size, struct reason *why)
+{
+	struct routes *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		REASON(why, "no memory");
+		free(image);
+		return NULL;
+	}
+	r->holders = 1;
+	r->image = image;
+	r->size = size;
+	if (check(r, why))
+		return r;
+	routes_drop(r);
+	return NULL;
+}
+
+static bool read_all(int file, uint8_t *image, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t got = read(file, image + done, size - done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		done += (size_t)got;
+	}
+	return true;
+}
+
+struct routes *routes_read(const char *path, struct reason *why)
+{
+	struct reason inner = {""};
+	struct routes *r = NULL;
+	struct stat info;
+	/* O_NONBLOCK: a fifo in the file's place must not hang OpenSM. */
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (file < 0 || fstat(file, &info)) {
+		REASON(why, "cannot read %.300s: %s", path, strerror(errno));
+	} else if (!S_ISREG(info.st_mode) || (uint64_t)info.st_size > MAX_FILE_SIZE) {
+		REASON(why, "%.300s is not a routes file (not regular, or too large)", path);
+	} else {
+		size_t size = (size_t)info.st_size;
+		uint8_t *image = malloc(size ? size : 1);
+
+		if (!image || !read_all(file, image, size)) {
+			REASON(why, "cannot read %.300s: %s", path, image ? "read error" : "no memory");
+			free(image);
+		} else if (!(r = routes_from_image(image, size, &inner))) {
+			REASON(why, "%.300s is invalid: %.180s", path, inner.text);
+		}
+	}
+	if (file >= 0)
+		close(file);
+	return r;
+}
+
+struct routes *routes_hold(struct routes *r)
+{
+	if (r)
+		r->holders++;
+	return r;
+}
+
+void routes_drop(struct routes *r)
+{
+	if (!r || --r->holders)
+		return;
+	free(r->image);
+	free(r);
+}
+
+uint32_t guid_index(const uint64_t *guids, uint32_t count, uint64_t guid)
+{
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (guids[middle] < guid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && guids[low] == guid ? low : count;
+}

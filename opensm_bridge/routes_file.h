@@ -1,0 +1,48 @@
+/* The routes file of FORMAT.md, read into memory and checked as a whole. */
+#ifndef SAR_ROUTES_FILE_H
+#define SAR_ROUTES_FILE_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include "reason.h"
+
+#define ROUTES_HEADER_SIZE 128
+#define ROUTES_ENGINE_SIZE 32
+#define ROUTES_DIGEST_SIZE 32
+#define ROUTES_NO_ROUTE 255
+#define ROUTES_MAX_SECTIONS 8
+
+struct routes {
+	_Atomic unsigned holders;
+	uint64_t generation, made_at;
+	uint32_t switches, terminals, columns; /* columns = terminals + switches */
+	unsigned offsets, lanes;
+	char engine[ROUTES_ENGINE_SIZE];
+	/* The arrays point into `image`. */
+	const uint64_t *switch_guid, *terminal_guid;
+	const uint32_t *terminal_leaf;
+	const uint8_t *switch_ports;
+	const uint8_t *forwarding;     /* [offsets][switches][columns] */
+	const uint8_t *service_levels; /* the same shape, or NULL with one lane */
+	const uint8_t *sl_to_vl, *fallback_sl;
+	uint8_t *image;
+	size_t size;
+};
+
+/* The file as one checked object with one holder, or NULL and why. */
+struct routes *routes_read(const char *path, struct reason *why);
+/* The same from memory; takes over `image` (malloc'ed), which it frees on failure. */
+struct routes *routes_from_image(uint8_t *image, size_t size, struct reason *why);
+struct routes *routes_hold(struct routes *routes);
+void routes_drop(struct routes *routes); /* NULL is fine */
+
+static inline const uint8_t *routes_row(const struct routes *r, const uint8_t *table,
+					unsigned offset, uint32_t row)
+{
+	return table + ((size_t)offset * r->switches + row) * r->columns;
+}
+
+/* Where a GUID stands in an ascending list, or `count` where it does not. */
+uint32_t guid_index(const uint64_t *guids, uint32_t count, uint64_t guid);
+
+#endif

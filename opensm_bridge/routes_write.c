@@ -1,0 +1,142 @@
+/* Writing a routes file, so that a reader sees the whole old one or the whole new one. */
+#include "routes_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "crc32.h"
+
+static void put(uint8_t *image, size_t at, uint64_t value, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		image[at + i] = (uint8_t)(value >> 8 * i);
+}
+
+static void put_header(struct routes *r, unsigned sections)
+{
+	uint8_t *h = r->image;
+
+	memcpy(h, "SARROUTE", 8);
+	put(h, 8, 1, 4);
+	put(h, 12, ROUTES_HEADER_SIZE, 4);
+	put(h, 16, r->size, 8);
+	put(h, 24, r->generation, 8);
+	put(h, 32, r->switches, 4);
+	put(h, 36, r->terminals, 4);
+	put(h, 40, r->offsets, 1);
+	put(h, 41, r->lanes, 1);
+	put(h, 42, sections, 2);
+	memcpy(h + 80, r->engine, ROUTES_ENGINE_SIZE);
+	put(h, 112, r->made_at, 8);
+}
+
+struct routes *routes_blank(const struct routes *sizes)
+{
+	const unsigned sections = sizes->lanes > 1 ? 8 : 5;
+	const size_t s = sizes->switches, t = sizes->terminals;
+	const size_t table = sizes->offsets * s * (s + t);
+	const size_t length[ROUTES_MAX_SECTIONS] = {8 * s, 8 * t, 4 * t, s, table, table, 16,
+						    sizes->offsets};
+	size_t at[ROUTES_MAX_SECTIONS] = {0}, end = ROUTES_HEADER_SIZE + 24 * sections;
+	struct routes *r = malloc(sizeof(*r));
+
+	for (unsigned i = 0; i < sections; i++) {
+		at[i] = (end + 7) & ~(size_t)7;
+		end = at[i] + length[i];
+	}
+	if (!r)
+		return NULL;
+	*r = *sizes;
+	r->holders = 1;
+	r->columns = sizes->switches + sizes->terminals;
+	r->size = end;
+	r->image = calloc(1, end);
+	if (!r->image) {
+		free(r);
+		return NULL;
+	}
+	put_header(r, sections);
+	for (unsigned i = 0; i < sections; i++) {
+		put(r->image, ROUTES_HEADER_SIZE + 24 * i, i + 1, 4);
+		put(r->image, ROUTES_HEADER_SIZE + 24 * i + 8, at[i], 8);
+		put(r->image, ROUTES_HEADER_SIZE + 24 * i + 16, length[i], 8);
+	}
+	r->switch_guid = (void *)(r->image + at[0]);
+	r->terminal_guid = (void *)(r->image + at[1]);
+	r->terminal_leaf = (void *)(r->image + at[2]);
+	r->switch_ports = r->image + at[3];
+	r->forwarding = r->image + at[4];
+	r->service_levels = sections == 8 ? r->image + at[5] : NULL;
+	r->sl_to_vl = sections == 8 ? r->image + at[6] : NULL;
+	r->fallback_sl = sections == 8 ? r->image + at[7] : NULL;
+	return r;
+}
+
+void routes_seal(struct routes *r)
+{
+	put(r->image, 120, sar_crc32(0, r->image + ROUTES_HEADER_SIZE, r->size - ROUTES_HEADER_SIZE), 4);
+	put(r->image, 124, sar_crc32(0, r->image, 124), 4);
+}
+
+static bool write_all(int file, const uint8_t *bytes, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		const ssize_t put_now = write(file, bytes + done, size - done);
+
+		if (put_now < 0 && errno == EINTR)
+			continue;
+		if (put_now <= 0)
+			return false;
+		done += (size_t)put_now;
+	}
+	return true;
+}
+
+static void sync_folder(const char *path)
+{
+	char copy[PATH_MAX];
+	int folder;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
+		return;
+	fsync(folder);
+	close(folder);
+}
+
+bool routes_write(const struct routes *r, const char *path, struct reason *why)
+{
+	char temporary[PATH_MAX];
+	int file, closed;
+	bool good;
+
+	if ((size_t)snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= sizeof(temporary)) {
+		REASON(why, "the path %.300s is too long", path);
+		return false;
+	}
+	file = mkostemp(temporary, O_CLOEXEC);
+	if (file < 0) {
+		REASON(why, "cannot write %.300s: %s", path, strerror(errno));
+		return false;
+	}
+	good = write_all(file, r->image, r->size) && !fchmod(file, 0644) && !fsync(file);
+	if (!good)
+		REASON(why, "cannot write %.300s: %s", path, strerror(errno));
+	closed = close(file);
+	if (good && (closed || rename(temporary, path))) {
+		REASON(why, "cannot write %.300s: %s", path, strerror(errno));
+		good = false;
+	}
+	if (good)
+		sync_folder(path);
+	else
+		unlink(temporary);
+	return good;
+}

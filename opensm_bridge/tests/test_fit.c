@@ -1,0 +1,154 @@
+/* Which routes may be installed in which live fabric. */
+#include "../fit.h"
+
+#include "check.h"
+#include "small.h"
+
+static struct small fabric;
+
+/* NULL when the routes fit; else the reason. `r` is dropped. */
+static const char *verdict(struct routes *r, struct fit *kept)
+{
+	static struct reason why;
+	struct fit fit;
+	const bool fits = fit_find(&fit, r, &fabric.live, &why);
+
+	if (kept)
+		*kept = (struct fit){.unknown = fit.unknown, .vanished = fit.vanished};
+	fit_free(&fit);
+	routes_drop(r);
+	return fits ? NULL : why.text;
+}
+
+static void expect(const char *got, const char *wanted)
+{
+	CHECK(got && strstr(got, wanted), "\"%s\" instead of \"%s\"", got ? got : "fits", wanted);
+}
+
+static void the_fabric_of_the_plan_fits(void)
+{
+	struct fit fit;
+
+	small_fabric(&fabric);
+	CHECK(!verdict(small_routes(1, 1), &fit), "must fit");
+	CHECK(!fit.unknown && !fit.vanished, "all are known");
+	fabric.live.lids_per_port = 4; /* more LIDs than the file has offsets */
+	CHECK(!verdict(small_routes(2, 1), NULL), "must fit");
+}
+
+static void dead_links_and_holes(void)
+{
+	struct routes *r = small_routes(1, 1);
+
+	small_fabric(&fabric);
+	fabric.peer[3] = fabric.peer[5 + 4] = NO_PEER; /* cut 0 - 1 */
+	expect(verdict(small_routes(1, 1), NULL), "port 3, which has no live link");
+	small_fabric(&fabric);
+	*small_entry(r, 0, 2, 0) = ROUTES_NO_ROUTE;
+	expect(verdict(r, NULL), "has no route");
+}
+
+static void a_loop_counts_only_where_lids_use_it(void)
+{
+	struct routes *r = small_routes(2, 1);
+
+	small_fabric(&fabric);
+	*small_entry(r, 1, 1, 0) = 3; /* to terminal 0 in offset 1: 1 -> 2 -> 1 */
+	*small_entry(r, 1, 2, 0) = 4;
+	CHECK(!verdict(routes_hold(r), NULL), "without LMC offset 1 is not used");
+	fabric.live.lids_per_port = 2;
+	expect(verdict(r, NULL), "loops");
+}
+
+static void switches_come_and_go(void)
+{
+	small_fabric(&fabric);
+	fabric.sw[2].guid = 0x999;
+	expect(verdict(small_routes(1, 1), NULL), "0x0000000000000999 (switch) is not in");
+	/* The third switch loses power; in the triangle nobody needs it. */
+	small_fabric(&fabric);
+	fabric.live.switches = 2;
+	fabric.peer[4] = fabric.peer[5 + 3] = NO_PEER;
+	CHECK(!verdict(small_routes(1, 1), NULL), "must fit without the unused switch");
+}
+
+static void terminals_come_and_go(void)
+{
+	struct routes *r = small_routes(1, 1);
+	struct reason why;
+	struct fit fit;
+
+	small_fabric(&fabric);
+	fabric.live.terminals = 3;
+	CHECK(!verdict(small_routes(1, 1), &fit) && fit.vanished == 1, "one has vanished");
+
+	small_fabric(&fabric);
+	fabric.end[4] = (struct live_terminal){.guid = 0x777, .leaf = 2, .leaf_port = 1, .lid_low = 30,
+					       .lid_high = 30};
+	fabric.live.terminals = 5;
+	fabric.end[0].leaf = 1; /* and another one has moved */
+	fabric.end[0].leaf_port = 4;
+	CHECK(fit_find(&fit, r, &fabric.live, &why), "%s", why.text);
+	CHECK(fit.unknown == 2 && fit.vanished == 0, "%u unknown", fit.unknown);
+	CHECK(fit_port(&fit, r, &fabric.live, 0, 2, 4) == 1, "the leaf delivers at its live port");
+	CHECK(fit_port(&fit, r, &fabric.live, 0, 0, 4) == 4, "others send to the leaf");
+	CHECK(fit_port(&fit, r, &fabric.live, 0, 1, 0) == 4, "the moved one is delivered");
+	CHECK(fit_port(&fit, r, &fabric.live, 0, 0, 0) == 3, "and sent to its new leaf");
+	fit_free(&fit);
+	routes_drop(r);
+}
+
+static void lanes_must_be_there(void)
+{
+	small_fabric(&fabric);
+	CHECK(!verdict(small_routes(1, 2), NULL), "8 lanes are enough for 2");
+	fabric.live.data_lanes = 1;
+	expect(verdict(small_routes(1, 2), NULL), "carries only 1");
+	fabric.live.qos = false;
+	expect(verdict(small_routes(1, 2), NULL), "qos TRUE");
+	CHECK(!verdict(small_routes(1, 1), NULL), "one lane needs nothing");
+}
+
+static void hops_are_shortest(void)
+{
+	uint8_t hops[SMALL_SWITCHES];
+	uint32_t queue[SMALL_SWITCHES];
+
+	small_fabric(&fabric);
+	hops_to(&fabric.live, 0, hops, queue);
+	CHECK(hops[0] == 0 && hops[1] == 1 && hops[2] == 1, "triangle");
+	fabric.peer[4] = fabric.peer[10 + 3] = NO_PEER; /* cut 0 - 2 */
+	hops_to(&fabric.live, 0, hops, queue);
+	CHECK(hops[2] == 2, "the long way round");
+	fabric.peer[5 + 3] = fabric.peer[10 + 4] = NO_PEER; /* and 1 - 2 */
+	hops_to(&fabric.live, 0, hops, queue);
+	CHECK(hops[2] == 255, "cut off");
+}
+
+static void the_fingerprint_sees_topology_alone(void)
+{
+	uint64_t before;
+
+	small_fabric(&fabric);
+	before = live_fingerprint(&fabric.live);
+	fabric.end[0].lid_low = fabric.end[0].lid_high = 99;
+	CHECK(live_fingerprint(&fabric.live) == before, "a LID is no topology");
+	fabric.peer[3] = NO_PEER;
+	CHECK(live_fingerprint(&fabric.live) != before, "a link is");
+	small_fabric(&fabric);
+	fabric.end[0].leaf_port = 2;
+	CHECK(live_fingerprint(&fabric.live) != before, "and so is a terminal's place");
+}
+
+int main(void)
+{
+	the_fabric_of_the_plan_fits();
+	dead_links_and_holes();
+	a_loop_counts_only_where_lids_use_it();
+	switches_come_and_go();
+	terminals_come_and_go();
+	lanes_must_be_there();
+	hops_are_shortest();
+	the_fingerprint_sees_topology_alone();
+	return checked("fit");
+}

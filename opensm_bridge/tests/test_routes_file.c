@@ -1,0 +1,147 @@
+/* The reader against damaged files: each byte flipped, each truncation, and broken rules with
+ * right checksums. Built with ASan and UBSan, so "does not crash" is checked too. */
+#include <unistd.h>
+
+#include "check.h"
+#include "small.h"
+
+static struct routes *reread(const uint8_t *image, size_t size, struct reason *why)
+{
+	uint8_t *copy = malloc(size ? size : 1);
+
+	if (!copy)
+		abort();
+	memcpy(copy, image, size);
+	return routes_from_image(copy, size, why);
+}
+
+static void good_files_are_read(void)
+{
+	for (unsigned lanes = 1; lanes <= 3; lanes += 2)
+		for (unsigned offsets = 1; offsets <= 3; offsets++) {
+			struct routes *made = small_routes(offsets, lanes);
+			struct reason why = {""};
+			struct routes *read = reread(made->image, made->size, &why);
+
+			CHECK(read, "%s", why.text);
+			CHECK(read && read->generation == 7 && !strcmp(read->engine, "sar"), "header");
+			CHECK(read && !memcmp(read->image, made->image, made->size), "content");
+			CHECK(read && read->columns == 7 && read->lanes == lanes, "sizes");
+			routes_drop(read);
+			routes_drop(made);
+		}
+}
+
+static void damage_is_seen(unsigned lanes)
+{
+	struct routes *made = small_routes(2, lanes);
+	struct reason why;
+
+	for (size_t at = 0; at < made->size; at++)
+		for (int bit = 0; bit < 8; bit++) {
+			made->image[at] ^= (uint8_t)(1 << bit);
+			CHECK(!reread(made->image, made->size, &why), "byte %zu bit %d", at, bit);
+			made->image[at] ^= (uint8_t)(1 << bit);
+		}
+	for (size_t size = 0; size < made->size; size++)
+		CHECK(!reread(made->image, size, &why), "first %zu bytes", size);
+	routes_drop(made);
+}
+
+/* With checksums made right again, a change is either harmless or refused; never a crash. */
+static void lies_do_not_crash(unsigned lanes)
+{
+	struct routes *made = small_routes(2, lanes);
+	unsigned accepted = 0;
+
+	for (size_t at = 0; at < made->size; at++)
+		for (int value = 0; value < 256; value += 3) {
+			const uint8_t old = made->image[at];
+			struct routes *read;
+			struct reason why;
+
+			made->image[at] = (uint8_t)value;
+			routes_seal(made);
+			read = reread(made->image, made->size, &why);
+			accepted += read != NULL;
+			routes_drop(read);
+			made->image[at] = old;
+		}
+	CHECK(accepted > 0, "the digest and the date may be anything");
+	routes_drop(made);
+}
+
+static void refuses(struct routes *r, const char *expected)
+{
+	struct reason why = {""};
+	struct routes *read;
+
+	routes_seal(r);
+	read = reread(r->image, r->size, &why);
+	CHECK(!read && strstr(why.text, expected), "\"%s\" instead of \"%s\"", why.text, expected);
+	routes_drop(read);
+	routes_drop(r);
+}
+
+static void broken_rules_are_named(void)
+{
+	struct routes *r = small_routes(1, 1);
+
+	*small_entry(r, 0, 0, 3) = 5;
+	refuses(r, "port 5, but the highest is 4");
+	r = small_routes(1, 1);
+	*small_entry(r, 0, 0, 3) = 0;
+	refuses(r, "port 0");
+	r = small_routes(1, 1);
+	*small_entry(r, 0, 1, SMALL_TERMINALS + 1) = 255;
+	refuses(r, "port 0");
+	r = small_routes(1, 1);
+	ROUTES_FILL(uint64_t, r->switch_guid)[1] = 0x100;
+	refuses(r, "switch GUIDs");
+	r = small_routes(1, 1);
+	ROUTES_FILL(uint32_t, r->terminal_leaf)[0] = 3;
+	refuses(r, "leaf switch");
+	r = small_routes(1, 2);
+	ROUTES_FILL(uint8_t, r->service_levels)[0] = 16;
+	refuses(r, "service level");
+	r = small_routes(1, 2);
+	ROUTES_FILL(uint8_t, r->sl_to_vl)[0] = 2;
+	refuses(r, "unused lane");
+	r = small_routes(1, 1);
+	r->image[24] = 0;
+	refuses(r, "generation 0");
+	r = small_routes(1, 1);
+	r->image[80] = '"';
+	refuses(r, "engine name");
+}
+
+static void writing_replaces_in_one_step(void)
+{
+	char folder[] = "/tmp/sar-test-XXXXXX", path[64];
+	struct routes *made = small_routes(1, 1), *read;
+	struct reason why = {""};
+
+	CHECK(mkdtemp(folder), "mkdtemp");
+	snprintf(path, sizeof(path), "%s/routes.sar", folder);
+	CHECK(!routes_read(path, &why) && strstr(why.text, "No such file"), "%s", why.text);
+	CHECK(routes_write(made, path, &why), "%s", why.text);
+	read = routes_read(path, &why);
+	CHECK(read, "%s", why.text);
+	CHECK(!routes_read(folder, &why), "a folder is no file");
+	routes_drop(read);
+	routes_drop(made);
+	unlink(path);
+	CHECK(!rmdir(folder), "nothing else is left in the folder");
+}
+
+int main(void)
+{
+	good_files_are_read();
+	for (unsigned lanes = 1; lanes <= 2; lanes++) {
+		damage_is_seen(lanes);
+		lies_do_not_crash(lanes);
+	}
+	broken_rules_are_named();
+	writing_replaces_in_one_step();
+	return checked("routes file");
+}

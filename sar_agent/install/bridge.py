@@ -1,0 +1,168 @@
+"""The talk with our plugin inside OpenSM: one line out, one line of JSON back, over a Unix socket.
+
+What comes back is what is in force, not what was asked for. Only questions that change nothing
+are ever repeated; a `load` is sent once, and its answer is believed. A signal is never the way
+to find out whether the plugin is there: SIGUSR2 kills an OpenSM that does not have it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
+
+from sar_agent.errors import SarError, Unavailable
+
+MAX_ANSWER = 65536
+STATUS_TIMEOUT = 5.0  # the plugin answers from memory
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")  # a newer plugin may say more
+
+
+_T = TypeVar("_T", bound=_Answer)
+
+
+class BridgeStatus(_Answer):
+    """What the plugin knows about OpenSM, its routes and the fabric."""
+
+    protocol: Literal[1]
+    plugin_version: str
+    opensm_version: str
+    pid: int
+    sm_state: str  # master, standby, discovering, not-active
+    state: Literal["starting", "idle", "loading", "failed"]  # failed: see last_error
+    last_error: str  # why the newest routes are not in force; empty when they are
+    engine_in_force: str  # who really built the tables: "sar", a stock engine, or "none" yet
+    routes_engine: str  # with "sar": the engine that the routes file names
+    generation_in_force: int  # 0 unless engine_in_force is "sar"
+    generation_loaded: int  # the newest valid routes in the plugin's memory, 0 for none
+    lmc: int
+    switches: int
+    hca_ports: int
+    lanes: int  # virtual lanes of the routes in force
+    unknown_terminals: int  # live ports that the routes in force do not know (or know elsewhere)
+    vanished_terminals: int  # terminals of the routes in force that are not in the fabric
+    unconfirmed_switches: int  # switches that have not confirmed their whole table
+    heavy_sweeps: int  # grows when discovery ran again
+    topology_changes: int  # grows when what was discovered differs from the time before
+    routings: int  # grows with each set of tables that was sent out
+    lft_blocks_confirmed: int
+    last_build_unix: int
+
+
+class Loaded(_Answer):
+    """A `load` that succeeded: this is in force now, on every switch."""
+
+    engine_in_force: str
+    generation_in_force: int
+    unknown_terminals: int
+
+
+class Bridge:
+    """A client; it holds no connection between calls."""
+
+    def __init__(self, socket_path: str | Path, timeout: float = 90.0) -> None:
+        """`timeout` is for one answer; keep it above the plugin's own deadline (60 s)."""
+        self.socket_path, self.timeout = Path(socket_path), timeout
+
+    def status(self) -> BridgeStatus:
+        """Retried, since asking changes nothing."""
+        answer = self._ask_again("status")
+        try:
+            return BridgeStatus.model_validate_json(answer)
+        except ValidationError as error:
+            raise self._garbage(answer) from error
+
+    def load(self, generation: int) -> Loaded:
+        """Have OpenSM read and install the routes file; returns once they are in force.
+
+        Raises SarError with the plugin's own sentence when they are not: the file is bad, it does
+        not fit the live fabric, another engine took over, or a switch did not confirm.
+        """
+        return self._command(f"load {generation}", Loaded)
+
+    def dump(self) -> Path:
+        """Have the tables in force written, as a routes file; returns its path."""
+        return Path(self._command("dump", _Dumped).path)
+
+    def signal_reload(self, pid: int) -> None:
+        """SIGUSR2, only to the very process whose plugin has just answered.
+
+        The pidfd is opened before the question: should that process end in between, the signal
+        goes nowhere instead of to a newcomer with the same number.
+        """
+        try:
+            handle = os.pidfd_open(pid)
+        except OSError as error:
+            raise Unavailable(f"no process {pid} to signal: {error.strerror}") from error
+        try:
+            answered = self.status().pid
+            if answered != pid:
+                raise SarError(
+                    f"{self.socket_path}: the plugin that answers is in process {answered}, "
+                    f"not {pid}; nothing was signalled"
+                )
+            signal.pidfd_send_signal(handle, signal.SIGUSR2)
+        except OSError as error:
+            raise Unavailable(f"cannot signal OpenSM ({pid}): {error.strerror}") from error
+        finally:
+            os.close(handle)
+
+    def _command(self, request: str, answer_type: type[_T]) -> _T:
+        answer = self._ask(request, self.timeout)
+        try:
+            refusal = _Refused.model_validate_json(answer)
+            if not refusal.ok:
+                raise SarError(f"{self.socket_path}: {refusal.error}")
+            return answer_type.model_validate_json(answer)
+        except ValidationError as error:
+            raise self._garbage(answer) from error
+
+    @retry(
+        retry=retry_if_exception_type(Unavailable),
+        stop=stop_after_attempt(4),
+        wait=wait_fixed(0.25),
+        reraise=True,
+    )
+    def _ask_again(self, request: str) -> bytes:
+        return self._ask(request, min(self.timeout, STATUS_TIMEOUT))
+
+    def _ask(self, request: str, timeout: float) -> bytes:
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as talk:
+                talk.settimeout(timeout)
+                talk.connect(os.fspath(self.socket_path))
+                talk.sendall(request.encode() + b"\n")
+                answer = bytearray()
+                while not answer.endswith(b"\n"):
+                    piece = talk.recv(4096)
+                    if not piece or len(answer) > MAX_ANSWER:
+                        raise self._garbage(bytes(answer))
+                    answer += piece
+                return bytes(answer)
+        except OSError as error:
+            why = error.strerror or f"no answer within {timeout:g} s"
+            raise Unavailable(
+                f"{self.socket_path}: OpenSM's plugin does not answer ({why}); "
+                "is OpenSM running with event_plugin_name sarbridge?"
+            ) from error
+
+    def _garbage(self, answer: bytes) -> Unavailable:
+        shown = answer[:80].decode("ascii", "replace")
+        return Unavailable(f"{self.socket_path}: not an answer of our plugin: {shown!r}")
+
+
+class _Refused(_Answer):
+    ok: bool
+    error: str = ""
+
+
+class _Dumped(_Answer):
+    path: str

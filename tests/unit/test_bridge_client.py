@@ -1,0 +1,162 @@
+"""The client of the plugin's socket, against a stand-in that says what the test wants."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sar_agent.errors import SarError, Unavailable
+from sar_agent.install.bridge import Bridge
+
+STATUS = {
+    "protocol": 1,
+    "plugin_version": "0.1.0",
+    "opensm_version": "OpenSM 3.3.23",
+    "pid": os.getpid(),
+    "sm_state": "master",
+    "state": "idle",
+    "last_error": "",
+    "engine_in_force": "sar",
+    "routes_engine": "sar-plus",
+    "generation_in_force": 7,
+    "generation_loaded": 7,
+    "lmc": 0,
+    "switches": 6,
+    "hca_ports": 16,
+    "lanes": 1,
+    "unknown_terminals": 0,
+    "vanished_terminals": 0,
+    "unconfirmed_switches": 0,
+    "heavy_sweeps": 2,
+    "topology_changes": 1,
+    "routings": 3,
+    "lft_blocks_confirmed": 6,
+    "last_build_unix": 1700000000,
+}
+
+
+class StandIn:
+    """Listens like the plugin; `answers` are given one a connection, the last one for ever."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.requests = path, list[str]()
+        self.answers: list[bytes] = [json.dumps(STATUS).encode() + b"\n"]
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(path))
+        self._listener.listen()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            with client:
+                self.requests.append(client.makefile().readline())
+                client.sendall(self.answers.pop(0) if len(self.answers) > 1 else self.answers[0])
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Iterator[StandIn]:
+    stand_in = StandIn(tmp_path / "bridge.sock")
+    yield stand_in
+    stand_in.close()
+
+
+def test_status(plugin: StandIn) -> None:
+    status = Bridge(plugin.path).status()
+    assert (status.engine_in_force, status.generation_in_force) == ("sar", 7)
+    assert plugin.requests == ["status\n"]
+
+
+def test_status_of_a_newer_plugin_is_understood(plugin: StandIn) -> None:
+    plugin.answers = [json.dumps({**STATUS, "news": 1}).encode() + b"\n"]
+    assert Bridge(plugin.path).status().pid == os.getpid()
+
+
+def test_status_is_asked_again_after_a_cut_answer(plugin: StandIn) -> None:
+    plugin.answers = [b'{"protocol":1', *plugin.answers]
+    assert Bridge(plugin.path).status().switches == 6
+    assert len(plugin.requests) == 2
+
+
+@pytest.mark.parametrize("answer", [b"hello\n", b"{}\n", b'{"protocol":2}\n', b""])
+def test_garbage_is_unavailable_and_names_the_socket(plugin: StandIn, answer: bytes) -> None:
+    plugin.answers = [answer]
+    with pytest.raises(Unavailable, match=r"bridge\.sock: not an answer"):
+        Bridge(plugin.path).status()
+
+
+def test_nobody_there(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match=r"no\.sock: .*No such file.*event_plugin_name"):
+        Bridge(tmp_path / "no.sock").load(1)
+
+
+def test_a_load_is_sent_once_even_when_the_answer_is_cut(plugin: StandIn) -> None:
+    plugin.answers = [b'{"ok":true']
+    with pytest.raises(Unavailable):
+        Bridge(plugin.path).load(7)
+    assert plugin.requests == ["load 7\n"]
+
+
+def test_a_load_returns_what_is_in_force(plugin: StandIn) -> None:
+    said = {"ok": True, "engine_in_force": "sar", "generation_in_force": 7, "unknown_terminals": 2}
+    plugin.answers = [json.dumps(said).encode() + b"\n"]
+    assert Bridge(plugin.path).load(7).unknown_terminals == 2
+
+
+def test_a_refused_load_is_an_error_with_the_plugins_sentence(plugin: StandIn) -> None:
+    plugin.answers = [b'{"ok":false,"error":"engine dfsssp is in force: stale"}\n']
+    with pytest.raises(SarError, match=r"bridge\.sock: engine dfsssp is in force: stale"):
+        Bridge(plugin.path).load(7)
+
+
+def test_dump(plugin: StandIn) -> None:
+    plugin.answers = [b'{"ok":true,"path":"/run/sar-agent/in_force.sar"}\n']
+    assert Bridge(plugin.path).dump() == Path("/run/sar-agent/in_force.sar")
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    child = subprocess.Popen(["sleep", "60"])
+    yield child
+    child.kill()
+    child.wait()
+
+
+def test_no_signal_unless_that_very_process_answers(
+    plugin: StandIn, sleeper: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    with pytest.raises(SarError, match="nothing was signalled"):
+        Bridge(plugin.path).signal_reload(sleeper.pid)
+    with pytest.raises(Unavailable):
+        Bridge(tmp_path / "no.sock").signal_reload(sleeper.pid)
+    assert sleeper.poll() is None  # SIGUSR2 would have ended it
+
+
+def test_the_signal_reaches_the_process_that_answered(
+    plugin: StandIn, sleeper: subprocess.Popen[bytes]
+) -> None:
+    plugin.answers = [json.dumps({**STATUS, "pid": sleeper.pid}).encode() + b"\n"]
+    Bridge(plugin.path).signal_reload(sleeper.pid)
+    assert sleeper.wait(10) == -signal.SIGUSR2
+
+
+def test_no_process(plugin: StandIn, sleeper: subprocess.Popen[bytes]) -> None:
+    sleeper.kill()
+    sleeper.wait()
+    with pytest.raises(Unavailable, match="no process"):
+        Bridge(plugin.path).signal_reload(sleeper.pid)

@@ -1,0 +1,147 @@
+"""The routes file as Python writes and reads it."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.install.routes_file import (
+    RoutesFile,
+    decode,
+    encode,
+    read_routes_file,
+    write_routes_file,
+)
+from tests.unit.routes_vectors import damaged, sealed, small_routes, valid_images
+
+
+def entry(routes: RoutesFile, switch: int, destination: int) -> int:
+    """An egress port, looked up by GUIDs."""
+    row = list(routes.switch_guids).index(switch)
+    terminals = list(routes.terminal_guids)
+    column = (
+        terminals.index(destination)
+        if destination in terminals
+        else len(terminals) + list(routes.switch_guids).index(destination)
+    )
+    return int(routes.forwarding[0, row, column])
+
+
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_what_is_written_is_read_with_guids_ascending(tmp_path: Path, lanes: int) -> None:
+    given = small_routes(lanes=lanes)
+    write_routes_file(tmp_path / "routes.sar", given)
+    got = read_routes_file(tmp_path / "routes.sar")
+    assert (got.generation, got.engine, got.lanes) == (7, "sar-plus", lanes)
+    assert (got.fabric_digest, got.made_at) == (given.fabric_digest, given.made_at)
+    assert got.switch_guids.tolist() == [0x10, 0x30, 2**63 + 5]
+    assert got.terminal_guids.tolist() == [7, 8, 9, 2**64 - 1]
+    assert got.switch_ports.tolist() == [5, 4, 254]
+    assert got.terminal_leaf.tolist() == [2, 1, 1, 0]
+    for switch in given.switch_guids:
+        for destination in [*given.terminal_guids, *given.switch_guids]:
+            assert entry(given, switch, destination) == entry(got, switch, destination)
+
+
+def test_service_levels_move_with_their_guids() -> None:
+    given = small_routes(lanes=2)
+    got = decode(encode(given))
+    assert given.service_levels is not None and got.service_levels is not None
+    # Switch 0x30 is row 0 given, row 1 in the file; terminal 9 is column 0 given, 2 in the file.
+    assert got.service_levels[0, 1, 2] == given.service_levels[0, 0, 0]
+    # And the own LID of switch 0x10: column 4 + 1 given, 4 + 0 in the file.
+    assert got.service_levels[0, 1, 4] == given.service_levels[0, 0, 5]
+
+
+def test_every_damage_is_refused() -> None:
+    for lanes in (1, 2):
+        for image in damaged(encode(small_routes(lanes=lanes))):
+            with pytest.raises(InputError):
+                decode(image)
+
+
+def test_a_second_encoding_is_the_same() -> None:
+    for image in valid_images():
+        assert encode(decode(image)) == image
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"generation": 0}, "generation 0"),
+        ({"generation": 2**64}, "generation"),
+        ({"engine": "x" * 32}, "engine name"),
+        ({"engine": 'a"b'}, "engine name"),
+        ({"fabric_digest": b""}, "digest"),
+        ({"lanes": 16}, "lanes"),
+        ({"lanes": 2}, "service_levels is missing"),
+        ({"switch_ports": np.array([4, 4, 300])}, "switch_ports"),
+        ({"switch_ports": np.array([4, 4, 255])}, "port count"),
+        ({"switch_ports": np.array([1, 1, 1])}, "higher than"),
+        ({"switch_guids": np.array([1, 1, 2])}, "ascending"),
+        ({"terminal_leaf": np.array([0, 0, 0, 3])}, "leaf switch"),
+        ({"forwarding": np.zeros((1, 3, 7))}, "port 0"),
+        ({"forwarding": np.ones((1, 3, 7))}, "port 0"),
+        ({"forwarding": np.ones((1, 3, 6))}, "forwarding"),
+    ],
+)
+def test_arrays_that_break_a_rule_are_not_written(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    path = tmp_path / "routes.sar"
+    with pytest.raises(InputError, match=message):
+        write_routes_file(path, dataclasses.replace(small_routes(), **change))  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_file_names_itself(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"nothing\.sar: cannot read the routes file: No such file"
+    ):
+        read_routes_file(tmp_path / "nothing.sar")
+
+
+def test_refusal_names_file_rule_and_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "routes.sar"
+    path.write_bytes(b"NOTROUTE" + bytes(200))
+    with pytest.raises(InputError, match=r"routes\.sar: not a routes file .*; write it again"):
+        read_routes_file(path)
+
+
+def test_full_disk_leaves_the_old_file_and_no_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "routes.sar"
+    write_routes_file(path, small_routes())
+    before = path.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="No space left on device; make room"):
+        write_routes_file(path, dataclasses.replace(small_routes(), generation=8))
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["routes.sar"]
+
+
+def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot write the routes file"):
+        write_routes_file(tmp_path / "no such folder" / "routes.sar", small_routes())
+
+
+def test_unknown_versions_and_sections_are_refused() -> None:
+    image = bytearray(encode(small_routes()))
+    image[8] = 2
+    with pytest.raises(InputError, match="format version 2"):
+        decode(sealed(bytes(image)))
+    image = bytearray(encode(small_routes()))
+    image[128] = 9  # the id of the first section
+    with pytest.raises(InputError, match="section 1 is missing"):
+        decode(sealed(bytes(image)))
