@@ -195,7 +195,12 @@ class SlurmCluster:
     ) -> subprocess.CompletedProcess[str]:
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, timeout=timeout, env=self.env()
+                command,
+                capture_output=True,
+                text=True,
+                timeout=timeout,
+                env=self.env(),
+                cwd=self.folder,  # where sbatch leaves its slurm-*.out
             )
         except subprocess.TimeoutExpired as error:
             raise SarError(f"{' '.join(command)}: no answer within {timeout:g} s") from error
