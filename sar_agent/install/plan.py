@@ -81,8 +81,11 @@ def entries_changed(before: RoutesFile | None, after: RoutesFile) -> int:
     _, old_s, new_s = np.intersect1d(
         before.switch_guids, after.switch_guids, assume_unique=True, return_indices=True
     )
-    columns = [np.concatenate([f.terminal_guids, f.switch_guids]) for f in (before, after)]
-    _, old_d, new_d = np.intersect1d(*columns, assume_unique=True, return_indices=True)
+    old_columns = np.concatenate([before.terminal_guids, before.switch_guids])
+    new_columns = np.concatenate([after.terminal_guids, after.switch_guids])
+    _, old_d, new_d = np.intersect1d(
+        old_columns, new_columns, assume_unique=True, return_indices=True
+    )
     same = 0
     for offset in range(min(len(before.forwarding), len(after.forwarding))):
         old = before.forwarding[offset][np.ix_(old_s, old_d)]
