@@ -123,7 +123,7 @@ def assemble(
     places: dict[tuple[str, int], int] = {}  # one HCA may be several records
     for node in nodes:
         real = (node.kind, _node_guid(node))
-        place = places.get(real) or places.setdefault(real, builder.next_position())
+        place = places.setdefault(real, builder.next_position())
         if node.kind == "S":
             switches[node.id] = builder.add_switch(
                 node.guid,
@@ -162,9 +162,8 @@ def assemble(
             p.switch_port, node_guid=p.node_guid, port_number=p.number, kind=p.kind, lid=p.lid,
             up=p.up, rate=p.rate, position=p.position,
         )  # fmt: skip
-    builder.lmc = max(
-        (end.lmc for node in nodes if node.kind == "H" for end in node.ends), default=0
-    )
+    lmcs = {end.lmc for node in nodes if node.kind == "H" for end in node.ends}
+    builder.lmc = max(lmcs & set(range(8)), default=0)
     if lines := cables.one_sided:
         builder.notes.append(
             f"{_cables(len(lines), 'is', 'are')} mentioned at one side only, "

@@ -27,7 +27,7 @@ from typing import Any
 from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import assemble
 from sar_agent.fabric.hostnames import HostMapper
-from sar_agent.fabric.model import Fabric
+from sar_agent.fabric.model import Fabric, Kind
 from sar_agent.fabric.netlines import EXTRAS, End, Node, parse_lines
 from sar_agent.fabric.rates import parse_rate, rate_name
 from sar_agent.fabric.text import source_text, write_text
@@ -38,6 +38,15 @@ _HOST_ID = re.compile(r"[A-Za-z0-9._-]{1,31}")
 _SWITCH_ID = re.compile(r"[A-Za-z0-9._:;/+,()-]{1,60}")
 _GUID_ID = re.compile(r"[SHRP]-[0-9a-f]{16}")
 _CHUNK = 200
+_EXTRAS: dict[str, type] = {
+    "description": str,
+    "host": str,
+    "kind": int,
+    "node_guid": int,  # where `caguid=` is not it
+    "port": int,  # the HCA's port number, where the one here is not it
+    "rates": dict,  # port to Gbit/s
+    "down": list,  # [port, peer id, peer port, Gbit/s, LID, LMC] of cables that are down
+}
 
 
 def read_ibsim_net(
@@ -57,12 +66,16 @@ def read_ibsim_net(
     for node in nodes:
         try:
             _apply_extras(node, by_id)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"bad #sar comment ({error!r})", file=name, line=node.line) from error
     return assemble(name, nodes, mapper, notes=notes, default_rate=_DEFAULT_RATE)
 
 
 def _apply_extras(node: Node, by_id: dict[str, Node]) -> None:
+    for key, value in node.extras.items():
+        if not isinstance(value, _EXTRAS[key]):
+            raise TypeError(key)
+    Kind(node.extras.get("kind", 0))
     for port, rate in node.extras.get("rates", {}).items():
         node.ends = [
             end._replace(rate=float(rate)) if end.port == int(port) else end for end in node.ends

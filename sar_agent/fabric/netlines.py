@@ -24,14 +24,16 @@ _HEADER = re.compile(
     r'(Switch|Hca|Ca|Rt)\s*(\d+)\s*"([^"]+)"\s*'
     r'(?:#\s*(?:"(.*)"|((?:(?! enhanced port | base port | lid | lmc ).)*)))?(.*)'
 )
-_PORT = re.compile(
-    r"\[(\d+)\](?:\[ext \d+\])?\s*(?:\(([0-9a-fA-F]+)\))?\s*"
-    r'"([^"]+)"\s*(?:\[(\d+)\])?(?:\[ext \d+\])?\s*(?:\(([0-9a-fA-F]+)\))?\s*(.*)'
+_PORT_HEAD = (
+    r"\[(\d+)\](?:\[ext \d+\])?\s*(?:\(([0-9a-fA-F]{1,16})\))?\s*"
+    r'"([^"]+)"\s*(?:\[(\d+)\])?(?:\[ext \d+\])?\s*(?:\(([0-9a-fA-F]{1,16})\))?\s*'
 )
-_PORT_TAIL = re.compile(
-    r'#\s*(?:lid (\d+) lmc (\d+)\s*)?"(.*)"\s*lid (\d+) (\S+)'
+_PORT_TAIL = (
+    r'#\s*(?:lid (\d+) lmc (\d+)\s*)?".*"\s*lid (\d+) (\S+)'
     r"(?: s=\d+ w=\d+ v=\d+)?(?: slot \d+| \(scp\))?\s*"
 )
+_WHOLE_PORT = re.compile(_PORT_HEAD + _PORT_TAIL)
+_PORT = re.compile(_PORT_HEAD + "(.*)")
 _SWITCH_TAIL = re.compile(r"\s*(?:enhanced|base) port 0 lid (\d+) lmc (\d+)\s*")
 _GUID = re.compile(r"(switchguid|caguid|hcaguids|rtguid)\s*([=+])\s*(0[xX][0-9a-fA-F]+|\d+)")
 _OPTION = re.compile(r"([wse])=(0[xX][0-9a-fA-F]+|\d+)")
@@ -114,6 +116,8 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[Node], list
         elif match := _GUID.match(line):
             kind = {"s": "S", "r": "R"}.get(match[1][0], "H")
             value = int(match[3], 16 if match[3][:2] in ("0x", "0X") else 10)
+            if value >> 64:
+                raise _bad("this GUID has more than 64 bits", line, file, number, remedy)
             if match[2] == "=":
                 bases[kind] = value
             guids[kind] = value if match[2] == "=" else bases[kind] + value
@@ -144,6 +148,8 @@ def _node(line: str, file: str, number: int, strict: bool, remedy: str) -> Node:
     if not match:
         raise _bad("cannot read this node", line, file, number, remedy)
     word, ports, ident, quoted, bare, tail = match.groups()
+    if not 1 <= int(ports) <= 255:
+        raise _bad("a node has 1 … 255 ports", line, file, number, remedy)
     kind = {"S": "S", "R": "R"}.get(word[0], "H")
     where = _SWITCH_TAIL.fullmatch(tail)
     whole = where if kind == "S" else tail in ("", " (scp)")
@@ -155,26 +161,25 @@ def _node(line: str, file: str, number: int, strict: bool, remedy: str) -> Node:
 
 
 def _end(line: str, node: Node, file: str, number: int, strict: bool, remedy: str) -> End:
-    match = _PORT.fullmatch(line.rstrip())
-    if not match:
+    if match := _WHOLE_PORT.fullmatch(line):
+        port, guid, peer, peer_port, peer_guid, lid, lmc, peer_lid, speed = match.groups()
+        rate = parse_rate(speed)
+    elif match := _PORT.fullmatch(line.rstrip()):
+        port, guid, peer, peer_port, peer_guid, options = match.groups()
+        lid = lmc = peer_lid = None
+        rate = _option_rate(options)
+        if strict:
+            raise _bad("this line is cut short", line, file, number, remedy)
+    else:
         raise _bad("cannot read this port", line, file, number, remedy)
-    port, guid, peer, peer_port, peer_guid, rest = match.groups()
+    if strict and (not peer_port or (node.kind != "S" and not guid)):
+        raise _bad("this line is cut short", line, file, number, remedy)
     if not 1 <= int(port) <= node.ports:
         raise _bad(f'"{node.id}" has no port {port}', line, file, number, remedy)
-    lid = lmc = peer_lid = 0
-    rate: float | None = None
-    tail = _PORT_TAIL.fullmatch(rest)
-    if tail:
-        own, own_lmc, _, far, speed = tail.groups()
-        lid, lmc, peer_lid = int(own or 0), int(own_lmc or 0), int(far)
-        rate = parse_rate(speed)
-    if strict and (not tail or not peer_port or (node.kind != "S" and not guid)):
-        raise _bad("this line is cut short", line, file, number, remedy)
-    if not tail:
-        rate = _option_rate(rest)
     return End(
-        int(port), int(guid or "0", 16), lid, lmc, peer, int(peer_port or 1),
-        int(peer_guid or "0", 16), peer_lid, rate, True, number,
+        int(port), int(guid, 16) if guid else 0, int(lid or 0), int(lmc or 0), peer,
+        int(peer_port or 1), int(peer_guid, 16) if peer_guid else 0, int(peer_lid or 0), rate,
+        True, number,
     )  # fmt: skip
 
 

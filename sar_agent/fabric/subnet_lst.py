@@ -24,9 +24,9 @@ from sar_agent.fabric.text import source_text, write_text
 AGAIN = "have OpenSM write it again (SIGHUP) and copy it when it is done"
 
 _SIDE = (
-    r"\{ (CA|SW|RT)(?:-SM)? Ports:([0-9a-fA-F]+) SystemGUID:[0-9a-fA-F]+ "
-    r"NodeGUID:([0-9a-fA-F]+) PortGUID:([0-9a-fA-F]+) VenID:\S+ DevID:\S+ Rev:\S+ "
-    r"\{(.*)\} LID:([0-9a-fA-F]+) PN:([0-9a-fA-F]+) \}"
+    r"\{ (CA|SW|RT)(?:-SM)? Ports:([0-9a-fA-F]{1,2}) SystemGUID:[0-9a-fA-F]+ "
+    r"NodeGUID:([0-9a-fA-F]{1,16}) PortGUID:([0-9a-fA-F]{1,16}) VenID:\S+ DevID:\S+ Rev:\S+ "
+    r"\{(.*)\} LID:([0-9a-fA-F]{1,4}) PN:([0-9a-fA-F]{1,2}) \}"
 )
 _LINE = re.compile(rf"{_SIDE} {_SIDE} PHY=(\S+) LOG=(\w+)(?: SPD=(\S+))?")
 _SPEED = {"2.5": "SDR", "5": "DDR", "10": "QDR", "14": "FDR", "25": "EDR", "50": "HDR"}

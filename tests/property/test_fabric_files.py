@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
@@ -23,6 +24,7 @@ from tests.fabric_texts import SMALL, differences, ibnetdiscover_text
 from tests.property.fabrics import FABRICS, fabric_of, records
 
 
+@settings(deadline=None)
 @given(FABRICS)
 def test_ibsim_net_round_trip(fabric: Fabric) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -33,6 +35,7 @@ def test_ibsim_net_round_trip(fabric: Fabric) -> None:
         assert max(map(len, path.read_bytes().split(b"\n"))) < 255
 
 
+@settings(deadline=None)
 @given(FABRICS)
 def test_net_ids_are_legal_and_name_one_node(fabric: Fabric) -> None:
     switches, terminals = net_ids(fabric)
@@ -45,6 +48,7 @@ def test_net_ids_are_legal_and_name_one_node(fabric: Fabric) -> None:
         assert node_of.setdefault(ident, guid) == guid
 
 
+@settings(deadline=None)
 @given(FABRICS, st.integers(0, 3))
 def test_subnet_lst_round_trip(fabric: Fabric, lmc: int) -> None:
     lids = assign_lids(fabric, lmc)
@@ -58,6 +62,7 @@ def test_subnet_lst_round_trip(fabric: Fabric, lmc: int) -> None:
     assert sorted(back.switch_lid.tolist()) == sorted(lids[0].tolist())
 
 
+@settings(deadline=None)
 @given(FABRICS, st.integers(0, 7))
 def test_lids_are_valid(fabric: Fabric, lmc: int) -> None:
     switches, terminals = assign_lids(fabric, lmc)
@@ -69,6 +74,7 @@ def test_lids_are_valid(fabric: Fabric, lmc: int) -> None:
     assert everything.max() <= 0xBFFF
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_order_of_nodes_is_no_part_of_the_digest(data: st.DataObject) -> None:
     nodes: list[Node] = data.draw(records())
@@ -86,6 +92,7 @@ TEXTS = [SMALL, ibnetdiscover_text(TREE)]
 WHOLE = [read_ibnetdiscover(text) for text in TEXTS]
 
 
+@settings(deadline=None)
 @given(st.integers(0, 1), st.data())
 def test_cut_anywhere(which: int, data: st.DataObject) -> None:
     """A cut file is refused in one sentence, or nothing that matters was lost."""
@@ -102,20 +109,45 @@ def test_cut_anywhere(which: int, data: st.DataObject) -> None:
         assert differences(fabric, WHOLE[which]) in ([], ["lmc"])
 
 
-@given(st.integers(0, 1), st.data())
-def test_damaged_anywhere(which: int, data: st.DataObject) -> None:
-    """Lines lost, doubled or overwritten: read or refused, never a traceback."""
-    lines = TEXTS[which].split("\n")
+def _written(write: Callable[[Path], None]) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder, "file"))
+        return Path(folder, "file").read_text()
+
+
+DOWN = WHOLE[0].with_links_down([0], [2])
+READERS: list[tuple[Callable[[str], Fabric], str]] = [
+    (read_ibnetdiscover, TEXTS[0]),
+    (read_ibnetdiscover, TEXTS[1]),
+    (read_ibsim_net, _written(lambda path: write_ibsim_net(DOWN, path))),
+    (read_subnet_lst, _written(lambda path: write_subnet_lst(DOWN, assign_lids(DOWN), path))),
+]
+
+
+@settings(deadline=None)
+@given(st.sampled_from(READERS), st.data())
+def test_damaged_anywhere(
+    reader_and_text: tuple[Callable[[str], Fabric], str], data: st.DataObject
+) -> None:
+    """Lines lost, doubled, overwritten or with another number: read or refused, no traceback."""
+    reader, text = reader_and_text
+    lines = text.split("\n")
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(lines) - 1))
-        how = data.draw(st.sampled_from(["lost", "doubled", "overwritten"]))
+        how = data.draw(st.sampled_from(["lost", "doubled", "overwritten", "number", "number"]))
         if how == "overwritten":
             lines[at] = lines[at][: len(lines[at]) // 2] + data.draw(st.text(max_size=10))
+        elif how == "number":
+            numbers = list(re.finditer(r"[0-9a-f]+", lines[at]))
+            if numbers:
+                place = data.draw(st.sampled_from(numbers))
+                other = data.draw(st.sampled_from(["0", "9", "999", "65535", "9" * 18, "e" * 18]))
+                lines[at] = lines[at][: place.start()] + other + lines[at][place.end() :]
         else:
             lines[at : at + 1] = [lines[at]] * (2 if how == "doubled" else 0)
     try:
-        fabric = read_ibnetdiscover("\n".join(lines) + "\n")
+        fabric = reader("\n".join(lines) + "\n")
     except InputError as error:
-        assert str(error)
+        assert "\n" not in str(error)
     else:
         assert fabric.switches >= 1
