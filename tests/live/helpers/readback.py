@@ -1,0 +1,54 @@
+"""What the fabric itself says is installed, read with tools that are not ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from sar_agent.install.routes_file import RoutesFile
+from sar_agent.lab.live.ibsim import Ibsim
+
+_SWITCH = re.compile(r"^Unicast lids .* guid (0x[0-9a-f]+)")
+_ENTRY = re.compile(r"^(0x[0-9a-f]{4}) (\d{3}) ")
+
+Tables = dict[tuple[int, int], int]
+
+
+def lids(cache: Path) -> dict[int, range]:
+    """Port GUID → its LIDs, from OpenSM's guid2lid."""
+    found = {}
+    for line in (cache / "guid2lid").read_text().splitlines():
+        if line.strip():
+            guid, low, high = (int(word, 0) for word in line.split())
+            found[guid] = range(low, high + 1)
+    return found
+
+
+def installed(fabric: Ibsim, host: str = "n002") -> Tables:
+    """(switch GUID, LID) → egress port, from dump_fts, which asks every switch."""
+    run = fabric.run("dump_fts", host=host)
+    assert run.returncode == 0, run.stderr
+    tables: Tables = {}
+    switch = 0
+    for line in run.stdout.splitlines():
+        if match := _SWITCH.match(line):
+            switch = int(match[1], 16)
+        elif match := _ENTRY.match(line):
+            tables[switch, int(match[1], 16)] = int(match[2])
+    return tables
+
+
+def wanted(routes: RoutesFile, lid_of: dict[int, range]) -> Tables:
+    """The same from a routes file; LIDs beyond its offsets repeat offset 0."""
+    return {(switch, lid): port for switch, lid, port in _entries(routes, lid_of)}
+
+
+def _entries(routes: RoutesFile, lid_of: dict[int, range]) -> Iterator[tuple[int, int, int]]:
+    destinations = [*routes.terminal_guids.tolist(), *routes.switch_guids.tolist()]
+    offsets = len(routes.forwarding)
+    for row, switch in enumerate(routes.switch_guids.tolist()):
+        for column, guid in enumerate(destinations):
+            for offset, lid in enumerate(lid_of[guid]):
+                used = offset if offset < offsets else 0
+                yield switch, lid, int(routes.forwarding[used, row, column])

@@ -1,0 +1,119 @@
+"""A site in a folder: a fat tree under ibsim, a stock OpenSM with the plugin, a client."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sar_agent.install.bridge import Bridge, BridgeStatus, Loaded
+from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
+from sar_agent.lab.live.ibsim import Ibsim
+from sar_agent.lab.live.opensm import OpenSM
+from sar_agent.lab.live.process import wait_until
+from tests.live.helpers import readback
+from tests.live.helpers.fat_tree import FatTree
+
+ROOT = Path(__file__).parents[3]
+
+
+@cache
+def plugin(target: str = "libsarbridge.so") -> Path:
+    """The plugin, built by its own Makefile."""
+    bridge = ROOT / "opensm_bridge"
+    subprocess.run(["make", "-s", "-C", str(bridge), f"build/{target}"], check=True)
+    return bridge / "build" / target
+
+
+@dataclass
+class Site:
+    tree: FatTree
+    fabric: Ibsim
+    sm: OpenSM
+    bridge: Bridge
+
+    def load(self, routes: RoutesFile) -> Loaded:
+        write_routes_file(self.sm.routes_path, routes)
+        return self.bridge.load(routes.generation)
+
+    def wait(self, holds: Callable[[BridgeStatus], bool], seconds: float = 15) -> BridgeStatus:
+        """Poll the status until it is as wanted; says what it was instead."""
+        last = self.bridge.status()
+
+        def check() -> bool:
+            nonlocal last
+            last = self.bridge.status()
+            return holds(last)
+
+        with contextlib.suppress(Exception):
+            wait_until(check, seconds, "status")
+        assert holds(last), last
+        return last
+
+    def wait_primed(self) -> BridgeStatus:
+        """The first sweep, and the one that the plugin asks for after it, are over."""
+        return self.wait(lambda s: s.heavy_sweeps >= 2 and s.routings >= 2)
+
+    def lids(self) -> dict[int, range]:
+        return readback.lids(self.sm.folder / "cache")
+
+    def lid(self, name: str) -> int:
+        """A node's base LID."""
+        return self.lids()[(self.tree.terminals() | self.tree.switches())[name]].start
+
+    def tool(self, *command: str, host: str = "n002") -> str:
+        run = self.fabric.run(*command, host=host)
+        assert run.returncode == 0, (command, run.stdout, run.stderr)
+        return run.stdout
+
+    def dumped(self) -> RoutesFile:
+        """What is in force, by the plugin's own account."""
+        return read_routes_file(self.bridge.dump())
+
+    def assert_in_force(self, routes: RoutesFile) -> None:
+        """Every (switch, LID) holds what the file says, by dump_fts and by the plugin's dump."""
+        lids = self.lids()
+        wanted = readback.wanted(routes, lids)
+        installed = readback.installed(self.fabric)
+        assert installed == wanted
+        assert readback.wanted(self.dumped(), lids) == wanted
+
+    def join_broadcast(self, host: str) -> None:
+        """Make a host a member of IPoIB's broadcast group."""
+        guid, sm = self.tree.terminals()[host], self.lid("n001")
+        subprocess.run(
+            [sys.executable, "-m", "tests.live.helpers.join", hex(guid), str(sm)],
+            env=self.fabric.env(host) | {"PYTHONPATH": str(ROOT)},
+            cwd=self.fabric.scratch,
+            check=True,
+            timeout=30,
+        )
+
+    def multicast(self) -> dict[str, frozenset[int]]:
+        """Switch → egress ports of the broadcast group, by ibroute."""
+        ports = {}
+        for name in self.tree.switches():
+            text = self.tool("ibroute", "-M", str(self.lid(name)))
+            marks = re.search(r"^0xc000 {6}(.*)$", text, re.MULTILINE)  # port 0's column next
+            columns = enumerate(marks[1][::2] if marks else "")
+            ports[name] = frozenset(port for port, mark in columns if mark == "x")
+        return ports
+
+
+@contextlib.contextmanager
+def site(tree: FatTree | None = None, **opensm: Any) -> Iterator[Site]:
+    """`opensm` are arguments of OpenSM; the SM runs on n001 and has finished its first sweeps."""
+    tree = tree or FatTree()
+    opensm.setdefault("plugin", plugin())
+    with Ibsim(tree.net()) as fabric, OpenSM(fabric, host="n001", **opensm) as sm:
+        sm.wait_up()
+        here = Site(tree, fabric, sm, Bridge(sm.socket_path))
+        if opensm["plugin"] is not None:
+            here.wait_primed()
+        yield here

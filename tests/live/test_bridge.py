@@ -1,0 +1,222 @@
+"""Routes files through the plugin into a simulated fabric, read back with other people's tools."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from sar_agent.errors import SarError
+from sar_agent.install.routes_file import write_routes_file
+from tests.live.helpers.fat_tree import FatTree
+from tests.live.helpers.site import Site, site
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture
+def here() -> Iterator[Site]:
+    with site() as made:
+        yield made
+
+
+def test_before_the_first_file_another_engine_routes_and_status_says_why(here: Site) -> None:
+    status = here.bridge.status()
+    assert (status.engine_in_force, status.generation_in_force) == ("dfsssp", 0)
+    assert status.state == "failed" and "No such file" in status.last_error
+    assert (status.switches, status.hca_ports, status.sm_state) == (6, 16, "master")
+    assert status.pid == here.sm.pid
+    assert here.dumped().engine == "dfsssp"
+
+
+@pytest.mark.parametrize(("lmc", "offsets"), [(0, 1), (1, 2), (2, 3)])
+def test_every_entry_of_the_file_is_installed(lmc: int, offsets: int) -> None:
+    with site(options={"lmc": str(lmc), "lmc_esp0": "TRUE"}) as here:
+        for generation, shift in ((3, 0), (4, 1)):
+            routes = here.tree.routes(generation, shift=shift, offsets=offsets)
+            loaded = here.load(routes)
+            assert (loaded.engine_in_force, loaded.generation_in_force) == ("sar", generation)
+            here.assert_in_force(routes)
+        status = here.bridge.status()
+        assert (status.state, status.last_error, status.lmc) == ("idle", "", lmc)
+        assert status.routes_engine == "test" and status.unknown_terminals == 0
+
+
+def test_the_dump_is_the_file_again(here: Site) -> None:
+    routes = here.tree.routes(9, lanes=2)
+    here.load(routes)
+    dumped = here.dumped()
+    for name in ("switch_guids", "terminal_guids", "terminal_leaf", "switch_ports", "forwarding"):
+        assert np.array_equal(getattr(dumped, name), getattr(routes, name)), name
+    assert (dumped.generation, dumped.engine, dumped.lanes) == (9, "test", 2)
+    assert routes.service_levels is not None and dumped.service_levels is not None
+    assert np.array_equal(dumped.sl_to_vl, routes.sl_to_vl)
+    # From a switch to itself no path is asked for; all others are as the file says.
+    others = routes.forwarding != 0
+    assert np.array_equal(dumped.service_levels[others], routes.service_levels[others])
+
+
+def test_only_blocks_that_changed_are_sent(here: Site) -> None:
+    here.load(here.tree.routes(1))
+    before = here.bridge.status().lft_blocks_confirmed
+    here.load(here.tree.routes(2))
+    assert here.bridge.status().lft_blocks_confirmed == before
+    routes = here.tree.routes(3)
+    row = list(here.tree.switches()).index("leaf0")
+    column = list(here.tree.terminals()).index("n016")
+    routes.forwarding[0, row, column] = 11 - routes.forwarding[0, row, column]  # 5 <-> 6
+    here.load(routes)
+    assert here.bridge.status().lft_blocks_confirmed == before + 1
+    here.assert_in_force(routes)
+
+
+def service_level(here: Site, source: str, target: str) -> int:
+    lids = str(here.lid(source)), str(here.lid(target))
+    text = here.tool("saquery", "PR", "--slid", lids[0], "--dlid", lids[1])
+    found = re.search(r"sl\.+(0x[0-9a-f]+)", text)
+    assert found, text
+    return int(found[1], 16)
+
+
+def test_service_levels_and_lanes_are_the_files(here: Site) -> None:
+    routes = here.tree.routes(5, lanes=2)
+    here.load(routes)
+    assert here.bridge.status().lanes == 2
+    assert routes.service_levels is not None and routes.sl_to_vl is not None
+    hosts = list(here.tree.terminals())
+    for source, target in (("n001", "n016"), ("n006", "n003"), ("n016", "n015")):
+        leaf = routes.terminal_leaf[hosts.index(source)]
+        expected = routes.service_levels[0, leaf, hosts.index(target)]
+        assert service_level(here, source, target) == expected
+
+    lanes = "".join(f"{lane:2d}|" for lane in routes.sl_to_vl)
+    for where in (["n007"], ["leaf1", "5"], ["spine0", "2"]):
+        port = [str(here.lid(where[0])), *where[1:]]
+        rows = re.findall(r"^ports: .*: \|(.*)$", here.tool("smpquery", "sl2vl", *port), re.M)
+        assert rows and set(rows) == {lanes}
+        arbitration = here.tool("smpquery", "vlarb", *port)
+        low = re.search(r"Low priority.*\nVL    : \|(.*)\|\nWEIGHT: \|(.*)\|", arbitration)
+        assert low, arbitration
+        weights = dict.fromkeys(range(2), 0)
+        for lane, weight in zip(low[1].split("|"), low[2].split("|"), strict=True):
+            weights[int(lane, 16)] += int(weight, 16)
+        assert weights[0] == weights[1] > 0
+
+
+def test_lanes_without_qos_are_refused() -> None:
+    with site(options={"qos": "FALSE"}) as here:
+        with pytest.raises(SarError, match="qos TRUE"):
+            here.load(here.tree.routes(5, lanes=2))
+        assert here.bridge.status().engine_in_force == "dfsssp"
+        here.load(here.tree.routes(6))
+
+
+def test_more_lanes_than_the_links_carry_are_refused() -> None:
+    refused = pytest.raises(SarError, match=r"need 2 virtual lanes, .* carries only 1")
+    with site(options={"max_op_vls": "1"}) as here, refused:
+        here.load(here.tree.routes(5, lanes=2))
+
+
+def test_a_corrupt_file_changes_nothing(here: Site) -> None:
+    good = here.tree.routes(5)
+    here.load(good)
+    image = bytearray(here.sm.routes_path.read_bytes())
+    image[-3] ^= 1
+    here.sm.routes_path.write_bytes(image)
+    with pytest.raises(SarError, match=r"routes\.sar is invalid: bad payload checksum"):
+        here.bridge.load(6)
+    status = here.bridge.status()
+    assert (status.state, status.generation_in_force) == ("failed", 5)
+    assert "checksum" in status.last_error
+    here.sm.sweep()
+    here.wait(lambda s: s.heavy_sweeps > status.heavy_sweeps and s.routings > status.routings)
+    here.assert_in_force(good)
+    here.sm.routes_path.unlink()
+    with pytest.raises(SarError, match="No such file"):
+        here.bridge.load(7)
+    here.assert_in_force(good)
+
+
+def test_another_generation_than_asked_for_is_refused(here: Site) -> None:
+    here.load(here.tree.routes(5))
+    write_routes_file(here.sm.routes_path, here.tree.routes(6))
+    with pytest.raises(SarError, match="holds generation 6, not 7"):
+        here.bridge.load(7)
+    assert here.bridge.status().generation_in_force == 5
+    assert here.bridge.load(6).generation_in_force == 6
+
+
+def test_routes_that_loop_are_refused_with_the_switch_named(here: Site) -> None:
+    here.load(here.tree.routes(5))
+    routes = here.tree.routes(6)
+    switches, hosts = list(here.tree.switches()), list(here.tree.terminals())
+    routes.forwarding[0, switches.index("leaf0"), hosts.index("n016")] = 5  # up to spine0 …
+    routes.forwarding[0, switches.index("spine0"), hosts.index("n016")] = 1  # … and back down
+    with pytest.raises(SarError, match=r"generation 5 stays in force: invalid: .* loops .*leaf0"):
+        here.load(routes)
+    here.assert_in_force(here.tree.routes(5))
+
+
+def test_sigusr2_loads_what_the_file_holds(here: Site) -> None:
+    routes = here.tree.routes(8, shift=1)
+    write_routes_file(here.sm.routes_path, routes)
+    here.bridge.signal_reload(here.sm.pid)
+    here.wait(lambda s: s.generation_in_force == 8)
+    here.assert_in_force(routes)
+
+
+def test_multicast_works_after_a_reroute(here: Site) -> None:
+    """Hop counts are ours after a load, and multicast trees are built from them: a member that
+    joins then must be connected, and those from before must stay so."""
+    for host in ("n003", "n006"):
+        here.join_broadcast(host)
+    here.load(here.tree.routes(5, shift=1))
+    here.join_broadcast("n016")
+    members = {"leaf0": 3, "leaf1": 2, "leaf3": 4}
+    deadline = time.monotonic() + 10  # OpenSM builds the tree some time after it said yes
+    while not all(port in (tree := here.multicast())[leaf] for leaf, port in members.items()):
+        assert time.monotonic() < deadline, tree
+    tops = [spine for spine in ("spine0", "spine1") if tree[spine]]
+    assert len(tops) == 1, f"one tree through one spine: {tree}"
+    assert tree[tops[0]] == {1, 2, 4}
+    assert "ff12:401b:ffff::ffff:ffff" in here.tool("saquery", "MCMR")
+    here.sm.sweep()
+    here.wait(lambda s: s.heavy_sweeps >= 3)
+    assert here.multicast()["leaf3"] == tree["leaf3"]
+
+
+def test_clients_do_not_wait_for_each_other(here: Site) -> None:
+    silent = [socket.socket(socket.AF_UNIX) for _ in range(6)]
+    for client in silent:
+        client.connect(str(here.sm.socket_path))
+    assert here.bridge.status().state == "failed"
+    for client in silent:
+        client.close()
+    with socket.socket(socket.AF_UNIX) as talker:
+        talker.connect(str(here.sm.socket_path))
+        talker.sendall(b"x" * 10_000)  # never a newline
+        assert here.bridge.status().pid == here.sm.pid
+    for request, expected in ((b"hello\n", b"unknown request"), (b"load x\n", b"a number")):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(here.sm.socket_path))
+            client.sendall(request)
+            assert expected in client.recv(1000)
+
+
+def test_a_dump_that_cannot_be_written_is_one_sentence(here: Site) -> None:
+    (here.sm.dump_path / "in the way").mkdir(parents=True)
+    with pytest.raises(SarError, match=r"cannot write .*in_force\.sar: Is a directory"):
+        here.bridge.dump()
+    left = sorted(p.name for p in here.sm.run_dir.iterdir())
+    assert left == ["bridge.sock", "in_force.sar"]
+
+
+def test_larger_tree_with_parallel_spines() -> None:
+    with site(FatTree(leaves=6, hosts=3, spines=4)) as here:
+        routes = here.tree.routes(2, shift=3)
+        here.load(routes)
+        here.assert_in_force(routes)

@@ -1,0 +1,129 @@
+"""The fabric changes under the routes: what stays in force, what takes over, what status says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from sar_agent.errors import SarError
+from sar_agent.install.routes_file import write_routes_file
+from tests.live.helpers import readback
+from tests.live.helpers.site import Site, site
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture
+def here() -> Iterator[Site]:
+    with site() as made:
+        made.load(made.tree.routes(5))
+        yield made
+
+
+def test_a_dead_link_brings_the_fallback_and_the_link_brings_us_back(here: Site) -> None:
+    before = here.bridge.status()
+    here.fabric.unlink("leaf0", 5)
+    status = here.wait(lambda s: s.engine_in_force != "sar")
+    assert (status.engine_in_force, status.generation_in_force) == ("dfsssp", 0)
+    assert status.state == "failed" and status.generation_loaded == 5
+    assert "stale" in status.last_error and "leaf0" in status.last_error
+    assert "by port 5" in status.last_error or "by port 1" in status.last_error
+    assert status.heavy_sweeps <= before.heavy_sweeps + 2, "within a sweep (two: one trap an end)"
+    assert status.topology_changes == before.topology_changes + 1
+    assert "the next routing engine takes over" in here.sm.log()
+    with pytest.raises(SarError, match=r"engine dfsssp is in force: stale"):
+        here.bridge.load(5)
+
+    here.fabric.relink("leaf0", 5)
+    here.sm.sweep()
+    here.wait(lambda s: s.generation_in_force == 5 and not s.last_error)
+    here.assert_in_force(here.tree.routes(5))
+
+
+def test_new_routes_around_a_dead_link(here: Site) -> None:
+    here.fabric.unlink("leaf0", 5)
+    here.wait(lambda s: s.engine_in_force == "dfsssp")
+    around = here.tree.routes(6, cut=frozenset({("leaf0", 5)}))
+    assert here.load(around).generation_in_force == 6
+    here.assert_in_force(around)
+
+
+def test_an_unused_dead_link_changes_nothing(here: Site) -> None:
+    spare = here.tree.routes(6, cut=frozenset({("leaf0", 5)}))
+    here.load(spare)
+    here.fabric.unlink("leaf0", 5)
+    here.wait(lambda s: s.topology_changes >= 2)
+    assert here.bridge.status().generation_in_force == 6
+    here.assert_in_force(spare)
+
+
+def test_the_older_generation_is_used_when_the_newest_does_not_fit(here: Site) -> None:
+    around = here.tree.routes(6, cut=frozenset({("leaf0", 5)}))
+    here.load(around)
+    here.fabric.unlink("leaf0", 5)
+    here.wait(lambda s: s.topology_changes >= 2)
+    with pytest.raises(SarError, match="generation 6 stays in force: stale"):
+        here.load(here.tree.routes(7))
+    here.assert_in_force(around)
+    status = here.bridge.status()
+    assert (status.generation_in_force, status.generation_loaded) == (6, 7)
+
+
+def test_a_node_that_loses_power_changes_nothing(here: Site) -> None:
+    here.fabric.clear("n007")
+    status = here.wait(lambda s: s.vanished_terminals == 1)
+    assert (status.generation_in_force, status.last_error) == (5, "")
+    assert status.hca_ports == 15
+    here.fabric.relink("n007", 1)
+    here.wait(lambda s: s.vanished_terminals == 0 and s.hca_ports == 16)
+    here.assert_in_force(here.tree.routes(5))
+
+
+def reaches(here: Site, source: str, target: str) -> list[int]:
+    """The egress ports of the switches on the way, as ibtracert walks the installed tables."""
+    text = here.tool("ibtracert", str(here.lid(source)), str(here.lid(target)))
+    lines = [line for line in text.splitlines() if line.startswith("[")]
+    assert target in lines[-1], text
+    return [int(line.split("]")[0][1:]) for line in lines[1:]]
+
+
+def test_an_unknown_node_is_routed_like_its_leaf_switch(here: Site) -> None:
+    here.load(here.tree.routes(6, without=frozenset({"n016"}), lanes=2))
+    status = here.bridge.status()
+    assert (status.engine_in_force, status.unknown_terminals) == ("sar", 1)
+    leaf, node = here.lid("leaf3"), here.lid("n016")
+    tables = readback.installed(here.fabric)
+    for name, guid in here.tree.switches().items():
+        assert tables[guid, node] == (4 if name == "leaf3" else tables[guid, leaf])
+    assert len(reaches(here, "n001", "n016")) == 3
+    here.load(here.tree.routes(7))
+    assert here.bridge.status().unknown_terminals == 0
+
+
+def test_a_node_that_moved_is_found_where_it_is(here: Site) -> None:
+    here.fabric.unlink("n016", 1)
+    here.wait(lambda s: s.vanished_terminals == 1)
+    here.fabric.link("leaf1", 11, "n016", 1)
+    here.sm.sweep()
+    status = here.wait(lambda s: s.unknown_terminals == 1)
+    assert (status.generation_in_force, status.vanished_terminals) == (5, 0)
+    assert reaches(here, "n001", "n016")[-1] == 11
+    assert here.dumped().terminal_leaf.tolist()[-1] == 1
+
+
+def test_a_switch_that_the_file_does_not_know(here: Site) -> None:
+    smaller = here.tree.routes(6)
+    unknown = smaller.switch_guids[-1]
+    smaller.switch_guids[-1] = unknown + 77
+    with pytest.raises(SarError, match=rf"switch {int(unknown):#018x} \(spine1\) is not in"):
+        here.load(smaller)
+    assert here.bridge.status().generation_in_force == 5
+
+
+def test_a_file_put_in_place_unannounced_is_taken_at_the_next_sweep(here: Site) -> None:
+    routes = here.tree.routes(6, shift=1)
+    write_routes_file(here.sm.routes_path, routes)
+    here.sm.sweep()
+    here.wait(lambda s: s.generation_in_force == 6)
+    here.assert_in_force(routes)

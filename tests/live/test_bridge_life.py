@@ -1,0 +1,143 @@
+"""The plugin's life: starting, refusing to start, restarting, standing by, taking over."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from sar_agent.errors import SarError, Unavailable
+from sar_agent.install.bridge import Bridge
+from sar_agent.install.routes_file import write_routes_file
+from sar_agent.lab.live.ibsim import Ibsim
+from sar_agent.lab.live.opensm import OpenSM
+from sar_agent.lab.live.process import wait_until
+from tests.live.helpers import readback
+from tests.live.helpers.fat_tree import FatTree
+from tests.live.helpers.site import Site, plugin, site
+
+pytestmark = pytest.mark.live
+
+
+def test_an_opensm_without_the_plugin_survives_the_client() -> None:
+    with site(plugin=None) as here:
+        with pytest.raises(Unavailable, match="event_plugin_name"):
+            here.bridge.load(1)
+        with pytest.raises(Unavailable, match="event_plugin_name"):
+            here.bridge.signal_reload(here.sm.pid)  # SIGUSR2 would end it
+        here.sm.sweep()
+        here.sm.wait_log("SUBNET UP", after=here.sm.log().index("SUBNET UP") + 9)
+        assert here.sm.alive()
+
+
+@pytest.mark.parametrize(
+    ("library", "options", "logged"),
+    [
+        ("libsarbridge-wrong.so", None, "OpenSM version mismatch"),
+        ("libsarbridge.so", "dri=/tmp", 'not loaded: unknown option "dri"'),
+        ("libsarbridge.so", "dir=/proc/no", "not loaded: cannot make /proc/no"),
+    ],
+)
+def test_a_plugin_that_cannot_work_is_refused_and_opensm_goes_on(
+    library: str, options: str | None, logged: str
+) -> None:
+    with (
+        Ibsim(FatTree().net()) as fabric,
+        OpenSM(fabric, host="n001", plugin=plugin(library), plugin_options=options) as sm,
+    ):
+        sm.wait_up()
+        assert logged in sm.log()
+        assert "ERR 1000" in sm.log()
+        assert "dfsssp tables configured" in sm.log()
+        assert sm.alive() and not sm.socket_path.exists()
+        with pytest.raises(Unavailable):
+            Bridge(sm.socket_path).status()
+
+
+def test_an_engine_that_the_config_does_not_name_is_said() -> None:
+    with site(routing_engine="minhop") as here:
+        with pytest.raises(SarError, match='does not name "sar"'):
+            here.load(here.tree.routes(1))
+        assert here.bridge.status().engine_in_force == "minhop"
+
+
+def test_a_load_that_nobody_serves_ends_at_its_deadline(tmp_path: Path) -> None:
+    """With another engine first in the list ours is never asked."""
+    with site(
+        routing_engine="minhop,sar",
+        plugin_options=f"dir={tmp_path} deadline=1",
+        run_dir=tmp_path,
+    ) as here:
+        with pytest.raises(SarError, match="nothing was installed within 1 s"):
+            here.load(here.tree.routes(1))
+        assert here.bridge.status().engine_in_force == "minhop"
+
+
+def test_a_clean_stop_leaves_nothing_and_a_restart_installs_at_once() -> None:
+    with site() as here:
+        routes = here.tree.routes(5, shift=1)
+        here.load(routes)
+        assert here.sm.stop() == 0
+        assert not here.sm.socket_path.exists()
+        here.sm.start().wait_up()
+        status = here.wait_primed()
+        assert (status.generation_in_force, status.state) == (5, "idle")
+        assert "dfsssp tables" not in here.sm.log()
+        here.assert_in_force(routes)
+
+
+def test_a_crash_leaves_a_socket_that_the_next_start_replaces() -> None:
+    with site() as here:
+        here.load(here.tree.routes(5))
+        here.sm.kill()
+        assert here.sm.socket_path.exists()
+        with pytest.raises(Unavailable, match="Connection refused"):
+            here.bridge.load(5)
+        here.sm.start().wait_up()
+        assert here.wait_primed().generation_in_force == 5
+
+
+def test_two_plugins_do_not_share_a_socket() -> None:
+    with site() as here:
+        second = OpenSM(
+            here.fabric, host="n010", plugin=plugin(), run_dir=here.sm.run_dir, priority=0
+        )
+        with second:
+            second.wait_log("another OpenSM already listens")
+            second.wait_log("Entering STANDBY")
+            assert here.bridge.status().pid == here.sm.pid
+        assert here.bridge.status().pid == here.sm.pid
+
+
+def test_a_standby_answers_and_takes_over_with_our_routes() -> None:
+    with site(priority=5) as here, contextlib.ExitStack() as stack:
+        here.load(here.tree.routes(5))
+        standby = OpenSM(here.fabric, host="n010", plugin=plugin(), priority=1)
+        stack.enter_context(standby)
+        other = Site(here.tree, here.fabric, standby, Bridge(standby.socket_path))
+        other.wait(lambda s: s.sm_state == "standby")
+        routes = here.tree.routes(6, shift=1)
+        with pytest.raises(SarError, match="not the master; generation 6 is valid"):
+            other.load(routes)
+        assert other.bridge.status().generation_in_force == 0
+        newer = here.tree.routes(7, shift=2)  # nobody tells the standby of this one
+        write_routes_file(standby.routes_path, newer)
+
+        here.sm.kill()
+        status = other.wait(lambda s: s.sm_state == "master" and s.generation_in_force > 0, 30)
+        assert (status.engine_in_force, status.generation_in_force) == ("sar", 7)
+        lids = readback.lids(standby.folder / "cache")
+        wait_until(
+            lambda: readback.installed(here.fabric) == readback.wanted(newer, lids), 10, "tables"
+        )
+
+
+def test_the_harness_leaves_nothing_behind(tmp_path: Path) -> None:
+    with site() as here:
+        pids, scratch = (here.sm.pid, here.fabric.pid), here.fabric.scratch
+        assert scratch.exists()
+    assert not scratch.exists()
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    with pytest.raises(SarError, match="ibsim cannot read the fabric"), Ibsim("Switch 4 bad\n"):
+        pass
