@@ -19,6 +19,7 @@ from sar_agent.lab.live.opensm import OpenSM
 from sar_agent.lab.live.process import wait_until
 from tests.live.helpers import readback
 from tests.live.helpers.fat_tree import FatTree
+from tests.live.helpers.ring import Ring
 
 ROOT = Path(__file__).parents[3]
 
@@ -33,7 +34,7 @@ def plugin(target: str = "libsarbridge.so") -> Path:
 
 @dataclass
 class Site:
-    tree: FatTree
+    tree: Any  # FatTree or Ring
     fabric: Ibsim
     sm: OpenSM
     bridge: Bridge
@@ -107,7 +108,7 @@ class Site:
 
 
 @contextlib.contextmanager
-def site(tree: FatTree | None = None, **opensm: Any) -> Iterator[Site]:
+def site(tree: FatTree | Ring | None = None, **opensm: Any) -> Iterator[Site]:
     """`opensm` are arguments of OpenSM; the SM runs on n001 and has finished its first sweeps."""
     tree = tree or FatTree()
     opensm.setdefault("plugin", plugin())
