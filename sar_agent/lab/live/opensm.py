@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 
 from sar_agent.errors import SarError
+from sar_agent.lab.live.child import Daemon, find_program, wait_until
 from sar_agent.lab.live.ibsim import Ibsim
-from sar_agent.lab.live.process import Daemon, find_program, wait_until
 
 LIBRARY = "libsarbridge.so"
 

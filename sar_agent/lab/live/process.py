@@ -1,101 +1,118 @@
-"""What every daemon of the live harness needs: to be there, to start, and to be gone afterwards."""
+"""One daemon as a child of ours: started, watched, and gone at the end whatever happens."""
 
 from __future__ import annotations
 
-import contextlib
-import os
+import secrets
 import shutil
-import signal
+import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from types import TracebackType
+from typing import Self
 
-from sar_agent.errors import SarError, Unavailable
-
-_SBIN = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-
-
-def find_program(name: str, package: str) -> str:
-    """The program's path; a SarError names the Debian package that brings it."""
-    found = shutil.which(name, path=_SBIN)
-    if found is None:
-        raise SarError(
-            f"{name} is not installed: run deploy/install-debian-packages "
-            f"(Debian package {package})"
-        )
-    return found
+from sar_agent.errors import SarError
 
 
-def wait_until(
-    holds: Callable[[], bool],
-    seconds: float,
-    what: str,
-    *,
-    alive: Callable[[], bool] = lambda: True,
-    last_words: Callable[[], str] = lambda: "",
-) -> None:
-    """Poll until `holds`; Unavailable says `what` did not happen, or that the process has ended,
-    and then the end of its `last_words`."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if not alive():
-            if holds():
-                return
-            raise Unavailable(f"{what}: the process ended before that; {last_words()[-1500:]}")
-        if time.monotonic() > deadline:
-            raise Unavailable(f"{what}: not within {seconds:g} s")
-        time.sleep(0.05)
+def require(package: str, *programs: str) -> None:
+    """Raise SarError with the remedy unless all `programs` of a Debian package can be found."""
+    missing = [program for program in programs if not shutil.which(program)]
+    if missing:
+        raise SarError(f"{', '.join(missing)}: not found; run: apt-get install {package}")
+
+
+def free_port(count: int = 1) -> int:
+    """The first of `count` consecutive TCP ports that are free on loopback.
+
+    Below the range from which the kernel takes ports for outgoing connections, so that none is
+    taken by chance before the daemon binds it.
+    """
+    for _ in range(200):
+        first = 10000 + secrets.randbelow(32768 - 10000 - count)
+        if all(map(_is_free, range(first, first + count))):
+            return first
+    raise SarError(f"no {count} consecutive free TCP ports between 10000 and 32768")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def wait_until(true: Callable[[], bool], seconds: float, pause: float = 0.05) -> bool:
+    """Ask every `pause` seconds until `true()` or `seconds` are over; the last answer."""
+    end = time.monotonic() + seconds
+    while not (answer := true()) and time.monotonic() < end:
+        time.sleep(pause)
+    return answer
 
 
 class Daemon:
-    """One child process with its output in a file; ended by its pid and waited for."""
+    """A daemon in the foreground, its output in the file `log`.
+
+    It dies with the thread that started it (`setpriv --pdeathsig`), so that not even a `kill -9`
+    of this process leaves it running; start it from a thread that stays.
+    """
 
     def __init__(
-        self,
-        command: list[str],
-        *,
-        log: Path,
-        env: Mapping[str, str],
-        cwd: Path,
-        stdin: int = subprocess.DEVNULL,
+        self, command: Sequence[str], log: Path, env: Mapping[str, str] | None = None
     ) -> None:
+        self.name = Path(command[0]).name
         self.log = log
-        with log.open("ab") as out:
-            self._child = subprocess.Popen(
-                command, stdin=stdin, stdout=out, stderr=out, env=dict(env), cwd=cwd
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=None if env is None else dict(env),
+                start_new_session=True,  # Ctrl-C in a demo is ours to handle, not the daemon's
             )
-
-    @property
-    def pid(self) -> int:
-        return self._child.pid
-
-    @property
-    def stdin(self) -> IO[bytes]:
-        assert self._child.stdin is not None
-        return self._child.stdin
+        self.pid = self._process.pid
 
     def alive(self) -> bool:
-        return self._child.poll() is None
+        """Whether it still runs."""
+        return self._process.poll() is None
 
-    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """Send a signal, to this process only."""
-        self._child.send_signal(number)
+    def check(self) -> None:
+        """Raise SarError with the end of its log if it has ended."""
+        if not self.alive():
+            raise SarError(
+                f"{self.name} ended with exit code {self._process.returncode}: {self.tail()}"
+            )
 
-    def stop(self, patience: float = 10.0) -> int:
-        """SIGTERM, then SIGKILL; returns the exit code."""
-        if self.alive():
-            self._child.terminate()
-            try:
-                self._child.wait(patience)
-            except subprocess.TimeoutExpired:
-                self._child.kill()
-        code = self._child.wait()
-        if self._child.stdin is not None:
-            with contextlib.suppress(BrokenPipeError):
-                self._child.stdin.close()
-        return code
+    def tail(self) -> str:
+        """The last lines of its log, as one."""
+        lines = self.log.read_text(errors="replace").split("\n")[-6:] if self.log.exists() else []
+        return " / ".join(line.strip() for line in lines if line.strip()) or "it said nothing"
 
-    def wait(self, patience: float = 10.0) -> int:
-        return self._child.wait(patience)
+    def signal(self, number: int) -> None:
+        """Send a signal; nothing happens if it has ended."""
+        self._process.send_signal(number)
+
+    def stop(self, seconds: float = 5.0) -> None:
+        """SIGTERM, then after `seconds` SIGKILL; returns when it is gone."""
+        self._process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+            return
+        self._process.kill()
+        self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()

@@ -1,0 +1,56 @@
+"""The command line: one command per thing a person wants, each in a file of `commands/`.
+
+Exit codes are a contract: 0 done, 1 a check failed or somebody did not answer, 2 bad input. An
+error is one line on stderr; a traceback is a bug.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from sar_agent import __version__
+from sar_agent.commands import demo, engines, live, routes, service, topology
+from sar_agent.errors import SarError
+
+app = typer.Typer(
+    name="sar-agent",
+    help="Scheduling-aware InfiniBand routes for Slurm clusters.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for module in (demo, service, engines, routes, topology, live):
+    module.register(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sar-agent {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Entry point: errors a person can act on become one line and an exit code."""
+    try:
+        app()
+    except SarError as error:
+        print(f"sar-agent: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # `sar-agent history | head`: the reader had enough. Nothing may be flushed any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"sar-agent: {error.filename}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)

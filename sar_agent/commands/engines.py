@@ -1,0 +1,24 @@
+"""`sar-agent engines`: what there is to choose from."""
+
+from __future__ import annotations
+
+import typer
+
+from sar_agent.commands.output import JsonOption, print_json
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+
+    @app.command()
+    def engines(as_json: JsonOption = False) -> None:
+        """List routing engines: a name and what it is, one a line."""
+        from sar_agent.routing import engine_names, load_engine
+
+        summaries = {name: load_engine(name).summary for name in engine_names()}
+        if as_json:
+            print_json({"engines": [{"name": n, "summary": s} for n, s in summaries.items()]})
+            return
+        width = max(map(len, summaries))
+        for name, summary in summaries.items():
+            typer.echo(f"{name:{width}}  {summary}")

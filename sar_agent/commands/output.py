@@ -1,0 +1,74 @@
+"""How commands read what many of them take, and print what they found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from sar_agent.fabric import Fabric
+    from sar_agent.jobs import JobMix
+
+FabricOption = Annotated[
+    str,
+    typer.Option(
+        "--fabric",
+        help="ibnetdiscover file, ibsim .net, subnet.lst, or a spec like xgft:3;12,12,12;1,12,12",
+    ),
+]
+JobsOption = Annotated[
+    str,
+    typer.Option(
+        "--jobs", help="squeue JSON or pipe text, a job-to-terminal map, or mix:SEED (synthetic)"
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+
+
+def print_json(found: dict[str, Any]) -> None:
+    """One object on one line, so that `| jq` and line-wise tools both work."""
+    typer.echo(json.dumps(found))
+
+
+def read_fabric(spec: str) -> Fabric:
+    """The fabric, in one piece."""
+    from sar_agent.fabric.pieces import require_connected
+    from sar_agent.fabric.spec import load_fabric
+
+    fabric = load_fabric(spec)
+    require_connected(fabric)
+    return fabric
+
+
+def read_mix(spec: str, fabric: Fabric) -> JobMix:
+    """The multi-switch jobs; unknown hosts are named on stderr and left out."""
+    from sar_agent.errors import InputError
+    from sar_agent.jobs.files import read_jobs_file
+    from sar_agent.jobs.mapping import mix_of_records
+    from sar_agent.jobs.synthetic import synthetic_mix
+
+    if spec.startswith("mix:"):
+        try:
+            return synthetic_mix(fabric, int(spec[4:]))
+        except ValueError as error:
+            raise InputError(f"{spec!r} has no number as seed", remedy="e.g. mix:1") from error
+    mapped = mix_of_records(fabric, read_jobs_file(Path(spec)))
+    if mapped.unknown_hosts:
+        shown = ", ".join(sorted(mapped.unknown_hosts)[:5])
+        more = " …" if len(mapped.unknown_hosts) > 5 else ""
+        typer.echo(
+            f"sar-agent: {len(mapped.unknown_hosts)} hosts of jobs are not in the fabric and are "
+            f"left out: {shown}{more}",
+            err=True,
+        )
+    return mapped.mix
+
+
+def peak_rss_mb() -> float:
+    """Largest resident size of this process so far, in MB (2**20)."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,226 @@
+"""Node records to a `Fabric`: pairs the two ends of every cable and names the hosts.
+
+A cable is written twice, once under each of its nodes. The two must agree; where one side is
+silent the other is believed and a note says so, where they contradict each other the fabric
+changed while it was read and no routes should be made for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.hostnames import HostMapper, hca_order
+from sar_agent.fabric.model import Fabric, Kind
+from sar_agent.fabric.netlines import End, Node
+from sar_agent.fabric.rates import LANE_RATE
+
+MAX_LID = 0xBFFF
+_SLOWEST = LANE_RATE["SDR"]
+
+
+@dataclass(slots=True)
+class _Port:
+    """A terminal before it has its place."""
+
+    node: Node
+    node_guid: int
+    number: int
+    guid: int
+    lid: int
+    host: str
+    hca: str
+    kind: Kind
+    switch: int
+    switch_port: int
+    up: bool
+    rate: float
+    position: int
+
+
+class _Cables:
+    """Looks at each cable once, from whichever side comes first."""
+
+    def __init__(self, nodes: Sequence[Node], file: str, remedy: str, default_rate: float) -> None:
+        self.file, self.remedy, self.default_rate = file, remedy, default_rate
+        self.nodes: dict[str, Node] = {}
+        self.one_sided: list[int] = []
+        self.odd: list[str] = []
+        self.unread: list[int] = []
+        for node in nodes:
+            if twin := self.nodes.get(node.id):
+                raise self.error(
+                    f'node "{node.id}" occurs twice, first in line {twin.line}', node.line
+                )
+            self.nodes[node.id] = node
+        self.ends: dict[tuple[str, int], End] = {}
+        for node in nodes:
+            for end in node.ends:
+                if twin_end := self.ends.get((node.id, end.port)):
+                    raise self.error(
+                        f'port {end.port} of "{node.id}" occurs twice, '
+                        f"first in line {twin_end.line}",
+                        end.line,
+                    )
+                self.ends[(node.id, end.port)] = end
+
+    def error(self, what: str, line: int) -> InputError:
+        return InputError(what, file=self.file, line=line, remedy=self.remedy)
+
+    def pairs(self) -> list[tuple[Node, End, Node, End | None]]:
+        """Every cable once: a side, and the other side with its line where it has one."""
+        found = []
+        for (ident, port), end in self.ends.items():
+            peer = self.nodes.get(end.peer)
+            if peer is None:
+                raise self.error(
+                    f'"{end.peer}" is cabled here but has no lines of its own: '
+                    "the file is cut short",
+                    end.line,
+                )
+            if not 1 <= end.peer_port <= peer.ports:
+                raise self.error(f'"{end.peer}" has no port {end.peer_port}', end.line)
+            other = self.ends.get((end.peer, end.peer_port))
+            if other is None:
+                self.one_sided.append(end.line)
+            elif (other.peer, other.peer_port) != (ident, port):
+                raise self.error(
+                    f'port {port} of "{ident}" leads to "{end.peer}"[{end.peer_port}], but line '
+                    f'{other.line} says that leads to "{other.peer}"[{other.peer_port}]',
+                    end.line,
+                )
+            elif (end.peer, end.peer_port) < (ident, port):
+                continue  # the other end comes round by itself
+            found.append((self.nodes[ident], end, peer, other))
+        return found
+
+
+def assemble(
+    name: str,
+    nodes: Sequence[Node],
+    mapper: HostMapper | None,
+    *,
+    notes: Sequence[str] = (),
+    remedy: str = "",
+    default_rate: float | None = None,
+) -> Fabric:
+    """The fabric of these nodes; `name` is the file, for messages.
+
+    Switches keep the order of the nodes. Terminals are in order of their host's first node and,
+    within a host, of HCA name (numbers as numbers), port number and GUID: that is their rail.
+    `default_rate` (Gbit/s) is for cables without a readable rate; left out, they are taken as the
+    slowest there are, and a note says so.
+
+    Raises `InputError` on peers that are missing, nodes or ports given twice, and sides that
+    contradict each other.
+    """
+    builder = FabricBuilder(name)
+    builder.notes += notes
+    cables = _Cables(nodes, name, remedy, _SLOWEST if default_rate is None else default_rate)
+    switches: dict[str, int] = {}
+    places: dict[tuple[str, int], int] = {}  # one HCA may be several records
+    for node in nodes:
+        real = (node.kind, _node_guid(node))
+        place = places.setdefault(real, builder.next_position())
+        if node.kind == "S":
+            switches[node.id] = builder.add_switch(
+                node.guid,
+                node.extras.get("description", node.description),
+                node.ports,
+                lid=_lid(node.lid),
+                position=place,
+            )
+    ports: list[_Port] = []
+    mapper = mapper or HostMapper()
+    for a, end, b, other in cables.pairs():
+        if a is b:
+            cables.odd.append(f'"{a.id}" is cabled to itself at line {end.line}: left out')
+        elif a.kind != "S" and b.kind != "S":
+            cables.odd.append(
+                f'"{a.id}" and "{b.id}" are cabled to each other without a switch at line '
+                f"{end.line}: left out"
+            )
+        elif a.kind == b.kind:
+            builder.add_link(
+                switches[a.id], end.port, switches[b.id], end.peer_port,
+                up=end.up and (other is None or other.up), rate=_rate(cables, end, other),
+            )  # fmt: skip
+        else:
+            near, own, far = (end, other, b) if a.kind == "S" else (other, end, a)
+            switch = switches[a.id if a.kind == "S" else b.id]
+            place = places[(far.kind, _node_guid(far))]
+            ports.append(_terminal(mapper, cables, far, own, near, switch, place))
+    first: dict[str, int] = {}
+    for port in ports:
+        first[port.host] = min(first.get(port.host, port.position), port.position)
+    ports.sort(key=lambda p: (first[p.host], p.host, hca_order(p.hca), p.number, p.guid))
+    for p in ports:
+        builder.add_terminal(
+            p.guid, p.node.extras.get("description", p.node.description), p.host, p.switch,
+            p.switch_port, node_guid=p.node_guid, port_number=p.number, kind=p.kind, lid=p.lid,
+            up=p.up, rate=p.rate, position=p.position,
+        )  # fmt: skip
+    lmcs = {end.lmc for node in nodes if node.kind == "H" for end in node.ends}
+    builder.lmc = max(lmcs & set(range(8)), default=0)
+    if lines := cables.one_sided:
+        builder.notes.append(
+            f"{_cables(len(lines), 'is', 'are')} mentioned at one side only, "
+            f"the first at line {min(lines)}"
+        )
+    if (lines := cables.unread) and default_rate is None:
+        builder.notes.append(
+            f"{_cables(len(lines), 'has', 'have')} no readable width and speed and "
+            f"{'is' if len(lines) == 1 else 'are'} taken as 1xSDR, the first at line {min(lines)}"
+        )
+    builder.notes += cables.odd
+    return builder.build()
+
+
+def _terminal(
+    mapper: HostMapper, cables: _Cables, node: Node, own: End | None, near: End | None,
+    switch: int, position: int,
+) -> _Port:  # fmt: skip
+    """A cable between a switch and a channel adapter or router; at least one end is there."""
+    said = own or near
+    assert said is not None
+    number = own.port if own else said.peer_port
+    switch_port = near.port if near else said.peer_port
+    guid = (own.guid if own else 0) or (near.peer_guid if near else 0) or node.guid + number
+    lid = _lid(own.lid if own else 0) or _lid(near.peer_lid if near else 0)
+    extras = node.extras
+    node_guid = _node_guid(node)
+    host, hca, kind = mapper(extras.get("description", node.description))
+    if node.kind == "R":
+        kind = Kind.OTHER
+    if host is None:
+        host = f"{node.kind}-{node_guid:016x}"
+        kind = mapper.kind(host) if kind == Kind.COMPUTE else kind
+    return _Port(
+        node, node_guid, int(extras.get("port", number)), guid, lid, extras.get("host", host), hca,
+        Kind(extras.get("kind", kind)), switch, switch_port,
+        all(end.up for end in (own, near) if end),
+        _rate(cables, said, near if own else None), position,
+    )  # fmt: skip
+
+
+def _cables(count: int, one: str, many: str) -> str:
+    return f"{count} cable {one}" if count == 1 else f"{count} cables {many}"
+
+
+def _node_guid(node: Node) -> int:
+    return int(node.extras.get("node_guid", node.guid))
+
+
+def _rate(cables: _Cables, end: End, other: End | None) -> float:
+    """The slower of what the two sides say; the default where neither is readable."""
+    known = [e.rate for e in (end, other) if e is not None and e.rate is not None]
+    if not known:
+        cables.unread.append(min(e.line for e in (end, other) if e))
+    return min(known, default=cables.default_rate)
+
+
+def _lid(lid: int) -> int:
+    """LID, or 0 for what is none: 65535 and anything beyond the unicast range."""
+    return lid if 0 < lid <= MAX_LID else 0

@@ -1,0 +1,114 @@
+"""Node descriptions to host names: `n001 HCA-1` is port `HCA-1` of Slurm's `n001`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import translate
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.model import Kind
+
+HOST_PATTERN = r"(?:MF0;)?(?P<host>[^\s:;]+)(?:[\s:]+(?P<hca>\S.*?))?"
+"""`host`, `host HCA-1`, `host mlx5_0`, `host ibp11s0f0`, `host hfi1_0`, `MF0;host:MODEL/U1`."""
+
+VENDOR_NAMES = (
+    "MT[0-9]* ConnectX*",
+    "*Mellanox Technologies*",
+    "*InfiniHost*",
+    "localhost*",
+    "NVIDIA *",
+    "QLogic *",
+)
+"""What firmware or an unconfigured system reports: no host's name."""
+
+AGGREGATION_NODES = ("*Aggregation Node*",)
+"""SHARP's in-switch reduction units: ports of their own, but nobody's host."""
+
+
+class HostPort(NamedTuple):
+    """What a node description tells."""
+
+    host: str | None
+    """The host as Slurm names it; None where the description holds no name."""
+    hca: str
+    """`mlx5_0`; empty where the description does not say."""
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class HostMapper:
+    """The configured way from a node description to host, HCA and kind.
+
+    Raises `InputError`, naming the key, when `host_pattern` is no regular expression or has no
+    group `host`.
+    """
+
+    host_pattern: str = HOST_PATTERN
+    """Regular expression for a whole description; groups `host` and, if wanted, `hca`."""
+    vendor_names: tuple[str, ...] = VENDOR_NAMES
+    """Globs of descriptions that hold no host's name."""
+    storage_hosts: tuple[str, ...] = ()
+    """Globs of host names, `ai400x-*`."""
+    other_hosts: tuple[str, ...] = ()
+    """Likewise: login, management, …; storage wins where both match."""
+    short_names: bool = True
+    """Cut `n001.cluster.org` to `n001`, as Slurm's NodeName usually is."""
+
+    def __post_init__(self) -> None:
+        # Config files give lists; frozen and hashable needs tuples.
+        for key in ("vendor_names", "storage_hosts", "other_hosts"):
+            object.__setattr__(self, key, tuple(getattr(self, key)))
+        _ = self._regex
+
+    @cached_property
+    def _regex(self) -> re.Pattern[str]:
+        try:
+            regex = re.compile(self.host_pattern)
+        except re.error as error:
+            raise InputError(
+                f"host_pattern: {self.host_pattern!r} is no regular expression ({error})",
+                remedy="mend it or leave the key out",
+            ) from error
+        if "host" not in regex.groupindex:
+            raise InputError(
+                f"host_pattern: {self.host_pattern!r} has no group (?P<host>…)",
+                remedy="mark the part that is the host's name",
+            )
+        return regex
+
+    def __call__(self, description: str) -> HostPort:
+        """Host, HCA and kind of an HCA with this description."""
+        text = description.strip()
+        if _matches(text, AGGREGATION_NODES):
+            return HostPort(None, "", Kind.IN_SWITCH)
+        match = None if _matches(text, self.vendor_names) else self._regex.fullmatch(text)
+        if not match or not match["host"]:
+            return HostPort(None, "", Kind.COMPUTE)
+        host = match["host"]
+        if self.short_names and not re.fullmatch(r"[\d.]+", host):  # an address is no FQDN
+            host = host.split(".")[0] or host
+        return HostPort(host, match.groupdict().get("hca") or "", self.kind(host))
+
+    def kind(self, host: str) -> Kind:
+        """What the configured globs make of a host name."""
+        if _matches(host, self.storage_hosts):
+            return Kind.STORAGE
+        return Kind.OTHER if _matches(host, self.other_hosts) else Kind.COMPUTE
+
+
+def hca_order(hca: str) -> list[str | int]:
+    """Sorting key that puts `mlx5_2` before `mlx5_10`."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", hca)]
+
+
+def _matches(text: str, globs: tuple[str, ...]) -> bool:
+    return bool(globs) and _any_of(globs).match(text) is not None
+
+
+@lru_cache
+def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
+    """One regular expression for all: a big fabric asks tens of thousands of times."""
+    return re.compile("|".join(map(translate, globs)))

@@ -1,0 +1,33 @@
+"""Reader of what `ibnetdiscover` prints, from a file or a terminal capture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.cabling import assemble
+from sar_agent.fabric.hostnames import HostMapper
+from sar_agent.fabric.model import Fabric
+from sar_agent.fabric.netlines import AGAIN, parse_lines
+from sar_agent.fabric.text import source_text
+
+
+def read_ibnetdiscover(
+    source: str | Path, mapper: HostMapper | None = None, *, name: str = "ibnetdiscover output"
+) -> Fabric:
+    """The fabric of a file, or of text (a string with line ends in it; `name` is for messages).
+
+    Tabs may be missing, line ends may be Windows', the file may be gzipped or have a byte-order
+    mark. A host without a usable description is named by its node id, `H-0002c90300080e84`;
+    routers (`Rt`) and aggregation nodes are terminals of kind OTHER. What was mended or left out
+    is in `Fabric.notes`.
+
+    Raises `InputError` where it is no ibnetdiscover output, was cut short, or contradicts itself.
+    """
+    text, name = source_text(source, name)
+    nodes, notes = parse_lines(text, name, strict=True)
+    if not nodes:
+        raise InputError("this is no ibnetdiscover output: no node in it", file=name, remedy=AGAIN)
+    if not any(node.kind == "H" for node in nodes):
+        raise InputError("no host in it: the file is cut short", file=name, remedy=AGAIN)
+    return assemble(name, nodes, mapper, notes=notes, remedy=AGAIN)

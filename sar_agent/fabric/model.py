@@ -1,0 +1,217 @@
+"""`Fabric`: switches, terminals and directed channels as flat arrays.
+
+Everything downstream (engines, checks, measures, the routes file) speaks in indices into these
+arrays; GUIDs appear only where something leaves the process. Links that are down stay in the
+arrays with `*_up` False: a route may not use them, but a report can name them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+I32 = NDArray[np.int32]
+U8 = NDArray[np.uint8]
+U64 = NDArray[np.uint64]
+F32 = NDArray[np.float32]
+Bool = NDArray[np.bool_]
+
+
+class Kind(IntEnum):
+    """What a terminal is for: SAR balances compute first, then storage, then the rest."""
+
+    COMPUTE = 0
+    STORAGE = 1
+    OTHER = 2  # routers, login and management nodes
+    IN_SWITCH = 3  # SHARP aggregation units: behind every switch, nobody's host
+
+
+@dataclass(frozen=True, eq=False)
+class Fabric:
+    """An InfiniBand subnet: S switches, T terminals (HCA ports), C directed channels.
+
+    A *channel* is one direction of one cable between two switches (the paper's C*); the cable
+    between a terminal and its leaf switch is described by the terminal itself. Parallel cables
+    are channels of their own, several terminals may share a host. Channels are sorted by
+    (source switch, egress port): `channel_offset[s]:channel_offset[s + 1]` are those of `s`.
+    """
+
+    name: str
+    """Where it came from, for messages: a file name or a spec."""
+    switch_guid: U64
+    """uint64[S], node GUIDs, unique."""
+    switch_name: tuple[str, ...]
+    """S node descriptions, or ids where there is none."""
+    switch_lid: I32
+    """int32[S], 0 where the source knows none."""
+    switch_ports: I32
+    """int32[S], number of external ports, 1 … 254."""
+    terminal_guid: U64
+    """uint64[T], port GUIDs, unique."""
+    terminal_node_guid: U64
+    """uint64[T], GUID of the HCA the port belongs to."""
+    terminal_port_number: I32
+    """int32[T], the port's number on its HCA, from 1."""
+    terminal_description: tuple[str, ...]
+    """T node descriptions as found (`n001 HCA-1`)."""
+    terminal_host: tuple[str, ...]
+    """T host names as Slurm knows them; the node id where the description holds no name."""
+    terminal_rail: I32
+    """int32[T], 0 for a host's first port, 1 for its second, …"""
+    terminal_kind: U8
+    """uint8[T], a `Kind`."""
+    terminal_lid: I32
+    """int32[T], base LID, 0 where the source knows none."""
+    terminal_switch: I32
+    """int32[T], leaf switch the port is cabled to."""
+    terminal_switch_port: I32
+    """int32[T], the leaf's egress port towards the terminal."""
+    terminal_up: Bool
+    """bool[T], False where that link is down."""
+    terminal_rate: F32
+    """float32[T], Gbit/s of data, both directions each."""
+    channel_offset: I32
+    """int32[S + 1]."""
+    channel_source: I32
+    """int32[C], switch index."""
+    channel_target: I32
+    """int32[C], switch index."""
+    channel_port: I32
+    """int32[C], egress port number at the source."""
+    channel_reverse: I32
+    """int32[C], the other direction of the same cable."""
+    channel_up: Bool
+    """bool[C]."""
+    channel_rate: F32
+    """float32[C], Gbit/s of data."""
+    switch_position: I32
+    """int32[S], place among all nodes of the source file, from 1; LIDs given by us follow it."""
+    terminal_position: I32
+    """int32[T], likewise; ports of one HCA share it."""
+    lmc: int = 0
+    """The largest LID mask control that the source gives for a host port: 2**lmc LIDs a port."""
+    notes: tuple[str, ...] = field(default=())
+    """What the reader left out or mended, one sentence each."""
+
+    @property
+    def switches(self) -> int:
+        return len(self.switch_guid)
+
+    @property
+    def terminals(self) -> int:
+        return len(self.terminal_guid)
+
+    @property
+    def channels(self) -> int:
+        return len(self.channel_source)
+
+    @property
+    def destinations(self) -> int:
+        """Terminals first (index = terminal), then the switches' own LIDs (index = T + switch)."""
+        return self.terminals + self.switches
+
+    @cached_property
+    def channel_by_port(self) -> I32:
+        """int32[S, 256]: the channel that leaves switch s by port p, -1 where there is none."""
+        table = np.full((self.switches, 256), -1, np.int32)
+        table[self.channel_source, self.channel_port] = np.arange(self.channels, dtype=np.int32)
+        return table
+
+    @cached_property
+    def destination_switch(self) -> I32:
+        """int32[T + S]: the switch where the last hop towards each destination starts."""
+        own = np.arange(self.switches, dtype=np.int32)
+        return np.concatenate([self.terminal_switch, own]).astype(np.int32)
+
+    @cached_property
+    def destination_port(self) -> U8:
+        """uint8[T + S]: egress port of that last hop; 0 for a switch's own LID."""
+        own = np.zeros(self.switches, np.int32)
+        return np.concatenate([self.terminal_switch_port, own]).astype(np.uint8)
+
+    @cached_property
+    def is_host_port(self) -> Bool:
+        """bool[T]: live ports of hosts, i.e. not of aggregation units inside switches."""
+        ports: Bool = self.terminal_up & (self.terminal_kind != Kind.IN_SWITCH)
+        return ports
+
+    @cached_property
+    def terminals_at(self) -> I32:
+        """int32[S]: live host ports per switch; a leaf switch is one that has any."""
+        live = self.terminal_switch[self.is_host_port]
+        return np.bincount(live, minlength=self.switches).astype(np.int32)
+
+    @cached_property
+    def leaves(self) -> I32:
+        """int32[L]: the leaf switches, ascending."""
+        return np.flatnonzero(self.terminals_at).astype(np.int32)
+
+    @cached_property
+    def hosts(self) -> dict[str, tuple[int, ...]]:
+        """Host name to its terminals' indices, in index order."""
+        found: dict[str, list[int]] = {}
+        for terminal, host in enumerate(self.terminal_host):
+            found.setdefault(host, []).append(terminal)
+        return {host: tuple(terminals) for host, terminals in found.items()}
+
+    @cached_property
+    def digest(self) -> bytes:
+        """32 bytes that name nodes, cables and link states; the order of the source is no part.
+
+        LIDs and descriptions are left out: they change without the routes' meaning changing.
+        """
+        ends = np.stack(
+            [
+                self.switch_guid[self.channel_source],
+                self.channel_port.astype(np.uint64),
+                self.switch_guid[self.channel_target],
+                self.channel_up.astype(np.uint64),
+            ],
+            axis=1,
+        )
+        hosts = np.stack(
+            [
+                self.terminal_guid,
+                self.switch_guid[self.terminal_switch],
+                self.terminal_switch_port.astype(np.uint64),
+                self.terminal_up.astype(np.uint64),
+            ],
+            axis=1,
+        )
+        state = hashlib.blake2b(digest_size=32)
+        for rows in (np.sort(self.switch_guid)[:, None], ends, hosts):
+            order = np.lexsort(rows.T[::-1])
+            state.update(len(rows).to_bytes(8, "little"))
+            state.update(np.ascontiguousarray(rows[order], dtype="<u8").tobytes())
+        return state.digest()
+
+    def channel_name(self, channel: int) -> str:
+        """`"S1-0"[8] -> "S2-2"[1]`, as ibnetdiscover and ibsim would write it."""
+        back = int(self.channel_reverse[channel])
+        source, target = int(self.channel_source[channel]), int(self.channel_target[channel])
+        return (
+            f'"{self.switch_name[source]}"[{self.channel_port[channel]}] -> '
+            f'"{self.switch_name[target]}"[{self.channel_port[back]}]'
+        )
+
+    def destination_name(self, destination: int) -> str:
+        """Host and port, or the switch, for messages."""
+        if destination >= self.terminals:
+            return f'switch "{self.switch_name[destination - self.terminals]}"'
+        return f'"{self.terminal_description[destination]}" ({self.terminal_host[destination]})'
+
+    def with_links_down(
+        self, channels: Iterable[int] = (), terminals: Iterable[int] = ()
+    ) -> Fabric:
+        """The same fabric with these cables down (both directions of each channel)."""
+        up, terminal_up = self.channel_up.copy(), self.terminal_up.copy()
+        for channel in channels:
+            up[channel] = up[self.channel_reverse[channel]] = False
+        terminal_up[list(terminals)] = False
+        return replace(self, channel_up=up, terminal_up=terminal_up)

@@ -1,0 +1,45 @@
+"""Is the fabric in one piece? Routes between pieces cannot be."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.model import I32, Fabric
+
+
+def connected_pieces(fabric: Fabric) -> I32:
+    """int32[S]: the piece each switch is in over live links; 0 is the biggest.
+
+    Pieces of one size are in order of their first switch.
+    """
+    graph: nx.Graph[int] = nx.empty_graph(fabric.switches)
+    live = fabric.channel_up
+    graph.add_edges_from(
+        zip(fabric.channel_source[live].tolist(), fabric.channel_target[live].tolist(), strict=True)
+    )
+    pieces = sorted(nx.connected_components(graph), key=lambda piece: (-len(piece), min(piece)))
+    where = np.zeros(fabric.switches, np.int32)
+    for index, piece in enumerate(pieces):
+        where[list(piece)] = index
+    return where
+
+
+def require_connected(fabric: Fabric) -> None:
+    """Raise `InputError`, naming a switch of each piece, where there is more than one."""
+    where = connected_pieces(fabric)
+    _, first, sizes = np.unique(where, return_index=True, return_counts=True)
+    if len(first) == 1:
+        return
+    names = [
+        f'"{fabric.switch_name[switch]}" ({size} switch{"es" * (size > 1)})'
+        for switch, size in zip(first[:5].tolist(), sizes[:5].tolist(), strict=True)
+    ]
+    raise InputError(
+        f"the fabric is in {len(first)} pieces, with no live link between "
+        + " and ".join(names)
+        + (" and others" if len(first) > 5 else ""),
+        file=fabric.name,
+        remedy="mend the cabling, or give one piece at a time",
+    )

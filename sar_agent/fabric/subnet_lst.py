@@ -1,0 +1,180 @@
+"""Reader and writer of `subnet.lst`: OpenSM's `opensm-subnet.lst`, which ibutils read.
+
+A line per link and direction, all numbers but the speed in hexadecimal:
+`{ CA Ports:01 SystemGUID:… NodeGUID:… PortGUID:… VenID:… DevID:… Rev:… {n001 HCA-1} LID:000B PN:01
+} { SW … } PHY=4x LOG=ACT SPD=25`. OpenSM writes the file at each heavy sweep, live links only; a
+link with `LOG=DWN` is one that is down (ibutils skip it). SPD is Gbit/s of signalling a lane, 10
+for QDR and for FDR10; a switch without a cable cannot be in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.cabling import assemble
+from sar_agent.fabric.hostnames import HostMapper
+from sar_agent.fabric.model import I32, Fabric
+from sar_agent.fabric.netlines import End, Node
+from sar_agent.fabric.rates import LANE_RATE, parse_rate, rate_name
+from sar_agent.fabric.text import source_text, write_text
+
+AGAIN = "have OpenSM write it again (SIGHUP) and copy it when it is done"
+
+_SIDE = (
+    r"\{ (CA|SW|RT)(?:-SM)? Ports:([0-9a-fA-F]{1,2}) SystemGUID:[0-9a-fA-F]+ "
+    r"NodeGUID:([0-9a-fA-F]{1,16}) PortGUID:([0-9a-fA-F]{1,16}) VenID:\S+ DevID:\S+ Rev:\S+ "
+    r"\{(.*)\} LID:([0-9a-fA-F]{1,4}) PN:([0-9a-fA-F]{1,2}) \}"
+)
+_LINE = re.compile(rf"{_SIDE} {_SIDE} PHY=(\S+) LOG=(\w+)(?: SPD=(\S+))?")
+_SPEED = {"2.5": "SDR", "5": "DDR", "10": "QDR", "14": "FDR", "25": "EDR", "50": "HDR"}
+_SPEED |= {"100": "NDR", "200": "XDR"}
+_SPD = {speed: number for number, speed in _SPEED.items()} | {"FDR10": "10"}
+_LIVE = ("ACT", "INI", "ARM")
+
+
+def read_subnet_lst(
+    source: str | Path, mapper: HostMapper | None = None, *, name: str = "subnet.lst"
+) -> Fabric:
+    """The fabric of a file, or of text (a string with line ends in it).
+
+    LIDs, descriptions, width and speed as given; links that are not ACT, INI or ARM are down.
+    Raises `InputError` on a line that is none of the format, and on a file that gives only some
+    links in both directions (it was cut short). A file that gives each link once is fine.
+    """
+    text, name = source_text(source, name)
+    nodes: dict[str, Node] = {}
+    order: dict[str, Node] = {}  # by first line of their own
+    ends: dict[tuple[str, int], End] = {}
+    mirrored: dict[tuple[str, int], End] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        match = _LINE.fullmatch(line.strip())
+        if not match:
+            raise InputError(
+                f"this line is cut short or of another format: {line.strip()[:60]!r}",
+                file=name, line=number, remedy=AGAIN,
+            )  # fmt: skip
+        width, state, spd = match.groups()[14:]
+        rate = parse_rate(f"{width}{_SPEED.get(spd or '2.5', '')}")
+        (a, a_port, a_guid, a_lid), (b, b_port, b_guid, b_lid) = (
+            _side(nodes, match.groups()[i : i + 7], name, number) for i in (0, 7)
+        )
+        order[a.id] = a
+        up = state in _LIVE
+        if (a.id, a_port) in ends:
+            raise InputError(
+                f'port {a_port} of "{a.id}" occurs twice', file=name, line=number, remedy=AGAIN
+            )
+        ends[(a.id, a_port)] = End(
+            a_port, a_guid, a_lid, 0, b.id, b_port, b_guid, b_lid, rate, up, number
+        )
+        mirrored[(b.id, b_port)] = End(
+            b_port, b_guid, b_lid, 0, a.id, a_port, a_guid, a_lid, rate, up, number
+        )
+    if not nodes:
+        raise InputError("no link in it", file=name, remedy=AGAIN)
+    single = [end for key, end in mirrored.items() if key not in ends]
+    if single and len(single) < len(ends):
+        raise InputError(
+            f"{len(single)} links are there in one direction only: the file is cut short",
+            file=name, line=single[0].line, remedy=AGAIN,
+        )  # fmt: skip
+    for (ident, _), end in (mirrored | ends).items():
+        nodes[ident].ends.append(end)
+    return assemble(name, list((order | nodes).values()), mapper, remedy=AGAIN)
+
+
+def _side(
+    nodes: dict[str, Node], fields: tuple[str, ...], name: str, number: int
+) -> tuple[Node, int, int, int]:
+    """The node of one half of a line, its port number there, that port's GUID and LID."""
+    kind, ports, node_guid, port_guid, description, lid, port = fields
+    letter = {"CA": "H", "SW": "S", "RT": "R"}[kind]
+    ident = f"{letter}-{int(node_guid, 16):016x}"
+    node = nodes.get(ident)
+    if node is None:
+        node = Node(letter, ident, int(ports, 16), int(node_guid, 16), description, 0, number)
+        nodes[ident] = node
+    if letter == "S":
+        node.lid = int(lid, 16)
+    if not 1 <= int(port, 16) <= node.ports:
+        raise InputError(f'"{ident}" has no port {int(port, 16)}', file=name, line=number)
+    return node, int(port, 16), int(port_guid, 16), int(lid, 16)
+
+
+def write_subnet_lst(fabric: Fabric, lids: tuple[I32, I32], path: str | Path) -> None:
+    """Write the file, under another name first, in the order of the fabric's source.
+
+    `lids` are (int32[S], int32[T]) as `assign_lids` gives them. Braces in descriptions become
+    parentheses, as ibutils have no quoting; rates that no link has become the next lower.
+    Raises `InputError` where it cannot be written.
+    """
+    write_text(Path(path), "".join(_lines(fabric, *lids)))
+
+
+def _lines(fabric: Fabric, switch_lid: I32, terminal_lid: I32) -> Iterator[str]:
+    ports_of: dict[int, int] = {}
+    for guid, number in zip(
+        fabric.terminal_node_guid.tolist(), fabric.terminal_port_number.tolist(), strict=True
+    ):
+        ports_of[guid] = max(number, ports_of.get(guid, 0))
+
+    def switch(s: int, port: int, *, second: bool = False) -> str:
+        guid = int(fabric.switch_guid[s])
+        return _half(
+            "SW", int(fabric.switch_ports[s]), guid, guid, fabric.switch_name[s],
+            int(switch_lid[s]), port, second,
+        )  # fmt: skip
+
+    def terminal(t: int, *, second: bool = False) -> str:
+        node, port = int(fabric.terminal_node_guid[t]), int(fabric.terminal_port_number[t])
+        return _half(
+            "CA", ports_of[node], node, int(fabric.terminal_guid[t]),
+            fabric.terminal_description[t], int(terminal_lid[t]), port, second,
+        )  # fmt: skip
+
+    rows: list[tuple[int, int, int, str]] = []
+    for t in range(fabric.terminals):
+        s, port = int(fabric.terminal_switch[t]), int(fabric.terminal_switch_port[t])
+        link = _link(float(fabric.terminal_rate[t]), bool(fabric.terminal_up[t]))
+        there = f"{terminal(t)} {switch(s, port, second=True)} {link}\n"
+        back = f"{switch(s, port)} {terminal(t, second=True)} {link}\n"
+        number = int(fabric.terminal_port_number[t])
+        rows.append((int(fabric.terminal_position[t]), number, t, there))
+        rows.append((int(fabric.switch_position[s]), port, 0, back))
+    for c in range(fabric.channels):
+        s, far = int(fabric.channel_source[c]), int(fabric.channel_target[c])
+        port, far_port = (int(fabric.channel_port[i]) for i in (c, int(fabric.channel_reverse[c])))
+        link = _link(float(fabric.channel_rate[c]), bool(fabric.channel_up[c]))
+        row = f"{switch(s, port)} {switch(far, far_port, second=True)} {link}\n"
+        rows.append((int(fabric.switch_position[s]), port, 0, row))
+    rows.sort(key=lambda row: row[:3])
+    return (row for *_, row in rows)
+
+
+def _half(
+    kind: str, ports: int, node: int, port_guid: int, description: str, lid: int, port: int,
+    second: bool,
+) -> str:  # fmt: skip
+    # OpenSM pads the second half's ids differently; the vendor does not matter to any reader.
+    ids = "VenID:00000000 DevID:00000000" if second else "VenID:000000 DevID:0000"
+    name = re.sub(r"[\x00-\x1f\x7f]", "?", description.translate({123: "(", 125: ")"}))
+    return (
+        f"{{ {kind} Ports:{ports:02X} SystemGUID:{node:016x} NodeGUID:{node:016x} "
+        f"PortGUID:{port_guid:016x} {ids} Rev:00000000 {{{name}}} LID:{lid:04X} PN:{port:02X} }}"
+    )
+
+
+def _link(rate: float, up: bool) -> str:
+    name = rate_name(rate) or _next_lower(rate)
+    width, speed = name.split("x")
+    return f"PHY={width}x LOG={'ACT' if up else 'DWN'} SPD={_SPD[speed]}"
+
+
+def _next_lower(rate: float) -> str:
+    slower = [speed for speed, lane in LANE_RATE.items() if 4 * lane <= rate]
+    return f"4x{slower[-1]}" if slower else "1xSDR"

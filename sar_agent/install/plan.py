@@ -1,0 +1,121 @@
+"""`Plan`: routes with the proof and the numbers that let them be installed.
+
+Only a `Plan` can be installed, and `make_plan` is the only way to one, so nothing that failed a
+check can reach OpenSM.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sar_agent.check import Verdict, check_routes
+from sar_agent.fabric import Fabric
+from sar_agent.install.routes_file import RoutesFile
+from sar_agent.jobs import JobMix
+from sar_agent.measure import Measures, measure
+from sar_agent.routing.routes import Routes
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What would be, or is, in force."""
+
+    generation: int
+    fabric: Fabric
+    mix: JobMix
+    routes: Routes
+    verdict: Verdict
+    measures: Measures
+    made_at: float = field(default_factory=time.time)
+    """Unix seconds."""
+
+    def routes_file(self) -> RoutesFile:
+        """As the plugin reads it."""
+        return routes_to_file(self.fabric, self.routes, self.generation, int(self.made_at))
+
+
+def make_plan(generation: int, fabric: Fabric, mix: JobMix, routes: Routes) -> Plan:
+    """Checks and measures `routes`; raises `CheckFailed` with the first problem."""
+    verdict = check_routes(fabric, routes)
+    verdict.require()
+    return Plan(generation, fabric, mix, routes, verdict, measure(fabric, mix, routes))
+
+
+def routes_to_file(fabric: Fabric, routes: Routes, generation: int, made_at: int = 0) -> RoutesFile:
+    """Destination-major tables to the switch-major rows a plugin copies into LFTs."""
+    lanes = routes.virtual_lanes
+    levels = routes.service_level
+    if lanes > 1 and levels is None:
+        levels = np.zeros_like(routes.egress)
+    offsets = len(routes.egress)
+    return RoutesFile(
+        generation=generation,
+        engine=routes.engine,
+        fabric_digest=routes.fabric_digest,
+        made_at=made_at,
+        lanes=lanes,
+        switch_guids=fabric.switch_guid,
+        terminal_guids=fabric.terminal_guid,
+        terminal_leaf=fabric.terminal_switch.astype(np.uint32),
+        switch_ports=fabric.switch_ports.astype(np.uint8),
+        forwarding=np.ascontiguousarray(routes.egress.transpose(0, 2, 1)),
+        service_levels=None
+        if levels is None or lanes == 1
+        else np.ascontiguousarray(levels.transpose(0, 2, 1)),
+        sl_to_vl=None if lanes == 1 else (np.arange(16) % lanes).astype(np.uint8),
+        fallback_sl=None if lanes == 1 else np.zeros(offsets, np.uint8),
+    )
+
+
+def entries_changed(before: RoutesFile | None, after: RoutesFile) -> int:
+    """LFT entries (switch, destination) that differ between two files, by GUID.
+
+    Entries that only one of them has are counted: they are written, too. None: all are new.
+    """
+    total = int(after.forwarding.size)
+    if before is None:
+        return total
+    _, old_s, new_s = np.intersect1d(
+        before.switch_guids, after.switch_guids, assume_unique=True, return_indices=True
+    )
+    old_columns = np.concatenate([before.terminal_guids, before.switch_guids])
+    new_columns = np.concatenate([after.terminal_guids, after.switch_guids])
+    _, old_d, new_d = np.intersect1d(
+        old_columns, new_columns, assume_unique=True, return_indices=True
+    )
+    same = 0
+    for offset in range(min(len(before.forwarding), len(after.forwarding))):
+        old = before.forwarding[offset][np.ix_(old_s, old_d)]
+        same += int((old == after.forwarding[offset][np.ix_(new_s, new_d)]).sum())
+    return total - same
+
+
+def file_to_routes(fabric: Fabric, file: RoutesFile) -> Routes:
+    """A routes file (a plan's, or a dump of what is in force) on the indices of `fabric`.
+
+    Destinations and switches that the file does not know have no route (255); those it knows
+    and the fabric does not are dropped.
+    """
+    egress = np.full((len(file.forwarding), fabric.destinations, fabric.switches), 255, np.uint8)
+    columns = np.concatenate([file.terminal_guids, file.switch_guids])
+    wanted = np.concatenate([fabric.terminal_guid, fabric.switch_guid])
+    _, ours_d, theirs_d = np.intersect1d(wanted, columns, assume_unique=True, return_indices=True)
+    _, ours_s, theirs_s = np.intersect1d(
+        fabric.switch_guid, file.switch_guids, assume_unique=True, return_indices=True
+    )
+    levels = None if file.service_levels is None else np.zeros_like(egress)
+    for offset, table in enumerate(file.forwarding):
+        egress[offset][np.ix_(ours_d, ours_s)] = table[np.ix_(theirs_s, theirs_d)].T
+        if levels is not None and file.service_levels is not None:
+            level = file.service_levels[offset][np.ix_(theirs_s, theirs_d)].T
+            levels[offset][np.ix_(ours_d, ours_s)] = level
+    return Routes(
+        engine=file.engine,
+        fabric_digest=file.fabric_digest,
+        egress=egress,
+        service_level=levels,
+        virtual_lanes=file.lanes,
+    )

@@ -1,0 +1,105 @@
+"""Between Slurm and the routes: which jobs matter, and whether anything that matters changed.
+
+After section 3.2.1 of the SAR paper (Domke & Hoefler, SC16): only jobs on at least two leaf
+switches gain from routes of their own, and two lists of such jobs are the same if they differ in
+job ids alone. Where the original tool ignored jobs that end, the whole list is compared here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sar_agent.jobs.records import JobRecord
+
+HostSets = frozenset[frozenset[str]]
+
+
+@dataclass(frozen=True)
+class MultiSwitch:
+    """`jobs`: those on two leaf switches or more, their unknown hosts left out.
+    `unknown_hosts`: hosts of any job of which no leaf is known; the caller logs them once.
+    `single_switch`: how many jobs are not in `jobs`.
+    """
+
+    jobs: tuple[JobRecord, ...]
+    unknown_hosts: frozenset[str]
+    single_switch: int
+
+
+def multi_switch(
+    records: Iterable[JobRecord],
+    leaf_of: Mapping[str, Collection[Hashable]] | Callable[[str], Collection[Hashable]],
+) -> MultiSwitch:
+    """The jobs that have at least two known hosts and these at least two leaf switches.
+
+    `leaf_of` gives a host's leaf switches: several for a host with several ports or rails, none
+    (or, in a mapping, no entry) for an unknown host, which is left out while the rest of its job
+    goes on. One host alone is never a multi-switch job, however many leaves it is attached to.
+    """
+    leaves = leaf_of.get if isinstance(leaf_of, Mapping) else leaf_of
+    jobs: list[JobRecord] = []
+    unknown: set[str] = set()
+    count = 0
+    for record in records:
+        count += 1
+        known: list[str] = []
+        reached: set[Hashable] = set()
+        for host in record.hosts:
+            if found := leaves(host):
+                known.append(host)
+                reached.update(found)
+            else:
+                unknown.add(host)
+        if len(known) >= 2 and len(reached) >= 2:
+            complete = len(known) == len(record.hosts)
+            jobs.append(record if complete else replace(record, hosts=tuple(known)))
+    return MultiSwitch(tuple(jobs), frozenset(unknown), count - len(jobs))
+
+
+def host_sets(records: Iterable[JobRecord]) -> HostSets:
+    """What routes depend on: the sets of hosts that talk among themselves, without job ids.
+
+    A set, not a multiset: two jobs that share exactly the same nodes use the same pairs, and
+    Algorithm 1 counts a pair once however many jobs it has in common.
+    """
+    return frozenset(frozenset(record.hosts) for record in records)
+
+
+def is_young(record: JobRecord, now: float, min_age: float) -> bool:
+    """Whether the job started less than `min_age` seconds before `now` (Unix seconds).
+
+    A job whose start is unknown is not young: better one reroute too many than a job never seen.
+    """
+    return min_age > 0 and record.start is not None and now - record.start < min_age
+
+
+def young(records: Iterable[JobRecord], now: float, min_age: float) -> tuple[JobRecord, ...]:
+    """The young ones of `records`, see `is_young`."""
+    return tuple(record for record in records if is_young(record, now, min_age))
+
+
+@dataclass(frozen=True)
+class JobChange:
+    """Host sets that `started` and `ended` since the routes in force; false if there are none."""
+
+    started: HostSets
+    ended: HostSets
+
+    def __bool__(self) -> bool:
+        return bool(self.started or self.ended)
+
+
+def job_change(
+    before: HostSets, records: Collection[JobRecord], now: float = 0.0, min_age: float = 0.0
+) -> JobChange:
+    """How the multi-switch jobs `records` differ from `before`, those the routes in force know.
+
+    Young jobs (see `young`) do not trigger: they are not in `started`. But once something else
+    triggers, the caller routes for *all* `records` and remembers `host_sets(records)`, young ones
+    included: they run and they send, and to leave them out would only make the next reroute sure.
+    A young job that ends again before it was ever routed for is no change at all.
+    """
+    current = host_sets(records)
+    old_enough = host_sets(record for record in records if not is_young(record, now, min_age))
+    return JobChange(started=old_enough - before, ended=before - current)

@@ -1,0 +1,112 @@
+"""The job-to-terminal map: text, one `host jobid` a line, `#` comments.
+
+It is the input form of the original SAR patch for OpenSM (Algorithm 1's B := [(nodeName, jobID)]),
+so a site with that patch can use ours. That patch reads integers only and drops `123_4`; so
+array tasks are written under integers of their own, with a comment that gives the name back.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from sar_agent.errors import InputError
+from sar_agent.jobs.records import JobRecord, merge_components
+
+_HOST = re.compile(r"[A-Za-z0-9_.\-]+")
+_ID = re.compile(r"\d+(?:_\d+|\+\d+)?")
+_NAMED = re.compile(r"#\s*(\d+) is (\S+)")
+
+
+def format_jobmap(records: Iterable[JobRecord]) -> str:
+    """The map's text, hosts of a job in their order, jobs in theirs.
+
+    Plain ids are kept. Every other gets an integer above all plain ones, in the order of the
+    jobs, announced by a line `# 18 is 6_2`, which `parse_jobmap` reads back.
+    """
+    jobs = list(records)
+    next_free = 1 + max((int(job.id) for job in jobs if job.id.isdigit()), default=0)
+    lines = ["# host jobid, written by sar-agent"]
+    for job in jobs:
+        number = job.id
+        if not number.isdigit():
+            number = str(next_free)
+            next_free += 1
+            lines.append(f"# {number} is {job.id}")
+        lines += [f"{host} {number}" for host in job.hosts]
+    return "\n".join(lines) + "\n"
+
+
+def parse_jobmap(text: str, source: str | Path | None = None) -> tuple[JobRecord, ...]:
+    """The jobs of a map, in the order of their first lines, all in state RUNNING.
+
+    Ids may be `123`, `123_4` or `9+1` (merged into `9`). Raises InputError with `source` and line.
+    """
+    names: dict[str, str] = {}
+    hosts: dict[str, dict[str, None]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if named := _NAMED.fullmatch(line.strip()):
+            names[named.group(1)] = named.group(2)
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        if len(words) != 2 or not _HOST.fullmatch(words[0]) or not _ID.fullmatch(words[1]):
+            raise InputError(
+                f"{line[:80]!r} is not `host jobid`",
+                file=source,
+                line=number,
+                remedy="write one host and one job id a line, comments after #",
+            )
+        hosts.setdefault(names.get(words[1], words[1]), {})[words[0]] = None
+    return merge_components(JobRecord(job, tuple(where), "RUNNING") for job, where in hosts.items())
+
+
+def write_jobmap(path: str | Path, records: Iterable[JobRecord]) -> None:
+    """Replace the map at `path` in one step: a reader sees the old text or the new, never half.
+
+    Writers take turns by `flock` on `<path>.lock`; after a power loss one of the two texts is
+    there whole. Raises InputError if the file cannot be written (disk full, no such directory);
+    the old map then stays as it was.
+    """
+    path = Path(path)
+    text = format_jobmap(records)
+    try:
+        with path.with_name(path.name + ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            _replace(path, text)
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror})", file=path) from error
+
+
+def _replace(path: Path, text: str) -> None:
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fchmod(file.fileno(), 0o644)  # OpenSM may run as another user
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            Path(temporary).unlink()
+        raise
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)  # the rename itself
+    finally:
+        os.close(directory)
+
+
+def read_jobmap(path: str | Path) -> tuple[JobRecord, ...]:
+    """`parse_jobmap` of a file. Raises InputError if it cannot be read."""
+    path = Path(path)
+    try:
+        return parse_jobmap(path.read_text(errors="replace"), path)
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=path) from error

@@ -1,0 +1,108 @@
+"""`Job` and `JobMix`: running jobs as sets of terminals of one fabric."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+
+I32 = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One job: `terminals` is int32[N], ascending and unique, indices into the fabric."""
+
+    id: str
+    terminals: I32
+    traffic: str | None = None
+    """What the user said of the traffic (`ring`, `stencil2d:4x4`, …), None where nothing."""
+
+
+def make_job(id: str, terminals: Iterable[int], traffic: str | None = None) -> Job:
+    """A job of these terminals in any order, duplicates allowed."""
+    return Job(id, np.unique(np.fromiter(terminals, np.int32)), traffic)
+
+
+@dataclass(frozen=True, eq=False)
+class JobMix:
+    """The running multi-switch jobs.
+
+    Two mixes are equal when their sets of terminal sets are: ids do not matter, because replacing
+    a job by another on the same nodes changes no route (sar-2016, Section 3.2.1).
+    """
+
+    jobs: tuple[Job, ...]
+
+    @classmethod
+    def of(cls, jobs: Iterable[Job]) -> JobMix:
+        """Jobs in a canonical order (largest first, then by terminals) so results do not depend
+        on the order in which a source lists them."""
+        return cls(tuple(sorted(jobs, key=lambda j: (-len(j.terminals), j.terminals.tolist()))))
+
+    @cached_property
+    def key(self) -> frozenset[bytes]:
+        """What equality compares."""
+        return frozenset(job.terminals.tobytes() for job in self.jobs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JobMix) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def digest(self, fabric: Fabric) -> bytes:
+        """16 bytes that name the mix across fabrics with the same terminals, whatever the ids."""
+        parts = sorted(np.sort(fabric.terminal_guid[j.terminals]).tobytes() for j in self.jobs)
+        state = hashlib.blake2b(digest_size=16)
+        for part in dict.fromkeys(parts):
+            state.update(len(part).to_bytes(8, "little") + part)
+        return state.digest()
+
+    @cached_property
+    def offset(self) -> I32:
+        """int32[J + 1] into `terminal`."""
+        return np.cumsum([0, *(len(j.terminals) for j in self.jobs)], dtype=np.int32)
+
+    @cached_property
+    def terminal(self) -> I32:
+        """int32[sum of N]: the jobs' terminals, job after job."""
+        return np.concatenate([np.empty(0, np.int32), *(j.terminals for j in self.jobs)])
+
+    def by_terminal(self, terminals: int) -> tuple[I32, I32]:
+        """(int32[T + 1], int32[sum of N]): for each terminal the jobs on it."""
+        job = np.repeat(np.arange(len(self.jobs), dtype=np.int32), np.diff(self.offset))
+        order = np.argsort(self.terminal, kind="stable")
+        offset = np.searchsorted(self.terminal[order], np.arange(terminals + 1)).astype(np.int32)
+        return offset, job[order].astype(np.int32)
+
+    def by_leaf(self, fabric: Fabric) -> tuple[I32, I32, I32]:
+        """(int32[J + 1], leaf switch int32[·], terminals there int32[·]): sources per job."""
+        offset, leaves, counts = [0], [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+        for job in self.jobs:
+            leaf, count = np.unique(fabric.terminal_switch[job.terminals], return_counts=True)
+            leaves.append(leaf.astype(np.int32))
+            counts.append(count.astype(np.int32))
+            offset.append(offset[-1] + len(leaf))
+        return np.array(offset, np.int32), np.concatenate(leaves), np.concatenate(counts)
+
+
+def multi_switch_mix(fabric: Fabric, jobs: Iterable[Job]) -> JobMix:
+    """The jobs whose live terminals sit on at least two hosts and two leaf switches.
+
+    A job on one host sends nothing into the fabric even where the host's rails end on several
+    leaf switches; terminals whose link is down take no part.
+    """
+    kept = []
+    for job in jobs:
+        live = job.terminals[fabric.terminal_up[job.terminals]]
+        hosts = {fabric.terminal_host[t] for t in live}
+        if len(hosts) > 1 and len(np.unique(fabric.terminal_switch[live])) > 1:
+            kept.append(Job(job.id, live, job.traffic))
+    return JobMix.of(kept)

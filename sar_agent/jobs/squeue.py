@@ -1,0 +1,170 @@
+"""The live source: one `squeue` call a poll, in pipe format, never through a shell.
+
+The pipe format because it is 20 times cheaper than `--json` (43 ms against 864 ms at 5,000 jobs
+on Slurm 22.05). In 22.05 it cannot print the admin comment; a traffic hint that only stands there
+is seen in JSON alone.
+
+Each record starts with a mark that is new in every poll. A job's comment is the user's text and
+may hold line ends, so without the mark `--comment=$'x\\n999|RUNNING|n[1-1000]|…'` would be read
+as a job of its own (tried on 22.05: squeue prints it raw).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import time
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_exponential
+
+from sar_agent.errors import InputError, Unavailable
+from sar_agent.jobs.records import RUNNING_STATES, STATES, JobRecord, merge_components
+from sar_agent.jobs.squeue_text import FORMAT, OURS, parse_line
+
+
+@dataclass(frozen=True)
+class Poll:
+    """What one poll found. `skipped` counts lines that were no job line; `first_skipped` says
+    what was wrong with the first of them ("" if none).
+    """
+
+    records: tuple[JobRecord, ...]
+    skipped: int = 0
+    first_skipped: str = ""
+
+
+class _Failed(Exception):
+    """One call of squeue failed in a way that may pass; the text says how."""
+
+
+class SqueueSource:
+    """Slurm's queue, read by the command `command` (default `squeue`, found in PATH).
+
+    `deadline` in seconds holds for a whole poll, retries included. `states` are those that count
+    as running (`RUNNING_STATES` by default, and why); an unknown one raises InputError.
+    Slurm with PrivateData=jobs shows all jobs only to root, SlurmUser and operators: run the
+    agent as one of them.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str] = ("squeue",),
+        deadline: float = 10.0,
+        states: Collection[str] = RUNNING_STATES,
+    ) -> None:
+        self.command = tuple(command)
+        self.deadline = deadline
+        self.states = frozenset(states)
+        if unknown := self.states - STATES:
+            raise InputError(
+                f"{', '.join(sorted(unknown))}: no Slurm job state",
+                remedy=f"the states are {', '.join(sorted(STATES))}",
+            )
+
+    def poll(self) -> Poll:
+        """The running jobs now. Raises Unavailable, in one sentence, after at most `deadline`
+        seconds if squeue is missing, fails, hangs or prints something else than jobs.
+        """
+        end = time.monotonic() + self.deadline
+        mark = secrets.token_hex(8)
+        failures: list[_Failed] = []
+
+        def call() -> str:
+            try:
+                return self._call(mark, end - time.monotonic())
+            except _Failed as error:
+                failures.append(error)
+                raise
+
+        retrying = Retrying(
+            stop=stop_before_delay(self.deadline),
+            wait=wait_exponential(0.2, max=2.0),
+            retry=retry_if_exception_type(_Failed),
+            reraise=True,
+        )
+        try:
+            text = retrying(call)
+        except _Failed as error:
+            # The first failure, since the last may only say that the deadline cut it short.
+            raise Unavailable(str(failures[0])) from error
+        return parse_poll(text, mark, self.states)
+
+    def _call(self, mark: str, timeout: float) -> str:
+        # --all: hidden partitions too; --local: not the other clusters of a federation.
+        options = ("--noheader", "--all", "--local", f"--states={','.join(sorted(self.states))}")
+        try:
+            process = subprocess.Popen(
+                [*self.command, *options, f"--format={mark}|{FORMAT}"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                env=_environment(),
+                start_new_session=True,  # so that a wrapper script's children end with it
+            )
+        except OSError as error:
+            raise Unavailable(
+                f"{self.command[0]} cannot be started ({error.strerror}); "
+                "install Slurm's client commands or name squeue in the configuration"
+            ) from error
+        try:
+            out, complaint = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired as error:
+            raise _Failed(f"{self.command[0]} gave no answer within {self.deadline:g} s") from error
+        finally:
+            _end(process)
+        if process.returncode:
+            said = " ".join(complaint.split())[:200] or "nothing on stderr"
+            raise _Failed(f"{self.command[0]} failed with exit code {process.returncode}: {said}")
+        return out
+
+
+def parse_poll(text: str, mark: str, states: Collection[str] = RUNNING_STATES) -> Poll:
+    """squeue's output to `--format=<mark>|<FORMAT>`.
+
+    A broken record is skipped and counted; the rest goes on. Raises Unavailable if more than
+    half is broken: then this is not squeue's output, and to take it for an empty queue would
+    throw all jobs' routes away.
+    """
+    preamble, *chunks = text.split(f"{mark}|")
+    broken = [line for line in preamble.splitlines() if line.strip()]
+    skipped, first = len(broken), repr(broken[0][:80]) if broken else ""
+    records = []
+    for chunk in chunks:
+        try:
+            record = parse_line(chunk.rstrip("\n"), OURS, states)
+        except InputError as error:
+            skipped += 1
+            first = first or str(error)
+        else:
+            if record:
+                records.append(record)
+    lines = len(broken) + len(chunks)
+    if 2 * skipped > lines:
+        raise Unavailable(
+            f"squeue printed {skipped} of {lines} lines that are no jobs, the first: {first}"
+        )
+    return Poll(merge_components(records), skipped, first)
+
+
+def _environment() -> dict[str, str]:
+    """Ours, without SQUEUE_*: such a variable would quietly filter the list or change its form."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SQUEUE_")}
+    return kept | {"LC_ALL": "C", "SLURM_TIME_FORMAT": "%s"}
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Kill what is left of a call and its children; wait a moment, not for ever (NFS can hang)."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=1)
+    for pipe in (process.stdout, process.stderr):
+        if pipe:
+            pipe.close()

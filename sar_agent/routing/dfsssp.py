@@ -1,0 +1,32 @@
+"""DFSSSP: shortest paths balanced over all pairs of terminals (Domke et al., IPDPS 2011).
+
+The oblivious peer that SAR extends. As in OpenSM's engine compute terminals come first, then
+storage, then the others, and every route of every terminal raises the weights of its channels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32
+from sar_agent.jobs import JobMix
+from sar_agent.routing.engine import Options
+from sar_agent.routing.grow import EVERYONE, grow_trees
+from sar_agent.routing.routes import Routes
+
+
+class Dfsssp:
+    """Oblivious: looks at no job."""
+
+    name = "dfsssp"
+    summary = "shortest paths balanced over all pairs, jobs unseen (OpenSM's dfsssp)"
+
+    def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+        """Routes for every fabric; the check decides whether one virtual lane is enough."""
+        leaf = fabric.switch_guid[fabric.terminal_switch]
+        order = np.lexsort((fabric.terminal_guid, leaf, fabric.terminal_kind))
+        live: I32 = order[fabric.is_host_port[order]].astype(np.int32)
+        count = np.full(len(live), EVERYONE, np.uint8)
+        egress, seconds = grow_trees(fabric, JobMix(()), live, count)
+        return Routes(self.name, fabric.digest, egress[None], seconds=seconds)

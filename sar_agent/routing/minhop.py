@@ -1,0 +1,67 @@
+"""Min-hop: every switch takes, for each LID, its least used port among the shortest.
+
+OpenSM's default engine, for comparison: each switch counts the LIDs it has given to each port and
+looks no further than its own ports.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numba import njit
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32, U8
+from sar_agent.jobs import JobMix
+from sar_agent.routing.dag import U32, DagCache, Graph, dag_row, graph_of, new_cache
+from sar_agent.routing.engine import Options
+from sar_agent.routing.routes import NO_ROUTE, Routes
+
+
+class MinHop:
+    """Oblivious and local."""
+
+    name = "minhop"
+    summary = "each switch spreads LIDs over its shortest ports on its own (OpenSM's default)"
+
+    def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+        """Routes for every fabric; the check decides whether one virtual lane is enough."""
+        egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+        used = np.zeros(max(1, fabric.channels), np.int32)
+        began = time.perf_counter()
+        _spread(
+            graph_of(fabric),
+            new_cache(fabric),
+            fabric.destination_switch.astype(np.uint32),
+            fabric.destination_port,
+            fabric.terminals,
+            used,
+            egress,
+        )
+        return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
+
+
+@njit(cache=True)
+def _spread(
+    graph: Graph,
+    cache: DagCache,
+    root_of: U32,
+    last_port: U8,
+    terminals: int,
+    used: I32,
+    egress: U8,
+) -> None:  # pragma: no cover
+    """OpenSM counts LIDs of hosts only: a route to a switch's own LID uses a port for free."""
+    for d in range(len(root_of)):
+        row = dag_row(graph, cache, root_of[d])
+        order, start, edge = cache.order[row], cache.start[row], cache.edge[row]
+        for i in range(1, cache.size[row]):
+            best = edge[start[i]]
+            for e in range(start[i] + 1, start[i + 1]):
+                if used[edge[e]] < used[best]:
+                    best = edge[e]
+            if d < terminals:
+                used[best] += 1
+            egress[d, order[i]] = graph.port[best]
+        egress[d, root_of[d]] = last_port[d]

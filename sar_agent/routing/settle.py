@@ -1,0 +1,179 @@
+"""Fits the routes that no job uses around those that jobs use, closing no credit loop.
+
+Between hosts, shortest paths of a tree go up, then down, even when cables are broken. Others cannot
+always: a leaf that lost its cable to a spine reaches the spine's own LID over another leaf, down
+and up again; so does the aggregation unit of a spine that talks to another spine. A dependency
+from a down channel to an up channel is what credit loops are made of, and these packets travel
+on the same lane as the jobs'. They are next to nothing, so their routes are chosen last: at each
+switch the first shortest continuation whose dependencies close no cycle with all that is there.
+
+Since dependencies are only ever added, "closes a cycle" is final, and each is refused at most
+once. On a three-level tree no choice of shortest paths between *all* pairs of switches is free of
+loops in one lane, so nothing can be promised; what remains open the check reports.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32, U8, Bool
+from sar_agent.routing.dag import U32, DagCache, Graph, dag_row
+from sar_agent.routing.dependencies import collect_dependencies, empty_dependencies, tables_of
+
+PRESENT, FORBIDDEN = 1, 2
+ATTEMPTS = 200
+SEARCH_LIMIT = 20_000
+"""Channels one search may visit before the dependency is given up: no cycle was proved, but
+another continuation is cheaper to find than the proof."""
+
+
+def settle(fabric: Fabric, graph: Graph, cache: DagCache, egress: U8) -> None:
+    """Rewrites, in `egress` uint8[T + S, S], the entries that no host-to-host path uses.
+
+    First hosts to the switches' own LIDs, then, where aggregation units sit on switches without
+    hosts, these to everyone. Where no continuation fits, an entry stays as it was.
+    """
+    hosts = fabric.terminals_at > 0
+    units = np.zeros(fabric.switches, np.bool_)
+    units[fabric.terminal_switch[fabric.terminal_up]] = True
+    units &= ~hosts
+    host_rows = np.zeros(fabric.destinations, np.bool_)
+    host_rows[: fabric.terminals] = fabric.is_host_port
+    switch_rows = np.arange(fabric.terminals, fabric.destinations)
+    depends = empty_dependencies(fabric, 1)
+    collect_dependencies(tables_of(fabric, egress, None, hosts, host_rows), depends)
+
+    def place(rows: NDArray[np.int64], stays: Bool, sends: Bool) -> None:
+        _settle(
+            graph,
+            cache,
+            fabric.channel_by_port,
+            fabric.destination_switch.astype(np.uint32),
+            rows.astype(np.uint32),
+            stays,
+            sends,
+            depends[0],
+            egress,
+        )
+
+    place(switch_rows, np.zeros_like(hosts), hosts)
+    if units.any():
+        place(np.concatenate([np.flatnonzero(host_rows), switch_rows]), hosts, units)
+    for d in np.flatnonzero(~host_rows[: fabric.terminals]):
+        switch = fabric.terminal_switch[d]
+        egress[d] = egress[fabric.terminals + switch]
+        egress[d, switch] = fabric.terminal_switch_port[d]
+
+
+@njit(cache=True)
+def _settle(
+    graph: Graph,
+    cache: DagCache,
+    channel_by_port: I32,
+    root_of: U32,
+    rows: U32,
+    stays: Bool,
+    sends: Bool,
+    depends: NDArray[np.uint8],
+    egress: U8,
+) -> None:  # pragma: no cover
+    """Settles `rows` (destinations) for paths from the switches `sends`; what is on the paths of
+    the switches `stays` is kept."""
+    channels = len(graph.target)
+    switches = egress.shape[1]
+    fine = np.empty(switches, np.bool_)
+    fixed = np.empty(switches, np.bool_)
+    stack = np.empty(channels, np.uint32)
+    seen = np.zeros(channels, np.int64)
+    search = 0
+    for d in rows:
+        root = root_of[d]
+        row = dag_row(graph, cache, root)
+        size, order = cache.size[row], cache.order[row]
+        start, edge = cache.start[row], cache.edge[row]
+        tree = egress[d]
+        fixed[:] = stays
+        for i in range(size - 1, 0, -1):
+            if fixed[order[i]]:
+                fixed[graph.target[channel_by_port[order[i], tree[order[i]]]]] = True
+        settled = False
+        for _attempt in range(ATTEMPTS):
+            if settled:
+                break
+            settled = True
+            # Every switch takes the first continuation not known to close a cycle here or later …
+            fine[:] = False
+            fine[root] = True
+            for i in range(1, size):
+                v = order[i]
+                if fixed[v]:
+                    fine[v] = True
+                    continue
+                for e in range(start[i], start[i + 1]):
+                    c1 = edge[e]
+                    w = graph.target[c1]
+                    if not fine[w]:
+                        continue
+                    if w != root:
+                        c2 = channel_by_port[w, tree[w]]
+                        if depends[c1, c2 - np.int64(graph.offset[w])] == FORBIDDEN:
+                            continue
+                    tree[v] = graph.port[c1]
+                    fine[v] = True
+                    break
+            # … and what terminals then use is put in, or found to close one: then once more.
+            for i in range(1, size):
+                v = order[i]
+                if not sends[v] or not fine[v]:
+                    continue
+                c1 = channel_by_port[v, tree[v]]
+                v = graph.target[c1]
+                while v != root:
+                    c2 = channel_by_port[v, tree[v]]
+                    rank = c2 - np.int64(graph.offset[v])
+                    if depends[c1, rank] == 0:
+                        search += 1
+                        closes = _reaches(graph, depends, c2, c1, stack, seen, search)
+                        depends[c1, rank] = FORBIDDEN if closes else PRESENT
+                    if depends[c1, rank] == FORBIDDEN:
+                        settled = False
+                        break
+                    c1 = c2
+                    v = graph.target[c1]
+
+
+@njit(cache=True)
+def _reaches(
+    graph: Graph,
+    depends: NDArray[np.uint8],
+    source: np.int32,
+    wanted: np.int32,
+    stack: U32,
+    seen: NDArray[np.int64],
+    search: int,
+) -> bool:  # pragma: no cover
+    """Does a chain of dependencies lead from channel `source` to `wanted`? (Or is it too long?)"""
+    stack[0] = source
+    seen[source] = search
+    depth, visited = 1, 0
+    while depth:
+        depth -= 1
+        c = stack[depth]
+        visited += 1
+        if visited > SEARCH_LIMIT:
+            return True
+        head = graph.target[c]
+        base = graph.offset[head]
+        for rank in range(graph.offset[head + 1] - base):
+            if depends[c, rank] == PRESENT:
+                following = base + rank
+                if following == wanted:
+                    return True
+                if seen[following] != search:
+                    seen[following] = search
+                    stack[depth] = following
+                    depth += 1
+    return False

@@ -1,0 +1,44 @@
+"""A stand-in for squeue: prints given jobs in whatever format it is asked for."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+_DEFAULTS = {
+    "%i": "1",
+    "%T": "RUNNING",
+    "%N": "n1",
+    "%P": "batch",
+    "%u": "root",
+    "%a": "(null)",
+    "%D": "1",
+    "%S": "1795221989",
+    "%k": "(null)",
+}
+
+_SCRIPT = """#!{python}
+import json, sys, time
+given = json.load(open({jobs!r}))
+time.sleep(given["delay"])
+form = next(one.partition("=")[2] for one in sys.argv if one.startswith("--format="))
+for job in given["jobs"]:
+    row = form
+    for key, value in job.items():
+        row = row.replace(key, value)
+    print(row)
+"""
+
+
+def fake_squeue(folder: Path, jobs: Sequence[dict[str, str]], delay: float = 0.0) -> str:
+    """The path of an executable that answers with `jobs` (by squeue's format letters: `%i`, …)
+    after `delay` seconds. Call again with the same folder to change what it says.
+    """
+    data = folder / "fake-squeue.json"
+    data.write_text(json.dumps({"delay": delay, "jobs": [_DEFAULTS | dict(job) for job in jobs]}))
+    path = folder / "fake-squeue"
+    path.write_text(_SCRIPT.format(python=sys.executable, jobs=str(data)))
+    path.chmod(0o755)
+    return str(path)

@@ -1,0 +1,166 @@
+"""The queue of a real Slurm with 16 nodes on four leaves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from sar_agent.errors import SarError, Unavailable
+from sar_agent.fabric.topology_conf import read_topology_conf
+from sar_agent.jobs.filter import multi_switch
+from sar_agent.jobs.records import STATES, JobRecord
+from sar_agent.jobs.squeue import SqueueSource
+from sar_agent.jobs.squeue_json import parse_squeue_json
+from sar_agent.jobs.watch import TopologyWatcher
+from sar_agent.lab.live.process import wait_until
+from sar_agent.lab.live.slurm import SlurmCluster
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[SlurmCluster]:
+    with SlurmCluster("n[001-016]", leaf_size=4, shared=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def slurm(cluster, monkeypatch) -> Iterator[SlurmCluster]:
+    """The cluster, its SLURM_CONF in the environment as the agent has it; no jobs before, after."""
+    monkeypatch.setenv("SLURM_CONF", str(cluster.conf))
+    yield cluster
+    cluster.run("scancel", "--user=root")
+    assert wait_until(lambda: not cluster.squeue("-h"), 30)
+
+
+def jobs() -> dict[str, JobRecord]:
+    return {job.id: job for job in SqueueSource(deadline=30).poll().records}
+
+
+def test_every_kind_of_job_in_both_forms(slurm):
+    wide = slurm.salloc("n[001-002,005,009-010]", "--comment=a|b sar:ring")
+    het = slurm.salloc("n003", ":", "-N1", "-w", "n007")
+    array = slurm.run("sbatch", "--parsable", "--array=1-5%2", "-N1", "--wrap", "sleep 600").strip()
+    slurm.run("sbatch", "--parsable", "--hold", "-N2", "--wrap", "true")
+    tasks = {f"{array}_1", f"{array}_2"}
+    assert wait_until(lambda: set(jobs()) == {wide, het} | tasks, 30)
+    seen = jobs()
+    assert seen[wide].hosts == ("n001", "n002", "n005", "n009", "n010")
+    assert seen[wide].traffic == "ring"
+    assert seen[het].hosts == ("n003", "n007")
+    json = parse_squeue_json(slurm.run("squeue", "--json"))
+    assert {job.id: job for job in json} == seen  # also the start times, to the second
+    topology = read_topology_conf(slurm.topology_conf)
+    assert {job.id for job in multi_switch(seen.values(), topology.leaf_of).jobs} == {wide, het}
+
+
+def test_an_empty_queue(slurm):
+    assert jobs() == {}
+
+
+def test_a_suspended_job_stays_and_a_cancelled_one_goes(slurm):
+    job = slurm.salloc(2)
+    slurm.run("scontrol", "suspend", job)
+    assert jobs()[job].state == "SUSPENDED"
+    slurm.run("scontrol", "resume", job)
+    slurm.scancel(job)
+    assert job not in jobs()
+
+
+def test_a_comment_with_a_line_end_cannot_pose_as_a_job(slurm):
+    job = slurm.salloc(2, "--comment=x\n999|RUNNING|n[001-016]|batch|root|x|16|5|(null)")
+    assert set(jobs()) == {job}
+
+
+def test_settings_of_the_caller_do_not_change_the_answer(slurm, monkeypatch):
+    job = slurm.salloc(2)
+    monkeypatch.setenv("SQUEUE_USERS", "nobody")
+    monkeypatch.setenv("SQUEUE_FORMAT", "%i")
+    assert set(jobs()) == {job}
+
+
+def test_states_in_the_terms_of_this_slurm(slurm):
+    known = subprocess.run(["squeue", "--states=none"], capture_output=True, text=True).stderr
+    assert set(known.partition("include: ")[2].strip().split(",")) <= STATES
+
+
+def test_a_controller_that_is_down_and_comes_back(slurm):
+    job = slurm.salloc(2)
+    slurm.stop_controller()
+    try:
+        with pytest.raises(
+            Unavailable, match=r"Unable to contact slurm controller|no answer within 4"
+        ):
+            SqueueSource(deadline=4).poll()
+        with pytest.raises(Unavailable, match="Unable to contact slurm controller"):
+            SqueueSource(deadline=12).poll()
+    finally:
+        slurm.start_controller()
+    assert wait_until(lambda: set(jobs()) == {job}, 30)
+
+
+def test_an_edited_topology_is_seen(slurm):
+    text = slurm.topology_conf.read_text()
+    event = threading.Event()
+    with TopologyWatcher(slurm.topology_conf, on_event=event.set) as watcher:
+        assert watcher.topology.leaf_of("n004") == {"leaf1"}
+        swapped = text.replace("n004", "nXXX").replace("n005", "n004").replace("nXXX", "n005")
+        slurm.topology_conf.write_text(swapped)
+        slurm.run("scontrol", "reconfigure")
+        assert event.wait(10)
+        assert watcher.changed()
+        assert watcher.topology.leaf_of("n004") == {"leaf2"}
+    real = slurm.run("scontrol", "show", "topology")
+    assert "SwitchName=leaf2" in real
+    slurm.topology_conf.write_text(text)
+    slurm.run("scontrol", "reconfigure")
+
+
+def test_a_cluster_that_fails_to_start_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    with pytest.raises(SarError, match="slurmctld"), SlurmCluster("n[1-2]", extra="Nonsense=1\n"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+    assert str(tmp_path) not in processes()
+
+
+def test_a_cluster_s_topology_and_its_end(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    topology = (
+        "SwitchName=l1 Nodes=a-b[1-2]\nSwitchName=l2 Nodes=c3\nSwitchName=s Switches=l[1-2]\n"
+    )
+    with SlurmCluster(topology=topology) as other:
+        assert set(other.nodes) == {"a-b1", "a-b2", "c3"}
+        other.salloc(3)
+        with pytest.raises(SarError, match="scontrol show nonsense failed"):
+            other.run("scontrol", "show", "nonsense")
+        assert str(tmp_path) in processes()
+    assert list(tmp_path.iterdir()) == []
+    assert str(tmp_path) not in processes()
+
+
+def processes() -> str:
+    """Every process with its environment; ps itself without one."""
+    return subprocess.run(["/bin/ps", "axeww"], capture_output=True, text=True, env={}).stdout
+
+
+def test_even_killed_outright_it_leaves_no_daemon(tmp_path):
+    program = (
+        "import os, signal\n"
+        "from sar_agent.lab.live.slurm import SlurmCluster\n"
+        "with SlurmCluster('n[1-2]'):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment)
+    assert done.returncode == -signal.SIGKILL
+    assert (next(tmp_path.glob("sar-slurm-*")) / "slurm.conf").exists()  # it had come up
+    assert wait_until(lambda: str(tmp_path) not in processes(), 10)

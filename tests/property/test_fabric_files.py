@@ -1,0 +1,153 @@
+"""Whatever the fabric: writing and reading it back, cutting files, reordering nodes."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
+from sar_agent.fabric.ibsim_net import net_ids, read_ibsim_net, write_ibsim_net
+from sar_agent.fabric.lids import assign_lids
+from sar_agent.fabric.model import Fabric
+from sar_agent.fabric.netlines import Node
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
+from sar_agent.fabric.xgft import xgft_fabric
+from tests.fabric_texts import SMALL, differences, ibnetdiscover_text
+from tests.property.fabrics import FABRICS, fabric_of, records
+
+
+@settings(deadline=None)
+@given(FABRICS)
+def test_ibsim_net_round_trip(fabric: Fabric) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "net")
+        write_ibsim_net(fabric, path)
+        assert differences(read_ibsim_net(path), fabric) == []
+        assert load_fabric(path).digest == fabric.digest
+        assert max(map(len, path.read_bytes().split(b"\n"))) < 255
+
+
+@settings(deadline=None)
+@given(FABRICS)
+def test_net_ids_are_legal_and_name_one_node(fabric: Fabric) -> None:
+    switches, terminals = net_ids(fabric)
+    assert len(set(switches)) == fabric.switches
+    assert not set(switches) & set(terminals)
+    for ident in switches + terminals:
+        assert re.fullmatch(r'[^\s"#@=\[\]]{1,64}', ident)
+    node_of: dict[str, int] = {}
+    for ident, guid in zip(terminals, fabric.terminal_node_guid.tolist(), strict=True):
+        assert node_of.setdefault(ident, guid) == guid
+
+
+@settings(deadline=None)
+@given(FABRICS, st.integers(0, 3))
+def test_subnet_lst_round_trip(fabric: Fabric, lmc: int) -> None:
+    lids = assign_lids(fabric, lmc)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "subnet.lst")
+        write_subnet_lst(fabric, lids, path)
+        back = read_subnet_lst(path)
+    assert back.digest == fabric.digest
+    by_guid = dict(zip(fabric.terminal_guid.tolist(), lids[1].tolist(), strict=True))
+    assert [by_guid[guid] for guid in back.terminal_guid.tolist()] == back.terminal_lid.tolist()
+    assert sorted(back.switch_lid.tolist()) == sorted(lids[0].tolist())
+
+
+@settings(deadline=None)
+@given(FABRICS, st.integers(0, 7))
+def test_lids_are_valid(fabric: Fabric, lmc: int) -> None:
+    switches, terminals = assign_lids(fabric, lmc)
+    assert not (terminals % (1 << lmc)).any()
+    ranges = (terminals[:, None] + np.arange(1 << lmc)).ravel()
+    everything = np.concatenate([switches, ranges])
+    assert len(np.unique(everything)) == len(everything)
+    assert everything.min() >= 1
+    assert everything.max() <= 0xBFFF
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_order_of_nodes_is_no_part_of_the_digest(data: st.DataObject) -> None:
+    nodes: list[Node] = data.draw(records())
+    fabric, other = fabric_of(nodes), fabric_of(data.draw(st.permutations(nodes)))
+    assert other.digest == fabric.digest
+    rails = [
+        dict(zip(f.terminal_guid.tolist(), f.terminal_rail.tolist(), strict=True))
+        for f in (fabric, other)
+    ]
+    assert rails[0] == rails[1]
+
+
+TREE = xgft_fabric("xgft:3;3,2,2;1,2,2")
+TEXTS = [SMALL, ibnetdiscover_text(TREE)]
+WHOLE = [read_ibnetdiscover(text) for text in TEXTS]
+
+
+@settings(deadline=None)
+@given(st.integers(0, 1), st.data())
+def test_cut_anywhere(which: int, data: st.DataObject) -> None:
+    """A cut file is refused in one sentence, or nothing that matters was lost."""
+    text = TEXTS[which]
+    end = data.draw(st.integers(0, len(text)))
+    if data.draw(st.booleans()):
+        end = text.rfind("\n", 0, end) + 1
+    try:
+        fabric = read_ibnetdiscover(text[:end] + "\n", name="cut")
+    except InputError as error:
+        assert str(error).startswith("cut:")
+        assert "\n" not in str(error)
+    else:
+        assert differences(fabric, WHOLE[which]) in ([], ["lmc"])
+
+
+def _written(write: Callable[[Path], None]) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder, "file"))
+        return Path(folder, "file").read_text()
+
+
+DOWN = WHOLE[0].with_links_down([0], [2])
+READERS: list[tuple[Callable[[str], Fabric], str]] = [
+    (read_ibnetdiscover, TEXTS[0]),
+    (read_ibnetdiscover, TEXTS[1]),
+    (read_ibsim_net, _written(lambda path: write_ibsim_net(DOWN, path))),
+    (read_subnet_lst, _written(lambda path: write_subnet_lst(DOWN, assign_lids(DOWN), path))),
+]
+
+
+@settings(deadline=None)
+@given(st.sampled_from(READERS), st.data())
+def test_damaged_anywhere(
+    reader_and_text: tuple[Callable[[str], Fabric], str], data: st.DataObject
+) -> None:
+    """Lines lost, doubled, overwritten or with another number: read or refused, no traceback."""
+    reader, text = reader_and_text
+    lines = text.split("\n")
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(lines) - 1))
+        how = data.draw(st.sampled_from(["lost", "doubled", "overwritten", "number", "number"]))
+        if how == "overwritten":
+            lines[at] = lines[at][: len(lines[at]) // 2] + data.draw(st.text(max_size=10))
+        elif how == "number":
+            numbers = list(re.finditer(r"[0-9a-f]+", lines[at]))
+            if numbers:
+                place = data.draw(st.sampled_from(numbers))
+                other = data.draw(st.sampled_from(["0", "9", "999", "65535", "9" * 18, "e" * 18]))
+                lines[at] = lines[at][: place.start()] + other + lines[at][place.end() :]
+        else:
+            lines[at : at + 1] = [lines[at]] * (2 if how == "doubled" else 0)
+    try:
+        fabric = reader("\n".join(lines) + "\n")
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        assert fabric.switches >= 1

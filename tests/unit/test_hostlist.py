@@ -1,0 +1,64 @@
+"""Host lists as Slurm reads them; tests/property compares with an oracle."""
+
+from __future__ import annotations
+
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.hostlist import expand
+from tests.data import data_path
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", ""),
+        ("login-a.x_1", "login-a.x_1"),
+        ("n[08-10]", "n08 n09 n10"),
+        ("r[1-2]n[01-02]", "r1n01 r1n02 r2n01 r2n02"),
+        ("cpn-f13-03-[01-02],cpn-f13-04-01", "cpn-f13-03-01 cpn-f13-03-02 cpn-f13-04-01"),
+        ("n[1-2]-ib", "n1-ib n2-ib"),
+        ("n[1,01,2]", "n1 n2 n01"),
+        ("n[2,1-3]", "n1 n2 n3"),
+        # Uneven widths: what `scontrol show hostnames` of 22.05 prints for them.
+        ("n[98-101]", "n98 n99 n100 n101"),
+        ("n[001-3]", "n001 n002 n003"),
+        ("n[8-012]", "n8 n9 n10 n11 n12"),
+        ("n[08-012],x", "n08 n09 n10 n11 n12 x"),
+    ],
+)
+def test_expand(text, names):
+    assert sorted(expand(text)) == sorted(names.split())
+
+
+def test_uneven_widths_across_a_power_of_ten():
+    expected = [f"n{number:02d}" for number in range(1, 102)]
+    assert list(expand("n[01-101]")) == expected
+    assert sorted(expand("n[01-101],x")) == [*sorted(expected), "x"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["n[1-", "n[1-2]]", "n[]", "n[3-1]", "n[a]", "a b", "@group", "n*", "a!b", "a,,b", "a;b", "n1|",
+     "n[1-9999999999]", "n[1-9999999],x", "a\nb", "(null)", "n[-3-1]", "a,-b", "-n1"],
+)  # fmt: skip
+def test_garbage_is_refused(text):
+    with pytest.raises(InputError, match=r"host list|more than"):
+        expand(text)
+
+
+@pytest.mark.data
+def test_what_scontrol_printed():
+    names = data_path("slurm/scontrol_hostnames.txt").read_text().split()
+    assert list(expand("n[0001-0010,0014,0100-0102]")) == names
+
+
+@pytest.mark.data
+def test_a_year_of_real_lists_has_as_many_names_as_slurm_counted():
+    counted = 0
+    for line in data_path("sacct-2016.log").read_text().splitlines():
+        fields = line.split("|")
+        if len(fields) > 2 and fields[-2] != "None assigned":
+            assert len(expand(fields[-2])) == int(fields[17]), line
+            counted += 1
+    assert counted > 4000

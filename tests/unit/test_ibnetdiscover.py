@@ -1,0 +1,190 @@
+"""`read_ibnetdiscover`: what it makes of whole, odd and broken files."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.hostnames import HostMapper
+from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
+from sar_agent.fabric.model import Kind
+from sar_agent.fabric.xgft import xgft_fabric
+from tests.fabric_texts import SMALL, differences, ibnetdiscover_text
+
+
+def test_small_fabric() -> None:
+    fabric = read_ibnetdiscover(SMALL)
+    assert fabric.switch_guid.tolist() == [0x5001, 0x5002]
+    assert fabric.switch_name == ("MF0;leaf # 1:MQM8700/U1", "MF0;leaf2:MQM8700/U1")
+    assert fabric.switch_lid.tolist() == [1, 2]
+    assert fabric.channel_port.tolist() == [30, 31, 30, 31]
+    assert fabric.channel_reverse.tolist() == [2, 3, 0, 1]
+    assert fabric.channel_rate.tolist() == [200.0] * 4
+    # Rails follow the HCAs' numbers: mlx5_2 comes before mlx5_10.
+    assert [d.split()[-1] for d in fabric.terminal_description[:2]] == ["mlx5_2", "mlx5_10"]
+    assert fabric.terminal_rail.tolist() == [0, 1, 0, 1, 0, 0]
+    assert fabric.terminal_host == (
+        "n001", "n001", "H-00000000000a0030", "H-00000000000a0030", "gateway",
+        "H-0000000000005008",
+    )  # fmt: skip
+    assert fabric.terminal_guid.tolist() == [0xA0020, 0xA0010, 0xA0031, 0xA0032, 0xA0041, 0x5008]
+    assert fabric.terminal_kind.tolist() == [0, 0, 0, 0, Kind.OTHER, Kind.IN_SWITCH]
+    assert fabric.terminal_lid.tolist() == [12, 11, 13, 15, 16, 14]
+    assert fabric.terminal_rate.tolist() == [200.0, 200.0, 32.0, 32.0, 40.0, 200.0]
+    assert fabric.terminal_switch.tolist() == [0, 0, 0, 1, 1, 0]
+    assert fabric.terminal_position.tolist() == [4, 3, 5, 5, 6, 7]
+    assert fabric.lmc == 1
+    assert fabric.notes == ()
+
+
+def test_captures_read_the_same(tmp_path: Path) -> None:
+    """Tabs lost, Windows and PuTTY line ends, byte-order marks, gzip, a prompt at the end."""
+    whole = read_ibnetdiscover(SMALL)
+    captures = {
+        "notabs": SMALL.replace("\t", ""),
+        "windows": SMALL.replace("\n", "\r\n"),
+        "putty": "=~=~= PuTTY log =~=~=\r\n" + SMALL.replace("\n", "\r\r\n") + "host # ",
+        "bom": "\ufeff" + SMALL,
+        "full": SMALL.replace("4xHDR\n", "4xHDR s=4 w=2 v=4\n"),
+        "grouped": SMALL.replace("[30]\t", "[30][ext 5]\t").replace(
+            "(5001)\n", "(5001)\t# Leaf 1 Chip 1\n"
+        ),
+    }
+    for name, text in captures.items():
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8", newline="")
+        assert differences(read_ibnetdiscover(path), whole) == [], name
+    (tmp_path / "utf16").write_text(SMALL, encoding="utf-16")
+    assert differences(read_ibnetdiscover(tmp_path / "utf16"), whole) == []
+    (tmp_path / "gz").write_bytes(gzip.compress(SMALL.encode()))
+    assert differences(read_ibnetdiscover(str(tmp_path / "gz")), whole) == []
+
+
+def test_foreign_lines_are_noted() -> None:
+    fabric = read_ibnetdiscover("Last login: today\n" + SMALL + "Switch1 [standalone] > ")
+    assert fabric.notes == ("2 lines were not understood, the first is line 1",)
+
+
+def test_lid_65535_is_none() -> None:
+    fabric = read_ibnetdiscover(SMALL.replace("lid 12 ", "lid 65535 "))
+    assert fabric.terminal_lid[0] == 0
+
+
+def test_configured_kinds() -> None:
+    fabric = read_ibnetdiscover(SMALL, HostMapper(storage_hosts=("n0*",)))
+    assert fabric.terminal_kind[:2].tolist() == [Kind.STORAGE, Kind.STORAGE]
+
+
+def test_every_truncation_is_refused_or_harmless() -> None:
+    """Cut after each byte: no traceback, and never a fabric with something missing."""
+    whole = read_ibnetdiscover(SMALL)
+    accepted = 0
+    for end in range(len(SMALL)):
+        try:
+            cut = read_ibnetdiscover(SMALL[:end] or "\n", name="cut")
+        except InputError as error:
+            assert "\n" not in str(error)
+            continue
+        accepted += 1
+        assert differences(cut, whole) in ([], ["lmc"]), end
+    # Only what follows the last line that matters: the end of the last HCA's section.
+    assert 0 < accepted < 150
+
+
+def test_cut_file_names_line_and_remedy() -> None:
+    text = SMALL[: SMALL.index('Ca\t2 "H-00000000000a0030"') + 20]
+    with pytest.raises(InputError) as caught:
+        read_ibnetdiscover(text, name="fabric.txt")
+    line = text.count("\n") + 1
+    assert str(caught.value).startswith(f"fabric.txt:{line}: ")
+    assert str(caught.value).endswith("; run ibnetdiscover again")
+
+
+def test_peer_without_section() -> None:
+    start = SMALL.index("vendid=0x2c9\ndevid=0x101b\nsysimgguid=0xa0040")
+    end = SMALL.index("vendid=0x2c9\ndevid=0xcf09")
+    with pytest.raises(InputError, match=r'f:24: "R-00000000000a0040" is cabled here but has no'):
+        read_ibnetdiscover(SMALL[:start] + SMALL[end:], name="f")
+
+
+def test_one_sided_cable_is_believed_and_noted() -> None:
+    line = SMALL.split("\n")[12]
+    assert line.startswith("[3]")
+    whole = read_ibnetdiscover(SMALL)
+    fabric = read_ibnetdiscover(SMALL.replace(line + "\n", ""))
+    assert differences(fabric, whole) == []
+    assert fabric.notes == ("1 cable is mentioned at one side only, the first at line 46",)
+
+
+def test_slower_side_counts() -> None:
+    fabric = read_ibnetdiscover(SMALL.replace("lid 2 4xHDR\n[31]", "lid 2 1xSDR\n[31]"))
+    assert fabric.channel_rate.tolist() == [2.0, 200.0, 2.0, 200.0]
+
+
+def test_unreadable_rate_is_noted() -> None:
+    fabric = read_ibnetdiscover(SMALL.replace("4xFDR10", "4x??"))
+    assert fabric.terminal_rate[4] == 2.0
+    assert fabric.notes == (
+        "1 cable has no readable width and speed and is taken as 1xSDR, the first at line 24",
+    )
+
+
+def test_contradicting_sides() -> None:
+    with pytest.raises(
+        InputError, match=r'f:14: port 30 .* leads to "S-.*5002"\[29\], but line 26'
+    ):
+        read_ibnetdiscover(SMALL.replace('5002"[30]', '5002"[29]').replace(
+            '[31]\t"S-0000000000005001"[31]', '[29]\t"S-0000000000005001"[31]'
+        ), name="f")  # fmt: skip
+
+
+def test_odd_cabling_is_noted() -> None:
+    loop = '[9]\t"S-0000000000005001"[9]\t\t# "x" lid 1 4xHDR\n[30]\t"S-0000000000005002"[30]'
+    text = SMALL.replace('[30]\t"S-0000000000005002"[30]', loop, 1)
+    text = text.replace(
+        '[1](a0041) \t"S-0000000000005002"[2]',
+        '[2](a0042) \t"H-00000000000a0010"[2] (a0011) \t\t# lid 0 lmc 0 "x" lid 0 4xHDR\n'
+        '[1](a0041) \t"S-0000000000005002"[2]',
+    ).replace('Ca\t1 "H-00000000000a0010"', 'Ca\t2 "H-00000000000a0010"')
+    fabric = read_ibnetdiscover(text)
+    assert differences(fabric, read_ibnetdiscover(SMALL)) == []
+    assert fabric.notes == (
+        "1 cable is mentioned at one side only, the first at line 56",
+        '"S-0000000000005001" is cabled to itself at line 14: left out',
+        '"R-00000000000a0040" and "H-00000000000a0010" are cabled to each other without a switch '
+        "at line 56: left out",
+    )
+
+
+def test_node_given_twice() -> None:
+    section = SMALL[SMALL.index("vendid=0x2c9\ndevid=0xcf09") :]
+    with pytest.raises(InputError, match="occurs twice"):
+        read_ibnetdiscover(SMALL + "\n" + section)
+
+
+def test_port_beyond_the_last() -> None:
+    with pytest.raises(InputError, match='f:16: "S-0000000000005001" has no port 37'):
+        read_ibnetdiscover(SMALL.replace('[36]\t"H', '[37]\t"H'), name="f")
+
+
+def test_no_ibnetdiscover_output() -> None:
+    with pytest.raises(InputError, match="no ibnetdiscover output"):
+        read_ibnetdiscover("hello\nworld\n")
+
+
+def test_order_of_sections_is_no_part_of_the_digest() -> None:
+    head, *sections = SMALL.rstrip("\n").split("\n\n")
+    whole = read_ibnetdiscover(SMALL)
+    for seed in range(5):
+        random.Random(seed).shuffle(sections)
+        assert read_ibnetdiscover("\n\n".join([head, *sections]) + "\n").digest == whole.digest
+
+
+def test_printed_back() -> None:
+    """The helper that other tests print fabrics with agrees with the reader."""
+    fabric = xgft_fabric("xgft:2;3,3;1,2")
+    assert differences(read_ibnetdiscover(ibnetdiscover_text(fabric)), fabric) == []

@@ -1,0 +1,94 @@
+"""The job-to-terminal map in the original's form."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.jobs.jobmap import format_jobmap, parse_jobmap, read_jobmap, write_jobmap
+from sar_agent.jobs.records import JobRecord
+
+JOBS = (
+    JobRecord("17", ("a-b-1", "x1y02"), "RUNNING"),
+    JobRecord("6_1", ("n1", "n2"), "RUNNING"),
+    JobRecord("6_2", ("n1", "n3"), "RUNNING"),
+)
+
+
+def test_the_form():
+    assert format_jobmap(JOBS).splitlines() == [
+        "# host jobid, written by sar-agent",
+        "a-b-1 17",
+        "x1y02 17",
+        "# 18 is 6_1",
+        "n1 18",
+        "n2 18",
+        "# 19 is 6_2",
+        "n1 19",
+        "n3 19",
+    ]
+
+
+def test_the_original_s_parser_can_read_every_line():
+    lines = [line for line in format_jobmap(JOBS).splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"\S+ \d+", line) for line in lines)
+    assert len({line.split()[1] for line in lines}) == 3
+
+
+def test_read_back(tmp_path):
+    write_jobmap(tmp_path / "map", JOBS)
+    assert read_jobmap(tmp_path / "map") == JOBS
+
+
+def test_others_maps():
+    jobs = parse_jobmap("#\n\n  n1\t123_4 # x\nn2 9+0\nn3 9+1\nn1 123_4\n")
+    assert [(job.id, job.hosts) for job in jobs] == [("123_4", ("n1",)), ("9", ("n2", "n3"))]
+
+
+@pytest.mark.parametrize("bad", ["n1", "n1 2 3", "n1 x", "n[1-2] 3", "n1 3_", "n1|2 3", "12 n1"])
+def test_a_broken_line_is_named(bad):
+    with pytest.raises(InputError, match=r"^map:2: .*one host and one job id") as caught:
+        parse_jobmap(f"n1 1\n{bad}\n", "map")
+    assert caught.value.line == 2
+
+
+def test_nothing_half_written_when_writing_fails(tmp_path, monkeypatch):
+    write_jobmap(tmp_path / "map", JOBS[:1])
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match=r"map: cannot be written .No space left"):
+        write_jobmap(tmp_path / "map", JOBS)
+    assert read_jobmap(tmp_path / "map") == JOBS[:1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["map", "map.lock"]
+
+
+def test_a_missing_directory_is_said():
+    with pytest.raises(InputError, match="No such file or directory"):
+        write_jobmap("/no/such/map", JOBS)
+
+
+def test_the_writer_waits_for_the_lock(tmp_path):
+    path = tmp_path / "map"
+    with Path(f"{path}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        writer = threading.Thread(target=write_jobmap, args=(path, JOBS))
+        writer.start()
+        writer.join(timeout=0.3)
+        assert writer.is_alive()
+        assert not path.exists()
+    writer.join(timeout=30)
+    assert read_jobmap(path) == JOBS
+
+
+def test_opensm_may_read_it(tmp_path):
+    write_jobmap(tmp_path / "map", JOBS)
+    assert (tmp_path / "map").stat().st_mode & 0o777 == 0o644

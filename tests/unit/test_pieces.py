@@ -1,0 +1,29 @@
+"""`connected_pieces` and `require_connected`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.pieces import connected_pieces, require_connected
+from sar_agent.fabric.xgft import xgft_fabric
+
+
+def test_one_piece() -> None:
+    fabric = xgft_fabric("xgft:2;4,4;1,2")
+    assert connected_pieces(fabric).tolist() == [0] * fabric.switches
+    require_connected(fabric)
+
+
+def test_dead_links_do_not_connect() -> None:
+    fabric = xgft_fabric("xgft:2;4,4;1,2")
+    fabric = fabric.with_links_down(np.flatnonzero(fabric.channel_source == 0).tolist())
+    assert connected_pieces(fabric).tolist() == [1, 0, 0, 0, 0, 0]
+    with pytest.raises(InputError) as caught:
+        require_connected(fabric)
+    assert str(caught.value) == (
+        "xgft:2;4,4;1,2: the fabric is in 2 pieces, with no live link between "
+        '"S1-1" (5 switches) and "S1-0" (1 switch); '
+        "mend the cabling, or give one piece at a time"
+    )

@@ -1,0 +1,91 @@
+"""The real fabrics. Expected counts are from grep and awk on the files, not from our reader:
+
+switches `grep -c '^Switch'`, HCAs `grep -c '^Ca'`, their ports `awk '/^Ca/{c=1} /^Switch/{c=0}
+/^\\[/{n+=c}'`, inter-switch cables half of `grep -c '^\\[[0-9]*\\][^"(]*"S-'`, hosts the different
+first words of `Ca` descriptions plus one for each description without a name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.fabric.hostnames import HostMapper
+from sar_agent.fabric.ibsim_net import write_ibsim_net
+from sar_agent.fabric.lids import assign_lids
+from sar_agent.fabric.model import Kind
+from sar_agent.fabric.pieces import connected_pieces
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
+from tests.data import data_path
+from tests.fabric_texts import differences
+
+pytestmark = pytest.mark.data
+
+COUNTS = {
+    "psmn-x5": (11, 89, 89, 70, 89),
+    "small-2014": (8, 144, 145, 47, 144),
+    "selene-storage": (160, 1247, 1247, 2039, 629),
+    "dgx-ndr": (40, 582, 582, 532, 233),
+    "director-notabs": (400, 2328, 2328, 6395, 383),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts(name: str) -> None:
+    fabric = load_fabric(data_path(f"{name}.ibnetdiscover"))
+    assert (
+        fabric.switches,
+        len(np.unique(fabric.terminal_node_guid)),
+        fabric.terminals,
+        fabric.channels // 2,
+        len(fabric.hosts),
+    ) == COUNTS[name]
+    assert not connected_pieces(fabric).any()
+    assert fabric.channel_up.all()
+    assert fabric.terminal_up.all()
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_round_trips(name: str, tmp_path: Path) -> None:
+    fabric = load_fabric(data_path(f"{name}.ibnetdiscover"))
+    write_ibsim_net(fabric, tmp_path / "net")
+    assert differences(load_fabric(tmp_path / "net"), fabric) == []
+    lids = assign_lids(fabric)
+    write_subnet_lst(fabric, lids, tmp_path / "subnet.lst")
+    back = read_subnet_lst(tmp_path / "subnet.lst")
+    assert back.digest == fabric.digest
+    assert np.array_equal(back.terminal_lid, lids[1])
+
+
+def test_rails() -> None:
+    """`grep '^Ca.*"luna-0560 '`: mlx5_4 and mlx5_10, which text order would turn round."""
+    fabric = load_fabric(data_path("selene-storage.ibnetdiscover"))
+    ports = fabric.hosts["luna-0560"]
+    assert [fabric.terminal_description[t] for t in ports] == [
+        "luna-0560 mlx5_4",
+        "luna-0560 mlx5_10",
+    ]
+    assert fabric.terminal_rail[list(ports)].tolist() == [0, 1]
+
+
+def test_kinds() -> None:
+    """320 HCAs `ai…`, one aggregation node a switch in dgx-ndr."""
+    mapper = HostMapper(storage_hosts=("ai*",))
+    storage = load_fabric(data_path("selene-storage.ibnetdiscover"), mapper)
+    assert (storage.terminal_kind == Kind.STORAGE).sum() == 320
+    dgx = load_fabric(data_path("dgx-ndr.ibnetdiscover"))
+    assert (dgx.terminal_kind == Kind.IN_SWITCH).sum() == 40
+
+
+def test_lids_of_the_capture() -> None:
+    """director: `grep '^\\[[0-9]*\\](' | grep -c '# lid \\(65535\\|0\\) '` is 631 ports without."""
+    fabric = load_fabric(data_path("director-notabs.ibnetdiscover"))
+    assert (fabric.terminal_lid == 0).sum() == 631
+    switches, terminals = assign_lids(fabric)
+    known = fabric.terminal_lid > 0
+    assert np.array_equal(terminals[known], fabric.terminal_lid[known])
+    known = fabric.switch_lid > 0
+    assert np.array_equal(switches[known], fabric.switch_lid[known])

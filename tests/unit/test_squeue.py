@@ -1,0 +1,144 @@
+"""The live source against stand-ins for squeue that fail in every way it can."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sar_agent.errors import InputError, Unavailable
+from sar_agent.jobs.squeue import SqueueSource, parse_poll
+from tests.fake_squeue import fake_squeue
+
+M = "mark|"
+
+
+def row(job="7", nodes="n[1-2]", comment="(null)"):
+    return f"{job}|RUNNING|{nodes}|batch|root|x|2|5|{comment}\n"
+
+
+def test_a_good_answer(tmp_path):
+    source = SqueueSource([fake_squeue(tmp_path, [{"%i": "7", "%N": "n[1-2]"}, {"%i": "8_1"}])])
+    poll = source.poll()
+    assert [(job.id, job.hosts) for job in poll.records] == [("7", ("n1", "n2")), ("8_1", ("n1",))]
+    assert poll.skipped == 0
+
+
+def test_an_empty_queue(tmp_path):
+    assert SqueueSource([fake_squeue(tmp_path, [])]).poll().records == ()
+
+
+def test_no_shell_and_no_foreign_settings(tmp_path, monkeypatch):
+    monkeypatch.setenv("SQUEUE_PARTITION", "debug")
+    spy = script(
+        tmp_path, "import os, sys\nopen('{0}', 'w').write(repr((sys.argv[1:], dict(os.environ))))"
+    )
+    SqueueSource([spy], states={"RUNNING"}).poll()
+    arguments, environment = eval((tmp_path / "out").read_text())
+    assert "--states=RUNNING" in arguments
+    assert "SQUEUE_PARTITION" not in environment
+    assert environment["SLURM_TIME_FORMAT"] == "%s"
+
+
+def test_a_comment_cannot_pose_as_a_job():
+    evil = row(comment="sar:ring\n999|RUNNING|n[1-1000]|batch|root|x|1|5|(null)")
+    poll = parse_poll(M + evil + M + row("8"), "mark")
+    assert [job.id for job in poll.records] == ["7", "8"]
+    assert (poll.skipped, poll.records[0].traffic) == (0, "ring")
+
+
+def test_one_broken_line_is_counted_and_skipped():
+    poll = parse_poll(M + row() + M + "nonsense\n" + M + row("8"), "mark")
+    assert [job.id for job in poll.records] == ["7", "8"]
+    assert poll.skipped == 1
+    assert "nonsense" in poll.first_skipped
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<html>502</html>\n",
+        M + "x\n" + M + "y\n" + M + row(),
+        "warning: a\nwarning: b\n" + M + row(),
+    ],
+)
+def test_mostly_garbage_is_no_queue(text):
+    with pytest.raises(Unavailable, match=r"squeue printed .* no jobs, the first: "):
+        parse_poll(text, "mark")
+
+
+def shell(folder: Path, body: str) -> str:
+    return script(folder, body, "/bin/sh")
+
+
+def script(folder: Path, body: str, interpreter: str = sys.executable) -> str:
+    path = folder / "squeue"
+    path.write_text(f"#!{interpreter}\n{body.replace('{0}', str(folder / 'out'))}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_failing_is_retried_and_then_said(tmp_path):
+    failing = shell(
+        tmp_path,
+        "printf x >> {0}; printf 'slurm_load_jobs error:\\n  Unable to contact' >&2; exit 1",
+    )
+    with pytest.raises(Unavailable, match="exit code 1: slurm_load_jobs error: Unable to contact"):
+        SqueueSource([failing], deadline=3).poll()
+    assert len((tmp_path / "out").read_text()) >= 2
+
+
+def test_a_passing_failure_is_survived(tmp_path):
+    good = fake_squeue(tmp_path, [{"%i": "7"}])
+    flaky = script(
+        tmp_path,
+        "import os, sys\n"
+        "if not os.path.exists('{0}'):\n    open('{0}', 'w')\n    sys.exit(1)\n"
+        f"os.execv({good!r}, [{good!r}, *sys.argv[1:]])",
+    )
+    assert [job.id for job in SqueueSource([flaky]).poll().records] == ["7"]
+
+
+def test_hanging_ends_at_the_deadline_with_its_children(tmp_path):
+    hanging = shell(tmp_path, "sleep 600 & echo $! > {0}; wait")
+    with pytest.raises(Unavailable, match="no answer within 2 s"):
+        SqueueSource([hanging], deadline=2).poll()
+    child = Path("/proc") / (tmp_path / "out").read_text().strip() / "status"
+    end = time.monotonic() + 10  # killed, but who reaps an orphan is up to init
+    while child.exists() and "State:\tZ" not in child.read_text() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not child.exists() or "State:\tZ" in child.read_text()
+
+
+def test_a_missing_squeue_is_said_at_once():
+    with pytest.raises(Unavailable, match=r"/no/squeue cannot be started .*install"):
+        SqueueSource(["/no/squeue"]).poll()
+
+
+def test_unknown_states_are_refused():
+    with pytest.raises(InputError, match="DANCING: no Slurm job state"):
+        SqueueSource(states={"RUNNING", "DANCING"})
+
+
+def test_latin_1_comments_are_no_obstacle(tmp_path):
+    binary = script(
+        tmp_path,
+        "import os, sys\nmark = sys.argv[-1].split('=')[1].split('|')[0]\n"
+        "os.write(1, mark.encode() + b'|7|RUNNING|n1|b|r|a|1|5|caf\\xe9 sar:ring\\n')",
+    )
+    assert SqueueSource([binary]).poll().records[0].traffic == "ring"
+
+
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_no_descriptor_is_leaked(tmp_path):
+    source = SqueueSource([fake_squeue(tmp_path, [])])
+    source.poll()
+    before = descriptors()
+    for _ in range(3):
+        source.poll()
+    assert descriptors() == before

@@ -1,0 +1,234 @@
+"""squeue's pipe format and Slurm's JSON, from text written here and from a real Slurm's output."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.jobs.files import read_jobs_file
+from sar_agent.jobs.records import STATES, JobRecord, traffic_hint
+from sar_agent.jobs.squeue_json import parse_squeue_json
+from sar_agent.jobs.squeue_text import HEADER, parse_squeue_pipe
+from tests.data import data_path
+
+
+def line(job="7", state="RUNNING", nodes="n[1-2]", start="1795221989", comment="(null)"):
+    return f"{job}|{state}|{nodes}|batch|root|(null)|2|{start}|{comment}\n"
+
+
+def test_a_line_becomes_a_record():
+    (job,) = parse_squeue_pipe(line(comment="x sar:ring"))
+    assert job == JobRecord("7", ("n1", "n2"), "RUNNING", "root", "batch", 1795221989.0, "ring")
+
+
+def test_array_tasks_are_jobs_of_their_own():
+    jobs = parse_squeue_pipe(line("6_1") + line("6_2") + line("6_[3-50%2]", "PENDING", ""))
+    assert [job.id for job in jobs] == ["6_1", "6_2"]
+
+
+def test_components_of_a_heterogeneous_job_are_one_job():
+    jobs = parse_squeue_pipe(line("9+0", nodes="n1") + line("10") + line("9+1", nodes="n[1,3]"))
+    assert [(job.id, job.hosts) for job in jobs] == [("9", ("n1", "n3")), ("10", ("n1", "n2"))]
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "CONFIGURING", "SUSPENDED", "R", "CF", "S"])
+def test_states_that_hold_the_fabric(state):
+    assert len(parse_squeue_pipe(line(state=state))) == 1
+
+
+@pytest.mark.parametrize("state", ["COMPLETING", "PENDING", "COMPLETED", "FAILED", "CG", "PD"])
+def test_states_that_do_not(state):
+    assert parse_squeue_pipe(line(state=state)) == ()
+
+
+def test_the_caller_can_choose_states():
+    assert len(parse_squeue_pipe(line(state="COMPLETING"), states={"COMPLETING"})) == 1
+
+
+def test_a_pipe_in_the_comment_stays_there():
+    (job,) = parse_squeue_pipe(line(comment="a|b;sar:alltoall|c"))
+    assert job.traffic == "alltoall"
+
+
+def test_a_tenth_column_is_the_reason():
+    text = line(comment="a|b sar:ring").replace("\n", "|None\n") + line("8").replace(
+        "\n", "|Prolog\n"
+    )
+    assert [job.traffic for job in parse_squeue_pipe(text)] == ["ring", None]
+
+
+def test_a_header_names_the_columns():
+    text = (
+        "ST|USER|NODELIST(REASON)|JOBID|START_TIME\n"
+        "R|eve|a-b[1-2]c[08-10]|12|N/A\n"
+        "PD|eve|(None)|13|N/A\n"
+    )
+    (job,) = parse_squeue_pipe(text)
+    assert (job.id, job.state, job.user, job.start) == ("12", "RUNNING", "eve", None)
+    assert len(job.hosts) == 6
+    assert job.hosts[0] == "a-b1c08"
+
+
+def test_our_own_header_is_read():
+    assert len(parse_squeue_pipe(f"{HEADER}\n{line()}")) == 1
+
+
+def test_iso_times_are_local(monkeypatch):
+    monkeypatch.setenv("TZ", "Etc/GMT-2")
+    time.tzset()
+    try:
+        (job,) = parse_squeue_pipe(line(start="2001-02-03T04:05:06"))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert job.start == 981165906.0  # 02:05:06 UTC
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ("garbage", "columns"),
+        (line("x7"), "job id"),
+        (line(state="DANCING"), "job state"),
+        (line(nodes="n[1-"), "host list"),
+        (line(nodes="n1 rm"), "host list"),
+        (line(start="yesterday"), "start time"),
+    ],
+)
+def test_a_broken_line_is_named(bad, said):
+    with pytest.raises(InputError, match=rf"^jobs\.txt:3: .*{said}") as caught:
+        parse_squeue_pipe(f"{line()}\n{bad}", "jobs.txt")
+    assert caught.value.line == 3
+
+
+def test_a_header_without_nodes_is_refused():
+    with pytest.raises(InputError, match="no node list"):
+        parse_squeue_pipe("JOBID|STATE\n1|RUNNING\n", "x")
+
+
+def test_empty_text_is_no_jobs():
+    assert parse_squeue_pipe("\n\n") == ()
+
+
+@pytest.mark.parametrize(
+    ("comments", "hint"),
+    [(("sar:ring",), "ring"), (("", "a sar:x-1:2"), "x-1:2"), (("quasar:no", "sar:"), None)],
+)
+def test_traffic_hint(comments, hint):
+    assert traffic_hint(*comments) == hint
+
+
+OLD = {"job_id": 11, "job_state": "RUNNING", "nodes": "n1", "user_name": "u", "partition": "p"}
+
+
+def test_json_of_old_and_new_slurm_mean_the_same():
+    old = OLD | {"array_job_id": 6, "array_task_id": 1, "het_job_id": 0, "start_time": 5}
+    new = OLD | {
+        "job_state": ["RUNNING"],
+        "array_job_id": {"set": True, "infinite": False, "number": 6},
+        "array_task_id": {"set": True, "infinite": False, "number": 1},
+        "het_job_id": {"set": True, "infinite": False, "number": 0},
+        "start_time": {"set": True, "infinite": False, "number": 5},
+    }
+    records = [parse_squeue_json(json.dumps({"jobs": [job]})) for job in (old, new)]
+    assert records[0] == records[1] == (JobRecord("6_1", ("n1",), "RUNNING", "u", "p", 5.0),)
+
+
+def test_json_flags_after_the_base_state_count():
+    job = OLD | {"job_state": ["RUNNING", "COMPLETING"]}
+    assert parse_squeue_json(json.dumps({"jobs": [job]})) == ()
+
+
+def test_json_admin_comment_wins():
+    job = OLD | {"comment": "sar:ring", "admin_comment": "sar:alltoall"}
+    assert parse_squeue_json(json.dumps({"jobs": [job]}))[0].traffic == "alltoall"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"jobs":\n[', "f:2: not JSON"),
+        ("[]", 'without a list "jobs"'),
+        ('{"jobs": [7]}', 'without a list "jobs"'),
+        ('{"jobs": [{}]}', "no. 1 .*job_state"),
+        (json.dumps({"jobs": [OLD | {"nodes": "n["}]}), "no. 1 .*host list"),
+        (json.dumps({"jobs": [OLD | {"start_time": "x"}]}), "no. 1 .*broken"),
+    ],
+)
+def test_broken_json_is_named(text, said):
+    with pytest.raises(InputError, match=said):
+        parse_squeue_json(text, "f")
+
+
+def test_every_form_of_file_is_recognised(tmp_path):
+    document = json.dumps({"jobs": [OLD | {"nodes": "n[1-2]"}]})
+    forms = {
+        "pipe": line("11").encode(),
+        "json": document.encode(),
+        "json.gz": gzip.compress(document.encode()),
+        "map": b"# a map\n\nn1 11\nn2 11 # the last\n",
+        "map.gz": gzip.compress(b"n1 11\nn2 11\n"),
+    }
+    for name, content in forms.items():
+        (tmp_path / name).write_bytes(content)
+        (job,) = read_jobs_file(tmp_path / name)
+        assert (job.id, job.hosts) == ("11", ("n1", "n2")), name
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"  JOBID PARTITION NAME\n 377 batch x\n", "default table.*squeue -h -o"),
+        (b"\x7fELF\0\0", "binary"),
+        (gzip.compress(b"n1 11\n" * 99)[:-9], "broken gzip"),
+        (b"n1 7\nn2\n", ":2: .*host jobid"),
+    ],
+)
+def test_files_that_are_no_jobs(tmp_path, content, said):
+    (tmp_path / "f").write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        read_jobs_file(tmp_path / "f")
+
+
+def test_missing_and_empty_files(tmp_path):
+    with pytest.raises(InputError, match="No such file"):
+        read_jobs_file(tmp_path / "none")
+    (tmp_path / "empty").touch()
+    assert read_jobs_file(tmp_path / "empty") == ()
+
+
+def by_id(records):
+    return {record.id: record for record in records}
+
+
+@pytest.mark.data
+def test_real_states_in_both_forms():
+    pipe = by_id(read_jobs_file(data_path("slurm/squeue_states_pipe.txt")))
+    full = by_id(read_jobs_file(data_path("slurm/squeue_states.json")))
+    assert set(pipe) == {"3", "4", "6_1", "6_2", "8", "9", "13"}
+    assert {k: (r.hosts, r.state, r.user) for k, r in pipe.items()} == {
+        k: (r.hosts, r.state, r.user) for k, r in full.items()
+    }
+    assert pipe["9"].hosts == ("n002", "n003", "n004")
+    assert full["8"].traffic == "ring"  # stands in the admin comment alone
+    assert pipe["8"].traffic is None
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("jobs", "running"), [("5000", 346), ("500", 277)])
+def test_real_queues(jobs, running):
+    assert len(read_jobs_file(data_path(f"slurm/squeue_{jobs}_pipe.txt"))) == running
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["squeue_5000.json.gz", "squeue_500.json.gz"])
+def test_real_json(name):
+    path = data_path(f"slurm/{name}")
+    jobs = json.loads(gzip.decompress(path.read_bytes()))["jobs"]
+    expected = {str(job["job_id"]) for job in jobs if job["job_state"] == "RUNNING"}
+    assert set(by_id(read_jobs_file(path))) == expected
+    assert {job["job_state"] for job in jobs} <= STATES

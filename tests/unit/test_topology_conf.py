@@ -1,0 +1,133 @@
+"""Slurm's topology.conf: what it means, and what can be wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.topology_conf import read_topology_conf
+from tests.data import data_path
+
+TREE = """
+# two leaves under a spine
+SwitchName=leaf1 Nodes=n[1-2]
+switchname=leaf2 NODES=n3,a-b[01-02] LinkSpeed=100   # a comment
+SwitchName=mid Switches=leaf[1-2]
+SwitchName=top \\
+    Switches="mid"
+"""
+
+
+def write(folder: Path, text: str, name: str = "topology.conf") -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def test_a_tree(tmp_path):
+    topology = read_topology_conf(write(tmp_path, TREE))
+    assert topology.leaves == ("leaf1", "leaf2")
+    assert topology.leaf_of("n2") == {"leaf1"}
+    assert topology.leaf_of("a-b02") == {"leaf2"}
+    assert topology.leaf_of("other") == frozenset()
+    assert topology.switches["mid"].children == ("leaf1", "leaf2")
+    assert topology.switches["top"].children == ("mid",)
+    assert topology.switches["top"].line == 6
+    assert topology.problems == ()
+
+
+@pytest.mark.parametrize("include", ["Include sub/leaves.conf", "INCLUDE=sub/leaves.conf"])
+def test_includes_are_relative_to_the_including_file(tmp_path, include):
+    (tmp_path / "sub").mkdir()
+    write(tmp_path, f"{include}\nSwitchName=top Switches=leaf1,leaf2\n")
+    write(tmp_path / "sub", "SwitchName=leaf1 Nodes=n1\ninclude more.conf\n", "leaves.conf")
+    write(tmp_path / "sub", "SwitchName=leaf2 Nodes=n2\n", "more.conf")
+    topology = read_topology_conf(tmp_path / "topology.conf")
+    assert topology.leaves == ("leaf1", "leaf2")
+    assert [file.name for file in topology.files] == ["topology.conf", "leaves.conf", "more.conf"]
+    assert topology.switches["leaf2"].file.name == "more.conf"
+
+
+LEAF = "SwitchName=a Nodes=n1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        (LEAF + "SwitchName=b Nodes=n[1-2]\n", 2, "node n1 is on two leaf switches, a and b"),
+        (LEAF + "SwitchName=b Switches=a,c\n", 2, "switch b names c, which is not in the file"),
+        (LEAF + "SwitchName=a Nodes=n2\n", 2, "switch a is named twice, first at .*:1"),
+        (LEAF + "SwitchName=b\n", 2, "neither Nodes= nor"),
+        (LEAF + "SwitchName=b Nodes=n2 Switches=a\n", 2, "both Nodes= and"),
+        (
+            LEAF + "SwitchName=b Switches=c\nSwitchName=c Switches=d\nSwitchName=d Switches=b,a\n",
+            2,
+            "circle: b → c → d → b",
+        ),
+        (LEAF + "SwitchName=b Switches=b\n", 2, "circle: b → b"),
+    ],
+)
+def test_structural_problems(tmp_path, text, line, said):
+    path = write(tmp_path, text)
+    with pytest.raises(InputError, match=said) as caught:
+        read_topology_conf(path)
+    assert (caught.value.file, caught.value.line) == (path, line)
+    lenient = read_topology_conf(path, strict=False)
+    assert str(caught.value) in lenient.problems
+    assert "a" in lenient.leaf_of("n1")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Nodes=n1\n", ":1: no SwitchName="),
+        ("\nSwitchName=a Nodes\n", ":2: 'Nodes' is not key=value"),
+        ("SwitchName=a Nodes=n[1-\n", ":1: .*not a Slurm host list"),
+        ("SwitchName=a Nodes=n1 Speed=3\n", ":1: Speed= is not a key"),
+        ("BlockName=a Nodes=n1\n", ":1: BlockName= is not a key of a tree"),
+        ("SwitchName=a Nodes=n1 nodes=n2\n", ":1: nodes= stands twice"),
+        ("include topology.conf\n", ":1: files include each other: topology.conf → topology"),
+        ("include none.conf\n", "none.conf: cannot be read .No such file"),
+    ],
+)
+def test_what_cannot_be_read_at_all(tmp_path, text, said):
+    path = write(tmp_path, text)
+    for strict in (True, False):
+        with pytest.raises(InputError, match=said):
+            read_topology_conf(path, strict=strict)
+
+
+def test_a_cycle_of_includes_through_another_file(tmp_path):
+    write(tmp_path, "include a.conf\n")
+    write(tmp_path, "\ninclude ./topology.conf\n", "a.conf")
+    with pytest.raises(InputError, match=r"a\.conf:2: files include each other"):
+        read_topology_conf(tmp_path / "topology.conf")
+
+
+def test_a_node_on_two_leaves_keeps_both(tmp_path):
+    path = write(tmp_path, LEAF + "SwitchName=b Nodes=n1\n")
+    assert read_topology_conf(path, strict=False).leaf_of("n1") == {"a", "b"}
+
+
+@pytest.mark.data
+def test_a_real_cyclic_file():
+    path = data_path("psmn-x5.topology.conf")
+    with pytest.raises(
+        InputError,
+        match=r":4: .*circle: S-0008f105001086a2 → S-0008f10500108530 → S-0008f105001086a2",
+    ):
+        read_topology_conf(path)
+    topology = read_topology_conf(path, strict=False)
+    assert len(topology.problems) == 2
+    assert len(topology.leaves_of) == 89
+    assert topology.leaf_of("sl390lin101") == {"S-0008f105002036b4"}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("size", "leaves", "last"), [("16", 4, "n016"), ("1728", 96, "n1728")])
+def test_files_a_real_slurm_ran_with(size, leaves, last):
+    topology = read_topology_conf(data_path(f"slurm/topology_{size}.conf"))
+    assert len(topology.leaves) == leaves
+    assert len(topology.leaves_of) == int(size)
+    assert topology.leaf_of(last) == {f"leaf{leaves}"}

@@ -1,0 +1,155 @@
+"""topology.conf edited in every way an editor or a deployment does it."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+from sar_agent.jobs.watch import TopologyWatcher
+
+
+def conf(*nodes: str) -> str:
+    return "".join(f"SwitchName=leaf{n} Nodes={node}\n" for n, node in enumerate(nodes, 1))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    folder = tmp_path / "slurm"
+    folder.mkdir()
+    (folder / "topology.conf").write_text(conf("n1"))
+    return folder / "topology.conf"
+
+
+class Watched:
+    """A running watcher and the event its callback sets."""
+
+    def __init__(self, path: Path) -> None:
+        self.event = threading.Event()
+        self.watcher = TopologyWatcher(path, on_event=self.event.set)
+
+    def sees(self, host: str) -> bool:
+        """Whether an event came, and asked after it, the watcher knows `host`."""
+        while self.event.wait(10):
+            self.event.clear()
+            self.watcher.changed()
+            if self.watcher.topology and self.watcher.topology.leaf_of(host):
+                return True
+        return False
+
+
+@pytest.fixture
+def watched(path):
+    one = Watched(path)
+    with one.watcher:
+        yield one
+
+
+def test_nothing_new_is_no_change(watched):
+    assert watched.watcher.topology.leaf_of("n1") == {"leaf1"}
+    assert not watched.watcher.changed()
+
+
+def test_an_edit_in_place(path, watched):
+    path.write_text(conf("n1", "n2"))
+    assert watched.sees("n2")
+
+
+def test_an_edit_by_rename(path, watched):
+    path.with_name(".swp").write_text(conf("n1", "n2"))
+    path.with_name(".swp").rename(path)
+    assert watched.sees("n2")
+
+
+def test_a_new_include_and_an_edit_of_it(path, watched):
+    other = path.parent / "sub" / "more.conf"
+    other.parent.mkdir()
+    other.write_text("SwitchName=x Nodes=n7\n")
+    path.write_text(conf("n1") + "Include sub/more.conf\n")
+    assert watched.sees("n7")
+    other.write_text("SwitchName=x Nodes=n7,n8\n")
+    assert watched.sees("n8")
+
+
+def test_the_directory_goes_and_comes_back_twice(path, watched):
+    for host in ("n2", "n3"):
+        shutil.rmtree(path.parent)
+        path.parent.mkdir()
+        path.write_text(conf("n1", host))
+        assert watched.sees(host)
+
+
+def test_a_missing_directory_keeps_the_last_good(path, watched):
+    shutil.rmtree(path.parent)
+    assert watched.event.wait(10)
+    assert not watched.watcher.changed()
+    assert "cannot be read" in watched.watcher.problem
+    assert watched.watcher.topology.leaf_of("n1") == {"leaf1"}
+    path.parent.mkdir()
+    path.write_text(conf("n1", "n2"))
+    assert watched.sees("n2")
+    assert watched.watcher.problem == ""
+
+
+@pytest.mark.parametrize("depth", ["file", "directory"])
+def test_a_flipped_link(tmp_path, depth):
+    for version, nodes in (("v1", ["n1"]), ("v2", ["n1", "n2"])):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "topology.conf").write_text(conf(*nodes))
+    name = "topology.conf" if depth == "file" else ""
+    link = tmp_path / "etc" / "current"
+    link.parent.mkdir()
+    link.symlink_to(Path("..") / "v1" / name)
+    one = Watched(link if depth == "file" else link / "topology.conf")
+    with one.watcher:
+        fresh = link.with_name("fresh")
+        fresh.symlink_to(Path("..") / "v2" / name)
+        fresh.rename(link)
+        assert one.sees("n2")
+        (tmp_path / "v2" / "topology.conf").write_text(conf("n1", "n2", "n3"))
+        assert one.sees("n3")
+
+
+def test_a_broken_file_keeps_the_last_good(path):
+    watcher = TopologyWatcher(path)
+    path.write_text("nonsense\n")
+    assert not watcher.changed()
+    assert "topology.conf:1: 'nonsense' is not key=value" in watcher.problem
+    assert watcher.topology.leaf_of("n1") == {"leaf1"}
+    path.write_text(conf("n1", "n2"))
+    assert watcher.changed()
+    assert watcher.problem == ""
+    assert watcher.topology.leaf_of("n2")
+
+
+def test_a_mended_include_is_seen_without_events(path):
+    path.write_text("Include new.conf\n")
+    watcher = TopologyWatcher(path)
+    assert watcher.topology is None
+    assert "new.conf: cannot be read" in watcher.problem
+    path.with_name("new.conf").write_text(conf("n9"))
+    assert watcher.changed()
+    assert watcher.topology.leaf_of("n9")
+
+
+def test_structural_problems_are_told_but_kept_when_lenient(path):
+    path.write_text(conf("n1", "n1") + "SwitchName=top Switches=gone\n")
+    lenient, strict = TopologyWatcher(path), TopologyWatcher(path, strict=True)
+    assert lenient.topology.leaf_of("n1") == {"leaf1", "leaf2"}
+    assert lenient.problem.endswith("(and 1 more)")
+    assert strict.topology is None
+    assert "two leaf switches" in strict.problem
+
+
+def test_an_edit_of_a_comment_is_no_change(path):
+    watcher = TopologyWatcher(path)
+    path.write_text("# hello\n" + conf("n1"))
+    assert not watcher.changed()
+
+
+def test_reading_is_no_event(path, watched):
+    for _ in range(3):
+        path.read_text()
+    assert not watched.event.wait(0.5)
