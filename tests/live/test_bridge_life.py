@@ -12,9 +12,9 @@ import pytest
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.install.bridge import Bridge
 from sar_agent.install.routes_file import write_routes_file
+from sar_agent.lab.live.child import wait_until
 from sar_agent.lab.live.ibsim import Ibsim
 from sar_agent.lab.live.opensm import OpenSM
-from sar_agent.lab.live.process import wait_until
 from tests.live.helpers import readback
 from tests.live.helpers.fat_tree import FatTree
 from tests.live.helpers.site import Site, plugin, site
