@@ -88,7 +88,7 @@ def _path_levels(fabric: Fabric, routes: Routes, lid: I32, order: I32) -> Iterat
 
 
 def _lane_tables(fabric: Fabric, routes: Routes) -> Iterator[str]:
-    """`0xGUID in-port out-port` and the lanes of 16 levels: level i travels in lane i everywhere."""
+    """`0xGUID in-port out-port` and the lanes of 16 levels: level i travels in lane i."""
     if routes.virtual_lanes == 1:
         return
     # ibdmchk reads two levels a byte, four bits each: 0x01 is lane 0 for level 0, 1 for level 1.
