@@ -23,7 +23,8 @@ def _svg(height: float, label: str, parts: Sequence[str]) -> str:
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start", style: str = "") -> str:
-    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text class="{style}" {place}>{escape(text)}</text>'
 
 
 def ticks(top: float, most: int = 4) -> list[float]:
@@ -70,8 +71,8 @@ def histograms(
     start = left + 34
     parts = []
     for i, ((name, _, style), count) in enumerate(zip(panels, counts, strict=True)):
-        base = 24 + (tall + 34) * i + tall
-        parts.append(_text(WIDTH - 4, base - tall + 2, name, "end", "strong"))
+        base = 30 + (tall + 52) * i + tall
+        parts.append(_text(WIDTH - 4, base - tall - 10, name, "end", "strong"))
         for tick in ticks(most, 3):
             y = base - tick / most * tall
             parts.append(f'<path class="grid" d="M{left} {y:.1f}H{WIDTH - 6}"/>')
@@ -90,12 +91,11 @@ def histograms(
         for tick in ticks(top, 5)[1:]:
             x = start + (tick - 0.5) / step * width
             parts.append(_text(x, base + 15, f"{tick:.0f}", "middle", "small"))
-    return _svg(24 + (tall + 34) * len(panels), label, parts)
+    return _svg(8 + (tall + 52) * len(panels), label, parts)
 
 
 def dumbbells(label: str, rows: Sequence[tuple[str, float, float]], form: str = ".0f") -> str:
-    """(name, before, after): hollow and full ends; the line is dashed where it got worse is said
-    by the direction alone."""
+    """(name, before, after): from a hollow end to a full one."""
     top = max([1e-9, *(max(b, a) for _, b, a in rows)])
     left, right, line = 118.0, WIDTH - 16.0, 19
     foot = 22 + line * len(rows)

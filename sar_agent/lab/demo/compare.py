@@ -29,7 +29,7 @@ class Result:
     @property
     def checked(self) -> str:
         """The verdict in words; routes that leave a pair unreached never get here."""
-        return "passed" if self.verdict.passed else self.verdict.problems[0]
+        return "passed" if self.verdict.passed else self.verdict.problems[0].split(":")[0]
 
     def json(self) -> dict[str, Any]:
         return {

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 
-WIDTH, PAD, ROW = 840, 24, 270
+WIDTH, PAD, ROW = 840, 24, 340
 LEVELS = 6
 MOST_CHANNELS = 6000
 """Past this a drawing is a smudge; the histograms still show every link."""
@@ -38,8 +38,13 @@ def drawable(fabric: Fabric) -> bool:
     return 0 < int(fabric.channel_up.sum()) <= MOST_CHANNELS
 
 
+def rows(fabric: Fabric) -> int:
+    """How many rows of switches the drawing has."""
+    return int(_rows(fabric).max()) + 1
+
+
 def height(fabric: Fabric) -> int:
-    return 2 * PAD + max(1, int(_rows(fabric).max())) * ROW
+    return 2 * PAD + max(1, rows(fabric) - 1) * ROW
 
 
 def draw_network(fabric: Fabric, efi: EFI, width: int) -> str:
@@ -69,9 +74,13 @@ def draw_network(fabric: Fabric, efi: EFI, width: int) -> str:
 
 
 def _rows(fabric: Fabric) -> NDArray[np.int32]:
-    """int32[S]: hops to the nearest switch with hosts; 0 is drawn at the bottom."""
+    """int32[S]: hops to the nearest leaf switch; 0 is drawn at the bottom.
+
+    A leaf here has a quarter as many hosts as the fullest: a spine with one management node or
+    aggregation node is still a spine to the eye.
+    """
     row = np.full(fabric.switches, -1, np.int32)
-    row[fabric.leaves] = 0
+    row[fabric.terminals_at * 4 >= max(1, fabric.terminals_at.max())] = 0
     source, target = fabric.channel_source[fabric.channel_up], fabric.channel_target
     target = target[fabric.channel_up]
     for hops in range(fabric.switches):

@@ -36,6 +36,9 @@ def render_page(demo: Demo) -> str:
             sweep=_sweep_charts(demo.sweep),
             synthetic_jobs=demo.jobs_spec.startswith("mix:"),
             synthetic_fabric=demo.fabric_spec.startswith("xgft:"),
+            oblivious_share=max(
+                r.measures.throughput_mean for r in demo.main.results if r.engine != AFTER
+            ),
             change=change,
             before_name=BEFORE,
             after_name=AFTER,
@@ -96,6 +99,7 @@ def _exhibit(comparison: Comparison) -> dict[str, Any]:
     }
     if drawing.drawable(fabric):
         found["height"] = drawing.height(fabric)
+        found["rows"] = drawing.rows(fabric)
         found["maps"] = [
             (name, m, Markup(drawing.draw_network(fabric, m.channel_efi, width)))
             for name, m in ((f"before: {BEFORE}", before), (f"after: {AFTER}", after))
@@ -126,7 +130,9 @@ def _job_charts(comparison: Comparison) -> dict[str, Any]:
     pairs = list(zip(comparison.before.jobs_detail, comparison.after.jobs_detail, strict=True))
     efi = [(float(b.efi_max), float(a.efi_max)) for b, a in pairs]
     share = [(b.throughput, a.throughput) for b, a in pairs]
-    names = [f"{b.terminals} hosts" for b, _ in pairs]
+    fabric = comparison.fabric
+    unit = "hosts" if len(fabric.hosts) == fabric.terminals else "ports"
+    names = [f"{b.terminals} {unit}" for b, _ in pairs]
     shown = slice(0, JOBS_SHOWN)
     rows = [(n, *e) for n, e in zip(names[shown], efi[shown], strict=True)]
     shares = [(n, *s) for n, s in zip(names[shown], share[shown], strict=True)]

@@ -18,7 +18,7 @@ def comparison_table(comparison: Comparison) -> Table:
     bound = str(comparison.before.lower_bound_efi_max)
     measures = [result.measures for result in results]
     rows: list[tuple[str, list[str], str]] = [
-        ("dark fiber (idle links)", [f"{m.dark_fiber_ratio:.1%}" for m in measures], ""),
+        ("dark fiber", [f"{m.dark_fiber_ratio:.1%}" for m in measures], ""),
         ("max effective EFI", [str(m.effective_efi_max) for m in measures], bound),
         ("mean effective EFI", [f"{m.effective_efi_mean:.1f}" for m in measures], ""),
         ("share of speed, mean job", [f"{m.throughput_mean:.2f}" for m in measures], ""),

@@ -11,7 +11,8 @@ def change(before: float, after: float, form: str) -> str:
     if old == new:
         return f"stays at {old}"
     verb = "falls" if after < before else "rises"
-    part = f" ({(after - before) / before:+.0%})".replace("-", "−") if before else ""
+    # To or from nothing, a percentage says nothing.
+    part = f" ({(after - before) / before:+.0%})".replace("-", "−") if before and after else ""
     return f"{verb} from {old} to {new}{part}"
 
 
