@@ -68,7 +68,7 @@ def register(app: typer.Typer) -> None:
                     "unreachable_pairs": verdict.unreachable_pairs,
                     "peak_rss_mb": peak_rss_mb(),
                     "deadlock_free": verdict.deadlock_free,
-                    "deadlock_free_to_switches": verdict.deadlock_free_to_switches,
+                    "deadlock_free_everyone": verdict.deadlock_free_everyone,
                     "problems": list(verdict.problems),
                     "jobs": len(mix.jobs),
                     "digest": routes.digest.hex(),
@@ -149,7 +149,7 @@ def register(app: typer.Typer) -> None:
                     "unreachable_pairs": verdict.unreachable_pairs,
                     "virtual_lanes": verdict.virtual_lanes,
                     "deadlock_free": verdict.deadlock_free,
-                    "deadlock_free_to_switches": verdict.deadlock_free_to_switches,
+                    "deadlock_free_everyone": verdict.deadlock_free_everyone,
                     "problems": list(verdict.problems),
                     "entries_changed": changed,
                 }
@@ -161,8 +161,8 @@ def register(app: typer.Typer) -> None:
                 f"{verdict.virtual_lanes} virtual lane(s)"
                 + ("" if changed is None else f"; {changed} entries change")
             )
-            if not verdict.deadlock_free_to_switches:
+            if not verdict.deadlock_free_everyone:
                 typer.echo(
-                    "note: management traffic to the switches' own LIDs could close a credit loop "
-                    "(broken cables leave no other shortest path)"
+                    "note: traffic to the switches' own LIDs or of their aggregation units could "
+                    "close a credit loop; no jobs' packets take part"
                 )

@@ -36,7 +36,7 @@ class Sources(NamedTuple):
     terminal_switch: U32
     """uint32[T]"""
     at_switch: U32
-    """uint32[S], live terminals of each switch."""
+    """uint32[S], live host ports of each switch."""
     job_offset: U32
     """uint32[J + 1] into `job_terminal`"""
     job_terminal: U32
@@ -67,7 +67,8 @@ def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, 
 
     `order` int32[·]: terminals, in the order in which their trees grow; `count` uint8[·]: whose
     routes then raise the weights. The switches' own LIDs follow, in index order. Terminals that
-    are not in `order` (their link is down) get the route to their leaf switch.
+    are not in `order` (their link is down, or they are aggregation units) get the route to their
+    switch.
     """
     graph, sources = graph_of(fabric), sources_of(fabric, mix)
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
@@ -152,11 +153,6 @@ def _grow(
         for i in range(1, cache.size[row]):
             tree[by_hop[i]] = graph.port[lowest[i]]
         tree[root] = 0
-    for d in range(terminals):
-        leaf = sources.terminal_switch[d]
-        if egress[d, leaf] == NO_ROUTE:
-            egress[d] = egress[terminals + leaf]
-            egress[d, leaf] = last_port[d]
 
 
 @njit(cache=True)

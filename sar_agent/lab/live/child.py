@@ -29,13 +29,21 @@ def find_program(name: str, package: str) -> str:
 
 
 def wait_until(
-    holds: Callable[[], bool], seconds: float, what: str, *, alive: Callable[[], bool] | None = None
+    holds: Callable[[], bool],
+    seconds: float,
+    what: str,
+    *,
+    alive: Callable[[], bool] = lambda: True,
+    last_words: Callable[[], str] = lambda: "",
 ) -> None:
-    """Poll until `holds`; Unavailable says `what` did not happen, or that the process has ended."""
+    """Poll until `holds`; Unavailable says `what` did not happen, or that the process has ended,
+    and then the end of its `last_words`."""
     deadline = time.monotonic() + seconds
     while not holds():
-        if alive is not None and not alive():
-            raise Unavailable(f"{what}: the process ended before it came to that")
+        if not alive():
+            if holds():
+                return
+            raise Unavailable(f"{what}: the process ended before that; {last_words()[-1500:]}")
         if time.monotonic() > deadline:
             raise Unavailable(f"{what}: not within {seconds:g} s")
         time.sleep(0.05)

@@ -172,3 +172,7 @@ class Ibsim:
     def clear(self, node: str) -> None:
         """Unlink all ports of a node: it loses power."""
         self.console(f'Clear "{node}"')
+
+    def drop(self, node: str, percent: int, attribute: int = 0) -> None:
+        """Lose that share of the MADs that come to a node; 25 is LinearForwardingTable, 0 all."""
+        self.console(f'Error "{node}" {percent} {attribute}')

@@ -38,14 +38,16 @@ class OpenSM:
         priority: int = 0,
         log_flags: int = 0x43,
         run_dir: Path | None = None,
+        preload: str = "",
     ) -> None:
         """`plugin` is the built library, or None for an OpenSM without it. `options` are lines of
-        opensm.conf. `plugin_options` replaces `dir=RUN_DIR`. A second instance on another `host`
+        opensm.conf. `plugin_options` replaces `dir=RUN_DIR`. `preload` is a library (a
+        sanitizer's) to load before umad2sim. A second instance on another `host`
         with a lower `priority` is a standby."""
         self.fabric, self.host, self.priority, self.log_flags = fabric, host, priority, log_flags
         self._plugin, self._engine = plugin, routing_engine
         self._options, self._plugin_options = dict(options or {}), plugin_options
-        self._given_run_dir = run_dir
+        self._given_run_dir, self._preload = run_dir, preload
         self._folder: Path | None = None
         self._daemon: Daemon | None = None
 
@@ -89,6 +91,11 @@ class OpenSM:
     def log(self) -> str:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
+    def output(self) -> str:
+        """What it printed on stdout and stderr, where the log is something else."""
+        path = self.folder / "stdout"
+        return path.read_text(errors="replace") if path.exists() else ""
+
     def alive(self) -> bool:
         return self._daemon is not None and self._daemon.alive()
 
@@ -117,6 +124,7 @@ class OpenSM:
             "OSM_TMP_DIR": str(self.dump_dir),
             "LD_LIBRARY_PATH": str(library.parent),
         }
+        env["LD_PRELOAD"] = f"{self._preload} {env['LD_PRELOAD']}".strip()
         # -e: the log starts afresh; -d 2: it is flushed at each line.
         flags = ["-e", "-d", "2", "-f", str(self.log_path), "-F", str(config)]
         flags += ["-D", hex(self.log_flags)]
@@ -150,6 +158,7 @@ class OpenSM:
             seconds,
             f"OpenSM on {self.host} logging {text!r}",
             alive=self.alive,
+            last_words=self.output,
         )
         return self
 
