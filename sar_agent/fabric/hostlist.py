@@ -49,8 +49,10 @@ def _namer(prefix: str, width: int, suffix: str) -> Callable[[int], str]:
     return _Names(f"{prefix}%0{width}d{suffix}").__getitem__
 
 
-_PART = re.compile(r"(?![,\-])([A-Za-z0-9_.\-]*)((?:\[[0-9,\-]+\][A-Za-z0-9_.\-]*)*)(?:,(?=.)|$)")
-_RANGES = re.compile(r"\[([0-9,\-]+)\]([^[]*)")
+_NAME, _SPAN = r"[A-Za-z0-9_.\-]*", r"[0-9]+(?:-[0-9]+)?"
+_PART = re.compile(rf"(?![,\-])({_NAME})((?:\[{_SPAN}(?:,{_SPAN})*\]{_NAME})*)(?:,(?=.)|$)")
+_RANGES = re.compile(r"\[([^]]+)\]([^[]*)")
+_RANGE = re.compile(r"([0-9]+)-?([0-9]*)")
 
 
 def _expand_by_hand(text: str) -> tuple[str, ...] | None:
@@ -66,11 +68,9 @@ def _expand_by_hand(text: str) -> tuple[str, ...] | None:
         names = [prefix]
         for ranges, suffix in _RANGES.findall(rest):
             made: list[str] = []
-            for part in ranges.split(","):
-                low, dash, high = part.partition("-")
-                if not low.isdigit() or (dash and not high.isdigit()):
-                    return None
-                first, last = int(low), int(high or low)
+            for low, high in _RANGE.findall(ranges):
+                first = int(low)
+                last = int(high) if high else first
                 if not first <= last < first + _MOST_HOSTS // len(names):
                     return None
                 for name in names:
