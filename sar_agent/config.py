@@ -124,7 +124,8 @@ class FabricConfig(_Section):
     )
     deadline_seconds: Deadline = Field(60.0, description="for the command")
     refresh_seconds: Seconds = Field(
-        600.0, description="look again at least this often; changes that OpenSM tells of are at once"
+        600.0,
+        description="look again at least this often; changes that OpenSM tells of are at once",
     )
     environment: dict[str, str] = Field({}, description="for the command, e.g. LD_PRELOAD")
     host_pattern: str = Field(
@@ -202,7 +203,9 @@ def load_config(path: str | Path = DEFAULT_PATH) -> Config:
     try:
         return parse_config(path.read_text(encoding="utf-8"), path)
     except OSError as error:
-        raise ConfigError(path, [f"cannot be read ({error.strerror}); name it with --config"]) from error
+        raise ConfigError(
+            path, [f"cannot be read ({error.strerror}); name it with --config"]
+        ) from error
     except UnicodeDecodeError as error:
         raise ConfigError(path, [f"is no UTF-8 text ({error.reason})"]) from error
 
@@ -237,7 +240,11 @@ def _known(where: tuple[Any, ...]) -> str:
         found = section.model_fields[str(part)].annotation
         section = found if isinstance(found, type) and issubclass(found, BaseModel) else section
     close = [name for name in section.model_fields if name[:3] == str(where[-1])[:3]]
-    return f"did you mean {' or '.join(close)}?" if close else f"there are {_list(section.model_fields)}"
+    return (
+        f"did you mean {' or '.join(close)}?"
+        if close
+        else f"there are {_list(section.model_fields)}"
+    )
 
 
 def _purpose(where: tuple[Any, ...]) -> str:
