@@ -63,7 +63,8 @@ def sources_of(fabric: Fabric, mix: JobMix) -> Sources:
 
 
 def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, float]:
-    """uint8[T + S, S] egress ports, and the seconds it took without compiling.
+    """uint8[T + S, S] egress ports, and the seconds it took (the first call in a process
+    also loads the compiled kernels).
 
     `order` int32[·]: terminals, in the order in which their trees grow; `count` uint8[·]: whose
     routes then raise the weights. The switches' own LIDs are settled after them. Terminals that
