@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,3 +90,125 @@ def assert_no_credit_loop(site: LoopSite) -> None:
         "ibdmchk", "-s", str(needed[0]), "-f", str(needed[1]), "-m", str(needed[2])
     )
     assert "no credit loops found" in run.stdout, run.stdout
+
+
+def test_a_crash_an_edit_a_second_agent_and_opensm_restarting(site: LoopSite) -> None:
+    slurm = site.slurm
+    slurm.salloc("n[001,005]")
+    agent = site.start()
+    first = site.wait_installed()
+
+    other = site.cli("once")
+    assert other.returncode == 1
+    assert f"held by process {agent.pid} since" in other.stderr
+
+    agent.kill()
+    agent.wait()
+    slurm.salloc("n[002,006]")
+    site.start()
+    second = site.wait_installed(first.generation_in_force)
+    site.assert_plan_installed()
+    assert reasons(site) == ["jobs_changed", "first"]
+
+    text = slurm.topology_conf.read_text()
+    single = text.replace("leaf1 Nodes=n001,n002", "leaf1 Nodes=n001,n005,n002").replace(
+        "leaf2 Nodes=n005,", "leaf2 Nodes="
+    )
+    assert single != text
+    slurm.topology_conf.write_text(single)
+    third = site.wait_installed(second.generation_in_force)
+    assert reasons(site)[0] == "topology_edited"
+    slurm.topology_conf.write_text(text)
+    fourth = site.wait_installed(third.generation_in_force)
+
+    site.sm.stop()
+    assert wait_until(lambda: site.metrics()["sar_sm_reachable",] == 0, 30)
+    site.sm.routes_path.unlink()
+    site.sm.start().wait_up()
+    site.wait_installed(fourth.generation_in_force)
+    site.assert_plan_installed()
+    assert site.metrics()["sar_sm_reachable",] == 1
+
+
+def test_slurm_away_and_back(site: LoopSite) -> None:
+    site.slurm.salloc("n[001,005]")
+    site.start()
+    first = site.wait_installed()
+    site.slurm.stop_controller()
+    try:
+        assert wait_until(lambda: site.metrics()["sar_slurm_reachable",] == 0, 60)
+        assert site.bridge.status().generation_in_force == first.generation_in_force
+    finally:
+        site.slurm.start_controller()
+    assert wait_until(lambda: site.metrics()["sar_slurm_reachable",] == 1, 60)
+    assert "going on with what was read" in site.log()
+    assert site.bridge.status().generation_in_force == first.generation_in_force
+
+
+def test_observing_touches_nothing(site: LoopSite) -> None:
+    site.slurm.salloc("n[001,005,009]")
+    before = readback.installed(site.fabric)
+    status = site.bridge.status()
+    site.start(mode="observe")
+    assert wait_until(
+        lambda: site.log() and ("sar_dark_fiber_ratio", "planned") in site.metrics(), 60
+    )
+    metrics = site.metrics()
+    assert metrics["sar_install_mode",] == 0
+    assert (
+        metrics["sar_effective_efi_max", "in_force"] >= metrics["sar_effective_efi_max", "planned"]
+    )
+    assert metrics["sar_engine_in_force", "dfsssp"] == 1
+    site.slurm.salloc("n[002,006]")
+    assert wait_until(lambda: site.metrics()["sar_multi_switch_jobs",] == 2, 30)
+    after = site.bridge.status()
+    assert (after.routings, after.generation_loaded) == (status.routings, 0)
+    assert readback.installed(site.fabric) == before
+    assert not site.sm.routes_path.exists()
+    assert {row.result for row in site.rows()} == {"planned"}
+
+
+def test_an_opensm_without_the_plugin_survives(tmp_path: Path, slurm: SlurmCluster) -> None:
+    slurm.salloc("n[001,005]")
+    with loop_site(tmp_path, slurm, plugin=None) as site:
+        done = site.cli("once")
+        assert done.returncode == 1
+        assert "nothing can be installed" in done.stderr and "plugin is not there" in done.stderr
+        assert site.state() is None
+        site.sm.sweep()
+        site.sm.wait_log("SUBNET UP", after=site.sm.log().index("SUBNET UP") + 9)
+        assert site.sm.alive()
+
+        site.settings["opensm"]["lfts_dump"] = str(site.sm.dump_dir / "opensm-lfts.dump")
+        assert wait_until((site.sm.dump_dir / "opensm-lfts.dump").exists, 30)
+        site.start(mode="observe")
+        assert wait_until(lambda: "planned, not installed" in site.log(), 60), site.log()
+        assert site.metrics()["sar_effective_efi_max", "in_force"] > 0
+
+
+def test_a_link_that_dies_between_plan_and_load(site: LoopSite) -> None:
+    """The agent's own code, in this process, so that the moment can be chosen."""
+    from sar_agent.agent.loop import Agent
+    from sar_agent.config import load_config
+
+    agent = Agent(load_config(site.config(metrics_address="")))
+    agent.gatherer.source.command = ("env", f"SLURM_CONF={site.slurm.conf}", "squeue")
+    site.slurm.salloc("n[001,005,009]")
+    engine, changes = agent.rerouter.engine, site.bridge.status().topology_changes
+
+    class UnlinkAfterRouting:
+        name, summary, tries = engine.name, engine.summary, 0
+
+        def route(self, *arguments):
+            routes = engine.route(*arguments)
+            self.tries += 1
+            if self.tries == 1:
+                site.fabric.unlink("S1-0", 5)
+                assert wait_until(lambda: site.bridge.status().topology_changes > changes, 30)
+            return routes
+
+    agent.rerouter.engine = UnlinkAfterRouting()
+    report = agent.pass_once()
+    assert report.result == "installed", report
+    assert agent.rerouter.engine.tries == 2
+    site.assert_plan_installed()
