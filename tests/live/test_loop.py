@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +11,11 @@ import numpy as np
 import pytest
 
 from sar_agent.lab.live.process import wait_until
+from sar_agent.lab.live.prometheus import Prometheus
 from sar_agent.lab.live.slurm import SlurmCluster
 from tests.live.helpers import readback
 from tests.live.helpers.loop import LoopSite, loop_site
+from tests.live.helpers.site import ROOT
 
 pytestmark = pytest.mark.live
 
@@ -212,3 +216,40 @@ def test_a_link_that_dies_between_plan_and_load(site: LoopSite) -> None:
     assert report.result == "installed", report
     assert agent.rerouter.engine.tries == 2
     site.assert_plan_installed()
+
+
+def test_every_query_of_dashboard_and_alerts_finds_its_series(site: LoopSite) -> None:
+    site.slurm.salloc("n[001,005,009]")
+    site.start()
+    site.wait_installed()
+    board = json.loads((ROOT / "deploy/grafana/sar-agent.json").read_text())
+    panels = [target["expr"] for panel in board["panels"] for target in panel.get("targets", ())]
+    marks = [one["expr"] for one in board["annotations"]["list"]]
+    rules = ROOT / "deploy/prometheus/sar-agent.rules.yml"
+    with Prometheus([f"127.0.0.1:{site.port}"], [rules]) as prometheus:
+        prometheus.wait_for('sar_engine_in_force{engine="sar"} == 1')
+        # A rate needs two scrapes; the last good pass must be in the newest one.
+        prometheus.wait_for("sum(rate(sar_stage_seconds_count[1m])) > 0")
+        for expression in panels:
+            assert prometheus.query(expression.replace("$instance", ".*")), expression
+        for expression in marks:
+            prometheus.query(expression.replace("$instance", ".*"))
+        groups = prometheus.get("rules")["groups"]
+        alerts = [rule for group in groups for rule in group["rules"]]
+        assert len(alerts) == 8
+        assert wait_until(
+            lambda: all(
+                rule["health"] == "ok"
+                for group in prometheus.get("rules")["groups"]
+                for rule in group["rules"]
+            ),
+            30,
+        )
+        assert not prometheus.get("alerts")["alerts"], "a healthy site raises none"
+        for rule in alerts:  # every series that an alert compares is there
+            for name in set(re.findall(r"\b(?:sar_\w+|up)\b", rule["query"])):
+                assert prometheus.query(name), (rule["name"], name)
+
+        site.slurm.run("scancel", "--user=root")
+        site.sm.stop()
+        prometheus.wait_for('ALERTS{alertname="SarSubnetManagerUnreachable",alertstate="pending"}')
