@@ -1,0 +1,1 @@
+"""The loop: look at Slurm and the fabric, decide, plan, install, read back, record."""

@@ -1,9 +1,64 @@
-"""Commands of the group `service`."""
+"""The agent itself: `run`, `once`."""
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
+from typing import Annotated
+
 import typer
+
+from sar_agent.commands.output import JsonOption, print_json
+
+ConfigOption = Annotated[
+    Path, typer.Option("--config", help="the TOML file; every key is in deploy/sar-agent.toml")
+]
+DEFAULT = Path("/etc/sar-agent.toml")
 
 
 def register(app: typer.Typer) -> None:
-    """Adds them."""
+    """Adds the commands."""
+
+    @app.command()
+    def run(config: ConfigOption = DEFAULT) -> None:
+        """The agent as a daemon: watch Slurm and the fabric, and keep the routes fitting."""
+        from sar_agent.agent.daemon import run as run_daemon
+        from sar_agent.config import load_config
+
+        log_to_stderr()
+        run_daemon(load_config(config))
+
+    @app.command()
+    def once(config: ConfigOption = DEFAULT, as_json: JsonOption = False) -> None:
+        """One pass, for cron: exit code 0 if done or nothing to do, 1 if it failed."""
+        from sar_agent.agent.lock import Lock
+        from sar_agent.agent.loop import Agent
+        from sar_agent.config import load_config
+
+        log_to_stderr()
+        settings = load_config(config)
+        with Lock(settings.agent.state_dir, "agent.lock"):
+            report = Agent(settings).pass_once()
+        if as_json:
+            print_json(
+                {
+                    "result": report.result.value,
+                    "reason": report.reason and report.reason.value,
+                    "sentence": report.sentence,
+                }
+            )
+        if not report.ok:
+            raise typer.Exit(1)
+
+
+def log_to_stderr() -> None:
+    """Sentences without time: systemd and cron add theirs."""
+
+    class Plain(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            prefix = "" if record.levelno <= logging.INFO else f"{record.levelname.lower()}: "
+            return prefix + super().format(record)
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(Plain("%(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)

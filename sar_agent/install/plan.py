@@ -7,6 +7,8 @@ check can reach OpenSM.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,11 +39,23 @@ class Plan:
         return routes_to_file(self.fabric, self.routes, self.generation, int(self.made_at))
 
 
-def make_plan(generation: int, fabric: Fabric, mix: JobMix, routes: Routes) -> Plan:
-    """Checks and measures `routes`; raises `CheckFailed` with the first problem."""
-    verdict = check_routes(fabric, routes)
-    verdict.require()
-    return Plan(generation, fabric, mix, routes, verdict, measure(fabric, mix, routes))
+def make_plan(
+    generation: int,
+    fabric: Fabric,
+    mix: JobMix,
+    routes: Routes,
+    timed: Callable[[str], AbstractContextManager[object]] = nullcontext,
+) -> Plan:
+    """Checks and measures `routes`; raises `CheckFailed` with the first problem.
+
+    `timed` is entered with the name of each stage, `check` and `measure`.
+    """
+    with timed("check"):
+        verdict = check_routes(fabric, routes)
+        verdict.require()
+    with timed("measure"):
+        measures = measure(fabric, mix, routes)
+    return Plan(generation, fabric, mix, routes, verdict, measures)
 
 
 def routes_to_file(fabric: Fabric, routes: Routes, generation: int, made_at: int = 0) -> RoutesFile:

@@ -7,7 +7,7 @@ raise the weights (sar-2016, Algorithm 1). `count` says so per destination:
 `JOB`  +1 per route from a terminal that shares a job with the destination (lines 8-10).
 
 Routes no terminal's packets take (a spine's own way to a host it lost its cable to, and every
-route to a switch's own LID) are chosen by lowest neighbour index instead of weight, so that they
+route to a switch's own LID) are chosen by lowest neighbour GUID instead of weight, so that they
 fall together, and are then settled around the others (`settle.py`).
 """
 

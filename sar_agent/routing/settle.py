@@ -42,7 +42,8 @@ def settle(fabric: Fabric, graph: Graph, cache: DagCache, egress: U8) -> None:
     units &= ~hosts
     host_rows = np.zeros(fabric.destinations, np.bool_)
     host_rows[: fabric.terminals] = fabric.is_host_port
-    switch_rows = np.arange(fabric.terminals, fabric.destinations)
+    by_guid = np.argsort(np.concatenate([fabric.terminal_guid, fabric.switch_guid]))
+    switch_rows = by_guid[by_guid >= fabric.terminals]
     depends = empty_dependencies(fabric, 1)
     collect_dependencies(tables_of(fabric, egress, None, hosts, host_rows), depends)
 
@@ -61,7 +62,7 @@ def settle(fabric: Fabric, graph: Graph, cache: DagCache, egress: U8) -> None:
 
     place(switch_rows, np.zeros_like(hosts), hosts)
     if units.any():
-        place(np.concatenate([np.flatnonzero(host_rows), switch_rows]), hosts, units)
+        place(np.concatenate([by_guid[host_rows[by_guid]], switch_rows]), hosts, units)
     for d in np.flatnonzero(~host_rows[: fabric.terminals]):
         switch = fabric.terminal_switch[d]
         egress[d] = egress[fabric.terminals + switch]

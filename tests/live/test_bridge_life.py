@@ -12,9 +12,9 @@ import pytest
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.install.bridge import Bridge
 from sar_agent.install.routes_file import write_routes_file
-from sar_agent.lab.live.child import wait_until
 from sar_agent.lab.live.ibsim import Ibsim
 from sar_agent.lab.live.opensm import OpenSM
+from sar_agent.lab.live.process import wait_for
 from tests.live.helpers import readback
 from tests.live.helpers.fat_tree import FatTree
 from tests.live.helpers.site import Site, plugin, site
@@ -137,7 +137,7 @@ def test_a_standby_answers_and_takes_over_with_our_routes() -> None:
         status = other.wait(lambda s: s.sm_state == "master" and s.generation_in_force > 0, 30)
         assert (status.engine_in_force, status.generation_in_force) == ("sar", 7)
         lids = readback.lids(standby.folder / "cache")
-        wait_until(
+        wait_for(
             lambda: readback.installed(here.fabric) == readback.wanted(newer, lids), 10, "tables"
         )
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.lab.live.child import wait_until
 from sar_agent.lab.live.credit_loops import Verdict, ibdmchk
+from sar_agent.lab.live.process import wait_for
 from tests.live.helpers.fat_tree import FatTree
 from tests.live.helpers.ring import Ring
 from tests.live.helpers.site import Site, site
@@ -21,7 +21,7 @@ def dumped_by_opensm(here: Site, name: str) -> Path:
     ups = here.sm.log().count("SUBNET UP")
     here.sm.sweep()
     here.wait(lambda s: s.routings > before)
-    wait_until(lambda: here.sm.log().count("SUBNET UP") > ups, 10, "the end of the sweep")
+    wait_for(lambda: here.sm.log().count("SUBNET UP") > ups, 10, "the end of the sweep")
     return here.sm.dump_dir / name
 
 

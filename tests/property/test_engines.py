@@ -12,10 +12,13 @@ from sar_agent.check import check_routes
 from sar_agent.check.reach import check_reach
 from sar_agent.fabric import Fabric
 from sar_agent.install.plan import entries_changed, file_to_routes, routes_to_file
+from sar_agent.install.routes_file import encode
 from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.measure import measure
 from sar_agent.measure.bounds import leaf_cut_bounds
 from sar_agent.routing import Options, Routes, load_engine
+from tests.property.fabrics import fabric_of, records
 from tests.property.networks import networks
 from tests.property.oracles import (
     algorithm_1,
@@ -128,6 +131,20 @@ def test_sar_gives_the_same_bytes_whatever_the_order_of_jobs(
     again = JobMix.of(shuffled)
     assert again == mix
     assert routed((fabric, again), "sar").digest == routed(network, "sar").digest
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_the_order_of_nodes_in_a_file_changes_no_byte(data: st.DataObject) -> None:
+    nodes = data.draw(records())
+    files = []
+    for order in (nodes, data.draw(st.permutations(nodes))):
+        fabric = fabric_of(order)
+        hosts = sorted(fabric.hosts)
+        jobs = [make_job("1", (t for h in hosts[::2] for t in fabric.hosts[h]))]
+        mix = multi_switch_mix(fabric, jobs)
+        files.append(encode(routes_to_file(fabric, routed((fabric, mix), "sar"), 1)))
+    assert files[0] == files[1]
 
 
 @settings(deadline=None, max_examples=40)

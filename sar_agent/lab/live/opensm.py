@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 
 from sar_agent.errors import SarError
-from sar_agent.lab.live.child import Daemon, find_program, wait_until
 from sar_agent.lab.live.ibsim import Ibsim
+from sar_agent.lab.live.process import Daemon, find_program, wait_for
 
 LIBRARY = "libsarbridge.so"
 
@@ -153,7 +153,7 @@ class OpenSM:
 
     def wait_log(self, text: str, seconds: float = 30, *, after: int = 0) -> OpenSM:
         """Wait for `text` in the log, past character `after` of it."""
-        wait_until(
+        wait_for(
             lambda: text in self.log()[after:],
             seconds,
             f"OpenSM on {self.host} logging {text!r}",
@@ -175,7 +175,7 @@ class OpenSM:
     def kill(self) -> None:
         """kill -9, as a crash of the machine would; ibsim is told that its client is gone."""
         if self._daemon is not None:
-            self._daemon.kill(signal.SIGKILL)
+            self._daemon.signal(signal.SIGKILL)
             self._daemon.wait()
             self._daemon = None
 

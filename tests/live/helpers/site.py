@@ -15,9 +15,9 @@ from typing import Any
 from sar_agent.errors import Unavailable
 from sar_agent.install.bridge import Bridge, BridgeStatus, Loaded
 from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
-from sar_agent.lab.live.child import wait_until
 from sar_agent.lab.live.ibsim import Ibsim
 from sar_agent.lab.live.opensm import OpenSM
+from sar_agent.lab.live.process import wait_for
 from tests.live.helpers import readback
 from tests.live.helpers.fat_tree import FatTree
 from tests.live.helpers.ring import Ring
@@ -54,7 +54,7 @@ class Site:
             return holds(last)
 
         with contextlib.suppress(Unavailable):
-            wait_until(check, seconds, "status")
+            wait_for(check, seconds, "status")
         assert holds(last), last
         return last
 

@@ -1,0 +1,234 @@
+"""The agent's eyes: Slurm's queue, topology.conf, the fabric, OpenSM's plugin.
+
+None of them is always there. What was read last stays, with a sentence on why it could not be read
+again; nobody here raises because an outside party is away.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
+
+from sar_agent.agent.say import SayOnce
+from sar_agent.config import Config, FabricConfig
+from sar_agent.errors import SarError, Unavailable
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.install.bridge import Bridge, BridgeStatus
+from sar_agent.install.install import Timed
+from sar_agent.jobs.filter import multi_switch
+from sar_agent.jobs.records import JobRecord
+from sar_agent.jobs.squeue import SqueueSource
+from sar_agent.jobs.watch import TopologyWatcher
+
+log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+@dataclass
+class Kept(Generic[_T]):
+    """A last good reading: `at` in Unix seconds, `problem` why it could not be read again."""
+
+    value: _T | None = None
+    at: float = 0.0
+    problem: str = ""
+
+    def read(self, source: Callable[[], _T]) -> bool:
+        """Read again; False, with the old value kept, where that fails."""
+        try:
+            self.value = source()
+        except SarError as error:
+            self.problem = str(error)
+            return False
+        self.at, self.problem = time.time(), ""
+        return True
+
+    def stale(self, now: float) -> str:
+        """`problem`, and how old what is used instead is; empty where it is fresh."""
+        if not self.problem:
+            return ""
+        return self.problem + (
+            f"; going on with what was read {now - self.at:.0f} s ago" if self.at else ""
+        )
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look around. `records` are the multi-switch jobs, all hosts known."""
+
+    fabric: Fabric
+    records: tuple[JobRecord, ...]
+    unknown_hosts: frozenset[str]
+    topology_edited: bool
+    status: BridgeStatus | None
+    status_problem: str
+
+
+class Gatherer:
+    """Keeps the last good reading of everything. `wake` is called from another thread when
+    topology.conf was touched; `start` and `stop` begin and end that."""
+
+    def __init__(
+        self,
+        config: Config,
+        bridge: Bridge,
+        wake: Callable[[], None] = lambda: None,
+        source: SqueueSource | None = None,
+    ) -> None:
+        self.config, self.bridge = config, bridge
+        slurm = config.slurm
+        self.source = source or SqueueSource(slurm.squeue, slurm.deadline_seconds, slurm.states)
+        self.queue: Kept[tuple[JobRecord, ...]] = Kept()
+        self.fabric: Kept[Fabric] = Kept()
+        self.topology = (
+            TopologyWatcher(slurm.topology_conf, on_event=wake) if slurm.topology_conf else None
+        )
+        self.say = SayOnce(log)
+        self._fabric_tried = 0.0
+        self._swept: tuple[int, ...] | None = None
+        self._logged_hosts: set[str] = set()
+        self._leaves: tuple[bytes, dict[str, set[int]]] = (b"", {})
+
+    def look(self, timed: Timed) -> Look:
+        """Raises `Unavailable` only where the queue or the fabric could never be read yet."""
+        with timed("slurm"):
+            self.queue.read(self._poll)
+        self.say.problem("slurm", self.queue.stale(time.time()), "Slurm answers again")
+        status, problem = self.status()
+        edited = self._topology_edited()
+        if self._fabric_due(status):
+            self.refresh_fabric(timed)
+        if self.fabric.value is None:
+            raise Unavailable(f"the fabric is not known: {self.fabric.problem}")
+        if self.queue.value is None:
+            raise Unavailable(f"Slurm's jobs are not known: {self.queue.problem}")
+        records, unknown = self.jobs(self.fabric.value)
+        return Look(self.fabric.value, records, unknown, edited, status, problem)
+
+    def jobs(self, fabric: Fabric) -> tuple[tuple[JobRecord, ...], frozenset[str]]:
+        """The multi-switch jobs by topology.conf, where there is one, and by the fabric; and the
+        hosts that either does not know, each of them logged once."""
+        records: Collection[JobRecord] = self.queue.value or ()
+        unknown: frozenset[str] = frozenset()
+        if self.topology and self.topology.topology:
+            kept = multi_switch(records, self.topology.topology.leaf_of)
+            records, unknown = kept.jobs, kept.unknown_hosts
+        kept = multi_switch(records, self._leaf_of(fabric))
+        unknown |= kept.unknown_hosts
+        if new := sorted(unknown - self._logged_hosts):
+            self._logged_hosts.update(new)
+            shown = ", ".join(new[:10]) + (" …" if len(new) > 10 else "")
+            log.warning("hosts of jobs that nobody knows, left out: %s", shown)
+        return kept.jobs, unknown
+
+    def status(self) -> tuple[BridgeStatus | None, str]:
+        """What OpenSM's plugin says, or why it says nothing."""
+        try:
+            if not self.bridge.socket_path.exists():  # no need to ask four times
+                raise Unavailable(
+                    f"{self.bridge.socket_path}: OpenSM's plugin is not there (no such socket)"
+                )
+            return self.bridge.status(), ""
+        except SarError as error:
+            return None, str(error)
+
+    def refresh_fabric(self, timed: Timed) -> bool:
+        """Read the fabric now; False if that failed."""
+        with timed("fabric"):
+            good = self.fabric.read(lambda: read_fabric(self.config.fabric))
+        self._fabric_tried = time.time()
+        self.say.problem("fabric", self.fabric.stale(time.time()), "the fabric can be read again")
+        return good
+
+    def _poll(self) -> tuple[JobRecord, ...]:
+        poll = self.source.poll()
+        many = f"{poll.skipped} lines of squeue are no jobs, the first: {poll.first_skipped}"
+        self.say.problem("squeue lines", many if poll.skipped else "")
+        return poll.records
+
+    def _fabric_due(self, status: BridgeStatus | None) -> bool:
+        swept = status and (status.pid, status.heavy_sweeps, status.topology_changes)
+        moved = swept is not None and swept != self._swept
+        self._swept = swept or self._swept
+        return (
+            self.fabric.value is None
+            or bool(self.fabric.problem)
+            or moved
+            or bool(status and status.unknown_terminals)
+            or time.time() - self._fabric_tried >= self.config.fabric.refresh_seconds
+        )
+
+    def _topology_edited(self) -> bool:
+        if self.topology is None:
+            return False
+        edited = self.topology.changed()
+        rest = "" if self.topology.topology else "; leaf switches are taken from the fabric"
+        problem = self.topology.problem and f"topology.conf: {self.topology.problem}{rest}"
+        self.say.problem("topology", problem, "topology.conf is fine again")
+        return edited
+
+    def _leaf_of(self, fabric: Fabric) -> dict[str, set[int]]:
+        if self._leaves[0] != fabric.digest:
+            leaves: dict[str, set[int]] = {host: set() for host in fabric.hosts}
+            for host, leaf, up in zip(
+                fabric.terminal_host,
+                fabric.terminal_switch.tolist(),
+                fabric.terminal_up.tolist(),
+                strict=True,
+            ):
+                if up:
+                    leaves[host].add(leaf)
+            self._leaves = fabric.digest, leaves
+        return self._leaves[1]
+
+
+def read_fabric(config: FabricConfig) -> Fabric:
+    """The fabric as it is now. Raises `SarError` where command or file fail."""
+    if config.file:
+        return load_fabric(Path(config.file), config.mapper)
+    text = _run(tuple(config.command), config.deadline_seconds, config.environment)
+    return read_ibnetdiscover(text + "\n", config.mapper, name=config.command[0])
+
+
+@retry(
+    retry=retry_if_exception_type(Unavailable),
+    stop=stop_after_attempt(2),
+    wait=wait_fixed(0.5),
+    reraise=True,
+)
+def _run(command: tuple[str, ...], deadline: float, environment: dict[str, str]) -> str:
+    name = command[0]
+    # A folder of its own: under a simulator the tools leave files where they run.
+    with tempfile.TemporaryDirectory(prefix="sar-agent-") as folder:
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=deadline,
+                env=os.environ | environment,
+                cwd=folder,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise Unavailable(f"{name} gave no answer within {deadline:g} s") from error
+        except OSError as error:
+            raise Unavailable(
+                f"{name} cannot be started ({error.strerror}); install infiniband-diags or set "
+                "fabric.command or fabric.file"
+            ) from error
+    if done.returncode:
+        said = " ".join(done.stderr.split())[:200] or "nothing on stderr"
+        raise Unavailable(f"{name} failed with exit code {done.returncode}: {said}")
+    return done.stdout

@@ -1,0 +1,106 @@
+"""What was decided, when and why, and what came of it: one row a reroute, in SQLite."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from sar_agent.errors import SarError
+from sar_agent.measure import Measures
+
+KEPT = 100_000
+"""Rows; the oldest go first. At a reroute every half minute that is more than a month."""
+
+_SHOWN = (
+    "dark_fiber_ratio",
+    "effective_efi_max",
+    "effective_efi_mean",
+    "lower_bound_efi_max",
+    "load_max",
+    "throughput_mean",
+    "throughput_min",
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One decision."""
+
+    at: float
+    """Unix seconds."""
+    who: str
+    """`agent`, or the person who asked."""
+    reason: str
+    why: str
+    result: str
+    """`installed`, `planned`, `failed`."""
+    message: str
+    """What went wrong; empty otherwise."""
+    engine: str
+    generation: int
+    """0 where none was installed."""
+    jobs: int
+    """Multi-switch jobs."""
+    seconds: float
+    """From the decision to the end."""
+    entries_changed: int | None
+    before: dict[str, Any] | None = None
+    """Metrics of the routes in force before."""
+    predicted: dict[str, Any] | None = None
+    """Of the plan."""
+    achieved: dict[str, Any] | None = None
+    """Of what was read back."""
+
+
+_COLUMNS = [one.name for one in fields(Row)]
+_JSON = ("before", "predicted", "achieved")
+
+
+def summary(measures: Measures | None) -> dict[str, Any] | None:
+    """The metrics worth a row."""
+    return measures and {name: getattr(measures, name) for name in _SHOWN}
+
+
+class History:
+    """`history.sqlite` in a folder. Raises `SarError` where the disk does not take or give it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "history.sqlite"
+
+    def add(self, row: Row) -> None:
+        """One more."""
+        values = [json.dumps(v) if k in _JSON else v for k, v in asdict(row).items()]
+        marks = ", ".join("?" * len(values))
+        with self._open() as base:
+            columns = ", ".join(_COLUMNS)
+            base.execute(
+                f"CREATE TABLE IF NOT EXISTS decisions (id INTEGER PRIMARY KEY, {columns})"
+            )
+            base.execute(f"INSERT INTO decisions ({columns}) VALUES ({marks})", values)
+            base.execute(
+                "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?", (KEPT,)
+            )
+
+    def last(self, count: int) -> list[Row]:
+        """The newest `count`, newest first; none where nothing was ever decided."""
+        if not self.path.exists():
+            return []
+        with self._open() as base:
+            found = base.execute(
+                f"SELECT {', '.join(_COLUMNS)} FROM decisions ORDER BY id DESC LIMIT ?", (count,)
+            ).fetchall()
+        rows = [dict(zip(_COLUMNS, one, strict=True)) for one in found]
+        return [Row(**row | {name: json.loads(row[name]) for name in _JSON}) for row in rows]
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self.path, timeout=5)) as base, base:
+                yield base
+        except sqlite3.Error as error:
+            raise SarError(f"{self.path}: {error}") from error

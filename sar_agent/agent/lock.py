@@ -1,0 +1,65 @@
+"""One agent a site: a lock in the state directory that names who holds it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from sar_agent.errors import SarError, Unavailable
+
+
+class Lock:
+    """`with Lock(folder, "agent.lock"):` – held until the end, or until the process ends.
+
+    Raises `Unavailable` if another process has it for longer than `patience` seconds: the
+    sentence says which and since when. Raises `SarError` if the folder does not take the file.
+    """
+
+    def __init__(self, folder: Path, name: str, patience: float = 0.0) -> None:
+        self.path, self.patience = folder / name, patience
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> Lock:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            file = self.path.open("a+")
+        except OSError as error:
+            raise SarError(
+                f"{self.path}: cannot be made ({error.strerror}); "
+                "is agent.state_dir writable for this user?"
+            ) from error
+        end = time.monotonic() + self.patience
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    file.seek(0)
+                    holder = file.read().strip() or "another process"
+                    file.close()
+                    raise Unavailable(f"{self.path}: held by {holder}") from None
+                time.sleep(0.05)
+        self._file = file
+        try:
+            file.truncate(0)
+            since = time.strftime("%Y-%m-%d %H:%M:%S")
+            file.write(f"process {os.getpid()} since {since}\n")
+            file.flush()
+        except OSError:
+            pass  # a full disk: who holds it cannot be said, but it is held
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None

@@ -1,0 +1,370 @@
+"""One pass: look, decide, plan, install, read back, record. `once` is one of them, `run` many.
+
+What must hold at every moment: only a plan that passed the checks is installed; what is believed
+to be in force was read back from OpenSM; the state on disk claims nothing before that. Whoever is
+away (Slurm, OpenSM, the disk) gets one sentence, the routes in force stay, and the next pass tries
+again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from enum import Enum
+
+from sar_agent import __version__
+from sar_agent.agent.backoff import Backoff
+from sar_agent.agent.decide import Decision, Made, Reason, Seen, decide
+from sar_agent.agent.gather import Gatherer, Look
+from sar_agent.agent.history import History, Row, summary
+from sar_agent.agent.lock import Lock
+from sar_agent.agent.observe import TablesInForce, Worth
+from sar_agent.agent.reroute import Done, Rerouter
+from sar_agent.agent.say import SayOnce
+from sar_agent.agent.state import State, StateStore
+from sar_agent.config import Config
+from sar_agent.errors import CheckFailed, SarError
+from sar_agent.fabric import Fabric
+from sar_agent.install.bridge import Bridge, BridgeStatus
+from sar_agent.install.generations import Generations
+from sar_agent.install.plan import file_to_routes
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.filter import host_sets
+from sar_agent.jobs.jobmap import write_jobmap
+from sar_agent.jobs.mapping import mix_of_records
+from sar_agent.jobs.records import JobRecord
+from sar_agent.measure import Measures
+from sar_agent.measure.metrics import Metrics, Which
+from sar_agent.routing import load_engine
+from sar_agent.routing.routes import Routes
+
+log = logging.getLogger(__name__)
+PASS_PATIENCE = 300.0
+"""Seconds to wait for a rollback by hand that is under way."""
+
+
+class Result(str, Enum):
+    """How a pass ended; of those with a reroute the values are labels of a metric."""
+
+    NOTHING = "nothing"
+    HELD = "held"
+    WAITING = "waiting"
+    PLANNED = "planned"
+    INSTALLED = "installed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A pass in words."""
+
+    result: Result
+    sentence: str
+    reason: Reason | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether `once` ends with exit code 0."""
+        return self.result is not Result.FAILED
+
+
+class Agent:
+    """Everything a pass needs. Raises `InputError` for an engine that is none."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        bridge: Bridge | None = None,
+        gatherer: Gatherer | None = None,
+        metrics: Metrics | None = None,
+        who: str = "agent",
+    ) -> None:
+        self.config, self.who = config, who
+        folder = config.agent.state_dir
+        self.bridge = bridge or Bridge(
+            config.opensm.bridge_socket, config.opensm.load_deadline_seconds
+        )
+        self.gatherer = gatherer or Gatherer(config, self.bridge)
+        self.metrics = metrics or Metrics(__version__, config.agent.mode, config.agent.engine)
+        self.store, self.history = StateStore(folder), History(folder)
+        self.generations = Generations(folder, config.agent.generations_kept)
+        self.tables = TablesInForce(self.bridge, config.opensm.lfts_dump)
+        self.rerouter = Rerouter(
+            config, load_engine(config.agent.engine), self.bridge, self.gatherer, self.metrics.timed
+        )
+        self.backoff = Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds)
+        self.say = SayOnce(log)
+        self._worth: dict[Which, Worth] = {"in_force": Worth(), "planned": Worth()}
+        self._planned: tuple[Made, Routes] | None = None
+        self._status: BridgeStatus | None = None
+        self._map_written: tuple[JobRecord, ...] | None = None
+
+    def pass_once(self) -> Report:
+        """Never raises `SarError`: what went wrong is the report's sentence."""
+        try:
+            with Lock(self.config.agent.state_dir, "pass.lock", PASS_PATIENCE):
+                report = self._pass()
+        except SarError as error:
+            report = Report(Result.FAILED, str(error))
+        now = time.time()
+        self.metrics.last_pass.set(now)
+        if report.ok:
+            self.metrics.last_success.set(now)
+        log.log(logging.INFO if report.ok else logging.ERROR, "%s", report.sentence)
+        return report
+
+    def ask_status(self) -> BridgeStatus | None:
+        """What the plugin says now, shown in the metrics, too."""
+        status, _ = self.gatherer.status()
+        self._show_status(status)
+        return status
+
+    def _pass(self) -> Report:
+        try:
+            look = self.gatherer.look(self.metrics.timed)
+        finally:
+            self._show_sources()
+        self._show_status(look.status)
+        mix = mix_of_records(look.fabric, look.records).mix
+        self._show_look(look, mix)
+        self._write_map(look.records)
+        state = self.store.load()
+        before = self._show_in_force(look.status, look.fabric, mix)
+
+        obstacle = self._obstacle(look)
+        made = self._made(state, obstacle)
+        decision = decide(made, self._seen(look, obstacle), state.held if state else None)
+        self.metrics.held.set(decision.held)
+        if decision.reason is None:
+            self._show_planned(state, look.fabric, mix)
+            report = Report(Result.HELD if decision.held else Result.NOTHING, decision.why)
+        else:
+            report = self._reroute(decision, look, mix, state, obstacle, before)
+        if obstacle and self.config.agent.mode == "install":
+            return Report(Result.FAILED, f"nothing can be installed: {obstacle}", report.reason)
+        return report
+
+    def _obstacle(self, look: Look) -> str:
+        """Why nothing is installed in this pass; empty where it can be."""
+        if self.config.agent.mode != "install":
+            return "observing"
+        if look.status is None:
+            return look.status_problem
+        if look.status.sm_state != "master":
+            return f"this OpenSM is not the master but {look.status.sm_state}"
+        if look.status.engine_in_force == "none":
+            return "OpenSM has just started and has not routed yet"
+        return ""
+
+    def _made(self, state: State | None, obstacle: str) -> Made | None:
+        """What new routes are compared with: what is installed, or else what was planned last."""
+        if not obstacle:
+            return state.made if state else None
+        return self._planned[0] if self._planned else None
+
+    def _seen(self, look: Look, obstacle: str) -> Seen:
+        return Seen(
+            look.records,
+            look.fabric.digest,
+            self.config.agent.engine,
+            time.time(),
+            self.config.agent.min_job_age_seconds,
+            look.topology_edited,
+            None if obstacle else look.status,
+        )
+
+    def _reroute(
+        self,
+        decision: Decision,
+        look: Look,
+        mix: JobMix,
+        state: State | None,
+        obstacle: str,
+        before: Measures | None,
+    ) -> Report:
+        assert decision.reason is not None
+        key = (host_sets(look.records), look.fabric.digest, look.status and look.status.pid)
+        if wait := self.backoff.wait(key):
+            why = (
+                f"{decision.why}; it failed {self.backoff.failures} times, next try in {wait:.0f} s"
+            )
+            return Report(Result.WAITING, why, decision.reason)
+        start = time.monotonic()
+        try:
+            done = self.rerouter.reroute(look, state, install=not obstacle)
+        except SarError as error:
+            self.backoff.failed(key)
+            if isinstance(error, CheckFailed):
+                self.metrics.check_failures.inc()
+            self._record(decision, Result.FAILED, look, start, before, None, str(error))
+            return Report(Result.FAILED, f"{decision.why}; {error}", decision.reason)
+        self.backoff.succeeded()
+        if done.read_back is None:
+            result, words = Result.PLANNED, "planned, not installed"
+        else:
+            result = Result.INSTALLED
+            words = f"generation {done.plan.generation} is in force, {done.changed} entries changed"
+            self._installed(done)
+        made = Made(
+            done.plan.generation,
+            host_sets(done.records),
+            done.plan.fabric.digest,
+            self.config.agent.engine,
+        )
+        self._planned = (made, done.plan.routes)
+        plan = done.plan
+        self._worth["planned"].known(plan.fabric, plan.routes, plan.measures, plan.mix)
+        self.metrics.show_measures("planned", plan.measures)
+        seconds = self._record(decision, result, look, start, before, done)
+        return Report(
+            result,
+            f"{decision.why}; {words} ({plan.routes.engine} for {len(plan.mix.jobs)} jobs in "
+            f"{seconds:.2f} s: dark fiber {plan.measures.dark_fiber_ratio:.1%}, effective EFI max "
+            f"{plan.measures.effective_efi_max})",
+            decision.reason,
+        )
+
+    def _installed(self, done: Done) -> None:
+        """Only now may the state say so."""
+        assert done.read_back is not None
+        plan = done.plan
+        self.store.save(
+            State(
+                generation=plan.generation,
+                engine=self.config.agent.engine,
+                jobs=host_sets(done.records),
+                fabric_digest=plan.fabric.digest.hex(),
+                installed_at=time.time(),
+            )
+        )
+        self.keep(done)
+        status = self.ask_status()
+        self.tables.took(done.read_back, status, plan.fabric)
+        self.metrics.generation_wanted.set(plan.generation)
+        self.metrics.entries_changed.set(done.changed)
+        self.metrics.entries_changed_sum.inc(done.changed)
+        self._show_in_force(status, plan.fabric, plan.mix)
+
+    def keep(self, done: Done) -> None:
+        """For a rollback; a full disk is no reason to fail."""
+        try:
+            self.generations.add(done.plan.routes_file())
+            self.say.problem("generations", "")
+        except SarError as error:
+            self.say.problem("generations", f"{error}; no rollback to this generation")
+
+    def _record(
+        self,
+        decision: Decision,
+        result: Result,
+        look: Look,
+        start: float,
+        before: Measures | None,
+        done: Done | None,
+        message: str = "",
+    ) -> float:
+        assert decision.reason is not None
+        self.metrics.reroutes.labels(decision.reason.value, result.value).inc()
+        seconds = time.monotonic() - start
+        installed = done if done and done.read_back is not None else None
+        achieved = (
+            self._measures("in_force", done.plan.fabric, done.plan.mix)
+            if installed and done
+            else None
+        )
+        row = Row(
+            at=time.time(),
+            who=self.who,
+            reason=decision.reason.value,
+            why=decision.why,
+            result=result.value,
+            message=message,
+            engine=self.config.agent.engine,
+            generation=installed.plan.generation if installed else 0,
+            jobs=len(done.plan.mix.jobs) if done else len(look.records),
+            seconds=seconds,
+            entries_changed=installed.changed if installed else None,
+            before=summary(before),
+            predicted=summary(done.plan.measures) if done else None,
+            achieved=summary(achieved),
+        )
+        try:
+            self.history.add(row)
+            self.say.problem("history", "", "the history can be written again")
+        except SarError as error:
+            self.say.problem("history", f"{error}; this decision is not in the history")
+        return seconds
+
+    def _write_map(self, records: tuple[JobRecord, ...]) -> None:
+        """Written in both modes: a site with the original patch reads it, nobody else does."""
+        path = self.config.agent.run_dir / "job-to-terminal.map"
+        if records == self._map_written and path.exists():
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_jobmap(path, records)
+        except (SarError, OSError) as error:
+            self.say.problem("map", f"{error}; the old job-to-terminal map stays")
+        else:
+            self._map_written = records
+            self.say.problem("map", "", "the job-to-terminal map can be written again")
+
+    def _measures(self, which: Which, fabric: Fabric, mix: JobMix) -> Measures | None:
+        routes = (
+            self.tables.look(self._status, fabric)
+            if which == "in_force"
+            else (self._planned and self._planned[1])
+        )
+        if routes is None:
+            return None
+        try:
+            with self.metrics.timed("measure"):
+                return self._worth[which].of(fabric, mix, routes)
+        except SarError as error:
+            self.say.problem(which, f"routes {which}: {error}")
+            return None
+
+    def _show_in_force(
+        self, status: BridgeStatus | None, fabric: Fabric, mix: JobMix
+    ) -> Measures | None:
+        self._status = status
+        measures = self._measures("in_force", fabric, mix)
+        self.metrics.show_measures("in_force", measures)
+        self.say.problem("tables", self.tables.problem)
+        return measures
+
+    def _show_planned(self, state: State | None, fabric: Fabric, mix: JobMix) -> None:
+        """After a restart the plan is the generation that was kept."""
+        if self._planned is None and state:
+            try:
+                kept = file_to_routes(fabric, self.generations.read(state.generation))
+            except SarError:
+                kept = None
+            if kept:
+                self._planned = (state.made, kept)
+        if state:
+            self.metrics.generation_wanted.set(state.generation)
+        self.metrics.show_measures("planned", self._measures("planned", fabric, mix))
+
+    def _show_status(self, status: BridgeStatus | None) -> None:
+        if status is None:
+            self.metrics.show_sm(None)
+        else:
+            self.metrics.show_sm(
+                status.engine_in_force, status.generation_in_force, status.unknown_terminals
+            )
+
+    def _show_sources(self) -> None:
+        queue, fabric = self.gatherer.queue, self.gatherer.fabric
+        self.metrics.slurm_reachable.set(not queue.problem)
+        self.metrics.slurm_read.set(queue.at)
+        self.metrics.fabric_read.set(fabric.at)
+
+    def _show_look(self, look: Look, mix: JobMix) -> None:
+        self.metrics.jobs.set(len(mix.jobs))
+        self.metrics.unknown_hosts.set(len(look.unknown_hosts))
+        self.metrics.switches.set(look.fabric.switches)
+        self.metrics.terminals.set(look.fabric.terminals)
+        self.metrics.channels.set(int(look.fabric.channel_up.sum()))

@@ -1,0 +1,100 @@
+"""From jobs and fabric to routes in force: route, check, measure, install, read back."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from sar_agent.agent.gather import Gatherer, Look
+from sar_agent.agent.state import State
+from sar_agent.config import Config
+from sar_agent.errors import CheckFailed, InputError, SarError, Unavailable
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.pieces import require_connected
+from sar_agent.install.bridge import Bridge
+from sar_agent.install.install import ReadBackDiffers, Timed, put_in_force
+from sar_agent.install.plan import Plan, entries_changed, make_plan
+from sar_agent.install.routes_file import RoutesFile, read_routes_file
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.mapping import mix_of_records
+from sar_agent.jobs.records import JobRecord
+from sar_agent.routing import Engine, Options
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Done:
+    """A plan, and what was read back once it was in force (None where it was only planned)."""
+
+    plan: Plan
+    records: tuple[JobRecord, ...]
+    read_back: RoutesFile | None = None
+    changed: int = 0
+    """Forwarding-table entries."""
+
+
+class Rerouter:
+    """Makes plans, and puts them in force."""
+
+    def __init__(
+        self, config: Config, engine: Engine, bridge: Bridge, gatherer: Gatherer, timed: Timed
+    ) -> None:
+        self.config, self.engine, self.bridge = config, engine, bridge
+        self.gatherer, self.timed = gatherer, timed
+
+    def reroute(self, look: Look, state: State | None, *, install: bool) -> Done:
+        """Raises `SarError`; then nothing is installed, and what was in force before stays.
+
+        Where the plugin refuses because the fabric has changed since it was read, it is read
+        again and planned for again at once, a few times.
+        """
+        fabric, records = look.fabric, look.records
+        if not install:
+            return Done(self.plan(1, fabric, mix_of_records(fabric, records).mix), records)
+        for left in range(self.config.agent.tries - 1, -1, -1):
+            generation = self.next_generation(state)
+            plan = self.plan(generation, fabric, mix_of_records(fabric, records).mix)
+            try:
+                return self.install(plan, records)
+            except (Unavailable, InputError, ReadBackDiffers):
+                raise  # nobody there, no room on the disk, a bug: another plan does not help
+            except SarError as error:
+                self.gatherer.refresh_fabric(self.timed)
+                now = self.gatherer.fabric.value
+                if not left or now is None or now.digest == fabric.digest:
+                    raise
+                log.warning("%s; the fabric has changed meanwhile, planning again", error)
+                fabric, records = now, self.gatherer.jobs(now)[0]
+        raise AssertionError("unreachable: tries is at least 1")
+
+    def plan(self, generation: int, fabric: Fabric, mix: JobMix) -> Plan:
+        """Raises `CheckFailed`, `Unserved`, or `InputError` for a fabric in several pieces."""
+        with self.timed("route"):
+            routes = self.engine.route(fabric, mix, Options(seed=self.config.agent.seed))
+        try:
+            return make_plan(generation, fabric, mix, routes, self.timed)
+        except CheckFailed:
+            require_connected(fabric)  # says it better, where it is that
+            raise
+
+    def install(self, plan: Plan, records: tuple[JobRecord, ...]) -> Done:
+        """Raises `SarError` where the plan is not in force afterwards."""
+        try:
+            before = read_routes_file(self.bridge.dump())
+        except SarError:
+            before = None
+        file = plan.routes_file()
+        path = self.config.agent.run_dir / "routes.sar"
+        found = put_in_force(self.bridge, file, path, self.timed)
+        return Done(plan, records, found, entries_changed(before, found))
+
+    def next_generation(self, state: State | None) -> int:
+        """Above all that anybody has heard of."""
+        status = self.bridge.status()
+        known = [status.generation_in_force, status.generation_loaded]
+        try:
+            known.append(read_routes_file(self.config.agent.run_dir / "routes.sar").generation)
+        except SarError:
+            pass
+        return 1 + max(known + ([state.generation] if state else []))

@@ -1,0 +1,265 @@
+"""The agent's settings: one typed model of the TOML file.
+
+Every key has a default that is right for a usual site, so an empty file is a valid one; an
+unknown key is an error, because a typo must not silently keep a default. All errors are told at
+once, each with its key, the value that was given and what to write instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from sar_agent.errors import InputError, SarError
+from sar_agent.fabric.hostnames import HOST_PATTERN, VENDOR_NAMES, HostMapper
+from sar_agent.jobs.records import RUNNING_STATES, STATES
+
+DEFAULT_PATH = Path("/etc/sar-agent.toml")
+
+Seconds = Annotated[float, Field(ge=0, le=86400 * 365)]
+Deadline = Annotated[float, Field(gt=0, le=3600)]
+Word = Annotated[str, Field(min_length=1)]
+Command = Annotated[list[Word], Field(min_length=1)]
+
+
+def _absolute(path: Path) -> Path:
+    if not path.is_absolute():
+        raise ValueError("an absolute path is wanted: a daemon starts in no folder of yours")
+    return path
+
+
+Absolute = Annotated[Path, AfterValidator(_absolute)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class AgentConfig(_Section):
+    """The loop."""
+
+    mode: Literal["observe", "install"] = Field(
+        "observe", description="observe touches nothing and shows numbers; install reroutes"
+    )
+    engine: Word = Field("sar", description="routing engine, one of `sar-agent engines`")
+    seed: int = Field(0, ge=0, description="for engines that draw")
+    interval_seconds: Annotated[float, Field(ge=0.1, le=86400)] = Field(
+        30.0, description="time between two looks at Slurm"
+    )
+    settle_seconds: Seconds = Field(
+        1.0, description="wait after something moved in the fabric, so that a burst is one reroute"
+    )
+    min_job_age_seconds: Seconds = Field(
+        0.0, description="jobs younger than this do not cause a reroute"
+    )
+    tries: int = Field(
+        3, ge=1, le=10, description="plans made at once when the fabric changes under a load"
+    )
+    backoff_max_seconds: Seconds = Field(
+        600.0, description="longest pause after the same reroute failed again and again"
+    )
+    generations_kept: int = Field(
+        5, ge=2, le=1000, description="routes files kept for `sar-agent rollback`"
+    )
+    state_dir: Absolute = Field(
+        Path("/var/lib/sar-agent"), description="state, history, kept generations"
+    )
+    run_dir: Absolute = Field(
+        Path("/run/sar-agent"),
+        description="routes.sar and the job-to-terminal map; the plugin's option dir",
+    )
+    metrics_address: str = Field(
+        "127.0.0.1:9777", description='where Prometheus scrapes; "" is nowhere'
+    )
+
+    @field_validator("metrics_address")
+    @classmethod
+    def _is_address(cls, value: str) -> str:
+        if value and not (
+            (match := re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:\s\[\]]+):(\d{1,5})", value))
+            and 0 < int(match[2]) < 65536
+        ):
+            raise ValueError('write HOST:PORT, such as 127.0.0.1:9777, or "" for none')
+        return value
+
+    @property
+    def metrics_host_port(self) -> tuple[str, int] | None:
+        """None where there are to be no metrics."""
+        host, _, port = self.metrics_address.rpartition(":")
+        return (host.strip("[]"), int(port)) if self.metrics_address else None
+
+
+class SlurmConfig(_Section):
+    """Where jobs come from."""
+
+    squeue: Command = Field(["squeue"], description="the command and its first words")
+    deadline_seconds: Deadline = Field(10.0, description="for one look, retries included")
+    states: list[str] = Field(
+        sorted(RUNNING_STATES), description="job states that count as running"
+    )
+    topology_conf: str = Field(
+        "/etc/slurm/topology.conf",
+        description='Slurm\'s leaf switches; "" or a missing file: those of the fabric',
+    )
+
+    @field_validator("states")
+    @classmethod
+    def _known_states(cls, value: list[str]) -> list[str]:
+        if unknown := sorted(set(value) - STATES):
+            raise ValueError(f"{', '.join(unknown)}: no job state; there are {_list(STATES)}")
+        return value
+
+
+class FabricConfig(_Section):
+    """Where the fabric comes from, and who is who in it."""
+
+    command: Command = Field(["ibnetdiscover"], description="prints the fabric")
+    file: str = Field(
+        "", description="read this ibnetdiscover output, .net or subnet.lst instead of the command"
+    )
+    deadline_seconds: Deadline = Field(60.0, description="for the command")
+    refresh_seconds: Seconds = Field(
+        600.0,
+        description="look again at least this often; changes that OpenSM tells of are at once",
+    )
+    environment: dict[str, str] = Field({}, description="for the command, e.g. LD_PRELOAD")
+    host_pattern: str = Field(
+        HOST_PATTERN, description="regular expression of node descriptions; groups host, hca"
+    )
+    vendor_names: list[str] = Field(
+        list(VENDOR_NAMES), description="globs of descriptions that hold no host's name"
+    )
+    storage_hosts: list[str] = Field([], description="globs of host names")
+    other_hosts: list[str] = Field([], description="globs: login, management, …")
+    short_names: bool = Field(True, description="cut n001.cluster.org to n001")
+
+    @field_validator("host_pattern")
+    @classmethod
+    def _pattern(cls, value: str) -> str:
+        try:
+            HostMapper(host_pattern=value)
+        except InputError as error:
+            raise ValueError(str(error).removeprefix("host_pattern: ")) from error
+        return value
+
+    @property
+    def mapper(self) -> HostMapper:
+        """From node descriptions to hosts, as configured."""
+        return HostMapper(
+            self.host_pattern,
+            tuple(self.vendor_names),
+            tuple(self.storage_hosts),
+            tuple(self.other_hosts),
+            self.short_names,
+        )
+
+
+class OpensmConfig(_Section):
+    """The talk with OpenSM."""
+
+    bridge_socket: Absolute = Field(
+        Path("/run/sar-agent/bridge.sock"), description="the plugin's socket"
+    )
+    load_deadline_seconds: Deadline = Field(
+        90.0, description="for an answer; keep it above the plugin's own deadline (60)"
+    )
+    poll_seconds: Annotated[float, Field(ge=0.05, le=3600)] = Field(
+        2.0, description="how often the plugin is asked whether something moved"
+    )
+    lfts_dump: str = Field(
+        "",
+        description="observe without plugin: OpenSM's opensm-lfts.dump, or what dump_fts printed",
+    )
+
+
+class Config(_Section):
+    """The whole file."""
+
+    agent: AgentConfig = Field(default_factory=lambda: AgentConfig())
+    slurm: SlurmConfig = Field(default_factory=lambda: SlurmConfig())
+    fabric: FabricConfig = Field(default_factory=lambda: FabricConfig())
+    opensm: OpensmConfig = Field(default_factory=lambda: OpensmConfig())
+
+
+class ConfigError(SarError):
+    """All that is wrong with a configuration; `problems` has a sentence for each key."""
+
+    exit_code = 2
+
+    def __init__(self, file: str | Path, problems: list[str]) -> None:
+        self.problems = problems
+        many = "" if len(problems) == 1 else f"{len(problems)} problems\n  "
+        super().__init__(f"{file}: {many}" + "\n  ".join(problems))
+
+
+def load_config(path: str | Path = DEFAULT_PATH) -> Config:
+    """The settings in `path`. Raises `ConfigError`."""
+    path = Path(path)
+    try:
+        return parse_config(path.read_text(encoding="utf-8"), path)
+    except OSError as error:
+        raise ConfigError(
+            path, [f"cannot be read ({error.strerror}); name it with --config"]
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(path, [f"is no UTF-8 text ({error.reason})"]) from error
+
+
+def parse_config(text: str, file: str | Path = "configuration") -> Config:
+    """Like `load_config`, from text."""
+    try:
+        # Paths are strings in TOML, and whole numbers will do for seconds; strict takes neither
+        # from Python objects but does from JSON, which has no other way to say them.
+        return Config.model_validate_json(json.dumps(tomllib.loads(text), default=str))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(file, [f"is no TOML: {error}"]) from error
+    except ValidationError as error:
+        raise ConfigError(file, [_sentence(one) for one in error.errors()]) from error
+
+
+def _sentence(error: Any) -> str:
+    """`agent.mode = 'foo': …; remedy`."""
+    key = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"{key}: no such key; {_known(error['loc'])}"
+    said = error["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    given = repr(error["input"])
+    given = given if len(given) <= 80 else given[:77] + "…"
+    wanted = said if error["type"] == "value_error" else f"should be {said}"
+    return f"{key} = {given}: {wanted}" + ("" if ";" in said else f"; {_purpose(error['loc'])}")
+
+
+def _known(where: tuple[Any, ...]) -> str:
+    section: type[BaseModel] = Config
+    for part in where[:-1]:
+        found = section.model_fields[str(part)].annotation
+        section = found if isinstance(found, type) and issubclass(found, BaseModel) else section
+    close = [name for name in section.model_fields if name[:3] == str(where[-1])[:3]]
+    return (
+        f"did you mean {' or '.join(close)}?"
+        if close
+        else f"there are {_list(section.model_fields)}"
+    )
+
+
+def _purpose(where: tuple[Any, ...]) -> str:
+    """What the key is for, from its description."""
+    if len(where) < 2:
+        return "this is a section: write [" + str(where[0]) + "] above its keys"
+    field = Config.model_fields[str(where[0])].annotation
+    assert field is not None
+    known = field.model_fields[str(where[1])]
+    return f"the key is for: {known.description} (default {_shown(known.get_default())})"
+
+
+def _shown(default: object) -> str:
+    return repr(str(default) if isinstance(default, Path) else default)
+
+
+def _list(names: Any) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,38 @@
+"""The last few generations that were installed, kept as routes files for a rollback."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
+
+
+class Generations:
+    """`generations/<number>.sar` in a folder."""
+
+    def __init__(self, folder: Path, kept: int = 5) -> None:
+        self.folder, self.kept = folder / "generations", kept
+
+    def numbers(self) -> list[int]:
+        """Those that are there, oldest first."""
+        found = self.folder.glob("*.sar")
+        return sorted(int(path.stem) for path in found if path.stem.isdecimal())
+
+    def path(self, generation: int) -> Path:
+        """Where it is, or would be."""
+        return self.folder / f"{generation}.sar"
+
+    def read(self, generation: int) -> RoutesFile:
+        """Raises `InputError` where it is missing or broken."""
+        return read_routes_file(self.path(generation))
+
+    def add(self, file: RoutesFile) -> None:
+        """Keep it, and let the oldest go. Raises `InputError` where the disk does not take it."""
+        with suppress(OSError):  # writing says it better
+            self.folder.mkdir(parents=True, exist_ok=True)
+        # First make room: on a full disk the newest is worth more than the oldest.
+        for old in self.numbers()[: -self.kept + 1]:
+            with suppress(OSError):
+                self.path(old).unlink()
+        write_routes_file(self.path(file.generation), file)

@@ -1,0 +1,94 @@
+"""Put routes in force through the plugin, and believe only what can be read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from pathlib import Path
+
+import numpy as np
+
+from sar_agent.errors import SarError, Unavailable
+from sar_agent.install.bridge import Bridge
+from sar_agent.install.routes_file import (
+    NO_ROUTE,
+    RoutesFile,
+    read_routes_file,
+    write_routes_file,
+)
+
+Timed = Callable[[str], AbstractContextManager[object]]
+
+
+class ReadBackDiffers(SarError):
+    """OpenSM says that the generation is in force, and its tables say otherwise."""
+
+
+def put_in_force(
+    bridge: Bridge, file: RoutesFile, path: Path, timed: Timed = nullcontext
+) -> RoutesFile:
+    """Write `file` to `path`, have OpenSM load it, read back what is in force and compare.
+
+    Returns what was read back. Raises `SarError` with the sentence of who refused. Where the
+    plugin refused, the file that was at `path` before is put back, so that an OpenSM that restarts
+    finds the last good routes.
+    """
+    bridge.status()  # nobody there: nothing is written
+    before = _former(path)
+    with timed("write"):
+        write_routes_file(path, file)
+    try:
+        with timed("load"):
+            bridge.load(file.generation)
+    except Unavailable:
+        raise  # no answer: it may yet be in force, so the file stays
+    except SarError:
+        if before is not None:
+            with suppress(SarError):
+                write_routes_file(path, before)
+        raise
+    with timed("read_back"):
+        found = read_routes_file(bridge.dump())
+        if wrong := differences(file, found):
+            raise ReadBackDiffers(
+                f"generation {file.generation} is said to be in force, but {wrong} entries differ "
+                "from the plan"
+            )
+    return found
+
+
+def differences(wanted: RoutesFile, found: RoutesFile) -> int:
+    """Entries of `found` that are not as `wanted`: (switch, destination, LID offset) that both
+    know, where LID offsets beyond the plan's repeat its first."""
+    _, want_s, have_s = np.intersect1d(
+        wanted.switch_guids, found.switch_guids, assume_unique=True, return_indices=True
+    )
+    _, want_d, have_d = np.intersect1d(
+        np.concatenate([wanted.terminal_guids, wanted.switch_guids]),
+        np.concatenate([found.terminal_guids, found.switch_guids]),
+        assume_unique=True,
+        return_indices=True,
+    )
+    count = 0
+    for offset, table in enumerate(found.forwarding):
+        used = offset if offset < len(wanted.forwarding) else 0
+        have = table[np.ix_(have_s, have_d)]
+        want = wanted.forwarding[used][np.ix_(want_s, want_d)]
+        # A checked plan has no route only to ports whose link is down; one that came up since
+        # is routed by the plugin.
+        wrong = (have != want) & (want != NO_ROUTE)
+        if wanted.service_levels is not None:
+            if found.service_levels is None:
+                return int(wanted.forwarding.size)
+            levels = wanted.service_levels[used][np.ix_(want_s, want_d)]
+            # Nobody asks for the level of a way from a switch to itself.
+            wrong |= (levels != found.service_levels[offset][np.ix_(have_s, have_d)]) & (want != 0)
+        count += int(wrong.sum())
+    return count
+
+
+def _former(path: Path) -> RoutesFile | None:
+    try:
+        return read_routes_file(path)
+    except SarError:
+        return None

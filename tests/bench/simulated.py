@@ -1,0 +1,56 @@
+"""A generated fabric under ibsim, and an OpenSM with the plugin on it."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.ibsim_net import write_ibsim_net
+from sar_agent.install.bridge import Bridge
+from sar_agent.lab.live.child import wait_until
+from sar_agent.lab.live.ibsim import Ibsim
+from sar_agent.lab.live.opensm import OpenSM
+
+BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
+VERBOSE = 0x07  # errors, information, and the lines that routing starts and ends with
+
+
+@contextmanager
+def simulated(fabric: Fabric) -> Iterator[Ibsim]:
+    """The fabric; OpenSM is to run on its first host."""
+    with tempfile.TemporaryDirectory(prefix="sar-bench-") as folder:
+        net = Path(folder) / "fabric.net"
+        write_ibsim_net(fabric, net)
+        simulator = Ibsim(net)
+    with simulator:
+        yield simulator
+
+
+@contextmanager
+def opensm(ibsim: Ibsim, fabric: Fabric, engines: str, patience: float) -> Iterator[OpenSM]:
+    """OpenSM with `engines` and the plugin, its first two heavy sweeps done (the plugin asks for
+    the second: only then does OpenSM send nothing but what changed)."""
+    subprocess.run(["make", "-s", "-C", str(BRIDGE)], check=True)
+    library = BRIDGE / "build" / "libsarbridge.so"
+    host = fabric.terminal_host[0]
+    with OpenSM(
+        ibsim, host=host, plugin=library, routing_engine=engines, log_flags=VERBOSE
+    ) as manager:
+        manager.wait_up(patience)
+        bridge = Bridge(manager.socket_path)
+
+        def settled() -> bool:
+            status = bridge.status()
+            return (
+                status.heavy_sweeps >= 2
+                and status.routings >= 2
+                and status.unconfirmed_switches == 0
+                and manager.log().count("SUBNET UP") >= 2
+            )
+
+        wait_until(settled, patience, "OpenSM's second sweep", alive=manager.alive)
+        yield manager
