@@ -1,6 +1,7 @@
 """Routes in other tools' words.
 
 `lfts`: the dump that `opensm -R file -U` reads and `opensm-lfts.dump` holds.
+`ibsim`: the fabric itself as `fabric.net`, to try an OpenSM on it without a fabric.
 `ibdm`: `subnet.lst`, `fdbs`, `psl`, `slvl` for `ibdmchk`, a credit-loop checker that is not ours.
 LIDs are the fabric file's where it has them, else 1 … in the order of the file.
 """
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.subnet_lst import write_subnet_lst
@@ -100,4 +102,12 @@ def _lane_tables(fabric: Fabric, routes: Routes) -> Iterator[str]:
             yield from (f"0x{fabric.switch_guid[s]:016x} {i} {o} {lanes}\n" for o in ports if o)
 
 
-EXPORTS: dict[str, Callable[[Path, Fabric, Routes], None]] = {"lfts": _lfts, "ibdm": _ibdm}
+def _ibsim(folder: Path, fabric: Fabric, routes: Routes) -> None:
+    write_ibsim_net(fabric, folder / "fabric.net")
+
+
+EXPORTS: dict[str, Callable[[Path, Fabric, Routes], None]] = {
+    "lfts": _lfts,
+    "ibdm": _ibdm,
+    "ibsim": _ibsim,
+}

@@ -63,10 +63,11 @@ def sources_of(fabric: Fabric, mix: JobMix) -> Sources:
 
 
 def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, float]:
-    """uint8[T + S, S] egress ports, and the seconds it took without compiling.
+    """uint8[T + S, S] egress ports, and the seconds it took (the first call in a process
+    also loads the compiled kernels).
 
     `order` int32[·]: terminals, in the order in which their trees grow; `count` uint8[·]: whose
-    routes then raise the weights. The switches' own LIDs follow, in index order. Terminals that
+    routes then raise the weights. The switches' own LIDs are settled after them. Terminals that
     are not in `order` (their link is down, or they are aggregation units) get the route to their
     switch.
     """
@@ -146,13 +147,6 @@ def _grow(
             tree[v] = graph.port[c]
         load[root] = 0
         tree[root] = last_port[d]
-    for root in range(switches):
-        row = dag_row(graph, cache, root)
-        by_hop, lowest = cache.order[row], cache.lowest[row]
-        tree = egress[terminals + root]
-        for i in range(1, cache.size[row]):
-            tree[by_hop[i]] = graph.port[lowest[i]]
-        tree[root] = 0
 
 
 @njit(cache=True)

@@ -22,6 +22,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.routing.dag import U32, DagCache, Graph, dag_row
 from sar_agent.routing.dependencies import collect_dependencies, empty_dependencies, tables_of
+from sar_agent.routing.routes import NO_ROUTE
 
 PRESENT, FORBIDDEN = 1, 2
 ATTEMPTS = 200
@@ -96,6 +97,11 @@ def _settle(
         size, order = cache.size[row], cache.order[row]
         start, edge = cache.start[row], cache.edge[row]
         tree = egress[d]
+        if tree[root] == NO_ROUTE:
+            # Nobody chose yet. The lowest neighbour everywhere lets forced turns fall together.
+            tree[root] = 0
+            for i in range(1, size):
+                tree[order[i]] = graph.port[cache.lowest[row, i]]
         fixed[:] = stays
         for i in range(size - 1, 0, -1):
             if fixed[order[i]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sar_agent.cli import main
+from sar_agent.fabric.spec import load_fabric
 from tests.data import data_path
 
 TREE = "xgft:2;4,4;1,2"
@@ -132,7 +133,7 @@ def bad(tmp_path: Path) -> dict[str, tuple[list[str | Path], str]]:
         "engine": (["route", "--fabric", TREE, *jobs, "--engine", "magic"], "dfsssp, minhop, sar"),
         "export": (
             ["route", "--fabric", TREE, *jobs, "--out", tmp_path / "o", "--export", "x"],
-            "lfts, ibdm",
+            "lfts, ibdm, ibsim",
         ),
         "no routes": (["check", "--fabric", TREE, "--routes", tmp_path], "routes.sar"),
     }  # fmt: skip
@@ -177,3 +178,12 @@ def test_the_installed_command_answers() -> None:
     program = Path(sys.executable).with_name("sar-agent")
     done = subprocess.run([program, "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout.split()[0]) == (0, "sar-agent")
+
+
+def test_exports_are_written_and_the_network_reads_back(tmp_path: Path) -> None:
+    jobs = ("--jobs", "mix:1", "--out", tmp_path, "--export", "lfts,ibdm,ibsim")
+    assert sar_agent("route", "--fabric", TREE, *jobs).returncode == 0
+    names = {"routes.sar", "lfts.dump", "subnet.lst", "fdbs", "psl", "slvl", "fabric.net"}
+    assert {path.name for path in tmp_path.iterdir()} >= names
+    for again in ("fabric.net", "subnet.lst"):
+        assert load_fabric(tmp_path / again).digest == load_fabric(TREE).digest
