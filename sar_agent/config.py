@@ -44,37 +44,41 @@ class AgentConfig(_Section):
     """The loop."""
 
     mode: Literal["observe", "install"] = Field(
-        "observe", description="observe touches nothing and shows numbers; install reroutes"
+        default="observe", description="observe touches nothing and shows numbers; install reroutes"
     )
-    engine: Word = Field("sar", description="routing engine, one of `sar-agent engines`")
-    seed: int = Field(0, ge=0, description="for engines that draw")
+    engine: Word = Field(default="sar", description="routing engine, one of `sar-agent engines`")
+    seed: int = Field(default=0, ge=0, description="for engines that draw")
     interval_seconds: Annotated[float, Field(ge=0.1, le=86400)] = Field(
-        30.0, description="time between two looks at Slurm"
+        default=30.0, description="time between two looks at Slurm"
     )
     settle_seconds: Seconds = Field(
-        1.0, description="wait after something moved in the fabric, so that a burst is one reroute"
+        default=1.0,
+        description="wait after something moved in the fabric, so that a burst is one reroute",
     )
     min_job_age_seconds: Seconds = Field(
-        0.0, description="jobs younger than this do not cause a reroute"
+        default=0.0, description="jobs younger than this do not cause a reroute"
     )
     tries: int = Field(
-        3, ge=1, le=10, description="plans made at once when the fabric changes under a load"
+        default=3,
+        ge=1,
+        le=10,
+        description="plans made at once when the fabric changes under a load",
     )
     backoff_max_seconds: Seconds = Field(
-        600.0, description="longest pause after the same reroute failed again and again"
+        default=600.0, description="longest pause after the same reroute failed again and again"
     )
     generations_kept: int = Field(
-        5, ge=2, le=1000, description="routes files kept for `sar-agent rollback`"
+        default=5, ge=2, le=1000, description="routes files kept for `sar-agent rollback`"
     )
     state_dir: Absolute = Field(
-        Path("/var/lib/sar-agent"), description="state, history, kept generations"
+        default=Path("/var/lib/sar-agent"), description="state, history, kept generations"
     )
     run_dir: Absolute = Field(
-        Path("/run/sar-agent"),
+        default=Path("/run/sar-agent"),
         description="routes.sar and the job-to-terminal map; the plugin's option dir",
     )
     metrics_address: str = Field(
-        "127.0.0.1:9777", description='where Prometheus scrapes; "" is nowhere'
+        default="127.0.0.1:9777", description='where Prometheus scrapes; "" is nowhere'
     )
 
     @field_validator("metrics_address")
@@ -97,13 +101,13 @@ class AgentConfig(_Section):
 class SlurmConfig(_Section):
     """Where jobs come from."""
 
-    squeue: Command = Field(["squeue"], description="the command and its first words")
-    deadline_seconds: Deadline = Field(10.0, description="for one look, retries included")
+    squeue: Command = Field(default=["squeue"], description="the command and its first words")
+    deadline_seconds: Deadline = Field(default=10.0, description="for one look, retries included")
     states: list[str] = Field(
-        sorted(RUNNING_STATES), description="job states that count as running"
+        default=sorted(RUNNING_STATES), description="job states that count as running"
     )
     topology_conf: str = Field(
-        "/etc/slurm/topology.conf",
+        default="/etc/slurm/topology.conf",
         description='Slurm\'s leaf switches; "" or a missing file: those of the fabric',
     )
 
@@ -118,25 +122,27 @@ class SlurmConfig(_Section):
 class FabricConfig(_Section):
     """Where the fabric comes from, and who is who in it."""
 
-    command: Command = Field(["ibnetdiscover"], description="prints the fabric")
+    command: Command = Field(default=["ibnetdiscover"], description="prints the fabric")
     file: str = Field(
-        "", description="read this ibnetdiscover output, .net or subnet.lst instead of the command"
+        default="",
+        description="read this ibnetdiscover output, .net or subnet.lst instead of the command",
     )
-    deadline_seconds: Deadline = Field(60.0, description="for the command")
+    deadline_seconds: Deadline = Field(default=60.0, description="for the command")
     refresh_seconds: Seconds = Field(
-        600.0,
+        default=600.0,
         description="look again at least this often; changes that OpenSM tells of are at once",
     )
-    environment: dict[str, str] = Field({}, description="for the command, e.g. LD_PRELOAD")
+    environment: dict[str, str] = Field(default={}, description="for the command, e.g. LD_PRELOAD")
     host_pattern: str = Field(
-        HOST_PATTERN, description="regular expression of node descriptions; groups host, hca"
+        default=HOST_PATTERN,
+        description="regular expression of node descriptions; groups host, hca",
     )
     vendor_names: list[str] = Field(
-        list(VENDOR_NAMES), description="globs of descriptions that hold no host's name"
+        default=list(VENDOR_NAMES), description="globs of descriptions that hold no host's name"
     )
-    storage_hosts: list[str] = Field([], description="globs of host names")
-    other_hosts: list[str] = Field([], description="globs: login, management, …")
-    short_names: bool = Field(True, description="cut n001.cluster.org to n001")
+    storage_hosts: list[str] = Field(default=[], description="globs of host names")
+    other_hosts: list[str] = Field(default=[], description="globs: login, management, …")
+    short_names: bool = Field(default=True, description="cut n001.cluster.org to n001")
 
     @field_validator("host_pattern")
     @classmethod
@@ -163,16 +169,16 @@ class OpensmConfig(_Section):
     """The talk with OpenSM."""
 
     bridge_socket: Absolute = Field(
-        Path("/run/sar-agent/bridge.sock"), description="the plugin's socket"
+        default=Path("/run/sar-agent/bridge.sock"), description="the plugin's socket"
     )
     load_deadline_seconds: Deadline = Field(
-        90.0, description="for an answer; keep it above the plugin's own deadline (60)"
+        default=90.0, description="for an answer; keep it above the plugin's own deadline (60)"
     )
     poll_seconds: Annotated[float, Field(ge=0.05, le=3600)] = Field(
-        2.0, description="how often the plugin is asked whether something moved"
+        default=2.0, description="how often the plugin is asked whether something moved"
     )
     lfts_dump: str = Field(
-        "",
+        default="",
         description="observe without plugin: OpenSM's opensm-lfts.dump, or what dump_fts printed",
     )
 
@@ -252,7 +258,7 @@ def _purpose(where: tuple[Any, ...]) -> str:
     if len(where) < 2:
         return "this is a section: write [" + str(where[0]) + "] above its keys"
     field = Config.model_fields[str(where[0])].annotation
-    assert field is not None
+    assert isinstance(field, type) and issubclass(field, BaseModel)
     known = field.model_fields[str(where[1])]
     return f"the key is for: {known.description} (default {_shown(known.get_default())})"
 

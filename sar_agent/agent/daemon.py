@@ -85,8 +85,10 @@ def _wait(
 
 def _situation(status: BridgeStatus | None) -> str | None:
     """What about OpenSM is worth a pass of its own when it changes."""
-    return status and (
+    if status is None:
+        return None
+    return (
         f"OpenSM {status.pid} is {status.sm_state}, has engine {status.engine_in_force} in force "
         f"(generation {status.generation_in_force}) on fabric {status.topology_changes} with "
-        f"{status.switches} switches and {status.hca_ports} ports, {status.unknown_terminals} unknown"
+        f"{status.switches} switches, {status.hca_ports} ports, {status.unknown_terminals} unknown"
     )

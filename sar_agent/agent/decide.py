@@ -9,17 +9,17 @@ OpenSM really uses what we gave it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 from sar_agent.install.bridge import BridgeStatus
 from sar_agent.jobs.filter import HostSets, host_sets, job_change
 from sar_agent.jobs.records import JobRecord
 
 OUR_ENGINE = "sar"
-"""What our plugin is called among OpenSM's routing engines, whatever engine of ours made the file."""
+"""Our plugin's name among OpenSM's routing engines, whatever engine of ours made the file."""
 
 
-class Reason(str, Enum):
+class Reason(StrEnum):
     """Why there is to be a reroute; the values are labels of a metric."""
 
     FIRST = "first"

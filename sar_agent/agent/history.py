@@ -63,7 +63,7 @@ _JSON = ("before", "predicted", "achieved")
 
 def summary(measures: Measures | None) -> dict[str, Any] | None:
     """The metrics worth a row."""
-    return measures and {name: getattr(measures, name) for name in _SHOWN}
+    return None if measures is None else {name: getattr(measures, name) for name in _SHOWN}
 
 
 class History:

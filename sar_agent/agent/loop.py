@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 from sar_agent import __version__
 from sar_agent.agent.backoff import Backoff
@@ -44,7 +44,7 @@ PASS_PATIENCE = 300.0
 """Seconds to wait for a rollback by hand that is under way."""
 
 
-class Result(str, Enum):
+class Result(StrEnum):
     """How a pass ended; of those with a reroute the values are labels of a metric."""
 
     NOTHING = "nothing"

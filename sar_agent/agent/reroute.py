@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sar_agent.agent.gather import Gatherer, Look
@@ -93,8 +94,6 @@ class Rerouter:
         """Above all that anybody has heard of."""
         status = self.bridge.status()
         known = [status.generation_in_force, status.generation_loaded]
-        try:
+        with suppress(SarError):
             known.append(read_routes_file(self.config.agent.run_dir / "routes.sar").generation)
-        except SarError:
-            pass
         return 1 + max(known + ([state.generation] if state else []))

@@ -58,7 +58,7 @@ class State(BaseModel):
     @property
     def held(self) -> Hold | None:
         """Likewise."""
-        return self.hold and Hold(self.hold.jobs, self.hold.until)
+        return None if self.hold is None else Hold(self.hold.jobs, self.hold.until)
 
 
 class StateStore:

@@ -73,8 +73,10 @@ def _parse(text: str, path: Path) -> dict[int, list[_Entry]]:
     tables: dict[int, list[_Entry]] = {}
     table: list[_Entry] | None = None
     seen: Counter[int] = Counter()
+    lines = text.splitlines()
     number = 0
-    for number, line in enumerate(map(str.strip, text.splitlines()), 1):
+    while number < len(lines):
+        line, number = lines[number].strip(), number + 1
         if not line or _TABLE_HEAD.match(line):
             continue
         if entry := _ENTRY.match(line):

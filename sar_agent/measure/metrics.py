@@ -168,10 +168,10 @@ class Metrics:
         self.last_success = gauge(
             "last_success_timestamp_seconds", "When a pass last ended as it should, Unix time."
         )
-        self.last_pass = gauge("last_pass_timestamp_seconds", "When a pass last ended, Unix time.")
-        self.slurm_reachable = gauge(
-            "slurm_reachable", "1 if the last look at the queue succeeded."
+        self.last_pass = gauge(
+            "last_pass_timestamp_seconds", "When a pass last ended, in Unix time."
         )
+        self.slurm_reachable = gauge("slurm_reachable", "1 if the last look at the queue was good.")
         self.slurm_read = gauge(
             "slurm_read_timestamp_seconds", "When the queue was last read, Unix time."
         )

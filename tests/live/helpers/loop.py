@@ -1,0 +1,216 @@
+"""A whole site: ibsim, OpenSM, Slurm and the agent as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from sar_agent.agent.history import History, Row
+from sar_agent.agent.state import State
+from sar_agent.fabric.ibsim_net import write_ibsim_net
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.install.bridge import Bridge, BridgeStatus
+from sar_agent.install.generations import Generations
+from sar_agent.install.routes_file import RoutesFile
+from sar_agent.lab.live.ibsim import Ibsim
+from sar_agent.lab.live.opensm import OpenSM
+from sar_agent.lab.live.process import free_port, wait_until
+from sar_agent.lab.live.slurm import SlurmCluster
+from tests.live.helpers import readback
+from tests.live.helpers.site import ROOT, plugin
+
+FABRIC = "xgft:2;4,4;1,2"
+"""Hosts n001 … n016 on leaves S1-0 … S1-3 (ports 1-4; 5 and 6 up), spines S2-0 and S2-1."""
+
+_open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+
+
+@dataclass
+class LoopSite:
+    folder: Path
+    fabric: Ibsim
+    sm: OpenSM
+    slurm: SlurmCluster
+    settings: dict[str, dict[str, Any]]
+    port: int
+    daemons: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def bridge(self) -> Bridge:
+        return Bridge(self.sm.socket_path)
+
+    @property
+    def state_dir(self) -> Path:
+        return self.folder / "state"
+
+    def config(self, **agent: Any) -> Path:
+        """The TOML file, with other keys of [agent]."""
+        path = self.folder / "sar-agent.toml"
+        sections = self.settings | {"agent": self.settings["agent"] | agent}
+        path.write_text("\n".join(_section(name, keys) for name, keys in sections.items()))
+        return path
+
+    def command(self, *words: str, **agent: Any) -> list[str]:
+        code = "from sar_agent.cli import main; main()"
+        return [sys.executable, "-c", code, *words, "--config", str(self.config(**agent))]
+
+    def env(self) -> dict[str, str]:
+        return self.slurm.env() | {"PYTHONPATH": str(ROOT)}
+
+    def cli(self, *words: str, **agent: Any) -> subprocess.CompletedProcess[str]:
+        """One command of the agent, to its end."""
+        return subprocess.run(
+            self.command(*words, **agent),
+            env=self.env(),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    def start(self, **agent: Any) -> subprocess.Popen[bytes]:
+        """`sar-agent run`; its log is `agent.log`."""
+        with (self.folder / "agent.log").open("ab") as log:
+            daemon = subprocess.Popen(
+                self.command("run", **agent),
+                env=self.env(),
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        self.daemons.append(daemon)
+        return daemon
+
+    def log(self) -> str:
+        return (self.folder / "agent.log").read_text()
+
+    def state(self) -> State | None:
+        path = self.state_dir / "state.json"
+        return State.model_validate_json(path.read_bytes()) if path.exists() else None
+
+    def plan(self) -> RoutesFile:
+        """What the agent says it installed last."""
+        state = self.state()
+        assert state is not None
+        return Generations(self.state_dir).read(state.generation)
+
+    def rows(self) -> list[Row]:
+        """The history, newest first."""
+        return History(self.state_dir).last(1000)
+
+    def wait_installed(self, after: int = 0, seconds: float = 60) -> BridgeStatus:
+        """Until a generation above `after` is in force and the agent's state says so, too."""
+
+        def there() -> bool:
+            state = self.state()
+            return (
+                state is not None
+                and state.generation > after
+                and self.bridge.status().generation_in_force == state.generation
+            )
+
+        assert wait_until(there, seconds, 0.1), self.log()
+        return self.bridge.status()
+
+    def assert_plan_installed(self) -> None:
+        """Entry by entry, for every (switch, LID), by what the switches themselves say."""
+        lids = readback.lids(self.sm.folder / "cache")
+        wanted = readback.wanted(self.plan(), lids)
+        installed = readback.installed(self.fabric)
+        assert len(wanted) == 6 * 22
+        assert installed == wanted
+
+    def metrics(self) -> dict[tuple[str, ...], float]:
+        """A scrape: (name, label values …) to value."""
+        text = _open(f"http://127.0.0.1:{self.port}/metrics", timeout=10).read().decode()
+        return {
+            (sample.name, *sample.labels.values()): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+
+    def hops(self, source: str, target: str) -> list[tuple[str, int]]:
+        """(node, egress port) on the way, by ibtracert."""
+        lids = {host: guids[0] for host, guids in self._lids().items()}
+        run = self.fabric.run("ibtracert", str(lids[source]), str(lids[target]), host="n002")
+        assert run.returncode == 0, run.stderr
+        found = []
+        at = ""
+        for line in run.stdout.splitlines():
+            if line.startswith("From") or line.startswith("To"):
+                at = line
+            elif step := re.match(r"\[(\d+)\] -> .*\{(0x[0-9a-f]+)\}", line):
+                found.append((at, int(step[1])))
+                at = step[2]
+        return found
+
+    def _lids(self) -> dict[str, range]:
+        fabric = load_fabric(FABRIC)
+        lids = readback.lids(self.sm.folder / "cache")
+        return {
+            host: lids[int(guid)]
+            for host, guid in zip(fabric.terminal_host, fabric.terminal_guid, strict=True)
+        }
+
+
+def _section(name: str, keys: Mapping[str, Any]) -> str:
+    lines = [f"[{name}]"]
+    for key, value in keys.items():
+        if isinstance(value, dict):
+            inner = ", ".join(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in value.items())
+            lines.append(f"{key} = {{ {inner} }}")
+        else:
+            lines.append(f"{key} = {json.dumps(value)}")
+    return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def loop_site(folder: Path, slurm: SlurmCluster, **opensm: Any) -> Iterator[LoopSite]:
+    """The agent installs unless told otherwise; it is not started yet."""
+    net = folder / "fabric.net"
+    write_ibsim_net(load_fabric(FABRIC), net)
+    opensm.setdefault("plugin", plugin())
+    with ExitStack() as stack:
+        fabric = stack.enter_context(Ibsim(net))
+        sm = stack.enter_context(OpenSM(fabric, host="n001", **opensm))
+        sm.wait_up()
+        port = free_port()
+        env = fabric.env("n002")
+        settings: dict[str, dict[str, Any]] = {
+            "agent": {
+                "mode": "install",
+                "interval_seconds": 0.5,
+                "settle_seconds": 2,
+                "state_dir": str(folder / "state"),
+                "run_dir": str(sm.run_dir),
+                "metrics_address": f"127.0.0.1:{port}",
+            },
+            "slurm": {"topology_conf": str(slurm.topology_conf)},
+            "fabric": {
+                "environment": {k: v for k, v in env.items() if os.environ.get(k) != v},
+            },
+            "opensm": {"bridge_socket": str(sm.socket_path), "poll_seconds": 0.1},
+        }
+        site = LoopSite(folder, fabric, sm, slurm, settings, port)
+        if opensm["plugin"]:
+            assert wait_until(
+                lambda: sm.socket_path.exists() and site.bridge.status().heavy_sweeps >= 2, 30
+            )
+        try:
+            yield site
+        finally:
+            for daemon in site.daemons:
+                daemon.kill()
+                daemon.wait()

@@ -1,0 +1,214 @@
+"""The loop closes: real Slurm jobs change the routes of a real, stock OpenSM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.lab.live.process import wait_until
+from sar_agent.lab.live.slurm import SlurmCluster
+from tests.live.helpers import readback
+from tests.live.helpers.loop import LoopSite, loop_site
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[SlurmCluster]:
+    with SlurmCluster("n[001-016]", leaf_size=4) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def slurm(cluster: SlurmCluster) -> Iterator[SlurmCluster]:
+    yield cluster
+    cluster.run("scancel", "--user=root")
+    assert wait_until(lambda: not cluster.squeue("-h"), 30)
+
+
+@pytest.fixture
+def site(tmp_path: Path, slurm: SlurmCluster) -> Iterator[LoopSite]:
+    with loop_site(tmp_path, slurm) as made:
+        yield made
+
+
+def reasons(site: LoopSite) -> list[str]:
+    return [row.reason for row in site.rows() if row.result == "installed"]
+
+
+def test_jobs_change_the_routes_and_a_dead_link_is_survived(site: LoopSite) -> None:
+    slurm = site.slurm
+    jobs = [slurm.salloc(nodes) for nodes in ("n[001,005,009]", "n[002,006,010]", "n[003-004,013]")]
+    site.start()
+    first = site.wait_installed()
+    assert reasons(site) == ["first"]
+    site.assert_plan_installed()
+    assert site.metrics()["sar_multi_switch_jobs",] == 3
+    before = site.plan()
+
+    slurm.scancel(jobs[0])
+    slurm.salloc("n[007-008,011-012,014-015]")
+    second = site.wait_installed(first.generation_in_force)
+    assert wait_until(lambda: site.metrics()["sar_multi_switch_jobs",] == 3, 30)
+    site.wait_installed(first.generation_in_force)
+    site.assert_plan_installed()
+    assert set(reasons(site)[:-1]) == {"jobs_changed"}
+    assert not np.array_equal(site.plan().forwarding, before.forwarding)
+
+    generation = site.wait_installed().generation_in_force
+    sweeps = site.bridge.status().heavy_sweeps
+    site.fabric.unlink("S1-0", 5)
+    assert wait_until(lambda: site.metrics().get(("sar_engine_in_force", "dfsssp")) == 1, 30, 0.05)
+    assert site.bridge.status().heavy_sweeps <= sweeps + 2, "one sweep for each end's trap"
+    status = site.wait_installed(generation)
+    assert status.engine_in_force == "sar"
+    site.assert_plan_installed()
+    assert "fallback_engine_in_force" in reasons(site)
+    plan = site.plan()
+    leaf = plan.switch_guids.tolist().index(0x8F10401000000)
+    assert not (plan.forwarding[:, leaf] == 5).any(), "nothing goes over the dead link"
+    assert second.generation_in_force < status.generation_in_force
+
+    assert_no_credit_loop(site)
+
+
+def assert_no_credit_loop(site: LoopSite) -> None:
+    """By ibdmchk, from what OpenSM dumps of what it installed."""
+    sweeps = site.bridge.status().heavy_sweeps
+    for old in site.sm.dump_dir.iterdir():
+        old.unlink()
+    site.sm.sweep()
+    dump = site.sm.dump_dir
+    needed = [dump / name for name in ("opensm-subnet.lst", "opensm.fdbs", "opensm.mcfdbs")]
+    assert wait_until(
+        lambda: site.bridge.status().heavy_sweeps > sweeps and all(p.exists() for p in needed), 30
+    )
+    run = site.fabric.run(
+        "ibdmchk", "-s", str(needed[0]), "-f", str(needed[1]), "-m", str(needed[2])
+    )
+    assert "no credit loops found" in run.stdout, run.stdout
+
+
+def test_a_crash_an_edit_a_second_agent_and_opensm_restarting(site: LoopSite) -> None:
+    slurm = site.slurm
+    slurm.salloc("n[001,005]")
+    agent = site.start()
+    first = site.wait_installed()
+
+    other = site.cli("once")
+    assert other.returncode == 1
+    assert f"held by process {agent.pid} since" in other.stderr
+
+    agent.kill()
+    agent.wait()
+    slurm.salloc("n[002,006]")
+    site.start()
+    second = site.wait_installed(first.generation_in_force)
+    site.assert_plan_installed()
+    assert reasons(site) == ["jobs_changed", "first"]
+
+    text = slurm.topology_conf.read_text()
+    single = text.replace("leaf1 Nodes=n001,n002", "leaf1 Nodes=n001,n005,n002").replace(
+        "leaf2 Nodes=n005,", "leaf2 Nodes="
+    )
+    assert single != text
+    slurm.topology_conf.write_text(single)
+    third = site.wait_installed(second.generation_in_force)
+    assert reasons(site)[0] == "topology_edited"
+    slurm.topology_conf.write_text(text)
+    fourth = site.wait_installed(third.generation_in_force)
+
+    site.sm.stop()
+    assert wait_until(lambda: site.metrics()["sar_sm_reachable",] == 0, 30)
+    site.sm.routes_path.unlink()
+    site.sm.start().wait_up()
+    site.wait_installed(fourth.generation_in_force)
+    site.assert_plan_installed()
+    assert site.metrics()["sar_sm_reachable",] == 1
+
+
+def test_slurm_away_and_back(site: LoopSite) -> None:
+    site.slurm.salloc("n[001,005]")
+    site.start()
+    first = site.wait_installed()
+    site.slurm.stop_controller()
+    try:
+        assert wait_until(lambda: site.metrics()["sar_slurm_reachable",] == 0, 60)
+        assert site.bridge.status().generation_in_force == first.generation_in_force
+    finally:
+        site.slurm.start_controller()
+    assert wait_until(lambda: site.metrics()["sar_slurm_reachable",] == 1, 60)
+    assert "going on with what was read" in site.log()
+    assert site.bridge.status().generation_in_force == first.generation_in_force
+
+
+def test_observing_touches_nothing(site: LoopSite) -> None:
+    site.slurm.salloc("n[001,005,009]")
+    before = readback.installed(site.fabric)
+    status = site.bridge.status()
+    site.start(mode="observe")
+    assert wait_until(
+        lambda: site.log() and ("sar_dark_fiber_ratio", "planned") in site.metrics(), 60
+    )
+    metrics = site.metrics()
+    assert metrics["sar_install_mode",] == 0
+    assert (
+        metrics["sar_effective_efi_max", "in_force"] >= metrics["sar_effective_efi_max", "planned"]
+    )
+    assert metrics["sar_engine_in_force", "dfsssp"] == 1
+    site.slurm.salloc("n[002,006]")
+    assert wait_until(lambda: site.metrics()["sar_multi_switch_jobs",] == 2, 30)
+    after = site.bridge.status()
+    assert (after.routings, after.generation_loaded) == (status.routings, 0)
+    assert readback.installed(site.fabric) == before
+    assert not site.sm.routes_path.exists()
+    assert {row.result for row in site.rows()} == {"planned"}
+
+
+def test_an_opensm_without_the_plugin_survives(tmp_path: Path, slurm: SlurmCluster) -> None:
+    slurm.salloc("n[001,005]")
+    with loop_site(tmp_path, slurm, plugin=None) as site:
+        done = site.cli("once")
+        assert done.returncode == 1
+        assert "nothing can be installed" in done.stderr and "plugin is not there" in done.stderr
+        assert site.state() is None
+        site.sm.sweep()
+        site.sm.wait_log("SUBNET UP", after=site.sm.log().index("SUBNET UP") + 9)
+        assert site.sm.alive()
+
+        site.settings["opensm"]["lfts_dump"] = str(site.sm.dump_dir / "opensm-lfts.dump")
+        assert wait_until((site.sm.dump_dir / "opensm-lfts.dump").exists, 30)
+        site.start(mode="observe")
+        assert wait_until(lambda: "planned, not installed" in site.log(), 60), site.log()
+        assert site.metrics()["sar_effective_efi_max", "in_force"] > 0
+
+
+def test_a_link_that_dies_between_plan_and_load(site: LoopSite) -> None:
+    """The agent's own code, in this process, so that the moment can be chosen."""
+    from sar_agent.agent.loop import Agent
+    from sar_agent.config import load_config
+
+    agent = Agent(load_config(site.config(metrics_address="")))
+    agent.gatherer.source.command = ("env", f"SLURM_CONF={site.slurm.conf}", "squeue")
+    site.slurm.salloc("n[001,005,009]")
+    engine, changes = agent.rerouter.engine, site.bridge.status().topology_changes
+
+    class UnlinkAfterRouting:
+        name, summary, tries = engine.name, engine.summary, 0
+
+        def route(self, *arguments):
+            routes = engine.route(*arguments)
+            self.tries += 1
+            if self.tries == 1:
+                site.fabric.unlink("S1-0", 5)
+                assert wait_until(lambda: site.bridge.status().topology_changes > changes, 30)
+            return routes
+
+    agent.rerouter.engine = UnlinkAfterRouting()
+    report = agent.pass_once()
+    assert report.result == "installed", report
+    assert agent.rerouter.engine.tries == 2
+    site.assert_plan_installed()
