@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -99,7 +100,7 @@ class Gatherer:
         self._logged_hosts: set[str] = set()
         self._leaves: tuple[bytes, dict[str, set[int]]] = (b"", {})
 
-    def look(self, timed: Timed) -> Look:
+    def look(self, timed: Timed = nullcontext) -> Look:
         """Raises `Unavailable` only where the queue or the fabric could never be read yet."""
         with timed("slurm"):
             self.queue.read(self._poll)

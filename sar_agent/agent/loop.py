@@ -135,8 +135,9 @@ class Agent:
 
         obstacle = self._obstacle(look)
         made = self._made(state, obstacle)
-        decision = decide(made, self._seen(look, obstacle), state.held if state else None)
-        self.metrics.held.set(decision.held)
+        hold = state.held if state else None
+        decision = decide(made, self._seen(look, obstacle), hold)
+        self.metrics.held.set(hold is not None and hold.active(look.records, time.time()))
         if decision.reason is None:
             self._show_planned(state, look.fabric, mix)
             report = Report(Result.HELD if decision.held else Result.NOTHING, decision.why)
@@ -336,8 +337,10 @@ class Agent:
         return measures
 
     def _show_planned(self, state: State | None, fabric: Fabric, mix: JobMix) -> None:
-        """After a restart the plan is the generation that was kept."""
-        if self._planned is None and state:
+        """After a restart, or a rollback, the plan is the generation that was kept."""
+        install = self.config.agent.mode == "install"
+        old = self._planned and self._planned[0].generation
+        if state and install and old != state.generation:
             try:
                 kept = file_to_routes(fabric, self.generations.read(state.generation))
             except SarError:

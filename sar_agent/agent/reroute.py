@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
 from sar_agent.agent.gather import Gatherer, Look
@@ -12,7 +12,7 @@ from sar_agent.config import Config
 from sar_agent.errors import CheckFailed, InputError, SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.pieces import require_connected
-from sar_agent.install.bridge import Bridge
+from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.install import ReadBackDiffers, Timed, put_in_force
 from sar_agent.install.plan import Plan, entries_changed, make_plan
 from sar_agent.install.routes_file import RoutesFile, read_routes_file
@@ -39,7 +39,12 @@ class Rerouter:
     """Makes plans, and puts them in force."""
 
     def __init__(
-        self, config: Config, engine: Engine, bridge: Bridge, gatherer: Gatherer, timed: Timed
+        self,
+        config: Config,
+        engine: Engine,
+        bridge: Bridge,
+        gatherer: Gatherer,
+        timed: Timed = nullcontext,
     ) -> None:
         self.config, self.engine, self.bridge = config, engine, bridge
         self.gatherer, self.timed = gatherer, timed
@@ -54,7 +59,7 @@ class Rerouter:
         if not install:
             return Done(self.plan(1, fabric, mix_of_records(fabric, records).mix), records)
         for left in range(self.config.agent.tries - 1, -1, -1):
-            generation = self.next_generation(state)
+            generation = next_generation(self.config, self.bridge.status(), state)
             plan = self.plan(generation, fabric, mix_of_records(fabric, records).mix)
             try:
                 return self.install(plan, records)
@@ -90,10 +95,10 @@ class Rerouter:
         found = put_in_force(self.bridge, file, path, self.timed)
         return Done(plan, records, found, entries_changed(before, found))
 
-    def next_generation(self, state: State | None) -> int:
-        """Above all that anybody has heard of."""
-        status = self.bridge.status()
-        known = [status.generation_in_force, status.generation_loaded]
-        with suppress(SarError):
-            known.append(read_routes_file(self.config.agent.run_dir / "routes.sar").generation)
-        return 1 + max(known + ([state.generation] if state else []))
+
+def next_generation(config: Config, status: BridgeStatus, state: State | None) -> int:
+    """Above all that anybody has heard of."""
+    known = [status.generation_in_force, status.generation_loaded]
+    with suppress(SarError):
+        known.append(read_routes_file(config.agent.run_dir / "routes.sar").generation)
+    return 1 + max(known + ([state.generation] if state else []))

@@ -1,19 +1,15 @@
-"""The agent itself: `run`, `once`."""
+"""The agent itself: `run`, `once`, `rollback`; and, in `ask`, what one can ask of it."""
 
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from sar_agent.commands import ask
 from sar_agent.commands.output import JsonOption, print_json
-
-ConfigOption = Annotated[
-    Path, typer.Option("--config", help="the TOML file; every key is in deploy/sar-agent.toml")
-]
-DEFAULT = Path("/etc/sar-agent.toml")
+from sar_agent.commands.settings import DEFAULT, ConfigOption
 
 
 def register(app: typer.Typer) -> None:
@@ -49,6 +45,26 @@ def register(app: typer.Typer) -> None:
             )
         if not report.ok:
             raise typer.Exit(1)
+
+    ask.register(app)
+
+    @app.command()
+    def rollback(
+        config: ConfigOption = DEFAULT,
+        to: Annotated[
+            int | None, typer.Option("--to", help="generation; else the one before the last")
+        ] = None,
+        hold: Annotated[
+            float | None,
+            typer.Option("--hold", min=0, help="minutes; else until the multi-switch jobs change"),
+        ] = None,
+    ) -> None:
+        """Install an older generation's routes, and keep the agent from changing them for now."""
+        from sar_agent.agent.rollback import rollback as take_back
+        from sar_agent.config import load_config
+
+        log_to_stderr()
+        typer.echo(take_back(load_config(config), to, hold))
 
 
 def log_to_stderr() -> None:

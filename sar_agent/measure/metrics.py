@@ -20,6 +20,8 @@ from sar_agent.errors import Unavailable
 from sar_agent.measure.measures import Measures
 
 Which = Literal["in_force", "planned"]
+OURS = "sar"
+"""Our plugin's name among OpenSM's routing engines."""
 STAGES = ("slurm", "fabric", "route", "check", "measure", "write", "load", "read_back")
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _EFI = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
@@ -186,7 +188,8 @@ class Metrics:
             {"version": version, "mode": mode, "engine": engine}
         )
         self.install_mode.set(mode == "install")
-        self._engine = ""
+        self.engine_in_force.labels(OURS).set(0)
+        self._engine = OURS
 
     def show_measures(self, which: Which, measures: Measures | None) -> None:
         """What routes are worth under the running jobs; None takes the series away."""
@@ -208,7 +211,7 @@ class Metrics:
         self.sm_reachable.set(engine is not None)
         if engine is None:
             return
-        if self._engine and self._engine != engine:
+        if self._engine != engine:
             self.engine_in_force.labels(self._engine).set(0)
         self.engine_in_force.labels(engine).set(1)
         self._engine = engine

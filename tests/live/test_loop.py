@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +11,11 @@ import numpy as np
 import pytest
 
 from sar_agent.lab.live.process import wait_until
+from sar_agent.lab.live.prometheus import Prometheus
 from sar_agent.lab.live.slurm import SlurmCluster
 from tests.live.helpers import readback
 from tests.live.helpers.loop import LoopSite, loop_site
+from tests.live.helpers.site import ROOT
 
 pytestmark = pytest.mark.live
 
@@ -212,3 +216,95 @@ def test_a_link_that_dies_between_plan_and_load(site: LoopSite) -> None:
     assert report.result == "installed", report
     assert agent.rerouter.engine.tries == 2
     site.assert_plan_installed()
+
+
+def test_every_query_of_dashboard_and_alerts_finds_its_series(site: LoopSite) -> None:
+    site.slurm.salloc("n[001,005,009]")
+    site.start()
+    site.wait_installed()
+    board = json.loads((ROOT / "deploy/grafana/sar-agent.json").read_text())
+    panels = [target["expr"] for panel in board["panels"] for target in panel.get("targets", ())]
+    marks = [one["expr"] for one in board["annotations"]["list"]]
+    rules = ROOT / "deploy/prometheus/sar-agent.rules.yml"
+    with Prometheus([f"127.0.0.1:{site.port}"], [rules]) as prometheus:
+        prometheus.wait_for('sar_engine_in_force{engine="sar"} == 1')
+        # A rate needs two scrapes; the last good pass must be in the newest one.
+        prometheus.wait_for("sum(rate(sar_stage_seconds_count[1m])) > 0")
+        for expression in panels:
+            assert prometheus.query(expression.replace("$instance", ".*")), expression
+        for expression in marks:
+            prometheus.query(expression.replace("$instance", ".*"))
+        groups = prometheus.get("rules")["groups"]
+        alerts = [rule for group in groups for rule in group["rules"]]
+        assert len(alerts) == 8
+        assert wait_until(
+            lambda: all(
+                rule["health"] == "ok"
+                for group in prometheus.get("rules")["groups"]
+                for rule in group["rules"]
+            ),
+            30,
+        )
+        assert not prometheus.get("alerts")["alerts"], "a healthy site raises none"
+        for rule in alerts:  # every series that an alert compares is there
+            for name in set(re.findall(r"\b(?:sar_\w+|up)\b", rule["query"])):
+                assert prometheus.query(name), (rule["name"], name)
+
+        site.slurm.run("scancel", "--user=root")
+        site.sm.stop()
+        prometheus.wait_for('ALERTS{alertname="SarSubnetManagerUnreachable",alertstate="pending"}')
+
+
+def test_what_a_person_asks_and_takes_back(site: LoopSite) -> None:
+    job = site.slurm.salloc("n[001,005,009]")
+    assert site.cli("once").returncode == 0
+    first = site.plan()
+    site.slurm.salloc("n[002,006,010,013-014]")
+    assert site.cli("once").returncode == 0
+    second = site.plan()
+    assert not np.array_equal(first.forwarding, second.forwarding)
+    assert "the same 2 multi-switch jobs" in site.cli("once").stderr
+
+    status = json.loads(site.cli("status", "--json").stdout)
+    assert status["ours"] and status["running"] == ""
+    assert status["generations"] == [first.generation, second.generation]
+    assert f"generation {second.generation}" in site.cli("status").stdout
+    decisions = json.loads(site.cli("history", "--json").stdout)["decisions"]
+    assert [one["reason"] for one in decisions] == ["jobs_changed", "first"]
+    assert decisions[0]["achieved"] == decisions[0]["predicted"]
+    assert "dark fiber" in site.cli("history", "-n", "1").stdout
+
+    said = json.loads(site.cli("explain", job, "--json").stdout)
+    assert {leaf: hosts for leaf, hosts in said["leaves"].items()} == {
+        "S1-0": ["n001"],
+        "S1-1": ["n005"],
+        "S1-2": ["n009"],
+    }
+    assert said["in_force"] == said["planned"]
+    assert '"S1-' in site.cli("explain", job).stdout
+    assert site.cli("explain", "999").returncode == 2
+
+    back = site.cli("rollback")
+    assert back.returncode == 0, back.stderr
+    third = site.plan()
+    assert third.generation == second.generation + 1
+    assert np.array_equal(third.forwarding, first.forwarding)
+    site.assert_plan_installed()
+    assert json.loads(site.cli("history", "-n1", "--json").stdout)["decisions"][0]["who"] == "root"
+    assert site.cli("once").returncode == 0
+    assert site.plan().generation == third.generation, "held: the jobs are the same"
+    site.slurm.scancel(job)
+    assert site.cli("once").returncode == 0
+    assert site.plan().generation == third.generation + 1
+
+    assert site.cli("rollback", "--to", str(second.generation), "--hold", "60").returncode == 0
+    site.slurm.salloc("n[003,007]")
+    assert "held until" in site.cli("once").stderr
+    assert np.array_equal(site.plan().forwarding, second.forwarding)
+    assert "60 min" in site.cli("status").stdout
+    site.fabric.unlink("S1-0", 5)
+    assert wait_until(lambda: site.bridge.status().engine_in_force != "sar", 30)
+    refused = site.cli("rollback")
+    assert refused.returncode == 1 and "do not reach" in refused.stderr
+    assert site.cli("once").returncode == 0, "held routes that fit no more are not kept"
+    assert site.bridge.status().engine_in_force == "sar"

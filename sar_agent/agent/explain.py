@@ -1,0 +1,129 @@
+"""One job in words: where it runs, which links it uses, which of them is its worst."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from sar_agent.agent.gather import Gatherer, Look
+from sar_agent.agent.observe import TablesInForce
+from sar_agent.agent.reroute import Rerouter
+from sar_agent.check.reach import check_reach
+from sar_agent.config import Config
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.install.bridge import Bridge
+from sar_agent.jobs import Job, JobMix
+from sar_agent.jobs.mapping import mix_of_records
+from sar_agent.measure.traffic import traffic_of
+from sar_agent.routing import load_engine
+from sar_agent.routing.routes import Routes
+
+
+@dataclass(frozen=True)
+class Under:
+    """The job under one set of routes."""
+
+    engine: str
+    links: int
+    efi_max: int
+    """Routes of all jobs over its worst link."""
+    own_routes: int
+    """This job's among them."""
+    worst_link: str
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A job; `in_force` and `planned` are None where there are no routes, or none that matter."""
+
+    job: str
+    leaves: dict[str, list[str]]
+    """Leaf switch to the job's hosts on it."""
+    unknown_hosts: list[str]
+    multi_switch: bool
+    in_force: Under | None
+    planned: Under | None
+
+    def json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return asdict(self)
+
+    def words(self) -> str:
+        """For people."""
+        hosts = sum(map(len, self.leaves.values()))
+        lines = [f"job {self.job}: {hosts} hosts on {len(self.leaves)} leaf switches"]
+        lines += [f'  "{leaf}": {" ".join(names)}' for leaf, names in self.leaves.items()]
+        if self.unknown_hosts:
+            lines.append(f"  not in the fabric, left out: {' '.join(self.unknown_hosts)}")
+        if not self.multi_switch:
+            lines.append("it stays on one leaf switch, so no route between switches is its own")
+        for name, under in (("in force", self.in_force), ("planned", self.planned)):
+            if under:
+                lines.append(
+                    f"{name} ({under.engine}): {under.links} links; the worst is "
+                    f"{under.worst_link} with {under.efi_max} routes, {under.own_routes} of them "
+                    "this job's"
+                )
+            elif self.multi_switch:
+                lines.append(f"{name}: not known")
+        return "\n".join(lines)
+
+
+def explain(config: Config, wanted: str) -> Explained:
+    """Looks at Slurm, the fabric and OpenSM now; changes nothing. Raises `InputError` for a job
+    that does not run, `SarError` where Slurm or the fabric cannot be read."""
+    bridge = Bridge(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
+    gatherer = Gatherer(config, bridge)
+    look = gatherer.look()
+    fabric = look.fabric
+    record = next((one for one in gatherer.queue.value or () if one.id == wanted), None)
+    if record is None:
+        running = ", ".join(one.id for one in look.records[:10]) or "none"
+        raise InputError(
+            f"no job {wanted} is running", remedy=f"jobs on several leaf switches are: {running}"
+        )
+    leaves: dict[str, list[str]] = {}
+    for host in record.hosts:
+        for terminal in fabric.hosts.get(host, ()):
+            names = leaves.setdefault(fabric.switch_name[fabric.terminal_switch[terminal]], [])
+            if host not in names:
+                names.append(host)
+    mix = mix_of_records(fabric, look.records).mix
+    job = next((one for one in mix.jobs if one.id == wanted), None)
+    in_force = planned = None
+    if job:
+        in_force = _in_force(config, bridge, look, mix, job)
+        engine = load_engine(config.agent.engine)
+        plan = Rerouter(config, engine, bridge, gatherer).plan(1, fabric, mix)
+        planned = _under(fabric, mix, job, plan.routes)
+    return Explained(
+        job=wanted,
+        leaves=leaves,
+        unknown_hosts=[host for host in record.hosts if host not in fabric.hosts],
+        multi_switch=job is not None,
+        in_force=in_force,
+        planned=planned,
+    )
+
+
+def _in_force(config: Config, bridge: Bridge, look: Look, mix: JobMix, job: Job) -> Under | None:
+    routes = TablesInForce(bridge, config.opensm.lfts_dump).look(look.status, look.fabric)
+    if routes is None or check_reach(look.fabric, routes).unreachable_pairs:
+        return None
+    return _under(look.fabric, mix, job, routes)
+
+
+def _under(fabric: Fabric, mix: JobMix, job: Job, routes: Routes) -> Under:
+    everyone = traffic_of(fabric, mix, routes).efi
+    own = traffic_of(fabric, JobMix.of([job]), routes).efi
+    worst = int(np.argmax(np.where(own > 0, everyone, -1)))
+    return Under(
+        engine=routes.engine,
+        links=int((own > 0).sum()),
+        efi_max=int(everyone[worst]),
+        own_routes=int(own[worst]),
+        worst_link=fabric.channel_name(worst),
+    )

@@ -1,0 +1,95 @@
+"""What is wanted and what is in force, side by side."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from sar_agent.agent.decide import OUR_ENGINE
+from sar_agent.agent.lock import holder
+from sar_agent.agent.state import State, StateStore
+from sar_agent.config import Config
+from sar_agent.errors import SarError
+from sar_agent.install.bridge import Bridge, BridgeStatus
+from sar_agent.install.generations import Generations
+
+
+@dataclass(frozen=True)
+class Found:
+    """`running`: who holds the agent's lock, empty where nobody does."""
+
+    mode: str
+    running: str
+    wanted: State | None
+    in_force: BridgeStatus | None
+    problem: str
+    """Why `in_force` is not known."""
+    generations: list[int]
+
+    @property
+    def ours(self) -> bool:
+        """Whether the generation that is wanted is in force."""
+        return bool(
+            self.wanted
+            and self.in_force
+            and self.in_force.engine_in_force == OUR_ENGINE
+            and self.in_force.generation_in_force == self.wanted.generation
+        )
+
+    def json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "mode": self.mode,
+            "running": self.running,
+            "ours": self.ours,
+            "wanted": self.wanted and self.wanted.model_dump(mode="json"),
+            "in_force": self.in_force and self.in_force.model_dump(mode="json"),
+            "problem": self.problem,
+            "generations": self.generations,
+        }
+
+    def words(self) -> str:
+        """For people."""
+        lines = [f"agent      {self.running or 'not running'} ({self.mode} mode)"]
+        if self.wanted:
+            when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.wanted.installed_at))
+            lines.append(
+                f"wanted     generation {self.wanted.generation} of engine {self.wanted.engine} "
+                f"for {len(self.wanted.jobs)} multi-switch jobs, installed {when}"
+            )
+            if hold := self.wanted.hold:
+                left = hold.until and f"{max(0.0, hold.until - time.time()) / 60:.0f} min"
+                lines.append(f"held       {left or 'until the jobs change'}")
+        else:
+            lines.append("wanted     nothing was installed yet")
+        if status := self.in_force:
+            lines.append(
+                f"in force   engine {status.engine_in_force}"
+                + (f", generation {status.generation_in_force}" * bool(status.generation_in_force))
+                + f", on {status.switches} switches and {status.hca_ports} ports"
+                + f" (OpenSM {status.sm_state}, process {status.pid})"
+            )
+            if status.last_error:
+                lines.append(f"           {status.last_error}")
+        else:
+            lines.append(f"in force   not known: {self.problem}")
+        kept = ", ".join(map(str, self.generations)) or "none"
+        return "\n".join([*lines, f"kept       generations {kept}"])
+
+
+def look_at(config: Config) -> Found:
+    """Asks the plugin and reads the disk; raises nothing for either being away."""
+    folder = config.agent.state_dir
+    try:
+        status, problem = Bridge(config.opensm.bridge_socket).status(), ""
+    except SarError as error:
+        status, problem = None, str(error)
+    return Found(
+        config.agent.mode,
+        holder(folder, "agent.lock"),
+        StateStore(folder).load(),
+        status,
+        problem,
+        Generations(folder).numbers(),
+    )

@@ -1,0 +1,84 @@
+"""`status`, `history`, `explain`: what the agent knows, for people and scripts; nothing changes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sar_agent.commands.output import JsonOption, print_json
+from sar_agent.commands.settings import DEFAULT, ConfigOption
+
+if TYPE_CHECKING:
+    from sar_agent.agent.history import Row
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+
+    @app.command()
+    def status(config: ConfigOption = DEFAULT, as_json: JsonOption = False) -> None:
+        """What the agent wants in force, and what OpenSM really has in force."""
+        from sar_agent.agent.status import look_at
+        from sar_agent.config import load_config
+
+        found = look_at(load_config(config))
+        if as_json:
+            print_json(found.json())
+        else:
+            typer.echo(found.words())
+
+    @app.command()
+    def history(
+        config: ConfigOption = DEFAULT,
+        count: Annotated[int, typer.Option("-n", min=1, help="how many, the newest first")] = 20,
+        as_json: JsonOption = False,
+    ) -> None:
+        """When routes were changed, why, and what it brought."""
+        from sar_agent.agent.history import History
+        from sar_agent.config import load_config
+
+        rows = History(load_config(config).agent.state_dir).last(count)
+        if as_json:
+            print_json({"decisions": [asdict(row) for row in rows]})
+        elif not rows:
+            typer.echo("nothing was ever decided")
+        else:
+            typer.echo("\n".join(map(_line, rows)))
+
+    @app.command()
+    def explain(job: str, config: ConfigOption = DEFAULT, as_json: JsonOption = False) -> None:
+        """A running job in words: its hosts, leaf switches, links, and its worst link by name."""
+        from sar_agent.agent.explain import explain as explain_job
+        from sar_agent.config import load_config
+
+        found = explain_job(load_config(config), job)
+        if as_json:
+            print_json(found.json())
+        else:
+            typer.echo(found.words())
+
+
+def _line(row: Row) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row.at))
+    what = f"{row.result} generation {row.generation}" if row.generation else row.result
+    changed = "" if row.entries_changed is None else f", {row.entries_changed} entries"
+    gain = _gain(row.before, row.achieved or row.predicted)
+    problem = f"; {row.message}" if row.message else ""
+    return f"{when}  {row.who}: {what} ({row.why}){changed}{gain}{problem}"
+
+
+def _gain(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
+    if after is None:
+        return ""
+
+    def change(name: str, form: str) -> str:
+        now = format(after[name], form)
+        return f"{format(before[name], form)} → {now}" if before else now
+
+    return (
+        f", dark fiber {change('dark_fiber_ratio', '.1%')}, "
+        f"effective EFI max {change('effective_efi_max', 'd')}"
+    )
