@@ -6,6 +6,7 @@ Everything lives in scratch folders and ends with the demo, on Ctrl-C, too.
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -21,9 +22,10 @@ from sar_agent.errors import CheckFailed
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.install.bridge import Bridge
+from sar_agent.install.routes_file import read_routes_file
 from sar_agent.lab.live.agent import AgentProcess
+from sar_agent.lab.live.credit_loops import ibdmchk
 from sar_agent.lab.live.generated import ibsim_of
-from sar_agent.lab.live.ibdmchk import judge
 from sar_agent.lab.live.ibsim import Ibsim
 from sar_agent.lab.live.opensm import OpenSM
 from sar_agent.lab.live.process import wait_until
@@ -169,7 +171,7 @@ def _play(story: Story, stack: ExitStack) -> None:
     slurm.scancel(second, local)
     story.tell(f"jobs {second} and {local} ended; {replaced} goes on")
     last = story.expect("routes for those that are left", jobs_changed)
-    _verify(story, ibsim, manager, last.generation)
+    _verify(story, manager, last.generation)
 
 
 def _start(story: Story, stack: ExitStack, fabric: Fabric) -> tuple[Ibsim, OpenSM, SlurmCluster]:
@@ -203,7 +205,7 @@ def _cut_and_mend(story: Story, ibsim: Ibsim, fabric: Fabric) -> None:
     story.expect("routes over the cable again", mended)
 
 
-def _verify(story: Story, ibsim: Ibsim, manager: OpenSM, generation: int) -> None:
+def _verify(story: Story, manager: OpenSM, generation: int) -> None:
     """By others' means: what OpenSM dumped, judged by ibdmchk."""
     assert story.bridge
     status = story.bridge.status()
@@ -218,7 +220,9 @@ def _verify(story: Story, ibsim: Ibsim, manager: OpenSM, generation: int) -> Non
     bridge = story.bridge
     if not wait_until(lambda: bridge.status().heavy_sweeps > before, PATIENCE):
         raise NotSeen("OpenSM's sweep")
-    judgement = judge(ibsim, manager.dump_dir)
-    story.tell(f"ibdmchk on what OpenSM installed: {judgement.sentence}")
-    if not judgement.good:
-        raise NotSeen("a good verdict of ibdmchk")
+    judgement = ibdmchk(manager, read_routes_file(bridge.dump()), manager.lids())
+    paths = re.search(r"Scanned:(\d+) CA to CA paths", judgement.text)
+    errors = re.findall(r"^-E- (.*)", judgement.text, re.MULTILINE)
+    if not judgement.clean or not paths or errors:
+        raise NotSeen(f"a good verdict of ibdmchk, but {(errors or [judgement.text[-300:]])[0]}")
+    story.tell(f"ibdmchk on what OpenSM installed: {paths[1]} paths, no credit loops found")

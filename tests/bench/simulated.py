@@ -9,9 +9,9 @@ from pathlib import Path
 
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import Bridge
-from sar_agent.lab.live.child import wait_until
 from sar_agent.lab.live.ibsim import Ibsim
 from sar_agent.lab.live.opensm import OpenSM
+from sar_agent.lab.live.process import wait_for
 
 BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
 VERBOSE = 0x07  # errors, information, and the lines that routing starts and ends with
@@ -39,5 +39,5 @@ def opensm(ibsim: Ibsim, fabric: Fabric, engines: str, patience: float) -> Itera
                 and manager.log().count("SUBNET UP") >= 2
             )
 
-        wait_until(settled, patience, "OpenSM's second sweep", alive=manager.alive)
+        wait_for(settled, patience, "OpenSM's second sweep", alive=manager.alive)
         yield manager

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import sar_agent
 from sar_agent.errors import SarError
-from sar_agent.lab.live.child import find_program
 from sar_agent.lab.live.ibsim import umad2sim
 from sar_agent.lab.live.opensm import LIBRARY
+from sar_agent.lab.live.process import find_program
 
 _PROGRAMS = {
     "ibsim": "ibsim-utils",
