@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import networkx as nx
 import numpy as np
 
 from sar_agent.errors import InputError
@@ -14,6 +13,8 @@ def connected_pieces(fabric: Fabric) -> I32:
 
     Pieces of one size are in order of their first switch.
     """
+    import networkx as nx  # 0.1 s, and the agent asks only when a check has failed
+
     graph: nx.Graph[int] = nx.empty_graph(fabric.switches)
     live = fabric.channel_up
     graph.add_edges_from(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 
-from tests.bench import alone, install_latency, opensm_engines, squeue_poll
+from tests.bench import alone, install_latency, opensm_engines, second_start, squeue_poll
 from tests.bench.machine import machine
 from tests.bench.table import Table
 
@@ -18,6 +18,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "squeue": squeue_poll.tables,
     "alone": alone.tables,
     "install": install_latency.tables,
+    "once": second_start.tables,
     "opensm": opensm_engines.tables,
 }
 HEAD = """# Benchmarks

@@ -11,8 +11,9 @@ from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.plan import entries_changed, make_plan
 from sar_agent.install.routes_file import write_routes_file
 from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.lab.live.generated import ibsim_of
 from sar_agent.routing import Options, load_engine
-from tests.bench.simulated import opensm, simulated
+from tests.bench.simulated import opensm
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
 
@@ -38,7 +39,7 @@ def _latency(spec: str) -> Table:
     writing = Times()
     asked: dict[str, Times] = {"load": Times(), "SIGUSR2": Times()}
     blocks: dict[str, list[int]] = {"load": [], "SIGUSR2": []}
-    with simulated(fabric) as ibsim, opensm(ibsim, fabric, "sar,minhop", 600) as manager:
+    with ibsim_of(fabric) as ibsim, opensm(ibsim, fabric, "sar,minhop", 600) as manager:
         bridge = Bridge(manager.socket_path)
         for generation in range(1, 4 * ROUNDS + 1):
             way = "load" if generation % 4 < 2 else "SIGUSR2"

@@ -20,10 +20,11 @@ from sar_agent.install.plan import file_to_routes
 from sar_agent.install.routes_file import read_routes_file
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.lab.live.generated import ibsim_of
 from sar_agent.lab.live.ibsim import Ibsim
 from sar_agent.measure import measure
 from sar_agent.routing import Options, Routes, load_engine
-from tests.bench.simulated import opensm, simulated
+from tests.bench.simulated import opensm
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times, repeat
 
@@ -56,7 +57,7 @@ def compare(spec: str, engines: tuple[str, ...]) -> Table:
     checks = Times()
     check_routes(fabric, routes["sar"]).require()
     theirs: dict[str, tuple[Times, Routes]] = {}
-    with simulated(fabric) as ibsim:
+    with ibsim_of(fabric) as ibsim:
         for engine in engines:
             _time_ours(fabric, mix, ours, checks)
             theirs[engine] = _installed(ibsim, fabric, engine)

@@ -1,33 +1,20 @@
-"""A generated fabric under ibsim, and an OpenSM with the plugin on it."""
+"""An OpenSM with the plugin on a simulated fabric."""
 
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.install.bridge import Bridge
-from sar_agent.lab.live.child import wait_until
 from sar_agent.lab.live.ibsim import Ibsim
 from sar_agent.lab.live.opensm import OpenSM
+from sar_agent.lab.live.process import wait_for
 
 BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
 VERBOSE = 0x07  # errors, information, and the lines that routing starts and ends with
-
-
-@contextmanager
-def simulated(fabric: Fabric) -> Iterator[Ibsim]:
-    """The fabric; OpenSM is to run on its first host."""
-    with tempfile.TemporaryDirectory(prefix="sar-bench-") as folder:
-        net = Path(folder) / "fabric.net"
-        write_ibsim_net(fabric, net)
-        simulator = Ibsim(net)
-    with simulator:
-        yield simulator
 
 
 @contextmanager
@@ -52,5 +39,5 @@ def opensm(ibsim: Ibsim, fabric: Fabric, engines: str, patience: float) -> Itera
                 and manager.log().count("SUBNET UP") >= 2
             )
 
-        wait_until(settled, patience, "OpenSM's second sweep", alive=manager.alive)
+        wait_for(settled, patience, "OpenSM's second sweep", alive=manager.alive)
         yield manager

@@ -82,6 +82,10 @@ class OpenSM:
         """Where OpenSM puts opensm-subnet.lst, and with log flag 0x40 opensm.fdbs and others."""
         return self.folder / "dump"
 
+    def lids(self) -> dict[int, range]:
+        """Port GUID → its LIDs, as OpenSM keeps them on disk."""
+        return read_lids(self.folder / "cache")
+
     @property
     def pid(self) -> int:
         if self._daemon is None:
@@ -199,3 +203,13 @@ class OpenSM:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def read_lids(cache: Path) -> dict[int, range]:
+    """Port GUID → its LIDs, from OpenSM's guid2lid in its cache folder."""
+    found = {}
+    for line in (cache / "guid2lid").read_text().splitlines():
+        if line.strip():
+            guid, low, high = (int(word, 0) for word in line.split())
+            found[guid] = range(low, high + 1)
+    return found
