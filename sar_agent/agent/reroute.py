@@ -11,7 +11,6 @@ from sar_agent.agent.state import State
 from sar_agent.config import Config
 from sar_agent.errors import CheckFailed, InputError, SarError, Unavailable
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.pieces import require_connected
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.install import ReadBackDiffers, Timed, put_in_force
 from sar_agent.install.plan import Plan, entries_changed, make_plan
@@ -81,6 +80,8 @@ class Rerouter:
         try:
             return make_plan(generation, fabric, mix, routes, self.timed)
         except CheckFailed:
+            from sar_agent.fabric.pieces import require_connected  # networkx is slow to import
+
             require_connected(fabric)  # says it better, where it is that
             raise
 

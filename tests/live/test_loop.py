@@ -275,7 +275,7 @@ def test_what_a_person_asks_and_takes_back(site: LoopSite) -> None:
     assert "dark fiber" in site.cli("history", "-n", "1").stdout
 
     said = json.loads(site.cli("explain", job, "--json").stdout)
-    assert {leaf: hosts for leaf, hosts in said["leaves"].items()} == {
+    assert dict(said["leaves"].items()) == {
         "S1-0": ["n001"],
         "S1-1": ["n005"],
         "S1-2": ["n009"],
