@@ -141,7 +141,7 @@ def _play(story: Story, stack: ExitStack) -> None:
     ibsim, manager, slurm = _start(story, stack, fabric)
     story.agent = stack.enter_context(AgentProcess(ibsim, manager, slurm, hosts[1]))
     story.tell("the agent runs in install mode and looks at Slurm twice a second")
-    story.expect("first routes", lambda row: row.reason == Reason.FIRST)
+    story.expect("first routes", lambda row: row.result == "installed")
 
     def start(nodes: str) -> str:
         job = slurm.salloc(nodes)

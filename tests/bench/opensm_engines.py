@@ -80,9 +80,10 @@ def compare(spec: str, engines: tuple[str, ...]) -> Table:
         table.add(f"sar-agent {name}", times.show(), f"{times.median / sar:.2f}", *quality)
     table.add("sar-agent sar and its check", f"{proved:.3f}", f"{proved / sar:.2f}", "", "")
     if spec == GOAL:
-        dfsssp = theirs["dfsssp"][0].median
+        dfsssp, least = theirs["dfsssp"][0].median, min(theirs["dfsssp"][0]) / min(ours["sar"])
         table.goals = [
             goal("OpenSM dfsssp / sar", dfsssp / sar, 100, "x", at_least=True),
+            f"The least of either: {least:.3g} x",
             f"With our check counted as routing, too: {dfsssp / proved:.3g} x",
         ]
     return table
@@ -91,7 +92,9 @@ def compare(spec: str, engines: tuple[str, ...]) -> Table:
 def _time_ours(fabric: Fabric, mix: JobMix, ours: dict[str, Times], checks: Times) -> None:
     for name, times in ours.items():
         engine = load_engine(name)
-        times += repeat(lambda engine=engine: engine.route(fabric, mix, Options()), 5)
+        for _ in range(5):
+            with times.one():
+                engine.route(fabric, mix, Options())
     routes = load_engine("sar").route(fabric, mix, Options())
     checks += repeat(lambda: check_routes(fabric, routes), 1)
 

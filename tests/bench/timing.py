@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from statistics import median
 
 
 class Times(list[float]):
-    """Seconds of repeated runs."""
+    """Seconds of repeated runs; `cpu` are this process's own. Where nothing waits for anything,
+    those are what an idle machine would take."""
+
+    def __init__(self, seconds: Iterable[float] = ()) -> None:
+        super().__init__(seconds)
+        self.cpu: list[float] = []
 
     @contextmanager
     def one(self) -> Iterator[None]:
         """Times the block and adds it."""
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         yield
+        self.cpu.append(time.process_time() - cpu)
         self.append(time.perf_counter() - start)
 
     @property
