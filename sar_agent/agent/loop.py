@@ -228,9 +228,10 @@ class Agent:
         )
 
     def _installed(self, done: Done) -> None:
-        """Only now may the state say so."""
+        """Only now may the state say so; the file of the generation that it names is there first."""
         assert done.read_back is not None
         plan = done.plan
+        self.keep(done)
         self.store.save(
             State(
                 generation=plan.generation,
@@ -240,7 +241,6 @@ class Agent:
                 installed_at=time.time(),
             )
         )
-        self.keep(done)
         status = self.ask_status()
         self.tables.took(done.read_back, status, plan.fabric)
         self.metrics.generation_wanted.set(plan.generation)
