@@ -228,7 +228,7 @@ class Agent:
         )
 
     def _installed(self, done: Done) -> None:
-        """Only now may the state say so; the file of the generation that it names is there first."""
+        """Only now may the state say so; the file of the generation it names is there first."""
         assert done.read_back is not None
         plan = done.plan
         self.keep(done)
