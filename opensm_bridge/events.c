@@ -49,6 +49,9 @@ static void routing_done(struct bridge *b)
 	b->unknown = ours ? b->in_force->fit.unknown : 0;
 	b->vanished = ours ? b->in_force->fit.vanished : 0;
 	b->unconfirmed = unconfirmed;
+	if (unconfirmed && !*b->last_error.text)
+		REASON(&b->last_error, "%u switch(es) have not confirmed their tables; OpenSM will "
+				       "send them again", unconfirmed);
 	b->switches = (uint32_t)cl_qmap_count(&subn->sw_guid_tbl);
 	b->hca_ports = hca_ports;
 	b->built = b->building;
@@ -57,7 +60,7 @@ static void routing_done(struct bridge *b)
 	b->routings++;
 	pthread_cond_broadcast(&b->changed);
 	pthread_mutex_unlock(&b->mutex);
-	if (ours)
+	if (ours && !unconfirmed)
 		BRIDGE_LOG(b, OSM_LOG_INFO, "generation %ju is in force\n",
 			   (uintmax_t)b->in_force->routes->generation);
 }

@@ -55,7 +55,7 @@ void install_hops(const struct install *i)
 		hops_to(live, target, hops, queue);
 		osm_switch_set_hops(i->sw[target], lid, 0, 0);
 		for (uint32_t s = 0; s < live->switches; s++)
-			for (unsigned p = 1; s != target && p <= live->sw[s].ports; p++) {
+			for (unsigned p = 1; p <= live->sw[s].ports; p++) {
 				const uint32_t peer = live->peer[live->sw[s].first_port + p];
 
 				if (peer != NO_PEER && hops[peer] < 254)

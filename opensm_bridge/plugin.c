@@ -51,6 +51,11 @@ static void delete(void *context)
 
 static bool start(struct bridge *b, struct reason *why)
 {
+	if (b->osm->subn.opt.use_ucast_cache) {
+		REASON(why, "with use_ucast_cache OpenSM patches old tables after a change instead of "
+			    "asking the routing engine: set it FALSE in opensm.conf");
+		return false;
+	}
 	return options_parse(&b->options, b->osm->subn.opt.event_plugin_options, why) &&
 	       usr2_start(b, why) && door_open(b, why) && engine_register(b, why);
 }

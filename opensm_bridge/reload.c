@@ -79,8 +79,7 @@ static bool judge(const struct bridge *b, uint64_t wanted, bool built, struct re
 	else if (b->generation_in_force != wanted)
 		REASON(why, "engine %s is in force: %.400s", b->engine_in_force, b->last_error.text);
 	else if (b->unconfirmed)
-		REASON(why, "%u switches have not confirmed their tables; OpenSM will send them again",
-		       b->unconfirmed);
+		REASON(why, "%.400s", b->last_error.text);
 	else
 		return true;
 	return false;

@@ -4,10 +4,11 @@ Dally and Seitz's condition. A dependency (c1, c2) exists where some packet hold
 c2 next. Channels from a terminal and into one begin and end every chain, so only channels between
 switches matter; `routing/dependencies.py` says how the graph is held.
 
-Two questions are asked. *Between terminals* is what jobs can close, and must hold. *To the
-switches' own LIDs as well* adds what a management node asks of switches on a data lane; on a
-fabric with many broken cables no choice of shortest paths may answer it in one lane, and every
-engine of OpenSM leaves it open, so it is reported beside, not required.
+Two questions are asked. *Between hosts* is what jobs can close, and must hold. *Everyone* adds
+the switches' own LIDs as destinations, and the aggregation units that newer switches show as
+ports of their own. Where those sit on spines, or cables are broken, no choice of shortest paths
+may answer it in one lane; the traffic is next to nothing and every engine of OpenSM leaves it
+open, so it is reported beside, not required.
 """
 
 from __future__ import annotations
@@ -23,20 +24,26 @@ from sar_agent.routing.routes import Routes
 
 
 def credit_loop(
-    fabric: Fabric, routes: Routes, *, to_switches: bool = False
+    fabric: Fabric, routes: Routes, *, everyone: bool = False
 ) -> tuple[int, list[int]] | None:
     """(lane, channels of one cycle in order) or None where every lane is acyclic.
 
-    All LID offsets share the lanes, so their dependencies are joined. `to_switches` adds the
-    switches' own LIDs to the destinations.
+    All LID offsets share the lanes, so their dependencies are joined. `everyone`: also with the
+    switches' own LIDs as destinations, and aggregation units as destinations and senders.
     """
     lanes = routes.virtual_lanes
     depends = empty_dependencies(fabric, lanes)
     sends = fabric.terminals_at > 0
-    last = fabric.destinations if to_switches else fabric.terminals
+    wanted = np.zeros(fabric.destinations, np.bool_)
+    wanted[: fabric.terminals] = fabric.is_host_port
+    if everyone:
+        wanted[: fabric.terminals] = fabric.terminal_up
+        wanted[fabric.terminals :] = True
+        sends = sends.copy()
+        sends[fabric.terminal_switch[fabric.terminal_up]] = True
     for offset, egress in enumerate(routes.egress):
         level = None if routes.service_level is None else routes.service_level[offset]
-        collect_dependencies(tables_of(fabric, egress[:last], level, sends), depends)
+        collect_dependencies(tables_of(fabric, egress, level, sends, wanted), depends)
     for lane in range(lanes):
         cycle = _find_cycle(depends[lane], fabric.channel_target, fabric.channel_offset)
         if len(cycle):

@@ -18,9 +18,9 @@ class Verdict:
     unreachable_pairs: int
     virtual_lanes: int
     deadlock_free: bool
-    """Between terminals."""
-    deadlock_free_to_switches: bool
-    """With what terminals send to the switches' own LIDs, too (management on data lanes)."""
+    """Between hosts."""
+    deadlock_free_everyone: bool
+    """Also with what goes to the switches' own LIDs, and to and from aggregation units."""
     problems: tuple[str, ...]
 
     @property
@@ -57,5 +57,5 @@ def check_routes(fabric: Fabric, routes: Routes) -> Verdict:
             f"engine {routes.engine} needs more virtual lanes than {lanes} on this fabric"
         )
         return Verdict(0, lanes, False, False, (problem,))
-    to_switches = credit_loop(fabric, routes, to_switches=True) is None
-    return Verdict(0, lanes, True, to_switches, ())
+    everyone = credit_loop(fabric, routes, everyone=True) is None
+    return Verdict(0, lanes, True, everyone, ())

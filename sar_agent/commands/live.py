@@ -1,4 +1,4 @@
-"""Commands of the group `live`."""
+"""`sar-agent demo-live`: the real loop in one terminal."""
 
 from __future__ import annotations
 
@@ -6,4 +6,11 @@ import typer
 
 
 def register(app: typer.Typer) -> None:
-    """Adds them."""
+    """Adds the command."""
+
+    @app.command("demo-live")
+    def demo_live() -> None:
+        """The whole loop on real parts (ibsim, OpenSM, Slurm, the agent), told as it happens."""
+        from sar_agent.lab.demo_live import demo_live as play
+
+        raise typer.Exit(play())

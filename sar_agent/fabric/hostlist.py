@@ -1,21 +1,19 @@
 """Slurm's host lists (`r[1-2]n[01-04],login-a`) expanded to names.
 
-ClusterShell's NodeSet does the work. Three things lie between it and us. NodeSet understands more
-(`@group`, `*`, `a!b`), which in a host list can only be an accident, so those are refused. Slurm
-reads ranges whose ends are written with different widths (`n[01-100]` is n01 … n100, as
-`scontrol show hostnames` prints), which NodeSet refuses, so those are rewritten first. And NodeSet
-takes 60 µs or more a list, too slow for the first poll of a queue with 5,000 running jobs, so
-what Slurm prints for nearly every job, names with at most one bracket at their end, is expanded
-by hand.
+What `scontrol show hostnames` takes is expanded by hand, since ClusterShell's NodeSet needs 60 µs
+or more a list, too slow for the first poll of a queue with 5,000 running jobs. Anything else goes
+to NodeSet, which says what is wrong with it. Two things lie between it and us. It understands more
+(`@group`, `*`, `a!b`), which in a host list can only be an accident, so those are refused. And
+Slurm reads ranges whose ends are written with different widths (`n[01-100]` is n01 … n100), which
+NodeSet refuses, so those are rewritten first.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from functools import lru_cache
-
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from sar_agent.errors import InputError
 
@@ -30,11 +28,63 @@ def expand(text: str) -> tuple[str, ...]:
     An empty list is an empty tuple. The answer is cached by the text, since most jobs of a poll
     were there in the poll before. Raises InputError, without file or line: the caller knows them.
     """
+    by_hand = _expand_by_hand(text)
+    return _expand_by_nodeset(text) if by_hand is None else by_hand
+
+
+class _Names(dict[int, str]):
+    """Number → name. A look-up costs much less than formatting, nearly all jobs run on nodes that
+    other jobs ran on, and one string per node serves thousands of cached lists."""
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+
+    def __missing__(self, number: int) -> str:
+        name = self[number] = self._form % number
+        return name
+
+
+@lru_cache(maxsize=16384)
+def _namer(prefix: str, width: int, suffix: str) -> Callable[[int], str]:
+    return _Names(f"{prefix}%0{width}d{suffix}").__getitem__
+
+
+_NAME, _SPAN = r"[A-Za-z0-9_.\-]*", r"[0-9]+(?:-[0-9]+)?"
+_PART = re.compile(rf"(?![,\-])({_NAME})((?:\[{_SPAN}(?:,{_SPAN})*\]{_NAME})*)(?:,(?=.)|$)")
+_RANGES = re.compile(r"\[([^]]+)\]([^[]*)")
+_RANGE = re.compile(r"([0-9]+)-?([0-9]*)")
+
+
+def _expand_by_hand(text: str) -> tuple[str, ...] | None:
+    """A list of `r[1-2]n[01-04]-ib` and the like; None for anything that is odd, wrong or huge."""
+    hosts: list[str] = []
+    position = 0
+    while position < len(text):
+        match = _PART.match(text, position)
+        if not match or match.end() == position:
+            return None
+        position = match.end()
+        prefix, rest = match.groups()
+        names = [prefix]
+        for ranges, suffix in _RANGES.findall(rest):
+            made: list[str] = []
+            for low, high in _RANGE.findall(ranges):
+                first = int(low)
+                last = int(high) if high else first
+                if not first <= last < first + _MOST_HOSTS // len(names):
+                    return None
+                for name in names:
+                    made += map(_namer(name, len(low), suffix), range(first, last + 1))
+            names = made
+        hosts += names
+    return tuple(dict.fromkeys(hosts))
+
+
+def _expand_by_nodeset(text: str) -> tuple[str, ...]:
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException  # rarely needed
+
     if not _ALLOWED.fullmatch(text):
         raise InputError(f"{text[:80]!r} is not a Slurm host list")
-    simple = _expand_simple(text)
-    if simple is not None:
-        return simple
     try:
         hosts = NodeSet(_BRACKET.sub(_slurm_widths, text), resolver=RESOLVER_NOGROUP)
     except NodeSetException as error:
@@ -43,34 +93,6 @@ def expand(text: str) -> tuple[str, ...]:
         raise InputError(f"{text[:80]!r} names {len(hosts)} hosts, more than {_MOST_HOSTS}")
     # Interned: thousands of cached lists over the same nodes then share one string per node.
     return tuple(map(sys.intern, hosts))
-
-
-_PART = re.compile(r"([A-Za-z0-9_.\-]+)(?:\[([0-9,\-]+)\])?(?:,(?=.)|$)")
-
-
-def _expand_simple(text: str) -> tuple[str, ...] | None:
-    """A list of `name` and `prefix[ranges]`; None for anything else, right or wrong."""
-    hosts: list[str] = []
-    position = 0
-    while position < len(text):
-        match = _PART.match(text, position)
-        if not match:
-            return None
-        position = match.end()
-        prefix, ranges = match.groups()
-        if ranges is None:
-            hosts.append(sys.intern(prefix))
-            continue
-        for part in ranges.split(","):
-            low, dash, high = part.partition("-")
-            if not low.isdigit() or (dash and not high.isdigit()):
-                return None
-            first, last = int(low), int(high or low)
-            if not first <= last < first + _MOST_HOSTS:
-                return None
-            form = f"{prefix}%0{len(low)}d"
-            hosts += [sys.intern(form % number) for number in range(first, last + 1)]
-    return tuple(dict.fromkeys(hosts))
 
 
 _BRACKET = re.compile(r"\[[^]\[]*\]")

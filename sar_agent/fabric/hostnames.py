@@ -83,7 +83,7 @@ class HostMapper:
         """Host, HCA and kind of an HCA with this description."""
         text = description.strip()
         if _matches(text, AGGREGATION_NODES):
-            return HostPort(None, "", Kind.OTHER)
+            return HostPort(None, "", Kind.IN_SWITCH)
         match = None if _matches(text, self.vendor_names) else self._regex.fullmatch(text)
         if not match or not match["host"]:
             return HostPort(None, "", Kind.COMPUTE)

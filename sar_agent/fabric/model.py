@@ -28,7 +28,8 @@ class Kind(IntEnum):
 
     COMPUTE = 0
     STORAGE = 1
-    OTHER = 2  # routers, aggregation nodes, management ports
+    OTHER = 2  # routers, login and management nodes
+    IN_SWITCH = 3  # SHARP aggregation units: behind every switch, nobody's host
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,15 +136,21 @@ class Fabric:
         return np.concatenate([self.terminal_switch_port, own]).astype(np.uint8)
 
     @cached_property
-    def leaves(self) -> I32:
-        """int32[L]: switches with at least one live terminal, ascending."""
-        return np.unique(self.terminal_switch[self.terminal_up]).astype(np.int32)
+    def is_host_port(self) -> Bool:
+        """bool[T]: live ports of hosts, i.e. not of aggregation units inside switches."""
+        ports: Bool = self.terminal_up & (self.terminal_kind != Kind.IN_SWITCH)
+        return ports
 
     @cached_property
     def terminals_at(self) -> I32:
-        """int32[S]: live terminals per switch."""
-        live = self.terminal_switch[self.terminal_up]
+        """int32[S]: live host ports per switch; a leaf switch is one that has any."""
+        live = self.terminal_switch[self.is_host_port]
         return np.bincount(live, minlength=self.switches).astype(np.int32)
+
+    @cached_property
+    def leaves(self) -> I32:
+        """int32[L]: the leaf switches, ascending."""
+        return np.flatnonzero(self.terminals_at).astype(np.int32)
 
     @cached_property
     def hosts(self) -> dict[str, tuple[int, ...]]:

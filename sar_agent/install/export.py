@@ -1,6 +1,7 @@
 """Routes in other tools' words.
 
 `lfts`: the dump that `opensm -R file -U` reads and `opensm-lfts.dump` holds.
+`ibsim`: the fabric itself as `fabric.net`, to try an OpenSM on it without a fabric.
 `ibdm`: `subnet.lst`, `fdbs`, `psl`, `slvl` for `ibdmchk`, a credit-loop checker that is not ours.
 LIDs are the fabric file's where it has them, else 1 … in the order of the file.
 """
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.subnet_lst import write_subnet_lst
@@ -78,25 +80,34 @@ def _ibdm(folder: Path, fabric: Fabric, routes: Routes) -> None:
 
 
 def _path_levels(fabric: Fabric, routes: Routes, lid: I32, order: I32) -> Iterator[str]:
-    """`0xGUID dlid sl` per source port and destination; level 0 is ibdmchk's default."""
+    """`0xNODEGUID dlid sl` per source and destination."""
     if routes.service_level is None:
         return
     for source in range(fabric.terminals):
         levels = routes.service_level[0, order, fabric.terminal_switch[source]]
         for to, level in zip(lid, levels, strict=True):
-            if level:
-                yield f"0x{fabric.terminal_guid[source]:016x} {to} {level}\n"
+            yield f"0x{fabric.terminal_node_guid[source]:016x} {to} {level}\n"
 
 
 def _lane_tables(fabric: Fabric, routes: Routes) -> Iterator[str]:
-    """`0xGUID in-port out-port` and 16 lanes: level i travels in lane i everywhere."""
+    """`0xGUID in-port out-port` and the lanes of 16 levels: level i travels in lane i."""
     if routes.virtual_lanes == 1:
         return
-    lanes = " ".join(f"0x{level % routes.virtual_lanes:02x}" for level in range(16))
+    # ibdmchk reads two levels a byte, four bits each: 0x01 is lane 0 for level 0, 1 for level 1.
+    lane = [level % routes.virtual_lanes for level in range(16)]
+    lanes = " ".join(f"0x{lane[i]:x}{lane[i + 1]:x}" for i in range(0, 16, 2))
     for s in range(fabric.switches):
         ports = range(int(fabric.switch_ports[s]) + 1)
         for i in ports:
             yield from (f"0x{fabric.switch_guid[s]:016x} {i} {o} {lanes}\n" for o in ports if o)
 
 
-EXPORTS: dict[str, Callable[[Path, Fabric, Routes], None]] = {"lfts": _lfts, "ibdm": _ibdm}
+def _ibsim(folder: Path, fabric: Fabric, routes: Routes) -> None:
+    write_ibsim_net(fabric, folder / "fabric.net")
+
+
+EXPORTS: dict[str, Callable[[Path, Fabric, Routes], None]] = {
+    "lfts": _lfts,
+    "ibdm": _ibdm,
+    "ibsim": _ibsim,
+}

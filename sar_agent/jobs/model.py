@@ -84,13 +84,12 @@ class JobMix:
 
     def by_leaf(self, fabric: Fabric) -> tuple[I32, I32, I32]:
         """(int32[J + 1], leaf switch int32[·], terminals there int32[·]): sources per job."""
-        offset, leaves, counts = [0], [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-        for job in self.jobs:
-            leaf, count = np.unique(fabric.terminal_switch[job.terminals], return_counts=True)
-            leaves.append(leaf.astype(np.int32))
-            counts.append(count.astype(np.int32))
-            offset.append(offset[-1] + len(leaf))
-        return np.array(offset, np.int32), np.concatenate(leaves), np.concatenate(counts)
+        leaf = fabric.terminal_switch[self.terminal].astype(np.int64)
+        job = np.repeat(np.arange(len(self.jobs)), np.diff(self.offset))
+        pair, count = np.unique(job * fabric.switches + leaf, return_counts=True)
+        job, leaf = np.divmod(pair, fabric.switches)
+        offset = np.searchsorted(job, np.arange(len(self.jobs) + 1)).astype(np.int32)
+        return offset, leaf.astype(np.int32), count.astype(np.int32)
 
 
 def multi_switch_mix(fabric: Fabric, jobs: Iterable[Job]) -> JobMix:

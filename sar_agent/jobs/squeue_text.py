@@ -157,7 +157,7 @@ def _known(field: str) -> str:
     return "" if field in ("(null)", "N/A", "None assigned") else field
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)  # as `expand`: a smaller one than the queue would never hit
 def _seconds(field: str) -> float | None:
     """Unix seconds from `1795221989` (our poll sets SLURM_TIME_FORMAT=%s) or local ISO time."""
     field = field.strip()

@@ -38,7 +38,8 @@ class Traffic(NamedTuple):
 
 
 def traffic_of(fabric: Fabric, mix: JobMix, routes: Routes) -> Traffic:
-    """Walks the routes of LID offset 0; every pair must be reachable (check first)."""
+    """Walks the routes of LID offset 0. Where tables in force lead nowhere or in a circle, a walk
+    ends; what it crossed so far counts, as packets would."""
     jobs = len(mix.jobs)
     traffic = Traffic(
         np.zeros(fabric.channels, np.int64),
@@ -49,7 +50,13 @@ def traffic_of(fabric: Fabric, mix: JobMix, routes: Routes) -> Traffic:
     )
     leaf_offset, leaf, count = (a.astype(np.uint32) for a in mix.by_leaf(fabric))
     _walk(
-        tables_of(fabric, routes.egress[0], None, fabric.terminals_at > 0),
+        tables_of(
+            fabric,
+            routes.egress[0],
+            None,
+            fabric.terminals_at > 0,
+            np.ones(fabric.destinations, np.bool_),
+        ),
         mix.offset.astype(np.uint32),
         mix.terminal.astype(np.uint32),
         leaf_offset,
@@ -87,8 +94,12 @@ def _walk(
                 root, table = tables.root[d], egress[d]
                 for i in range(leaf_offset[j], leaf_offset[j + 1]):
                     v = leaf[i]
-                    while v != root:
+                    hops = 0
+                    while v != root and hops < len(table):
+                        hops += 1
                         c = tables.channel_by_port[v, table[v]]
+                        if c >= len(efi):
+                            break
                         if second == 0:
                             efi[c] += count[i]
                             load[c] += count[i] * share

@@ -39,6 +39,9 @@ class Graph(NamedTuple):
     """uint8[C]"""
     up: Bool
     """bool[C]"""
+    rank: U32
+    """uint32[S], place of each switch among all by GUID: ties are broken by it, not by index, so
+    that the order in which a file lists switches changes no route."""
 
 
 class DagCache(NamedTuple):
@@ -55,7 +58,7 @@ class DagCache(NamedTuple):
     start: U32
     edge: U32
     lowest: U32
-    """`lowest[r, i]`: of order[r, i]'s channels the one towards the switch of lowest index."""
+    """`lowest[r, i]`: of order[r, i]'s channels the one towards the switch of lowest GUID."""
     hop: I32
     """int32[S], scratch."""
 
@@ -67,6 +70,7 @@ def graph_of(fabric: Fabric) -> Graph:
         fabric.channel_target.astype(np.uint32),
         fabric.channel_port.astype(np.uint8),
         fabric.channel_up,
+        np.argsort(np.argsort(fabric.switch_guid)).astype(np.uint32),
     )
 
 
@@ -120,7 +124,7 @@ def dag_row(graph: Graph, cache: DagCache, root: int) -> np.uint32:  # pragma: n
         for c in range(graph.offset[v], graph.offset[v + 1]):
             if graph.up[c] and hop[graph.target[c]] == hop[v] - 1:
                 edge[edges] = c
-                if edges == first or graph.target[c] < graph.target[low]:
+                if edges == first or graph.rank[graph.target[c]] < graph.rank[graph.target[low]]:
                     low = edge[edges]
                 edges += 1
         lowest[i] = low

@@ -35,10 +35,12 @@ class Tables(NamedTuple):
     """uint32[D], the last switch before each destination."""
     sends: Bool
     """bool[S], switches at which paths begin."""
+    rows: U32
+    """uint32[·], the destinations that are asked for."""
 
 
-def tables_of(fabric: Fabric, egress: U8, level: U8 | None, sends: Bool) -> Tables:
-    """The tables of the destinations that `egress` uint8[≤ D, S] has rows for."""
+def tables_of(fabric: Fabric, egress: U8, level: U8 | None, sends: Bool, wanted: Bool) -> Tables:
+    """One LID offset's tables; `wanted` bool[D] says which destinations' paths count."""
     return Tables(
         egress,
         np.zeros((0, 0), np.uint8) if level is None else level,
@@ -47,6 +49,7 @@ def tables_of(fabric: Fabric, egress: U8, level: U8 | None, sends: Bool) -> Tabl
         fabric.channel_offset.astype(np.uint32),
         fabric.destination_switch.astype(np.uint32),
         sends,
+        np.flatnonzero(wanted).astype(np.uint32),
     )
 
 
@@ -60,35 +63,28 @@ def empty_dependencies(fabric: Fabric, lanes: int) -> NDArray[np.uint8]:
 def collect_dependencies(tables: Tables, depends: NDArray[np.uint8]) -> None:  # pragma: no cover
     """Sets `depends[lane, c1, rank of c2]` to 1 for every path of a sending switch.
 
-    `depends` is uint8[lanes, C, ·]; every path must arrive (check reachability first).
+    `depends` is uint8[lanes, C, ·]. A path ends where it has no channel; it must not loop.
     """
-    destinations, switches = tables.egress.shape
-    busy = np.empty(switches, np.bool_)
-    for d in range(destinations):
+    switches = tables.egress.shape[1]
+    channels = len(tables.target)
+    lanes = tables.level.shape[0] > 0
+    passed = np.empty(switches, np.bool_)
+    for d in tables.rows:
         table, root = tables.egress[d], tables.root[d]
-        if tables.level.shape[0] == 0:
-            # One lane: a switch's part of the tree is shared by all who come through it.
-            busy[:] = False
-            for s in range(switches):
-                if not tables.sends[s]:
-                    continue
-                v = np.uint32(s)
-                while v != root and not busy[v]:
-                    busy[v] = True
-                    c1 = tables.channel_by_port[v, table[v]]
-                    v = tables.target[c1]
-                    if v != root:
-                        c2 = tables.channel_by_port[v, table[v]]
-                        depends[0, c1, c2 - tables.offset[v]] = 1
-        else:
-            for s in range(switches):
-                if not tables.sends[s]:
-                    continue
-                lane = tables.level[d, s]
-                v = np.uint32(s)
-                while v != root:
-                    c1 = tables.channel_by_port[v, table[v]]
-                    v = tables.target[c1]
-                    if v != root:
-                        c2 = tables.channel_by_port[v, table[v]]
+        passed[:] = False
+        for s in range(switches):
+            if not tables.sends[s]:
+                continue
+            lane = tables.level[d, s] if lanes else 0
+            v = np.uint32(s)
+            # In one lane, a switch's part of the tree is shared by all who come through it.
+            while v != root and not passed[v]:
+                passed[v] = not lanes
+                c1 = tables.channel_by_port[v, table[v]]
+                if c1 >= channels:
+                    break
+                v = tables.target[c1]
+                if v != root:
+                    c2 = tables.channel_by_port[v, table[v]]
+                    if c2 < channels:
                         depends[lane, c1, c2 - tables.offset[v]] = 1

@@ -26,7 +26,7 @@ class Dfsssp:
         """Routes for every fabric; the check decides whether one virtual lane is enough."""
         leaf = fabric.switch_guid[fabric.terminal_switch]
         order = np.lexsort((fabric.terminal_guid, leaf, fabric.terminal_kind))
-        live: I32 = order[fabric.terminal_up[order]].astype(np.int32)
+        live: I32 = order[fabric.is_host_port[order]].astype(np.int32)
         count = np.full(len(live), EVERYONE, np.uint8)
         egress, seconds = grow_trees(fabric, JobMix(()), live, count)
         return Routes(self.name, fabric.digest, egress[None], seconds=seconds)

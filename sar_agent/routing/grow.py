@@ -7,7 +7,7 @@ raise the weights (sar-2016, Algorithm 1). `count` says so per destination:
 `JOB`  +1 per route from a terminal that shares a job with the destination (lines 8-10).
 
 Routes no terminal's packets take (a spine's own way to a host it lost its cable to, and every
-route to a switch's own LID) are chosen by lowest neighbour index instead of weight, so that they
+route to a switch's own LID) are chosen by lowest neighbour GUID instead of weight, so that they
 fall together, and are then settled around the others (`settle.py`).
 """
 
@@ -36,7 +36,7 @@ class Sources(NamedTuple):
     terminal_switch: U32
     """uint32[T]"""
     at_switch: U32
-    """uint32[S], live terminals of each switch."""
+    """uint32[S], live host ports of each switch."""
     job_offset: U32
     """uint32[J + 1] into `job_terminal`"""
     job_terminal: U32
@@ -63,11 +63,13 @@ def sources_of(fabric: Fabric, mix: JobMix) -> Sources:
 
 
 def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, float]:
-    """uint8[T + S, S] egress ports, and the seconds it took without compiling.
+    """uint8[T + S, S] egress ports, and the seconds it took (the first call in a process
+    also loads the compiled kernels).
 
     `order` int32[·]: terminals, in the order in which their trees grow; `count` uint8[·]: whose
-    routes then raise the weights. The switches' own LIDs follow, in index order. Terminals that
-    are not in `order` (their link is down) get the route to their leaf switch.
+    routes then raise the weights. The switches' own LIDs are settled after them. Terminals that
+    are not in `order` (their link is down, or they are aggregation units) get the route to their
+    switch.
     """
     graph, sources = graph_of(fabric), sources_of(fabric, mix)
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
@@ -145,18 +147,6 @@ def _grow(
             tree[v] = graph.port[c]
         load[root] = 0
         tree[root] = last_port[d]
-    for root in range(switches):
-        row = dag_row(graph, cache, root)
-        by_hop, lowest = cache.order[row], cache.lowest[row]
-        tree = egress[terminals + root]
-        for i in range(1, cache.size[row]):
-            tree[by_hop[i]] = graph.port[lowest[i]]
-        tree[root] = 0
-    for d in range(terminals):
-        leaf = sources.terminal_switch[d]
-        if egress[d, leaf] == NO_ROUTE:
-            egress[d] = egress[terminals + leaf]
-            egress[d, leaf] = last_port[d]
 
 
 @njit(cache=True)

@@ -51,5 +51,5 @@ def destination_order(fabric: Fabric, mix: JobMix) -> tuple[I32, U8]:
     stage = np.where(compute, 0, np.where(fabric.terminal_kind == Kind.STORAGE, 1, 2))
     leaf = fabric.switch_guid[fabric.terminal_switch]
     order = np.lexsort((fabric.terminal_guid, leaf, -size, stage))
-    order = order[fabric.terminal_up[order]]
+    order = order[fabric.is_host_port[order]]
     return order.astype(np.int32), np.where(compute[order], JOB, EVERYONE).astype(np.uint8)

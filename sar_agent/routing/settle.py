@@ -1,16 +1,15 @@
-"""Fits the routes to the switches' own LIDs around those that jobs use, closing no credit loop.
+"""Fits the routes that no job uses around those that jobs use, closing no credit loop.
 
-Between terminals, shortest paths of a tree go up, then down, even when cables are broken. The way
-to a *switch* cannot always: a leaf that lost its cable to a spine reaches it over another leaf,
-down and up again, and a dependency from a down channel to an up channel is what credit loops are
-made of. Management traffic takes these routes on the same lane as the jobs. It is next to nothing,
-so these trees are grown last: at each switch the first shortest continuation whose dependencies
-close no cycle with all that is there already.
+Between hosts, shortest paths of a tree go up, then down, even when cables are broken. Others cannot
+always: a leaf that lost its cable to a spine reaches the spine's own LID over another leaf, down
+and up again; so does the aggregation unit of a spine that talks to another spine. A dependency
+from a down channel to an up channel is what credit loops are made of, and these packets travel
+on the same lane as the jobs'. They are next to nothing, so their routes are chosen last: at each
+switch the first shortest continuation whose dependencies close no cycle with all that is there.
 
 Since dependencies are only ever added, "closes a cycle" is final, and each is refused at most
-once. Routes on which only *switches* send are left as they are: on a three-level tree no choice of
-shortest paths between all pairs of switches is free of loops in one lane, so nothing can be
-promised for them; the check reports it.
+once. On a three-level tree no choice of shortest paths between *all* pairs of switches is free of
+loops in one lane, so nothing can be promised; what remains open the check reports.
 """
 
 from __future__ import annotations
@@ -20,9 +19,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.routing.dag import U32, DagCache, Graph, dag_row
 from sar_agent.routing.dependencies import collect_dependencies, empty_dependencies, tables_of
+from sar_agent.routing.routes import NO_ROUTE
 
 PRESENT, FORBIDDEN = 1, 2
 ATTEMPTS = 200
@@ -32,15 +32,42 @@ another continuation is cheaper to find than the proof."""
 
 
 def settle(fabric: Fabric, graph: Graph, cache: DagCache, egress: U8) -> None:
-    """Rewrites the rows of the switches' own LIDs in `egress` uint8[T + S, S].
+    """Rewrites, in `egress` uint8[T + S, S], the entries that no host-to-host path uses.
 
-    Where no continuation fits, the entry stays as it was and the check will tell.
+    First hosts to the switches' own LIDs, then, where aggregation units sit on switches without
+    hosts, these to everyone. Where no continuation fits, an entry stays as it was.
     """
+    hosts = fabric.terminals_at > 0
+    units = np.zeros(fabric.switches, np.bool_)
+    units[fabric.terminal_switch[fabric.terminal_up]] = True
+    units &= ~hosts
+    host_rows = np.zeros(fabric.destinations, np.bool_)
+    host_rows[: fabric.terminals] = fabric.is_host_port
+    by_guid = np.argsort(np.concatenate([fabric.terminal_guid, fabric.switch_guid]))
+    switch_rows = by_guid[by_guid >= fabric.terminals]
     depends = empty_dependencies(fabric, 1)
-    sends = fabric.terminals_at > 0
-    tables = tables_of(fabric, egress[: fabric.terminals], None, sends)
-    collect_dependencies(tables, depends)
-    _settle(graph, cache, fabric.channel_by_port, sends, depends[0], egress[fabric.terminals :])
+    collect_dependencies(tables_of(fabric, egress, None, hosts, host_rows), depends)
+
+    def place(rows: NDArray[np.int64], stays: Bool, sends: Bool) -> None:
+        _settle(
+            graph,
+            cache,
+            fabric.channel_by_port,
+            fabric.destination_switch.astype(np.uint32),
+            rows.astype(np.uint32),
+            stays,
+            sends,
+            depends[0],
+            egress,
+        )
+
+    place(switch_rows, np.zeros_like(hosts), hosts)
+    if units.any():
+        place(np.concatenate([by_guid[host_rows[by_guid]], switch_rows]), hosts, units)
+    for d in np.flatnonzero(~host_rows[: fabric.terminals]):
+        switch = fabric.terminal_switch[d]
+        egress[d] = egress[fabric.terminals + switch]
+        egress[d, switch] = fabric.terminal_switch_port[d]
 
 
 @njit(cache=True)
@@ -48,20 +75,37 @@ def _settle(
     graph: Graph,
     cache: DagCache,
     channel_by_port: I32,
-    sends: NDArray[np.bool_],
+    root_of: U32,
+    rows: U32,
+    stays: Bool,
+    sends: Bool,
     depends: NDArray[np.uint8],
-    trees: U8,
+    egress: U8,
 ) -> None:  # pragma: no cover
+    """Settles `rows` (destinations) for paths from the switches `sends`; what is on the paths of
+    the switches `stays` is kept."""
     channels = len(graph.target)
-    fine = np.empty(trees.shape[1], np.bool_)
+    switches = egress.shape[1]
+    fine = np.empty(switches, np.bool_)
+    fixed = np.empty(switches, np.bool_)
     stack = np.empty(channels, np.uint32)
     seen = np.zeros(channels, np.int64)
     search = 0
-    for root in range(len(trees)):
+    for d in rows:
+        root = root_of[d]
         row = dag_row(graph, cache, root)
         size, order = cache.size[row], cache.order[row]
         start, edge = cache.start[row], cache.edge[row]
-        tree = trees[root]
+        tree = egress[d]
+        if tree[root] == NO_ROUTE:
+            # Nobody chose yet. The lowest neighbour everywhere lets forced turns fall together.
+            tree[root] = 0
+            for i in range(1, size):
+                tree[order[i]] = graph.port[cache.lowest[row, i]]
+        fixed[:] = stays
+        for i in range(size - 1, 0, -1):
+            if fixed[order[i]]:
+                fixed[graph.target[channel_by_port[order[i], tree[order[i]]]]] = True
         settled = False
         for _attempt in range(ATTEMPTS):
             if settled:
@@ -72,6 +116,9 @@ def _settle(
             fine[root] = True
             for i in range(1, size):
                 v = order[i]
+                if fixed[v]:
+                    fine[v] = True
+                    continue
                 for e in range(start[i], start[i + 1]):
                     c1 = edge[e]
                     w = graph.target[c1]

@@ -16,6 +16,7 @@ from tests.live.helpers.fat_tree import FatTree
 from tests.live.helpers.site import Site, site
 
 pytestmark = pytest.mark.live
+LINEAR_FORWARDING_TABLE = 25
 
 
 @pytest.fixture
@@ -159,6 +160,24 @@ def test_routes_that_loop_are_refused_with_the_switch_named(here: Site) -> None:
     with pytest.raises(SarError, match=r"generation 5 stays in force: invalid: .* loops .*leaf0"):
         here.load(routes)
     here.assert_in_force(here.tree.routes(5))
+
+
+def test_a_switch_that_does_not_confirm_makes_the_load_fail() -> None:
+    quick = {"transaction_timeout": "50", "transaction_retries": "1"}
+    with site(options=quick) as here:
+        here.load(here.tree.routes(5))
+        here.fabric.drop("leaf3", 100, LINEAR_FORWARDING_TABLE)
+        routes = here.tree.routes(6, shift=1)
+        with pytest.raises(SarError, match=r"1 switch\(es\) have not confirmed"):
+            here.load(routes)
+        assert here.bridge.status().state == "failed"
+        leaf3 = list(here.tree.switches()).index("leaf3")
+        dumped = here.dumped().forwarding[0, leaf3].tolist()
+        assert set(dumped) == {0, 255}, "what is not confirmed reads as no route"
+        here.fabric.drop("leaf3", 0)
+        here.sm.sweep()
+        here.wait(lambda s: s.unconfirmed_switches == 0 and s.state == "idle")
+        here.assert_in_force(routes)
 
 
 def test_sigusr2_loads_what_the_file_holds(here: Site) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import grp
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,7 @@ from sar_agent.install.bridge import Bridge
 from sar_agent.install.routes_file import write_routes_file
 from sar_agent.lab.live.ibsim import Ibsim
 from sar_agent.lab.live.opensm import OpenSM
-from sar_agent.lab.live.process import wait_until
+from sar_agent.lab.live.process import wait_for
 from tests.live.helpers import readback
 from tests.live.helpers.fat_tree import FatTree
 from tests.live.helpers.site import Site, plugin, site
@@ -32,19 +34,20 @@ def test_an_opensm_without_the_plugin_survives_the_client() -> None:
 
 
 @pytest.mark.parametrize(
-    ("library", "options", "logged"),
+    ("library", "arguments", "logged"),
     [
-        ("libsarbridge-wrong.so", None, "OpenSM version mismatch"),
-        ("libsarbridge.so", "dri=/tmp", 'not loaded: unknown option "dri"'),
-        ("libsarbridge.so", "dir=/proc/no", "not loaded: cannot make /proc/no"),
+        ("libsarbridge-wrong.so", {}, "OpenSM version mismatch"),
+        ("libsarbridge.so", {"plugin_options": "dri=/tmp"}, 'not loaded: unknown option "dri"'),
+        ("libsarbridge.so", {"plugin_options": "dir=/proc/no"}, "cannot make /proc/no"),
+        ("libsarbridge.so", {"options": {"use_ucast_cache": "TRUE"}}, "use_ucast_cache"),
     ],
 )
 def test_a_plugin_that_cannot_work_is_refused_and_opensm_goes_on(
-    library: str, options: str | None, logged: str
+    library: str, arguments: dict[str, Any], logged: str
 ) -> None:
     with (
         Ibsim(FatTree().net()) as fabric,
-        OpenSM(fabric, host="n001", plugin=plugin(library), plugin_options=options) as sm,
+        OpenSM(fabric, host="n001", plugin=plugin(library), **arguments) as sm,
     ):
         sm.wait_up()
         assert logged in sm.log()
@@ -60,6 +63,12 @@ def test_an_engine_that_the_config_does_not_name_is_said() -> None:
         with pytest.raises(SarError, match='does not name "sar"'):
             here.load(here.tree.routes(1))
         assert here.bridge.status().engine_in_force == "minhop"
+
+
+def test_the_socket_is_for_its_group_alone(tmp_path: Path) -> None:
+    with site(plugin_options=f"dir={tmp_path} group=daemon", run_dir=tmp_path) as here:
+        info = here.sm.socket_path.stat()
+        assert (info.st_mode & 0o777, info.st_gid) == (0o660, grp.getgrnam("daemon").gr_gid)
 
 
 def test_a_load_that_nobody_serves_ends_at_its_deadline(tmp_path: Path) -> None:
@@ -128,7 +137,7 @@ def test_a_standby_answers_and_takes_over_with_our_routes() -> None:
         status = other.wait(lambda s: s.sm_state == "master" and s.generation_in_force > 0, 30)
         assert (status.engine_in_force, status.generation_in_force) == ("sar", 7)
         lids = readback.lids(standby.folder / "cache")
-        wait_until(
+        wait_for(
             lambda: readback.installed(here.fabric) == readback.wanted(newer, lids), 10, "tables"
         )
 

@@ -18,6 +18,8 @@ from tests.data import data_path
         ("r[1-2]n[01-02]", "r1n01 r1n02 r2n01 r2n02"),
         ("cpn-f13-03-[01-02],cpn-f13-04-01", "cpn-f13-03-01 cpn-f13-03-02 cpn-f13-04-01"),
         ("n[1-2]-ib", "n1-ib n2-ib"),
+        ("r[1,08-9]n[1-2]-ib,[3-4],a", "r1n1-ib r1n2-ib r08n1-ib r08n2-ib r09n1-ib r09n2-ib 3 4 a"),
+        ("n[1-2][3-4]", "n13 n14 n23 n24"),
         ("n[1,01,2]", "n1 n2 n01"),
         ("n[2,1-3]", "n1 n2 n3"),
         # Uneven widths: what `scontrol show hostnames` of 22.05 prints for them.
@@ -40,7 +42,8 @@ def test_uneven_widths_across_a_power_of_ten():
 @pytest.mark.parametrize(
     "text",
     ["n[1-", "n[1-2]]", "n[]", "n[3-1]", "n[a]", "a b", "@group", "n*", "a!b", "a,,b", "a;b", "n1|",
-     "n[1-9999999999]", "n[1-9999999],x", "a\nb", "(null)", "n[-3-1]", "a,-b", "-n1"],
+     "n[1-9999999999]", "n[1-9999999],x", "a\nb", "(null)", "n[-3-1]", "a,-b", "-n1",
+     "a\n", "a,", ",a", ",", "n[1,]", "n[1-99999]x[1-99]"],
 )  # fmt: skip
 def test_garbage_is_refused(text):
     with pytest.raises(InputError, match=r"host list|more than"):

@@ -32,7 +32,7 @@ def test_default(description: str, host: str | None, hca: str) -> None:
 
 
 def test_aggregation_node() -> None:
-    assert HostMapper()("Mellanox Technologies Aggregation Node") == (None, "", Kind.OTHER)
+    assert HostMapper()("Mellanox Technologies Aggregation Node") == (None, "", Kind.IN_SWITCH)
 
 
 def test_kinds() -> None:

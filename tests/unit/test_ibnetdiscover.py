@@ -32,7 +32,7 @@ def test_small_fabric() -> None:
         "H-0000000000005008",
     )  # fmt: skip
     assert fabric.terminal_guid.tolist() == [0xA0020, 0xA0010, 0xA0031, 0xA0032, 0xA0041, 0x5008]
-    assert fabric.terminal_kind.tolist() == [0, 0, 0, 0, Kind.OTHER, Kind.OTHER]
+    assert fabric.terminal_kind.tolist() == [0, 0, 0, 0, Kind.OTHER, Kind.IN_SWITCH]
     assert fabric.terminal_lid.tolist() == [12, 11, 13, 15, 16, 14]
     assert fabric.terminal_rate.tolist() == [200.0, 200.0, 32.0, 32.0, 40.0, 200.0]
     assert fabric.terminal_switch.tolist() == [0, 0, 0, 1, 1, 0]

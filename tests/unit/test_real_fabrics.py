@@ -77,7 +77,7 @@ def test_kinds() -> None:
     storage = load_fabric(data_path("selene-storage.ibnetdiscover"), mapper)
     assert (storage.terminal_kind == Kind.STORAGE).sum() == 320
     dgx = load_fabric(data_path("dgx-ndr.ibnetdiscover"))
-    assert (dgx.terminal_kind == Kind.OTHER).sum() == 40
+    assert (dgx.terminal_kind == Kind.IN_SWITCH).sum() == 40
 
 
 def test_lids_of_the_capture() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from sar_agent.errors import SarError, Unavailable
-from sar_agent.lab.live.child import Daemon, find_program, wait_until
+from sar_agent.lab.live.process import Daemon, find_program, wait_for
 
 _NODE = re.compile(r"^(Switch|Hca|Ca|Rt)\s*(\d+)", re.MULTILINE)
 _UMAD2SIM = "umad2sim/libumad2sim.so"
@@ -71,7 +71,7 @@ class Ibsim:
                 cwd=self._scratch,
                 stdin=subprocess.PIPE,
             )
-            wait_until(
+            wait_for(
                 lambda: "Network simulator ready" in self.log(),
                 30,
                 "ibsim reading the fabric",
@@ -172,3 +172,7 @@ class Ibsim:
     def clear(self, node: str) -> None:
         """Unlink all ports of a node: it loses power."""
         self.console(f'Clear "{node}"')
+
+    def drop(self, node: str, percent: int, attribute: int = 0) -> None:
+        """Lose that share of the MADs that come to a node; 25 is LinearForwardingTable, 0 all."""
+        self.console(f'Error "{node}" {percent} {attribute}')

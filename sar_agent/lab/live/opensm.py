@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 
 from sar_agent.errors import SarError
-from sar_agent.lab.live.child import Daemon, find_program, wait_until
 from sar_agent.lab.live.ibsim import Ibsim
+from sar_agent.lab.live.process import Daemon, find_program, wait_for
 
 LIBRARY = "libsarbridge.so"
 
@@ -38,14 +38,16 @@ class OpenSM:
         priority: int = 0,
         log_flags: int = 0x43,
         run_dir: Path | None = None,
+        preload: str = "",
     ) -> None:
         """`plugin` is the built library, or None for an OpenSM without it. `options` are lines of
-        opensm.conf. `plugin_options` replaces `dir=RUN_DIR`. A second instance on another `host`
+        opensm.conf. `plugin_options` replaces `dir=RUN_DIR`. `preload` is a library (a
+        sanitizer's) to load before umad2sim. A second instance on another `host`
         with a lower `priority` is a standby."""
         self.fabric, self.host, self.priority, self.log_flags = fabric, host, priority, log_flags
         self._plugin, self._engine = plugin, routing_engine
         self._options, self._plugin_options = dict(options or {}), plugin_options
-        self._given_run_dir = run_dir
+        self._given_run_dir, self._preload = run_dir, preload
         self._folder: Path | None = None
         self._daemon: Daemon | None = None
 
@@ -80,6 +82,10 @@ class OpenSM:
         """Where OpenSM puts opensm-subnet.lst, and with log flag 0x40 opensm.fdbs and others."""
         return self.folder / "dump"
 
+    def lids(self) -> dict[int, range]:
+        """Port GUID → its LIDs, as OpenSM keeps them on disk."""
+        return read_lids(self.folder / "cache")
+
     @property
     def pid(self) -> int:
         if self._daemon is None:
@@ -88,6 +94,11 @@ class OpenSM:
 
     def log(self) -> str:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def output(self) -> str:
+        """What it printed on stdout and stderr, where the log is something else."""
+        path = self.folder / "stdout"
+        return path.read_text(errors="replace") if path.exists() else ""
 
     def alive(self) -> bool:
         return self._daemon is not None and self._daemon.alive()
@@ -117,6 +128,7 @@ class OpenSM:
             "OSM_TMP_DIR": str(self.dump_dir),
             "LD_LIBRARY_PATH": str(library.parent),
         }
+        env["LD_PRELOAD"] = f"{self._preload} {env['LD_PRELOAD']}".strip()
         # -e: the log starts afresh; -d 2: it is flushed at each line.
         flags = ["-e", "-d", "2", "-f", str(self.log_path), "-F", str(config)]
         flags += ["-D", hex(self.log_flags)]
@@ -145,11 +157,12 @@ class OpenSM:
 
     def wait_log(self, text: str, seconds: float = 30, *, after: int = 0) -> OpenSM:
         """Wait for `text` in the log, past character `after` of it."""
-        wait_until(
+        wait_for(
             lambda: text in self.log()[after:],
             seconds,
             f"OpenSM on {self.host} logging {text!r}",
             alive=self.alive,
+            last_words=self.output,
         )
         return self
 
@@ -166,7 +179,7 @@ class OpenSM:
     def kill(self) -> None:
         """kill -9, as a crash of the machine would; ibsim is told that its client is gone."""
         if self._daemon is not None:
-            self._daemon.kill(signal.SIGKILL)
+            self._daemon.signal(signal.SIGKILL)
             self._daemon.wait()
             self._daemon = None
 
@@ -190,3 +203,13 @@ class OpenSM:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def read_lids(cache: Path) -> dict[int, range]:
+    """Port GUID → its LIDs, from OpenSM's guid2lid in its cache folder."""
+    found = {}
+    for line in (cache / "guid2lid").read_text().splitlines():
+        if line.strip():
+            guid, low, high = (int(word, 0) for word in line.split())
+            found[guid] = range(low, high + 1)
+    return found

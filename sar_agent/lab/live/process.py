@@ -1,7 +1,8 @@
-"""One daemon as a child of ours: started, watched, and gone at the end whatever happens."""
+"""What every daemon of the harness needs: to be found, started, watched, and gone at the end."""
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import socket
@@ -11,16 +12,28 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
-from sar_agent.errors import SarError
+from sar_agent.errors import SarError, Unavailable
+
+_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+
+
+def find_program(name: str, package: str) -> str:
+    """The program's path; a SarError names the Debian package that brings it."""
+    found = shutil.which(name, path=_PATH)
+    if found is None:
+        raise SarError(
+            f"{name} is not installed: run deploy/install-debian-packages "
+            f"(Debian package {package})"
+        )
+    return found
 
 
 def require(package: str, *programs: str) -> None:
     """Raise SarError with the remedy unless all `programs` of a Debian package can be found."""
-    missing = [program for program in programs if not shutil.which(program)]
-    if missing:
-        raise SarError(f"{', '.join(missing)}: not found; run: apt-get install {package}")
+    for program in programs:
+        find_program(program, package)
 
 
 def free_port(count: int = 1) -> int:
@@ -54,6 +67,23 @@ def wait_until(true: Callable[[], bool], seconds: float, pause: float = 0.05) ->
     return answer
 
 
+def wait_for(
+    holds: Callable[[], bool],
+    seconds: float,
+    what: str,
+    *,
+    alive: Callable[[], bool] = lambda: True,
+    last_words: Callable[[], str] = lambda: "",
+) -> None:
+    """Like `wait_until`, but raises Unavailable: `what` did not happen in time, or the process
+    has ended, and then the end of its `last_words`."""
+    if wait_until(lambda: holds() or not alive(), seconds) and holds():
+        return
+    if not alive():
+        raise Unavailable(f"{what}: the process ended before that; {last_words()[-1500:]}")
+    raise Unavailable(f"{what}: not within {seconds:g} s")
+
+
 class Daemon:
     """A daemon in the foreground, its output in the file `log`.
 
@@ -62,17 +92,25 @@ class Daemon:
     """
 
     def __init__(
-        self, command: Sequence[str], log: Path, env: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        log: Path,
+        env: Mapping[str, str] | None = None,
+        *,
+        cwd: Path | None = None,
+        stdin: int = subprocess.DEVNULL,
     ) -> None:
         self.name = Path(command[0]).name
         self.log = log
+        # Its environment is set by env(1), after setpriv: LD_PRELOAD=libumad2sim is not for that.
+        given = [] if env is None else ["env", "-i", *(f"{k}={v}" for k, v in env.items())]
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *command],
-                stdin=subprocess.DEVNULL,
+                ["setpriv", "--pdeathsig", "KILL", *given, *command],
+                stdin=stdin,
                 stdout=output,
                 stderr=output,
-                env=None if env is None else dict(env),
+                cwd=cwd,
                 start_new_session=True,  # Ctrl-C in a demo is ours to handle, not the daemon's
             )
         self.pid = self._process.pid
@@ -93,18 +131,32 @@ class Daemon:
         lines = self.log.read_text(errors="replace").split("\n")[-6:] if self.log.exists() else []
         return " / ".join(line.strip() for line in lines if line.strip()) or "it said nothing"
 
+    @property
+    def stdin(self) -> IO[bytes]:
+        """Its standard input, where it was started with `stdin=PIPE`."""
+        assert self._process.stdin is not None
+        return self._process.stdin
+
     def signal(self, number: int) -> None:
-        """Send a signal; nothing happens if it has ended."""
+        """Send a signal, to this process only; nothing happens if it has ended."""
         self._process.send_signal(number)
 
-    def stop(self, seconds: float = 5.0) -> None:
-        """SIGTERM, then after `seconds` SIGKILL; returns when it is gone."""
+    def wait(self, seconds: float = 10.0) -> int:
+        """Its exit code, once it has ended."""
+        return self._process.wait(seconds)
+
+    def stop(self, seconds: float = 5.0) -> int:
+        """SIGTERM, then after `seconds` SIGKILL; returns the exit code when it is gone."""
         self._process.terminate()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
-            return
-        self._process.kill()
-        self._process.wait()
+        if self.alive():
+            self._process.kill()
+        code = self._process.wait()
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
+        return code
 
     def __enter__(self) -> Self:
         return self

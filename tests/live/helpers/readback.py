@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from sar_agent.install.routes_file import RoutesFile
 from sar_agent.lab.live.ibsim import Ibsim
+from sar_agent.lab.live.opensm import read_lids as lids
 
 _SWITCH = re.compile(r"^Unicast lids .* guid (0x[0-9a-f]+)")
 _ENTRY = re.compile(r"^(0x[0-9a-f]{4}) (\d{3}) ")
 
+__all__ = ["installed", "lids", "wanted"]
 Tables = dict[tuple[int, int], int]
-
-
-def lids(cache: Path) -> dict[int, range]:
-    """Port GUID → its LIDs, from OpenSM's guid2lid."""
-    found = {}
-    for line in (cache / "guid2lid").read_text().splitlines():
-        if line.strip():
-            guid, low, high = (int(word, 0) for word in line.split())
-            found[guid] = range(low, high + 1)
-    return found
 
 
 def installed(fabric: Ibsim, host: str = "n002") -> Tables:

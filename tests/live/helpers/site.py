@@ -12,13 +12,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from sar_agent.errors import Unavailable
 from sar_agent.install.bridge import Bridge, BridgeStatus, Loaded
 from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
 from sar_agent.lab.live.ibsim import Ibsim
 from sar_agent.lab.live.opensm import OpenSM
-from sar_agent.lab.live.process import wait_until
+from sar_agent.lab.live.process import wait_for
 from tests.live.helpers import readback
 from tests.live.helpers.fat_tree import FatTree
+from tests.live.helpers.ring import Ring
 
 ROOT = Path(__file__).parents[3]
 
@@ -33,7 +35,7 @@ def plugin(target: str = "libsarbridge.so") -> Path:
 
 @dataclass
 class Site:
-    tree: FatTree
+    tree: Any  # FatTree or Ring
     fabric: Ibsim
     sm: OpenSM
     bridge: Bridge
@@ -51,8 +53,8 @@ class Site:
             last = self.bridge.status()
             return holds(last)
 
-        with contextlib.suppress(Exception):
-            wait_until(check, seconds, "status")
+        with contextlib.suppress(Unavailable):
+            wait_for(check, seconds, "status")
         assert holds(last), last
         return last
 
@@ -107,7 +109,7 @@ class Site:
 
 
 @contextlib.contextmanager
-def site(tree: FatTree | None = None, **opensm: Any) -> Iterator[Site]:
+def site(tree: FatTree | Ring | None = None, **opensm: Any) -> Iterator[Site]:
     """`opensm` are arguments of OpenSM; the SM runs on n001 and has finished its first sweeps."""
     tree = tree or FatTree()
     opensm.setdefault("plugin", plugin())

@@ -1,0 +1,150 @@
+"""Small SVG charts: bars, paired histograms, dumbbells, lines. Colours come from the page's CSS.
+
+Every chart is 420 units wide with 13-unit text, so that it is legible on a phone; "before" is
+hollow or dashed and "after" is full, so that it reads without colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+WIDTH = 420
+
+
+def _svg(height: float, label: str, parts: Sequence[str]) -> str:
+    return (
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
+        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    )
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start", style: str = "") -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text class="{style}" {place}>{escape(text)}</text>'
+
+
+def ticks(top: float, most: int = 4) -> list[float]:
+    """0, step, 2 step, … up to `top`, the step being 1, 2 or 5 times a power of ten."""
+    if top <= 0:
+        return [0.0]
+    power = 10.0 ** np.floor(np.log10(top / most))
+    step = next(power * m for m in (1, 2, 5, 10) if top / (power * m) <= most)
+    return [step * i for i in range(int(top / step + 1e-9) + 1)]
+
+
+def bars(label: str, rows: Sequence[tuple[str, float, str, str]]) -> str:
+    """Horizontal bars: (name, value, value in words, CSS class)."""
+    top = max((value for _, value, _, _ in rows), default=0) or 1
+    parts = []
+    for i, (name, value, words, style) in enumerate(rows):
+        y = 6 + 34 * i
+        width = max(1.5, value / top * 270)
+        parts.append(_text(70, y + 18, name, "end"))
+        parts.append(f'<rect class="{style}" x="78" y="{y}" width="{width:.1f}" height="24"/>')
+        parts.append(_text(84 + width, y + 18, words, style="strong"))
+    return _svg(34 * len(rows) + 8, label, parts)
+
+
+def histograms(
+    label: str,
+    panels: Sequence[tuple[str, NDArray[np.int64], str]],
+    bound: int,
+    bins: int = 24,
+) -> str:
+    """One panel under the other on the same axes; zero has a bar of its own, left of the rest.
+
+    The dotted line is the lower bound of the maximum.
+    """
+    top = max(1, *(int(values.max(initial=0)) for _, values, _ in panels))
+    step = max(1, -(-top // bins))
+    columns = -(-top // step)
+    counts = [
+        np.concatenate([[(v == 0).sum()], np.bincount((v[v > 0] - 1) // step, minlength=columns)])
+        for _, v, _ in panels
+    ]
+    most = max(1, *(int(c.max()) for c in counts))
+    left, width, tall = 44.0, (WIDTH - 44 - 34 - 6) / columns, 120.0
+    start = left + 34
+    parts = []
+    for i, ((name, _, style), count) in enumerate(zip(panels, counts, strict=True)):
+        base = 30 + (tall + 52) * i + tall
+        parts.append(_text(WIDTH - 4, base - tall - 10, name, "end", "strong"))
+        for tick in ticks(most, 3):
+            y = base - tick / most * tall
+            parts.append(f'<path class="grid" d="M{left} {y:.1f}H{WIDTH - 6}"/>')
+            parts.append(_text(left - 5, y + 4, f"{tick:.0f}", "end", "small"))
+        for k, number in enumerate(count.tolist()):
+            x, w = (left + 4, 22.0) if k == 0 else (start + (k - 1) * width, width - 1)
+            h = number / most * tall
+            kind = "darkbar" if k == 0 else style
+            parts.append(
+                f'<rect class="{kind}" x="{x:.1f}" y="{base - h:.1f}" width="{w:.1f}" '
+                f'height="{h:.1f}"/>'
+            )
+        at = start + bound / step * width
+        parts.append(f'<path class="bound" d="M{at:.1f} {base - tall + 8:.1f}V{base:.1f}"/>')
+        parts.append(_text(left + 15, base + 15, "dark", "middle", "small"))
+        for tick in ticks(top, 5)[1:]:
+            x = start + (tick - 0.5) / step * width
+            parts.append(_text(x, base + 15, f"{tick:.0f}", "middle", "small"))
+    return _svg(8 + (tall + 52) * len(panels), label, parts)
+
+
+def dumbbells(label: str, rows: Sequence[tuple[str, float, float]], form: str = ".0f") -> str:
+    """(name, before, after): from a hollow end to a full one."""
+    top = max([1e-9, *(max(b, a) for _, b, a in rows)])
+    left, right, line = 118.0, WIDTH - 16.0, 19
+    foot = 22 + line * len(rows)
+
+    def x_of(value: float) -> float:
+        return left + value / top * (right - left)
+
+    parts = []
+    for tick in ticks(top):
+        parts.append(f'<path class="grid" d="M{x_of(tick):.1f} 14V{foot}"/>')
+        parts.append(_text(x_of(tick), foot + 14, f"{tick:{form}}", "middle", "small"))
+    for i, (name, before, after) in enumerate(rows):
+        y = 24 + line * i
+        a, b = x_of(before), x_of(after)
+        parts.append(_text(left - 10, y + 4, name, "end", "small"))
+        parts.append(f'<path class="stem" d="M{a:.1f} {y}H{b:.1f}"/>')
+        parts.append(f'<circle class="hollow" cx="{a:.1f}" cy="{y}" r="5"/>')
+        parts.append(f'<circle class="after" cx="{b:.1f}" cy="{y}" r="4"/>')
+    return _svg(foot + 20, label, parts)
+
+
+def lines(
+    label: str,
+    x: Sequence[float],
+    series: Sequence[tuple[Sequence[float], str]],
+    top: float,
+    form: str,
+) -> str:
+    """Lines over a share from 0 to 1; a series is (values, CSS class)."""
+    left, right, foot, head = 46.0, WIDTH - 12.0, 140.0, 10.0
+
+    def at(share: float, value: float) -> tuple[float, float]:
+        return left + share * (right - left), foot - value / top * (foot - head)
+
+    parts = []
+    for tick in ticks(top, 4):
+        y = at(0, tick)[1]
+        parts.append(f'<path class="grid" d="M{left} {y:.1f}H{right}"/>')
+        parts.append(_text(left - 6, y + 4, f"{tick:{form}}", "end", "small"))
+    for share in (0, 0.25, 0.5, 0.75, 1):
+        anchor = "end" if share == 1 else "middle"
+        parts.append(_text(at(share, 0)[0], foot + 16, f"{share:.0%}", anchor, "small"))
+    for values, style in series:
+        points = [at(s, v) for s, v in zip(x, values, strict=True)]
+        path = "L".join(f"{px:.1f} {py:.1f}" for px, py in points)
+        parts.append(f'<path class="line {style}" d="M{path}"/>')
+        if style != "bound":
+            mark = "hollow" if style == "before" else "after"
+            parts += [
+                f'<circle class="{mark}" cx="{a:.1f}" cy="{b:.1f}" r="4"/>' for a, b in points
+            ]
+    return _svg(foot + 22, label, parts)

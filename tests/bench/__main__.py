@@ -1,0 +1,59 @@
+"""Benchmarks: python -m tests.bench [NAME …] [--full] [--markdown FILE].
+
+Nothing here is a test: a number above its goal is printed as such, and the exit code stays 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from datetime import date
+from pathlib import Path
+
+from tests.bench import alone, install_latency, opensm_engines, second_start, squeue_poll
+from tests.bench.machine import machine
+from tests.bench.table import Table
+
+BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
+    "squeue": squeue_poll.tables,
+    "alone": alone.tables,
+    "install": install_latency.tables,
+    "once": second_start.tables,
+    "opensm": opensm_engines.tables,
+}
+HEAD = """# Benchmarks
+
+Measured on {date} by `make bench` (`python -m tests.bench --markdown docs/benchmarks.md`), not
+part of the test suite. Times depend on what else the machine does; where two things are compared,
+they ran in turn in one run.
+
+| | |
+|---|---|
+"""
+
+
+def main() -> None:
+    """Run, print, and write where asked to."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHES)} (all)")
+    parser.add_argument("--full", action="store_true", help="the big fabrics, too (an hour)")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write a document")
+    given = parser.parse_args()
+    if wrong := set(given.names) - set(BENCHES):
+        parser.error(f"no benchmark is called {', '.join(sorted(wrong))}")
+
+    facts = dict(machine())
+    print("\n".join(f"{name}: {value}" for name, value in facts.items()))
+    document = HEAD.format(date=date.today())
+    document += "".join(f"| {name} | {value} |\n" for name, value in facts.items())
+    for name in given.names or BENCHES:
+        command = f"python -m tests.bench {name}{' --full' if given.full else ''}"
+        for table in BENCHES[name](given.full):
+            print(table.text(), flush=True)
+            document += f"\n{table.markdown(command)}"
+            if given.markdown:  # after each, so that an interrupted run leaves what it found
+                given.markdown.write_text(document)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""From the signal to a fabric that is updated: our routes through the plugin, back and forth."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.install.bridge import Bridge, BridgeStatus
+from sar_agent.install.plan import entries_changed, make_plan
+from sar_agent.install.routes_file import write_routes_file
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.lab.live.generated import ibsim_of
+from sar_agent.routing import Options, load_engine
+from tests.bench.simulated import opensm
+from tests.bench.table import Table, goal
+from tests.bench.timing import Times
+
+DEFAULT = ("xgft:3;12,12,12;1,12,12",)
+FULL = ("xgft:3;18,18,36;1,18,18",)
+ROUNDS = 6
+
+
+def tables(full: bool) -> Iterator[Table]:
+    """A table per fabric."""
+    for spec in DEFAULT + (FULL if full else ()):
+        yield _latency(spec)
+
+
+def _latency(spec: str) -> Table:
+    fabric = load_fabric(spec)
+    engine = load_engine("sar")
+    mixes = [synthetic_mix(fabric, seed) for seed in (1, 2)]
+    files = [
+        make_plan(1, fabric, mix, engine.route(fabric, mix, Options())).routes_file()
+        for mix in mixes
+    ]
+    writing = Times()
+    asked: dict[str, Times] = {"load": Times(), "SIGUSR2": Times()}
+    blocks: dict[str, list[int]] = {"load": [], "SIGUSR2": []}
+    with ibsim_of(fabric) as ibsim, opensm(ibsim, fabric, "sar,minhop", 600) as manager:
+        bridge = Bridge(manager.socket_path)
+        for generation in range(1, 4 * ROUNDS + 1):
+            way = "load" if generation % 4 < 2 else "SIGUSR2"
+            with writing.one():
+                write_routes_file(
+                    manager.routes_path, replace(files[generation % 2], generation=generation)
+                )
+            before = bridge.status().lft_blocks_confirmed
+            start = time.perf_counter()
+            if way == "load":
+                bridge.load(generation)
+            else:
+                bridge.signal_reload(manager.pid)
+                while not in_force(bridge.status(), generation):
+                    time.sleep(0.005)
+            taken = time.perf_counter() - start
+            if generation > 1:  # the first replaces another engine's tables
+                asked[way].append(taken)
+                blocks[way].append(bridge.status().lft_blocks_confirmed - before)
+    changed = entries_changed(*files)
+    table = Table(
+        f"Signal to fabric updated, {fabric.terminals:,} hosts, {fabric.switches:,} switches",
+        ("asked by", "in force and confirmed, s", "LFT blocks sent", "runs"),
+        f"`{spec}`: sar's routes for `mix:1` and `mix:2` in turn ({changed:,} of "
+        f"{files[0].forwarding.size:,} entries differ), from the request to the answer (`load`) or "
+        "to a status that says: this generation, no switch unconfirmed (SIGUSR2). Writing the file "
+        f"(fsync included) took {writing.show()} s before that and is not in it.",
+    )
+    for way, times in asked.items():
+        sent = sorted(set(blocks[way]))
+        shown = f"{sent[0]:,}" if len(sent) == 1 else f"{sent[0]:,} … {sent[-1]:,}"
+        table.add(way, times.show(), shown, str(len(times)))
+        if spec in DEFAULT:
+            table.goals.append(goal(f"slowest by {way}", max(times), 1, "s"))
+    return table
+
+
+def in_force(status: BridgeStatus, generation: int) -> bool:
+    """Whether the generation is installed on every switch."""
+    return status.generation_in_force == generation and status.unconfirmed_switches == 0

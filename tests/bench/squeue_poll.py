@@ -1,0 +1,66 @@
+"""How long a poll of 5,000 jobs takes to parse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from sar_agent.fabric import hostlist
+from sar_agent.fabric.hostlist import expand
+from sar_agent.jobs import squeue_text
+from sar_agent.jobs.squeue_text import parse_squeue_pipe
+from tests.bench.table import Table, goal
+from tests.bench.timing import Times
+from tests.data import data_path
+
+
+def running(nodes: Callable[[int], str]) -> str:
+    """5,000 running jobs with as many node lists and start times."""
+    return "".join(
+        f"{job}|RUNNING|{nodes(job)}|batch|root|(null)|8|{1795221989 + job}|sar:ring\n"
+        for job in range(1, 5001)
+    )
+
+
+def tables(full: bool) -> Iterator[Table]:
+    """The first poll of an agent's life (nothing cached), and those after it."""
+    queues = {
+        "one bracket": running(lambda n: f"n[{n:04d}-{n + 7:04d}]"),
+        "fragmented": running(
+            lambda n: f"n[{n:04d},{n + 3:04d}-{n + 5:04d},{n + 50:04d},{n + 77:04d}-{n + 79:04d}]"
+        ),
+        "two prefixes": running(lambda n: f"r1n[{n:04d}-{n + 3:04d}],r2n[{n:04d}-{n + 3:04d}]"),
+        "two brackets": running(lambda n: f"r[1-2]n[{n:04d}-{n + 3:04d}]"),
+    }
+    try:
+        real = data_path("slurm/squeue_5000_pipe.txt").read_text()
+        queues["a real queue, 346 of them run"] = real
+    except pytest.skip.Exception:
+        pass  # not on this machine
+    table = Table(
+        "A poll of 5,000 jobs, parsed",
+        ("5,000 jobs, all running, 8 nodes each", "first poll, ms", "its CPU, ms", "later, ms"),
+        "Median (least … most): ten first polls, each with empty caches, and ten after them. "
+        "Every job has another node list and start time. CPU time is what the process itself took, "
+        "whatever else the machine did.",
+    )
+    worst = [0.0, 0.0, 0.0]
+    for name, text in queues.items():
+        first, later = Times(), Times()
+        for _ in range(10):
+            for cached in (expand, hostlist._namer, squeue_text._seconds):
+                cached.cache_clear()
+            for times in (first, later):
+                with times.one():
+                    parse_squeue_pipe(text)
+        cpu = Times(first.cpu)
+        table.add(name, first.show(".1f", 1e3), cpu.show(".1f", 1e3), later.show(".1f", 1e3))
+        worst = [
+            max(pair) for pair in zip(worst, (first.median, cpu.median, later.median), strict=True)
+        ]
+    for what, seconds in zip(
+        ("first poll", "first poll, CPU alone", "later poll"), worst, strict=True
+    ):
+        table.goals.append(goal(f"slowest {what}", 1e3 * seconds, 100, "ms"))
+    yield table

@@ -1,0 +1,49 @@
+"""A table of measurements, for the terminal and for docs/benchmarks.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Table:
+    """`goals` are sentences made by `goal`; `note` says how it was measured."""
+
+    title: str
+    columns: Sequence[str]
+    note: str
+    rows: list[Sequence[str]] = field(default_factory=list)
+    goals: list[str] = field(default_factory=list)
+
+    def add(self, *cells: str) -> None:
+        """One more row."""
+        self.rows.append(cells)
+
+    def text(self) -> str:
+        """For the terminal."""
+        return "\n".join([f"\n{self.title}", *self._lines(), *self.goals])
+
+    def markdown(self, command: str) -> str:
+        """For the document; `command` is what makes this table again."""
+        goals = [f"- {sentence}" for sentence in self.goals]
+        parts = [f"## {self.title}", "", f"`{command}`", "", self.note, "", *self._lines()]
+        return "\n".join([*parts, "", *goals]).rstrip() + "\n"
+
+    def _lines(self) -> Iterator[str]:
+        """Markdown rows, which a terminal shows well, too: text to the left, numbers right."""
+        widths = [max(map(len, column)) for column in zip(self.columns, *self.rows, strict=True)]
+        rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+        for row in (self.columns, rule, *self.rows):
+            cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+            yield f"| {' | '.join([row[0].ljust(widths[0]), *cells[1:]])} |"
+
+
+def goal(what: str, measured: float, limit: float, unit: str, *, at_least: bool = False) -> str:
+    """`sar at …: 0.05 s; goal at most 0.1 s: reached`."""
+    reached = measured >= limit if at_least else measured <= limit
+    word = "at least" if at_least else "at most"
+    return (
+        f"{what}: {measured:.3g} {unit}; goal {word} {limit:g} {unit}: "
+        f"{'reached' if reached else 'NOT reached'}"
+    )

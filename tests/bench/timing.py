@@ -1,0 +1,45 @@
+"""Repeated times, and how they are shown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from statistics import median
+
+
+class Times(list[float]):
+    """Seconds of repeated runs; `cpu` are this process's own. Where nothing waits for anything,
+    those are what an idle machine would take."""
+
+    def __init__(self, seconds: Iterable[float] = ()) -> None:
+        super().__init__(seconds)
+        self.cpu: list[float] = []
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Times the block and adds it."""
+        start, cpu = time.perf_counter(), time.process_time()
+        yield
+        self.cpu.append(time.process_time() - cpu)
+        self.append(time.perf_counter() - start)
+
+    @property
+    def median(self) -> float:
+        return median(self)
+
+    def show(self, form: str = ".3f", scale: float = 1.0) -> str:
+        """`median (min … max)`, or the only one."""
+        if len(self) == 1:
+            return f"{self[0] * scale:{form}}"
+        low, high = min(self) * scale, max(self) * scale
+        return f"{self.median * scale:{form}} ({low:{form}} … {high:{form}})"
+
+
+def repeat(run: Callable[[], object], count: int) -> Times:
+    """Times of `count` calls."""
+    times = Times()
+    for _ in range(count):
+        with times.one():
+            run()
+    return times

@@ -1,0 +1,56 @@
+"""What OpenSM really installed, judged by others: OpenSM's own hop counts, and ibdmchk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sar_agent.lab.live.credit_loops import Verdict, ibdmchk
+from sar_agent.lab.live.process import wait_for
+from tests.live.helpers.fat_tree import FatTree
+from tests.live.helpers.ring import Ring
+from tests.live.helpers.site import Site, site
+
+pytestmark = pytest.mark.live
+
+
+def dumped_by_opensm(here: Site, name: str) -> Path:
+    """OpenSM writes its dump files at the end of a heavy sweep."""
+    before = here.bridge.status().routings
+    ups = here.sm.log().count("SUBNET UP")
+    here.sm.sweep()
+    here.wait(lambda s: s.routings > before)
+    wait_for(lambda: here.sm.log().count("SUBNET UP") > ups, 10, "the end of the sweep")
+    return here.sm.dump_dir / name
+
+
+@pytest.mark.parametrize("tree", [FatTree(), FatTree(leaves=3, hosts=2, spines=3), Ring()])
+def test_hop_counts_are_those_of_opensm(tree: FatTree | Ring) -> None:
+    with site(tree, routing_engine="minhop") as here:
+        stock = dumped_by_opensm(here, "opensm-lid-matrix.dump").read_text()
+    with site(tree) as here:
+        here.load(tree.routes(1))
+        ours = dumped_by_opensm(here, "opensm-lid-matrix.dump").read_text()
+        assert here.bridge.status().engine_in_force == "sar"
+    assert ours == stock and stock.count("Switch:") == len(tree.switches())
+
+
+def verdict(here: Site) -> Verdict:
+    dumped_by_opensm(here, "opensm.fdbs")
+    return ibdmchk(here.sm, here.dumped(), here.lids())
+
+
+def test_ibdmchk_sees_the_loop_of_one_lane_and_none_with_two() -> None:
+    with site(Ring()) as here:
+        here.load(here.tree.routes(1))
+        assert not verdict(here).clean
+        here.load(here.tree.routes(2, lanes=2))
+        two = verdict(here)
+        assert two.clean and two.lanes == 2, two.text[-1500:]
+
+
+def test_ibdmchk_finds_no_loop_in_a_fat_tree() -> None:
+    with site() as here:
+        here.load(here.tree.routes(1, lanes=2))
+        assert verdict(here).clean

@@ -1,0 +1,90 @@
+"""What we export, read by ibdmchk, a checker that is not ours: it agrees with our verdicts."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.check import check_routes
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.ibsim_net import read_ibsim_net
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.install.export import export_routes
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.routing import Options, Routes, load_engine
+from tests.data import data_path
+
+pytestmark = pytest.mark.live
+REAL = ("psmn-x5", "small-2014", "dgx-ndr", "selene-storage", "director-notabs")
+
+
+def routed(fabric: Fabric, engine: str = "sar") -> Routes:
+    return load_engine(engine).route(fabric, synthetic_mix(fabric, 1), Options())
+
+
+def ibdmchk(fabric: Fabric, routes: Routes, folder: Path) -> str:
+    """Its words; its exit code means nothing, as it crashes after the verdict."""
+    export_routes(folder, fabric, routes, ["ibdm"])
+    files = ["-s", "subnet.lst", "-f", "fdbs", "-m", "empty.mcfdbs", "-c", "psl", "-d", "slvl"]
+    done = subprocess.run(["ibdmchk", *files], cwd=folder, capture_output=True, text=True)
+    assert "credit loop" in done.stdout.lower(), done.stdout[-2000:]
+    return done.stdout
+
+
+def test_no_credit_loop_on_a_tree_and_a_broken_tree(tmp_path: Path) -> None:
+    tree = xgft_fabric("xgft:3;4,4,4;1,4,4")
+    cut = np.random.default_rng(5).choice(tree.channels, 6, replace=False)
+    for name, fabric in (("whole", tree), ("broken", tree.with_links_down(cut))):
+        (tmp_path / name).mkdir()
+        routes = routed(fabric)
+        assert check_routes(fabric, routes).passed
+        assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path / name)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", REAL)
+def test_no_credit_loop_on_real_fabrics(name: str, tmp_path: Path) -> None:
+    fabric = load_fabric(data_path(f"{name}.ibnetdiscover"))
+    routes = routed(fabric)
+    assert check_routes(fabric, routes).passed
+    assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path)
+
+
+def test_both_find_the_loop_of_a_ring(tmp_path: Path) -> None:
+    text = "\n".join(
+        f'Switch 4 "s{s}"\n[1] "s{(s + 1) % 5}"[2]\n[2] "s{(s - 1) % 5}"[1]\n[3] "h{s}"[1]\n\n'
+        f'Hca 1 "h{s}"\n[1] "s{s}"[3]\n'
+        for s in range(5)
+    )
+    fabric = read_ibsim_net(text)
+    routes = routed(fabric)
+    assert "credit loop in virtual lane 0" in check_routes(fabric, routes).problems[0]
+    assert "no credit loops found" not in ibdmchk(fabric, routes, tmp_path)
+
+
+def test_two_lanes_break_the_ring_for_both(tmp_path: Path) -> None:
+    """Lane 1 for every path that passes from the last switch to the first, lane 0 for the rest."""
+    text = "\n".join(
+        f'Switch 4 "s{s}"\n[1] "s{(s + 1) % 5}"[2]\n[2] "s{(s - 1) % 5}"[1]\n[3] "h{s}"[1]\n\n'
+        f'Hca 1 "h{s}"\n[1] "s{s}"[3]\n'
+        for s in range(5)
+    )
+    fabric = read_ibsim_net(text)
+    one = routed(fabric)
+    level = np.zeros_like(one.egress)
+    channels = one.next_channel(fabric)
+    for d in range(fabric.destinations):
+        for s in range(fabric.switches):
+            v = s
+            while v != fabric.destination_switch[d]:
+                w = int(fabric.channel_target[channels[d, v]])
+                if {v, w} == {0, 4}:
+                    level[0, d, s] = 1
+                v = w
+    two = Routes("ring", one.fabric_digest, one.egress, level, virtual_lanes=2)
+    assert check_routes(fabric, two).passed
+    assert "no credit loops found" in ibdmchk(fabric, two, tmp_path)

@@ -1,0 +1,189 @@
+"""The command line is a contract: keys of its JSON, exit codes, one line per error."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from sar_agent.cli import main
+from sar_agent.fabric.spec import load_fabric
+from tests.data import data_path
+
+TREE = "xgft:2;4,4;1,2"
+FABRICS = ("psmn-x5", "small-2014", "dgx-ndr", "selene-storage", "director-notabs")
+ROUTE_KEYS = {"engine", "seconds", "virtual_lanes", "unreachable_pairs", "peak_rss_mb"}
+MEASURE_KEYS = {
+    "switches", "terminals", "channels", "jobs", "dark_fiber_ratio", "effective_efi_max",
+    "effective_efi_mean", "lower_bound_efi_max", "load_max", "lower_bound_load_max",
+    "throughput_mean", "throughput_min", "jobs_detail", "virtual_lanes",
+}  # fmt: skip
+BAD = (
+    "no file", "no spec", "bad tree", "folder", "cut", "empty", "noise", "two pieces", "job line",
+    "seed", "engine", "export", "no routes",
+)  # fmt: skip
+JOB_KEYS = {"job", "terminals", "switches", "efi_max", "links", "throughput"}
+
+
+def sar_agent(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """What the installed command does, without starting Python anew each time."""
+    out, err = StringIO(), StringIO()
+    before = sys.argv
+    sys.argv = ["sar-agent", *map(str, arguments)]
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            main()
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0
+    finally:
+        sys.argv = before
+    return subprocess.CompletedProcess(sys.argv, code, out.getvalue(), err.getvalue())
+
+
+def said(*arguments: str | Path) -> dict[str, object]:
+    done = sar_agent(*arguments)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def routed_measured_checked(fabric: str | Path, jobs: str | Path, engine: str, out: Path) -> None:
+    same = ("--fabric", fabric)
+    route = said("route", *same, "--jobs", jobs, "--engine", engine, "--out", out, "--json")
+    assert set(route) >= ROUTE_KEYS
+    assert (route["engine"], route["unreachable_pairs"]) == (engine, 0)
+    measures = said("measure", *same, "--jobs", jobs, "--routes", out, "--json")
+    assert set(measures) >= MEASURE_KEYS
+    assert isinstance(measures["jobs_detail"], list)
+    assert all(set(job) >= JOB_KEYS for job in measures["jobs_detail"])
+    assert len(measures["jobs_detail"]) == measures["jobs"] == route["jobs"]
+    assert said("check", *same, "--routes", out, "--from", out, "--json")["entries_changed"] == 0
+
+
+@pytest.mark.parametrize("engine", ["minhop", "dfsssp", "sar"])
+def test_the_contract_on_a_tree(engine: str, tmp_path: Path) -> None:
+    routed_measured_checked(TREE, "mix:3", engine, tmp_path / "new" / "folder")
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", FABRICS)
+def test_the_contract_on_real_fabrics(name: str, tmp_path: Path) -> None:
+    routed_measured_checked(data_path(f"{name}.ibnetdiscover"), "mix:1", "sar", tmp_path)
+
+
+@pytest.mark.data
+def test_jobs_of_a_real_queue(tmp_path: Path) -> None:
+    """Slurm's sample of 1,728 nodes names them as the tree's hosts are named."""
+    jobs = data_path("slurm/squeue_5000_pipe.txt")
+    routed_measured_checked("xgft:3;12,12,12;1,12,12", jobs, "sar", tmp_path)
+
+
+def test_engines_lists_a_name_and_what_it_is() -> None:
+    lines = sar_agent("engines").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["dfsssp", "minhop", "sar"]
+    assert all(len(line.split()) > 3 for line in lines)
+    assert said("engines", "--json")["engines"]
+
+
+def test_the_same_routes_to_the_byte(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        done = sar_agent("route", "--fabric", TREE, "--jobs", "mix:3", "--out", tmp_path / folder)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a/routes.sar").read_bytes() == (tmp_path / "b/routes.sar").read_bytes()
+
+
+def test_unknown_hosts_are_named_and_left_out(tmp_path: Path) -> None:
+    jobs = tmp_path / "map"
+    jobs.write_text("# a comment\nn001 7\nn006 7\nelsewhere 7\n")
+    done = sar_agent("route", "--fabric", TREE, "--jobs", jobs, "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["jobs"] == 1
+    assert "1 hosts of jobs are not in the fabric and are left out: elsewhere" in done.stderr
+
+
+def bad(tmp_path: Path) -> dict[str, tuple[list[str | Path], str]]:
+    """What a person gets wrong, and a word of what they are told."""
+    (tmp_path / "cut").write_text('switchguid=0x1(1)\nSwitch\t36 "S-1"\t\t# "a" base port 0 lid 1')
+    (tmp_path / "empty").write_text("")
+    (tmp_path / "noise").write_bytes(bytes(range(256)))
+    (tmp_path / "jobs").write_text("n001\n")
+    (tmp_path / "pieces.net").write_text(
+        'Switch 4 "a"\n[1] "h"[1]\n\nSwitch 4 "b"\n[1] "i"[1]\n\n'
+        'Hca 1 "h"\n[1] "a"[1]\n\nHca 1 "i"\n[1] "b"[1]\n'
+    )
+    jobs: list[str | Path] = ["--jobs", "mix:1"]
+    return {
+        "no file": (["route", "--fabric", tmp_path / "none", *jobs], "none"),
+        "no spec": (["route", "--fabric", "ring:5", *jobs], "xgft"),
+        "bad tree": (["route", "--fabric", "xgft:3;4,4;1,2", *jobs], "height"),
+        "folder": (["route", "--fabric", tmp_path, *jobs], str(tmp_path)),
+        "cut": (["route", "--fabric", tmp_path / "cut", *jobs], "cut"),
+        "empty": (["route", "--fabric", tmp_path / "empty", *jobs], "empty"),
+        "noise": (["route", "--fabric", tmp_path / "noise", *jobs], "noise"),
+        "two pieces": (["route", "--fabric", tmp_path / "pieces.net", *jobs], "piece"),
+        "job line": (["route", "--fabric", TREE, "--jobs", tmp_path / "jobs"], "jobs:1"),
+        "seed": (["route", "--fabric", TREE, "--jobs", "mix:x"], "seed"),
+        "engine": (["route", "--fabric", TREE, *jobs, "--engine", "magic"], "dfsssp, minhop, sar"),
+        "export": (
+            ["route", "--fabric", TREE, *jobs, "--out", tmp_path / "o", "--export", "x"],
+            "lfts, ibdm, ibsim",
+        ),
+        "no routes": (["check", "--fabric", TREE, "--routes", tmp_path], "routes.sar"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_sentence_and_exit_code_2(case: str, tmp_path: Path) -> None:
+    arguments, word = bad(tmp_path)[case]
+    done = sar_agent(*arguments)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert word in done.stderr
+    assert not (tmp_path / "o").exists()
+
+
+def test_routes_of_another_fabric(tmp_path: Path) -> None:
+    sar_agent("route", "--fabric", TREE, "--jobs", "mix:1", "--out", tmp_path)
+    other = sar_agent("check", "--fabric", "xgft:2;4,5;1,2", "--routes", tmp_path)
+    assert (other.returncode, other.stderr.count("\n")) == (1, 1)
+    assert "do not reach" in other.stderr
+
+
+def test_a_credit_loop_is_named_and_never_written(tmp_path: Path) -> None:
+    """A ring of five switches needs two lanes: shortest paths turn in a circle."""
+    lines = []
+    for s in range(5):
+        left, right = (s - 1) % 5, (s + 1) % 5
+        lines.append(f'Switch 4 "s{s}"\n[1] "s{right}"[2]\n[2] "s{left}"[1]\n[3] "h{s}"[1]\n')
+        lines.append(f'Hca 1 "h{s}"\n[1] "s{s}"[3]\n')
+    (tmp_path / "ring.net").write_text("\n".join(lines))
+    done = sar_agent(
+        "route", "--fabric", tmp_path / "ring.net", "--jobs", "mix:1", "--out", tmp_path / "o"
+    )
+    assert done.returncode == 1
+    assert "credit loop in virtual lane 0" in done.stderr
+    assert done.stderr.count(" -> ") == 5
+    assert not (tmp_path / "o").exists()
+
+
+def test_the_installed_command_answers() -> None:
+    program = Path(sys.executable).with_name("sar-agent")
+    done = subprocess.run([program, "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.split()[0]) == (0, "sar-agent")
+
+
+def test_exports_are_written_and_the_network_reads_back(tmp_path: Path) -> None:
+    jobs = ("--jobs", "mix:1", "--out", tmp_path, "--export", "lfts,ibdm,ibsim")
+    assert sar_agent("route", "--fabric", TREE, *jobs).returncode == 0
+    names = {"routes.sar", "lfts.dump", "subnet.lst", "fdbs", "psl", "slvl", "fabric.net"}
+    assert {path.name for path in tmp_path.iterdir()} >= names
+    for again in ("fabric.net", "subnet.lst"):
+        assert load_fabric(tmp_path / again).digest == load_fabric(TREE).digest

@@ -1,0 +1,111 @@
+"""The documentation is run: marked shell blocks, what they print, the engine example, the links.
+
+A fenced block after `<!-- run -->` is run with the tests' own Python in a folder that has the
+repository's `docs`; one after `<!-- prints -->` is what the run before it must have printed, up to
+times. `<!-- file: NAME -->` is a file of the engine example.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("*/FORMAT.md")])
+BLOCK = re.compile(r"^<!-- (run|prints|file)(?:: (.+?))? -->\n```\w*\n(.*?)^```$", re.M | re.S)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+ENGINE_PAGE = ROOT / "docs" / "add-an-engine.md"
+SECONDS = re.compile(r"\d+\.\d+ s\b")
+
+
+def blocks(page: Path) -> list[tuple[str, str, str]]:
+    """(what, argument, content) in the order of the page."""
+    return [(m[1], m[2] or "", m[3]) for m in BLOCK.finditer(page.read_text())]
+
+
+def run(script: str, folder: Path, *extra_path: Path) -> str:
+    """What `sar-agent` prints, called from a shell as a reader would."""
+    command = folder / "bin" / "sar-agent"
+    command.parent.mkdir(exist_ok=True)
+    command.write_text(f"#!{sys.executable}\nfrom sar_agent.cli import main\n\nmain()\n")
+    command.chmod(0o755)
+    if not (folder / "docs").exists():
+        (folder / "docs").symlink_to(ROOT / "docs")
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PATH": f"{command.parent}:{os.environ['PATH']}",
+            "PYTHONPATH": os.pathsep.join(map(str, [ROOT, *extra_path])),
+            "COLUMNS": "100",
+        },
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if "<!-- run -->" in p.read_text()], ids=lambda p: p.name
+)
+def test_what_a_page_says_to_type_works(page: Path, tmp_path: Path) -> None:
+    printed = ""
+    for what, argument, content in blocks(page):
+        if what == "run" and not argument:
+            printed = run(content, tmp_path)
+        elif what == "prints":
+            assert SECONDS.sub("… s", printed) == SECONDS.sub("… s", content)
+
+
+def test_the_readme_and_the_how_to_are_run() -> None:
+    """So that a lost marker does not make the test above pass on nothing."""
+    for name, least in (("README.md", 1), ("docs/try-on-my-dumps.md", 6)):
+        runs = [b for b in blocks(ROOT / name) if b[0] == "run"]
+        assert len(runs) >= least, name
+
+
+def test_the_engine_of_the_page_is_found_and_its_routes_pass(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    dist = package / "first_engine-0.1.dist-info"
+    dist.mkdir(parents=True)
+    found = {f"{what} {argument}": content for what, argument, content in blocks(ENGINE_PAGE)}
+    (package / "first_engine.py").write_text(found["file first_engine.py"])
+    (dist / "METADATA").write_text("Metadata-Version: 2.1\nName: first-engine\nVersion: 0.1\n")
+    head, *points = found["file pyproject.toml"].splitlines()
+    assert head == '[project.entry-points."sar_agent.engines"]'
+    declared = "\n".join(point.replace('"', "") for point in points)
+    (dist / "entry_points.txt").write_text(f"[sar_agent.engines]\n{declared}\n")
+    printed = run(found["run with first_engine"], tmp_path, package)
+    assert "first   the first shortest path" in printed
+    assert "first: 22 destinations on 6 switches" in printed
+    assert "every pair reached, no credit loop" in printed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text()):
+        if "://" in target:
+            continue
+        file, _, anchor = target.partition("#")
+        path = (page.parent / file).resolve() if file else page
+        assert path.exists(), f"{page.name}: {target}"
+        assert path.is_relative_to(ROOT), f"{page.name}: {target} is outside the repository"
+        if anchor:
+            heads = re.findall(r"^#+ (.+)$", path.read_text(), re.M)
+            slugs = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in heads}
+            assert anchor in slugs, f"{page.name}: {target}"
+
+
+def test_there_are_links_and_pages() -> None:
+    assert {"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"} <= {
+        page.name for page in PAGES
+    }
+    assert sum(len(LINK.findall(page.read_text())) for page in PAGES) > 10
