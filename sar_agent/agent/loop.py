@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -65,8 +66,8 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether `once` ends with exit code 0."""
-        return self.result is not Result.FAILED
+        """Whether all is as it should be, and `once` ends with exit code 0."""
+        return self.result not in (Result.FAILED, Result.WAITING)
 
 
 class Agent:
@@ -98,6 +99,8 @@ class Agent:
         self.say = SayOnce(log)
         self._worth: dict[Which, Worth] = {"in_force": Worth(), "planned": Worth()}
         self._planned: tuple[Made, Routes] | None = None
+        self._planned_on = b""
+        """Digest of the fabric whose indices the planned routes speak in."""
         self._status: BridgeStatus | None = None
         self._map_written: tuple[JobRecord, ...] | None = None
 
@@ -112,7 +115,8 @@ class Agent:
         self.metrics.last_pass.set(now)
         if report.ok:
             self.metrics.last_success.set(now)
-        log.log(logging.INFO if report.ok else logging.ERROR, "%s", report.sentence)
+        level = logging.ERROR if report.result is Result.FAILED else logging.INFO
+        log.log(level, "%s", report.sentence)
         return report
 
     def ask_status(self) -> BridgeStatus | None:
@@ -214,7 +218,7 @@ class Agent:
             done.plan.fabric.digest,
             self.config.agent.engine,
         )
-        self._planned = (made, done.plan.routes)
+        self._planned, self._planned_on = (made, done.plan.routes), done.plan.fabric.digest
         plan = done.plan
         self._worth["planned"].known(plan.fabric, plan.routes, plan.measures, plan.mix)
         self.metrics.show_measures("planned", plan.measures)
@@ -313,18 +317,20 @@ class Agent:
             self.say.problem("map", "", "the job-to-terminal map can be written again")
 
     def _measures(self, which: Which, fabric: Fabric, mix: JobMix) -> Measures | None:
-        routes = (
-            self.tables.look(self._status, fabric)
-            if which == "in_force"
-            else (self._planned and self._planned[1])
-        )
+        routes: Routes | None = None
+        if which == "in_force":
+            routes = self.tables.look(self._status, fabric)
+        elif self._planned and self._planned_on == fabric.digest:
+            routes = self._planned[1]
         if routes is None:
             return None
         try:
-            return self._worth[which].of(fabric, mix, routes, self.metrics.timed)
+            measures = self._worth[which].of(fabric, mix, routes, self.metrics.timed)
         except SarError as error:
             self.say.problem(which, f"routes {which}: {error}")
             return None
+        self.say.problem(which, "")
+        return measures
 
     def _show_in_force(
         self, status: BridgeStatus | None, fabric: Fabric, mix: JobMix
@@ -337,17 +343,15 @@ class Agent:
 
     def _show_planned(self, state: State | None, fabric: Fabric, mix: JobMix) -> None:
         """After a restart, or a rollback, the plan is the generation that was kept."""
-        install = self.config.agent.mode == "install"
-        old = self._planned and self._planned[0].generation
-        if state and install and old != state.generation:
-            try:
-                kept = file_to_routes(fabric, self.generations.read(state.generation))
-            except SarError:
-                kept = None
-            if kept:
-                self._planned = (state.made, kept)
-        if state:
+        if state and self.config.agent.mode == "install":
             self.metrics.generation_wanted.set(state.generation)
+            have = self._planned and (self._planned[0].generation, self._planned_on)
+            if have != (state.generation, fabric.digest):
+                with suppress(
+                    SarError
+                ):  # none is kept: then no more is known than what is in force
+                    kept = file_to_routes(fabric, self.generations.read(state.generation))
+                    self._planned, self._planned_on = (state.made, kept), fabric.digest
         self.metrics.show_measures("planned", self._measures("planned", fabric, mix))
 
     def _show_status(self, status: BridgeStatus | None) -> None:

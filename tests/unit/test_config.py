@@ -92,3 +92,9 @@ def test_the_mapper_is_as_configured() -> None:
     config = parse_config('[fabric]\nstorage_hosts = ["oss*"]\nshort_names = false')
     assert config.fabric.mapper("oss1.x HCA-1").kind.name == "STORAGE"
     assert config.fabric.mapper("oss1.x HCA-1").host == "oss1.x"
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-1", "0", '"30"', "1979-05-27", "true", "[]"])
+def test_intervals_that_are_none(value: str) -> None:
+    found = problems(f"[agent]\ninterval_seconds = {value}")
+    assert len(found) == 1 and found[0].startswith("agent.interval_seconds = ")

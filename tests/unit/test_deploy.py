@@ -66,6 +66,75 @@ def test_promtool_accepts_the_rules() -> None:
     assert "8 rules found" in done.stdout
 
 
+ALERTS = {
+    # alert: (series with values a minute apart, when it must have fired)
+    "SarAgentDown": ({'up{job="sar-agent"}': "0x20"}, "6m"),
+    "SarRoutesNotInForce": (
+        {
+            "sar_install_mode": "1x20",
+            'sar_engine_in_force{engine="sar"}': "0x20",
+            'sar_engine_in_force{engine="dfsssp"}': "1x20",
+        },
+        "6m",
+    ),
+    "SarGenerationDiffers": (
+        {
+            "sar_install_mode": "1x20",
+            "sar_generation_wanted": "7x20",
+            "sar_generation_in_force": "6x20",
+        },
+        "6m",
+    ),
+    "SarSlurmUnreachable": ({"sar_slurm_reachable": "0x20"}, "11m"),
+    "SarSubnetManagerUnreachable": ({"sar_sm_reachable": "0x20", "sar_install_mode": "1x20"}, "6m"),
+    "SarNoSuccess": ({"sar_last_success_timestamp_seconds": "1x120"}, "65m"),
+    "SarPlansFailCheck": ({"sar_check_failures_total": "0 0 1x20"}, "5m"),
+    "SarUnknownHosts": ({"sar_unknown_hosts": "11x60"}, "31m"),
+}
+QUIET = {
+    'up{job="sar-agent"}': "1x120",
+    "sar_install_mode": "1x120",
+    'sar_engine_in_force{engine="sar"}': "1x120",
+    'sar_engine_in_force{engine="dfsssp"}': "0x120",
+    "sar_generation_wanted": "7x120",
+    "sar_generation_in_force": "7x120",
+    "sar_slurm_reachable": "1x120",
+    "sar_sm_reachable": "1x120",
+    "sar_last_success_timestamp_seconds": "0+60x120",
+    "sar_check_failures_total": "3x120",
+    "sar_unknown_hosts": "2x120",
+}
+
+
+def test_each_alert_fires_when_it_should_and_alone(tmp_path: Path) -> None:
+    tests = [_case(QUIET, "90m", None)]
+    tests += [_case(QUIET | series, at, name) for name, (series, at) in ALERTS.items()]
+    observing = {"sar_install_mode": "0x120", 'sar_engine_in_force{engine="sar"}': "0x120"}
+    tests.append(_case(QUIET | observing, "90m", None))
+    file = tmp_path / "test.yml"  # JSON is YAML
+    file.write_text(json.dumps({"rule_files": [str(RULES)], "tests": tests}))
+    done = subprocess.run(
+        [tool("promtool"), "test", "rules", str(file)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _case(series: dict[str, str], at: str, fired: str | None) -> dict[str, Any]:
+    def labelled(name: str) -> str:
+        base, _, rest = name.partition("{")
+        return base + '{instance="a"' + ("," + rest if rest else "}")
+
+    query = 'sort(count by (alertname) (ALERTS{alertstate="firing"}))'
+    sample = {"labels": f'{{alertname="{fired}"}}', "value": 1}
+    return {
+        "interval": "1m",
+        "input_series": [{"series": labelled(k), "values": v} for k, v in series.items()],
+        "promql_expr_test": [
+            {"expr": query, "eval_time": at, "exp_samples": [sample] if fired else []}
+        ],
+    }
+
+
 def test_alerts_and_dashboard_ask_for_series_that_exist(names: set[str]) -> None:
     rules = RULES.read_text()
     asked = {name for line in rules.splitlines() if "expr:" in line for name in _NAME.findall(line)}

@@ -170,6 +170,7 @@ def test_repeated_failure_waits_and_a_new_job_does_not(world: World) -> None:
         Result.FAILED,
         Result.WAITING,
     ]
+    assert world.value("sar_last_success_timestamp_seconds") == 0, "waiting is no success"
     world.source.records = JOBS[:1]
     assert world.once().result is Result.FAILED
     world.bridge.refuse = []
@@ -320,6 +321,22 @@ def test_a_hold_keeps_the_routes_until_the_jobs_change(world: World) -> None:
     assert world.once().result is Result.INSTALLED
     world.once()
     assert world.value("sar_held") == 0
+
+
+def test_held_routes_are_measured_on_a_fabric_of_another_size(world: World) -> None:
+    """Tables of the wrong shape would be walked out of bounds."""
+    world.once()
+    state = world.agent.store.load()
+    assert state is not None
+    hold = SavedHold(jobs=frozenset(), until=time.time() + 3600)
+    world.agent.store.save(state.model_copy(update={"hold": hold}))
+    for spec, known in (("xgft:2;4,4;1,1", True), ("xgft:2;4,5;1,3", False)):
+        write_ibsim_net(load_fabric(spec), world.net)
+        world.bridge.topology_changes += 1
+        assert world.once().result is Result.HELD
+        for which in ("planned", "in_force"):
+            found = world.value("sar_dark_fiber_ratio", routes=which)
+            assert found is None or known, (spec, which)
 
 
 @pytest.mark.parametrize("name", ["job-to-terminal.map", "history.sqlite", "generations"])
