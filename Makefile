@@ -2,7 +2,6 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-export MPLBACKEND = Agg
 
 .PHONY: setup system-packages bridge demo demo-live test test-fast bench lint clean
 .DEFAULT_GOAL := help

@@ -110,8 +110,12 @@ def _change(made: Made, seen: Seen) -> Decision:
         )
     change = job_change(made.jobs, seen.records, seen.now, seen.min_age)
     if change:
-        why = f"{len(change.started)} multi-switch jobs started, {len(change.ended)} ended"
+        why = f"{_jobs(len(change.started))} started, {len(change.ended)} ended"
         if seen.topology_edited:
             return Decision(Reason.TOPOLOGY, f"topology.conf was edited: {why}")
         return Decision(Reason.JOBS, why)
-    return Decision(None, f"the same {len(made.jobs)} multi-switch jobs on the same fabric")
+    return Decision(None, f"the same {_jobs(len(made.jobs))} on the same fabric")
+
+
+def _jobs(count: int) -> str:
+    return f"{count} multi-switch job" + "s" * (count != 1)

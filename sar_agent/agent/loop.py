@@ -135,7 +135,7 @@ class Agent:
 
         obstacle = self._obstacle(look)
         made = self._made(state, obstacle)
-        hold = state.held if state else None
+        hold = state.held if state and not obstacle else None
         decision = decide(made, self._seen(look, obstacle), hold)
         self.metrics.held.set(hold is not None and hold.active(look.records, time.time()))
         if decision.reason is None:
@@ -221,16 +221,17 @@ class Agent:
         seconds = self._record(decision, result, look, start, before, done)
         return Report(
             result,
-            f"{decision.why}; {words} ({plan.routes.engine} for {len(plan.mix.jobs)} jobs in "
-            f"{seconds:.2f} s: dark fiber {plan.measures.dark_fiber_ratio:.1%}, effective EFI max "
+            f"{decision.why}; {words} ({plan.routes.engine}, {len(plan.mix.jobs)} jobs, "
+            f"{seconds:.2f} s; dark fiber {plan.measures.dark_fiber_ratio:.1%}, effective EFI max "
             f"{plan.measures.effective_efi_max})",
             decision.reason,
         )
 
     def _installed(self, done: Done) -> None:
-        """Only now may the state say so."""
+        """Only now may the state say so; the file of the generation it names is there first."""
         assert done.read_back is not None
         plan = done.plan
+        self.keep(done)
         self.store.save(
             State(
                 generation=plan.generation,
@@ -240,7 +241,6 @@ class Agent:
                 installed_at=time.time(),
             )
         )
-        self.keep(done)
         status = self.ask_status()
         self.tables.took(done.read_back, status, plan.fabric)
         self.metrics.generation_wanted.set(plan.generation)
@@ -321,8 +321,7 @@ class Agent:
         if routes is None:
             return None
         try:
-            with self.metrics.timed("measure"):
-                return self._worth[which].of(fabric, mix, routes)
+            return self._worth[which].of(fabric, mix, routes, self.metrics.timed)
         except SarError as error:
             self.say.problem(which, f"routes {which}: {error}")
             return None

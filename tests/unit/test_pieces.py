@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.pieces import connected_pieces, require_connected
+from sar_agent.fabric.pieces import connected_pieces, is_connected, require_connected
 from sar_agent.fabric.xgft import xgft_fabric
 
 
@@ -27,3 +27,14 @@ def test_dead_links_do_not_connect() -> None:
         '"S1-1" (5 switches) and "S1-0" (1 switch); '
         "mend the cabling, or give one piece at a time"
     )
+
+
+def test_is_connected_agrees_with_the_pieces() -> None:
+    fabric = xgft_fabric("xgft:3;2,2,2;1,2,2")
+    rng = np.random.default_rng(1)
+    seen = set()
+    for count in range(0, fabric.channels, 2):
+        cut = fabric.with_links_down(rng.choice(fabric.channels, count, replace=False).tolist())
+        assert is_connected(cut) == (connected_pieces(cut).max() == 0)
+        seen.add(is_connected(cut))
+    assert seen == {True, False}

@@ -11,9 +11,9 @@ def change(before: float, after: float, form: str) -> str:
     if old == new:
         return f"stays at {old}"
     verb = "falls" if after < before else "rises"
-    # To or from nothing, a percentage says nothing.
-    part = f" ({(after - before) / before:+.0%})".replace("-", "−") if before and after else ""
-    return f"{verb} from {old} to {new}{part}"
+    # To or from (nearly) nothing, a percentage says nothing.
+    part = f"{(after - before) / before:+.0%}".replace("-", "−") if before and after else "−100%"
+    return f"{verb} from {old} to {new}" + ("" if part == "−100%" else f" ({part})")
 
 
 def count_changes(pairs: Sequence[tuple[float, float]]) -> dict[str, int]:

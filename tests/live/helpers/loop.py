@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import gc
+import io
+import itertools
 import json
 import os
 import re
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from sar_agent.agent.history import History, Row
 from sar_agent.agent.state import State
+from sar_agent.cli import main
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.bridge import Bridge, BridgeStatus
@@ -78,6 +83,24 @@ class LoopSite:
             text=True,
             timeout=120,
         )
+
+    def ask(self, *words: str, **agent: Any) -> tuple[int, str, str]:
+        """The same in this process, which saves its start: (exit code, stdout, stderr)."""
+        out, err, code = io.StringIO(), io.StringIO(), 0
+        argv = ["sar-agent", *words, "--config", str(self.config(**agent))]
+        with (
+            mock.patch.object(sys, "argv", argv),
+            mock.patch.dict(os.environ, {"SLURM_CONF": str(self.slurm.conf)}),
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
+            try:
+                main()
+            except SystemExit as end:
+                code = int(end.code or 0)
+            finally:
+                gc.enable()
+        return code, out.getvalue(), err.getvalue()
 
     def start(self, **agent: Any) -> subprocess.Popen[bytes]:
         """`sar-agent run`; its log is `agent.log`."""
@@ -141,28 +164,22 @@ class LoopSite:
             for sample in family.samples
         }
 
-    def hops(self, source: str, target: str) -> list[tuple[str, int]]:
-        """(node, egress port) on the way, by ibtracert."""
-        lids = {host: guids[0] for host, guids in self._lids().items()}
-        run = self.fabric.run("ibtracert", str(lids[source]), str(lids[target]), host="n002")
-        assert run.returncode == 0, run.stderr
-        found = []
-        at = ""
-        for line in run.stdout.splitlines():
-            if line.startswith("From") or line.startswith("To"):
-                at = line
-            elif step := re.match(r"\[(\d+)\] -> .*\{(0x[0-9a-f]+)\}", line):
-                found.append((at, int(step[1])))
-                at = step[2]
-        return found
-
-    def _lids(self) -> dict[str, range]:
-        fabric = load_fabric(FABRIC)
+    def assert_paths(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """ibtracert walks the switches' tables as a packet would: each step is the plan's."""
+        plan, fabric = self.plan(), load_fabric(FABRIC)
         lids = readback.lids(self.sm.folder / "cache")
-        return {
-            host: lids[int(guid)]
-            for host, guid in zip(fabric.terminal_host, fabric.terminal_guid, strict=True)
-        }
+        rows = {guid: row for row, guid in enumerate(plan.switch_guids.tolist())}
+        for source, target in pairs:
+            ends = [int(fabric.terminal_guid[fabric.hosts[host][0]]) for host in (source, target)]
+            run = self.fabric.run(
+                "ibtracert", *(str(lids[guid].start) for guid in ends), host="n002"
+            )
+            assert run.returncode == 0, run.stderr
+            steps = re.findall(r"^\[(\d+)\] -> .*?\{(0x[0-9a-f]+)\}", run.stdout, re.MULTILINE)
+            assert len(steps) == 4, run.stdout  # host, leaf, spine, leaf, host
+            column = plan.terminal_guids.tolist().index(ends[1])
+            for (_, here), (port, _) in itertools.pairwise(steps):
+                assert plan.forwarding[0, rows[int(here, 16)], column] == int(port), run.stdout
 
 
 def _section(name: str, keys: Mapping[str, Any]) -> str:

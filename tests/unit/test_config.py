@@ -1,0 +1,94 @@
+"""The agent's settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sar_agent.config import Config, ConfigError, load_config, parse_config
+
+EXAMPLE = Path(__file__).parents[2] / "deploy/sar-agent.toml"
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text, "test.toml")
+    assert caught.value.exit_code == 2
+    assert str(caught.value).startswith("test.toml: ")
+    return caught.value.problems
+
+
+def test_the_example_has_every_key_with_its_default() -> None:
+    import tomllib
+
+    given = tomllib.loads(EXAMPLE.read_text())
+    assert load_config(EXAMPLE) == Config()
+    for section, field in Config.model_fields.items():
+        assert field.annotation is not None
+        assert set(given[section]) == set(field.annotation.model_fields), section
+    assert set(given) == set(Config.model_fields)
+
+
+def test_nothing_is_a_valid_file_and_observes() -> None:
+    assert parse_config("") == Config()
+    assert parse_config("").agent.mode == "observe"
+    assert parse_config("").agent.metrics_host_port == ("127.0.0.1", 9777)
+
+
+def test_every_error_at_once_with_its_key_value_and_remedy() -> None:
+    found = problems(
+        '[agent]\nmode = "instal"\ninterval = 3\ntries = 0\nstate_dir = "here"\n'
+        '[slurm]\nstates = ["R"]\nsqueue = "squeue"\n'
+        '[fabric]\nhost_pattern = "("\nenvironment = { a = 1 }\n[foo]\n'
+    )
+    expected = [
+        ("agent.mode = 'instal'", "'observe' or 'install'"),
+        ("agent.interval: no such key", "did you mean interval_seconds?"),
+        ("agent.tries = 0", "greater than or equal to 1"),
+        ("agent.state_dir = 'here'", "absolute path"),
+        ("slurm.states = ['R']", "there are BOOT_FAIL"),
+        ("slurm.squeue = 'squeue'", "array"),
+        ("fabric.host_pattern = '('", "no regular expression"),
+        ("fabric.environment.a = 1", "string"),
+        ("foo: no such key", "there are agent, fabric, opensm, slurm"),
+    ]
+    assert len(found) == len(expected)
+    for start, part in expected:
+        assert [one for one in found if one.startswith(start) and part in one], (start, found)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("", None),
+        ("127.0.0.1:9777", ("127.0.0.1", 9777)),
+        ("[::1]:9777", ("::1", 9777)),
+        ("node:80", ("node", 80)),
+    ],
+)
+def test_addresses(value: str, expected: tuple[str, int] | None) -> None:
+    config = parse_config(f'[agent]\nmetrics_address = "{value}"')
+    assert config.agent.metrics_host_port == expected
+
+
+@pytest.mark.parametrize("value", ["9777", ":9777", "host:0", "host:70000", "a b:1", "::1:80"])
+def test_bad_addresses(value: str) -> None:
+    assert "write HOST:PORT" in problems(f'[agent]\nmetrics_address = "{value}"')[0]
+
+
+def test_no_toml_no_file_no_utf8(tmp_path: Path) -> None:
+    assert "is no TOML" in problems("[agent\n")[0]
+    assert "should be" in problems("agent = 1")[0]
+    with pytest.raises(ConfigError, match="No such file"):
+        load_config(tmp_path / "none.toml")
+    bad = tmp_path / "bad.toml"
+    bad.write_bytes(b"# \xff\n")
+    with pytest.raises(ConfigError, match="no UTF-8"):
+        load_config(bad)
+
+
+def test_the_mapper_is_as_configured() -> None:
+    config = parse_config('[fabric]\nstorage_hosts = ["oss*"]\nshort_names = false')
+    assert config.fabric.mapper("oss1.x HCA-1").kind.name == "STORAGE"
+    assert config.fabric.mapper("oss1.x HCA-1").host == "oss1.x"

@@ -1,0 +1,84 @@
+"""When there is to be a reroute, and why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sar_agent.agent.decide import Hold, Made, Reason, Seen, decide
+from sar_agent.install.bridge import BridgeStatus
+from sar_agent.jobs.filter import host_sets
+from tests.fake_opensm import job
+from tests.unit.test_bridge_client import STATUS
+
+A, B = job("1", "n1", "n5"), job("2", "n2", "n6")
+STATUS_OK = BridgeStatus.model_validate(STATUS | {"generation_in_force": 7})
+MADE = Made(7, host_sets([A, B]), b"fabric", "sar")
+SEEN = Seen((A, B), b"fabric", "sar", now=1000.0, status=STATUS_OK)
+
+
+def status(**changes: object) -> BridgeStatus:
+    return STATUS_OK.model_copy(update=changes)
+
+
+def test_nothing_has_changed() -> None:
+    decision = decide(MADE, SEEN)
+    assert decision.reason is None and "same 2" in decision.why
+
+
+@pytest.mark.parametrize(
+    ("seen", "reason"),
+    [
+        (replace(SEEN, records=(A,)), Reason.JOBS),
+        (replace(SEEN, records=(A, B, job("3", "n3", "n7"))), Reason.JOBS),
+        (replace(SEEN, records=(A,), topology_edited=True), Reason.TOPOLOGY),
+        (replace(SEEN, fabric_digest=b"other"), Reason.FABRIC),
+        (replace(SEEN, engine="dfsssp"), Reason.ENGINE),
+        (replace(SEEN, status=status(engine_in_force="dfsssp")), Reason.FALLBACK),
+        (replace(SEEN, status=status(generation_in_force=6)), Reason.GENERATION),
+    ],
+)
+def test_each_reason(seen: Seen, reason: Reason) -> None:
+    assert decide(MADE, seen).reason is reason
+
+
+def test_the_first() -> None:
+    assert decide(None, SEEN).reason is Reason.FIRST
+
+
+def test_an_edit_that_changes_no_job_is_no_reason() -> None:
+    assert decide(MADE, replace(SEEN, topology_edited=True)).reason is None
+
+
+def test_fallback_says_why_and_comes_before_all_else() -> None:
+    seen = replace(
+        SEEN,
+        records=(),
+        fabric_digest=b"other",
+        status=status(engine_in_force="updn", last_error="stale: leaf0"),
+    )
+    decision = decide(MADE, seen, Hold(host_sets([]), until=2000.0))
+    assert decision.reason is Reason.FALLBACK and "updn" in decision.why
+    assert "stale: leaf0" in decision.why
+
+
+def test_young_jobs_wait_until_they_are_old_enough() -> None:
+    young = job("3", "n3", "n7", start=990.0)
+    seen = replace(SEEN, records=(A, B, young), min_age=60.0)
+    assert decide(MADE, seen).reason is None
+    assert decide(MADE, replace(seen, now=1051.0)).reason is Reason.JOBS
+
+
+def test_a_hold_until_the_jobs_change() -> None:
+    hold = Hold(host_sets([A]))
+    decision = decide(MADE, replace(SEEN, records=(A,)), hold)
+    assert decision.reason is None and decision.held and "until the jobs change" in decision.why
+    assert decide(MADE, replace(SEEN, records=()), hold).reason is Reason.JOBS
+
+
+def test_a_hold_for_a_time() -> None:
+    hold = Hold(frozenset(), until=1010.0)
+    seen = replace(SEEN, records=(A,), fabric_digest=b"other")
+    assert decide(MADE, seen, hold).held
+    assert decide(MADE, replace(seen, now=1010.0), hold).reason is Reason.FABRIC

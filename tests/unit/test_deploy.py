@@ -1,0 +1,164 @@
+"""What a site copies: units, alert rules, dashboard."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from sar_agent.agent.decide import Reason
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.measure import measure
+from sar_agent.measure.metrics import Metrics
+from sar_agent.routing import Options, load_engine
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+RULES = DEPLOY / "prometheus/sar-agent.rules.yml"
+BOARD = DEPLOY / "grafana/sar-agent.json"
+_NAME = re.compile(r"\bsar_\w+")
+
+
+@pytest.fixture(scope="module")
+def names() -> set[str]:
+    """Of all series that the agent can show."""
+    metrics = Metrics("0", "install", "sar")
+    fabric = load_fabric("xgft:2;4,4;1,2")
+    mix = synthetic_mix(fabric, 1)
+    metrics.show_measures(
+        "in_force", measure(fabric, mix, load_engine("sar").route(fabric, mix, Options()))
+    )
+    with metrics.timed("route"):
+        pass
+    metrics.reroutes.labels(Reason.FIRST.value, "installed").inc()
+    text = generate_latest(metrics.registry).decode()
+    return {s.name for family in text_string_to_metric_families(text) for s in family.samples}
+
+
+def tool(name: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"{name} is not installed")
+    return path
+
+
+def board_queries() -> Iterator[str]:
+    board = json.loads(BOARD.read_text())
+    for panel in board["panels"]:
+        yield from (target["expr"] for target in panel.get("targets", ()))
+    yield from (one["expr"] for one in board["annotations"]["list"])
+
+
+def test_promtool_accepts_the_rules() -> None:
+    done = subprocess.run(
+        [tool("promtool"), "check", "rules", str(RULES)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "8 rules found" in done.stdout
+
+
+def test_alerts_and_dashboard_ask_for_series_that_exist(names: set[str]) -> None:
+    rules = RULES.read_text()
+    asked = {name for line in rules.splitlines() if "expr:" in line for name in _NAME.findall(line)}
+    assert asked and asked <= names
+    queries = list(board_queries())
+    assert len(queries) > 20
+    for query in queries:
+        assert set(_NAME.findall(query)) <= names, query
+
+
+def test_the_first_screen_answers_the_first_questions() -> None:
+    board = json.loads(BOARD.read_text())
+    top = [
+        target["expr"]
+        for panel in board["panels"]
+        if panel["gridPos"]["y"] + panel["gridPos"]["h"] <= 19
+        for target in panel.get("targets", ())
+    ]
+    for metric in (
+        "sar_engine_in_force",
+        "sar_generation_wanted",
+        "sar_dark_fiber_ratio",
+        "sar_effective_efi_max",
+        "sar_multi_switch_jobs",
+        "sar_reroutes_total",
+        "sar_stage_last_seconds",
+        "sar_last_success_timestamp_seconds",
+        "sar_slurm_reachable",
+        "sar_sm_reachable",
+    ):
+        assert any(metric in query for query in top), metric
+
+
+def test_the_dashboard_opens_with_its_datasource_variable() -> None:
+    board = json.loads(BOARD.read_text())
+    variables = {one["name"]: one for one in board["templating"]["list"]}
+    assert variables["datasource"]["type"] == "datasource"
+
+    def sources(node: Any) -> Iterator[Any]:
+        if isinstance(node, dict):
+            yield from (v for k, v in node.items() if k == "datasource")
+            for child in node.values():
+                yield from sources(child)
+        elif isinstance(node, list):
+            for child in node:
+                yield from sources(child)
+
+    found = list(sources(board))
+    assert found and all(one == {"type": "prometheus", "uid": "${datasource}"} for one in found)
+    ids = [panel["id"] for panel in board["panels"]]
+    assert len(ids) == len(set(ids))
+    spots = [
+        {
+            (x, y)
+            for x in range(p["gridPos"]["x"], p["gridPos"]["x"] + p["gridPos"]["w"])
+            for y in range(p["gridPos"]["y"], p["gridPos"]["y"] + p["gridPos"]["h"])
+        }
+        for p in board["panels"]
+    ]
+    assert len(set.union(*spots)) == sum(map(len, spots)), "panels overlap"
+
+
+def test_the_unit_is_accepted_and_hardened(tmp_path: Path) -> None:
+    text = (DEPLOY / "systemd/sar-agent.service").read_text()
+    start = re.search(r"^ExecStart=(\S+) (.*)$", text, re.MULTILINE)
+    assert start is not None
+    assert start[2] == "run --config /etc/sar-agent.toml"
+    unit = tmp_path / "sar-agent.service"
+    unit.write_text(text.replace(start[1], sys.executable))  # /opt is not there in a test
+    analyze = tool("systemd-analyze")
+    done = subprocess.run([analyze, "verify", str(unit)], capture_output=True, text=True)
+    ours = [line for line in (done.stdout + done.stderr).splitlines() if "sar-agent" in line]
+    assert (done.returncode, ours) == (0, [])
+    for wanted in ("Type=notify", "WatchdogSec=", "NoNewPrivileges=yes", "ProtectSystem=strict"):
+        assert f"\n{wanted}" in text
+    folders = dict(re.findall(r"^(State|Cache|Runtime)Directory=(\S+)$", text, re.MULTILINE))
+    assert folders == dict.fromkeys(("State", "Cache", "Runtime"), "sar-agent")
+
+
+def test_users_and_folders_are_those_of_the_unit() -> None:
+    assert re.search(r"^u\s+sar-agent\s", (DEPLOY / "sysusers.d/sar-agent.conf").read_text(), re.M)
+    folders = re.findall(
+        r"^d\s+(\S+)\s+\S+\s+sar-agent", (DEPLOY / "tmpfiles.d/sar-agent.conf").read_text(), re.M
+    )
+    assert folders == ["/run/sar-agent", "/var/lib/sar-agent", "/var/cache/sar-agent"]
+
+
+def test_the_cron_line_has_a_user_and_runs_once() -> None:
+    lines = [
+        line
+        for line in (DEPLOY / "cron/sar-agent").read_text().splitlines()
+        if line and not line.startswith("#") and "=" not in line.split()[0]
+    ]
+    assert len(lines) == 1
+    fields = lines[0].split()
+    assert fields[5] == "sar-agent" and fields[7:9] == ["once", "--config"]

@@ -1,0 +1,58 @@
+"""One agent a site."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sar_agent.agent.lock import Lock, holder
+from sar_agent.errors import SarError, Unavailable
+
+CHILD = """
+import sys, pathlib
+from sar_agent.agent.lock import Lock
+with Lock(pathlib.Path(sys.argv[1]), "agent.lock"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_second_says_who_has_it_and_a_kill_frees_it(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(root)},
+    ) as child:
+        assert child.stdout is not None and child.stdout.readline() == b"held\n"
+        with (
+            pytest.raises(Unavailable, match=f"held by process {child.pid} since 2") as caught,
+            Lock(tmp_path, "agent.lock", patience=0.0),
+        ):
+            pass
+        assert caught.value.exit_code == 1
+        assert holder(tmp_path, "agent.lock").startswith(f"process {child.pid} since")
+        child.kill()
+        child.wait()
+        assert holder(tmp_path, "agent.lock") == ""
+        with Lock(tmp_path, "agent.lock"):
+            assert holder(tmp_path, "agent.lock").startswith(f"process {os.getpid()} ")
+
+
+def test_another_name_is_another_lock(tmp_path: Path) -> None:
+    with Lock(tmp_path, "a.lock"), Lock(tmp_path, "b.lock", patience=0.0):
+        pass
+    with Lock(tmp_path, "a.lock", patience=0.0):
+        pass
+    assert holder(tmp_path, "never.lock") == ""
+
+
+def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SarError, match="state_dir"), Lock(tmp_path / "file", "agent.lock"):
+        pass

@@ -1,0 +1,370 @@
+"""Passes of the agent against stand-ins; tests/live/test_loop.py has the real parties."""
+
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sar_agent.agent.decide import Reason
+from sar_agent.agent.gather import Gatherer
+from sar_agent.agent.loop import Agent, Report, Result
+from sar_agent.agent.state import SavedHold
+from sar_agent.config import Config
+from sar_agent.errors import CheckFailed, InputError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.install import plan as plan_module
+from sar_agent.jobs.filter import host_sets
+from sar_agent.jobs.jobmap import read_jobmap
+from tests.fake_opensm import FakeBridge, FakeSource, job
+
+JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))
+
+
+class World:
+    """An agent whose outside parties are stand-ins; the fabric is a file."""
+
+    def __init__(self, folder: Path, **agent: Any) -> None:
+        self.folder = folder
+        self.net = folder / "fabric.net"
+        write_ibsim_net(load_fabric("xgft:2;4,4;1,2"), self.net)
+        self.bridge = FakeBridge(folder / "run", self.fabric)
+        self.source = FakeSource(JOBS)
+        self.keys = {"mode": "install", "state_dir": str(folder / "state")} | agent
+        self.agent = self.restart()
+
+    @property
+    def fabric(self) -> Fabric:
+        return read_ibsim_net(self.net)
+
+    def restart(self, topology: str = "") -> Agent:
+        keys = self.keys | {"run_dir": str(self.folder / "run")}
+        config = Config.model_validate(
+            {
+                "agent": keys,
+                "slurm": {"topology_conf": topology},
+                "fabric": {"file": str(self.net)},
+                "opensm": {"bridge_socket": str(self.bridge.socket_path)},
+            },
+            strict=False,
+        )
+        bridge: Any = self.bridge
+        source: Any = self.source
+        self.agent = Agent(config, bridge=bridge, gatherer=Gatherer(config, bridge, source=source))
+        return self.agent
+
+    def once(self) -> Report:
+        return self.agent.pass_once()
+
+    def cut(self, spine: int = 0) -> None:
+        """A cable from the first leaf dies; OpenSM notices."""
+        fabric = self.fabric
+        down = np.flatnonzero(
+            (fabric.channel_source == 0) & (fabric.channel_port == 5 + spine)
+        ).tolist()
+        write_ibsim_net(fabric.with_links_down(down), self.net)
+        self.bridge.topology_changes += 1
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.agent.metrics.registry.get_sample_value(name, labels)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_first_then_nothing_then_a_job_ends(world: World) -> None:
+    report = world.once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.FIRST)
+    state = world.agent.store.load()
+    assert state is not None and state.generation == world.bridge.generation == 1
+    assert state.jobs == host_sets(JOBS)
+    assert world.value("sar_engine_in_force", engine="sar") == 1
+    assert world.value("sar_engine_in_force", engine="minhop") == 0
+    planned = world.value("sar_effective_efi_max", routes="planned")
+    assert planned == world.value("sar_effective_efi_max", routes="in_force")
+    assert {one.id for one in read_jobmap(world.folder / "run/job-to-terminal.map")} == {"1", "2"}
+
+    world.source.records = (job("7", *JOBS[0].hosts), job("8", *JOBS[1].hosts))
+    assert world.once().result is Result.NOTHING, "other ids on the same hosts"
+    world.source.records = JOBS[:1]
+    report = world.once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.JOBS)
+    assert world.bridge.loads == [1, 2]
+    assert world.value("sar_reroutes_total", reason="jobs_changed", result="installed") == 1
+
+
+def test_a_restart_knows_what_is_installed(world: World) -> None:
+    world.once()
+    world.restart()
+    assert world.once().result is Result.NOTHING
+    assert world.value("sar_generation_wanted") == 1
+    assert world.value("sar_dark_fiber_ratio", routes="planned") is not None
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"generation": "x"}', "\x00\xff"])
+def test_a_corrupt_state_is_none_and_said_once(
+    world: World, content: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.once()
+    (world.folder / "state/state.json").write_text(content)
+    assert world.once().reason is Reason.FIRST
+    assert world.bridge.generation == 2, "numbers only grow"
+    assert caplog.text.count("cannot be used") == 1
+
+
+def test_a_crash_between_load_and_save_is_mended(world: World) -> None:
+    world.once()
+    old = (world.folder / "state/state.json").read_bytes()
+    world.source.records = JOBS[:1]
+    world.once()
+    (world.folder / "state/state.json").write_bytes(old)
+    report = world.restart().pass_once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.GENERATION)
+
+
+def test_fallback_is_mended_with_the_new_fabric(world: World) -> None:
+    world.once()
+    world.cut()
+    world.bridge.fabric = world.fabric
+    world.bridge.fall_back()
+    report = world.once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.FALLBACK)
+    assert world.bridge.tables is not None
+    row = world.bridge.tables.switch_guids.tolist().index(int(world.fabric.switch_guid[0]))
+    assert not (world.bridge.tables.forwarding[0, row] == 5).any()
+
+
+def test_a_refusal_reads_the_fabric_again_and_plans_again(world: World) -> None:
+    world.bridge.refuse = ["stale"]
+    world.bridge.on_refusal = [world.cut]
+    assert world.once().result is Result.INSTALLED
+    assert world.bridge.loads == [1, 2]
+
+
+def test_a_refusal_on_the_same_fabric_is_not_repeated_at_once(world: World) -> None:
+    world.once()
+    good = (world.folder / "run/routes.sar").read_bytes()
+    state = (world.folder / "state/state.json").read_bytes()
+    world.source.records, world.bridge.refuse = JOBS[:1], ["no lanes"] * 9
+    report = world.once()
+    assert report.result is Result.FAILED and "no lanes" in report.sentence
+    assert world.bridge.loads == [1, 2]
+    assert (world.folder / "run/routes.sar").read_bytes() == good, "the last good one is put back"
+    assert (world.folder / "state/state.json").read_bytes() == state
+    assert world.agent.history.last(1)[0].message == "no lanes"
+    assert world.value("sar_reroutes_total", reason="jobs_changed", result="failed") == 1
+
+
+def test_repeated_failure_waits_and_a_new_job_does_not(world: World) -> None:
+    world.bridge.refuse = ["no"] * 9
+    assert [world.once().result for _ in range(3)] == [
+        Result.FAILED,
+        Result.FAILED,
+        Result.WAITING,
+    ]
+    world.source.records = JOBS[:1]
+    assert world.once().result is Result.FAILED
+    world.bridge.refuse = []
+    world.source.records = JOBS
+    assert world.once().result is Result.INSTALLED
+
+
+def test_what_fails_the_check_is_never_installed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.once()
+
+    class Refuses:
+        def require(self) -> None:
+            raise CheckFailed("credit loop in virtual lane 0")
+
+    monkeypatch.setattr(plan_module, "check_routes", lambda *_: Refuses())
+    world.source.records = JOBS[:1]
+    report = world.once()
+    assert report.result is Result.FAILED and "credit loop" in report.sentence
+    assert world.bridge.loads == [1]
+    assert world.value("sar_check_failures_total") == 1
+
+
+def test_read_back_that_differs_is_no_success(world: World) -> None:
+    world.bridge.spoil = True
+    report = world.once()
+    assert report.result is Result.FAILED and "1 entries differ" in report.sentence
+    assert world.agent.store.load() is None
+
+
+def test_slurm_away_keeps_the_last_jobs(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.once()
+    world.source.away = "squeue gave no answer within 10 s"
+    assert world.once().result is Result.NOTHING
+    assert world.once().result is Result.NOTHING
+    assert world.value("sar_slurm_reachable") == 0
+    assert caplog.text.count("going on with what was read") == 1
+    world.cut()
+    assert world.once().reason is Reason.FABRIC, "a dead link is mended without Slurm"
+    state = world.agent.store.load()
+    assert state is not None and state.jobs == host_sets(JOBS)
+    world.source.away = ""
+    world.once()
+    assert world.value("sar_slurm_reachable") == 1
+
+
+def test_slurm_that_never_answered_changes_nothing(world: World) -> None:
+    world.source.away = "slurm_load_jobs error"
+    report = world.once()
+    assert report.result is Result.FAILED and "slurm_load_jobs" in report.sentence
+    assert world.bridge.loads == []
+
+
+def test_a_fabric_that_cannot_be_read_keeps_the_last(world: World) -> None:
+    world.once()
+    text = world.net.read_text()
+    world.net.write_text(text[: len(text) // 2])
+    world.bridge.topology_changes += 1
+    assert world.once().result is Result.NOTHING
+    assert world.agent.gatherer.fabric.problem
+    world.net.write_text(text)
+    world.once()
+    assert not world.agent.gatherer.fabric.problem
+
+
+def test_a_fabric_in_two_pieces_is_one_clear_sentence(world: World) -> None:
+    world.once()
+    world.cut(0)
+    world.cut(1)
+    report = world.once()
+    assert report.result is Result.FAILED and "2 pieces" in report.sentence
+    assert world.bridge.loads == [1]
+
+
+def test_a_silent_opensm_is_never_written_to(world: World) -> None:
+    world.bridge.away = True
+    report = world.once()
+    assert report.result is Result.FAILED and "does not answer" in report.sentence
+    assert not (world.folder / "run/routes.sar").exists()
+    assert world.value("sar_sm_reachable") == 0
+    assert world.value("sar_effective_efi_max", routes="planned") is not None
+    world.bridge.away = False
+    assert world.once().result is Result.INSTALLED
+
+
+def test_a_standby_is_left_alone(world: World) -> None:
+    world.bridge.sm_state = "standby"
+    report = world.once()
+    assert report.result is Result.FAILED and "not the master but standby" in report.sentence
+    assert world.bridge.loads == []
+
+
+def test_observing_installs_nothing(tmp_path: Path) -> None:
+    world = World(tmp_path, mode="observe")
+    assert world.once().result is Result.PLANNED
+    assert world.once().result is Result.NOTHING
+    world.source.records = JOBS[:1]
+    assert world.once().reason is Reason.JOBS
+    assert world.bridge.loads == [] and world.agent.store.load() is None
+    assert not (tmp_path / "run/routes.sar").exists()
+    assert world.value("sar_dark_fiber_ratio", routes="in_force") is not None
+
+
+def test_young_jobs_do_not_trigger(tmp_path: Path) -> None:
+    world = World(tmp_path, min_job_age_seconds=3600)
+    world.once()
+    world.source.records = (*JOBS, job("3", "n003", "n007", start=time.time()))
+    assert world.once().result is Result.NOTHING
+    assert world.value("sar_multi_switch_jobs") == 3, "but they are measured"
+
+
+def test_unknown_hosts_are_counted_and_said_once(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.source.records = (*JOBS, job("3", "n003", "n007", "ghost"), job("4", "ghost", "n004"))
+    assert world.once().result is Result.INSTALLED
+    world.once()
+    assert world.value("sar_unknown_hosts") == 1
+    assert world.value("sar_multi_switch_jobs") == 3
+    assert caplog.text.count("ghost") == 1
+
+
+def test_topology_conf_filters_and_its_edit_is_the_reason(world: World, tmp_path: Path) -> None:
+    conf = tmp_path / "topology.conf"
+    wide = "SwitchName=a Nodes=n[001-004]\nSwitchName=b Nodes=n[005-016]\n"
+    conf.write_text(wide + "SwitchName=top Switches=a,b\n")
+    world.restart(topology=str(conf))
+    world.once()
+    assert world.value("sar_multi_switch_jobs") == 2
+    conf.write_text("SwitchName=a Nodes=n[001-016]\n")
+    assert world.once().reason is Reason.TOPOLOGY
+    assert world.value("sar_multi_switch_jobs") == 0
+    conf.write_text("nonsense")
+    assert world.once().result is Result.NOTHING, "the last good one is kept"
+    assert world.value("sar_multi_switch_jobs") == 0
+
+
+def test_a_hold_keeps_the_routes_until_the_jobs_change(world: World) -> None:
+    world.once()
+    state = world.agent.store.load()
+    assert state is not None
+    hold = SavedHold(jobs=host_sets(JOBS))
+    world.agent.store.save(state.model_copy(update={"hold": hold, "jobs": frozenset()}))
+    assert world.once().result is Result.HELD
+    assert world.value("sar_held") == 1
+    world.source.records = JOBS[:1]
+    assert world.once().result is Result.INSTALLED
+    world.once()
+    assert world.value("sar_held") == 0
+
+
+@pytest.mark.parametrize("name", ["job-to-terminal.map", "history.sqlite", "generations"])
+def test_what_cannot_be_written_is_said_and_the_rest_goes_on(
+    world: World, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A folder, or a file, in the way stands for a full disk: even root cannot write there."""
+    folder = world.folder / ("run" if name.endswith("map") else "state")
+    folder.mkdir(exist_ok=True)
+    if name == "generations":
+        (folder / name).write_text("in the way")
+    else:
+        (folder / name / "in the way").mkdir(parents=True)
+    assert world.once().result is Result.INSTALLED
+    assert world.once().result is Result.NOTHING
+    lines = [r for r in caplog.records if r.levelno == logging.WARNING and name in r.getMessage()]
+    assert len(lines) == 1
+
+
+def test_a_state_that_cannot_be_saved_is_kept_in_memory(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    (world.folder / "state/state.json/in the way").mkdir(parents=True)
+    assert world.once().result is Result.INSTALLED
+    assert "kept in memory" in caplog.text
+    assert world.once().result is Result.NOTHING
+
+
+def test_routes_that_cannot_be_written_change_nothing(world: World) -> None:
+    world.once()
+    path = world.folder / "run/routes.sar"
+    path.unlink()
+    (path / "in the way").mkdir(parents=True)
+    world.source.records = JOBS[:1]
+    report = world.once()
+    assert report.result is Result.FAILED and "routes.sar" in report.sentence
+    assert world.bridge.loads == [1]
+
+
+def test_no_jobs_at_all(world: World) -> None:
+    world.source.records = ()
+    assert world.once().result is Result.INSTALLED
+    assert world.value("sar_dark_fiber_ratio", routes="in_force") == 1
+
+
+def test_an_engine_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no engine is called 'sarr'"):
+        World(tmp_path, engine="sarr")

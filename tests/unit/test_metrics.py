@@ -1,0 +1,110 @@
+"""What Prometheus sees."""
+
+from __future__ import annotations
+
+import socket
+import urllib.request
+
+import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from sar_agent.errors import Unavailable
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.lab.live.process import free_port
+from sar_agent.measure import Measures, measure
+from sar_agent.measure.metrics import STAGES, Metrics
+from sar_agent.routing import Options, load_engine
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics("0.1.0", "install", "sar")
+
+
+@pytest.fixture(scope="module")
+def measures() -> Measures:
+    fabric = load_fabric("xgft:2;4,4;1,2")
+    mix = synthetic_mix(fabric, 1)
+    return measure(fabric, mix, load_engine("sar").route(fabric, mix, Options()))
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value(name, labels)
+
+
+def test_measures_appear_and_go(metrics: Metrics, measures: Measures) -> None:
+    metrics.show_measures("planned", measures)
+    assert value(metrics, "sar_dark_fiber_ratio", routes="planned") == measures.dark_fiber_ratio
+    assert value(metrics, "sar_dark_fiber_ratio", routes="in_force") is None
+    assert value(metrics, "sar_job_links_count", routes="planned") == measures.jobs > 0
+    expected = sum(job.links for job in measures.jobs_detail)
+    assert value(metrics, "sar_job_links_sum", routes="planned") == expected
+    metrics.show_measures("planned", None)
+    metrics.show_measures("planned", None)
+    for name in ("sar_dark_fiber_ratio", "sar_job_links_count", "sar_effective_efi_max"):
+        assert value(metrics, name, routes="planned") is None
+
+
+def test_the_distribution_is_of_now_and_its_buckets_are_right(
+    metrics: Metrics, measures: Measures
+) -> None:
+    for _ in range(3):  # not added up
+        metrics.show_measures("planned", measures)
+    efi = [job.efi_max for job in measures.jobs_detail]
+    for bound in (1, 2, 5, 10, 20, 50):
+        found = value(
+            metrics,
+            "sar_job_effective_efi_max_bucket",
+            routes="planned",
+            le=str(float(bound)),
+        )
+        assert found == sum(one <= bound for one in efi)
+
+
+def test_one_engine_is_in_force(metrics: Metrics) -> None:
+    assert value(metrics, "sar_engine_in_force", engine="sar") == 0, "alerts need the series"
+    metrics.show_sm("sar", 7)
+    metrics.show_sm("dfsssp", 0, 3)
+    assert value(metrics, "sar_engine_in_force", engine="sar") == 0
+    assert value(metrics, "sar_engine_in_force", engine="dfsssp") == 1
+    assert value(metrics, "sar_unknown_terminals") == 3
+    metrics.show_sm(None)
+    assert value(metrics, "sar_sm_reachable") == 0
+    assert value(metrics, "sar_engine_in_force", engine="dfsssp") == 1
+
+
+def test_a_stage_that_fails_is_timed_too(metrics: Metrics) -> None:
+    with pytest.raises(ZeroDivisionError), metrics.timed("load"):
+        raise ZeroDivisionError
+    assert value(metrics, "sar_stage_seconds_count", stage="load") == 1
+    assert value(metrics, "sar_stage_seconds_count", stage="route") == 0
+    for stage in STAGES:
+        assert value(metrics, "sar_stage_seconds_count", stage=stage) is not None
+
+
+def test_names_help_and_labels(metrics: Metrics, measures: Measures) -> None:
+    metrics.show_measures("in_force", measures)
+    metrics.show_sm("sar", 1)
+    metrics.reroutes.labels("first", "installed").inc()
+    allowed = {"routes", "reason", "result", "stage", "engine", "le", "version", "mode"}
+    for family in text_string_to_metric_families(generate_latest(metrics.registry).decode()):
+        assert family.name.startswith("sar_")
+        assert family.documentation.endswith((".", ")")), family.name
+        for sample in family.samples:
+            assert set(sample.labels) <= allowed, sample
+
+
+def test_served_on_the_address_and_a_taken_port_is_one_sentence(metrics: Metrics) -> None:
+    port = free_port()
+    metrics.serve("127.0.0.1", port)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        assert b"sar_build_info" in answer.read()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        number = taken.getsockname()[1]
+        with pytest.raises(Unavailable, match=rf"127\.0\.0\.1:{number} .*metrics_address"):
+            metrics.serve("127.0.0.1", number)

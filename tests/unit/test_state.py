@@ -1,0 +1,56 @@
+"""What a restart needs to know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sar_agent.agent.decide import Hold, Made
+from sar_agent.agent.state import SavedHold, State, StateStore
+
+JOBS = frozenset({frozenset({"n1", "n5"}), frozenset({"n2", "n6"})})
+STATE = State(generation=7, engine="sar", jobs=JOBS, fabric_digest="ab" * 32, installed_at=1.5)
+
+
+def test_there_and_back(tmp_path: Path) -> None:
+    held = STATE.model_copy(update={"hold": SavedHold(jobs=JOBS, until=9.0)})
+    for state in (STATE, held):
+        StateStore(tmp_path).save(state)
+        assert StateStore(tmp_path).load() == state
+    assert STATE.made == Made(7, JOBS, bytes.fromhex("ab" * 32), "sar")
+    assert held.held == Hold(JOBS, 9.0) and STATE.held is None
+    assert [path.name for path in tmp_path.iterdir()] == ["state.json"], "no temporary is left"
+
+
+def test_none_yet(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert StateStore(tmp_path).load() is None
+    assert not caplog.text
+
+
+def test_every_cut_is_none_and_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = StateStore(tmp_path)
+    store.save(STATE)
+    text = store.path.read_text().rstrip()
+    for length in range(len(text)):
+        store.path.write_text(text[:length])
+        assert store.load() is None, text[:length]
+    assert caplog.text.count("cannot be used") == 1
+
+
+def test_what_another_process_saves_is_seen(tmp_path: Path) -> None:
+    store = StateStore(tmp_path)
+    store.save(STATE)
+    StateStore(tmp_path).save(STATE.model_copy(update={"generation": 8}))
+    assert (loaded := store.load()) is not None and loaded.generation == 8
+
+
+def test_a_disk_that_does_not_take_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = StateStore(tmp_path / "none")
+    for generation in (8, 9):
+        store.save(STATE.model_copy(update={"generation": generation}))
+        assert (loaded := store.load()) is not None and loaded.generation == generation
+    assert caplog.text.count("kept in memory") == 1
+    store.path.parent.mkdir()
+    store.save(STATE)
+    assert StateStore(tmp_path / "none").load() == STATE
