@@ -23,9 +23,9 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
 }
 HEAD = """# Benchmarks
 
-Measured on {date} by `make bench` (`python -m tests.bench --markdown docs/benchmarks.md`), not
-part of the test suite. Times depend on what else the machine does; where two things are compared,
-they ran in turn in one run.
+Measured on {date} by `python -m tests.bench --markdown docs/benchmarks.md` (`make bench` prints the
+same), not part of the test suite. Times depend on what else the machine does; where two things are
+compared, they ran in turn in one run.
 
 | | |
 |---|---|
