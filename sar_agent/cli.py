@@ -42,7 +42,15 @@ def _root(
 def main() -> None:
     """Entry point: errors a person can act on become one line and an exit code."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
+    except typer.TyperException as error:
+        # A usage error in a script's log is one line, too, not a box; without arguments the help
+        # was printed and there is nothing to add.
+        if message := error.format_message():
+            print(f"sar-agent: {message} See sar-agent --help", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        sys.exit(130)  # Ctrl-C
     except SarError as error:
         print(f"sar-agent: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

@@ -11,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from sar_agent.fabric import Fabric
     from sar_agent.jobs import JobMix
+    from sar_agent.routing import Routes
 
 FabricOption = Annotated[
     str,
@@ -65,6 +66,19 @@ def read_mix(spec: str, fabric: Fabric) -> JobMix:
             err=True,
         )
     return mapped.mix
+
+
+def read_routes(folder: Path, fabric: Fabric) -> Routes:
+    """The routes of a folder; a word on stderr where they were made for another state of it."""
+    from sar_agent.install.folder import read_routes_folder
+
+    routes = read_routes_folder(folder, fabric)
+    if routes.fabric_digest != fabric.digest:
+        typer.echo(
+            f"sar-agent: note: {folder} was made for other nodes or cables than {fabric.name} has",
+            err=True,
+        )
+    return routes
 
 
 def peak_rss_mb() -> float:

@@ -15,6 +15,7 @@ from sar_agent.commands.output import (
     print_json,
     read_fabric,
     read_mix,
+    read_routes,
 )
 
 RoutesOption = Annotated[Path, typer.Option("--routes", help="folder that `route --out` wrote")]
@@ -91,12 +92,11 @@ def register(app: typer.Typer) -> None:
         """Dark fiber, effective EFI, links and throughput per job, with lower bounds."""
         from sar_agent.check.reach import check_reach
         from sar_agent.errors import CheckFailed
-        from sar_agent.install.folder import read_routes_folder
         from sar_agent.measure import measure as measure_routes
 
         network = read_fabric(fabric)
         mix = read_mix(jobs, network)
-        found = read_routes_folder(routes, network)
+        found = read_routes(routes, network)
         reach = check_reach(network, found)
         if reach.unreachable_pairs:
             raise CheckFailed(
@@ -131,15 +131,14 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Prove that every pair is reached without loop or credit loop; exit code 1 otherwise."""
         from sar_agent.check import check_routes
-        from sar_agent.install.folder import read_routes_folder
         from sar_agent.install.plan import entries_changed, routes_to_file
 
         network = read_fabric(fabric)
-        found = read_routes_folder(routes, network)
+        found = read_routes(routes, network)
         verdict = check_routes(network, found)
         changed = None
         if before is not None:
-            old = read_routes_folder(before, network)
+            old = read_routes(before, network)
             changed = entries_changed(
                 routes_to_file(network, old, 1), routes_to_file(network, found, 1)
             )
