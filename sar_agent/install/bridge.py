@@ -18,6 +18,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fi
 
 from sar_agent.errors import SarError, Unavailable
 
+PROTOCOL = 1
 MAX_ANSWER = 65536
 STATUS_TIMEOUT = 5.0  # the plugin answers from memory
 
@@ -76,6 +77,12 @@ class Bridge:
         """Retried, since asking changes nothing."""
         answer = self._ask_again("status")
         try:
+            spoken = _Protocol.model_validate_json(answer).protocol
+            if spoken != PROTOCOL:
+                raise Unavailable(
+                    f"{self.socket_path}: the plugin speaks protocol {spoken}, this agent "
+                    f"{PROTOCOL}; install both from one release"
+                )
             return BridgeStatus.model_validate_json(answer)
         except ValidationError as error:
             raise self._garbage(answer) from error
@@ -157,6 +164,10 @@ class Bridge:
     def _garbage(self, answer: bytes) -> Unavailable:
         shown = answer[:80].decode("ascii", "replace")
         return Unavailable(f"{self.socket_path}: not an answer of our plugin: {shown!r}")
+
+
+class _Protocol(_Answer):
+    protocol: int
 
 
 class _Refused(_Answer):

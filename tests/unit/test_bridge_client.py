@@ -93,11 +93,18 @@ def test_status_is_asked_again_after_a_cut_answer(plugin: StandIn) -> None:
     assert len(plugin.requests) == 2
 
 
-@pytest.mark.parametrize("answer", [b"hello\n", b"{}\n", b'{"protocol":2}\n', b""])
+@pytest.mark.parametrize("answer", [b"hello\n", b"{}\n", b'{"protocol":1}\n', b""])
 def test_garbage_is_unavailable_and_names_the_socket(plugin: StandIn, answer: bytes) -> None:
     plugin.answers = [answer]
     with pytest.raises(Unavailable, match=r"bridge\.sock: not an answer"):
         Bridge(plugin.path).status()
+
+
+def test_a_plugin_of_another_release_is_said_at_once(plugin: StandIn) -> None:
+    plugin.answers = [json.dumps(STATUS | {"protocol": 2}).encode() + b"\n"]
+    with pytest.raises(Unavailable, match="plugin speaks protocol 2, this agent 1; install both"):
+        Bridge(plugin.path).status()
+    assert plugin.requests == ["status\n"]
 
 
 def test_nobody_there(tmp_path: Path) -> None:
