@@ -33,7 +33,7 @@ def test_the_whole_loop(scratch: dict[str, str]) -> None:
         r"the agent installed generation 1, because",
         r"OpenSM has engine sar in force",
         r"job \d+ started on n\[001,",
-        r"because 1 multi-switch jobs started, 0 ended: \d+ table entries changed, dark fiber",
+        r"because 1 multi-switch jobs? started, 0 ended: \d+ table entries changed, dark fiber",
         r"stays on one leaf switch",
         r"the cable at port 7 of leaf switch S1-0 is pulled",
         r"the agent installed generation \d+, because",
