@@ -6,10 +6,11 @@
  *  - a terminal of the file that is gone is skipped;
  *  - a live terminal that the file does not know, or knows at another port, is routed like the own
  *    LID of its leaf switch, with the leaf's port to it as the last hop. That adds no dependency
- *    between channels that the checker has not already proven: every switch-to-switch channel on
+ *    between channels that the checker has not already judged: every switch-to-switch channel on
  *    the way is one that traffic to the leaf's LID takes, in the same service level, and the last
  *    hop ends in a terminal, where a cycle cannot pass. What it sends, it sends from its leaf, like
- *    any terminal there.
+ *    any terminal there. (The agent says so where it could not prove the way to the switches' own
+ *    LIDs; it plans anew as soon as it hears of the terminal.)
  * A switch that the file does not know cannot be helped that way: the routes are stale. A switch
  * that is gone makes them stale only when something was routed through it.
  */

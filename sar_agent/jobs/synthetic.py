@@ -1,6 +1,6 @@
 """Seeded job mixes for demonstrations and benchmarks: fragmented, but honest about being made up.
 
-The mix of `facts/algorithms.md`: a share of all hosts runs jobs of 2 to 64 hosts, sizes drawn
+A share of all hosts runs jobs of 2 to 64 hosts, sizes drawn
 log-uniformly (small jobs are common, as in every published trace), nodes drawn at random, as on
 a machine that has been running for weeks.
 """

@@ -2,8 +2,8 @@
 
 Hop count dominates every weight (an engine only chooses among shortest paths), so which channels
 may be used towards a destination depends on its leaf switch alone: one breadth-first search per
-leaf, and each of its terminals is then a single pass over the DAG in hop order, without a heap
-(`facts/algorithms.md`, 1).
+leaf, and each of its terminals is then a single pass over the DAG in hop order, without the heap
+of the Dijkstra search that OpenSM's DFSSSP runs per destination.
 
 The DAGs of all leaves of an 11,664-host tree take 60 MB and are kept; on larger fabrics a
 direct-mapped cache of bounded size holds as many as fit, rebuilding the others when needed.
