@@ -23,8 +23,11 @@ from sar_agent.agent.say import SayOnce
 from sar_agent.config import Config, FabricConfig
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.cache import cached_fabric
+from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
-from sar_agent.fabric.spec import load_fabric
+from sar_agent.fabric.spec import parse_fabric
+from sar_agent.fabric.text import read_text
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.install import Timed
 from sar_agent.jobs.filter import multi_switch
@@ -145,8 +148,9 @@ class Gatherer:
 
     def refresh_fabric(self, timed: Timed) -> bool:
         """Read the fabric now; False if that failed."""
+        cache = self.config.agent.state_dir / "fabric.npz"
         with timed("fabric"):
-            good = self.fabric.read(lambda: read_fabric(self.config.fabric))
+            good = self.fabric.read(lambda: read_fabric(self.config.fabric, cache))
         self._fabric_tried = time.time()
         self.say.problem("fabric", self.fabric.stale(time.time()), "the fabric can be read again")
         return good
@@ -193,12 +197,20 @@ class Gatherer:
         return self._leaves[1]
 
 
-def read_fabric(config: FabricConfig) -> Fabric:
-    """The fabric as it is now. Raises `SarError` where command or file fail."""
+def read_fabric(config: FabricConfig, cache: Path) -> Fabric:
+    """The fabric as it is now; `cache` is a file for it. Raises `SarError` where command or file
+    fail."""
     if config.file:
-        return load_fabric(Path(config.file), config.mapper)
-    text = _run(tuple(config.command), config.deadline_seconds, config.environment)
-    return read_ibnetdiscover(text + "\n", config.mapper, name=config.command[0])
+        name, text = config.file, read_text(Path(config.file)) + "\n"
+    else:
+        name = config.command[0]
+        text = _run(tuple(config.command), config.deadline_seconds, config.environment) + "\n"
+    parse = parse_fabric if config.file else _ibnetdiscover
+    return cached_fabric(cache, text, config.mapper, lambda: parse(text, name, config.mapper))
+
+
+def _ibnetdiscover(text: str, name: str, mapper: HostMapper) -> Fabric:
+    return read_ibnetdiscover(text, mapper, name=name)
 
 
 @retry(

@@ -39,16 +39,23 @@ def load_fabric(spec_or_path: str | Path, mapper: HostMapper | None = None) -> F
         if not os.path.isfile(text):  # noqa: PTH113 - Path's raises on odd names
             known = ", ".join(f"{name}:" for name in GENERATORS)
             raise InputError(f"{text!r}: no such kind of fabric", remedy=f"known are {known}")
-    content = read_text(Path(text)) + "\n"
+    return parse_fabric(read_text(Path(text)) + "\n", text, mapper)
+
+
+def parse_fabric(content: str, name: str, mapper: HostMapper | None = None) -> Fabric:
+    """The fabric of a file's text, which ends in a newline; `name` is for messages.
+
+    Raises `InputError` where it is in no known format or bad in its own.
+    """
     if _IBNETDISCOVER.search(content):
-        return read_ibnetdiscover(content, mapper, name=text)
+        return read_ibnetdiscover(content, mapper, name=name)
     if _SUBNET_LST.search(content):
-        return read_subnet_lst(content, mapper, name=text)
+        return read_subnet_lst(content, mapper, name=name)
     if _NET.search(content):
-        return read_ibsim_net(content, mapper, name=text)
+        return read_ibsim_net(content, mapper, name=name)
     raise InputError(
         "not a fabric in any known format",
-        file=text,
+        file=name,
         remedy="give ibnetdiscover's output, an ibsim .net, a subnet.lst or a spec like "
         "xgft:2;4,4;1,2",
     )
