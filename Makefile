@@ -53,6 +53,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-clean:
+clean:  # numba keeps compiled kernels in __pycache__, by the file they stand in
 	rm -rf $(VENV) out
+	find sar_agent -name __pycache__ -prune -exec rm -rf {} +
 	$(MAKE) -C opensm_bridge clean

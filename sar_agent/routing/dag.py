@@ -104,31 +104,31 @@ def dag_row(graph: Graph, cache: DagCache, root: int) -> np.uint32:  # pragma: n
     hop[root] = 0
     order[0] = root
     size = 1
-    head = 0
-    while head < size:
-        u = order[head]
-        head += 1
-        # Cables have both directions or neither, so leaving u finds who can come to u.
+    edges = 0
+    start[0] = 0
+    i = np.uint32(0)
+    while i < size:
+        u = order[i]
+        first = edges
+        low = np.uint32(0)
         for c in range(graph.offset[u], graph.offset[u + 1]):
+            if not graph.up[c]:
+                continue
             v = graph.target[c]
-            if graph.up[c] and hop[v] < 0:
+            if hop[v] < 0:
+                # Cables have both directions or neither, so leaving u finds who can come to u.
                 hop[v] = hop[u] + 1
                 order[size] = v
                 size += 1
-    edges = 0
-    start[0] = 0
-    for i in range(size):
-        v = order[i]
-        low = edge[0]
-        first = edges
-        for c in range(graph.offset[v], graph.offset[v + 1]):
-            if graph.up[c] and hop[graph.target[c]] == hop[v] - 1:
+            elif hop[v] == hop[u] - 1:
+                # All switches one hop closer were found before u's turn came.
                 edge[edges] = c
-                if edges == first or graph.rank[graph.target[c]] < graph.rank[graph.target[low]]:
+                if edges == first or graph.rank[v] < graph.rank[graph.target[low]]:
                     low = edge[edges]
                 edges += 1
         lowest[i] = low
-        start[i + 1] = edges
+        i += np.uint32(1)
+        start[i] = edges
     cache.size[row] = size
     cache.tag[row] = root
     return row

@@ -3,8 +3,8 @@
 DFSSSP and SAR are the same walk; they differ in the order of destinations and in whose routes
 raise the weights (sar-2016, Algorithm 1). `count` says so per destination:
 
-`NOBODY`  weights stay; `EVERYONE`  +1 per terminal's route (DFSSSP, and SAR's lines 11-16);
-`JOB`  +1 per route from a terminal that shares a job with the destination (lines 8-10).
+`EVERYONE`  +1 per terminal's route (DFSSSP, and SAR's lines 11-16); `JOB`  +1 per route from a
+terminal that shares a job with the destination (lines 8-10).
 
 Routes no terminal's packets take (a spine's own way to a host it lost its cable to, and every
 route to a switch's own LID) are chosen by lowest neighbour GUID instead of weight, so that they
@@ -27,7 +27,7 @@ from sar_agent.routing.dag import U32, DagCache, Graph, dag_row, graph_of, new_c
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.settle import settle
 
-NOBODY, EVERYONE, JOB = 0, 1, 2
+EVERYONE, JOB = 0, 1
 
 
 class Sources(NamedTuple):
@@ -108,9 +108,17 @@ def _grow(
     via = np.empty(switches, np.uint32)
     busy = np.zeros(switches, np.bool_)
     seen = np.full(terminals, -1, np.int32)
+    model = np.uint32(0)  # whose tree this would be again, while `fresh`
+    fresh = False
     for turn in range(len(order)):
         d = order[turn]
         root = sources.terminal_switch[d]
+        silent = count[turn] == JOB and sources.on_offset[d] == sources.on_offset[d + 1]
+        if silent and fresh and sources.terminal_switch[model] == root:
+            # The same leaf, and no weight has changed since: the same tree but for its last hop.
+            egress[d] = egress[model]
+            egress[d, root] = last_port[d]
+            continue
         row = dag_row(graph, cache, root)
         size, by_hop = cache.size[row], cache.order[row]
         start, edge, lowest = cache.start[row], cache.edge[row], cache.lowest[row]
@@ -129,9 +137,11 @@ def _grow(
             via[v] = best_channel
         if count[turn] == EVERYONE:
             load[:] = sources.at_switch
-        elif count[turn] == JOB:
+        else:
             _load_of_jobs(sources, d, seen, load)
         busy[:] = sources.at_switch > 0
+        model = d
+        fresh = True
         tree = egress[d]
         for i in range(size - 1, 0, -1):
             v = by_hop[i]
@@ -139,6 +149,7 @@ def _grow(
                 c = via[v]
                 busy[graph.target[c]] = True
                 if load[v] > 0:
+                    fresh = False
                     weight[c] += load[v]
                     load[graph.target[c]] += load[v]
             else:
