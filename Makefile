@@ -16,7 +16,7 @@ help:
 # The demo needs no linters and no test runner: half the packages, half the wait.
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable
 $(VENV)/.run: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || { echo "On Debian: apt-get install python3-venv"; exit 1; }
 	$(PIP) .
 	touch $@
 
