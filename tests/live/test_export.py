@@ -26,6 +26,16 @@ def routed(fabric: Fabric, engine: str = "sar") -> Routes:
     return load_engine(engine).route(fabric, synthetic_mix(fabric, 1), Options())
 
 
+def ring() -> Fabric:
+    """Five switches in a circle, a host each: shortest paths in one lane close a loop."""
+    text = "\n".join(
+        f'Switch 4 "s{s}"\n[1] "s{(s + 1) % 5}"[2]\n[2] "s{(s - 1) % 5}"[1]\n[3] "h{s}"[1]\n\n'
+        f'Hca 1 "h{s}"\n[1] "s{s}"[3]\n'
+        for s in range(5)
+    )
+    return read_ibsim_net(text)
+
+
 def ibdmchk(fabric: Fabric, routes: Routes, folder: Path) -> str:
     """Its words; its exit code means nothing, as it crashes after the verdict."""
     export_routes(folder, fabric, routes, ["ibdm"])
@@ -55,12 +65,7 @@ def test_no_credit_loop_on_real_fabrics(name: str, tmp_path: Path) -> None:
 
 
 def test_both_find_the_loop_of_a_ring(tmp_path: Path) -> None:
-    text = "\n".join(
-        f'Switch 4 "s{s}"\n[1] "s{(s + 1) % 5}"[2]\n[2] "s{(s - 1) % 5}"[1]\n[3] "h{s}"[1]\n\n'
-        f'Hca 1 "h{s}"\n[1] "s{s}"[3]\n'
-        for s in range(5)
-    )
-    fabric = read_ibsim_net(text)
+    fabric = ring()
     routes = routed(fabric)
     assert "credit loop in virtual lane 0" in check_routes(fabric, routes).problems[0]
     assert "no credit loops found" not in ibdmchk(fabric, routes, tmp_path)
@@ -68,12 +73,7 @@ def test_both_find_the_loop_of_a_ring(tmp_path: Path) -> None:
 
 def test_two_lanes_break_the_ring_for_both(tmp_path: Path) -> None:
     """Lane 1 for every path that passes from the last switch to the first, lane 0 for the rest."""
-    text = "\n".join(
-        f'Switch 4 "s{s}"\n[1] "s{(s + 1) % 5}"[2]\n[2] "s{(s - 1) % 5}"[1]\n[3] "h{s}"[1]\n\n'
-        f'Hca 1 "h{s}"\n[1] "s{s}"[3]\n'
-        for s in range(5)
-    )
-    fabric = read_ibsim_net(text)
+    fabric = ring()
     one = routed(fabric)
     level = np.zeros_like(one.egress)
     channels = one.next_channel(fabric)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -66,14 +68,14 @@ def test_sar_is_algorithm_1(network: Network) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 @given(network=networks(), random=st.randoms(use_true_random=False))
 def test_broken_tables_are_found_as_brute_force_finds_them(
-    engine: str, network: Network, random: object
+    engine: str, network: Network, random: Random
 ) -> None:
     fabric, _ = network
     routes = routed(network, engine)
-    for _ in range(random.randrange(4)):  # type: ignore[attr-defined]
-        d = random.randrange(fabric.destinations)  # type: ignore[attr-defined]
-        s = random.randrange(fabric.switches)  # type: ignore[attr-defined]
-        routes.egress[0, d, s] = random.choice([*range(12), 255])  # type: ignore[attr-defined]
+    for _ in range(random.randrange(4)):
+        d = random.randrange(fabric.destinations)
+        s = random.randrange(fabric.switches)
+        routes.egress[0, d, s] = random.choice([*range(12), 255])
     bad = [
         (s, d)
         for d in range(fabric.destinations)
@@ -123,11 +125,11 @@ def test_measures_agree_with_counting_pairs(engine: str, network: Network) -> No
 @settings(deadline=None, max_examples=40)
 @given(network=networks(), random=st.randoms(use_true_random=False))
 def test_sar_gives_the_same_bytes_whatever_the_order_of_jobs(
-    network: Network, random: object
+    network: Network, random: Random
 ) -> None:
     fabric, mix = network
     shuffled = list(mix.jobs)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    random.shuffle(shuffled)
     again = JobMix.of(shuffled)
     assert again == mix
     assert routed((fabric, again), "sar").digest == routed(network, "sar").digest
