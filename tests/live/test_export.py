@@ -14,9 +14,13 @@ from sar_agent.fabric.ibsim_net import read_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.install.export import export_routes
+from sar_agent.install.plan import routes_to_file
 from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.lab.live.generated import ibsim_of
+from sar_agent.lab.live.opensm import OpenSM
 from sar_agent.routing import Options, Routes, load_engine
 from tests.data import data_path
+from tests.live.helpers import readback
 
 pytestmark = pytest.mark.live
 REAL = ("psmn-x5", "small-2014", "dgx-ndr", "selene-storage", "director-notabs")
@@ -88,3 +92,22 @@ def test_two_lanes_break_the_ring_for_both(tmp_path: Path) -> None:
     two = Routes("ring", one.fabric_digest, one.egress, level, virtual_lanes=2)
     assert check_routes(fabric, two).passed
     assert "no credit loops found" in ibdmchk(fabric, two, tmp_path)
+
+
+def test_a_stock_opensm_installs_the_lfts_export(tmp_path: Path) -> None:
+    """`routing_engine file`, without our plugin: every entry that OpenSM installs is ours."""
+    fabric = xgft_fabric("xgft:2;4,4;1,2")
+    routes = routed(fabric)
+    export_routes(tmp_path, fabric, routes, ["lfts"])
+    with (
+        ibsim_of(fabric) as ibsim,
+        OpenSM(
+            ibsim,
+            host="n001",
+            routing_engine="file",
+            options={"lfts_file": str(tmp_path / "lfts.dump")},
+        ) as manager,
+    ):
+        manager.start().wait_up()
+        wanted = readback.wanted(routes_to_file(fabric, routes, 1), manager.lids())
+        assert readback.installed(ibsim) == wanted
