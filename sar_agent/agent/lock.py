@@ -6,7 +6,6 @@ import fcntl
 import os
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from sar_agent.errors import SarError, Unavailable
@@ -54,12 +53,7 @@ class Lock:
             pass  # a full disk: who holds it cannot be said, but it is held
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None

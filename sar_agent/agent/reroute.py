@@ -87,9 +87,8 @@ class Rerouter:
             before = read_routes_file(self.bridge.dump())
         except SarError:
             before = None
-        file = plan.routes_file()
         path = self.config.agent.run_dir / "routes.sar"
-        found = put_in_force(self.bridge, file, path, self.timed)
+        found = put_in_force(self.bridge, plan, path, self.timed)
         return Done(plan, records, found, entries_changed(before, found))
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import getpass
 import os
 import time
-from dataclasses import replace
 
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.gather import Gatherer
@@ -18,17 +17,15 @@ from sar_agent.agent.history import History, Row, summary
 from sar_agent.agent.lock import Lock
 from sar_agent.agent.reroute import next_generation
 from sar_agent.agent.state import SavedHold, State, StateStore
-from sar_agent.check import check_routes
 from sar_agent.config import Config
 from sar_agent.errors import InputError, Unavailable
 from sar_agent.install.bridge import Bridge
 from sar_agent.install.generations import Generations
 from sar_agent.install.install import put_in_force
-from sar_agent.install.plan import entries_changed, file_to_routes
+from sar_agent.install.plan import entries_changed, file_to_routes, make_plan
 from sar_agent.install.routes_file import read_routes_file
 from sar_agent.jobs.filter import host_sets
 from sar_agent.jobs.mapping import mix_of_records
-from sar_agent.measure import measure
 
 PATIENCE = 120.0
 
@@ -53,12 +50,11 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
         if look.status is None:
             raise Unavailable(look.status_problem)
         old = kept.read(number)
-        routes = file_to_routes(look.fabric, old)
-        check_routes(look.fabric, routes).require()
-        before = read_routes_file(bridge.dump())
         fresh = next_generation(config, look.status, state)
-        file = replace(old, generation=fresh, made_at=int(time.time()))
-        found = put_in_force(bridge, file, config.agent.run_dir / "routes.sar")
+        mix = mix_of_records(look.fabric, look.records).mix
+        plan = make_plan(fresh, look.fabric, mix, file_to_routes(look.fabric, old))
+        before = read_routes_file(bridge.dump())
+        found = put_in_force(bridge, plan, config.agent.run_dir / "routes.sar")
         now = host_sets(look.records)
         timed = hold_minutes is not None
         until = time.time() + 60 * hold_minutes if hold_minutes is not None else None
@@ -72,9 +68,8 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
                 hold=SavedHold(jobs=now, until=until),
             )
         )
-        kept.add(file)
-        mix = mix_of_records(look.fabric, look.records).mix
-        measures = summary(measure(look.fabric, mix, routes))
+        kept.add(plan.routes_file())
+        measures = summary(plan.measures)
         changed = entries_changed(before, found)
         words = "until the jobs change" if until is None else f"for {hold_minutes:g} minutes"
         History(folder).add(

@@ -30,8 +30,8 @@ def register(app: typer.Typer) -> None:
         from rich.console import Console
 
         from sar_agent.lab.demo import run_demo
-        from sar_agent.lab.demo.run import write_demo
         from sar_agent.lab.demo.table import comparison_table
+        from sar_agent.lab.demo.write import write_demo
 
         network = read_fabric(fabric)
         mix = read_mix(jobs, network)

@@ -183,14 +183,27 @@ def _end(line: str, node: Node, file: str, number: int, strict: bool, remedy: st
     )  # fmt: skip
 
 
+_WIDTHS = ((8, 12), (4, 8), (2, 4), (16, 2), (1, 1))
+"""ibsim's bit to the number of lanes, widest first."""
+
+_SPEEDS = (
+    ("e", 8, "NDR"),
+    ("e", 4, "HDR"),
+    ("e", 2, "EDR"),
+    ("e", 1, "FDR"),
+    ("s", 4, "QDR"),
+    ("s", 2, "DDR"),
+)
+"""ibsim's option and bit to the speed's name, fastest first."""
+
+
 def _option_rate(text: str) -> float | None:
     """ibsim's `w=3 s=7 e=1` (masks of what is enabled) to the best rate they allow."""
     masks = {name: int(value, 0) for name, value in _OPTION.findall(text)}
     if not masks:
         return None
-    width = next((x for bit, x in ((8, 12), (4, 8), (2, 4), (16, 2), (1, 1)) if masks.get("w", 2) & bit), 4)  # noqa: E501  # fmt: skip
-    speeds = (("e", 8, "NDR"), ("e", 4, "HDR"), ("e", 2, "EDR"), ("e", 1, "FDR"), ("s", 4, "QDR"), ("s", 2, "DDR"))  # noqa: E501  # fmt: skip
-    speed = next((name for key, bit, name in speeds if masks.get(key, 0) & bit), "SDR")
+    width = next((width for bit, width in _WIDTHS if masks.get("w", 2) & bit), 4)
+    speed = next((name for key, bit, name in _SPEEDS if masks.get(key, 0) & bit), "SDR")
     return parse_rate(f"{width}x{speed}")
 
 

@@ -10,10 +10,12 @@ import numpy as np
 
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.install.bridge import Bridge
+from sar_agent.install.plan import Plan
 from sar_agent.install.routes_file import (
     NO_ROUTE,
     RoutesFile,
     read_routes_file,
+    shared_by,
     write_routes_file,
 )
 
@@ -24,17 +26,15 @@ class ReadBackDiffers(SarError):
     """OpenSM says that the generation is in force, and its tables say otherwise."""
 
 
-def put_in_force(
-    bridge: Bridge, file: RoutesFile, path: Path, timed: Timed = nullcontext
-) -> RoutesFile:
-    """Write `file` to `path`, have OpenSM load it, read back what is in force and compare.
+def put_in_force(bridge: Bridge, plan: Plan, path: Path, timed: Timed = nullcontext) -> RoutesFile:
+    """Write the plan to `path`, have OpenSM load it, read back what is in force and compare.
 
     Returns what was read back. Raises `SarError` with the sentence of who refused. Where the
     plugin refused, the file that was at `path` before is put back, so that an OpenSM that restarts
     finds the last good routes.
     """
     bridge.status()  # nobody there: nothing is written
-    before = _former(path)
+    before, file = _former(path), plan.routes_file()
     with timed("write"):
         write_routes_file(path, file)
     try:
@@ -60,15 +60,7 @@ def put_in_force(
 def differences(wanted: RoutesFile, found: RoutesFile) -> int:
     """Entries of `found` that are not as `wanted`: (switch, destination, LID offset) that both
     know, where LID offsets beyond the plan's repeat its first."""
-    _, want_s, have_s = np.intersect1d(
-        wanted.switch_guids, found.switch_guids, assume_unique=True, return_indices=True
-    )
-    _, want_d, have_d = np.intersect1d(
-        np.concatenate([wanted.terminal_guids, wanted.switch_guids]),
-        np.concatenate([found.terminal_guids, found.switch_guids]),
-        assume_unique=True,
-        return_indices=True,
-    )
+    (want_s, have_s), (want_d, have_d) = shared_by(wanted, found)
     count = 0
     for offset, table in enumerate(found.forwarding):
         used = offset if offset < len(wanted.forwarding) else 0

@@ -1,7 +1,7 @@
 """`Plan`: routes with the proof and the numbers that let them be installed.
 
-Only a `Plan` can be installed, and `make_plan` is the only way to one, so nothing that failed a
-check can reach OpenSM.
+Only a `Plan` can be installed (`put_in_force` takes nothing else), and `make_plan` is the way to
+one, so nothing that failed a check can reach OpenSM.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from sar_agent.check import Verdict, check_routes
 from sar_agent.fabric import Fabric
-from sar_agent.install.routes_file import RoutesFile
+from sar_agent.install.routes_file import RoutesFile, shared_by
 from sar_agent.jobs import JobMix
 from sar_agent.measure import Measures, measure
 from sar_agent.routing.routes import Routes
@@ -92,18 +92,10 @@ def entries_changed(before: RoutesFile | None, after: RoutesFile) -> int:
     total = int(after.forwarding.size)
     if before is None:
         return total
-    _, old_s, new_s = np.intersect1d(
-        before.switch_guids, after.switch_guids, assume_unique=True, return_indices=True
-    )
-    old_columns = np.concatenate([before.terminal_guids, before.switch_guids])
-    new_columns = np.concatenate([after.terminal_guids, after.switch_guids])
-    _, old_d, new_d = np.intersect1d(
-        old_columns, new_columns, assume_unique=True, return_indices=True
-    )
+    (old_s, new_s), (old_d, new_d) = shared_by(before, after)
     same = 0
-    for offset in range(min(len(before.forwarding), len(after.forwarding))):
-        old = before.forwarding[offset][np.ix_(old_s, old_d)]
-        same += int((old == after.forwarding[offset][np.ix_(new_s, new_d)]).sum())
+    for old, new in zip(before.forwarding, after.forwarding, strict=False):
+        same += int((old[np.ix_(old_s, old_d)] == new[np.ix_(new_s, new_d)]).sum())
     return total - same
 
 

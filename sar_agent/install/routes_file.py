@@ -14,7 +14,7 @@ import tempfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,6 +52,28 @@ class RoutesFile:
     service_levels: NDArray[np.uint8] | None = None  # [O, S, D], only when lanes > 1
     sl_to_vl: NDArray[np.uint8] | None = None  # [16], only when lanes > 1
     fallback_sl: NDArray[np.uint8] | None = None  # [O], only when lanes > 1
+
+
+class Shared(NamedTuple):
+    """Where two files hold the same GUIDs: index arrays, pairwise, into the rows (switches) and
+    columns (terminals, then switches) of each."""
+
+    rows: tuple[NDArray[np.intp], NDArray[np.intp]]
+    columns: tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+def shared_by(one: RoutesFile, other: RoutesFile) -> Shared:
+    """What can be compared between two files, whatever nodes came and went between them."""
+
+    def both(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> tuple[NDArray[np.intp], ...]:
+        return np.intersect1d(a, b, assume_unique=True, return_indices=True)[1:]
+
+    def columns(file: RoutesFile) -> NDArray[np.uint64]:
+        return np.concatenate([file.terminal_guids, file.switch_guids])
+
+    rows_a, rows_b = both(one.switch_guids, other.switch_guids)
+    columns_a, columns_b = both(columns(one), columns(other))
+    return Shared((rows_a, rows_b), (columns_a, columns_b))
 
 
 def write_routes_file(path: str | Path, routes: RoutesFile) -> None:

@@ -21,8 +21,8 @@ from sar_agent.lab.demo.charts import ticks
 from sar_agent.lab.demo.compare import compare
 from sar_agent.lab.demo.drawing import bin_names, bin_width, draw_network
 from sar_agent.lab.demo.page import render_page
-from sar_agent.lab.demo.run import write_demo
 from sar_agent.lab.demo.words import change, count_changes
+from sar_agent.lab.demo.write import write_demo
 from tests.unit.test_cli import said, sar_agent
 
 SPEC = "xgft:2;6,6;1,4"

@@ -12,7 +12,7 @@ from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.generations import Generations
 from sar_agent.install.install import ReadBackDiffers, differences, put_in_force
-from sar_agent.install.plan import routes_to_file
+from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.routes_file import RoutesFile, read_routes_file
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
@@ -28,36 +28,41 @@ def bridge(tmp_path: Path) -> FakeBridge:
 
 
 @pytest.fixture(scope="module")
-def file() -> RoutesFile:
-    routes = load_engine("dfsssp").route(FABRIC, JobMix.of([]), Options())
-    return routes_to_file(FABRIC, routes, 5)
+def plan() -> Plan:
+    mix = JobMix.of([])
+    return make_plan(5, FABRIC, mix, load_engine("dfsssp").route(FABRIC, mix, Options()))
 
 
-def test_what_is_read_back_is_returned(bridge: FakeBridge, file: RoutesFile) -> None:
-    found = put_in_force(bridge, file, bridge.folder / "routes.sar")
-    assert differences(file, found) == 0 and bridge.generation == 5
+@pytest.fixture(scope="module")
+def file(plan: Plan) -> RoutesFile:
+    return plan.routes_file()
 
 
-def test_nobody_there_nothing_is_written(bridge: FakeBridge, file: RoutesFile) -> None:
+def test_what_is_read_back_is_returned(bridge: FakeBridge, plan: Plan) -> None:
+    found = put_in_force(bridge, plan, bridge.folder / "routes.sar")
+    assert differences(plan.routes_file(), found) == 0 and bridge.generation == 5
+
+
+def test_nobody_there_nothing_is_written(bridge: FakeBridge, plan: Plan) -> None:
     bridge.away = True
     with pytest.raises(Unavailable):
-        put_in_force(bridge, file, bridge.folder / "routes.sar")
+        put_in_force(bridge, plan, bridge.folder / "routes.sar")
     assert not (bridge.folder / "routes.sar").exists()
 
 
-def test_a_refusal_puts_the_former_file_back(bridge: FakeBridge, file: RoutesFile) -> None:
+def test_a_refusal_puts_the_former_file_back(bridge: FakeBridge, plan: Plan) -> None:
     path = bridge.folder / "routes.sar"
-    put_in_force(bridge, file, path)
+    put_in_force(bridge, plan, path)
     bridge.refuse = ["stale"]
     with pytest.raises(SarError, match="stale"):
-        put_in_force(bridge, replace(file, generation=6), path)
+        put_in_force(bridge, replace(plan, generation=6), path)
     assert read_routes_file(path).generation == 5
 
 
-def test_another_table_than_planned(bridge: FakeBridge, file: RoutesFile) -> None:
+def test_another_table_than_planned(bridge: FakeBridge, plan: Plan) -> None:
     bridge.spoil = True
     with pytest.raises(ReadBackDiffers, match="1 entries differ"):
-        put_in_force(bridge, file, bridge.folder / "routes.sar")
+        put_in_force(bridge, plan, bridge.folder / "routes.sar")
 
 
 def test_differences_are_counted_by_guid_and_offset(file: RoutesFile) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from sar_agent.errors import InputError
@@ -67,16 +65,3 @@ def run_demo(
     main = compare(fabric, mix)
     points = sweep(seeds=seeds)
     return Demo(fabric_spec, jobs_spec, small, main, points, time.perf_counter() - began)
-
-
-def write_demo(demo: Demo, folder: Path) -> Path:
-    """`index.html`, `before-after.svg` and `numbers.json` in `folder`; the page's path."""
-    from sar_agent.lab.demo.page import render_page, render_picture
-
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "numbers.json").write_text(json.dumps(demo.json(), indent=1) + "\n")
-    if picture := render_picture(demo):
-        (folder / "before-after.svg").write_text(picture)
-    page = folder / "index.html"
-    page.write_text(render_page(demo))
-    return page

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from types import TracebackType
 
 from sar_agent.agent.history import History, Row
 from sar_agent.lab.live.ibsim import Ibsim
@@ -74,12 +73,7 @@ class AgentProcess:
         self._daemon = Daemon(command, self.log_path, self._env)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._daemon:
             self._daemon.stop(10)
 

@@ -14,7 +14,6 @@ import subprocess
 import tempfile
 import uuid
 from pathlib import Path
-from types import TracebackType
 
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.lab.live.process import Daemon, find_program, wait_for
@@ -85,12 +84,7 @@ class Ibsim:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:

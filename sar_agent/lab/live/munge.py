@@ -8,7 +8,6 @@ import subprocess
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 
 from sar_agent.errors import SarError
 from sar_agent.lab.live.process import Daemon, require, wait_until
@@ -54,12 +53,7 @@ class Munge:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stack.close()
 
     def _answers(self) -> bool:

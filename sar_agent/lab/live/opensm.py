@@ -13,7 +13,6 @@ import signal
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 
 from sar_agent.errors import SarError
 from sar_agent.lab.live.ibsim import Ibsim
@@ -196,12 +195,7 @@ class OpenSM:
             self.close()
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -14,7 +14,6 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 
 from sar_agent.errors import SarError
 from sar_agent.fabric.hostlist import expand
@@ -124,12 +123,7 @@ class SlurmCluster:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stack.close()
 
     def start_controller(self) -> None:
