@@ -10,10 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from tests.fake_squeue import fake_squeue
 
+pytestmark = pytest.mark.live
 ROOT = Path(__file__).parents[2]
 CLI = [sys.executable, "-c", "from sar_agent.cli import main; main()"]
 

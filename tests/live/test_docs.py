@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.live
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("*/FORMAT.md")])
 BLOCK = re.compile(r"^<!-- (run|prints|file)(?:: (.+?))? -->\n```\w*\n(.*?)^```$", re.M | re.S)
