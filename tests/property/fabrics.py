@@ -31,9 +31,9 @@ def records(draw: st.DrawFn) -> list[Node]:
     Some cables are down or slow, names are odd and repeat, port GUIDs do or do not follow the
     node's, LIDs are there or not.
     """
-    guids = draw(
-        st.lists(st.integers(1 << 20, (1 << 63) - 1), min_size=60, max_size=60, unique=True)
-    )
+    # Four apart, as vendors do: a node's GUID plus a port's number is no other node's.
+    drawn = st.lists(st.integers(1 << 18, (1 << 61) - 1), min_size=60, max_size=60, unique=True)
+    guids = [4 * guid for guid in draw(drawn)]
     count = draw(st.integers(1, 5))
     lids = iter(draw(st.permutations(range(60))))
     known = draw(st.booleans())
