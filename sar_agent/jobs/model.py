@@ -23,19 +23,30 @@ class Job:
     terminals: I32
     traffic: str | None = None
     """What the user said of the traffic (`ring`, `stencil2d:4x4`, …), None where nothing."""
+    weight: float = 1.0
+    """How much its terminals send compared with full speed (a hint, a counter, a priority)."""
+
+    @property
+    def key(self) -> bytes:
+        """What makes it the same job to a router, whatever its id."""
+        weight = b"" if self.weight == 1.0 else np.float64(self.weight).tobytes()
+        return self.terminals.tobytes() + weight
 
 
-def make_job(id: str, terminals: Iterable[int], traffic: str | None = None) -> Job:
+def make_job(
+    id: str, terminals: Iterable[int], traffic: str | None = None, weight: float = 1.0
+) -> Job:
     """A job of these terminals in any order, duplicates allowed."""
-    return Job(id, np.unique(np.fromiter(terminals, np.int32)), traffic)
+    return Job(id, np.unique(np.fromiter(terminals, np.int32)), traffic, weight)
 
 
 @dataclass(frozen=True, eq=False)
 class JobMix:
     """The running multi-switch jobs.
 
-    Two mixes are equal when their sets of terminal sets are: ids do not matter, because replacing
-    a job by another on the same nodes changes no route (sar-2016, Section 3.2.1).
+    Two mixes are equal when their sets of terminal sets (and weights, where given) are: ids do not
+    matter, because replacing a job by another on the same nodes changes no route (sar-2016,
+    Section 3.2.1).
     """
 
     jobs: tuple[Job, ...]
@@ -49,7 +60,7 @@ class JobMix:
     @cached_property
     def key(self) -> frozenset[bytes]:
         """What equality compares."""
-        return frozenset(job.terminals.tobytes() for job in self.jobs)
+        return frozenset(job.key for job in self.jobs)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, JobMix) and self.key == other.key
@@ -59,7 +70,10 @@ class JobMix:
 
     def digest(self, fabric: Fabric) -> bytes:
         """16 bytes that name the mix across fabrics with the same terminals, whatever the ids."""
-        parts = sorted(np.sort(fabric.terminal_guid[j.terminals]).tobytes() for j in self.jobs)
+        parts = sorted(
+            np.sort(fabric.terminal_guid[j.terminals]).tobytes() + j.key[j.terminals.nbytes :]
+            for j in self.jobs
+        )
         state = hashlib.blake2b(digest_size=16)
         for part in dict.fromkeys(parts):
             state.update(len(part).to_bytes(8, "little") + part)
@@ -103,5 +117,5 @@ def multi_switch_mix(fabric: Fabric, jobs: Iterable[Job]) -> JobMix:
         live = job.terminals[fabric.terminal_up[job.terminals]]
         hosts = {fabric.terminal_host[t] for t in live}
         if len(hosts) > 1 and len(np.unique(fabric.terminal_switch[live])) > 1:
-            kept.append(Job(job.id, live, job.traffic))
+            kept.append(Job(job.id, live, job.traffic, job.weight))
     return JobMix.of(kept)

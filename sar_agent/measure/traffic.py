@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8
 from sar_agent.jobs import JobMix
+from sar_agent.jobs.demand import route_demand
 from sar_agent.routing.dag import U32
 from sar_agent.routing.dependencies import Tables, tables_of
 from sar_agent.routing.routes import Routes
@@ -27,8 +28,8 @@ class Traffic(NamedTuple):
     """int64[C], effective edge forwarding index (sar-2016, Definition 7): ordered pairs of
     terminals of one job whose route uses the channel, summed over jobs."""
     load: NDArray[np.float64]
-    """float64[C]: the same with every terminal sending one unit spread evenly over its N - 1
-    peers, so a route of job j weighs 1 / (N_j - 1). 1.0 is what one terminal can inject."""
+    """float64[C]: the same with each route at its job's `route_demand`, as a share of what the
+    channel can carry; 1.0 is a full link while every job does all-to-all at once."""
     job_efi: NDArray[np.int64]
     """int64[J], the largest `efi` among the channels the job uses (gamma_max(j))."""
     job_load: NDArray[np.float64]
@@ -62,6 +63,8 @@ def traffic_of(fabric: Fabric, mix: JobMix, routes: Routes) -> Traffic:
         leaf_offset,
         leaf,
         count,
+        route_demand(fabric, mix),
+        fabric.channel_rate.astype(np.float64),
         routes.egress[0],
         *traffic,
     )
@@ -76,6 +79,8 @@ def _walk(
     leaf_offset: U32,
     leaf: U32,
     count: U32,
+    demand: NDArray[np.float64],
+    capacity: NDArray[np.float64],
     egress: U8,
     efi: NDArray[np.int64],
     load: NDArray[np.float64],
@@ -88,7 +93,6 @@ def _walk(
     used = np.full(len(efi), -1, np.int64)
     for second in range(2):
         for j in range(jobs):
-            share = 1.0 / max(1.0, float(offset[j + 1]) - float(offset[j]) - 1.0)
             for t in range(offset[j], offset[j + 1]):
                 d = terminal[t]
                 root, table = tables.root[d], egress[d]
@@ -102,7 +106,7 @@ def _walk(
                             break
                         if second == 0:
                             efi[c] += count[i]
-                            load[c] += count[i] * share
+                            load[c] += count[i] * demand[j] / capacity[c]
                         elif used[c] != j:
                             used[c] = j
                             job_links[j] += 1
