@@ -119,3 +119,17 @@ def multi_switch_mix(fabric: Fabric, jobs: Iterable[Job]) -> JobMix:
         if len(hosts) > 1 and len(np.unique(fabric.terminal_switch[live])) > 1:
             kept.append(Job(job.id, live, job.traffic, job.weight))
     return JobMix.of(kept)
+
+
+def moved_mix(mix: JobMix, before: Fabric, after: Fabric) -> JobMix:
+    """The same jobs on the indices of another fabric, by port GUID; without terminals that are
+    gone or down there, and without jobs that are no multi-switch jobs any more."""
+    order = np.argsort(after.terminal_guid)
+    guids = after.terminal_guid[order]
+    jobs = []
+    for job in mix.jobs:
+        wanted = before.terminal_guid[job.terminals]
+        place = np.minimum(np.searchsorted(guids, wanted), len(guids) - 1)
+        found = order[place[guids[place] == wanted]].astype(np.int32)
+        jobs.append(Job(job.id, np.sort(found), job.traffic, job.weight))
+    return multi_switch_mix(after, jobs)

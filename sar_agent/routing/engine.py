@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
@@ -24,6 +24,17 @@ class Options:
 
     seed: int = 0
     """For engines that draw; the others ignore it."""
+    objective: Literal["load", "routes"] = "load"
+    """What `sar-plus` makes least: the largest channel load, or the largest effective EFI."""
+
+
+@dataclass(frozen=True)
+class Before:
+    """Routes, and what they were made for."""
+
+    fabric: Fabric
+    mix: JobMix
+    routes: Routes
 
 
 class Engine(Protocol):
@@ -34,6 +45,14 @@ class Engine(Protocol):
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for every terminal and every switch; raises `Unserved`."""
+
+
+@runtime_checkable
+class Rerouting(Engine, Protocol):
+    """An engine that can also start from routes it made, and change little."""
+
+    def reroute(self, before: Before, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+        """As `route`; `before.routes` are this engine's and passed the check."""
 
 
 def engine_names() -> list[str]:

@@ -30,7 +30,7 @@ from tests.property.oracles import (
     path,
 )
 
-ENGINES = ("minhop", "dfsssp", "sar")
+ENGINES = ("minhop", "dfsssp", "sar", "sar-plus")
 Network = tuple[Fabric, JobMix]
 
 

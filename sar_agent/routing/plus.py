@@ -1,0 +1,240 @@
+"""The balance of one fabric's job routes: its tables, its loads, and the moves that better them.
+
+Heaviest items first. A job of two hosts asks for a whole link by each of its two routes, a job of
+64 for a sixty-third by each of 4,032. Placed in that order the small ones fill what the big ones
+left, as in bin packing (LPT); placed the other way round, two-host jobs come last and find every
+link four fifths full (largest load 1.02 against 1.9 on full trees, all else equal).
+
+Then the hottest channels are cleared: the trees that cross them are taken out together and grown
+again, heaviest first. What did not help is undone.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.demand import route_demand
+from sar_agent.routing.balance import (
+    Loads,
+    Work,
+    carry_trees,
+    count_for_class,
+    place_trees,
+    scratch_for,
+    trees_over,
+)
+from sar_agent.routing.dag import U32, graph_of, new_cache
+
+Objective = Literal["load", "routes"]
+CLASSES = 8
+FULL_LOAD = 1 << 30
+"""Units of a terminal that sends at the fabric's fastest rate."""
+ROUTES_SHARE = 1 / 1024
+"""With objective `routes` all channels count alike; the number only keeps prices in range."""
+HOT_CHANNELS = 64
+GOOD_ENOUGH = 1.025
+"""Times the least possible largest load: nearer than that is not worth the time."""
+NEARLY = (0.995, 0.97, None, 0.9)
+"""What is grown again after so many failures: trees over channels at least that near the peak;
+None: all trees, each in its turn."""
+
+
+def work_of(fabric: Fabric, mix: JobMix, objective: Objective) -> Work:
+    """The mix as the kernels read it. Units do not depend on the other jobs, so that loads can
+    be kept while jobs come and go."""
+    offset, leaf, count = mix.by_leaf(fabric)
+    job = np.repeat(np.arange(len(mix.jobs)), np.diff(offset))
+    unit = np.ones(len(mix.jobs), np.int64)
+    weight_class = np.zeros(len(mix.jobs), np.uint8)
+    if objective == "load" and mix.jobs:
+        share = route_demand(fabric, mix) / float(fabric.terminal_rate.max())
+        unit = np.maximum(1, np.round(share * FULL_LOAD)).astype(np.int64)
+        halvings = np.floor(-np.log2(np.minimum(1.0, share)) + 1e-9)
+        weight_class = np.minimum(halvings, CLASSES - 1).astype(np.uint8)
+    order = np.lexsort((leaf, -count, job))
+    on_offset, on_job = mix.by_terminal(fabric.terminals)
+    return Work(
+        root=fabric.terminal_switch.astype(np.uint32),
+        last_port=fabric.terminal_switch_port.astype(np.uint8),
+        on_offset=on_offset.astype(np.uint32),
+        on_job=on_job.astype(np.uint32),
+        leaf_offset=offset.astype(np.uint32),
+        leaf=leaf[order].astype(np.uint32),
+        sources=count[order].astype(np.int64),
+        item=(count[order] * unit[job[order]]).astype(np.int64),
+        weight_class=weight_class,
+    )
+
+
+class Balance:
+    """Tables `egress` uint8[T + S, S] whose job paths carry `loads`; both change in place."""
+
+    def __init__(self, fabric: Fabric, mix: JobMix, egress: U8, objective: Objective) -> None:
+        self.fabric, self.egress, self.objective = fabric, egress, objective
+        self.graph, self.cache = graph_of(fabric), new_cache(fabric)
+        self.scratch = scratch_for(self.cache, fabric.switches)
+        self.by_port = fabric.channel_by_port.astype(np.uint32)
+        channels = max(1, fabric.channels)
+        share = np.full(channels, ROUTES_SHARE, np.float32)
+        if objective == "load":
+            rate = fabric.channel_rate.astype(np.float64) / float(fabric.terminal_rate.max())
+            share[: fabric.channels] = 1 / (rate * FULL_LOAD)
+        self.share = share
+        self.units = np.zeros((CLASSES if objective == "load" else 1, channels), np.int64)
+        self.use(mix)
+
+    def use(self, mix: JobMix) -> None:
+        """Other jobs from now on; loads stay as they are."""
+        self.mix, self.work = mix, work_of(self.fabric, mix, self.objective)
+        mean = float(self.work.item.mean()) if len(self.work.item) else 0.0
+        channels = len(self.share)
+        self.loads = Loads(
+            units=self.units,
+            share=self.share,
+            counted=np.zeros(channels, np.int64),
+            price=np.zeros(channels, np.float32),
+            half_item=np.float32(0.5 * mean * float(self.share.mean())),
+        )
+        self.terminals = self._in_order(self.mix.terminal)
+
+    def _in_order(self, terminals: NDArray[np.integer]) -> U32:
+        """Unique terminals that have jobs: heaviest items first, i.e. small jobs first (with
+        objective `routes`, where all weigh the same, large jobs first), then by GUIDs."""
+        fabric, work = self.fabric, self.work
+        unique = np.unique(terminals)
+        unique = unique[work.on_offset[unique + 1] > work.on_offset[unique]]
+        size = np.diff(self.mix.offset) * (1 if self.objective == "load" else -1)
+        first_job = work.on_job[work.on_offset[unique]] if len(unique) else unique
+        leaf_guid = fabric.switch_guid[fabric.terminal_switch[unique]]
+        keys = (fabric.terminal_guid[unique], leaf_guid, size[first_job], self._classes(unique))
+        ordered: U32 = unique[np.lexsort(keys)].astype(np.uint32)
+        return ordered
+
+    def _classes(self, terminals: NDArray[np.integer]) -> U8:
+        """uint8[·]: class of the heaviest job on each (the mix lists the largest jobs first)."""
+        last = self.work.on_offset[terminals + 1] - 1
+        classes: U8 = self.work.weight_class[self.work.on_job[last]]
+        return classes
+
+    @property
+    def load(self) -> NDArray[np.float64]:
+        """float64[C]: share of each channel that is asked for (routes / 1024 for `routes`)."""
+        load: NDArray[np.float64] = self.units.sum(axis=0) * self.share.astype(np.float64)
+        return load
+
+    def lift(self, terminals: U32) -> None:
+        """Takes what their trees carry out of the loads."""
+        self._carry(terminals, -1)
+
+    def put_back(self, terminals: U32) -> None:
+        """Adds what their trees carry, as they stand in the tables, to the loads."""
+        self._carry(terminals, 1)
+
+    def follow(self, mix: JobMix, items: int) -> None:
+        """Changes what the jobs that started or ended touch, and what `improve` finds hot then."""
+        before = {job.key: job for job in self.mix.jobs}
+        after = {job.key: job for job in mix.jobs}
+        changed = [
+            *(job.terminals for key, job in before.items() if key not in after),
+            *(job.terminals for key, job in after.items() if key not in before),
+        ]
+        touched = np.unique(np.concatenate([np.empty(0, np.int32), *changed])).astype(np.uint32)
+        self.lift(touched)
+        self.use(mix)
+        self.place(touched)
+        self.improve(items)
+
+    def _carry(self, terminals: U32, sign: int) -> None:
+        carry_trees(self.graph, self.by_port, self.work, self.loads, self.egress, terminals, sign)
+
+    def place(self, terminals: U32, *, again: bool = False) -> None:
+        """Grows their trees, heaviest first; `again`: takes each one's old tree off before."""
+        terminals = self._in_order(terminals)
+        classes = self._classes(terminals)
+        for weight_class in np.unique(classes):
+            count_for_class(self.loads, weight_class)
+            place_trees(
+                self.graph,
+                self.cache,
+                self.by_port,
+                self.work,
+                self.loads,
+                self.scratch,
+                terminals[classes == weight_class],
+                again,
+                self.egress,
+            )
+
+    def score(self) -> tuple[float, float]:
+        """Less is better: the largest load, then how heavily the others press towards it."""
+        load = self.load
+        peak = float(load.max(initial=0.0))
+        return round(peak, 6), float(((load / (peak or 1.0)) ** 16).sum())
+
+    def least_peak(self) -> float:
+        """No tables have a smaller largest load: what a leaf's terminals send to other leaves (and
+        as much back) must cross its own channels."""
+        work, switches = self.work, self.fabric.switches
+        others = np.repeat(np.diff(self.mix.offset), np.diff(work.leaf_offset).astype(np.int64))
+        leaving = np.bincount(work.leaf, work.item * (others - work.sources), switches)
+        live = self.fabric.channel_up
+        capacity = np.bincount(
+            self.fabric.channel_source[live], 1.0 / self.share[: len(live)][live], switches
+        )
+        loads = np.divide(leaving, capacity, out=np.zeros(switches), where=capacity > 0)
+        return float(loads.max(initial=0.0))
+
+    def improve(self, items: int) -> None:
+        """Clears the hottest channels, then grows every tree again in turn, and so on until that
+        helps no more, the largest load is as good as the least possible, or so many items (routes
+        of a leaf to a destination; a round itself costs as much as placing half an item for each
+        channel) were placed. Never ends worse than it began."""
+        good_enough = GOOD_ENOUGH * self.least_peak()
+        best = self.score()
+        failures = 0
+        while items > 0 and failures < len(NEARLY) and best[0] > good_enough:
+            # Just the peaks first; where that fails, more of what is near them.
+            nearly = NEARLY[failures]
+            trees = self.terminals if nearly is None else self._crossing(nearly * best[0])
+            items -= self._items(trees) + len(self.share) // 2
+            best, better = self._try_again(trees, best, in_turn=nearly is None)
+            failures = 0 if better else failures + 1
+
+    def _items(self, terminals: U32) -> int:
+        job = self.work.on_job[self.work.on_offset[terminals]]
+        return int(np.diff(self.work.leaf_offset)[job].sum())
+
+    def _crossing(self, load: float) -> U32:
+        """Terminals whose trees cross the hottest channels, those with at least that load."""
+        loads = self.load
+        hot = np.flatnonzero(loads >= load)
+        hot = hot[np.argsort(-loads[hot], kind="stable")][:HOT_CHANNELS]
+        crossing = trees_over(
+            self.graph,
+            self.by_port,
+            self.work,
+            self.egress,
+            self.terminals,
+            hot.astype(np.uint32),
+            self.fabric.channel_source[hot].astype(np.uint32),
+        )
+        return self.terminals[crossing]
+
+    def _try_again(
+        self, terminals: U32, best: tuple[float, float], *, in_turn: bool
+    ) -> tuple[tuple[float, float], bool]:
+        saved = self.egress[terminals], self.units.copy()
+        if not in_turn:
+            self.lift(terminals)
+        self.place(terminals, again=in_turn)
+        score = self.score()
+        if score < best:
+            return score, True
+        self.egress[terminals], self.units[:] = saved
+        return best, False

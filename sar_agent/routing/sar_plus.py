@@ -1,0 +1,120 @@
+"""SAR+: near the least possible load (or effective EFI) that minimal routes allow.
+
+The order of things is SAR's (sar-2016, Algorithm 1): routes inside jobs decide, then storage, then
+the rest. How a tree grows is `balance.py`; in which order and how often, `plus.py`; entries that
+no job uses are `spread.py`'s, the same whatever runs; `mend.py` repairs what a failure broke.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import moved_mix
+from sar_agent.routing.engine import Before, Options
+from sar_agent.routing.hops import all_hops
+from sar_agent.routing.mend import carry_over, mend_rows, neighbours_of
+from sar_agent.routing.plus import Balance, Objective
+from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.routing.settle import settle
+from sar_agent.routing.spread import spread_trees, terminal_rows, turns_of
+
+ITEMS = 40_000
+"""How much is placed again to come nearer the bound: milliseconds, whatever the fabric's size."""
+
+
+class _Last(NamedTuple):
+    routes: Routes
+    balance: Balance
+
+
+class SarPlus:
+    """Balances load: what every job gets while all of them do all-to-all at once."""
+
+    name = "sar-plus"
+    summary = "trees grown source by source at marginal cost: least load inside running jobs"
+
+    def __init__(self) -> None:
+        self._last: _Last | None = None
+
+    def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+        """Routes for every fabric; the check decides whether one virtual lane is enough."""
+        began = time.perf_counter()
+        egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+        balance = Balance(fabric, mix, egress, options.objective)
+        turns = turns_of(fabric)
+        spread_trees(
+            balance.graph,
+            balance.cache,
+            turns,
+            balance.work.root,
+            balance.work.last_port,
+            terminal_rows(fabric, turns),
+            egress,
+        )
+        balance.place(balance.terminals)
+        balance.improve(ITEMS)
+        settle(fabric, balance.graph, balance.cache, egress)
+        return self._keep(balance, began)
+
+    def reroute(self, before: Before, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+        """Routes that keep what still holds of `before`: a failed link moves the entries over it,
+        a job that starts or ends its own, and what is hot then is made to give way."""
+        began = time.perf_counter()
+        balance = self._balance_of(before, options.objective)
+        if before.fabric.digest != fabric.digest:
+            balance = mended(balance, fabric)
+        balance.follow(mix, ITEMS)
+        return self._keep(balance, began)
+
+    def _balance_of(self, made: Before, objective: Objective) -> Balance:
+        last, self._last = self._last, None  # it is about to change
+        if last and last.routes is made.routes and last.balance.objective == objective:
+            return last.balance
+        balance = Balance(made.fabric, made.mix, made.routes.egress[0].copy(), objective)
+        balance.put_back(balance.terminals)
+        return balance
+
+    def _keep(self, balance: Balance, began: float) -> Routes:
+        routes = Routes(
+            engine=self.name,
+            fabric_digest=balance.fabric.digest,
+            egress=balance.egress[None].copy(),
+            jobs_digest=balance.mix.digest(balance.fabric),
+            seconds=time.perf_counter() - began,
+        )
+        self._last = _Last(routes, balance)
+        return routes
+
+
+def mended(before: Balance, fabric: Fabric) -> Balance:
+    """The same jobs on a changed fabric: everything reaches again, nothing else has moved.
+
+    Terminals that are gone take no part in their jobs any more.
+    """
+    egress = carry_over(before.fabric, fabric, before.egress)
+    balance = Balance(
+        fabric, moved_mix(before.mix, before.fabric, fabric), egress, before.objective
+    )
+    wanted = np.ones(fabric.destinations, np.bool_)
+    wanted[: fabric.terminals] = fabric.is_host_port
+    mend_rows(
+        balance.graph,
+        all_hops(balance.graph),
+        neighbours_of(fabric),
+        turns_of(fabric),
+        fabric.destination_switch.astype(np.uint32),
+        fabric.destination_port,
+        wanted,
+        egress,
+    )
+    for d in np.flatnonzero(~fabric.is_host_port):
+        switch = fabric.terminal_switch[d]
+        egress[d] = egress[fabric.terminals + switch]
+        egress[d, switch] = fabric.terminal_switch_port[d]
+    balance.put_back(balance.terminals)
+    return balance
