@@ -124,6 +124,10 @@ def multi_switch_mix(fabric: Fabric, jobs: Iterable[Job]) -> JobMix:
 def moved_mix(mix: JobMix, before: Fabric, after: Fabric) -> JobMix:
     """The same jobs on the indices of another fabric, by port GUID; without terminals that are
     gone or down there, and without jobs that are no multi-switch jobs any more."""
+    if np.array_equal(before.terminal_guid, after.terminal_guid) and np.array_equal(
+        (before.terminal_up, before.terminal_switch), (after.terminal_up, after.terminal_switch)
+    ):
+        return mix
     order = np.argsort(after.terminal_guid)
     guids = after.terminal_guid[order]
     jobs = []

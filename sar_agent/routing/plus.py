@@ -11,6 +11,7 @@ again, heaviest first. What did not help is undone.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -30,6 +31,8 @@ from sar_agent.routing.balance import (
     trees_over,
 )
 from sar_agent.routing.dag import U32, graph_of, new_cache
+from sar_agent.routing.hops import all_hops
+from sar_agent.routing.mend import neighbours_of, same_indices
 
 Objective = Literal["load", "routes"]
 CLASSES = 8
@@ -128,6 +131,32 @@ class Balance:
         load: NDArray[np.float64] = self.units.sum(axis=0) * self.share.astype(np.float64)
         return load
 
+    @cached_property
+    def hops(self) -> U8:
+        """uint8[S, S]: between switches."""
+        hops: U8 = all_hops(self.graph)
+        return hops
+
+    @cached_property
+    def neighbours(self) -> U32:
+        """uint32[S, ports]: what is at the other end of each live cable."""
+        return neighbours_of(self.fabric)
+
+    def take_loads(self, before: Balance, changed: NDArray[np.intp]) -> bool:
+        """Takes over the loads of `before`, which has the same jobs and indices, but whose rows
+        `changed` were others; `before` is used up. False where a full count is quicker or needed.
+        """
+        if not same_indices(before.fabric, self.fabric) or 2 * len(changed) > len(self.egress):
+            return False
+        old = before.fabric
+        rows = self._in_order(changed[changed < old.terminals])
+        before.lift(rows)
+        now = self.fabric.channel_by_port[old.channel_source, old.channel_port]
+        same = (now >= 0) & (self.fabric.channel_target[now] == old.channel_target)
+        self.units[:, now[same]] = before.units[:, : old.channels][:, same]
+        self.put_back(rows)
+        return not before.units[:, : old.channels][:, ~same].any()
+
     def lift(self, terminals: U32) -> None:
         """Takes what their trees carry out of the loads."""
         self._carry(terminals, -1)
@@ -140,6 +169,9 @@ class Balance:
         """Changes what the jobs that started or ended touch, and what `improve` finds hot then."""
         before = {job.key: job for job in self.mix.jobs}
         after = {job.key: job for job in mix.jobs}
+        if before.keys() == after.keys():
+            self.improve(items)
+            return
         changed = [
             *(job.terminals for key, job in before.items() if key not in after),
             *(job.terminals for key, job in after.items() if key not in before),

@@ -13,11 +13,18 @@ from typing import NamedTuple
 import numpy as np
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import Bool
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import moved_mix
 from sar_agent.routing.engine import Before, Options
-from sar_agent.routing.hops import all_hops
-from sar_agent.routing.mend import carry_over, mend_rows, neighbours_of
+from sar_agent.routing.mend import (
+    Look,
+    carry_over,
+    everywhere,
+    mend_rows,
+    same_indices,
+    where_hops_changed,
+)
 from sar_agent.routing.plus import Balance, Objective
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.routing.settle import settle
@@ -94,27 +101,46 @@ class SarPlus:
 def mended(before: Balance, fabric: Fabric) -> Balance:
     """The same jobs on a changed fabric: everything reaches again, nothing else has moved.
 
-    Terminals that are gone take no part in their jobs any more.
+    Terminals that are gone take no part in their jobs any more. `before` is used up.
     """
-    egress = carry_over(before.fabric, fabric, before.egress)
-    balance = Balance(
-        fabric, moved_mix(before.mix, before.fabric, fabric), egress, before.objective
-    )
+    old = before.fabric
+    egress = carry_over(old, fabric, before.egress)
+    mix = moved_mix(before.mix, old, fabric)
+    balance = Balance(fabric, mix, egress, before.objective)
     wanted = np.ones(fabric.destinations, np.bool_)
     wanted[: fabric.terminals] = fabric.is_host_port
-    mend_rows(
+    look, anew = _where_to_look(before, balance)
+    changed = mend_rows(
         balance.graph,
-        all_hops(balance.graph),
-        neighbours_of(fabric),
+        balance.hops,
+        balance.neighbours,
         turns_of(fabric),
         fabric.destination_switch.astype(np.uint32),
         fabric.destination_port,
+        look,
         wanted,
+        anew,
         egress,
     )
     for d in np.flatnonzero(~fabric.is_host_port):
         switch = fabric.terminal_switch[d]
         egress[d] = egress[fabric.terminals + switch]
         egress[d, switch] = fabric.terminal_switch_port[d]
+    if mix is before.mix and balance.take_loads(before, np.flatnonzero(changed)):
+        return balance
+    balance.units[:] = 0
     balance.put_back(balance.terminals)
     return balance
+
+
+def _where_to_look(before: Balance, after: Balance) -> tuple[Look, Bool]:
+    """What `mend_rows` asks for: entries that may be wrong, and rows that are looked at whole."""
+    old, new = before.fabric, after.fabric
+    if not same_indices(old, new) or before.neighbours.shape != after.neighbours.shape:
+        return everywhere(new.switches), np.ones(new.destinations, np.bool_)
+    dead = np.flatnonzero((before.neighbours != after.neighbours).any(axis=1)).astype(np.uint32)
+    anew = (new.destination_switch != old.destination_switch) | (
+        new.destination_port != old.destination_port
+    )
+    anew[: new.terminals] |= new.is_host_port & ~old.is_host_port
+    return where_hops_changed(after.graph, before.hops, after.hops, dead), anew
