@@ -27,31 +27,22 @@ class JobTimes:
     predicted: F64
     """float64[J]: 1 / throughput, the worst load on the job's channels, at least 1."""
 
-    def json(self) -> dict[str, Any]:
-        """Mean, median and worst over the jobs, and each job."""
+    def summary(self) -> dict[str, float]:
+        """Over the jobs."""
         return {
-            **_summary("time", self.time),
-            **_summary("predicted", self.predicted),
-            "jobs_detail": [
-                {
-                    "job": job.id,
-                    "terminals": len(job.terminals),
-                    "time": float(time),
-                    "predicted": float(predicted),
-                }
-                for job, time, predicted in zip(
-                    self.mix.jobs, self.time, self.predicted, strict=True
-                )
-            ],
+            f"{name}_{which}": float(of(values))
+            for name, values in (("time", self.time), ("predicted", self.predicted))
+            for which, of in (("mean", np.mean), ("median", np.median), ("worst", np.max))
         }
 
-
-def _summary(name: str, values: F64) -> dict[str, float]:
-    return {
-        f"{name}_mean": float(values.mean()),
-        f"{name}_median": float(np.median(values)),
-        f"{name}_worst": float(values.max()),
-    }
+    def json(self) -> dict[str, Any]:
+        """The summary and each job."""
+        both = zip(self.mix.jobs, self.time, self.predicted, strict=True)
+        detail = [
+            {"job": j.id, "terminals": len(j.terminals), "time": float(t), "predicted": float(p)}
+            for j, t, p in both
+        ]
+        return {**self.summary(), "jobs_detail": detail}
 
 
 def job_times(fabric: Fabric, mix: JobMix, routes: Routes, pattern: Pattern) -> JobTimes:

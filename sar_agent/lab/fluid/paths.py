@@ -7,6 +7,7 @@ from numba import njit
 
 from sar_agent.errors import CheckFailed
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8
 from sar_agent.lab.fluid.flows import Flows
 from sar_agent.lab.fluid.links import Links, links_of
 from sar_agent.routing.dag import U32
@@ -25,7 +26,7 @@ def routed_links(fabric: Fabric, routes: Routes, flows: Flows) -> Links:
     )
     leaf = fabric.terminal_switch.astype(np.uint32)
     hops = np.zeros(len(flows.size), np.uint32)
-    stuck = _count(tables, leaf, flows, hops)
+    stuck = _count(tables, leaf, fabric.destination_port, flows, hops)
     if stuck >= 0:
         source, destination = int(flows.source[stuck]), int(flows.destination[stuck])
         raise CheckFailed(
@@ -40,8 +41,8 @@ def routed_links(fabric: Fabric, routes: Routes, flows: Flows) -> Links:
 
 
 @njit(cache=True)
-def _count(tables: Tables, leaf: U32, flows: Flows, hops: U32) -> int:  # pragma: no cover
-    """Channels of each flow; the first flow that does not arrive, or -1."""
+def _count(tables: Tables, leaf: U32, port: U8, flows: Flows, hops: U32) -> int:  # pragma: no cover
+    """Channels of each flow; the first flow that does not arrive at its `port`, or -1."""
     switches = tables.egress.shape[1]
     for f in range(len(hops)):
         d = flows.destination[f]
@@ -52,6 +53,8 @@ def _count(tables: Tables, leaf: U32, flows: Flows, hops: U32) -> int:  # pragma
                 return f
             hops[f] += np.uint32(1)
             v = tables.target[c]
+        if tables.egress[d, v] != port[d]:
+            return f
     return -1
 
 
