@@ -14,8 +14,9 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.lab.fluid import PATTERNS, job_times
 from sar_agent.lab.fluid.events import end_times
-from sar_agent.lab.fluid.links import share, start_flow
+from sar_agent.lab.fluid.links import start_flow
 from sar_agent.lab.fluid.paths import routed_links
+from sar_agent.lab.fluid.share import share
 from sar_agent.measure.traffic import traffic_of
 from sar_agent.routing import Options, load_engine
 from tests.property.fluid import Case, cases, end_times_slowly, water_filling, ways
@@ -32,7 +33,8 @@ def test_rates_are_those_of_water_filling(case: Case) -> None:
     running = np.arange(len(flows.size), dtype=np.uint32)
     for f in running:
         start_flow(links, f)
-    share(links, running)
+        links.moves[f] = True
+    share(links, running, running.copy(), len(running))
     way = dict(enumerate(ways(links)))
     slow = water_filling([Fraction(c) for c in links.capacity.tolist()], way)
     assert links.rate == pytest.approx([float(slow[f]) for f in way], rel=NEAR)
