@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from sar_agent.lab.fluid.flows import Flows
 from sar_agent.lab.fluid.links import Links, links_of
@@ -23,8 +24,27 @@ def cases(draw: st.DrawFn) -> Case:
     paths = draw(st.lists(way, min_size=1, max_size=12))
     size = draw(st.lists(st.integers(1, 8), min_size=len(paths), max_size=len(paths)))
     later = draw(st.lists(st.booleans(), min_size=len(paths) - 1, max_size=len(paths) - 1))
-    step = np.cumsum([0, *later])
-    last = draw(st.lists(st.booleans(), min_size=int(step[-1]), max_size=int(step[-1])))
+    last = draw(st.lists(st.booleans(), min_size=sum(later), max_size=sum(later)))
+    return case_of(capacity, paths, size, later, last)
+
+
+def large_case(seed: int) -> Case:
+    """40 flows over 2 or 3 of 30 links: most of them do not notice when one of them ends."""
+    random = np.random.default_rng(seed)
+    paths = [random.choice(30, random.integers(2, 4), replace=False).tolist() for _ in range(40)]
+    later = (random.random(39) < 0.8).tolist()
+    last = (random.random(sum(later)) < 0.5).tolist()
+    return case_of(random.integers(1, 12, 30), paths, random.integers(1, 8, 40), later, last)
+
+
+def case_of(
+    capacity: ArrayLike,
+    paths: list[list[int]],
+    size: ArrayLike,
+    later: list[bool],
+    last: list[bool],
+) -> Case:
+    """`later`: is this flow in another step than the one before it?"""
     links = links_of(
         np.array(capacity, np.float64),
         np.cumsum([0, *map(len, paths)], dtype=np.uint32),
@@ -36,7 +56,7 @@ def cases(draw: st.DrawFn) -> Case:
         nobody,
         np.array(size, np.float64),
         nobody,
-        step.astype(np.uint32),
+        np.cumsum([0, *later], dtype=np.uint32),
         np.array([*last, True], np.bool_),
     )
 

@@ -19,7 +19,15 @@ from sar_agent.lab.fluid.paths import routed_links
 from sar_agent.lab.fluid.share import share
 from sar_agent.measure.traffic import traffic_of
 from sar_agent.routing import Options, load_engine
-from tests.property.fluid import Case, cases, end_times_slowly, water_filling, ways
+from tests.property.fluid import (
+    Case,
+    case_of,
+    cases,
+    end_times_slowly,
+    large_case,
+    water_filling,
+    ways,
+)
 from tests.property.networks import networks
 from tests.property.oracles import path
 
@@ -64,6 +72,29 @@ def test_times_are_those_of_exact_arithmetic(case: Case) -> None:
     busy_until = np.zeros(len(links.users))
     np.maximum.at(busy_until, links.link, np.repeat(end, np.diff(links.path)))
     assert (busy_until >= carried / links.capacity * (1 - NEAR)).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_left_as_it_is_stays_right(seed: int) -> None:
+    links, flows = large_case(seed)
+    slow = [float(t) for t in end_times_slowly(links, flows)]
+    assert end_times(links, flows) == pytest.approx(slow, rel=NEAR)
+
+
+def test_a_limit_is_lost_on_a_link_that_stays_full() -> None:
+    """When `x` ends, `new` starts and slows `a` down; `b` takes at once what `a` leaves of link 1,
+    and `g`, which link 1 held at the pace of `b`, must get its part of it."""
+    x, new, g, a, b = [0], [2], [1], [1, 2], [1, 0]
+    others = [[3], [4], [5], [6]]
+    links, flows = case_of(
+        [2, 3, 1.5, 1, 1, 1, 1],
+        [x, new, g, a, b, *others],
+        [1, *[10] * 8],
+        [True] * 2 + [False] * 6,
+        [False, True],
+    )
+    slow = [float(t) for t in end_times_slowly(links, flows)]
+    assert end_times(links, flows) == pytest.approx(slow, rel=NEAR)
 
 
 @settings(deadline=None, max_examples=60)
