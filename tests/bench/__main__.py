@@ -10,7 +10,14 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 
-from tests.bench import alone, install_latency, opensm_engines, second_start, squeue_poll
+from tests.bench import (
+    alone,
+    install_latency,
+    job_times,
+    opensm_engines,
+    second_start,
+    squeue_poll,
+)
 from tests.bench.machine import machine
 from tests.bench.table import Table
 
@@ -20,6 +27,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "install": install_latency.tables,
     "once": second_start.tables,
     "opensm": opensm_engines.tables,
+    "time": job_times.tables,
 }
 HEAD = """# Benchmarks
 

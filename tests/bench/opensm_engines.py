@@ -60,7 +60,7 @@ def compare(spec: str, engines: tuple[str, ...]) -> Table:
     with ibsim_of(fabric) as ibsim:
         for engine in engines:
             _time_ours(fabric, mix, ours, checks)
-            theirs[engine] = _installed(ibsim, fabric, engine)
+            theirs[engine] = installed(ibsim, fabric, engine)
         _time_ours(fabric, mix, ours, checks)
 
     table = Table(
@@ -72,8 +72,8 @@ def compare(spec: str, engines: tuple[str, ...]) -> Table:
         "tables that the switches confirmed to OpenSM (those of ours: of the routes computed).",
     )
     sar, proved = ours["sar"].median, ours["sar"].median + checks.median
-    for engine, (times, installed) in theirs.items():
-        quality = _quality(fabric, mix, installed)
+    for engine, (times, held) in theirs.items():
+        quality = _quality(fabric, mix, held)
         table.add(f"OpenSM {engine}", times.show(), f"{times.median / sar:.1f}", *quality)
     for name, times in ours.items():
         quality = _quality(fabric, mix, routes[name])
@@ -99,7 +99,8 @@ def _time_ours(fabric: Fabric, mix: JobMix, ours: dict[str, Times], checks: Time
     checks += repeat(lambda: check_routes(fabric, routes), 1)
 
 
-def _installed(ibsim: Ibsim, fabric: Fabric, engine: str) -> tuple[Times, Routes]:
+def installed(ibsim: Ibsim, fabric: Fabric, engine: str) -> tuple[Times, Routes]:
+    """OpenSM's routing steps with that engine, and the tables that the switches then hold."""
     with opensm(ibsim, fabric, engine, 3600) as manager:
         status = Bridge(manager.socket_path).status()
         if status.engine_in_force != engine:

@@ -1,0 +1,27 @@
+"""`Flows`: who sends how much to whom, and what waits for what."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sar_agent.fabric.model import Bool
+from sar_agent.lab.fluid.links import F64
+from sar_agent.routing.dag import U32
+
+
+class Flows(NamedTuple):
+    """F flows in P steps. All flows of a step start together, at time 0 or when all of the step
+    before it have ended: steps in a row are phases with barriers. No step is empty."""
+
+    source: U32
+    """uint32[F], terminal."""
+    destination: U32
+    """uint32[F], another terminal."""
+    size: F64
+    """float64[F], Gbit, above 0."""
+    job: U32
+    """uint32[F], place in the mix."""
+    step: U32
+    """uint32[F], ascending."""
+    last: Bool
+    """bool[P]: nothing waits for this step; the next one starts at time 0."""

@@ -1,0 +1,102 @@
+"""Random flows over random links, and the fluid model answered slowly, in exact fractions."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike
+
+from sar_agent.lab.fluid.flows import Flows
+from sar_agent.lab.fluid.links import Links, links_of
+
+Case = tuple[Links, Flows]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """1-6 links of several speeds, 1-12 flows over some of them, in steps, some waiting."""
+    number = draw(st.integers(1, 6))
+    capacity = draw(st.lists(st.integers(1, 12), min_size=number, max_size=number))
+    way = st.lists(st.integers(0, number - 1), min_size=1, max_size=4, unique=True)
+    paths = draw(st.lists(way, min_size=1, max_size=12))
+    size = draw(st.lists(st.integers(1, 8), min_size=len(paths), max_size=len(paths)))
+    later = draw(st.lists(st.booleans(), min_size=len(paths) - 1, max_size=len(paths) - 1))
+    last = draw(st.lists(st.booleans(), min_size=sum(later), max_size=sum(later)))
+    return case_of(capacity, paths, size, later, last)
+
+
+def large_case(seed: int) -> Case:
+    """40 flows over 2 or 3 of 30 links: most of them do not notice when one of them ends."""
+    random = np.random.default_rng(seed)
+    paths = [random.choice(30, random.integers(2, 4), replace=False).tolist() for _ in range(40)]
+    later = (random.random(39) < 0.8).tolist()
+    last = (random.random(sum(later)) < 0.5).tolist()
+    return case_of(random.integers(1, 12, 30), paths, random.integers(1, 8, 40), later, last)
+
+
+def case_of(
+    capacity: ArrayLike,
+    paths: list[list[int]],
+    size: ArrayLike,
+    later: list[bool],
+    last: list[bool],
+) -> Case:
+    """`later`: is this flow in another step than the one before it?"""
+    links = links_of(
+        np.array(capacity, np.float64),
+        np.cumsum([0, *map(len, paths)], dtype=np.uint32),
+        np.concatenate(paths).astype(np.uint32),
+    )
+    nobody = np.zeros(len(paths), np.uint32)
+    return links, Flows(
+        nobody,
+        nobody,
+        np.array(size, np.float64),
+        nobody,
+        np.cumsum([0, *later], dtype=np.uint32),
+        np.array([*last, True], np.bool_),
+    )
+
+
+def ways(links: Links) -> list[list[int]]:
+    """The links of each flow."""
+    return [links.link[a:b].tolist() for a, b in itertools.pairwise(links.path)]
+
+
+def water_filling(capacity: list[Fraction], way: dict[int, list[int]]) -> dict[int, Fraction]:
+    """Flow to rate: again and again the tightest link settles the flows on it."""
+    left, rate, open_ = list(capacity), {}, dict(way)
+    while open_:
+        users = {c: [f for f in open_ if c in open_[f]] for c in range(len(left))}
+        level, full = min((left[c] / len(on), c) for c, on in users.items() if on)
+        for f in users[full]:
+            rate[f] = level
+            for c in open_.pop(f):
+                left[c] -= level
+    return rate
+
+
+def end_times_slowly(links: Links, flows: Flows) -> list[Fraction]:
+    """When each flow ends, sequence after sequence of steps."""
+    capacity = [Fraction(c) for c in links.capacity.tolist()]
+    to_go = {f: Fraction(size) for f, size in enumerate(flows.size.tolist())}
+    way, step, last = ways(links), flows.step.tolist(), flows.last.tolist()
+    end = [Fraction(0)] * len(way)
+    begun = {p for p in range(len(last)) if p == 0 or last[p - 1]}
+    now = Fraction(0)
+    while to_go:
+        for p in range(len(last) - 1):
+            if p in begun and not last[p] and all(step[f] != p for f in to_go):
+                begun.add(p + 1)
+        rate = water_filling(capacity, {f: way[f] for f in to_go if step[f] in begun})
+        seconds = min(to_go[f] / r for f, r in rate.items())
+        now += seconds
+        for f, r in rate.items():
+            to_go[f] -= seconds * r
+            if not to_go[f]:
+                end[f] = now
+                del to_go[f]
+    return end

@@ -1,0 +1,80 @@
+"""`sar-agent simulate`: the same answer for an engine, its folder and its export; bad input."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.unit.test_cli import TREE, said, sar_agent
+
+JOBS = ("--fabric", TREE, "--jobs", "mix:3")
+RESULT_KEYS = {
+    "engine", "time_mean", "time_median", "time_worst", "predicted_mean", "predicted_median",
+    "predicted_worst", "jobs_detail",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", ["alltoall", "shift", "shift-free"])
+def test_an_engine_its_folder_and_its_export_take_the_same_time(
+    pattern: str, tmp_path: Path
+) -> None:
+    sar_agent("route", *JOBS, "--out", tmp_path, "--export", "lfts")
+    found = said(
+        "simulate", *JOBS, "--engine", "sar", "--routes", tmp_path,
+        "--routes", tmp_path / "lfts.dump", "--pattern", pattern, "--json",
+    )  # fmt: skip
+    results = found["results"]
+    assert isinstance(results, list)
+    names = [result.pop("engine") for result in results]
+    assert names == ["sar", str(tmp_path), str(tmp_path / "lfts.dump")]
+    assert results[0] == results[1] == results[2]
+    assert {"engine", *results[0]} == RESULT_KEYS
+    assert len(results[0]["jobs_detail"]) == found["jobs"]
+    assert found["pattern"] == pattern
+    shown = sar_agent("simulate", *JOBS, "--engine", "sar", "--pattern", pattern).stdout
+    assert f"{results[0]['time_worst']:.2f}" in shown
+    assert f"{results[0]['predicted_worst']:.2f}" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--engine", "sar", "--pattern", "storm"], "alltoall, shift"),
+        (["--engine", "magic"], "dfsssp, minhop, sar"),
+        ([], "--routes DIR"),
+        (["--routes", "nowhere"], "nowhere"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(arguments: list[str], word: str) -> None:
+    done = sar_agent("simulate", *JOBS, *arguments)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert word in done.stderr
+
+
+def test_jobs_that_send_nothing_between_switches(tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs"
+    jobs.write_text("n001 7\nn002 7\n")
+    done = sar_agent("simulate", "--fabric", TREE, "--jobs", jobs, "--engine", "sar")
+    assert done.returncode == 2
+    assert "spans two leaf switches" in done.stderr
+
+
+@pytest.mark.parametrize("switch", ["S1-0", "S2-0"])
+def test_routes_that_lead_nowhere_are_named(switch: str, tmp_path: Path) -> None:
+    """One switch knows no host: it may be the last one before them or one on the way."""
+    sar_agent("route", *JOBS, "--out", tmp_path, "--export", "lfts")
+    dump = tmp_path / "lfts.dump"
+    tables = dump.read_text().split("Unicast")
+    dump.write_text(
+        "Unicast".join(
+            re.sub(r"(?m)^(0x\w+) \d+ (.*Channel)", r"\1 255 \2", table)
+            if f"({switch})" in table.partition("\n")[0]
+            else table
+            for table in tables
+        )
+    )
+    done = sar_agent("simulate", *JOBS, "--routes", dump)
+    assert done.returncode == 1, done.stdout
+    assert "no route from" in done.stderr
