@@ -72,6 +72,8 @@ class Loads(NamedTuple):
     price: F32
     """float32[C]"""
     half_item: np.float32
+    first_use: np.float32
+    """Extra price of every channel that is in use already: 0, except in `brighten`."""
 
 
 class Scratch(NamedTuple):
@@ -111,13 +113,13 @@ def scratch_for(cache: DagCache, switches: int) -> Scratch:
 
 
 @njit(cache=True)
-def price_of(
-    units: int, share: np.float32, half_item: np.float32
-) -> np.float32:  # pragma: no cover
+def price_of(loads: Loads, channel: int) -> np.float32:  # pragma: no cover
     """What one more item costs on a channel with so much on it."""
-    x = np.float32(units) * share + half_item
+    units = loads.counted[channel]
+    x = np.float32(units) * loads.share[channel] + loads.half_item
     square = x * x
-    return square * square * x
+    price: np.float32 = square * square * x
+    return price + loads.first_use if units else price
 
 
 @njit(cache=True)
@@ -134,14 +136,14 @@ def count_for_class(loads: Loads, weight_class: int) -> None:  # pragma: no cove
             else:
                 light += loads.units[k, c]
         loads.counted[c] = heavy + (light >> LIGHTER)
-        loads.price[c] = price_of(loads.counted[c], loads.share[c], loads.half_item)
+        loads.price[c] = price_of(loads, c)
 
 
 @njit(cache=True)
 def _add(loads: Loads, weight_class: int, channel: int, units: int) -> None:  # pragma: no cover
     loads.units[weight_class, channel] += units
     loads.counted[channel] += units
-    loads.price[channel] = price_of(loads.counted[channel], loads.share[channel], loads.half_item)
+    loads.price[channel] = price_of(loads, channel)
 
 
 @njit(cache=True)

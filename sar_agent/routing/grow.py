@@ -71,27 +71,20 @@ def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, 
     are not in `order` (their link is down, or they are aggregation units) get the route to their
     switch.
     """
-    graph, sources = graph_of(fabric), sources_of(fabric, mix)
+    graph = graph_of(fabric)
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+    weight = np.zeros(max(1, fabric.channels), np.int64)
+    sources = sources_of(fabric, mix)
     began = time.perf_counter()
     cache = new_cache(fabric)
-    weight = np.zeros(max(1, fabric.channels), np.int64)
-    _grow(
-        graph,
-        cache,
-        sources,
-        order.astype(np.uint32),
-        count,
-        fabric.destination_port,
-        weight,
-        egress,
-    )
+    ports = fabric.destination_port
+    grow(graph, cache, sources, order.astype(np.uint32), count, ports, weight, egress)
     settle(fabric, graph, cache, egress)
     return egress, time.perf_counter() - began
 
 
 @njit(cache=True)
-def _grow(
+def grow(
     graph: Graph,
     cache: DagCache,
     sources: Sources,
@@ -101,6 +94,7 @@ def _grow(
     weight: NDArray[np.int64],
     egress: U8,
 ) -> None:  # pragma: no cover
+    """As `grow_trees`, into `egress` and on top of what is in `weight` int64[C]."""
     switches = len(graph.offset) - 1
     terminals = len(sources.terminal_switch)
     cost = np.empty(switches, np.int64)

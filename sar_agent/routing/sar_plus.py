@@ -17,6 +17,7 @@ from sar_agent.fabric.model import Bool
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import moved_mix
 from sar_agent.routing.engine import Before, Options
+from sar_agent.routing.grow import EVERYONE, grow, sources_of
 from sar_agent.routing.mend import (
     Look,
     carry_over,
@@ -27,6 +28,7 @@ from sar_agent.routing.mend import (
 )
 from sar_agent.routing.plus import Balance, Objective
 from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.routing.sar import Sar, destination_order
 from sar_agent.routing.settle import settle
 from sar_agent.routing.spread import spread_trees, terminal_rows, turns_of
 
@@ -65,6 +67,8 @@ class SarPlus:
         )
         balance.place(balance.terminals)
         balance.improve(ITEMS)
+        _no_worse_than_sar(balance, options)
+        _storage(balance)
         settle(fabric, balance.graph, balance.cache, egress)
         return self._keep(balance, began)
 
@@ -96,6 +100,46 @@ class SarPlus:
         )
         self._last = _Last(routes, balance)
         return routes
+
+
+def _no_worse_than_sar(balance: Balance, options: Options) -> None:
+    """Nobody may lose by choosing sar-plus. On fabrics of a few switches SAR can be lucky: then
+    its tables are what is improved. And where it leaves less dark fiber, so do we."""
+    if balance.score()[0] <= balance.least_peak() and not balance.dark:
+        return
+    routes = Sar().route(balance.fabric, balance.mix, options)
+    sar = Balance(balance.fabric, balance.mix, routes.egress[0], balance.objective)
+    sar.put_back(sar.terminals)
+    dark = sar.dark
+    if sar.score()[0] < balance.score()[0]:
+        sar.improve(ITEMS)
+        balance.egress[balance.terminals] = sar.egress[balance.terminals]
+        balance.units[:] = sar.units
+    balance.brighten(dark)
+
+
+def _storage(balance: Balance) -> None:
+    """Terminals of storage, then others, as SAR does (Algorithm 1, lines 11-16): every terminal's
+    route counts, on top of the jobs' routes."""
+    fabric, mix = balance.fabric, balance.mix
+    order, count = destination_order(fabric, mix)
+    rest = order[count == EVERYONE].astype(np.uint32)
+    if not len(rest):
+        return
+    routes = balance
+    if balance.objective != "routes":
+        routes = Balance(fabric, mix, balance.egress, "routes")
+        routes.put_back(routes.terminals)
+    grow(
+        balance.graph,
+        balance.cache,
+        sources_of(fabric, mix),
+        rest,
+        np.full(len(rest), EVERYONE, np.uint8),
+        fabric.destination_port,
+        routes.units[0].copy(),
+        balance.egress,
+    )
 
 
 def mended(before: Balance, fabric: Fabric) -> Balance:

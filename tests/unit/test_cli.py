@@ -68,7 +68,7 @@ def routed_measured_checked(fabric: str | Path, jobs: str | Path, engine: str, o
     assert said("check", *same, "--routes", out, "--from", out, "--json")["entries_changed"] == 0
 
 
-@pytest.mark.parametrize("engine", ["minhop", "dfsssp", "sar"])
+@pytest.mark.parametrize("engine", ["minhop", "dfsssp", "sar", "sar-plus"])
 def test_the_contract_on_a_tree(engine: str, tmp_path: Path) -> None:
     routed_measured_checked(TREE, "mix:3", engine, tmp_path / "new" / "folder")
 
@@ -88,7 +88,7 @@ def test_jobs_of_a_real_queue(tmp_path: Path) -> None:
 
 def test_engines_lists_a_name_and_what_it_is() -> None:
     lines = sar_agent("engines").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["dfsssp", "minhop", "sar"]
+    assert [line.split()[0] for line in lines] == ["dfsssp", "minhop", "sar", "sar-plus"]
     assert all(len(line.split()) > 3 for line in lines)
     assert said("engines", "--json")["engines"]
 
