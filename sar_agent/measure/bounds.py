@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, inf
 
@@ -20,7 +21,10 @@ from sar_agent.jobs import JobMix
 from sar_agent.measure.cuts import Cut, island_cut, leaf_cut, subtree_cut
 from sar_agent.measure.prices import price_bound
 from sar_agent.measure.spread import F64, Spread, spread_of
-from sar_agent.routing.dag import Graph, graph_of
+from sar_agent.routing.dag import Graph, graph_of, new_cache
+
+HAIR = 1e-9
+"""What was added up in floating point may lie this share above what it is."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +49,20 @@ class Bounds:
     @property
     def efi_by(self) -> str:
         """The first that is as good as the best."""
-        return max(self.efi, key=lambda name: self.efi[name])
+        return _first_best(self.efi)
 
     @property
     def load_by(self) -> str:
         """Likewise."""
-        return max(self.load, key=lambda name: self.load[name])
+        return _first_best(self.load)
 
 
-def bounds_of(
-    fabric: Fabric, mix: JobMix, *, rounds: int = 0, seconds: float = inf
-) -> Bounds:
+def _first_best(found: Mapping[str, float]) -> str:
+    # The same cut found twice may differ in the last bit.
+    return next(name for name, it in found.items() if it >= max(found.values()) * (1 - HAIR))
+
+
+def bounds_of(fabric: Fabric, mix: JobMix, *, rounds: int = 0, seconds: float = inf) -> Bounds:
     """The cuts; with `rounds`, prices too: so many improvements of each kind, or `seconds`."""
     return bounds_from(fabric, spread_of(fabric, mix), graph_of(fabric), rounds, seconds)
 
@@ -72,14 +79,14 @@ def bounds_from(
     }
     if rounds:
         up, rate = fabric.channel_up.astype(np.float64), fabric.channel_rate.astype(np.float64)
-        same = np.ones_like(spread.demand)
+        limits, each = (rounds, seconds / 2), np.ones_like(spread.demand)
+        parts = fabric, spread, graph, new_cache(fabric)
         found["price"] = (
-            price_bound(fabric, spread, graph, same, up, rounds, seconds / 2).bound,
-            price_bound(fabric, spread, graph, spread.demand, rate, rounds, seconds / 2).bound,
+            price_bound(*parts, each, up, *limits).bound,
+            price_bound(*parts, spread.demand, rate, *limits).bound,
         )
     return Bounds(
-        # What was added up in floating point may lie a hair above a whole number.
-        {name: ceil(efi * (1 - 1e-9)) for name, (efi, _) in found.items()},
+        {name: ceil(efi * (1 - HAIR)) for name, (efi, _) in found.items()},
         {name: load for name, (_, load) in found.items()},
     )
 
@@ -92,7 +99,7 @@ def whole_bound(fabric: Fabric, spread: Spread) -> Cut:
     channels = np.bincount(source, minlength=fabric.switches).astype(np.float64)
     rate = np.zeros(fabric.switches)
     np.maximum.at(rate, source, fabric.channel_rate[live])
-    bundles = spread.size[spread.job] - spread.count  # of each entry, all of one size
+    bundles = spread.size[spread.job] - spread.terminals  # of each entry, all of one size
     channels, rate = channels[spread.switch], rate[spread.switch]
     usable = channels > 0
     if not usable.any():
@@ -107,5 +114,5 @@ def whole_bound(fabric: Fabric, spread: Spread) -> Cut:
         stacked[order] = np.ceil(until / np.maximum(1.0, channels[order])) * size[order]
         return stacked[usable]
 
-    load = most(spread.count * spread.demand[spread.job]) / rate[usable]
-    return float(most(spread.count).max()), float(load.max())
+    load = most(spread.terminals * spread.demand[spread.job]) / rate[usable]
+    return float(most(spread.terminals).max()), float(load.max())

@@ -65,7 +65,7 @@ def _around(fabric: Fabric, spread: Spread, group: NDArray[np.integer]) -> Cut:
         spread.job * np.int64(fabric.switches) + group[spread.switch], return_inverse=True
     )
     job, home = np.divmod(both, fabric.switches)
-    inside = np.bincount(place, spread.count)
+    inside = np.bincount(place, spread.terminals)
     crossing = inside * (spread.size[job] - inside)
     source, target = group[fabric.channel_source], group[fabric.channel_target]
     cut = fabric.channel_up & (source != target)
@@ -170,7 +170,7 @@ def _grown(
         if place[v] >= 0:
             b = np.uint32(place[v])
             for i in range(spread.at[b], spread.at[b + np.uint32(1)]):
-                j, n = spread.job[spread.entry[i]], spread.count[spread.entry[i]]
+                j, n = spread.job[spread.entry[i]], spread.terminals[spread.entry[i]]
                 more = n * (spread.size[j] - n - 2.0 * inside[j])
                 inside[j] += n
                 routes += more

@@ -43,7 +43,7 @@ def _most_used(
     trees = np.zeros_like(degree)  # terminals that a switch may send to
     own, to, hop = np.empty_like(degree), np.empty_like(degree), np.empty_like(degree)
     for i in range(len(spread.job)):
-        trees[spread.switch[i]] += spread.size[spread.job[i]] - spread.count[i]
+        trees[spread.switch[i]] += spread.size[spread.job[i]] - spread.terminals[i]
     hops = 0.0
     for b in range(np.uint32(len(spread.leaf))):
         root = spread.leaf[b]
@@ -51,14 +51,14 @@ def _most_used(
         size, order = cache.size[row], cache.order[row]
         start, edge = cache.start[row], cache.edge[row]
         own[:] = 0.0
-        terminals = 0.0
+        everyone = 0.0
         for k in range(spread.at[b], spread.at[b + np.uint32(1)]):
             here = spread.entry[k]
             j = spread.job[here]
-            terminals += spread.count[here]
+            everyone += spread.terminals[here]
             for there in range(spread.offset[j], spread.offset[j + np.uint32(1)]):
                 if there != here:
-                    own[spread.switch[there]] += spread.count[here]
+                    own[spread.switch[there]] += spread.terminals[here]
         to[:] = own
         hop[root] = 0.0
         for i in range(np.uint32(1), size):
@@ -69,7 +69,7 @@ def _most_used(
             v = order[i]
             if to[v] == 0.0:
                 continue
-            to[v] = min(to[v], terminals)  # several sources may send to the same
+            to[v] = min(to[v], everyone)  # several sources may send to the same
             trees[v] += to[v] - own[v]
             for e in range(start[i], start[i + np.uint32(1)]):
                 c = edge[e]
@@ -81,4 +81,4 @@ def _most_used(
                         usable[source[d]] += 1.0
         if hops >= degree.sum() and (usable == degree).all() and (trees >= degree).all():
             break  # nothing must stay dark: the rule where many jobs run
-    return min(hops, np.minimum(usable, trees).sum())
+    return float(min(hops, np.minimum(usable, trees).sum()))

@@ -30,7 +30,7 @@ class Spread(NamedTuple):
     """uint32[E]"""
     switch: U32
     """uint32[E]: the leaf switch."""
-    count: F64
+    terminals: F64
     """float64[E]: the job's terminals there."""
     size: F64
     """float64[J]: all its terminals."""
@@ -72,4 +72,6 @@ def add_sources(spread: Spread, b: int, weight: F64, to: F64) -> None:  # pragma
         j = spread.job[here]
         for there in range(spread.offset[j], spread.offset[j + np.uint32(1)]):
             if there != here:
-                to[spread.switch[there]] += spread.count[here] * spread.count[there] * weight[j]
+                to[spread.switch[there]] += (
+                    spread.terminals[here] * spread.terminals[there] * weight[j]
+                )
