@@ -98,7 +98,8 @@ def whole_bound(fabric: Fabric, spread: Spread) -> Cut:
     source = fabric.channel_source[live]
     channels = np.bincount(source, minlength=fabric.switches).astype(np.float64)
     rate = np.zeros(fabric.switches)
-    np.maximum.at(rate, source, fabric.channel_rate[live])
+    # Of equal types: numpy's fast way.
+    np.maximum.at(rate, source, fabric.channel_rate[live].astype(np.float64))
     bundles = spread.size[spread.job] - spread.terminals  # of each entry, all of one size
     channels, rate = channels[spread.switch], rate[spread.switch]
     usable = channels > 0
