@@ -102,21 +102,24 @@ def register(app: typer.Typer) -> None:
             raise CheckFailed(
                 f"{routes}: {reach.unreachable_pairs} pairs do not reach; {reach.first}"
             )
-        measures = measure_routes(network, mix, found)
+        measures = measure_routes(network, mix, found, price_rounds=64, price_seconds=1.0)
         if as_json:
             print_json(measures.json())
             return
+        bounds = measures.lower_bounds
         typer.echo(
             f"{measures.jobs} multi-switch jobs on {measures.terminals} terminals, "
             f"{measures.switches} switches, {measures.channels} channels\n"
-            f"dark fiber           {measures.dark_fiber_ratio:.1%}\n"
+            f"dark fiber           {measures.dark_fiber_ratio:.1%} "
+            f"(bound {measures.least_dark_fiber:.1%})\n"
             f"effective EFI        max {measures.effective_efi_max} "
-            f"(no routing can go below {measures.lower_bound_efi_max}), "
+            f"(bound {bounds.efi_max}: {bounds.efi_by}), "
             f"mean {measures.effective_efi_mean:.1f}\n"
             f"load                 max {measures.load_max:.2f} "
-            f"(no routing can go below {measures.lower_bound_load_max:.2f})\n"
+            f"(bound {bounds.load_max:.2f}: {bounds.load_by})\n"
             f"all-to-all share     mean {measures.throughput_mean:.2f}, "
-            f"worst job {measures.throughput_min:.2f} of full speed"
+            f"worst job {measures.throughput_min:.2f} of full speed\n"
+            "bounds: what no shortest paths can go below"
         )
 
     @app.command()

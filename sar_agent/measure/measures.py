@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,11 @@ from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.measure.bounds import leaf_cut_bounds
+from sar_agent.measure.bounds import Bounds, bounds_from
+from sar_agent.measure.dark import least_dark_fiber
+from sar_agent.measure.spread import spread_of
 from sar_agent.measure.traffic import traffic_of
+from sar_agent.routing.dag import graph_of
 from sar_agent.routing.routes import Routes
 
 
@@ -43,12 +47,16 @@ class Measures:
     jobs: int
     dark_fiber_ratio: float
     """Share of `channels` that no route of a job uses (sar-2016, Definition 8)."""
+    least_dark_fiber: float
+    """What no minimal-hop routing can bring that share below."""
     effective_efi_max: int
     effective_efi_mean: float
     """Over all live channels, unused ones included."""
     lower_bound_efi_max: int
     load_max: float
     lower_bound_load_max: float
+    lower_bounds: Bounds
+    """By name; the two above are the best of each."""
     throughput_mean: float
     """Over multi-switch jobs; 1.0 where there is none."""
     throughput_min: float
@@ -66,13 +74,24 @@ class Measures:
         return found
 
 
-def measure(fabric: Fabric, mix: JobMix, routes: Routes) -> Measures:
-    """Measures routes that passed the check. Terminals on one leaf cross no channel."""
+def measure(
+    fabric: Fabric,
+    mix: JobMix,
+    routes: Routes,
+    *,
+    price_rounds: int = 0,
+    price_seconds: float = inf,
+) -> Measures:
+    """Measures routes that passed the check. Terminals on one leaf cross no channel.
+
+    The bounds are those from cuts; `price_rounds` adds the slower one (`measure/prices.py`).
+    """
     traffic = traffic_of(fabric, mix, routes)
     live = fabric.channel_up
     efi = traffic.efi[live]
     throughput = 1.0 / np.maximum(1.0, traffic.job_load)
-    bound_efi, bound_load = leaf_cut_bounds(fabric, mix)
+    spread, graph = spread_of(fabric, mix), graph_of(fabric)
+    bounds = bounds_from(fabric, spread, graph, price_rounds, price_seconds)
     detail = tuple(
         JobMeasure(
             job=job.id,
@@ -90,11 +109,13 @@ def measure(fabric: Fabric, mix: JobMix, routes: Routes) -> Measures:
         channels=int(live.sum()),
         jobs=len(mix.jobs),
         dark_fiber_ratio=float((efi == 0).mean()) if len(efi) else 0.0,
+        least_dark_fiber=least_dark_fiber(fabric, spread, graph),
         effective_efi_max=int(efi.max(initial=0)),
         effective_efi_mean=float(efi.mean()) if len(efi) else 0.0,
-        lower_bound_efi_max=bound_efi,
+        lower_bound_efi_max=bounds.efi_max,
         load_max=float(traffic.load[live].max(initial=0.0)),
-        lower_bound_load_max=bound_load,
+        lower_bound_load_max=bounds.load_max,
+        lower_bounds=bounds,
         throughput_mean=float(throughput.mean()) if len(detail) else 1.0,
         throughput_min=float(throughput.min()) if len(detail) else 1.0,
         jobs_detail=detail,

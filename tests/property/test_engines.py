@@ -18,7 +18,6 @@ from sar_agent.install.routes_file import encode
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.measure import measure
-from sar_agent.measure.bounds import leaf_cut_bounds
 from sar_agent.routing import Options, Routes, load_engine
 from tests.property.fabrics import fabric_of, records
 from tests.property.networks import networks
@@ -159,9 +158,3 @@ def test_a_routes_file_holds_all_of_the_routes(engine: str, network: Network) ->
     assert np.array_equal(file_to_routes(fabric, file).egress, routes.egress)
     assert entries_changed(file, file) == 0
     assert entries_changed(None, file) == routes.egress.size
-
-
-def test_bounds_are_zero_without_jobs() -> None:
-    from sar_agent.fabric.xgft import xgft_fabric
-
-    assert leaf_cut_bounds(xgft_fabric("xgft:2;4,4;1,2"), JobMix(())) == (0, 0.0)

@@ -21,7 +21,8 @@ ROUTE_KEYS = {"engine", "seconds", "virtual_lanes", "unreachable_pairs", "peak_r
 MEASURE_KEYS = {
     "switches", "terminals", "channels", "jobs", "dark_fiber_ratio", "effective_efi_max",
     "effective_efi_mean", "lower_bound_efi_max", "load_max", "lower_bound_load_max",
-    "throughput_mean", "throughput_min", "jobs_detail", "virtual_lanes",
+    "throughput_mean", "throughput_min", "jobs_detail", "virtual_lanes", "least_dark_fiber",
+    "lower_bounds",
 }  # fmt: skip
 BAD = (
     "no file", "no spec", "bad tree", "folder", "cut", "empty", "noise", "two pieces", "job line",

@@ -96,7 +96,10 @@ def test_the_demo_measures_what_route_and_measure_do(
     same = ("--fabric", SPEC, "--jobs", "mix:3")
     for engine in demo[0]["engines"]:  # type: ignore[attr-defined]
         said("route", *same, "--engine", engine["engine"], "--out", tmp_path, "--json")
-        assert said("measure", *same, "--routes", tmp_path, "--json").items() <= engine.items()
+        measured = said("measure", *same, "--routes", tmp_path, "--json")
+        for bounds in measured["lower_bounds"].values():  # type: ignore[attr-defined]
+            del bounds["price"]  # too slow for a demo; the cuts are as tight here
+        assert {name: engine[name] for name in measured} == measured
 
 
 def test_the_picture_stands_alone(demo: tuple[dict[str, object], Path]) -> None:

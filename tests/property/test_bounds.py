@@ -1,0 +1,151 @@
+"""Lower bounds against the true optimum, which solvers find on tiny fabrics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.measure import bounds_of, measure
+from sar_agent.measure.dark import least_dark_fiber
+from sar_agent.measure.prices import bound_at, price_bound
+from sar_agent.measure.spread import spread_of
+from sar_agent.routing import Options, load_engine
+from sar_agent.routing.dag import graph_of, new_cache
+from tests.property.networks import networks
+from tests.property.optimum import least_dark, least_maximum
+from tests.property.test_engines import ENGINES
+
+Network = tuple[Fabric, JobMix]
+SPLIT = ("leaf", "subtree", "island", "price")
+"""Bounds that hold even where routes may be split."""
+EPS = 1e-6
+
+
+@st.composite
+def uneven(draw: st.DrawFn) -> Network:
+    """`networks`, but cables of 10, 40 and 100 Gbit/s and jobs of different weights."""
+    fabric, mix = draw(networks())
+    rate = fabric.channel_rate.copy()
+    for c in range(fabric.channels):
+        rate[c] = rate[fabric.channel_reverse[c]] = draw(st.sampled_from([10, 40, 100]))
+    weights = [draw(st.sampled_from([1.0, 0.25])) for _ in mix.jobs]
+    jobs = [replace(job, weight=w) for job, w in zip(mix.jobs, weights, strict=True)]
+    return replace(fabric, channel_rate=rate), JobMix.of(jobs)
+
+
+@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@given(network=uneven())
+def test_bounds_are_below_the_optimum_and_that_below_every_engine(network: Network) -> None:
+    bounds = bounds_of(*network, rounds=20)
+    measured = [
+        measure(*network, load_engine(engine).route(*network, Options())) for engine in ENGINES
+    ]
+    efi = least_maximum(*network, load=False, whole=True)
+    load = least_maximum(*network, load=True, whole=True)
+    assert bounds.efi_max <= efi + EPS
+    assert bounds.load_max <= load + EPS
+    assert efi <= min(m.effective_efi_max for m in measured) + EPS
+    assert load <= min(m.load_max for m in measured) + EPS
+    split_efi = least_maximum(*network, load=False, whole=False)
+    split_load = least_maximum(*network, load=True, whole=False)
+    for name in SPLIT:
+        assert bounds.efi[name] <= ceil(split_efi - EPS)
+        assert bounds.load[name] <= split_load + EPS
+    for m in measured:
+        assert {k: v for k, v in bounds.efi.items() if k != "price"} == m.lower_bounds.efi
+        assert m.least_dark_fiber <= m.dark_fiber_ratio + EPS
+
+
+@settings(deadline=None, max_examples=60)
+@given(network=uneven())
+def test_prices_find_the_optimum_of_split_routes(network: Network) -> None:
+    fabric, mix = network
+    spread, graph = spread_of(fabric, mix), graph_of(fabric)
+    rate = fabric.channel_rate.astype(np.float64)
+    found = price_bound(fabric, spread, graph, new_cache(fabric), spread.demand, rate, rounds=300)
+    optimum = least_maximum(fabric, mix, load=True, whole=False)
+    assert 0.97 * optimum - EPS <= found.bound <= optimum + EPS
+    assert optimum - EPS <= found.fractional
+
+
+@settings(deadline=None, max_examples=60)
+@given(network=uneven(), data=st.data())
+def test_any_prices_bound_the_load(network: Network, data: st.DataObject) -> None:
+    fabric, mix = network
+    spread, graph = spread_of(fabric, mix), graph_of(fabric)
+    rate = fabric.channel_rate.astype(np.float64)
+    price = np.array([data.draw(st.integers(0, 3)) for _ in range(fabric.channels)], np.float64)
+    found = bound_at(fabric, spread, graph, new_cache(fabric), spread.demand, rate, price)
+    assert found <= least_maximum(fabric, mix, load=True, whole=False) + EPS
+
+
+@settings(deadline=None, max_examples=100)
+@given(network=networks())
+def test_least_dark_fiber_is_below_every_routing(network: Network) -> None:
+    fabric, mix = network
+    least = least_dark(fabric, mix, limit=3000)
+    assume(least is not None)
+    assert least is not None
+    assert least_dark_fiber(fabric, spread_of(fabric, mix), graph_of(fabric)) <= least + EPS
+
+
+def test_bounds_are_zero_without_jobs() -> None:
+    fabric = xgft_fabric("xgft:2;4,4;1,2")
+    bounds = bounds_of(fabric, JobMix(()), rounds=3)
+    assert (bounds.efi_max, bounds.load_max) == (0, 0.0)
+    assert least_dark_fiber(fabric, spread_of(fabric, JobMix(())), graph_of(fabric)) == 1.0
+
+
+def test_where_upper_levels_are_thin_the_subtree_binds() -> None:
+    fabric = xgft_fabric("xgft:3;4,4,4;1,4,1")
+    bounds = bounds_of(fabric, synthetic_mix(fabric, 1))
+    assert bounds.load_by == bounds.efi_by == "subtree"
+    assert bounds.load["subtree"] > 1.2 * bounds.load["leaf"]
+
+
+def two_cliques() -> Fabric:
+    """Two times four leaf switches, each four all to all, and one cable between: no levels."""
+    builder = FabricBuilder("two cliques")
+    for s in range(8):
+        builder.add_switch(100 + s, f"s{s}", 40)
+    pairs = [(a, b) for b in range(8) for a in range(b) if a // 4 == b // 4]
+    for place, (a, b) in enumerate([*pairs, (3, 4)]):
+        builder.add_link(a, 10 + place, b, 10 + place)
+    for h in range(8):
+        builder.add_terminal(1000 + h, f"h{h} HCA-1", f"h{h}", h, 1)
+    return builder.build()
+
+
+def test_an_island_without_levels_is_found() -> None:
+    fabric = two_cliques()
+    bounds = bounds_of(fabric, JobMix((make_job("1", range(8)),)), rounds=50)
+    assert bounds.efi_by == bounds.load_by == "island"
+    assert bounds.efi["island"] == 16  # four to four over one cable
+    assert bounds.efi["leaf"] < 16
+    assert bounds.load["price"] == pytest.approx(bounds.load["island"], rel=0.01)
+
+
+def test_whole_bundles_beat_the_mean() -> None:
+    """Nine terminals send to one: a single channel carries it all, however many there are."""
+    fabric = xgft_fabric("xgft:2;9,2;1,9")
+    bounds = bounds_of(fabric, JobMix((make_job("1", range(10)),)))
+    assert bounds.load_by == bounds.efi_by == "whole"
+    assert bounds.efi == {"leaf": 1, "subtree": 1, "island": 1, "whole": 9}
+
+
+def test_few_routes_leave_most_channels_dark() -> None:
+    """Two terminals: one route each way, up and down; the spines are many."""
+    fabric = xgft_fabric("xgft:2;4,4;1,4")
+    mix = JobMix((make_job("1", [0, 4]),))
+    assert least_dark_fiber(fabric, spread_of(fabric, mix), graph_of(fabric)) == 1 - 4 / 32
