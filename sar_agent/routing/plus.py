@@ -212,7 +212,7 @@ class Balance:
 
     def least_peak(self) -> float:
         """No tables have a smaller largest load: what a leaf's terminals send to other leaves (and
-        as much back) must cross its own channels."""
+        as much back) must cross its own channels, and what they send to one terminal just one."""
         work, switches = self.work, self.fabric.switches
         others = np.repeat(np.diff(self.mix.offset), np.diff(work.leaf_offset).astype(np.int64))
         leaving = np.bincount(work.leaf, work.item * (others - work.sources), switches)
@@ -221,7 +221,8 @@ class Balance:
             self.fabric.channel_source[live], 1.0 / self.share[: len(live)][live], switches
         )
         loads = np.divide(leaving, capacity, out=np.zeros(switches), where=capacity > 0)
-        return float(loads.max(initial=0.0))
+        item = float(work.item.max(initial=0)) * float(self.share[: len(live)][live].min(initial=1))
+        return max(item, float(loads.max(initial=0.0)))
 
     def improve(self, items: int) -> None:
         """Clears the hottest channels, then grows every tree again in turn, and so on until that
