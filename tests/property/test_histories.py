@@ -1,0 +1,98 @@
+"""What is proved step by step equals what is proved at once, over random histories."""
+
+from __future__ import annotations
+
+from random import Random
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sar_agent.check import check_changed, check_routes
+from sar_agent.check.proof import prove, prove_change
+from sar_agent.check.transition import transition_safe
+from sar_agent.fabric import Fabric
+from sar_agent.jobs import JobMix
+from sar_agent.routing import Routes
+from tests.property.histories import history
+from tests.property.networks import networks
+
+Network = tuple[Fabric, JobMix]
+
+
+@settings(deadline=None, max_examples=150)
+@given(network=networks(), random=st.randoms(use_true_random=False))
+def test_the_verdict_of_a_change_is_that_of_the_whole(network: Network, random: Random) -> None:
+    before = None
+    for fabric, routes in history(network[0], random, 8):
+        verdict, proved = check_changed(fabric, routes, before)
+        assert verdict == check_routes(fabric, routes)
+        assert (proved is not None) == verdict.passed
+        before = proved or before
+
+
+@pytest.mark.parametrize("few", [0, 1, 99])
+@settings(deadline=None, max_examples=80)
+@given(network=networks(), random=st.randoms(use_true_random=False))
+def test_dependencies_are_counted_exactly(few: int, network: Network, random: Random) -> None:
+    before = None
+    for fabric, routes in history(network[0], random, 8):
+        whole = prove(fabric, routes)
+        step = prove_change(before, fabric, routes, few) if before else whole
+        assert (step is None) == (whole is None)
+        if step and whole:
+            assert np.array_equal(step.counts, whole.counts)
+        before = step or before
+
+
+@settings(deadline=None, max_examples=150)
+@given(network=networks(), random=st.randoms(use_true_random=False))
+def test_a_transition_is_safe_if_no_mixture_can_close_a_loop(
+    network: Network, random: Random
+) -> None:
+    before: tuple[Fabric, Routes] | None = None
+    for fabric, routes in history(network[0], random, 4):
+        new = prove(fabric, routes)
+        if new is None:
+            continue
+        if before and (old := prove(*before)):
+            assert transition_safe(old, new) == mixture_safe(before, (fabric, routes))
+        before = fabric, routes
+
+
+def mixture_safe(before: tuple[Fabric, Routes], after: tuple[Fabric, Routes]) -> bool:
+    """By networkx: old and new entries as one graph for each destination, and their dependencies
+    as one graph for each lane."""
+    fabric = after[0]
+    lanes = [nx.DiGraph() for _ in range(after[1].virtual_lanes)]
+    for o in range(len(after[1].egress)):
+        for d in range(fabric.destinations):
+            host = d < fabric.terminals
+            if not (fabric.terminal_up[d] if host else fabric.switch_up[d - fabric.terminals]):
+                continue
+            root = int(fabric.destination_switch[d])
+            ways = nx.MultiDiGraph()
+            for _, routes in (before, after):
+                for s in range(fabric.switches):
+                    c = int(fabric.channel_by_port[s, routes.egress[o, d, s]])
+                    if c >= 0 and fabric.channel_up[c]:
+                        ways.add_edge(s, int(fabric.channel_target[c]), c)
+            if not nx.is_directed_acyclic_graph(ways):
+                return False
+            if not (host and fabric.is_host_port[d]):
+                continue
+            for where, _ in (before, after):
+                if not where.is_host_port[d]:
+                    continue
+                for s in np.flatnonzero(where.terminals_at):
+                    for _, routes in (before, after):
+                        level = routes.service_level
+                        lane = 0 if level is None else int(level[o, d, s])
+                        passed = nx.descendants(ways, s) | {s} if s in ways else set()
+                        for _, v, c1 in ways.out_edges(passed, keys=True):
+                            if v != root:
+                                for _, _, c2 in ways.out_edges(v, keys=True):
+                                    lanes[lane].add_edge(c1, c2)
+    return all(map(nx.is_directed_acyclic_graph, lanes))
