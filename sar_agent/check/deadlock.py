@@ -13,6 +13,8 @@ open, so it is reported beside, not required.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -21,6 +23,9 @@ from sar_agent.check.trees import Counts
 from sar_agent.check.wiring import Wiring
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
+
+Plane = NDArray[np.unsignedinteger[Any]]
+"""One plane of `Counts`."""
 
 
 def loop_free(wiring: Wiring, counts: Counts) -> tuple[bool, bool]:
@@ -54,41 +59,42 @@ def credit_loop(fabric: Fabric, wiring: Wiring, counts: Counts) -> tuple[int, li
 
 
 @njit(cache=True)
-def _acyclic(
-    wiring: Wiring, one: NDArray[np.uint16], other: NDArray[np.uint16]
-) -> bool:  # pragma: no cover
-    """Whether the dependencies counted in either plane close no cycle: Kahn's peeling again."""
-    switches = np.uint32(wiring.sends.shape[1])
-    ports = wiring.ports
+def _acyclic(wiring: Wiring, one: Plane, other: Plane) -> bool:  # pragma: no cover
+    """Whether the dependencies counted in either plane close no cycle: depth-first search, since
+    that looks at each of them once."""
+    switches, ports = np.uint32(wiring.sends.shape[1]), wiring.ports
     width = ports + np.uint32(1)
-    degree = np.zeros(switches * ports, np.uint32)
-    queue = np.empty(switches * ports + np.uint32(1), np.uint32)
-    channels = np.uint32(0)
-    for channel in range(switches * ports):
-        w = wiring.next[channel // ports * width + channel % ports]
-        if w < switches:
-            channels += np.uint32(1)
-            for q in range(ports):
-                # What follows a terminal's port counts, too, and is never looked at.
-                degree[w * ports + q] += (one[channel * ports + q] | other[channel * ports + q]) > 0
-    taken = np.uint32(0)
-    for channel in range(switches * ports):
-        queue[taken] = channel
-        w = wiring.next[channel // ports * width + channel % ports]
-        taken += np.uint32((degree[channel] == 0) & (w < switches))
-    i = np.uint32(0)
-    while i < taken:
-        channel = queue[i]
-        i += np.uint32(1)
-        w = np.uint32(wiring.next[channel // ports * width + channel % ports])
-        for q in range(ports):
-            if one[channel * ports + q] | other[channel * ports + q]:
-                following = w * ports + q
-                degree[following] -= np.uint32(1)
-                if degree[following] == 0 and wiring.next[w * width + q] < switches:
-                    queue[taken] = following
-                    taken += np.uint32(1)
-    return bool(taken == channels)
+    colour = np.zeros(switches * ports, np.uint8)  # 0 new, 1 on the stack, 2 done
+    turn = np.zeros(switches * ports, np.uint8)
+    stack = np.empty(switches * ports, np.uint32)
+    for first in range(switches * ports):
+        if colour[first]:
+            continue
+        stack[0] = first
+        depth = np.uint32(1)
+        while depth:
+            channel = np.uint32(stack[depth - np.uint32(1)])
+            colour[channel] = 1
+            w = np.uint32(wiring.next[channel // ports * width + channel % ports])
+            following, q = w * ports, np.uint32(turn[channel])
+            if w >= switches:
+                q = ports  # a terminal's port: what it counts ends there
+            while q < ports:
+                at = channel * ports + q
+                # Where nothing is counted, nothing is looked up.
+                if (one[at] | other[at]) and colour[following + q] < 2:
+                    break
+                q += np.uint32(1)
+            if q == ports:
+                colour[channel] = 2
+                depth -= np.uint32(1)
+            elif colour[following + q] == 1:
+                return False
+            else:
+                turn[channel] = q
+                stack[depth] = following + q
+                depth += np.uint32(1)
+    return True
 
 
 @njit(cache=True)

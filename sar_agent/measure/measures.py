@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.measure.bounds import leaf_cut_bounds
-from sar_agent.measure.traffic import traffic_of
+from sar_agent.measure.traffic import Traffic, traffic_of
 from sar_agent.routing.routes import Routes
 
 
@@ -66,9 +66,14 @@ class Measures:
         return found
 
 
-def measure(fabric: Fabric, mix: JobMix, routes: Routes) -> Measures:
-    """Measures routes that passed the check. Terminals on one leaf cross no channel."""
-    traffic = traffic_of(fabric, mix, routes)
+def measure(
+    fabric: Fabric, mix: JobMix, routes: Routes, *, traffic: Traffic | None = None
+) -> Measures:
+    """Measures routes that passed the check. Terminals on one leaf cross no channel.
+
+    `traffic`, where the caller has counted it already, is `traffic_of` the same.
+    """
+    traffic = traffic or traffic_of(fabric, mix, routes)
     live = fabric.channel_up
     efi = traffic.efi[live]
     throughput = 1.0 / np.maximum(1.0, traffic.job_load)
@@ -77,7 +82,7 @@ def measure(fabric: Fabric, mix: JobMix, routes: Routes) -> Measures:
         JobMeasure(
             job=job.id,
             terminals=len(job.terminals),
-            switches=len(np.unique(fabric.terminal_switch[job.terminals])),
+            switches=int(traffic.job_switches[j]),
             efi_max=int(traffic.job_efi[j]),
             links=int(traffic.job_links[j]),
             throughput=float(throughput[j]),

@@ -15,6 +15,8 @@ from sar_agent.check.proof import prove, prove_change
 from sar_agent.check.transition import transition_safe
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job
+from sar_agent.measure.traffic import traffic_of
 from sar_agent.routing import Routes
 from tests.property.histories import history
 from tests.property.networks import networks
@@ -60,6 +62,39 @@ def test_a_transition_is_safe_if_no_mixture_can_close_a_loop(
         if before and (old := prove(*before)):
             assert transition_safe(old, new) == mixture_safe(before, (fabric, routes))
         before = fabric, routes
+
+
+@settings(deadline=None, max_examples=100)
+@given(network=networks(), random=st.randoms(use_true_random=False))
+def test_traffic_after_a_change_is_bit_for_bit_that_of_the_whole(
+    network: Network, random: Random
+) -> None:
+    jobs, traffic = network[1].jobs, None
+    for fabric, routes in history(network[0], random, 8):
+        some = [job for job in jobs if random.random() < 0.8]
+        if some and random.random() < 0.3:
+            some[0] = make_job("heavy", some[0].terminals, weight=random.random())
+        mix = JobMix.of(some)
+        traffic, whole = traffic_of(fabric, mix, routes, traffic), traffic_of(fabric, mix, routes)
+        for name in ("efi", "load", "job_efi", "job_load", "job_links", "job_switches"):
+            assert getattr(traffic, name).tobytes() == getattr(whole, name).tobytes(), name
+        assert traffic.efi.tolist() == counted(fabric, mix, routes)
+
+
+def counted(fabric: Fabric, mix: JobMix, routes: Routes) -> list[int]:
+    """Effective EFI pair by pair, as far as packets come in tables that may be broken."""
+    found = [0] * fabric.channels
+    for job in mix.jobs:
+        for source in job.terminals:
+            for destination in job.terminals:
+                v, root = int(fabric.terminal_switch[source]), fabric.terminal_switch[destination]
+                for _ in range(fabric.switches):
+                    c = int(fabric.channel_by_port[v, routes.egress[0, destination, v]])
+                    if v == root or c < 0:
+                        break
+                    found[c] += 1
+                    v = int(fabric.channel_target[c])
+    return found
 
 
 def mixture_safe(before: tuple[Fabric, Routes], after: tuple[Fabric, Routes]) -> bool:
