@@ -91,6 +91,8 @@ def _entries(
     found = np.empty(changed + len(touched), np.uint32)
     found[: len(touched)] = touched
     size = len(touched)
+    if not changed:
+        return found
     for s in range(switches):
         if old[s] != new[s] and wiring.next[s * column] != switches + np.uint32(1):
             found[size] = s

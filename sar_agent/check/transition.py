@@ -33,13 +33,12 @@ def transition_safe(before: Proved, after: Proved) -> bool:
     hosts; False where the two are not of the same nodes and lanes."""
     if not before.comparable(after.wiring, after.egress, after.level):
         return False
-    moved, touched = after.wiring.moved(before.wiring)
-    mixed = (after.counts > 0).view(np.uint8)
+    moved, _ = after.wiring.moved(before.wiring)
+    mixed = ((before.counts | after.counts) > 0).view(np.uint8)
     for offset, new in enumerate(after.egress):
         rows = before.egress[offset], new
         levels = before.level[offset], after.level[offset]
         changed = changed_entries(after.wiring, moved, rows, levels) > 0
-        changed |= len(touched) > 0
         if not _mix(before.wiring, after.wiring, rows, levels, changed, mixed):
             return False
     return loop_free(after.wiring, mixed)[0]
@@ -56,64 +55,55 @@ def _mix(
 ) -> bool:  # pragma: no cover
     """Sets in `mixed` uint8[2 L, ·] what the trees of `changed` destinations may need in any
     mixture; False where one of these circles."""
-    destinations, switches = rows[0].shape
-    scratch = scratch_of(wiring)
+    switches = np.uint32(rows[0].shape[1])
+    ports, one, zero = wiring.ports, np.uint32(1), np.uint32(0)
+    _, degree, queue, mark = scratch_of(wiring)
     following = np.empty((2, switches), np.uint32)
-    for d in range(destinations):
+    for d in range(len(changed)):
         if not (changed[d] and wiring.asks[d]):
             continue
         root = wiring.root[d]
-        degree, queue, mark = scratch.degree, scratch.queue, scratch.mark
-        degree[:] = 0
+        degree[:], mark[:] = 0, 0
         for which in range(2):
-            row = rows[which][d]
+            row, level = rows[which][d], levels[which][d]
             for s in range(switches):
-                port = min(np.int64(row[s]), np.int64(wiring.ports))
-                w = wiring.next[s * (np.int64(wiring.ports) + 1) + port]
+                port = np.uint32(row[s])
+                column = port if port < ports else ports
+                w = wiring.next[s * (ports + one) + column]
                 following[which, s] = w
-                degree[w] += w < switches
-        mark[:] = 0
-        lanes = len(mixed) // 2
-        for which in range(2):
-            level = levels[which][d]
-            for s in range(switches):
-                lane = level[s] % lanes if len(level) else 0
-                mark[s] |= wiring.sends[wiring.asks[d] - 1, s] << np.uint32(lane)
+                degree[w] += one
+                lane = level[s] % wiring.lanes if len(level) else zero
+                mark[s] |= wiring.sends[wiring.asks[d] - one, s] << lane
                 if before.asks[d]:
-                    mark[s] |= before.sends[before.asks[d] - 1, s] << np.uint32(lane)
-        taken = 0
+                    mark[s] |= before.sends[before.asks[d] - one, s] << lane
+        taken = zero
         for s in range(switches):
-            if degree[s] == 0:
-                queue[taken] = s
-                taken += 1
-        i = 0
+            queue[taken] = s
+            taken += np.uint32(degree[s] == 0)
+        i = zero
         while i < taken:
-            v = queue[i]
-            i += 1
-            if v == root:
-                continue
+            v = np.uint32(queue[i])
+            i += one
             for which in range(2):
                 w = following[which, v]
-                if w >= switches:
+                if v == root or w >= switches:
                     continue
                 mark[w] |= mark[v]
-                degree[w] -= 1
+                degree[w] -= one
                 if degree[w] == 0:
                     queue[taken] = w
-                    taken += 1
+                    taken += one
                 for then in range(2):
-                    _set(wiring, mixed, v, rows[which][d, v], rows[then][d, w], mark[v])
+                    if mark[v] and rows[then][d, w] < ports:
+                        dependency = (v * ports + rows[which][d, v]) * ports + rows[then][d, w]
+                        _set(mixed, dependency, mark[v])
         if taken < switches:
             return False
     return True
 
 
 @njit(cache=True)
-def _set(
-    wiring: Wiring, mixed: NDArray[np.uint8], v: int, port: int, then: int, passing: int
-) -> None:  # pragma: no cover
-    """Puts in the dependency (v, port, then) for all who pass v."""
-    ports = np.int64(wiring.ports)
-    if then < ports:
-        for plane in range(len(mixed)):
-            mixed[plane, (v * ports + port) * ports + then] |= passing >> plane & 1
+def _set(mixed: NDArray[np.uint8], dependency: int, passing: int) -> None:  # pragma: no cover
+    """Puts in a dependency for all who pass."""
+    for plane in range(len(mixed)):
+        mixed[plane, dependency] |= passing >> plane & 1

@@ -69,12 +69,10 @@ class Wiring(NamedTuple):
     def moved(self, before: Wiring) -> tuple[U32, U32]:
         """What changed between the same nodes: (uint32[·, 2] switches and ports that lead
         elsewhere, or nowhere, or somewhere at last; uint32[·] switches at which other paths begin
-        than before, or that died or came back)."""
+        than before, or that came back)."""
         here, there = (w.next.reshape(w.switches, -1) for w in (self, before))
         touched = (self.sends != before.sends).any(axis=0)
-        touched |= (here == self.switches + 1).any(axis=1) != (there == self.switches + 1).any(
-            axis=1
-        )
+        touched |= (here[:, -1] == self.switches) & (there[:, -1] != self.switches)
         moved = np.argwhere(here != there)
         return moved.astype(np.uint32), np.flatnonzero(touched).astype(np.uint32)
 
