@@ -144,7 +144,10 @@ def _list_routes(
     routes = np.empty_like(channel)
     carried = np.zeros(channels, np.int64)
     listed = np.full(channels, -1, np.int64)
-    differs = np.ones(len(new), np.bool_)
+    differs = np.zeros(len(new), np.bool_)
+    differs[mix.terminal] = True
+    for d in range(len(new)):  # in the order in which they lie in memory
+        differs[d] = differs[d] and _differ(old[d], new[d])
     end = 0
     for j in range(jobs):
         if end + channels > len(channel):
@@ -157,9 +160,7 @@ def _list_routes(
             channel[end : end + copied] = before.channel[first:past]
             routes[end : end + copied] = before.routes[first:past]
             end += copied
-            for d in mix.terminal[mix.offset[j] : mix.offset[j + 1]]:
-                differs[d] = _differ(old[d], new[d])
-                walks |= differs[d]
+            walks = differs[mix.terminal[mix.offset[j] : mix.offset[j + 1]]].any()
         if walks:
             for i in range(start, end):
                 carried[channel[i]] = routes[i]
