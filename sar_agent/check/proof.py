@@ -59,20 +59,23 @@ def prove(fabric: Fabric, routes: Routes) -> Proved | None:
 
 
 def prove_change(before: Proved, fabric: Fabric, routes: Routes, few: int = FEW) -> Proved | None:
-    """The same proof, of what differs from `before` only; None, too, where that is no way to it:
-    other nodes, or too much of it changed."""
+    """The same proof, of what differs from `before` only; None, too, where that is not the way to
+    it: other nodes, or half of the trees grown anew, which takes as long as all."""
     wiring = wiring_of(fabric, routes.virtual_lanes)
     egress, level = _own(routes)
     if not before.comparable(wiring, egress, level):
         return None
-    wirings, moved_touched = (before.wiring, wiring), wiring.moved(before.wiring)
-    counts = before.counts.copy()
-    changed = np.empty(egress.shape[:2], np.int32)
-    for offset, found in enumerate(changed):
-        rows = before.egress[offset], egress[offset]
-        levels = before.level[offset], level[offset]
-        found[:] = changed_entries(wiring, moved_touched[0], rows, levels)
-        if not change_trees(wirings, *moved_touched, rows, levels, found, counts, few):
+    moved, touched = wiring.moved(before.wiring)
+    tables = [
+        ((before.egress[offset], egress[offset]), (before.level[offset], level[offset]))
+        for offset in range(len(egress))
+    ]
+    changed = np.stack([changed_entries(wiring, moved, *both) for both in tables])
+    if 2 * np.count_nonzero(changed > few) > changed.size:
+        return None
+    counts, wirings = before.counts.copy(), (before.wiring, wiring)
+    for both, found in zip(tables, changed, strict=True):
+        if not change_trees(wirings, moved, touched, *both, found, counts, few):
             return None
     return Proved(wiring, egress, level, _frozen(counts), _frozen(changed))
 

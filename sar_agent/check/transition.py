@@ -34,7 +34,12 @@ def transition_safe(before: Proved, after: Proved) -> bool:
     if not before.comparable(after.wiring, after.egress, after.level):
         return False
     moved, _ = after.wiring.moved(before.wiring)
-    mixed = ((before.counts | after.counts) > 0).view(np.uint8)
+    ports = int(after.wiring.ports)
+    mixed = (before.counts > 0).view(np.uint8)
+    # Who was on a cable that is no more waits for nothing.
+    s, port = moved[moved[:, 1] < ports].T
+    mixed.reshape(len(mixed), -1, ports, ports)[:, s, port] = 0
+    mixed |= after.counts > 0
     for offset, new in enumerate(after.egress):
         rows = before.egress[offset], new
         levels = before.level[offset], after.level[offset]
