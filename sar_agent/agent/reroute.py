@@ -48,6 +48,8 @@ class Rerouter:
     ) -> None:
         self.config, self.engine, self.bridge = config, engine, bridge
         self.gatherer, self.timed = gatherer, timed
+        self._last: Plan | None = None
+        """In force or not, the next plan's check and measures start from it."""
 
     def reroute(self, look: Look, state: State | None, *, install: bool) -> Done:
         """Raises `SarError`; then nothing is installed, and what was in force before stays.
@@ -79,7 +81,8 @@ class Rerouter:
         with self.timed("route"):
             require_connected(fabric)  # engines take that for granted
             routes = self.engine.route(fabric, mix, Options(seed=self.config.agent.seed))
-        return make_plan(generation, fabric, mix, routes, self.timed)
+        self._last = make_plan(generation, fabric, mix, routes, self.timed, self._last)
+        return self._last
 
     def install(self, plan: Plan, records: tuple[JobRecord, ...]) -> Done:
         """Raises `SarError` where the plan is not in force afterwards."""

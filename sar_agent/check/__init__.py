@@ -1,5 +1,6 @@
 """What must hold before routes are installed."""
 
-from sar_agent.check.verdict import Verdict, check_routes
+from sar_agent.check.proof import Proved
+from sar_agent.check.verdict import Checked, Verdict, check_changed, check_routes
 
-__all__ = ["Verdict", "check_routes"]
+__all__ = ["Checked", "Proved", "Verdict", "check_changed", "check_routes"]

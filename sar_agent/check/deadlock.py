@@ -2,7 +2,7 @@
 
 Dally and Seitz's condition. A dependency (c1, c2) exists where some packet holds c1 and asks for
 c2 next. Channels from a terminal and into one begin and end every chain, so only channels between
-switches matter; `routing/dependencies.py` says how the graph is held.
+switches matter; `check/trees.py` says how the graph is counted.
 
 Two questions are asked. *Between hosts* is what jobs can close, and must hold. *Everyone* adds
 the switches' own LIDs as destinations, and the aggregation units that newer switches show as
@@ -13,47 +13,96 @@ open, so it is reported beside, not required.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sar_agent.check.trees import Counts
+from sar_agent.check.wiring import Wiring
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
-from sar_agent.routing.dependencies import collect_dependencies, empty_dependencies, tables_of
-from sar_agent.routing.routes import Routes
+
+Plane = NDArray[np.unsignedinteger[Any]]
+"""One plane of `Counts`."""
 
 
-def credit_loop(
-    fabric: Fabric, routes: Routes, *, everyone: bool = False
-) -> tuple[int, list[int]] | None:
-    """(lane, channels of one cycle in order) or None where every lane is acyclic.
+def loop_free(wiring: Wiring, counts: Counts) -> tuple[bool, bool]:
+    """Whether every lane is, (between hosts, for everyone). One search where there is no loop."""
+    lanes = len(counts) // 2
+    everyone = all(_acyclic(wiring, counts[n], counts[lanes + n]) for n in range(lanes))
+    hosts = everyone or all(_acyclic(wiring, counts[n], counts[n]) for n in range(lanes))
+    return hosts, everyone
 
-    All LID offsets share the lanes, so their dependencies are joined. `everyone`: also with the
-    switches' own LIDs as destinations, and aggregation units as destinations and senders.
-    """
-    lanes = routes.virtual_lanes
-    depends = empty_dependencies(fabric, lanes)
-    sends = fabric.terminals_at > 0
-    wanted = np.zeros(fabric.destinations, np.bool_)
-    wanted[: fabric.terminals] = fabric.is_host_port
-    if everyone:
-        wanted[: fabric.terminals] = fabric.terminal_up
-        wanted[fabric.terminals :] = True
-        sends = sends.copy()
-        sends[fabric.terminal_switch[fabric.terminal_up]] = True
-    for offset, egress in enumerate(routes.egress):
-        level = None if routes.service_level is None else routes.service_level[offset]
-        collect_dependencies(tables_of(fabric, egress, level, sends, wanted), depends)
-    for lane in range(lanes):
-        cycle = _find_cycle(depends[lane], fabric.channel_target, fabric.channel_offset)
+
+def credit_loop(fabric: Fabric, wiring: Wiring, counts: Counts) -> tuple[int, list[int]] | None:
+    """(lane, channels of one cycle between hosts, in order), None where every lane is acyclic."""
+    ports = int(wiring.ports)
+    channel = fabric.channel_source * ports + fabric.channel_port
+    degree = np.diff(fabric.channel_offset)[fabric.channel_target]
+    rank = np.arange(degree.max(initial=0))
+    following = np.minimum(
+        fabric.channel_offset[fabric.channel_target][:, None] + rank, fabric.channels - 1
+    )
+    for lane, plane in enumerate(counts[: len(counts) // 2]):
+        table = plane.reshape(-1, ports)
+        depends = table[channel[:, None], fabric.channel_port[following]] > 0
+        cycle = _find_cycle(
+            (depends & (rank < degree[:, None])).view(np.uint8),
+            fabric.channel_target,
+            fabric.channel_offset,
+        )
         if len(cycle):
             return lane, [int(c) for c in cycle]
     return None
 
 
 @njit(cache=True)
+def _acyclic(wiring: Wiring, one: Plane, other: Plane) -> bool:  # pragma: no cover
+    """Whether the dependencies counted in either plane close no cycle: depth-first search, since
+    that looks at each of them once."""
+    switches, ports = np.uint32(wiring.sends.shape[1]), wiring.ports
+    width = ports + np.uint32(1)
+    colour = np.zeros(switches * ports, np.uint8)  # 0 new, 1 on the stack, 2 done
+    turn = np.zeros(switches * ports, np.uint8)
+    stack = np.empty(switches * ports, np.uint32)
+    for first in range(switches * ports):
+        if colour[first]:
+            continue
+        stack[0] = first
+        depth = np.uint32(1)
+        while depth:
+            channel = np.uint32(stack[depth - np.uint32(1)])
+            colour[channel] = 1
+            w = np.uint32(wiring.next[channel // ports * width + channel % ports])
+            following, q = w * ports, np.uint32(turn[channel])
+            if w >= switches:
+                q = ports  # a terminal's port: what it counts ends there
+            while q < ports:
+                at = channel * ports + q
+                # Where nothing is counted, nothing is looked up.
+                if (one[at] | other[at]) and colour[following + q] < 2:
+                    break
+                q += np.uint32(1)
+            if q == ports:
+                colour[channel] = 2
+                depth -= np.uint32(1)
+            elif colour[following + q] == 1:
+                return False
+            else:
+                turn[channel] = q
+                stack[depth] = following + q
+                depth += np.uint32(1)
+    return True
+
+
+@njit(cache=True)
 def _find_cycle(depends: NDArray[np.uint8], target: I32, offset: I32) -> I32:  # pragma: no cover
-    """A cycle of channels, empty where there is none: depth-first search with an explicit stack."""
+    """A cycle of channels, empty where there is none: depth-first search with an explicit stack.
+
+    `depends` is uint8[C, ·]: whether channel c is followed by each of those that leave its end.
+    """
     channels = len(target)
     colour = np.zeros(channels, np.int8)  # 0 new, 1 on the stack, 2 done
     stack = np.empty(channels, np.int32)

@@ -1,7 +1,8 @@
 """Does every switch's table lead to every destination, over live links, without a loop?
 
 One walk per destination with path marking: a switch proved once is never walked again, so a
-destination costs O(S) whatever the path lengths.
+destination costs O(S) whatever the path lengths. `trees.py` proves the same faster; this one says
+what is wrong.
 """
 
 from __future__ import annotations
@@ -36,15 +37,16 @@ class _Walk(NamedTuple):
     root: I32
     last_port: U8
     wanted: Bool
+    asks: Bool
 
 
 def check_reach(fabric: Fabric, routes: Routes) -> Reach:
     """Every switch to every live terminal and every switch, in every LID offset.
 
-    Terminals whose own link is down cannot be reached by anyone and are not asked for.
+    Terminals whose own link is down cannot be reached by anyone and are not asked for, nor are
+    switches that died.
     """
-    wanted = np.ones(fabric.destinations, np.bool_)
-    wanted[: fabric.terminals] = fabric.terminal_up
+    wanted = np.concatenate([fabric.terminal_up, fabric.switch_up])
     total, first = 0, ""
     for offset, egress in enumerate(routes.egress):
         walk = _Walk(
@@ -55,6 +57,7 @@ def check_reach(fabric: Fabric, routes: Routes) -> Reach:
             fabric.destination_switch,
             fabric.destination_port,
             wanted,
+            fabric.switch_up,
         )
         bad, switch, destination, fault = _walk_all(walk)
         if bad and not first:
@@ -82,6 +85,8 @@ def _walk_all(walk: _Walk) -> tuple[int, int, int, int]:  # pragma: no cover
         state[:] = -1
         state[root] = _OK if table[root] == walk.last_port[d] else _WRONG_END
         for s in range(switches):
+            if not walk.asks[s]:
+                continue
             length = 0
             v = s
             while state[v] == -1:

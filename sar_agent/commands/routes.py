@@ -134,17 +134,13 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Prove that every pair is reached without loop or credit loop; exit code 1 otherwise."""
         from sar_agent.check import check_routes
-        from sar_agent.install.plan import entries_changed, routes_to_file
 
         network = read_fabric(fabric)
         found = read_routes(routes, network)
         verdict = check_routes(network, found)
         changed = None
         if before is not None:
-            old = read_routes(before, network)
-            changed = entries_changed(
-                routes_to_file(network, old, 1), routes_to_file(network, found, 1)
-            )
+            changed = found.entries_changed(read_routes(before, network))
         if as_json:
             print_json(
                 {

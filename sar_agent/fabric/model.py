@@ -98,6 +98,9 @@ class Fabric:
     """The largest LID mask control that the source gives for a host port: 2**lmc LIDs a port."""
     notes: tuple[str, ...] = field(default=())
     """What the reader left out or mended, one sentence each."""
+    switches_down: tuple[int, ...] = ()
+    """Ascending indices of switches that died: none of their cables is up, nothing leads to them,
+    and nobody asks for that."""
 
     @property
     def switches(self) -> int:
@@ -115,6 +118,13 @@ class Fabric:
     def destinations(self) -> int:
         """Terminals first (index = terminal), then the switches' own LIDs (index = T + switch)."""
         return self.terminals + self.switches
+
+    @cached_property
+    def switch_up(self) -> Bool:
+        """bool[S]: all but `switches_down`."""
+        up = np.ones(self.switches, np.bool_)
+        up[list(self.switches_down)] = False
+        return up
 
     @cached_property
     def channel_by_port(self) -> I32:
@@ -166,30 +176,33 @@ class Fabric:
 
         LIDs and descriptions are left out: they change without the routes' meaning changing.
         """
-        ends = np.stack(
-            [
-                self.switch_guid[self.channel_source],
-                self.channel_port.astype(np.uint64),
-                self.switch_guid[self.channel_target],
-                self.channel_up.astype(np.uint64),
-            ],
-            axis=1,
-        )
-        hosts = np.stack(
-            [
-                self.terminal_guid,
-                self.switch_guid[self.terminal_switch],
-                self.terminal_switch_port.astype(np.uint64),
-                self.terminal_up.astype(np.uint64),
-            ],
-            axis=1,
-        )
         state = hashlib.blake2b(digest_size=32)
-        for rows in (np.sort(self.switch_guid)[:, None], ends, hosts):
-            order = np.lexsort(rows.T[::-1])
+        ends, channels, hosts, terminals = self._sorted_ends
+        ends, hosts = ends.copy(), hosts.copy()
+        ends[:, 3], hosts[:, 3] = self.channel_up[channels], self.terminal_up[terminals]
+        parts = [np.sort(self.switch_guid)[:, None], ends, hosts]
+        if self.switches_down:
+            parts.append(np.sort(self.switch_guid[list(self.switches_down)])[:, None])
+        for rows in parts:
             state.update(len(rows).to_bytes(8, "little"))
-            state.update(np.ascontiguousarray(rows[order], dtype="<u8").tobytes())
+            state.update(np.ascontiguousarray(rows, dtype="<u8").tobytes())
         return state.digest()
+
+    @cached_property
+    def _sorted_ends(self) -> tuple[U64, NDArray[np.intp], U64, NDArray[np.intp]]:
+        """What `digest` says of channels and terminals but for the last column, their state, and
+        whose rows they are. A port has one cable, so source and port settle the order."""
+        port, guid = self.channel_port.astype(np.uint64), self.switch_guid
+        channels = np.lexsort((port, guid[self.channel_source]))
+        ends = np.zeros((self.channels, 4), np.uint64)
+        for column, rows in enumerate((guid[self.channel_source], port, guid[self.channel_target])):
+            ends[:, column] = rows[channels]
+        terminals = np.argsort(self.terminal_guid)
+        hosts = np.zeros((self.terminals, 4), np.uint64)
+        hosts[:, 0] = self.terminal_guid[terminals]
+        hosts[:, 1] = guid[self.terminal_switch[terminals]]
+        hosts[:, 2] = self.terminal_switch_port[terminals]
+        return ends, channels, hosts, terminals
 
     def channel_name(self, channel: int) -> str:
         """`"S1-0"[8] -> "S2-2"[1]`, as ibnetdiscover and ibsim would write it."""
@@ -210,8 +223,26 @@ class Fabric:
         self, channels: Iterable[int] = (), terminals: Iterable[int] = ()
     ) -> Fabric:
         """The same fabric with these cables down (both directions of each channel)."""
-        up, terminal_up = self.channel_up.copy(), self.terminal_up.copy()
+        channel_up, terminal_up = self.channel_up.copy(), self.terminal_up.copy()
         for channel in channels:
-            up[channel] = up[self.channel_reverse[channel]] = False
+            channel_up[channel] = channel_up[self.channel_reverse[channel]] = False
         terminal_up[list(terminals)] = False
-        return replace(self, channel_up=up, terminal_up=terminal_up)
+        return self._after(channel_up, terminal_up, self.switches_down)
+
+    def with_switches_down(self, switches: Iterable[int]) -> Fabric:
+        """The same fabric without these switches: all their cables are down, to terminals, too."""
+        down = np.union1d(self.switches_down, list(switches)).astype(np.int32)
+        at = np.isin(self.channel_source, down) | np.isin(self.channel_target, down)
+        terminal_up = self.terminal_up & ~np.isin(self.terminal_switch, down)
+        return self._after(self.channel_up & ~at, terminal_up, tuple(down.tolist()))
+
+    def _after(self, channel_up: Bool, terminal_up: Bool, down: tuple[int, ...]) -> Fabric:
+        """What was derived from cables and nodes alone is shared."""
+        after = replace(self, channel_up=channel_up, terminal_up=terminal_up, switches_down=down)
+        _ = self._sorted_ends
+        for name in (
+            "channel_by_port", "destination_switch", "destination_port", "hosts", "_sorted_ends"
+        ):  # fmt: skip
+            if name in vars(self):
+                vars(after)[name] = vars(self)[name]
+        return after

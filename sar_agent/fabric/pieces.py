@@ -1,4 +1,4 @@
-"""Is the fabric in one piece? Routes between pieces cannot be."""
+"""Is the fabric in one piece? Routes between pieces cannot be. Switches that died are in none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sar_agent.fabric.model import I32, Fabric
 
 
 def connected_pieces(fabric: Fabric) -> I32:
-    """int32[S]: the piece each switch is in over live links; 0 is the biggest.
+    """int32[S]: the piece each switch is in over live links; 0 is the biggest, -1 none.
 
     Pieces of one size are in order of their first switch.
     """
@@ -17,24 +17,25 @@ def connected_pieces(fabric: Fabric) -> I32:
 
     graph: nx.Graph[int] = nx.empty_graph(fabric.switches)
     live = fabric.channel_up
+    graph.remove_nodes_from(fabric.switches_down)
     graph.add_edges_from(
         zip(fabric.channel_source[live].tolist(), fabric.channel_target[live].tolist(), strict=True)
     )
     pieces = sorted(nx.connected_components(graph), key=lambda piece: (-len(piece), min(piece)))
-    where = np.zeros(fabric.switches, np.int32)
+    where = np.full(fabric.switches, -1, np.int32)
     for index, piece in enumerate(pieces):
         where[list(piece)] = index
     return where
 
 
 def is_connected(fabric: Fabric) -> bool:
-    """Whether live links lead from the first switch to all others."""
+    """Whether live links lead from the first live switch to all others."""
     source, target = (
         fabric.channel_source[fabric.channel_up],
         fabric.channel_target[fabric.channel_up],
     )
-    reached = np.zeros(fabric.switches, np.bool_)
-    reached[:1] = True
+    reached = ~fabric.switch_up
+    reached[np.flatnonzero(fabric.switch_up)[:1]] = True
     count = 0
     while count != (count := int(reached.sum())):
         reached[target[reached[source]]] = True
@@ -46,7 +47,8 @@ def require_connected(fabric: Fabric) -> None:
     if is_connected(fabric):
         return
     where = connected_pieces(fabric)
-    _, first, sizes = np.unique(where, return_index=True, return_counts=True)
+    pieces, first, sizes = np.unique(where, return_index=True, return_counts=True)
+    first, sizes = first[pieces >= 0], sizes[pieces >= 0]
     if len(first) == 1:
         return
     names = [

@@ -9,15 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sar_agent.check import Verdict, check_routes
+from sar_agent.check import Proved, Verdict, check_changed
 from sar_agent.fabric import Fabric
 from sar_agent.install.routes_file import RoutesFile, shared_by
 from sar_agent.jobs import JobMix
 from sar_agent.measure import Measures, measure
+from sar_agent.measure.traffic import Traffic, traffic_of
 from sar_agent.routing.routes import Routes
 
 
@@ -29,8 +30,13 @@ class Plan:
     fabric: Fabric
     mix: JobMix
     routes: Routes
+    """With the tables that were proved; nobody can write to them."""
     verdict: Verdict
+    proved: Proved
+    """For the check of the next plan."""
     measures: Measures
+    traffic: Traffic
+    """For the measures of the next plan."""
     made_at: float = field(default_factory=time.time)
     """Unix seconds."""
 
@@ -45,17 +51,22 @@ def make_plan(
     mix: JobMix,
     routes: Routes,
     timed: Callable[[str], AbstractContextManager[object]] = nullcontext,
+    before: Plan | None = None,
 ) -> Plan:
     """Checks and measures `routes`; raises `CheckFailed` with the first problem.
 
-    `timed` is entered with the name of each stage, `check` and `measure`.
+    `timed` is entered with the name of each stage, `check` and `measure`. The plan does not depend
+    on `before`, any plan made earlier; both stages look only at what differs from it.
     """
     with timed("check"):
-        verdict = check_routes(fabric, routes)
+        verdict, proved = check_changed(fabric, routes, before.proved if before else None)
         verdict.require()
+        assert proved
+    routes = replace(routes, egress=proved.egress)
     with timed("measure"):
-        measures = measure(fabric, mix, routes)
-    return Plan(generation, fabric, mix, routes, verdict, measures)
+        traffic = traffic_of(fabric, mix, routes, before.traffic if before else None)
+        measures = measure(fabric, mix, routes, traffic=traffic)
+    return Plan(generation, fabric, mix, routes, verdict, proved, measures, traffic)
 
 
 def routes_to_file(fabric: Fabric, routes: Routes, generation: int, made_at: int = 0) -> RoutesFile:

@@ -18,10 +18,9 @@ from sar_agent.jobs.model import JobMix
 
 def route_demand(fabric: Fabric, mix: JobMix) -> NDArray[np.float64]:
     """float64[J]: Gbit/s that one route of each job carries, its weight included."""
-    return np.array(
-        [
-            job.weight * float(fabric.terminal_rate[job.terminals].min()) / (len(job.terminals) - 1)
-            for job in mix.jobs
-        ],
-        np.float64,
-    )
+    if not mix.jobs:
+        return np.zeros(0, np.float64)
+    weight = np.array([job.weight for job in mix.jobs], np.float64)
+    slowest = np.minimum.reduceat(fabric.terminal_rate[mix.terminal], mix.offset[:-1])
+    demand: NDArray[np.float64] = weight * slowest.astype(np.float64) / (np.diff(mix.offset) - 1)
+    return demand

@@ -14,7 +14,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.measure.bounds import Bounds, bounds_from
 from sar_agent.measure.dark import least_dark_fiber
 from sar_agent.measure.spread import spread_of
-from sar_agent.measure.traffic import traffic_of
+from sar_agent.measure.traffic import Traffic, traffic_of
 from sar_agent.routing.dag import graph_of
 from sar_agent.routing.routes import Routes
 
@@ -79,14 +79,16 @@ def measure(
     mix: JobMix,
     routes: Routes,
     *,
+    traffic: Traffic | None = None,
     price_rounds: int = 0,
     price_seconds: float = inf,
 ) -> Measures:
     """Measures routes that passed the check. Terminals on one leaf cross no channel.
 
-    The bounds are those from cuts; `price_rounds` adds the slower one (`measure/prices.py`).
+    `traffic`, where the caller has counted it already, is `traffic_of` the same. The bounds are
+    those from cuts; `price_rounds` adds the slower one (`measure/prices.py`).
     """
-    traffic = traffic_of(fabric, mix, routes)
+    traffic = traffic or traffic_of(fabric, mix, routes)
     live = fabric.channel_up
     efi = traffic.efi[live]
     throughput = 1.0 / np.maximum(1.0, traffic.job_load)
@@ -96,7 +98,7 @@ def measure(
         JobMeasure(
             job=job.id,
             terminals=len(job.terminals),
-            switches=len(np.unique(fabric.terminal_switch[job.terminals])),
+            switches=int(traffic.job_switches[j]),
             efi_max=int(traffic.job_efi[j]),
             links=int(traffic.job_links[j]),
             throughput=float(throughput[j]),

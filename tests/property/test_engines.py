@@ -158,3 +158,6 @@ def test_a_routes_file_holds_all_of_the_routes(engine: str, network: Network) ->
     assert np.array_equal(file_to_routes(fabric, file).egress, routes.egress)
     assert entries_changed(file, file) == 0
     assert entries_changed(None, file) == routes.egress.size
+    other = routed(network, "minhop")
+    changed = entries_changed(routes_to_file(fabric, other, 6), file)
+    assert routes.entries_changed(other) == changed

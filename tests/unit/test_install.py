@@ -15,6 +15,7 @@ from sar_agent.install.install import ReadBackDiffers, differences, put_in_force
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.routes_file import RoutesFile, read_routes_file
 from sar_agent.jobs import JobMix
+from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
 from tests.fake_opensm import FakeBridge
 from tests.unit.routes_vectors import small_routes
@@ -41,6 +42,30 @@ def file(plan: Plan) -> RoutesFile:
 def test_what_is_read_back_is_returned(bridge: FakeBridge, plan: Plan) -> None:
     found = put_in_force(bridge, plan, bridge.folder / "routes.sar")
     assert differences(plan.routes_file(), found) == 0 and bridge.generation == 5
+
+
+def test_a_plan_does_not_depend_on_the_plan_before(plan: Plan) -> None:
+    mix = synthetic_mix(FABRIC, 1)
+    cut = FABRIC.with_links_down([0])
+    for fabric, engine in ((FABRIC, "sar"), (cut, "sar"), (FABRIC, "minhop")):
+        routes = load_engine(engine).route(fabric, mix, Options())
+        alone, after = (
+            make_plan(6, fabric, mix, routes),
+            make_plan(6, fabric, mix, routes, before=plan),
+        )
+        assert alone.verdict == after.verdict and alone.measures.json() == after.measures.json()
+        assert alone.measures.channel_load.tobytes() == after.measures.channel_load.tobytes()
+        plan = after
+
+
+def test_nobody_can_write_to_what_was_proved(plan: Plan) -> None:
+    mix = JobMix.of([])
+    routes = load_engine("dfsssp").route(FABRIC, mix, Options())
+    made = make_plan(6, FABRIC, mix, routes)
+    routes.egress[:] = 0
+    assert made.routes.entries_changed(plan.routes) == 0
+    with pytest.raises(ValueError, match="read-only"):
+        made.routes.egress[0, 0, 0] = 0
 
 
 def test_nobody_there_nothing_is_written(bridge: FakeBridge, plan: Plan) -> None:
