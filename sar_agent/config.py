@@ -46,7 +46,13 @@ class AgentConfig(_Section):
     mode: Literal["observe", "install"] = Field(
         default="observe", description="observe touches nothing and shows numbers; install reroutes"
     )
-    engine: Word = Field(default="sar", description="routing engine, one of `sar-agent engines`")
+    engine: Word = Field(
+        default="sar-plus", description="routing engine, one of `sar-agent engines`"
+    )
+    objective: Literal["load", "routes"] = Field(
+        default="load",
+        description="what sar-plus makes least: the largest load, or the largest effective EFI",
+    )
     seed: int = Field(default=0, ge=0, description="for engines that draw")
     interval_seconds: Annotated[float, Field(ge=0.1, le=86400)] = Field(
         default=30.0, description="time between two looks at Slurm"
@@ -66,6 +72,14 @@ class AgentConfig(_Section):
     )
     backoff_max_seconds: Seconds = Field(
         default=600.0, description="longest pause after the same reroute failed again and again"
+    )
+    tend_seconds: Seconds = Field(
+        default=60.0,
+        description="quiet time after which rerouted tables are held against a full recomputation;"
+        " 0 is never",
+    )
+    tend_gain: Annotated[float, Field(ge=0, le=10)] = Field(
+        default=0.02, description="how much better others must be to replace the present ones"
     )
     generations_kept: int = Field(
         default=5, ge=2, le=1000, description="routes files kept for `sar-agent rollback`"

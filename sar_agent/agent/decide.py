@@ -30,6 +30,7 @@ class Reason(StrEnum):
     JOBS = "jobs_changed"
     TOPOLOGY = "topology_edited"
     ROLLBACK = "rollback"
+    BETTER = "better_routes_found"
 
 
 @dataclass(frozen=True)

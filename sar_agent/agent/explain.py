@@ -9,7 +9,7 @@ import numpy as np
 
 from sar_agent.agent.gather import Gatherer, Look
 from sar_agent.agent.observe import TablesInForce
-from sar_agent.agent.reroute import Rerouter
+from sar_agent.agent.planner import Planner
 from sar_agent.check.reach import check_reach
 from sar_agent.config import Config
 from sar_agent.errors import InputError
@@ -97,7 +97,7 @@ def explain(config: Config, wanted: str) -> Explained:
     if job:
         in_force = _in_force(config, bridge, look, mix, job)
         engine = load_engine(config.agent.engine)
-        plan = Rerouter(config, engine, bridge, gatherer).plan(1, fabric, mix)
+        plan = Planner(config, engine).plan(1, fabric, mix)
         planned = _under(fabric, mix, job, plan.routes)
     return Explained(
         job=wanted,

@@ -141,6 +141,9 @@ class Agent:
         made = self._made(state, obstacle)
         hold = state.held if state and not obstacle else None
         decision = decide(made, self._seen(look, obstacle), hold)
+        quiet = decision.reason is None and not decision.held
+        if quiet and (better := self.rerouter.planner.tend(look.fabric, mix)):
+            decision = Decision(Reason.BETTER, better)
         self.metrics.held.set(hold is not None and hold.active(look.records, time.time()))
         if decision.reason is None:
             self._show_planned(state, look.fabric, mix)

@@ -7,19 +7,17 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
 from sar_agent.agent.gather import Gatherer, Look
+from sar_agent.agent.planner import Planner
 from sar_agent.agent.state import State
 from sar_agent.config import Config
 from sar_agent.errors import InputError, SarError, Unavailable
-from sar_agent.fabric import Fabric
-from sar_agent.fabric.pieces import require_connected
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.install import ReadBackDiffers, Timed, put_in_force
-from sar_agent.install.plan import Plan, entries_changed, make_plan
+from sar_agent.install.plan import Plan, entries_changed
 from sar_agent.install.routes_file import RoutesFile, read_routes_file
-from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.records import JobRecord
-from sar_agent.routing import Engine, Options
+from sar_agent.routing import Engine
 
 log = logging.getLogger(__name__)
 
@@ -46,10 +44,9 @@ class Rerouter:
         gatherer: Gatherer,
         timed: Timed = nullcontext,
     ) -> None:
-        self.config, self.engine, self.bridge = config, engine, bridge
+        self.config, self.bridge = config, bridge
         self.gatherer, self.timed = gatherer, timed
-        self._last: Plan | None = None
-        """In force or not, the next plan's check and measures start from it."""
+        self.planner = Planner(config, engine, timed)
 
     def reroute(self, look: Look, state: State | None, *, install: bool) -> Done:
         """Raises `SarError`; then nothing is installed, and what was in force before stays.
@@ -59,10 +56,12 @@ class Rerouter:
         """
         fabric, records = look.fabric, look.records
         if not install:
-            return Done(self.plan(1, fabric, mix_of_records(fabric, records).mix), records)
+            return Done(self.planner.plan(1, fabric, mix_of_records(fabric, records).mix), records)
         for left in range(self.config.agent.tries - 1, -1, -1):
             generation = next_generation(self.config, self.bridge.status(), state)
-            plan = self.plan(generation, fabric, mix_of_records(fabric, records).mix)
+            if state:
+                self.planner.resume(state, fabric, self.bridge)
+            plan = self.planner.plan(generation, fabric, mix_of_records(fabric, records).mix)
             try:
                 return self.install(plan, records)
             except (Unavailable, InputError, ReadBackDiffers):
@@ -75,14 +74,6 @@ class Rerouter:
                 log.warning("%s; the fabric has changed meanwhile, planning again", error)
                 fabric, records = now, self.gatherer.jobs(now)[0]
         raise AssertionError("unreachable: tries is at least 1")
-
-    def plan(self, generation: int, fabric: Fabric, mix: JobMix) -> Plan:
-        """Raises `CheckFailed`, `Unserved`, or `InputError` for a fabric in several pieces."""
-        with self.timed("route"):
-            require_connected(fabric)  # engines take that for granted
-            routes = self.engine.route(fabric, mix, Options(seed=self.config.agent.seed))
-        self._last = make_plan(generation, fabric, mix, routes, self.timed, self._last)
-        return self._last
 
     def install(self, plan: Plan, records: tuple[JobRecord, ...]) -> Done:
         """Raises `SarError` where the plan is not in force afterwards."""

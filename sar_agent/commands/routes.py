@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -28,12 +28,17 @@ def register(app: typer.Typer) -> None:
     def route(
         fabric: FabricOption,
         jobs: JobsOption,
-        engine: Annotated[str, typer.Option("--engine", help="see `sar-agent engines`")] = "sar",
+        engine: Annotated[
+            str, typer.Option("--engine", help="see `sar-agent engines`")
+        ] = "sar-plus",
         out: Annotated[Path | None, typer.Option("--out", help="folder to write to")] = None,
         export: Annotated[
             str, typer.Option("--export", help="comma-separated: lfts, ibdm, ibsim")
         ] = "",
         seed: Annotated[int, typer.Option("--seed", help="for engines that draw")] = 0,
+        objective: Annotated[
+            Literal["load", "routes"], typer.Option("--objective", help="what sar-plus makes least")
+        ] = "load",
         as_json: JsonOption = False,
     ) -> None:
         """Compute routes and check them; write them to a folder. Exit code 1 if a check fails."""
@@ -51,13 +56,14 @@ def register(app: typer.Typer) -> None:
         if forms and out is None:
             raise InputError("--export needs a folder", remedy="add --out DIR")
         chosen = load_engine(engine)
+        options = Options(seed=seed, objective=objective)
         network = read_fabric(fabric)
         mix = read_mix(jobs, network)
         if as_json:
             # The contract's `seconds` is the routing step with kernels warm; loading or compiling
             # them belongs to the first call.
-            chosen.route(network, mix, Options(seed=seed))
-        routes = chosen.route(network, mix, Options(seed=seed))
+            chosen.route(network, mix, options)
+        routes = chosen.route(network, mix, options)
         verdict = check_routes(network, routes)
         if out is not None and verdict.passed:
             write_routes_folder(out, network, routes)

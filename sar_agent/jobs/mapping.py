@@ -18,6 +18,12 @@ class MappedJobs:
     unknown_hosts: frozenset[str]
 
 
+def mix_of_host_sets(fabric: Fabric, jobs: Iterable[frozenset[str]]) -> JobMix:
+    """Jobs of which no more is known than their hosts; ids are made up."""
+    terminals = [[t for host in hosts for t in fabric.hosts.get(host, ())] for hosts in jobs]
+    return multi_switch_mix(fabric, (make_job(str(i), t) for i, t in enumerate(terminals)))
+
+
 def mix_of_records(fabric: Fabric, records: Iterable[JobRecord]) -> MappedJobs:
     """All terminals (every rail) of each job's hosts; of these the multi-switch jobs."""
     unknown: set[str] = set()

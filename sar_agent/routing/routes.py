@@ -36,6 +36,8 @@ class Routes:
     """16 bytes: the mix they were made for; empty for engines that look at none."""
     seconds: float = 0.0
     """How long the engine took."""
+    mark: int = 0
+    """The engine's own, to know its routes again in this process; 0: none."""
 
     def next_channel(self, fabric: Fabric, offset: int = 0) -> I32:
         """int32[T + S, S]: the channel instead of the port; -1 at the last switch or no route."""

@@ -8,6 +8,7 @@ no job uses are `spread.py`'s, the same whatever runs; `mend.py` repairs what a 
 from __future__ import annotations
 
 import time
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -37,8 +38,11 @@ ITEMS = 40_000
 
 
 class _Last(NamedTuple):
-    routes: Routes
+    mark: int
     balance: Balance
+
+
+_marks = count(1)
 
 
 class SarPlus:
@@ -77,14 +81,16 @@ class SarPlus:
         a job that starts or ends its own, and what is hot then is made to give way."""
         began = time.perf_counter()
         balance = self._balance_of(before, options.objective)
-        if before.fabric.digest != fabric.digest:
+        mended_now = before.fabric.digest != fabric.digest
+        if mended_now:
             balance = mended(balance, fabric)
-        balance.follow(mix, ITEMS)
+        # Repair first, and let that be installed; what is hot can wait for the next call.
+        balance.follow(mix, 0 if mended_now else ITEMS)
         return self._keep(balance, began)
 
     def _balance_of(self, made: Before, objective: Objective) -> Balance:
         last, self._last = self._last, None  # it is about to change
-        if last and last.routes is made.routes and last.balance.objective == objective:
+        if last and last.mark == made.routes.mark and last.balance.objective == objective:
             return last.balance
         balance = Balance(made.fabric, made.mix, made.routes.egress[0].copy(), objective)
         balance.put_back(balance.terminals)
@@ -97,8 +103,9 @@ class SarPlus:
             egress=balance.egress[None].copy(),
             jobs_digest=balance.mix.digest(balance.fabric),
             seconds=time.perf_counter() - began,
+            mark=next(_marks),
         )
-        self._last = _Last(routes, balance)
+        self._last = _Last(routes.mark, balance)
         return routes
 
 
@@ -122,8 +129,8 @@ def _storage(balance: Balance) -> None:
     """Terminals of storage, then others, as SAR does (Algorithm 1, lines 11-16): every terminal's
     route counts, on top of the jobs' routes."""
     fabric, mix = balance.fabric, balance.mix
-    order, count = destination_order(fabric, mix)
-    rest = order[count == EVERYONE].astype(np.uint32)
+    order, who = destination_order(fabric, mix)
+    rest = order[who == EVERYONE].astype(np.uint32)
     if not len(rest):
         return
     routes = balance

@@ -208,7 +208,7 @@ def test_a_link_that_dies_between_plan_and_load(site: LoopSite) -> None:
     agent = Agent(load_config(site.config(metrics_address="")))
     agent.gatherer.source.command = ("env", f"SLURM_CONF={site.slurm.conf}", "squeue")
     site.slurm.salloc("n[001,005,009]")
-    engine, changes = agent.rerouter.engine, site.bridge.status().topology_changes
+    engine, changes = agent.rerouter.planner.engine, site.bridge.status().topology_changes
 
     class UnlinkAfterRouting:
         name, summary, tries = engine.name, engine.summary, 0
@@ -221,10 +221,10 @@ def test_a_link_that_dies_between_plan_and_load(site: LoopSite) -> None:
                 assert wait_until(lambda: site.bridge.status().topology_changes > changes, 30)
             return routes
 
-    agent.rerouter.engine = UnlinkAfterRouting()
+    agent.rerouter.planner.engine = UnlinkAfterRouting()
     report = agent.pass_once()
     assert report.result == "installed", report
-    assert agent.rerouter.engine.tries == 2
+    assert agent.rerouter.planner.engine.tries == 2
     site.assert_plan_installed()
 
 

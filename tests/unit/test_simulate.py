@@ -20,7 +20,7 @@ RESULT_KEYS = {
 def test_an_engine_its_folder_and_its_export_take_the_same_time(
     pattern: str, tmp_path: Path
 ) -> None:
-    sar_agent("route", *JOBS, "--out", tmp_path, "--export", "lfts")
+    sar_agent("route", *JOBS, "--engine", "sar", "--out", tmp_path, "--export", "lfts")
     found = said(
         "simulate", *JOBS, "--engine", "sar", "--routes", tmp_path,
         "--routes", tmp_path / "lfts.dump", "--pattern", pattern, "--json",
@@ -64,7 +64,7 @@ def test_jobs_that_send_nothing_between_switches(tmp_path: Path) -> None:
 @pytest.mark.parametrize("switch", ["S1-0", "S2-0"])
 def test_routes_that_lead_nowhere_are_named(switch: str, tmp_path: Path) -> None:
     """One switch knows no host: it may be the last one before them or one on the way."""
-    sar_agent("route", *JOBS, "--out", tmp_path, "--export", "lfts")
+    sar_agent("route", *JOBS, "--engine", "sar", "--out", tmp_path, "--export", "lfts")
     dump = tmp_path / "lfts.dump"
     tables = dump.read_text().split("Unicast")
     dump.write_text(

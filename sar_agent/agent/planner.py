@@ -1,0 +1,128 @@
+"""Which routes come next: what is there with the least change, or all anew.
+
+Rerouting from the routes before is quick and leaves most entries alone, but each step sees only
+what it touches. So once the jobs have been quiet for a while (and at once after a repair), what
+stands is held against a full recomputation; where that is better by more than `tend_gain`, the
+present routes are bettered in place, and replaced as a whole only where that does not suffice.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import nullcontext
+
+from sar_agent.agent.state import State
+from sar_agent.config import Config
+from sar_agent.errors import CheckFailed, SarError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.pieces import require_connected
+from sar_agent.install.bridge import Bridge
+from sar_agent.install.install import Timed
+from sar_agent.install.plan import Plan, file_to_routes, make_plan
+from sar_agent.install.routes_file import read_routes_file
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.mapping import mix_of_host_sets
+from sar_agent.measure import Measures
+from sar_agent.routing import Before, Engine, Options, Rerouting, Routes, load_engine
+
+log = logging.getLogger(__name__)
+STEPS = 5
+"""Times the present routes may be bettered in place."""
+
+
+class Planner:
+    """Makes plans, each from the one before where the engine can."""
+
+    def __init__(self, config: Config, engine: Engine, timed: Timed = nullcontext) -> None:
+        self.config, self.engine, self.timed = config, engine, timed
+        self.options = Options(seed=config.agent.seed, objective=config.agent.objective)
+        self._last: Plan | None = None
+        """In force or not; the next plan's routes, check and measures start from it."""
+        self._tend_at: float | None = None
+        self._better: Routes | None = None
+
+    def plan(self, generation: int, fabric: Fabric, mix: JobMix) -> Plan:
+        """Raises `CheckFailed`, `Unserved`, or `InputError` for a fabric in several pieces."""
+        with self.timed("route"):
+            require_connected(fabric)  # engines take that for granted
+            routes, kept = self._routes(fabric, mix)
+        try:
+            plan = make_plan(generation, fabric, mix, routes, self.timed, self._last)
+        except CheckFailed as error:
+            if not kept:
+                raise
+            log.warning("%s; computing all routes anew", error)
+            with self.timed("route"):
+                routes, kept = self.engine.route(fabric, mix, self.options), False
+            plan = make_plan(generation, fabric, mix, routes, self.timed, self._last)
+        self._tend_at = self._next_look(plan) if kept else None
+        self._last = plan
+        return plan
+
+    def _routes(self, fabric: Fabric, mix: JobMix) -> tuple[Routes, bool]:
+        """And whether they were grown from those before."""
+        better, self._better = self._better, None
+        if better is not None and self._last and _same(self._last, fabric, mix):
+            return better, False
+        if self._last and isinstance(self.engine, Rerouting):
+            before = Before(self._last.fabric, self._last.mix, self._last.routes)
+            return self.engine.reroute(before, fabric, mix, self.options), True
+        return self.engine.route(fabric, mix, self.options), False
+
+    def _next_look(self, plan: Plan) -> float | None:
+        if not self.config.agent.tend_seconds:
+            return None
+        repaired = self._last and self._last.fabric.digest != plan.fabric.digest
+        return time.monotonic() + (0 if repaired else self.config.agent.tend_seconds)
+
+    def resume(self, state: State, fabric: Fabric, bridge: Bridge) -> None:
+        """After a restart: starts from the routes in force, if they are the last installed ones and
+        the fabric is the same. Where not, the next routes are computed anew."""
+        if self._last or not isinstance(self.engine, Rerouting):
+            return
+        if (state.engine, state.fabric_digest) != (self.engine.name, fabric.digest.hex()):
+            return
+        try:
+            file = read_routes_file(bridge.dump())
+            if file.generation == state.generation:
+                mix = mix_of_host_sets(fabric, state.jobs)
+                routes = file_to_routes(fabric, file)
+                self._last = make_plan(file.generation, fabric, mix, routes)
+                self._tend_at = self._next_look(self._last)
+        except SarError as error:
+            log.info("starting from no routes: %s", error)
+
+    def tend(self, fabric: Fabric, mix: JobMix) -> str:
+        """Why other routes are wanted although nothing changed; the next `plan` uses them. Empty
+        where it is not time, or the present ones are good enough."""
+        last = self._last
+        if last is None or self._tend_at is None or time.monotonic() < self._tend_at:
+            return ""
+        if not _same(last, fabric, mix) or not isinstance(self.engine, Rerouting):
+            return ""
+        self._tend_at = None
+        # Another instance: this one's memory is of the routes that stand.
+        anew = load_engine(self.engine.name).route(fabric, mix, self.options)
+        best = self._peak(make_plan(0, fabric, mix, anew, before=last).measures)
+        limit = best * (1 + self.config.agent.tend_gain)
+        stands = self._peak(last.measures)
+        if stands <= limit:
+            return ""
+        self._better = anew
+        before, routes = Before(fabric, mix, last.routes), last.routes
+        for _ in range(STEPS):
+            routes = self.engine.reroute(before, fabric, mix, self.options)
+            before = Before(fabric, mix, routes)
+            if self._peak(make_plan(0, fabric, mix, routes, before=last).measures) <= limit:
+                self._better = routes
+                break
+        what = "load" if self.options.objective == "load" else "effective EFI"
+        return f"largest {what} {stands:.3g}, a full recomputation has {best:.3g}"
+
+    def _peak(self, measures: Measures) -> float:
+        return measures.load_max if self.options.objective == "load" else measures.effective_efi_max
+
+
+def _same(plan: Plan, fabric: Fabric, mix: JobMix) -> bool:
+    return plan.fabric.digest == fabric.digest and plan.mix == mix
