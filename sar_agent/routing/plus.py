@@ -11,6 +11,7 @@ again, heaviest first. What did not help is undone.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import Literal
 
@@ -168,15 +169,13 @@ class Balance:
 
     def follow(self, mix: JobMix, items: int) -> None:
         """Changes what the jobs that started or ended touch, and what `improve` finds hot then."""
-        before = {job.key: job for job in self.mix.jobs}
-        after = {job.key: job for job in mix.jobs}
-        if before.keys() == after.keys():
+        jobs = {job.key: job for job in (*self.mix.jobs, *mix.jobs)}
+        # Counted, because several jobs may share all their nodes.
+        before, after = (Counter(job.key for job in each.jobs) for each in (self.mix, mix))
+        if before == after:
             self.improve(items)
             return
-        changed = [
-            *(job.terminals for key, job in before.items() if key not in after),
-            *(job.terminals for key, job in after.items() if key not in before),
-        ]
+        changed = [jobs[key].terminals for key in jobs if before[key] != after[key]]
         touched = np.unique(np.concatenate([np.empty(0, np.int32), *changed])).astype(np.uint32)
         self.lift(touched)
         self.use(mix)
