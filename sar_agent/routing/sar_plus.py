@@ -27,7 +27,7 @@ from sar_agent.routing.mend import (
     same_indices,
     where_hops_changed,
 )
-from sar_agent.routing.plus import Balance, Objective
+from sar_agent.routing.plus import GOOD_ENOUGH, Balance, Objective
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.routing.sar import Sar, destination_order
 from sar_agent.routing.settle import settle
@@ -111,8 +111,9 @@ class SarPlus:
 
 def _no_worse_than_sar(balance: Balance, options: Options) -> None:
     """Nobody may lose by choosing sar-plus. On fabrics of a few switches SAR can be lucky: then
-    its tables are what is improved. And where it leaves less dark fiber, so do we."""
-    if balance.score()[0] <= balance.least_peak() and not balance.dark:
+    its tables are what is improved. And where it leaves less dark fiber, so do we. Next to the
+    least possible peak, with no fiber dark, there is nothing to ask it for."""
+    if balance.score()[0] <= GOOD_ENOUGH * balance.least_peak() and not balance.dark:
         return
     routes = Sar().route(balance.fabric, balance.mix, options)
     sar = Balance(balance.fabric, balance.mix, routes.egress[0], balance.objective)
