@@ -18,7 +18,7 @@ from sar_agent.fabric.model import Bool
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import moved_mix
 from sar_agent.routing.engine import Before, Options
-from sar_agent.routing.grow import EVERYONE, grow, sources_of
+from sar_agent.routing.grow import EVERYONE, grow
 from sar_agent.routing.mend import (
     Look,
     carry_over,
@@ -73,7 +73,7 @@ class SarPlus:
         balance.improve(ITEMS)
         _no_worse_than_sar(balance, options)
         _storage(balance)
-        settle(fabric, balance.graph, balance.cache, egress)
+        settle(fabric, balance.graph, balance.cache, balance.hops, egress)
         return self._keep(balance, began)
 
     def reroute(self, before: Before, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
@@ -139,13 +139,13 @@ def _storage(balance: Balance) -> None:
         routes = Balance(fabric, mix, balance.egress, "routes")
         routes.put_back(routes.terminals)
     grow(
+        fabric,
         balance.graph,
-        balance.cache,
-        sources_of(fabric, mix),
+        balance.hops,
+        mix,
         rest,
         np.full(len(rest), EVERYONE, np.uint8),
-        fabric.destination_port,
-        routes.units[0].copy(),
+        routes.units[0, : fabric.channels],
         balance.egress,
     )
 
