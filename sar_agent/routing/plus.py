@@ -50,6 +50,9 @@ GOOD_ENOUGH = 1.025
 MOVES = (("paths", 0.995), ("paths", 0.97), ("trees", 0.995), ("in turn", 0.0), ("paths", 0.9))
 """What is placed anew, from the cheapest: the paths over channels at least that near the peak; the
 whole trees of these paths; every tree, one at a time. All others are lifted together first."""
+SHUFFLES = 100
+"""Then, while there is time (on small fabrics), half of the trees over hot channels in any order:
+the heaviest first is a good order, not always the best."""
 
 
 def work_of(fabric: Fabric, mix: JobMix, objective: Objective) -> Work:
@@ -246,9 +249,10 @@ class Balance:
         """
         good_enough = GOOD_ENOUGH * self.least_peak()
         best = self.score()
+        random = np.random.default_rng(0)  # the same for all, so that results are
         failures = 0
-        while items > 0 and failures < len(MOVES) and best[0] > good_enough:
-            what, nearly = MOVES[failures]
+        while items > 0 and failures < len(MOVES) + SHUFFLES and best[0] > good_enough:
+            what, nearly = MOVES[failures] if failures < len(MOVES) else ("shuffle", 0.97)
             failures += 1
             items -= len(self.share) // 8
             hot = self._hot(nearly * best[0], good_enough)
@@ -263,6 +267,11 @@ class Balance:
             elif what == "trees":
                 self.lift(trees)
                 self._place(trees)
+            elif what == "shuffle":
+                some = random.permutation(trees)[: 1 + len(trees) // 2]
+                self.lift(some)
+                for one in some:
+                    self._place(np.array([one]))
             else:
                 self._place(trees, again=True)
             score = self.score()
