@@ -51,7 +51,9 @@ def settle(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egress: U8) 
     host_rows[: fabric.terminals] = fabric.is_host_port
     by_guid = np.argsort(np.concatenate([fabric.terminal_guid, fabric.switch_guid]))
     switch_rows = by_guid[by_guid >= fabric.terminals]
-    safe = all_up_then_down(graph, hops, levels_of(fabric), hosts)
+    level = levels_of(fabric)
+    by_level = np.argsort(level, kind="stable").astype(np.uint32)
+    safe = all_up_then_down(graph, hops, level, by_level, hosts)
     if safe:
         ports = egress[fabric.terminals :].T.copy()
         lowest_ports(graph, hops, ports)

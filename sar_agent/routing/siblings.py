@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8
+from sar_agent.fabric.model import U8, Bool
 from sar_agent.routing.dag import U32, Graph
 from sar_agent.routing.spread import levels_of
 
@@ -59,7 +59,9 @@ def siblings_of(fabric: Fabric, graph: Graph) -> Siblings:
     rises = graph.up & (level[fabric.channel_target] > level[source])
     ways = np.bincount(source[rises], minlength=fabric.switches)
     heads = np.argsort(-ways, kind="stable").astype(np.uint32)
-    group, slot_of, size, slot, target = _group(graph, rises, heads)
+    # Sorted here: compiling a sort takes numba ten seconds.
+    by_rank = np.lexsort((graph.rank[graph.target], source)).astype(np.uint32)
+    group, slot_of, size, slot, target = _group(graph, rises, heads, by_rank)
     lane = np.zeros(fabric.switches, np.uint32)
     grouped = np.flatnonzero(group != ALONE)
     by_group = grouped[np.argsort(group[grouped], kind="stable")]
@@ -93,7 +95,7 @@ def siblings_of(fabric: Fabric, graph: Graph) -> Siblings:
 
 @njit(cache=True)
 def _group(
-    graph: Graph, rises: np.ndarray, heads: U32
+    graph: Graph, rises: Bool, heads: U32, by_rank: U32
 ) -> tuple[U32, U32, U32, U32, U32]:  # pragma: no cover
     """Group of each switch, slot of each channel, size of each group, slots and their switches.
 
@@ -116,16 +118,15 @@ def _group(
         if group[head] != ALONE:
             continue
         ways = 0
-        for c in range(graph.offset[head], graph.offset[head + np.uint32(1)]):
-            if rises[c]:
-                mine[ways] = c
+        for i in range(graph.offset[head], graph.offset[head + np.uint32(1)]):
+            if rises[by_rank[i]]:
+                mine[ways] = by_rank[i]
                 ways += 1
         if ways == 0:
             break
         base = slot[groups]
-        ranked = np.argsort(graph.rank[graph.target[mine[:ways]]], kind="mergesort")
         for k in range(ways):
-            w = graph.target[mine[ranked[k]]]
+            w = graph.target[mine[k]]
             target[base + np.uint32(k)] = w
             taken[base + np.uint32(k)] = ALONE
             if known[w] != head:
@@ -169,7 +170,8 @@ def _group(
                 for c in range(graph.offset[u], graph.offset[u + np.uint32(1)]):
                     slot_of[c] = ALONE
             continue
-        group[members[:count]] = groups
+        for u in members[:count]:
+            group[u] = groups
         size[groups] = count
         groups += np.uint32(1)
         slot[groups] = end

@@ -12,21 +12,23 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric.model import U8, Bool
-from sar_agent.routing.dag import Graph
+from sar_agent.routing.dag import U32, Graph
 
 
 @njit(cache=True)
-def all_up_then_down(graph: Graph, hops: U8, level: U8, sends: Bool) -> bool:  # pragma: no cover
+def all_up_then_down(
+    graph: Graph, hops: U8, level: U8, by_level: U32, sends: Bool
+) -> bool:  # pragma: no cover
     """Whether so are all shortest paths from switches that send (bool[S]) to all switches.
 
-    `hops` uint8[S, S] between switches, `level` uint8[S].
+    `hops` uint8[S, S] between switches, `level` uint8[S], `by_level` uint32[S] the switches sorted
+    by it.
     """
     switches = np.uint32(len(hops))
     one = np.uint32(1)
     # Towards which roots do paths pass here, having gone up only, or down already?
     rising = np.zeros((switches, switches), np.bool_)
     falling = np.zeros((switches, switches), np.bool_)
-    by_level = np.argsort(level, kind="mergesort").astype(np.uint32)
     for v in by_level:
         if sends[v]:
             rising[v] = True
