@@ -43,7 +43,7 @@ test: setup bridge lint
 	$(BIN)/pytest
 
 test-fast: setup
-	$(BIN)/pytest -q tests/unit tests/property
+	$(BIN)/pytest -q -m 'not long' tests/unit tests/property
 
 bench: setup bridge
 	$(BIN)/python -m tests.bench

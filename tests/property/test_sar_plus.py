@@ -78,7 +78,9 @@ def follow(fabric: Fabric, seed: int, steps: int, objective: str, strict: bool) 
     return passed
 
 
-@pytest.mark.parametrize("chunk", range(10))
+@pytest.mark.parametrize(
+    "chunk", [0, *(pytest.param(chunk, marks=pytest.mark.long) for chunk in range(1, 10))]
+)
 def test_a_thousand_histories_on_trees(chunk: int) -> None:
     """Jobs come and go, cables, hosts and switches die and are repaired: always every pair, by
     shortest paths, with loads that are exact, and without a credit loop wherever the routes that
