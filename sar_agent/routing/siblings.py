@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8
+from sar_agent.fabric.model import U8, Bool
 from sar_agent.routing.dag import U32, Graph
 from sar_agent.routing.spread import levels_of
 
@@ -49,7 +49,9 @@ class Siblings(NamedTuple):
     outside: U32
     """uint32[S + 1] into `channel`"""
     channel: U32
-    """uint32[·]: each switch's live channels that are in no slot."""
+    """uint32[·]: each switch's live channels that are in no slot, …"""
+    beyond: U32
+    """uint32[·]: … and where they lead."""
 
 
 def siblings_of(fabric: Fabric, graph: Graph) -> Siblings:
@@ -88,12 +90,13 @@ def siblings_of(fabric: Fabric, graph: Graph) -> Siblings:
         port,
         np.concatenate([[0], np.cumsum(count)]).astype(np.uint32),
         alive.astype(np.uint32),
+        graph.target[alive],
     )
 
 
 @njit(cache=True)
 def _group(
-    graph: Graph, rises: np.ndarray, heads: U32
+    graph: Graph, rises: Bool, heads: U32
 ) -> tuple[U32, U32, U32, U32, U32]:  # pragma: no cover
     """Group of each switch, slot of each channel, size of each group, slots and their switches.
 
