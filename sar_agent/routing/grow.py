@@ -25,6 +25,7 @@ from sar_agent.fabric.model import I32, U8
 from sar_agent.jobs import JobMix
 from sar_agent.routing.dag import U32, Graph, graph_of, new_cache
 from sar_agent.routing.hops import all_hops
+from sar_agent.routing.mend import neighbours_of
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.settle import settle
 from sar_agent.routing.siblings import ALONE, Siblings, siblings_of
@@ -110,6 +111,7 @@ def grow(
         new_sweeps(graph, siblings),
         hops,
         sources_of(fabric, mix),
+        neighbours_of(fabric),
         fabric.channel_by_port.astype(np.uint32),
         order.astype(np.uint32),
         count,
@@ -126,6 +128,7 @@ def _grow(
     sweeps: Sweeps,
     hops: U8,
     sources: Sources,
+    neighbours: U32,
     by_port: U32,
     order: U32,
     count: U8,
@@ -135,12 +138,13 @@ def _grow(
 ) -> None:  # pragma: no cover
     """`weight` int64[places]: HOP | weight << 8 | port of each channel, `TOO_FAR` where a sibling
     lacks it."""
-    one, eight = np.uint32(1), np.uint32(8)
+    one = np.uint32(1)
     switches = len(graph.offset) - 1
     price = np.empty(switches, np.int64)
     side = np.empty(switches, np.int64)
     load = np.zeros(switches, np.int64)
-    busy = np.zeros(switches, np.bool_)
+    sends = sources.at_switch > 0
+    busy = np.empty_like(sends)
     seen = np.full(len(sources.terminal_switch), -1, np.int32)
     model = np.uint32(0)  # whose tree this would be again, while `fresh`
     fresh = False
@@ -164,25 +168,24 @@ def _grow(
             load[:] = sources.at_switch
         else:
             _load_of_jobs(sources, d, seen, load)
-        busy[:] = sources.at_switch > 0
+        busy[:] = sends
         model = d
         fresh = True
         tree = egress[d]
         for back in range(size):
             step = sweep[size - one - back]
-            v = step >> eight
-            port = step & 255
-            if busy[v]:
-                port = price[v] & 255
-                c = np.uint32(by_port[v, port])
-                w = graph.target[c]
-                busy[w] = True
-                if load[v] > 0:
-                    fresh = False
-                    weight[siblings.place[c]] += load[v] << 8
-                    load[w] += load[v]
-            load[v] = 0
+            v = step >> np.uint32(8)
+            # Half of the switches above are on no path, and which is hard to guess: no branch.
+            passed = busy[v]
+            port = np.uint8(price[v] if passed else step)
+            w = neighbours[v, port]
+            busy[w] |= passed
             tree[v] = port
+            if load[v] > 0:
+                fresh = False
+                weight[siblings.place[by_port[v, port]]] += load[v] << 8
+                load[w] += load[v]
+                load[v] = 0
         load[root] = 0
         tree[root] = last_port[d]
 
@@ -199,23 +202,20 @@ def _price(
 ) -> None:  # pragma: no cover
     """The least price of every switch of a sweep, into `price` int64[S], where the root's is 0 and
     all others are `TOO_FAR`; `least` int64[S] is scratch."""
-    one, eight = np.uint32(1), np.uint32(8)
+    one, two = np.uint32(1), np.uint32(2)
     i = s = np.uint32(0)
     while i < len(sweep):
-        group, end = script[s], i + script[s + one]
-        s += np.uint32(2)
+        group, run, ways = script[s], sweep[i : i + script[s + one]], script[s + two]
+        s += np.uint32(3)
+        i += np.uint32(len(run))
         if group == ALONE:
-            while i < end:
+            for step in run:
                 best = TOO_FAR
-                channels = script[s]
-                s += one
-                for q in range(s, s + channels):
-                    c = script[q]
-                    way = (price[graph.target[c]] & WITHOUT_PORT) + weight[siblings.place[c]]
-                    best = min(best, way)
-                s += channels
-                price[sweep[i] >> eight] = best
-                i += one
+                for _ in range(ways):
+                    above = price[script[s]] & WITHOUT_PORT
+                    best = min(best, above + weight[script[s + one]])
+                    s += two
+                price[step >> np.uint32(8)] = best
             continue
         size = siblings.size[group]
         at = siblings.first[group]
@@ -225,10 +225,9 @@ def _price(
             for lane in range(size):
                 least[lane] = min(least[lane], above + weight[at + lane])
             at += size
-        while i < end:
-            v = sweep[i] >> eight
+        for step in run:
+            v = step >> np.uint32(8)
             price[v] = least[siblings.lane[v]]
-            i += one
 
 
 @njit(cache=True)

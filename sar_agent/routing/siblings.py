@@ -49,7 +49,9 @@ class Siblings(NamedTuple):
     outside: U32
     """uint32[S + 1] into `channel`"""
     channel: U32
-    """uint32[·]: each switch's live channels that are in no slot."""
+    """uint32[·]: each switch's live channels that are in no slot, …"""
+    beyond: U32
+    """uint32[·]: … and where they lead."""
 
 
 def siblings_of(fabric: Fabric, graph: Graph) -> Siblings:
@@ -90,6 +92,7 @@ def siblings_of(fabric: Fabric, graph: Graph) -> Siblings:
         port,
         np.concatenate([[0], np.cumsum(count)]).astype(np.uint32),
         alive.astype(np.uint32),
+        graph.target[alive],
     )
 
 

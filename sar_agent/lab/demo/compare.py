@@ -12,8 +12,8 @@ from sar_agent.jobs import JobMix
 from sar_agent.measure import Measures, measure
 from sar_agent.routing import Options, load_engine
 
-ENGINES = ("minhop", "dfsssp", "sar")
-BEFORE, AFTER = "dfsssp", "sar"
+ENGINES = ("minhop", "dfsssp", "sar", "sar-plus")
+BEFORE, AFTER = "dfsssp", "sar-plus"
 """The stronger oblivious engine is the one to beat."""
 
 
