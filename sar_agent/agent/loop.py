@@ -230,7 +230,7 @@ class Agent:
             result,
             f"{decision.why}; {words} ({plan.routes.engine}, {len(plan.mix.jobs)} jobs, "
             f"{seconds:.2f} s; dark fiber {plan.measures.dark_fiber_ratio:.1%}, effective EFI max "
-            f"{plan.measures.effective_efi_max})",
+            f"{plan.measures.effective_efi_max}, largest load {plan.measures.load_max:.2f})",
             decision.reason,
         )
 

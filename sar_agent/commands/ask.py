@@ -80,5 +80,6 @@ def _gain(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
 
     return (
         f", dark fiber {change('dark_fiber_ratio', '.1%')}, "
-        f"effective EFI max {change('effective_efi_max', 'd')}"
+        f"effective EFI max {change('effective_efi_max', 'd')}, "
+        f"largest load {change('load_max', '.2f')}"
     )
