@@ -76,8 +76,8 @@ def test_the_page_holds_the_measured_numbers(demo: tuple[dict[str, object], Path
         assert engine["check_passed"]
     small = {e["engine"]: e for e in found["three_jobs"]["engines"]}  # type: ignore[index]
     efi, dark = "effective_efi_max", "dark_fiber_ratio"
-    assert change(small["dfsssp"][efi], small["sar"][efi], "d") in page.text
-    assert change(small["dfsssp"][dark], small["sar"][dark], ".1%") in page.text
+    assert change(small["dfsssp"][efi], small["sar-plus"][efi], "d") in page.text
+    assert change(small["dfsssp"][dark], small["sar-plus"][dark], ".1%") in page.text
     assert str(found["command"]) in page.text
     assert json.loads((out / "numbers.json").read_text()).items() <= found.items()
 
@@ -140,7 +140,7 @@ def test_routes_that_fail_the_check_are_shown_as_failed(tmp_path: Path) -> None:
     demo = run_demo(fabric, mix, fabric_spec="ring.net", jobs_spec="a & b", seeds=range(1))
     assert not any(result.verdict.passed for result in demo.main.results)
     page = Strict(render_page(demo))
-    assert page.text.count("failed") == 3
+    assert page.text.count("failed") == 4
     assert "sar: credit loop in virtual lane 0." in page.text
     assert "The fabric and the jobs are synthetic" not in page.text
     assert write_demo(demo, tmp_path) == tmp_path / "index.html"
