@@ -120,6 +120,11 @@ class SlurmConfig(_Section):
     states: list[str] = Field(
         default=sorted(RUNNING_STATES), description="job states that count as running"
     )
+    partition_hints: dict[str, str] = Field(
+        default={},
+        description="traffic of jobs that give no hint, by partition: "
+        '{ debug = "weight=0.1" } is a tenth of full speed',
+    )
     topology_conf: str = Field(
         default="/etc/slurm/topology.conf",
         description='Slurm\'s leaf switches; "" or a missing file: those of the fabric',

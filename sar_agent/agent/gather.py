@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -123,6 +123,11 @@ class Gatherer:
         """The multi-switch jobs by topology.conf, where there is one, and by the fabric; and the
         hosts that either does not know, each of them logged once."""
         records: Collection[JobRecord] = self.queue.value or ()
+        if hints := self.config.slurm.partition_hints:
+            records = [
+                record if record.traffic else replace(record, traffic=hints.get(record.partition))
+                for record in records
+            ]
         unknown: frozenset[str] = frozenset()
         if self.topology and self.topology.topology:
             kept = multi_switch(records, self.topology.topology.leaf_of)

@@ -125,15 +125,18 @@ def _passing(
     """The marks of all paths to `d` that come through v: its own, and of the switches upstream."""
     kind = wiring.asks[d] - np.uint8(1)
     sends, most = wiring.sends[kind], wiring.most[kind]
-    found = np.uint32(0)
+    found = np.uint32(sends[v])
     stack[0] = v
     depth = np.uint32(1)
-    while depth and found != most:
+    while depth:
         depth = np.uint32(depth - 1)
         u = stack[depth]
-        found |= sends[u]
         for e in range(wiring.into_offset[u], wiring.into_offset[u + np.uint32(1)]):
-            if row[wiring.into_switch[e]] == wiring.into_port[e]:
-                stack[depth] = wiring.into_switch[e]
+            if found == most:
+                return found
+            w = wiring.into_switch[e]
+            if row[w] == wiring.into_port[e]:
+                found |= sends[w]
+                stack[depth] = w
                 depth = np.uint32(depth + 1)
     return found

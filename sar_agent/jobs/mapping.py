@@ -31,5 +31,5 @@ def mix_of_records(fabric: Fabric, records: Iterable[JobRecord]) -> MappedJobs:
     for record in records:
         unknown.update(host for host in record.hosts if host not in fabric.hosts)
         known = [t for host in record.hosts for t in fabric.hosts.get(host, ())]
-        jobs.append(make_job(record.id, known, record.traffic))
+        jobs.append(make_job(record.id, known, record.traffic, record.weight))
     return MappedJobs(multi_switch_mix(fabric, jobs), frozenset(unknown))

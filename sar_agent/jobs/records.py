@@ -72,7 +72,19 @@ class JobRecord:
     start: float | None = None
     traffic: str | None = None
 
+    @property
+    def weight(self) -> float:
+        """How much its terminals send compared with full speed: 0.2 for a hint `weight=0.2`.
 
+        1.0 where nothing is said, or nothing that makes sense: a comment must not stop the agent.
+        """
+        found = _WEIGHT.fullmatch(self.traffic or "")
+        weight = float(found[1]) if found else 1.0
+        return weight if LEAST_WEIGHT <= weight <= MOST_WEIGHT else 1.0
+
+
+LEAST_WEIGHT, MOST_WEIGHT = 0.001, 100.0
+_WEIGHT = re.compile(r"weight=(\d+\.?\d*|\.\d+)")
 _TRAFFIC = re.compile(r"(?:^|[\s;,])sar:([A-Za-z0-9_.:=+\-]+)")
 
 

@@ -180,6 +180,59 @@ def carry_trees(
         carry_tree(graph, by_port, work, loads, egress, d, sign)
 
 
+class Moved(NamedTuple):
+    """Which sources of some trees are placed; the others keep their paths. Empty: all are."""
+
+    offset: U32
+    """uint32[trees + 1] into `source`"""
+    source: Bool
+    """bool[·]: the sources of each tree, in the order of its jobs' leaves."""
+
+
+def all_moved() -> Moved:
+    """Whole trees."""
+    return Moved(np.empty(0, np.uint32), np.empty(0, np.bool_))
+
+
+@njit(cache=True)
+def lift_hot(
+    graph: Graph, by_port: U32, work: Work, loads: Loads, egress: U8, dests: U32, hot: Bool
+) -> Moved:  # pragma: no cover
+    """Takes off what comes from sources whose paths cross a channel of `hot` bool[C].
+
+    Who shares a hop with them also shares the hot channel behind it, so the rest of a tree is
+    still a tree.
+    """
+    offset = np.zeros(len(dests) + 1, np.uint32)
+    for n in range(len(dests)):
+        d = dests[n]
+        offset[n + 1] = offset[n]
+        for q in range(work.on_offset[d], work.on_offset[d + 1]):
+            job = work.on_job[q]
+            offset[n + 1] += work.leaf_offset[job + 1] - work.leaf_offset[job]
+    source = np.zeros(offset[-1], np.bool_)
+    for n in range(len(dests)):
+        d = dests[n]
+        root, tree = work.root[d], egress[d]
+        k = offset[n]
+        for q in range(work.on_offset[d], work.on_offset[d + 1]):
+            job = work.on_job[q]
+            for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+                v = work.leaf[i]
+                while v != root:
+                    c = by_port[v, tree[v]]
+                    source[k] |= hot[c]
+                    v = graph.target[c]
+                if source[k]:
+                    v = work.leaf[i]
+                    while v != root:
+                        c = by_port[v, tree[v]]
+                        _add(loads, work.weight_class[job], c, -work.item[i])
+                        v = graph.target[c]
+                k += np.uint32(1)
+    return Moved(offset, source)
+
+
 @njit(cache=True)
 def place_trees(
     graph: Graph,
@@ -189,27 +242,34 @@ def place_trees(
     loads: Loads,
     scratch: Scratch,
     dests: U32,
+    moved: Moved,
     again: bool,
     egress: U8,
 ) -> None:  # pragma: no cover
     """Grows the tree of each of `dests` in turn and writes its job paths into `egress` uint8[D, S];
     other entries stay. `again`: its old tree is in the loads and is taken off first."""
-    for d in dests:
+    whole = len(moved.offset) == 0
+    for n in range(len(dests)):
+        d = dests[n]
         root = work.root[d]
         row = dag_row(graph, cache, root)
         if scratch.entry_of[row] != root:
             _find_entries(graph, cache, row, scratch)
         if again:
             carry_tree(graph, by_port, work, loads, egress, d, -1)
-        _first_pass(graph, cache, row, work, loads, scratch, d)
+        first = np.uint32(0) if whole else moved.offset[n]
+        _mark(graph, by_port, work, scratch, d, first, moved, egress[d])
+        _first_pass(graph, cache, row, loads, scratch)
+        k = first
         for q in range(work.on_offset[d], work.on_offset[d + 1]):
             job = work.on_job[q]
             for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
                 source = work.leaf[i]
                 # A leaf that is cut off has nothing to choose; the check will name it.
-                if source != root and scratch.cost[source] < np.inf:
+                if source != root and (whole or moved.source[k]) and scratch.cost[source] < np.inf:
                     _place(graph, cache, row, loads, scratch, source, work.weight_class[job],
                            work.item[i])  # fmt: skip
+                k += np.uint32(1)
         tree, order = egress[d], cache.order[row]
         for i in range(cache.size[row]):
             v = order[i]
@@ -218,6 +278,36 @@ def place_trees(
                 scratch.fixed[v] = False
             scratch.needed[v] = False
         tree[root] = work.last_port[d]
+
+
+@njit(cache=True)
+def _mark(
+    graph: Graph,
+    by_port: U32,
+    work: Work,
+    scratch: Scratch,
+    d: int,
+    first: np.uint32,
+    moved: Moved,
+    tree: U8,
+) -> None:  # pragma: no cover
+    """Marks the leaves that need a path, and fixes the paths of the others."""
+    root = work.root[d]
+    whole = len(moved.offset) == 0
+    k = first
+    for q in range(work.on_offset[d], work.on_offset[d + 1]):
+        job = work.on_job[q]
+        for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+            v = work.leaf[i]
+            if whole or moved.source[k]:
+                scratch.needed[v] = True
+                scratch.cost[v] = np.inf
+            else:
+                while v != root and not scratch.fixed[v]:
+                    scratch.fixed[v] = True
+                    scratch.via[v] = by_port[v, tree[v]]
+                    v = graph.target[scratch.via[v]]
+            k += np.uint32(1)
 
 
 @njit(cache=True)
@@ -245,26 +335,19 @@ def _find_entries(
 
 @njit(cache=True)
 def _first_pass(
-    graph: Graph,
-    cache: DagCache,
-    row: np.uint32,
-    work: Work,
-    loads: Loads,
-    scratch: Scratch,
-    d: int,
+    graph: Graph, cache: DagCache, row: np.uint32, loads: Loads, scratch: Scratch
 ) -> None:  # pragma: no cover
-    """Least costs in hop order, of the switches that minimal-hop paths of `d`'s sources may use."""
+    """Least costs in hop order, of all switches that the paths of marked leaves may use."""
     order, start, edge = cache.order[row], cache.start[row], cache.edge[row]
-    cost, via, needed = scratch.cost, scratch.via, scratch.needed
+    cost, via, needed, fixed = scratch.cost, scratch.via, scratch.needed, scratch.fixed
     target, price = graph.target, loads.price
     root = order[0]
-    for q in range(work.on_offset[d], work.on_offset[d + 1]):
-        job = work.on_job[q]
-        for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
-            needed[work.leaf[i]] = True
-            cost[work.leaf[i]] = np.inf
     for i in range(cache.size[row] - 1, 0, -1):
-        if needed[order[i]]:
+        v = order[i]
+        if needed[v]:
+            if fixed[v]:
+                needed[target[via[v]]] = True
+                continue
             for e in range(start[i], start[i + 1]):
                 needed[target[edge[e]]] = True
     scratch.rise[:] = 0
@@ -274,6 +357,9 @@ def _first_pass(
         if not needed[v]:
             continue
         scratch.at[v] = i
+        if fixed[v]:
+            cost[v] = price[via[v]] + cost[target[via[v]]]
+            continue
         best_channel = edge[start[i]]
         best = price[best_channel] + cost[target[best_channel]]
         for e in range(start[i] + 1, start[i + 1]):

@@ -23,11 +23,20 @@ from numpy.typing import NDArray
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.jobs import JobMix
-from sar_agent.routing.dag import U32, DagCache, Graph, dag_row, graph_of, new_cache
+from sar_agent.routing.dag import U32, Graph, graph_of, new_cache
+from sar_agent.routing.hops import all_hops
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.settle import settle
+from sar_agent.routing.siblings import ALONE, Siblings, siblings_of
+from sar_agent.routing.sweep import Sweeps, new_sweeps, sweep_of
 
 EVERYONE, JOB = 0, 1
+
+HOP = np.int64(1 << 48)
+"""A price is hops << 48 | weight of the way << 8 | port. So hops come first, as they do in OpenSM,
+whose weights start that high; then weights; then the lowest port, which the price itself names."""
+TOO_FAR = np.int64(1 << 61)
+WITHOUT_PORT = np.int64(-256)
 
 
 class Sources(NamedTuple):
@@ -71,64 +80,86 @@ def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, 
     are not in `order` (their link is down, or they are aggregation units) get the route to their
     switch.
     """
+    began = time.perf_counter()
     graph = graph_of(fabric)
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
-    weight = np.zeros(max(1, fabric.channels), np.int64)
-    sources = sources_of(fabric, mix)
-    began = time.perf_counter()
-    cache = new_cache(fabric)
-    ports = fabric.destination_port
-    grow(graph, cache, sources, order.astype(np.uint32), count, ports, weight, egress)
-    settle(fabric, graph, cache, egress)
+    hops = all_hops(graph)
+    grow(fabric, graph, hops, mix, order, count, np.zeros(fabric.channels, np.int64), egress)
+    settle(fabric, graph, new_cache(fabric), hops, egress)
     return egress, time.perf_counter() - began
 
 
-@njit(cache=True)
 def grow(
+    fabric: Fabric,
     graph: Graph,
-    cache: DagCache,
+    hops: U8,
+    mix: JobMix,
+    order: I32 | U32,
+    count: U8,
+    weight: NDArray[np.int64],
+    egress: U8,
+) -> None:
+    """As `grow_trees`, into `egress` uint8[T + S, S], starting from `weight` int64[C]; `hops`
+    uint8[S, S] are those between switches."""
+    siblings = siblings_of(fabric, graph)
+    priced = np.full(len(siblings.port), TOO_FAR, np.int64)
+    priced[siblings.place] = HOP + (weight << 8) + graph.port
+    _grow(
+        graph,
+        siblings,
+        new_sweeps(graph, siblings),
+        hops,
+        sources_of(fabric, mix),
+        fabric.channel_by_port.astype(np.uint32),
+        order.astype(np.uint32),
+        count,
+        fabric.destination_port,
+        priced,
+        egress,
+    )
+
+
+@njit(cache=True)
+def _grow(
+    graph: Graph,
+    siblings: Siblings,
+    sweeps: Sweeps,
+    hops: U8,
     sources: Sources,
+    by_port: U32,
     order: U32,
     count: U8,
     last_port: U8,
     weight: NDArray[np.int64],
     egress: U8,
 ) -> None:  # pragma: no cover
-    """As `grow_trees`, into `egress` and on top of what is in `weight` int64[C]."""
+    """`weight` int64[places]: HOP | weight << 8 | port of each channel, `TOO_FAR` where a sibling
+    lacks it."""
+    one, eight = np.uint32(1), np.uint32(8)
     switches = len(graph.offset) - 1
-    terminals = len(sources.terminal_switch)
-    cost = np.empty(switches, np.int64)
+    price = np.empty(switches, np.int64)
+    side = np.empty(switches, np.int64)
     load = np.zeros(switches, np.int64)
-    via = np.empty(switches, np.uint32)
     busy = np.zeros(switches, np.bool_)
-    seen = np.full(terminals, -1, np.int32)
+    seen = np.full(len(sources.terminal_switch), -1, np.int32)
     model = np.uint32(0)  # whose tree this would be again, while `fresh`
     fresh = False
     for turn in range(len(order)):
         d = order[turn]
         root = sources.terminal_switch[d]
-        silent = count[turn] == JOB and sources.on_offset[d] == sources.on_offset[d + 1]
+        silent = count[turn] == JOB and sources.on_offset[d] == sources.on_offset[d + one]
         if silent and fresh and sources.terminal_switch[model] == root:
             # The same leaf, and no weight has changed since: the same tree but for its last hop.
             egress[d] = egress[model]
             egress[d, root] = last_port[d]
             continue
-        row = dag_row(graph, cache, root)
-        size, by_hop = cache.size[row], cache.order[row]
-        start, edge, lowest = cache.start[row], cache.edge[row], cache.lowest[row]
-        cost[root] = 0
-        for i in range(1, size):
-            v = by_hop[i]
-            best_channel = edge[start[i]]
-            best = cost[graph.target[best_channel]] + weight[best_channel]
-            for e in range(start[i] + 1, start[i + 1]):
-                c = edge[e]
-                price = cost[graph.target[c]] + weight[c]
-                if price < best:
-                    best = price
-                    best_channel = c
-            cost[v] = best
-            via[v] = best_channel
+        at = sweep_of(graph, siblings, sweeps, hops[root], sources.at_switch, root)
+        size = sweeps.arena[at]
+        sweep = sweeps.arena[at + one : at + one + size]
+        script = sweeps.arena[at + one + size :]
+        price[:] = TOO_FAR
+        price[root] = 0
+        _price(graph, siblings, sweep, script, weight, price, side)
         if count[turn] == EVERYONE:
             load[:] = sources.at_switch
         else:
@@ -137,21 +168,67 @@ def grow(
         model = d
         fresh = True
         tree = egress[d]
-        for i in range(size - 1, 0, -1):
-            v = by_hop[i]
+        for back in range(size):
+            step = sweep[size - one - back]
+            v = step >> eight
+            port = step & 255
             if busy[v]:
-                c = via[v]
-                busy[graph.target[c]] = True
+                port = price[v] & 255
+                c = np.uint32(by_port[v, port])
+                w = graph.target[c]
+                busy[w] = True
                 if load[v] > 0:
                     fresh = False
-                    weight[c] += load[v]
-                    load[graph.target[c]] += load[v]
-            else:
-                c = lowest[i]
+                    weight[siblings.place[c]] += load[v] << 8
+                    load[w] += load[v]
             load[v] = 0
-            tree[v] = graph.port[c]
+            tree[v] = port
         load[root] = 0
         tree[root] = last_port[d]
+
+
+@njit(cache=True)
+def _price(
+    graph: Graph,
+    siblings: Siblings,
+    sweep: U32,
+    script: U32,
+    weight: NDArray[np.int64],
+    price: NDArray[np.int64],
+    least: NDArray[np.int64],
+) -> None:  # pragma: no cover
+    """The least price of every switch of a sweep, into `price` int64[S], where the root's is 0 and
+    all others are `TOO_FAR`; `least` int64[S] is scratch."""
+    one, eight = np.uint32(1), np.uint32(8)
+    i = s = np.uint32(0)
+    while i < len(sweep):
+        group, end = script[s], i + script[s + one]
+        s += np.uint32(2)
+        if group == ALONE:
+            while i < end:
+                best = TOO_FAR
+                channels = script[s]
+                s += one
+                for q in range(s, s + channels):
+                    c = script[q]
+                    way = (price[graph.target[c]] & WITHOUT_PORT) + weight[siblings.place[c]]
+                    best = min(best, way)
+                s += channels
+                price[sweep[i] >> eight] = best
+                i += one
+            continue
+        size = siblings.size[group]
+        at = siblings.first[group]
+        least[:size] = TOO_FAR
+        for k in range(siblings.slot[group], siblings.slot[group + one]):
+            above = price[siblings.target[k]] & WITHOUT_PORT
+            for lane in range(size):
+                least[lane] = min(least[lane], above + weight[at + lane])
+            at += size
+        while i < end:
+            v = sweep[i] >> eight
+            price[v] = least[siblings.lane[v]]
+            i += one
 
 
 @njit(cache=True)

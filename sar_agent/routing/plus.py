@@ -11,6 +11,7 @@ again, heaviest first. What did not help is undone.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import Literal
 
@@ -23,9 +24,12 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
 from sar_agent.routing.balance import (
     Loads,
+    Moved,
     Work,
+    all_moved,
     carry_trees,
     count_for_class,
+    lift_hot,
     place_trees,
     scratch_for,
     trees_over,
@@ -43,9 +47,9 @@ ROUTES_SHARE = 1 / 1024
 HOT_CHANNELS = 64
 GOOD_ENOUGH = 1.025
 """Times the least possible largest load: nearer than that is not worth the time."""
-NEARLY = (0.995, 0.97, None, 0.9)
-"""What is grown again after so many failures: trees over channels at least that near the peak;
-None: all trees, each in its turn."""
+MOVES = (("paths", 0.995), ("paths", 0.97), ("trees", 0.995), ("in turn", 0.0), ("paths", 0.9))
+"""What is placed anew, from the cheapest: the paths over channels at least that near the peak; the
+whole trees of these paths; every tree, one at a time. All others are lifted together first."""
 
 
 def work_of(fabric: Fabric, mix: JobMix, objective: Objective) -> Work:
@@ -168,15 +172,13 @@ class Balance:
 
     def follow(self, mix: JobMix, items: int) -> None:
         """Changes what the jobs that started or ended touch, and what `improve` finds hot then."""
-        before = {job.key: job for job in self.mix.jobs}
-        after = {job.key: job for job in mix.jobs}
-        if before.keys() == after.keys():
+        jobs = {job.key: job for job in (*self.mix.jobs, *mix.jobs)}
+        # Counted, because several jobs may share all their nodes.
+        before, after = (Counter(job.key for job in each.jobs) for each in (self.mix, mix))
+        if before == after:
             self.improve(items)
             return
-        changed = [
-            *(job.terminals for key, job in before.items() if key not in after),
-            *(job.terminals for key, job in after.items() if key not in before),
-        ]
+        changed = [jobs[key].terminals for key in jobs if before[key] != after[key]]
         touched = np.unique(np.concatenate([np.empty(0, np.int32), *changed])).astype(np.uint32)
         self.lift(touched)
         self.use(mix)
@@ -188,10 +190,21 @@ class Balance:
 
     def place(self, terminals: U32, *, again: bool = False) -> None:
         """Grows their trees, heaviest first; `again`: takes each one's old tree off before."""
-        terminals = self._in_order(terminals)
+        self._place(self._in_order(terminals), again=again)
+
+    def _lift_hot(self, terminals: U32, hot: NDArray[np.intp]) -> Moved:
+        is_hot = np.zeros(len(self.share), np.bool_)
+        is_hot[hot] = True
+        args = self.graph, self.by_port, self.work, self.loads, self.egress, terminals, is_hot
+        moved: Moved = lift_hot(*args)
+        return moved
+
+    def _place(self, terminals: U32, moved: Moved | None = None, *, again: bool = False) -> None:
+        moved = moved or all_moved()
         classes = self._classes(terminals)
         for weight_class in np.unique(classes):
             count_for_class(self.loads, weight_class)
+            first, last = np.searchsorted(classes, [weight_class, weight_class + 1])
             place_trees(
                 self.graph,
                 self.cache,
@@ -199,7 +212,8 @@ class Balance:
                 self.work,
                 self.loads,
                 self.scratch,
-                terminals[classes == weight_class],
+                terminals[first:last],
+                Moved(moved.offset[first : last + 1], moved.source),
                 again,
                 self.egress,
             )
@@ -208,7 +222,8 @@ class Balance:
         """Less is better: the largest load, then how heavily the others press towards it."""
         load = self.load
         peak = float(load.max(initial=0.0))
-        return round(peak, 6), float(((load / (peak or 1.0)) ** 16).sum())
+        near = load[load > 0.8 * peak]  # to the 16th power, the others are next to nothing
+        return round(peak, 6), float(((near / (peak or 1.0)) ** 16).sum())
 
     def least_peak(self) -> float:
         """No tables have a smaller largest load: what a leaf's terminals send to other leaves (and
@@ -225,20 +240,40 @@ class Balance:
         return max(item, float(loads.max(initial=0.0)))
 
     def improve(self, items: int) -> None:
-        """Clears the hottest channels, then grows every tree again in turn, and so on until that
-        helps no more, the largest load is as good as the least possible, or so many items (routes
-        of a leaf to a destination; a round itself costs as much as placing half an item for each
-        channel) were placed. Never ends worse than it began."""
+        """Tries `MOVES`, again from the first after each that helped, until none does, the largest
+        load is as good as the least possible, or so many items (routes of a leaf to a destination;
+        a try costs one for every eight channels, too) were placed. Never ends worse than it began.
+        """
         good_enough = GOOD_ENOUGH * self.least_peak()
         best = self.score()
         failures = 0
-        while items > 0 and failures < len(NEARLY) and best[0] > good_enough:
-            # Just the peaks first; where that fails, more of what is near them.
-            nearly = NEARLY[failures]
-            trees = self.terminals if nearly is None else self._crossing(nearly * best[0])
-            items -= self._items(trees) + len(self.share) // 2
-            best, better = self._try_again(trees, best, in_turn=nearly is None)
-            failures = 0 if better else failures + 1
+        while items > 0 and failures < len(MOVES) and best[0] > good_enough:
+            what, nearly = MOVES[failures]
+            failures += 1
+            items -= len(self.share) // 8
+            hot = self._hot(nearly * best[0], good_enough)
+            trees = self._in_order(self.terminals if what == "in turn" else self._crossing(hot))
+            cost = len(trees) if what == "paths" else self._items(trees)
+            if cost > items:
+                continue
+            items -= cost
+            saved = self.egress[trees], self.units.copy()
+            if what == "paths":
+                self._place(trees, self._lift_hot(trees, hot))
+            elif what == "trees":
+                self.lift(trees)
+                self._place(trees)
+            else:
+                self._place(trees, again=True)
+            score = self.score()
+            if score < best:
+                best, failures = score, 0
+            else:
+                self.egress[trees], self.units[:] = saved
+
+    def _items(self, terminals: U32) -> int:
+        job = self.work.on_job[self.work.on_offset[terminals]]
+        return int(np.diff(self.work.leaf_offset)[job].sum())
 
     @property
     def dark(self) -> int:
@@ -260,15 +295,17 @@ class Balance:
                 self.egress[self.terminals], self.units[:] = saved[:2]
         self.loads = loads
 
-    def _items(self, terminals: U32) -> int:
-        job = self.work.on_job[self.work.on_offset[terminals]]
-        return int(np.diff(self.work.leaf_offset)[job].sum())
-
-    def _crossing(self, load: float) -> U32:
-        """Terminals whose trees cross the hottest channels, those with at least that load."""
+    def _hot(self, load: float, good_enough: float) -> NDArray[np.intp]:
+        """The hottest channels: all that are not good enough, if they are few, else those with at
+        least that load."""
         loads = self.load
-        hot = np.flatnonzero(loads >= load)
-        hot = hot[np.argsort(-loads[hot], kind="stable")][:HOT_CHANNELS]
+        hot = np.flatnonzero(loads > good_enough)
+        if len(hot) > HOT_CHANNELS:
+            hot = np.flatnonzero(loads >= load)
+        return hot[np.argsort(-loads[hot], kind="stable")][:HOT_CHANNELS]
+
+    def _crossing(self, hot: NDArray[np.intp]) -> U32:
+        """Terminals whose trees cross one of these channels."""
         crossing = trees_over(
             self.graph,
             self.by_port,
@@ -279,16 +316,3 @@ class Balance:
             self.fabric.channel_source[hot].astype(np.uint32),
         )
         return self.terminals[crossing]
-
-    def _try_again(
-        self, terminals: U32, best: tuple[float, float], *, in_turn: bool
-    ) -> tuple[tuple[float, float], bool]:
-        saved = self.egress[terminals], self.units.copy()
-        if not in_turn:
-            self.lift(terminals)
-        self.place(terminals, again=in_turn)
-        score = self.score()
-        if score < best:
-            return score, True
-        self.egress[terminals], self.units[:] = saved
-        return best, False

@@ -18,7 +18,7 @@ from sar_agent.fabric.model import Bool
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import moved_mix
 from sar_agent.routing.engine import Before, Options
-from sar_agent.routing.grow import EVERYONE, grow, sources_of
+from sar_agent.routing.grow import EVERYONE, grow
 from sar_agent.routing.mend import (
     Look,
     carry_over,
@@ -27,7 +27,7 @@ from sar_agent.routing.mend import (
     same_indices,
     where_hops_changed,
 )
-from sar_agent.routing.plus import Balance, Objective
+from sar_agent.routing.plus import GOOD_ENOUGH, Balance, Objective
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.routing.sar import Sar, destination_order
 from sar_agent.routing.settle import settle
@@ -73,7 +73,7 @@ class SarPlus:
         balance.improve(ITEMS)
         _no_worse_than_sar(balance, options)
         _storage(balance)
-        settle(fabric, balance.graph, balance.cache, egress)
+        settle(fabric, balance.graph, balance.cache, balance.hops, egress)
         return self._keep(balance, began)
 
     def reroute(self, before: Before, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
@@ -111,8 +111,9 @@ class SarPlus:
 
 def _no_worse_than_sar(balance: Balance, options: Options) -> None:
     """Nobody may lose by choosing sar-plus. On fabrics of a few switches SAR can be lucky: then
-    its tables are what is improved. And where it leaves less dark fiber, so do we."""
-    if balance.score()[0] <= balance.least_peak() and not balance.dark:
+    its tables are what is improved. And where it leaves less dark fiber, so do we. Next to the
+    least possible peak, with no fiber dark, there is nothing to ask it for."""
+    if balance.score()[0] <= GOOD_ENOUGH * balance.least_peak() and not balance.dark:
         return
     routes = Sar().route(balance.fabric, balance.mix, options)
     sar = Balance(balance.fabric, balance.mix, routes.egress[0], balance.objective)
@@ -138,13 +139,13 @@ def _storage(balance: Balance) -> None:
         routes = Balance(fabric, mix, balance.egress, "routes")
         routes.put_back(routes.terminals)
     grow(
+        fabric,
         balance.graph,
-        balance.cache,
-        sources_of(fabric, mix),
+        balance.hops,
+        mix,
         rest,
         np.full(len(rest), EVERYONE, np.uint8),
-        fabric.destination_port,
-        routes.units[0].copy(),
+        routes.units[0, : fabric.channels],
         balance.egress,
     )
 

@@ -7,6 +7,9 @@ from a down channel to an up channel is what credit loops are made of, and these
 on the same lane as the jobs'. They are next to nothing, so their routes are chosen last: at each
 switch the first shortest continuation whose dependencies close no cycle with all that is there.
 
+Where all shortest paths from hosts go up, then down (`updown.py` proves it: trees with every cable
+do), nothing can close a loop, nothing is counted and no search begins.
+
 Since dependencies are only ever added, "closes a cycle" is final, and each is refused at most
 once. On a three-level tree no choice of shortest paths between *all* pairs of switches is free of
 loops in one lane, so nothing can be promised; what remains open the check reports.
@@ -23,6 +26,8 @@ from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.routing.dag import U32, DagCache, Graph, dag_row
 from sar_agent.routing.dependencies import collect_dependencies, empty_dependencies, tables_of
 from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.routing.spread import levels_of
+from sar_agent.routing.updown import all_up_then_down, lowest_ports
 
 PRESENT, FORBIDDEN = 1, 2
 ATTEMPTS = 200
@@ -31,11 +36,12 @@ SEARCH_LIMIT = 20_000
 another continuation is cheaper to find than the proof."""
 
 
-def settle(fabric: Fabric, graph: Graph, cache: DagCache, egress: U8) -> None:
+def settle(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egress: U8) -> None:
     """Rewrites, in `egress` uint8[T + S, S], the entries that no host-to-host path uses.
 
-    First hosts to the switches' own LIDs, then, where aggregation units sit on switches without
-    hosts, these to everyone. Where no continuation fits, an entry stays as it was.
+    `hops` uint8[S, S] are those between switches. First hosts to the switches' own LIDs, then,
+    where aggregation units sit on switches without hosts, these to everyone. Where no continuation
+    fits, an entry stays as it was.
     """
     hosts = fabric.terminals_at > 0
     units = np.zeros(fabric.switches, np.bool_)
@@ -45,8 +51,17 @@ def settle(fabric: Fabric, graph: Graph, cache: DagCache, egress: U8) -> None:
     host_rows[: fabric.terminals] = fabric.is_host_port
     by_guid = np.argsort(np.concatenate([fabric.terminal_guid, fabric.switch_guid]))
     switch_rows = by_guid[by_guid >= fabric.terminals]
-    depends = empty_dependencies(fabric, 1)
-    collect_dependencies(tables_of(fabric, egress, None, hosts, host_rows), depends)
+    safe = all_up_then_down(graph, hops, levels_of(fabric), hosts)
+    if safe:
+        ports = egress[fabric.terminals :].T.copy()
+        lowest_ports(graph, hops, ports)
+        np.fill_diagonal(ports, 0)
+        egress[fabric.terminals :] = ports.T
+    if units.any() or not safe:
+        counted = host_rows.copy()
+        counted[fabric.terminals :] = safe
+        depends = empty_dependencies(fabric, 1)
+        collect_dependencies(tables_of(fabric, egress, None, hosts, counted), depends)
 
     def place(rows: NDArray[np.int64], stays: Bool, sends: Bool) -> None:
         _settle(
@@ -61,7 +76,8 @@ def settle(fabric: Fabric, graph: Graph, cache: DagCache, egress: U8) -> None:
             egress,
         )
 
-    place(switch_rows, np.zeros_like(hosts), hosts)
+    if not safe:
+        place(switch_rows, np.zeros_like(hosts), hosts)
     if units.any():
         place(np.concatenate([by_guid[host_rows[by_guid]], switch_rows]), hosts, units)
     for d in np.flatnonzero(~host_rows[: fabric.terminals]):

@@ -35,7 +35,7 @@ class Turns(NamedTuple):
 
 def turns_of(fabric: Fabric) -> Turns:
     """Numbers by GUID, so that the order in which a file lists switches changes no route."""
-    level = _levels(fabric)
+    level = levels_of(fabric)
     up = fabric.channel_up & (level[fabric.channel_target] > level[fabric.channel_source])
     source, target = fabric.channel_source[up], fabric.channel_target[up]
     rank = np.argsort(np.argsort(fabric.switch_guid))
@@ -54,7 +54,8 @@ def turns_of(fabric: Fabric) -> Turns:
     return Turns(terminal, leaf, level, stride.astype(np.uint32))
 
 
-def _levels(fabric: Fabric) -> U8:
+def levels_of(fabric: Fabric) -> U8:
+    """uint8[S]: hops from the nearest leaf switch, over live cables."""
     level = np.full(fabric.switches, 255, np.uint8)
     level[fabric.leaves] = 0
     source = fabric.channel_source[fabric.channel_up]

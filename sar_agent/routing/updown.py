@@ -1,0 +1,78 @@
+"""Do all shortest paths go up, then down? Then no choice among them closes a credit loop.
+
+With a level for each switch, a cycle of dependencies must somewhere turn from a channel that leads
+down, or stays, to one that leads up, or stays. Whether any shortest path between given switches has
+such a turn is asked for all roots at once: a row of bytes a switch, a byte for each root, and
+channel by channel rows are combined, 32 bytes to an instruction. No path is followed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sar_agent.fabric.model import U8, Bool
+from sar_agent.routing.dag import Graph
+
+
+@njit(cache=True)
+def all_up_then_down(graph: Graph, hops: U8, level: U8, sends: Bool) -> bool:  # pragma: no cover
+    """Whether so are all shortest paths from switches that send (bool[S]) to all switches.
+
+    `hops` uint8[S, S] between switches, `level` uint8[S].
+    """
+    switches = np.uint32(len(hops))
+    one = np.uint32(1)
+    # Towards which roots do paths pass here, having gone up only, or down already?
+    rising = np.zeros((switches, switches), np.bool_)
+    falling = np.zeros((switches, switches), np.bool_)
+    by_level = np.argsort(level, kind="mergesort").astype(np.uint32)
+    for v in by_level:
+        if sends[v]:
+            rising[v] = True
+        for c in range(graph.offset[v], graph.offset[v + one]):
+            w = graph.target[c]
+            if graph.up[c] and level[w] > level[v]:
+                _pass_on(hops[v], hops[w], rising[v], rising[w])
+    for v in by_level[::-1]:
+        passing = rising[v] | falling[v]
+        for c in range(graph.offset[v], graph.offset[v + one]):
+            w = graph.target[c]
+            if not graph.up[c]:
+                continue
+            if level[w] < level[v]:
+                _pass_on(hops[v], hops[w], passing, falling[w])
+            elif _any_closer(hops[v], hops[w], falling[v] if level[w] > level[v] else passing):
+                return False
+    return True
+
+
+@njit(cache=True)
+def _pass_on(here: U8, there: U8, passing: Bool, passed: Bool) -> None:  # pragma: no cover
+    """Adds to `passed` the roots of `passing` to which there is one hop closer than here."""
+    for root in range(np.uint32(len(here))):
+        passed[root] |= passing[root] & (here[root] == np.uint8(there[root] + np.uint8(1)))
+
+
+@njit(cache=True)
+def _any_closer(here: U8, there: U8, passing: Bool) -> bool:  # pragma: no cover
+    found = False
+    for root in range(np.uint32(len(here))):
+        found |= passing[root] & (here[root] == np.uint8(there[root] + np.uint8(1)))
+    return found
+
+
+@njit(cache=True)
+def lowest_ports(graph: Graph, hops: U8, ports: U8) -> None:  # pragma: no cover
+    """Into `ports` uint8[S, S], by switch and root: the lowest port that leads one hop closer; what
+    has none is left as it is."""
+    for v in range(np.uint32(len(hops))):
+        first, last = graph.offset[v], graph.offset[v + np.uint32(1)]
+        here, row = hops[v], ports[v]
+        for back in range(last - first):
+            c = last - np.uint32(1) - np.uint32(back)
+            if graph.up[c]:
+                there, port = hops[graph.target[c]], np.uint8(graph.port[c])
+                for root in range(np.uint32(len(hops))):
+                    closer = here[root] == np.uint8(there[root] + np.uint8(1))
+                    row[root] = port if closer else row[root]

@@ -1,0 +1,75 @@
+"""What random histories hardly ever meet: each once by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sar_agent.check import check_changed, check_routes
+from sar_agent.check.transition import transition_safe
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.routing import Options, Routes, load_engine
+
+
+def ring() -> Fabric:
+    """Three switches; two cables from 0 to 1 and from 1 to 2, one from 2 to 0; a host on each."""
+    builder = FabricBuilder("ring")
+    for switch in range(3):
+        builder.add_switch(100 + switch, f"s{switch}", 8)
+    for a, a_port, b, b_port in (
+        (0, 1, 1, 1),
+        (0, 2, 1, 2),
+        (1, 3, 2, 1),
+        (1, 4, 2, 2),
+        (2, 3, 0, 3),
+    ):
+        builder.add_link(a, a_port, b, b_port)
+    for switch, port in enumerate((4, 5, 4)):
+        builder.add_terminal(10 + switch, f"h{switch} HCA-1", f"h{switch}", switch, port)
+    return builder.build()
+
+
+def around(fabric: Fabric, to_last: list[int]) -> Routes:
+    """Clockwise, all of them; `to_last`: the ports towards the host on switch 2."""
+    hosts = [[4, 3, 3], [1, 5, 3], to_last]
+    switches = [[0, 1, 3], [1, 0, 1], [3, 3, 0]]
+    return Routes("by hand", fabric.digest, np.array([hosts + switches], np.uint8))
+
+
+def test_tables_whose_mixture_alone_closes_a_credit_loop() -> None:
+    fabric = ring()
+    old, new, mixed = (around(fabric, ports) for ports in ([1, 4, 4], [2, 3, 4], [1, 3, 4]))
+    assert check_routes(fabric, old).passed and check_routes(fabric, new).passed
+    assert not check_routes(fabric, mixed).deadlock_free, "switch 1 has the new one, 0 the old"
+    before = check_changed(fabric, old, None).proved
+    after = check_changed(fabric, new, before).proved
+    assert before and after
+    assert not transition_safe(before, after)
+    assert transition_safe(before, before) and transition_safe(after, after)
+
+
+def test_a_switch_that_comes_back_is_asked_for_everything() -> None:
+    whole = xgft_fabric("xgft:2;4,4;1,2")
+    cut, spine = whole.with_switches_down([4]), 4
+    mix, engine = JobMix(()), load_engine("minhop")
+    routes = engine.route(cut, mix, Options())
+    before = check_changed(cut, routes, None).proved
+    assert before
+    own = whole.terminals + spine
+    routes.egress[0, own] = engine.route(whole, mix, Options()).egress[0, own]
+    assert (routes.egress[0, : whole.terminals, spine] == 255).all()
+    verdict, proved = check_changed(whole, routes, before)
+    assert proved is None and verdict == check_routes(whole, routes)
+    assert verdict.unreachable_pairs >= whole.terminals
+
+
+def test_proofs_of_other_nodes_are_no_help_and_no_harm() -> None:
+    engine, mix = load_engine("minhop"), JobMix(())
+    before = None
+    for spec in ("xgft:2;4,4;1,2", "xgft:2;4,4;1,4", "xgft:2;4,4;1,2"):
+        fabric = xgft_fabric(spec)
+        routes = engine.route(fabric, mix, Options())
+        verdict, before = check_changed(fabric, routes, before)
+        assert before and verdict == check_routes(fabric, routes)
