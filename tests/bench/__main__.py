@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 
-from tests.bench import install_latency, job_times, performance, second_start, squeue_poll
+from tests.bench import install_latency, job_times, mixes, performance, second_start, squeue_poll
 from tests.bench.kept import Kept
 from tests.bench.machine import machine
 from tests.bench.table import Table
@@ -23,6 +23,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
 }
 KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
     "performance": performance.tables,
+    "mixes": mixes.tables,
 }
 """Those of docs/performance.md, which `tests.bench.page` writes."""
 HEAD = """# Benchmarks

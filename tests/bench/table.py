@@ -43,7 +43,8 @@ def goal(what: str, measured: float, limit: float, unit: str, *, at_least: bool 
     """`sar at …: 0.05 s; goal at most 0.1 s: reached`."""
     reached = measured >= limit if at_least else measured <= limit
     word = "at least" if at_least else "at most"
+    unit = f" {unit}" if unit else ""
     return (
-        f"{what}: {measured:.3g} {unit}; goal {word} {limit:g} {unit}: "
+        f"{what}: {measured:.4g}{unit}; goal {word} {limit:g}{unit}: "
         f"{'reached' if reached else 'NOT reached'}"
     )
