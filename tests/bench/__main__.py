@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 
-from tests.bench import install_latency, job_times, mixes, performance, second_start, squeue_poll
+from tests.bench import (
+    changes,
+    failures,
+    install_latency,
+    job_times,
+    mixes,
+    performance,
+    second_start,
+    squeue_poll,
+)
 from tests.bench.kept import Kept
 from tests.bench.machine import machine
 from tests.bench.table import Table
@@ -24,6 +33,8 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
 KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
     "performance": performance.tables,
     "mixes": mixes.tables,
+    "changes": changes.tables,
+    "failures": failures.tables,
 }
 """Those of docs/performance.md, which `tests.bench.page` writes."""
 HEAD = """# Benchmarks
