@@ -17,6 +17,7 @@ from tests.bench import (
     job_times,
     mixes,
     performance,
+    scale,
     second_start,
     squeue_poll,
 )
@@ -35,6 +36,7 @@ KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
     "mixes": mixes.tables,
     "changes": changes.tables,
     "failures": failures.tables,
+    "scale": scale.tables,
 }
 """Those of docs/performance.md, which `tests.bench.page` writes."""
 HEAD = """# Benchmarks
