@@ -17,6 +17,7 @@ from tests.bench import (
     job_times,
     mixes,
     performance,
+    roofline,
     scale,
     second_start,
     squeue_poll,
@@ -37,6 +38,7 @@ KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
     "changes": changes.tables,
     "failures": failures.tables,
     "scale": scale.tables,
+    "roofline": roofline.tables,
 }
 """Those of docs/performance.md, which `tests.bench.page` writes."""
 HEAD = """# Benchmarks

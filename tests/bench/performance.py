@@ -36,9 +36,13 @@ BEYOND_IMPORTS_MB = 200
 
 def tables(full: bool, kept: Kept) -> Iterator[Table]:
     """A table per fabric."""
-    wanted = DEFAULT | (FULL if full else {})
-    for name in there(wanted):
-        yield compare(name, wanted[name], kept)
+    for name in there(wanted(full)):
+        yield compare(name, wanted(full)[name], kept)
+
+
+def wanted(full: bool) -> dict[str, tuple[str, ...]]:
+    """Fabrics, and OpenSM's engines on each."""
+    return DEFAULT | (FULL if full else {})
 
 
 def compare(name: str, engines: tuple[str, ...], kept: Kept) -> Table:

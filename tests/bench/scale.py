@@ -48,17 +48,13 @@ def tables(full: bool, kept: Kept) -> Iterator[Table]:
         "libraries included. DAGs at hand: share of `sar-plus`'s trees whose shortest-path DAG was "
         "in the cache (256 MB) when first they grew. `fabric`: generating it.",
     )
-    found = {
-        (half, engine): kept(f"scale {half} {engine}", lambda h=half, e=engine: _child(h, e))
-        for half in (HALVES if full else HALVES[:4])
-        for engine in ENGINES
-    }
-    for (_, engine), one in found.items():
+    found = measured(full, kept)
+    for one in found:
         times = Times(one["seconds"])
         table.add(
             f"{one['hosts']:,}",
             f"{one['switches']:,}",
-            engine,
+            one["engine"],
             times.show(".2f" if times.median > 2 else ".3f"),
             f"{one['relaxations'] / times.median / 1e6:,.0f} M",
             "" if one["hits"] is None else f"{one['hits']:.0%}",
@@ -67,10 +63,19 @@ def tables(full: bool, kept: Kept) -> Iterator[Table]:
             f"{one['fabric_seconds']:.1f}",
         )
     for engine in ENGINES:
-        ones = [one for (_, name), one in found.items() if name == engine]
+        ones = [one for one in found if one["engine"] == engine]
         table.goals.append(f"{engine}: seconds grow as {_laws(ones)}")
     table.goals.append(_limits())
     yield table
+
+
+def measured(full: bool, kept: Kept) -> list[dict[str, Any]]:
+    """What `main` prints, for each size and engine."""
+    return [
+        kept(f"scale {half} {engine}", lambda h=half, e=engine: _child(h, e))
+        for half in (HALVES if full else HALVES[:4])
+        for engine in ENGINES
+    ]
 
 
 def exponent(x: list[float], y: list[float]) -> float:
@@ -121,6 +126,7 @@ def main(half: int, engine_name: str) -> None:
     peak = peak_mb()
     runs = max(1, min(7, int(20 / times[1])))  # a minute at most
     found = {
+        "engine": engine_name,
         "hosts": fabric.terminals,
         "switches": fabric.switches,
         "seconds": repeat(lambda: engine.route(fabric, mix, options), runs),

@@ -1,4 +1,4 @@
-"""A table of measurements, for the terminal and for docs/benchmarks.md."""
+"""A table of measurements, for the terminal and for the documents."""
 
 from __future__ import annotations
 
@@ -24,10 +24,18 @@ class Table:
         """For the terminal."""
         return "\n".join([f"\n{self.title}", *self._lines(), *self.goals])
 
-    def markdown(self, command: str) -> str:
-        """For the document; `command` is what makes this table again."""
+    def markdown(self, command: str, level: int = 2) -> str:
+        """For a document; `command` is what makes this table again."""
         goals = [f"- {sentence}" for sentence in self.goals]
-        parts = [f"## {self.title}", "", f"`{command}`", "", self.note, "", *self._lines()]
+        parts = [
+            f"{'#' * level} {self.title}",
+            "",
+            f"`{command}`",
+            "",
+            self.note,
+            "",
+            *self._lines(),
+        ]
         return "\n".join([*parts, "", *goals]).rstrip() + "\n"
 
     def _lines(self) -> Iterator[str]:
