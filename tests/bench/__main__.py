@@ -1,4 +1,4 @@
-"""Benchmarks: python -m tests.bench [NAME …] [--full] [--markdown FILE].
+"""Benchmarks: python -m tests.bench [NAME …] [--full] [--out DIR] [--markdown FILE].
 
 Nothing here is a test: a number above its goal is printed as such, and the exit code stays 0.
 """
@@ -11,29 +11,42 @@ from datetime import date
 from pathlib import Path
 
 from tests.bench import (
-    alone,
+    changes,
+    failures,
     install_latency,
     job_times,
-    opensm_engines,
+    mixes,
+    performance,
+    roofline,
+    scale,
     second_start,
     squeue_poll,
 )
+from tests.bench.kept import Kept
 from tests.bench.machine import machine
 from tests.bench.table import Table
 
 BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "squeue": squeue_poll.tables,
-    "alone": alone.tables,
     "install": install_latency.tables,
     "once": second_start.tables,
-    "opensm": opensm_engines.tables,
     "time": job_times.tables,
 }
+KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
+    "performance": performance.tables,
+    "mixes": mixes.tables,
+    "changes": changes.tables,
+    "failures": failures.tables,
+    "scale": scale.tables,
+    "roofline": roofline.tables,
+}
+"""Those of docs/performance.md, which `tests.bench.page` writes."""
 HEAD = """# Benchmarks
 
 Measured on {date} by `python -m tests.bench --markdown docs/benchmarks.md` (`make bench` prints the
 same), not part of the test suite. Times depend on what else the machine does; where two things are
-compared, they ran in turn in one run.
+compared, they ran in turn in one run. How fast and how good the routes are:
+[performance](performance.md).
 
 | | |
 |---|---|
@@ -43,20 +56,24 @@ compared, they ran in turn in one run.
 def main() -> None:
     """Run, print, and write where asked to."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHES)} (all)")
+    known = ", ".join([*BENCHES, *KEPT])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {known} (all)")
     parser.add_argument("--full", action="store_true", help="the big fabrics, too (an hour)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="keep results, go on from there")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write a document")
     given = parser.parse_args()
-    if wrong := set(given.names) - set(BENCHES):
+    if wrong := set(given.names) - set(BENCHES) - set(KEPT):
         parser.error(f"no benchmark is called {', '.join(sorted(wrong))}")
 
     facts = dict(machine())
     print("\n".join(f"{name}: {value}" for name, value in facts.items()))
     document = HEAD.format(date=date.today())
     document += "".join(f"| {name} | {value} |\n" for name, value in facts.items())
-    for name in given.names or BENCHES:
+    kept = Kept(given.out)
+    for name in given.names or [*BENCHES, *KEPT]:
         command = f"python -m tests.bench {name}{' --full' if given.full else ''}"
-        for table in BENCHES[name](given.full):
+        found = BENCHES[name](given.full) if name in BENCHES else KEPT[name](given.full, kept)
+        for table in found:
             print(table.text(), flush=True)
             document += f"\n{table.markdown(command)}"
             if given.markdown:  # after each, so that an interrupted run leaves what it found

@@ -9,10 +9,9 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.lab.fluid import PATTERNS, job_times
-from sar_agent.lab.live.generated import ibsim_of
 from sar_agent.routing import Options, Routes, engine_names, load_engine
-from tests.bench.opensm_engines import installed
 from tests.bench.table import Table
+from tests.bench.theirs import held_by
 
 FABRICS = ("xgft:2;18,36;1,18", "xgft:3;12,12,12;1,12,12")
 MIXES = (1, 2, 3)
@@ -48,8 +47,7 @@ def tables(full: bool) -> Iterator[Table]:
 
 def _routes(fabric: Fabric, mixes: list[JobMix]) -> dict[str, list[Routes]]:
     """Whose routes, for each mix; OpenSM's do not depend on it."""
-    with ibsim_of(fabric) as ibsim:
-        theirs = {engine: installed(ibsim, fabric, engine)[1] for engine in OPENSM}
+    theirs = {engine: held_by(fabric, engine).routes for engine in OPENSM}
     ours = {name: load_engine(name) for name in OURS if name in engine_names()}
     return {
         **{f"OpenSM {name}": [routes] * len(mixes) for name, routes in theirs.items()},

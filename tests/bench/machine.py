@@ -37,3 +37,11 @@ def _debian(package: str) -> str:
         return subprocess.run(asked, capture_output=True, text=True).stdout or "not installed"
     except FileNotFoundError:
         return "unknown"
+
+
+def peak_mb(pid: int | str = "self") -> float:
+    """Largest resident size of a process so far, in MB (2**20). What getrusage says of a child
+    starts from its parent's size."""
+    found = re.search(r"VmHWM:\s*(\d+)", Path(f"/proc/{pid}/status").read_text())
+    assert found
+    return int(found[1]) / 1024

@@ -8,36 +8,53 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.ibsim_net import net_ids
 from sar_agent.install.bridge import Bridge
 from sar_agent.lab.live.ibsim import Ibsim
 from sar_agent.lab.live.opensm import OpenSM
 from sar_agent.lab.live.process import wait_for
 
 BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
-VERBOSE = 0x07  # errors, information, and the lines that routing starts and ends with
+LOG = 0x03
+"""Errors and information; and of the module that starts the engines, where routing begins. What
+the engines could say beside that would be part of their time (lash: a line for each route)."""
+MODULES = "osm_ucast_mgr.c 0x07\n"
 
 
 @contextmanager
 def opensm(ibsim: Ibsim, fabric: Fabric, engines: str, patience: float) -> Iterator[OpenSM]:
     """OpenSM with `engines` and the plugin, its first two heavy sweeps done (the plugin asks for
     the second: only then does OpenSM send nothing but what changed)."""
-    subprocess.run(["make", "-s", "-C", str(BRIDGE)], check=True)
-    library = BRIDGE / "build" / "libsarbridge.so"
-    host = fabric.terminal_host[0]
-    with OpenSM(
-        ibsim, host=host, plugin=library, routing_engine=engines, log_flags=VERBOSE
-    ) as manager:
-        manager.wait_up(patience)
-        bridge = Bridge(manager.socket_path)
-
-        def settled() -> bool:
-            status = bridge.status()
-            return (
-                status.heavy_sweeps >= 2
-                and status.routings >= 2
-                and status.unconfirmed_switches == 0
-                and manager.log().count("SUBNET UP") >= 2
-            )
-
-        wait_for(settled, patience, "OpenSM's second sweep", alive=manager.alive)
+    with started(ibsim, fabric, engines) as manager:
+        wait_sweeps(manager, 2, patience)
         yield manager
+
+
+def started(ibsim: Ibsim, fabric: Fabric, engines: str) -> OpenSM:
+    """OpenSM with `engines` and the plugin, as a context manager that waits for nothing."""
+    subprocess.run(["make", "-s", "-C", str(BRIDGE)], check=True)
+    modules = ibsim.scratch / "modules.conf"
+    modules.write_text(MODULES)
+    return OpenSM(
+        ibsim,
+        host=net_ids(fabric)[1][int(fabric.is_host_port.argmax())],
+        plugin=BRIDGE / "build" / "libsarbridge.so",
+        routing_engine=engines,
+        options={"per_module_logging_file": str(modules)},
+        log_flags=LOG,
+    )
+
+
+def wait_sweeps(manager: OpenSM, sweeps: int, patience: float) -> None:
+    """Until so many heavy sweeps are done and every switch has confirmed its tables."""
+    manager.wait_up(patience)
+    bridge = Bridge(manager.socket_path)
+
+    def settled() -> bool:
+        status = bridge.status()
+        return (
+            min(status.heavy_sweeps, status.routings, manager.log().count("SUBNET UP")) >= sweeps
+            and status.unconfirmed_switches == 0
+        )
+
+    wait_for(settled, patience, f"OpenSM's sweep {sweeps}", alive=manager.alive)

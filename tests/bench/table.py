@@ -1,4 +1,4 @@
-"""A table of measurements, for the terminal and for docs/benchmarks.md."""
+"""A table of measurements, for the terminal and for the documents."""
 
 from __future__ import annotations
 
@@ -24,10 +24,18 @@ class Table:
         """For the terminal."""
         return "\n".join([f"\n{self.title}", *self._lines(), *self.goals])
 
-    def markdown(self, command: str) -> str:
-        """For the document; `command` is what makes this table again."""
+    def markdown(self, command: str, level: int = 2) -> str:
+        """For a document; `command` is what makes this table again."""
         goals = [f"- {sentence}" for sentence in self.goals]
-        parts = [f"## {self.title}", "", f"`{command}`", "", self.note, "", *self._lines()]
+        parts = [
+            f"{'#' * level} {self.title}",
+            "",
+            f"`{command}`",
+            "",
+            self.note,
+            "",
+            *self._lines(),
+        ]
         return "\n".join([*parts, "", *goals]).rstrip() + "\n"
 
     def _lines(self) -> Iterator[str]:
@@ -43,7 +51,8 @@ def goal(what: str, measured: float, limit: float, unit: str, *, at_least: bool 
     """`sar at …: 0.05 s; goal at most 0.1 s: reached`."""
     reached = measured >= limit if at_least else measured <= limit
     word = "at least" if at_least else "at most"
+    unit = f" {unit}" if unit else ""
     return (
-        f"{what}: {measured:.3g} {unit}; goal {word} {limit:g} {unit}: "
+        f"{what}: {measured:.4g}{unit}; goal {word} {limit:g}{unit}: "
         f"{'reached' if reached else 'NOT reached'}"
     )

@@ -1,0 +1,91 @@
+"""One of our engines on one fabric, in a process of its own so that its memory is its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any, NamedTuple
+
+from tests.bench.machine import peak_mb
+from tests.bench.quality import Quality
+from tests.bench.timing import Times, repeat
+
+RUNS = 7
+"""After a first one, which also loads the compiled kernels."""
+CHANGES = 5
+
+
+class Ours(NamedTuple):
+    """What was found; fit for JSON."""
+
+    seconds: list[float]
+    cpu: list[float]
+    check_seconds: float
+    imports_mb: float
+    """Largest resident size before the fabric is read: interpreter and libraries."""
+    peak_mb: float
+    """After the first routing, kernels and fabric included."""
+    quality: Quality
+    lanes: int
+    changed: float
+    """Share of the entries that change when one job ends and one of its size starts elsewhere;
+    the mean of `CHANGES` times, one after the other."""
+
+    @property
+    def times(self) -> Times:
+        """Of whole calls."""
+        times = Times(self.seconds)
+        times.cpu = self.cpu
+        return times
+
+
+def ours(fabric: str, engine: str, objective: str, runs: int = RUNS) -> dict[str, Any]:
+    """What `main` prints: an `Ours` for JSON."""
+    command = [sys.executable, "-m", "tests.bench.ours", fabric, engine, objective, str(runs)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def read(found: dict[str, Any]) -> Ours:
+    """From JSON."""
+    return Ours(**found | {"quality": Quality(*found["quality"])})
+
+
+def main(name: str, engine_name: str, objective: str, runs: int) -> None:
+    """Prints an `Ours` as JSON."""
+    from sar_agent.check import check_routes
+    from sar_agent.routing import Before, Options, Rerouting, load_engine
+    from tests.bench.fabrics import fabric_of
+    from tests.bench.quality import quality_of
+    from tests.bench.queue import Queue
+
+    engine, options = load_engine(engine_name), Options(objective=objective)  # type: ignore[arg-type]
+    imports = peak_mb()
+    fabric = fabric_of(name)
+    queue = Queue(fabric, 1)
+    mix = queue.mix
+    engine.route(fabric, mix, options)
+    peak = peak_mb()
+    times = repeat(lambda: engine.route(fabric, mix, options), runs)
+    routes = engine.route(fabric, mix, options)
+    quality = quality_of(fabric, mix, routes)
+    check = repeat(lambda: check_routes(fabric, routes).require(), 4)[1:]
+    changed = 0.0
+    for _ in range(CHANGES):
+        before, mix = Before(fabric, mix, routes), queue.replace_one()
+        if isinstance(engine, Rerouting):
+            routes = engine.reroute(before, fabric, mix, options)
+        else:
+            routes = engine.route(fabric, mix, options)
+        changed += routes.entries_changed(before.routes) / routes.egress.size / CHANGES
+    lanes = routes.virtual_lanes
+    found = Ours(list(times), times.cpu, min(check), imports, peak, quality, lanes, changed)
+    print(json.dumps(found._asdict()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))

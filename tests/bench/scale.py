@@ -1,0 +1,143 @@
+"""How time and memory grow with the fabric: full three-level trees of ever larger switches."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tests.bench.kept import Kept
+from tests.bench.table import Table
+from tests.bench.timing import Times, repeat
+
+HALVES = (8, 12, 16, 18, 24, 32)
+"""Half the ports of a switch."""
+ENGINES = ("sar", "sar-plus")
+LIDS = 49_151
+"""Unicast LIDs of a subnet."""
+
+
+def spec_of(half: int) -> str:
+    """The largest full three-level tree of switches with 2 x `half` ports."""
+    return f"xgft:3;{half},{half},{2 * half};1,{half},{half}"
+
+
+def tables(full: bool, kept: Kept) -> Iterator[Table]:
+    """Of 1,024 up to 65,536 hosts; without `full`, up to 11,664."""
+    table = Table(
+        "Growth with the fabric",
+        (
+            "hosts",
+            "switches",
+            "engine",
+            "seconds",
+            "relaxations / s",
+            "DAGs at hand",
+            "peak memory",
+            "of that tables",
+            "fabric, s",
+        ),
+        "Full trees of three levels, job mix `mix:1`, a process of its own for each: median (least "
+        "… most) of whole calls after a first one. A relaxation: one channel on a shortest path "
+        "looked at for one destination; their number is that of DFSSSP (each destination once), "
+        "whatever an engine saves or repeats. Peak memory after the first call, interpreter and "
+        "libraries included. DAGs at hand: share of `sar-plus`'s trees whose shortest-path DAG was "
+        "in the cache (256 MB) when first they grew. `fabric`: generating it.",
+    )
+    found = measured(full, kept)
+    for one in found:
+        times = Times(one["seconds"])
+        table.add(
+            f"{one['hosts']:,}",
+            f"{one['switches']:,}",
+            one["engine"],
+            times.show(".2f" if times.median > 2 else ".3f"),
+            f"{one['relaxations'] / times.median / 1e6:,.0f} M",
+            "" if one["hits"] is None else f"{one['hits']:.0%}",
+            f"{one['peak_mb']:,.0f} MB",
+            f"{one['tables_mb']:,.0f} MB",
+            f"{one['fabric_seconds']:.1f}",
+        )
+    for engine in ENGINES:
+        ones = [one for one in found if one["engine"] == engine]
+        table.goals.append(f"{engine}: seconds grow as {_laws(ones)}")
+    table.goals.append(_limits())
+    yield table
+
+
+def measured(full: bool, kept: Kept) -> list[dict[str, Any]]:
+    """What `main` prints, for each size and engine."""
+    return [
+        kept(f"scale {half} {engine}", lambda h=half, e=engine: _child(h, e))
+        for half in (HALVES if full else HALVES[:4])
+        for engine in ENGINES
+    ]
+
+
+def exponent(x: list[float], y: list[float]) -> float:
+    """Of the power law that fits best."""
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+
+
+def _laws(ones: list[dict[str, Any]]) -> str:
+    seconds = [Times(one["seconds"]).median for one in ones]
+    hosts = exponent([one["hosts"] for one in ones], seconds)
+    work = exponent([one["relaxations"] for one in ones], seconds)
+    return f"hosts^{hosts:.2f}, relaxations^{work:.2f} (fitted over {len(ones)} sizes)"
+
+
+def _limits() -> str:
+    hosts, switches = 2 * 32**3, 5 * 32**2
+    return (
+        f"What limits above: a subnet has {LIDS:,} unicast LIDs, one for each HCA port and switch, "
+        f"so {hosts:,} hosts with {switches:,} switches are already {hosts + switches - LIDS:,} "
+        "too many for one subnet and would be several; and tables take a byte for each pair of a "
+        f"destination and a switch, {(hosts + switches) * switches / 2**20:.0f} MB there."
+    )
+
+
+def _child(half: int, engine: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "tests.bench.scale", str(half), engine]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def main(half: int, engine_name: str) -> None:
+    """One engine at one size, as JSON."""
+    from sar_agent.fabric.spec import load_fabric
+    from sar_agent.jobs.synthetic import synthetic_mix
+    from sar_agent.routing import Options, load_engine
+    from tests.bench.machine import peak_mb
+    from tests.bench.work import dag_hits, relaxations
+
+    times = Times()
+    with times.one():
+        fabric = load_fabric(spec_of(half))
+    mix, engine, options = synthetic_mix(fabric, 1), load_engine(engine_name), Options()
+    with times.one():
+        size = engine.route(fabric, mix, options).egress.size
+    peak = peak_mb()
+    runs = max(1, min(7, int(20 / times[1])))  # a minute at most
+    found = {
+        "engine": engine_name,
+        "hosts": fabric.terminals,
+        "switches": fabric.switches,
+        "seconds": repeat(lambda: engine.route(fabric, mix, options), runs),
+        "fabric_seconds": times[0],
+        "peak_mb": peak,
+        "tables_mb": size / 2**20,
+        "relaxations": relaxations(fabric),
+        "hits": dag_hits(fabric, mix) if engine_name == "sar-plus" else None,
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])

@@ -1,0 +1,131 @@
+"""OpenSM with one of its own engines on a simulated fabric.
+
+Its time is from its log: from `building routing with '…'` to `… tables configured on all
+switches`. That is the routing step and the handing over of the tables to the sender, which does
+not wait (some hundredths of a second at 1,728 hosts). dfsssp's includes the removal of deadlocks.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sar_agent.check import check_routes
+from sar_agent.errors import Unavailable
+from sar_agent.fabric import Fabric
+from sar_agent.install.bridge import Bridge
+from sar_agent.install.plan import file_to_routes
+from sar_agent.install.routes_file import read_routes_file
+from sar_agent.jobs import JobMix
+from sar_agent.lab.live.generated import ibsim_of
+from sar_agent.routing import Options, Routes, load_engine
+from tests.bench.machine import peak_mb
+from tests.bench.quality import Quality, quality_of
+from tests.bench.simulated import started, wait_sweeps
+from tests.bench.timing import Times
+
+_STAMP = r"^(\w+ \d+ [\d:]+ \d{6}) .*"
+_BEGIN = _STAMP + r"ucast_mgr_route: building routing with '(\w+)'"
+_STEP = re.compile(
+    _BEGIN + r"(?s:.*?)(?m:" + _STAMP + r"osm_ucast_mgr_process: \2 tables configured)",
+    re.MULTILINE,
+)
+_LANES = re.compile(r"anes needed: (\d+)")
+
+
+class Held(NamedTuple):
+    """Tables that the switches confirmed to OpenSM, and what they took."""
+
+    seconds: list[float]
+    """Of each routing step."""
+    lanes: int
+    """That it says it needs; those engines that say nothing use one."""
+    peak_mb: float
+    routes: Routes
+
+
+class Theirs(NamedTuple):
+    """Fit for JSON."""
+
+    failed: str = ""
+    """What came instead of routes; then the rest is empty."""
+    seconds: list[float] = []  # noqa: RUF012
+    lanes: int = 1
+    wrong: str = ""
+    """What our check says of tables in one lane."""
+    peak_mb: float = 0.0
+    quality: Quality | None = None
+
+    @property
+    def times(self) -> Times:
+        """The routing steps."""
+        return Times(self.seconds)
+
+
+def theirs(fabric: Fabric, mix: JobMix, engine: str, sweeps: int, limit: float) -> dict[str, Any]:
+    """A `Theirs` for JSON: OpenSM's routes for the first `sweeps` sweeps."""
+    try:
+        held = held_by(fabric, engine, sweeps, limit)
+    except Unavailable as error:
+        return Theirs(failed=str(error))._asdict()
+    wrong = _wrong(fabric, held.routes) if held.lanes == 1 else ""
+    quality = quality_of(fabric, mix, held.routes)
+    return Theirs("", held.seconds, held.lanes, wrong, held.peak_mb, quality)._asdict()
+
+
+def _wrong(fabric: Fabric, routes: Routes) -> str:
+    """What is wrong between hosts. From spine to spine updn and ftree have no routes, which no
+    host misses; so the routes to the switches' own LIDs are ours here."""
+    egress = load_engine("minhop").route(fabric, JobMix(()), Options()).egress.copy()
+    egress[:, : fabric.terminals] = routes.egress[:, : fabric.terminals]
+    found = check_routes(fabric, replace(routes, egress=egress))
+    if found.unreachable_pairs:
+        return f"{found.unreachable_pairs:,} pairs unreached"
+    return "" if found.passed else "credit loop"
+
+
+def read(found: dict[str, Any]) -> Theirs:
+    """From JSON."""
+    quality = found["quality"] and Quality(*found["quality"])
+    return Theirs(**found | {"quality": quality})
+
+
+def held_by(fabric: Fabric, engine: str, sweeps: int = 2, limit: float = 3600) -> Held:
+    """Raises `Unavailable`, with a word for a table, where there is nothing to be had in time."""
+    with ibsim_of(fabric) as ibsim, started(ibsim, fabric, engine) as manager:
+        try:
+            wait_sweeps(manager, sweeps, limit)
+        except Unavailable as error:
+            if not manager.alive():
+                raise Unavailable("OpenSM ended") from error
+            raise Unavailable(f"unfinished at {_running(manager.log()):.0f} s") from error
+        bridge = Bridge(manager.socket_path, timeout=limit)
+        used = bridge.status().engine_in_force
+        if used != engine:
+            raise Unavailable(f"gave up, {used} instead")
+        tables = read_routes_file(bridge.dump())
+        log = manager.log()
+        lanes = _LANES.findall(log)
+        return Held(
+            routing_steps(log)[:sweeps],
+            int(lanes[-1]) if lanes else 1,
+            peak_mb(manager.pid),
+            file_to_routes(fabric, tables),
+        )
+
+
+def routing_steps(log: str) -> list[float]:
+    """Seconds of each routing step in OpenSM's log that came to an end."""
+    return [(_when(end) - _when(begin)).total_seconds() for begin, _, end in _STEP.findall(log)]
+
+
+def _running(log: str) -> float:
+    """Seconds since the last routing step began; 0 where none has."""
+    begun = re.findall(_BEGIN, log, re.MULTILINE)
+    return (datetime.now().replace(year=2000) - _when(begun[-1][0])).total_seconds() if begun else 0
+
+
+def _when(stamp: str) -> datetime:
+    return datetime.strptime(f"2000 {stamp}", "%Y %b %d %H:%M:%S %f")

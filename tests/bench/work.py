@@ -1,0 +1,39 @@
+"""How much there is to do: relaxations, and how often a DAG must be built again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.jobs import JobMix
+from sar_agent.routing.dag import graph_of
+from sar_agent.routing.hops import all_hops
+from sar_agent.routing.plus import Balance
+from sar_agent.routing.routes import NO_ROUTE
+
+
+def relaxations(fabric: Fabric) -> int:
+    """Channels one hop closer, over all host ports as destinations: DFSSSP's inner loop."""
+    hops = all_hops(graph_of(fabric)).astype(np.int16)
+    source, target = (
+        channels[fabric.channel_up] for channels in (fabric.channel_source, fabric.channel_target)
+    )
+    return sum(
+        int(fabric.terminals_at[leaf])
+        * int(np.count_nonzero(hops[leaf, source] == hops[leaf, target] + 1))
+        for leaf in fabric.leaves
+    )
+
+
+def dag_hits(fabric: Fabric, mix: JobMix) -> float:
+    """Share of `sar-plus`'s trees whose DAG is in the cache already when first they grow."""
+    shape = (fabric.destinations, fabric.switches)
+    balance = Balance(fabric, mix, np.broadcast_to(np.uint8(NO_ROUTE), shape), "load")
+    held: dict[int, int] = {}
+    hits = 0
+    roots = fabric.terminal_switch[balance.terminals].tolist()
+    for root in roots:
+        row = int(balance.cache.slot[root])
+        hits += held.get(row) == root
+        held[row] = root
+    return hits / max(1, len(roots))
