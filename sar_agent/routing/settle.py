@@ -17,6 +17,8 @@ loops in one lane, so nothing can be promised; what remains open the check repor
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -34,6 +36,21 @@ ATTEMPTS = 200
 SEARCH_LIMIT = 20_000
 """Channels one search may visit before the dependency is given up: no cycle was proved, but
 another continuation is cheaper to find than the proof."""
+
+
+class Scratch(NamedTuple):
+    """For one destination at a time."""
+
+    fine: Bool
+    """bool[S]"""
+    added: U32
+    """uint32[S, 2]: dependencies put in for it."""
+    stack: U32
+    """uint32[C], channels from which to search on."""
+    seen: NDArray[np.int64]
+    """int64[C], the last search that came by."""
+    searches: NDArray[np.int64]
+    """int64[1], how many there were."""
 
 
 def settle(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egress: U8) -> None:
@@ -54,11 +71,12 @@ def settle(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egress: U8) 
     level = levels_of(fabric)
     by_level = np.argsort(level, kind="stable").astype(np.uint32)
     safe = all_up_then_down(graph, hops, level, by_level, hosts)
+    ports = np.full_like(hops, NO_ROUTE)
+    lowest_ports(graph, hops, ports)
+    np.fill_diagonal(ports, 0)
+    lowest = np.ascontiguousarray(ports.T)
     if safe:
-        ports = egress[fabric.terminals :].T.copy()
-        lowest_ports(graph, hops, ports)
-        np.fill_diagonal(ports, 0)
-        egress[fabric.terminals :] = ports.T
+        egress[fabric.terminals :] = lowest
     if units.any() or not safe:
         counted = host_rows.copy()
         counted[fabric.terminals :] = safe
@@ -75,6 +93,7 @@ def settle(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egress: U8) 
             stays,
             sends,
             depends[0],
+            lowest,
             egress,
         )
 
@@ -98,19 +117,30 @@ def _settle(
     stays: Bool,
     sends: Bool,
     depends: NDArray[np.uint8],
+    lowest: U8,
     egress: U8,
 ) -> None:  # pragma: no cover
     """Settles `rows` (destinations) for paths from the switches `sends`; what is on the paths of
-    the switches `stays` is kept."""
+    the switches `stays` is kept. `lowest` uint8[S, S] has, by root, the first port of each switch
+    that leads one hop closer."""
     channels = len(graph.target)
     switches = egress.shape[1]
-    fine = np.empty(switches, np.bool_)
+    scratch = Scratch(
+        np.empty(switches, np.bool_),
+        np.empty((switches, 2), np.uint32),
+        np.empty(channels, np.uint32),
+        np.zeros(channels, np.int64),
+        np.zeros(1, np.int64),
+    )
+    fine = scratch.fine
     fixed = np.empty(switches, np.bool_)
-    stack = np.empty(channels, np.uint32)
-    seen = np.zeros(channels, np.int64)
-    search = 0
     for d in rows:
         root = root_of[d]
+        if egress[d, root] == NO_ROUTE and _fits(
+            graph, channel_by_port, depends, lowest[root], root, sends, scratch
+        ):
+            egress[d] = lowest[root]
+            continue
         row = dag_row(graph, cache, root)
         size, order = cache.size[row], cache.order[row]
         start, edge = cache.start[row], cache.edge[row]
@@ -160,8 +190,7 @@ def _settle(
                     c2 = channel_by_port[v, tree[v]]
                     rank = c2 - np.int64(graph.offset[v])
                     if depends[c1, rank] == 0:
-                        search += 1
-                        closes = _reaches(graph, depends, c2, c1, stack, seen, search)
+                        closes = _reaches(graph, depends, np.uint32(c2), np.uint32(c1), scratch)
                         depends[c1, rank] = FORBIDDEN if closes else PRESENT
                     if depends[c1, rank] == FORBIDDEN:
                         settled = False
@@ -171,16 +200,58 @@ def _settle(
 
 
 @njit(cache=True)
+def _fits(
+    graph: Graph,
+    channel_by_port: I32,
+    depends: NDArray[np.uint8],
+    tree: U8,
+    root: int,
+    sends: Bool,
+    scratch: Scratch,
+) -> bool:  # pragma: no cover
+    """Puts in what senders use in `tree` uint8[S] if nothing of it closes a cycle, and no entry is
+    known to; else leaves `depends` as it was."""
+    scratch.fine[:] = False
+    added = 0
+    fits = True
+    for passing in (True, False):
+        for s in range(np.uint32(len(tree))):
+            if passing and not sends[s]:
+                continue
+            v = np.uint32(s)
+            while fits and v != root and not scratch.fine[v] and tree[v] != NO_ROUTE:
+                scratch.fine[v] = True
+                c1 = np.uint32(channel_by_port[v, tree[v]])
+                v = np.uint32(graph.target[c1])
+                if v == root:
+                    break
+                c2 = np.uint32(channel_by_port[v, tree[v]])
+                rank = c2 - graph.offset[v]
+                if depends[c1, rank] == 0 and passing:
+                    fits = not _reaches(graph, depends, c2, c1, scratch)
+                    scratch.added[added, 0], scratch.added[added, 1] = c1, rank
+                    added += 1
+                    depends[c1, rank] = PRESENT
+                elif depends[c1, rank] == FORBIDDEN:
+                    fits = False
+    if not fits:
+        for c1, rank in scratch.added[:added]:
+            depends[c1, rank] = 0
+    return fits
+
+
+@njit(cache=True)
 def _reaches(
     graph: Graph,
     depends: NDArray[np.uint8],
-    source: np.int32,
-    wanted: np.int32,
-    stack: U32,
-    seen: NDArray[np.int64],
-    search: int,
+    source: np.uint32,
+    wanted: np.uint32,
+    scratch: Scratch,
 ) -> bool:  # pragma: no cover
     """Does a chain of dependencies lead from channel `source` to `wanted`? (Or is it too long?)"""
+    stack, seen = scratch.stack, scratch.seen
+    search = scratch.searches[0] + 1
+    scratch.searches[0] = search
     stack[0] = source
     seen[source] = search
     depth, visited = 1, 0
