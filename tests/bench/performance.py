@@ -51,11 +51,7 @@ def compare(name: str, engines: tuple[str, ...], kept: Kept) -> Table:
     table = Table(
         f"Engines on {name}: {size_of(fabric)}",
         ("engine", "seconds", "peak memory", *COLUMNS, "lanes", "entries changed"),
-        f"Job mix `mix:1`, {_bounds(mine['sar'].quality)}. Ours: median (least … most) of "
-        f"{ours.RUNS} whole calls after a first one. OpenSM: the routing step from its log, "
-        f"{_sweeps(name)}; its tables are those that the switches (ibsim) confirmed. Peak memory "
-        "is of a process of its own, interpreter, libraries and fabric included. Entries changed: "
-        f"when one job ends and one of its size starts elsewhere, mean of {ours.CHANGES} times.",
+        f"Job mix `mix:1`: {_bounds(mine['sar'].quality)}. OpenSM: {_sweeps(name)}.",
     )
     for row, found in mine.items():
         table.add(f"sar-agent {row}", *_cells_of_ours(found))
@@ -86,7 +82,7 @@ def _sweeps(name: str) -> str:
 
 def _bounds(quality: Quality) -> str:
     return (
-        f"of which no minimal-hop routes have a largest EFI below {quality.efi_bound}, a largest "
+        f"no minimal-hop routes have a largest effective EFI below {quality.efi_bound}, a largest "
         f"load below {quality.load_bound:.3f}, or less dark fiber than {quality.dark_bound:.1%}"
     )
 
