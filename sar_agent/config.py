@@ -75,8 +75,8 @@ class AgentConfig(_Section):
     )
     tend_seconds: Seconds = Field(
         default=60.0,
-        description="quiet time after which rerouted tables are held against a full recomputation;"
-        " 0 is never",
+        description="quiet time after which rerouted tables are held against a full recomputation"
+        " (ten times as long where it never is quiet); 0 is never",
     )
     tend_gain: Annotated[float, Field(ge=0, le=10)] = Field(
         default=0.02, description="how much better others must be to replace the present ones"

@@ -27,6 +27,8 @@ from sar_agent.measure import Measures
 from sar_agent.routing import Before, Engine, Options, Rerouting, Routes, load_engine
 
 log = logging.getLogger(__name__)
+BUSY = 10
+"""Times `tend_seconds` after which routes are tended where jobs come and go all the time."""
 STEPS = 5
 """Times the present routes may be bettered in place."""
 
@@ -40,6 +42,7 @@ class Planner:
         self._last: Plan | None = None
         """In force or not; the next plan's routes, check and measures start from it."""
         self._tend_at: float | None = None
+        self._tend_by = 0.0
         self._better: Routes | None = None
 
     def plan(self, generation: int, fabric: Fabric, mix: JobMix) -> Plan:
@@ -71,10 +74,15 @@ class Planner:
         return self.engine.route(fabric, mix, self.options), False
 
     def _next_look(self, plan: Plan) -> float | None:
-        if not self.config.agent.tend_seconds:
+        """Once it has been quiet for a while; not put off for ever where jobs never are."""
+        quiet = self.config.agent.tend_seconds
+        if not quiet:
             return None
+        now = time.monotonic()
+        if self._tend_at is None:
+            self._tend_by = now + BUSY * quiet
         repaired = self._last and self._last.fabric.digest != plan.fabric.digest
-        return time.monotonic() + (0 if repaired else self.config.agent.tend_seconds)
+        return now if repaired else min(now + quiet, self._tend_by)
 
     def resume(self, state: State, fabric: Fabric, bridge: Bridge) -> None:
         """After a restart: starts from the routes in force, if they are the last installed ones and
