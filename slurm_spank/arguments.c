@@ -22,7 +22,7 @@ void arguments_default(struct arguments *a)
 	*a = (struct arguments){
 		.state = "/run/sar-spank",
 		.allow = "UCX_IB_LID_PATH_BITS:UCX_IB_SL:UCX_IB_NUM_PATHS:NCCL_IB_SL",
-		.timeout = MOST_TIMEOUT,
+		.timeout = USUAL_TIMEOUT,
 	};
 }
 

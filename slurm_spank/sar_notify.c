@@ -18,7 +18,7 @@ static const char usage[] =
 	"sar-notify start|end [KEY=VALUE ...]: tell sar-agent that a job starts or ends.\n"
 	"Call it from PrologSlurmctld and EpilogSlurmctld, whose environment says which job.\n"
 	"  agent=HOST:PORT or agent=/PATH  where the agent listens\n"
-	"  timeout=MS                      10 to 100, default 100\n"
+	"  timeout=MS                      10 to 100, default 50\n"
 	"  munge_socket=PATH               munged's, if it is not the default one\n"
 	"  spool=FOLDER                    leave the message here if it cannot be sent\n"
 	"  state=FOLDER                    leave what the agent answers here, as FOLDER/JOB, for the plugin's\n"
@@ -62,7 +62,7 @@ static void notify(const struct arguments *a, struct message *message)
 			message->job, answer.error);
 	else if (a->debug)
 		fprintf(stderr, "sar-notify: %s of job %" PRIu32 " was told\n", message->event, message->job);
-	if (heard == HEARD_ANSWER && answer.ok && *a->state && strcmp(message->event, "end") &&
+	if (heard == HEARD_ANSWER && answer.ok && *a->state &&
 	    !environment_keep(&answer.env, a->state, message->job, &why))
 		fprintf(stderr, "sar-notify: the answer is lost: %s\n", why.text);
 }

@@ -28,8 +28,9 @@ struct report {
 	char text[ANSWER_SIZE];
 };
 
+/* `answer` NULL: to have sent it is enough. */
 static bool ask_agent(const struct arguments *a, const char *payload, size_t length, int64_t deadline,
-		      char answer[ANSWER_SIZE], bool *sent, struct reason *why)
+		      char *answer, bool *sent, struct reason *why)
 {
 	struct reason inner = {""};
 	char *credential = credential_make(a->munge_socket, payload, length, why);
@@ -42,7 +43,7 @@ static bool ask_agent(const struct arguments *a, const char *payload, size_t len
 	credential[size] = '\n'; /* in place of its '\0': a line is counted, not ended */
 	stream = stream_open(a->agent, deadline, &inner);
 	*sent = stream >= 0 && stream_send(stream, credential, size + 1, deadline, &inner);
-	if (*sent && stream_line(stream, answer, ANSWER_SIZE, deadline, &inner))
+	if (*sent && (!answer || stream_line(stream, answer, ANSWER_SIZE, deadline, &inner)))
 		return true;
 	REASON(why, "%.200s: %.200s", a->agent, inner.text);
 	return false;
@@ -53,16 +54,18 @@ static void report(const struct arguments *a, const struct message *message, int
 {
 	char payload[PAYLOAD_SIZE];
 	const size_t length = message_payload(message, payload);
-	/* With a spool folder, time is kept back for it. */
-	const int64_t deadline = start + (*a->spool ? (int64_t)a->timeout * 3 / 4 : (int64_t)a->timeout);
+	/* With a spool folder, time is kept back for it; without, to say what went wrong. */
+	const int64_t deadline = start + (*a->spool ? (int64_t)a->timeout * 3 / 4 : (int64_t)a->timeout - 5);
+	const bool ends = !strcmp(message->event, "end");
 	struct report report = {.heard = HEARD_NOTHING};
 	struct reason why = {"neither agent nor spool are given"};
 	bool sent = false;
 
 	if (!length)
 		REASON(&why, "the message is too long");
-	else if (*a->agent && ask_agent(a, payload, length, deadline, report.text, &sent, &why))
-		report.heard = HEARD_ANSWER;
+	else if (*a->agent &&
+		 ask_agent(a, payload, length, deadline, ends ? NULL : report.text, &sent, &why))
+		report.heard = ends ? HEARD_SENT : HEARD_ANSWER;
 	else if (*a->spool && !sent && spool_write(a->spool, message->id, payload, length, &why))
 		report.heard = HEARD_SPOOLED;
 	if (report.heard == HEARD_NOTHING)

@@ -7,6 +7,7 @@
 
 enum heard {
 	HEARD_ANSWER,  /* `answer` is filled */
+	HEARD_SENT,    /* a job's end: nobody waits for an answer */
 	HEARD_SPOOLED, /* the message lies in the spool folder */
 	HEARD_NOTHING, /* `why` says why */
 };

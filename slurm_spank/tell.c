@@ -26,16 +26,21 @@ void tell(const struct arguments *arguments, struct message *message, struct env
 {
 	struct answer answer;
 	struct reason why = {""};
+	enum heard heard;
 
 	if (!*arguments->agent && !*arguments->spool)
 		return; /* the controller's hooks speak, or nobody does */
-	switch (talk(arguments, message, &answer, &why)) {
+	heard = talk(arguments, message, &answer, &why);
+	switch (heard) {
 	case HEARD_NOTHING:
 		SAY("%s of job %u was not told: %s", message->event, message->job, why.text);
 		return;
+	case HEARD_SENT:
 	case HEARD_SPOOLED:
 		if (arguments->debug)
-			SAY("%s of job %u is in %s", message->event, message->job, arguments->spool);
+			SAY("%s of job %u %s %s", message->event, message->job,
+			    heard == HEARD_SENT ? "went to" : "is in",
+			    heard == HEARD_SENT ? arguments->agent : arguments->spool);
 		return;
 	case HEARD_ANSWER:
 		break;
@@ -46,7 +51,6 @@ void tell(const struct arguments *arguments, struct message *message, struct env
 		SAY("%s of job %u was told, %u variables came back", message->event, message->job,
 		    answer.env.count);
 	*environment = answer.env;
-	if (answer.ok && strcmp(message->event, "end") &&
-	    !environment_keep(environment, arguments->state, message->job, &why))
+	if (answer.ok && !environment_keep(environment, arguments->state, message->job, &why))
 		SAY("the answer for job %u is lost: %s", message->job, why.text);
 }

@@ -1,4 +1,4 @@
-"""What users say of their job's traffic: the forms of `traffic.txt`, in Slurm's option or a comment.
+"""What users say of their job's traffic: forms of `traffic.txt`, in Slurm's option or a comment.
 
 The SPANK plugin refuses what is not in the table when a job is submitted; a comment nobody checks,
 so whoever reads one asks `is_traffic` first. One table for both, lest they drift apart.

@@ -38,17 +38,17 @@ static void refused(const char *word, const char *expected)
 
 static void argument_words(void)
 {
-	static const char *words[] = {"agent=[::1]:7777", "timeout=50", "munge_socket=/m", "spool=/s", "state=/t",
+	static const char *words[] = {"agent=[::1]:7777", "timeout=70", "munge_socket=/m", "spool=/s", "state=/t",
 				      "env_file=/e/%j", "allow=A:B", "debug=1"};
 	struct arguments a;
 	struct reason why = {""};
 	char deep[700] = "spool=/";
 
 	arguments_default(&a);
-	CHECK(!*a.agent && a.timeout == 100 && !strcmp(a.state, "/run/sar-spank") && !a.debug, "defaults");
+	CHECK(!*a.agent && a.timeout == 50 && !strcmp(a.state, "/run/sar-spank") && !a.debug, "defaults");
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		CHECK(arguments_take(&a, words[i], &why), "%s: %s", words[i], why.text);
-	CHECK(!strcmp(a.agent, "[::1]:7777") && a.timeout == 50 && !strcmp(a.munge_socket, "/m"), "first");
+	CHECK(!strcmp(a.agent, "[::1]:7777") && a.timeout == 70 && !strcmp(a.munge_socket, "/m"), "first");
 	CHECK(!strcmp(a.spool, "/s") && !strcmp(a.state, "/t") && !strcmp(a.env_file, "/e/%j"), "folders");
 	CHECK(!strcmp(a.allow, "A:B") && a.debug, "last");
 	CHECK(arguments_take(&a, "agent=/run/sar-agent/events.sock", &why), "%s", why.text);

@@ -81,6 +81,7 @@ class SlurmCluster:
         extra: str = "",
     ) -> None:
         self.folder = Path()
+        self.munge_socket = Path()
         if nodes is None:
             nodes = "n[001-016]" if topology is None else ""
         self.nodes = expand(nodes)
@@ -100,6 +101,11 @@ class SlurmCluster:
         """The topology.conf that slurmctld reads; once edited, `run("scontrol", "reconfigure")`."""
         return self.folder / "topology.conf"
 
+    @property
+    def plugstack_conf(self) -> Path:
+        """SPANK's plugins; a change of arguments holds from the next job on, without a restart."""
+        return self.folder / "plugstack.conf"
+
     def env(self) -> dict[str, str]:
         """The environment in which Slurm's commands speak to this cluster."""
         return os.environ | {"SLURM_CONF": str(self.conf)}
@@ -110,7 +116,8 @@ class SlurmCluster:
             self.folder = Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="sar-slurm-"))
             )
-            self._write_files(stack.enter_context(Munge()).socket)
+            self.munge_socket = stack.enter_context(Munge()).socket
+            self._write_files(self.munge_socket)
             stack.callback(end_all, f"SLURM_CONF={self.conf}")
             stack.callback(self._stop)
             self.start_controller()
@@ -227,7 +234,7 @@ class SlurmCluster:
         for place, node in enumerate(self.nodes, 1):
             text += _NODE.format(node, port + place)
         self.conf.write_text(text + self._extra)
-        (self.folder / "plugstack.conf").write_text(self._plugstack)
+        self.plugstack_conf.write_text(self._plugstack)
         (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
 
     def _stop(self) -> None:
