@@ -121,11 +121,7 @@ class SlurmCluster:
             stack.callback(end_all, f"SLURM_CONF={self.conf}")
             stack.callback(self._stop)
             self.start_controller()
-            # By this name: as slurmd-wlm, prologs silently never run.
-            command = ["/usr/sbin/slurmd", "-D", "-N"]
-            log = self.folder / "log" / "slurmd.out"
-            for node in self.nodes:
-                self._slurmds.append(Daemon([*command, node], log, self.env()))
+            self._start_nodes()
             self.wait_idle(30 + len(self.nodes) / 10)
             self._stack = stack.pop_all()
         return self
@@ -146,6 +142,15 @@ class SlurmCluster:
         """Stop slurmctld; jobs go on."""
         if self._controller:
             self._controller.stop(10)
+
+    def restart_nodes(self) -> None:
+        """Stop all slurmd and start them anew; jobs go on. What is only read at their start, such
+        as whether plugstack.conf has plugins with a prolog, they know then."""
+        for slurmd in self._slurmds:
+            slurmd.signal(15)
+        for slurmd in self._slurmds:
+            slurmd.stop(10)
+        self._start_nodes()
 
     def wait_idle(self, seconds: float = 30.0) -> None:
         """Wait until all nodes are idle. Raises SarError if they are not in time."""
@@ -209,6 +214,12 @@ class SlurmCluster:
             said = " ".join((done.stderr or done.stdout).split())
             raise SarError(f"{' '.join(command)} failed: {said}")
         return done
+
+    def _start_nodes(self) -> None:
+        # By this name: as slurmd-wlm, prologs silently never run.
+        command = ["/usr/sbin/slurmd", "-D", "-N"]
+        log = self.folder / "log" / "slurmd.out"
+        self._slurmds = [Daemon([*command, node], log, self.env()) for node in self.nodes]
 
     def _running(self) -> bool:
         return self._controller is not None and self._controller.alive()
