@@ -77,7 +77,7 @@ static void report(const struct arguments *a, const struct message *message, int
 static void child(const struct arguments *a, const struct message *message, int64_t start, int pipe)
 {
 	const struct itimerval last = {.it_value.tv_usec = 2 * MOST_TIMEOUT * 1000};
-	const int null = open("/dev/null", O_RDWR);
+	int null;
 	sigset_t none;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -87,12 +87,11 @@ static void child(const struct arguments *a, const struct message *message, int6
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setitimer(ITIMER_REAL, &last, NULL);
 	/* Whoever reads the daemon's output must not wait for us; nor may we hold its other files. */
+	pipe = fcntl(pipe, F_DUPFD, 3);
+	null = open("/dev/null", O_RDWR);
 	for (int standard = 0; standard < 3; standard++)
 		dup2(null, standard);
-	if (pipe > 3) {
-		dup2(pipe, 3);
-		pipe = 3;
-	}
+	pipe = dup2(pipe, 3);
 #ifdef SYS_close_range
 	(void)syscall(SYS_close_range, (unsigned)pipe + 1, ~0U, 0U);
 #endif
