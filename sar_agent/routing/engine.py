@@ -26,6 +26,10 @@ class Options:
     """For engines that draw; the others ignore it."""
     objective: Literal["load", "routes"] = "load"
     """What `sar-plus` makes least: the largest channel load, or the largest effective EFI."""
+    lmc: int = 0
+    """2**lmc LID offsets may be used, 0 … 7."""
+    pattern: str = ""
+    """For `colored`: who sends to whom inside each job, as `jobs/patterns.py` reads it."""
 
 
 @dataclass(frozen=True)
