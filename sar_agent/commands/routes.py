@@ -39,10 +39,17 @@ def register(app: typer.Typer) -> None:
         objective: Annotated[
             Literal["load", "routes"], typer.Option("--objective", help="what sar-plus makes least")
         ] = "load",
+        lmc: Annotated[
+            int, typer.Option("--lmc", min=0, max=7, help="2**LMC LID offsets may be used")
+        ] = 0,
+        pattern: Annotated[
+            str, typer.Option("--pattern", help="for colored: shift:3, ring, …, or a file of ranks")
+        ] = "",
         as_json: JsonOption = False,
     ) -> None:
         """Compute routes and check them; write them to a folder. Exit code 1 if a check fails."""
         from sar_agent.check import check_routes
+        from sar_agent.commands.source_routed import describe, is_source_routed, write_offsets
         from sar_agent.errors import InputError
         from sar_agent.install.export import EXPORTS, export_routes
         from sar_agent.install.folder import write_routes_folder
@@ -56,9 +63,16 @@ def register(app: typer.Typer) -> None:
         if forms and out is None:
             raise InputError("--export needs a folder", remedy="add --out DIR")
         chosen = load_engine(engine)
-        options = Options(seed=seed, objective=objective)
+        options = Options(seed=seed, objective=objective, lmc=lmc, pattern=pattern)
         network = read_fabric(fabric)
         mix = read_mix(jobs, network)
+        if is_source_routed(chosen) and out is None:
+            found, words = describe(chosen, network, mix, options)
+            if as_json:
+                print_json(found)
+            else:
+                typer.echo(words)
+            return
         if as_json:
             # The contract's `seconds` is the routing step with kernels warm; loading or compiling
             # them belongs to the first call.
@@ -68,6 +82,10 @@ def register(app: typer.Typer) -> None:
         if out is not None and verdict.passed:
             write_routes_folder(out, network, routes)
             export_routes(out, network, routes, forms)
+            if is_source_routed(chosen):
+                paths = chosen.paths(network, mix, options)
+                if paths.by_source:
+                    write_offsets(out / "lid_offsets.txt", paths)
         if as_json:
             print_json(
                 {

@@ -67,6 +67,7 @@ class _BySource:
     """Routes that need LID offsets to be installed; `paths` are there without."""
 
     name = ""
+    by_source = True
 
     def choice(self, fabric: Fabric, view: XgftView, seed: int) -> Choice:
         """What `PathRoutes.choose` is."""
@@ -75,7 +76,8 @@ class _BySource:
     def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
         """Raises `Unserved` where the fabric is no XGFT."""
         view = recognise_xgft(fabric)
-        return PathRoutes(self.name, fabric, view, self.choice(fabric, view, options.seed))
+        choose = self.choice(fabric, view, options.seed)
+        return PathRoutes(self.name, fabric, view, choose, self.by_source)
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """A table for each root; raises `Unserved`, too, where `options.lmc` gives too few."""
@@ -109,6 +111,7 @@ class Random(_BySource):
 
     name = "random"
     summary = "XGFTs: any root for each pair, --seed; needs LMC (oblivious-xgft-2009, V)"
+    by_source = False
 
     def choice(self, fabric: Fabric, view: XgftView, seed: int) -> Choice:
         rank = np.argsort(np.argsort(fabric.terminal_guid)).astype(np.uint64)

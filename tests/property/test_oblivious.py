@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import product
 from math import prod
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.oblivious import scrambled_labels
 from sar_agent.routing.paths import PathRoutes
+from tests.unit.test_cli import said, sar_agent
 
 NOBODY = JobMix(())
 
@@ -168,6 +170,19 @@ def test_offsets_hold_what_one_table_cannot(engine: str, spec: str, seed: int) -
         if s != d:
             by_table = follow(fabric, routes.egress[offset[i]], s, d)
             assert by_table == names(fabric, paths, s, d)
+
+
+def test_the_offset_of_every_host_is_written(tmp_path: Path) -> None:
+    args = ["route", "--fabric", "xgft:2;4,4;1,4", "--jobs", "mix:1", "--engine", "smodk"]
+    refused = sar_agent(*args, "--out", tmp_path)
+    assert refused.returncode == 1 and "--lmc 2 would do" in refused.stderr
+    assert sar_agent(*args, "--out", tmp_path, "--lmc", "2").returncode == 0
+    lines = (tmp_path / "lid_offsets.txt").read_text().splitlines()[1:]
+    assert [int(line.split()[-1]) for line in lines] == [0, 1, 2, 3] * 4
+    assert lines[5].startswith("n006 0x")
+    found = said(*args, "--json", "--pattern", "shift:1")
+    assert found["source_routed"] and found["lid_offsets_needed"] == 4
+    assert found["contention"] == [{"flows": 1, "bound": 1}]
 
 
 def test_random_takes_every_root_about_as_often() -> None:
