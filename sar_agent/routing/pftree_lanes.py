@@ -71,25 +71,23 @@ def partition_lanes(
 def links_used(fabric: Fabric, routes: Routes, partitions: Partitions) -> Bool:
     """bool[P + 1, C]: channels that carry routes between members of each partition; the last row
     for who is in none, from and to everywhere."""
-    hosts = np.flatnonzero(fabric.is_host_port)
     home = partitions.of_terminal(fabric.terminals)
+    alone = np.flatnonzero(fabric.is_host_port & (home < 0)).astype(np.int32)
     members = [p.terminals[fabric.is_host_port[p.terminals]] for p in partitions.parts]
     leaves = [np.unique(fabric.terminal_switch[ports]) for ports in members]
     used = np.zeros((len(members) + 1, fabric.channels), np.bool_)
-    for row, dests, sources in zip(
-        used,
-        [*members, hosts[home[hosts] < 0]],
-        [*leaves, fabric.leaves],
-        strict=True,
-    ):
+    arrays = fabric.channel_by_port, fabric.channel_target, fabric.terminal_switch
+    by_port, target, root_of = (array.astype(np.uint32) for array in arrays)
+    for row, dests in enumerate([*members, alone]):
+        sources = leaves[row] if row < len(leaves) else fabric.leaves
         _mark(
             routes.egress[0],
-            fabric.channel_by_port.astype(np.uint32, copy=False),
-            fabric.channel_target.astype(np.uint32),
-            fabric.terminal_switch.astype(np.uint32),
+            by_port,
+            target,
+            root_of,
             dests.astype(np.uint32),
             sources.astype(np.uint32),
-            row,
+            used[row],
         )
     return used
 
