@@ -128,6 +128,7 @@ def register(app: typer.Typer) -> None:
             typer.echo(
                 f"{routes.engine}: {network.destinations} destinations on {network.switches} "
                 "switches, every pair reached, no credit loop"
+                + (f" in {routes.virtual_lanes} virtual lanes" if routes.virtual_lanes > 1 else "")
                 + (f"; written to {out}" if out else "")
             )
 
