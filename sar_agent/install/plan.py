@@ -62,7 +62,8 @@ def make_plan(
         verdict, proved = check_changed(fabric, routes, before.proved if before else None)
         verdict.require()
         assert proved
-    routes = replace(routes, egress=proved.egress)
+    lanes = None if proved.hops is None else proved.hops.lane
+    routes = replace(routes, egress=proved.egress, hop_lane=lanes)
     with timed("measure"):
         traffic = traffic_of(fabric, mix, routes, before.traffic if before else None)
         measures = measure(fabric, mix, routes, traffic=traffic)
