@@ -15,6 +15,7 @@ from sar_agent.commands.output import (
     print_json,
     read_fabric,
     read_mix,
+    read_partitions,
     read_routes,
 )
 
@@ -40,16 +41,36 @@ def register(app: typer.Typer) -> None:
         ] = "sar-plus",
         out: Annotated[Path | None, typer.Option("--out", help="folder to write to")] = None,
         export: Annotated[
-            str, typer.Option("--export", help="comma-separated: lfts, ibdm, ibsim")
+            str, typer.Option("--export", help="comma-separated: lfts, ibdm, ibsim, orcs")
         ] = "",
         seed: Annotated[int, typer.Option("--seed", help="for engines that draw")] = 0,
         objective: Annotated[
             Literal["load", "routes"], typer.Option("--objective", help="what sar-plus makes least")
         ] = "load",
+        lmc: Annotated[
+            int, typer.Option("--lmc", min=0, max=7, help="2**LMC LID offsets may be used")
+        ] = 0,
+        pattern: Annotated[
+            str, typer.Option("--pattern", help="for colored: shift:3, ring, …, or a file of ranks")
+        ] = "",
+        partitions: Annotated[
+            Path | None,
+            typer.Option(
+                "--partitions", help="for pftree…: a policy file (TOML) or OpenSM's partitions.conf"
+            ),
+        ] = None,
+        combine: Annotated[
+            float,
+            typer.Option("--combine", min=0, max=1, help="A for pftree-combined: 1 -ext … 0 -wt"),
+        ] = 0.5,
+        max_lanes: Annotated[
+            int, typer.Option("--max-lanes", min=1, max=15, help="virtual lanes that may be used")
+        ] = 8,
         as_json: JsonOption = False,
     ) -> None:
         """Compute routes and check them; write them to a folder. Exit code 1 if a check fails."""
         from sar_agent.check import check_routes
+        from sar_agent.commands.source_routed import describe, is_source_routed, write_offsets
         from sar_agent.errors import InputError
         from sar_agent.install.export import EXPORTS, export_routes
         from sar_agent.install.folder import write_routes_folder
@@ -63,9 +84,24 @@ def register(app: typer.Typer) -> None:
         if forms and out is None:
             raise InputError("--export needs a folder", remedy="add --out DIR")
         chosen = load_engine(engine)
-        options = Options(seed=seed, objective=objective)
         network = read_fabric(fabric)
         mix = read_mix(jobs, network)
+        options = Options(
+            seed=seed,
+            objective=objective,
+            lmc=lmc,
+            pattern=pattern,
+            partitions=read_partitions(partitions, network, mix),
+            combine=combine,
+            max_lanes=max_lanes,
+        )
+        if is_source_routed(chosen) and out is None:
+            found, words = describe(chosen, network, mix, options)
+            if as_json:
+                print_json(found)
+            else:
+                typer.echo(words)
+            return
         if as_json:
             # The contract's `seconds` is the routing step with kernels warm; loading or compiling
             # them belongs to the first call.
@@ -75,6 +111,10 @@ def register(app: typer.Typer) -> None:
         if out is not None and verdict.passed:
             write_routes_folder(out, network, routes)
             export_routes(out, network, routes, forms)
+            if is_source_routed(chosen):
+                paths = chosen.paths(network, mix, options)
+                if paths.by_source:
+                    write_offsets(out / "lid_offsets.txt", paths)
         if as_json:
             print_json(
                 {
@@ -95,6 +135,7 @@ def register(app: typer.Typer) -> None:
             typer.echo(
                 f"{routes.engine}: {network.destinations} destinations on {network.switches} "
                 "switches, every pair reached, no credit loop"
+                + (f" in {routes.virtual_lanes} virtual lanes" if routes.virtual_lanes > 1 else "")
                 + (f"; written to {out}" if out else "")
             )
 
