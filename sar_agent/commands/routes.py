@@ -151,7 +151,7 @@ def register(app: typer.Typer) -> None:
         network = read_fabric(fabric)
         mix = read_mix(jobs, network)
         found = read_routes(routes, network)
-        reach = check_reach(network, found)
+        reach = check_reach(network, found, between_hosts=True)
         if reach.unreachable_pairs:
             raise CheckFailed(
                 f"{routes}: {reach.unreachable_pairs} pairs do not reach; {reach.first}"
