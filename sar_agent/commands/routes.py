@@ -19,7 +19,14 @@ from sar_agent.commands.output import (
     read_routes,
 )
 
-RoutesOption = Annotated[Path, typer.Option("--routes", help="folder that `route --out` wrote")]
+RoutesOption = Annotated[
+    Path,
+    typer.Option(
+        "--routes",
+        help="folder of `route --out`, OpenSM's opensm-lfts.dump or opensm.fdbs, or what dump_fts "
+        "or ibroute print",
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +41,7 @@ def register(app: typer.Typer) -> None:
         ] = "sar-plus",
         out: Annotated[Path | None, typer.Option("--out", help="folder to write to")] = None,
         export: Annotated[
-            str, typer.Option("--export", help="comma-separated: lfts, ibdm, ibsim")
+            str, typer.Option("--export", help="comma-separated: lfts, ibdm, ibsim, orcs")
         ] = "",
         seed: Annotated[int, typer.Option("--seed", help="for engines that draw")] = 0,
         objective: Annotated[
@@ -144,7 +151,7 @@ def register(app: typer.Typer) -> None:
         network = read_fabric(fabric)
         mix = read_mix(jobs, network)
         found = read_routes(routes, network)
-        reach = check_reach(network, found)
+        reach = check_reach(network, found, between_hosts=True)
         if reach.unreachable_pairs:
             raise CheckFailed(
                 f"{routes}: {reach.unreachable_pairs} pairs do not reach; {reach.first}"
@@ -175,7 +182,7 @@ def register(app: typer.Typer) -> None:
         routes: RoutesOption,
         before: Annotated[
             Path | None,
-            typer.Option("--from", help="folder of the routes in force: count what changes"),
+            typer.Option("--from", help="the routes in force, likewise: count what changes"),
         ] = None,
         as_json: JsonOption = False,
     ) -> None:
@@ -197,6 +204,7 @@ def register(app: typer.Typer) -> None:
                     "virtual_lanes": verdict.virtual_lanes,
                     "deadlock_free": verdict.deadlock_free,
                     "deadlock_free_everyone": verdict.deadlock_free_everyone,
+                    "lanes_hop_by_hop": verdict.hop_by_hop,
                     "problems": list(verdict.problems),
                     "entries_changed": changed,
                 }
@@ -205,7 +213,7 @@ def register(app: typer.Typer) -> None:
         if not as_json:
             typer.echo(
                 f"{found.engine}: every pair is reached without a loop; no credit loop in "
-                f"{verdict.virtual_lanes} virtual lane(s)"
+                + verdict.lanes_hold
                 + ("" if changed is None else f"; {changed} entries change")
             )
             if not verdict.deadlock_free_everyone:
