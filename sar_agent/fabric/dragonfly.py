@@ -1,11 +1,11 @@
 """Dragonflies: groups of fully meshed switches, every two groups joined by global cables.
 
-`dragonfly:a=16,p=8,h=8`: a switches a group, p hosts and h global cables a switch; g groups, a·h + 1
-where not given, which is the most: then each two groups share one cable (the canonical maximum).
-The arrangement is the absolute one (Hastings et al., CLUSTER 2015): global port k of a group, k =
-0 … a·h - 1 counted over its switches, leads to group k, or k + 1 from the group's own number on. With
-fewer groups the same is done again with the ports that are left, as long as they suffice for all
-pairs; up to g - 2 ports a group stay empty.
+`dragonfly:a=16,p=8,h=8`: a switches a group, p hosts and h global cables a switch; g groups,
+a·h + 1 where not given, which is the most: then each two groups share one cable (the canonical
+maximum). The arrangement is the absolute one (Hastings et al., CLUSTER 2015): global port k of a
+group, k = 0 … a·h - 1 counted over its switches, leads to group k, or k + 1 from the group's own
+number on. With fewer groups the same is done again with the ports that are left, as long as they
+suffice for all pairs; up to g - 2 ports a group stay empty.
 """
 
 from __future__ import annotations

@@ -26,6 +26,15 @@ class Options:
     """For engines that draw; the others ignore it."""
     objective: Literal["load", "routes"] = "load"
     """What `sar-plus` makes least: the largest channel load, or the largest effective EFI."""
+    max_lanes: int = 8
+    """Virtual lanes that routes may use, 1 … 15."""
+    best_effort: bool = False
+    """Where these do not suffice: the remainder on Up*/Down* paths in the last lane; else the
+    fabric is not served."""
+    reserve_lane: bool = True
+    """With LMC above 0 one of these lanes is kept free for the routes of LID offset 1."""
+    spread_lanes: bool = False
+    """Use all lanes, to have less traffic in each, where fewer would do, but not one."""
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ class Routes:
     """How long the engine took."""
     mark: int = 0
     """The engine's own, to know its routes again in this process; 0: none."""
+    remarks: tuple[str, ...] = ()
+    """What a person should know of them, a sentence each; no file holds them."""
 
     def next_channel(self, fabric: Fabric, offset: int = 0) -> I32:
         """int32[T + S, S]: the channel instead of the port; -1 at the last switch or no route."""
