@@ -54,6 +54,23 @@ class AgentConfig(_Section):
         description="what sar-plus makes least: the largest load, or the largest effective EFI",
     )
     seed: int = Field(default=0, ge=0, description="for engines that draw")
+    partitions: str = Field(
+        default="",
+        description='for pftree…: a policy file (TOML), or OpenSM\'s partitions.conf; "" is none',
+    )
+    max_lanes: int = Field(
+        default=8, ge=1, le=15, description="virtual lanes that plans may use; a site may need some"
+    )
+    best_effort: bool = Field(
+        default=False,
+        description="where they do not suffice: Up*/Down* paths for the rest, instead of no plan",
+    )
+    reserve_lane: bool = Field(
+        default=True, description="with LMC above 0 one of them is kept for LID offset 1"
+    )
+    spread_lanes: bool = Field(
+        default=False, description="where more than one is needed: spread traffic over all of them"
+    )
     interval_seconds: Annotated[float, Field(ge=0.1, le=86400)] = Field(
         default=30.0, description="time between two looks at Slurm"
     )
@@ -75,8 +92,8 @@ class AgentConfig(_Section):
     )
     tend_seconds: Seconds = Field(
         default=60.0,
-        description="quiet time after which rerouted tables are held against a full recomputation;"
-        " 0 is never",
+        description="quiet time after which rerouted tables are held against a full recomputation"
+        " (ten times as long where it never is quiet); 0 is never",
     )
     tend_gain: Annotated[float, Field(ge=0, le=10)] = Field(
         default=0.02, description="how much better others must be to replace the present ones"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,8 +15,12 @@ from sar_agent.commands.output import (
     print_json,
     read_fabric,
     read_mix,
+    read_partitions,
     read_routes,
 )
+
+if TYPE_CHECKING:
+    from sar_agent.routing import Routes
 
 RoutesOption = Annotated[Path, typer.Option("--routes", help="folder that `route --out` wrote")]
 
@@ -39,14 +43,44 @@ def register(app: typer.Typer) -> None:
         objective: Annotated[
             Literal["load", "routes"], typer.Option("--objective", help="what sar-plus makes least")
         ] = "load",
+        lmc: Annotated[
+            int, typer.Option("--lmc", min=0, max=7, help="2**LMC LID offsets may be used")
+        ] = 0,
+        pattern: Annotated[
+            str, typer.Option("--pattern", help="for colored: shift:3, ring, …, or a file of ranks")
+        ] = "",
+        partitions: Annotated[
+            Path | None,
+            typer.Option(
+                "--partitions", help="for pftree…: a policy file (TOML) or OpenSM's partitions.conf"
+            ),
+        ] = None,
+        combine: Annotated[
+            float,
+            typer.Option("--combine", min=0, max=1, help="A for pftree-combined: 1 -ext … 0 -wt"),
+        ] = 0.5,
+        max_lanes: Annotated[
+            int, typer.Option("--max-lanes", min=1, max=15, help="virtual lanes that may be used")
+        ] = 8,
+        best_effort: Annotated[
+            bool,
+            typer.Option(
+                "--best-effort", help="Up*/Down* paths for what needs more lanes, not exit code 1"
+            ),
+        ] = False,
+        spread_lanes: Annotated[
+            bool, typer.Option("--spread-lanes", help="use all lanes where one is not enough")
+        ] = False,
         as_json: JsonOption = False,
     ) -> None:
         """Compute routes and check them; write them to a folder. Exit code 1 if a check fails."""
         from sar_agent.check import check_routes
+        from sar_agent.commands.source_routed import describe, is_source_routed, write_offsets
         from sar_agent.errors import InputError
         from sar_agent.install.export import EXPORTS, export_routes
         from sar_agent.install.folder import write_routes_folder
         from sar_agent.routing import Options, load_engine
+        from sar_agent.routing.lanes import routed
 
         forms = [form for form in export.split(",") if form]
         if wrong := [form for form in forms if form not in EXPORTS]:
@@ -56,24 +90,47 @@ def register(app: typer.Typer) -> None:
         if forms and out is None:
             raise InputError("--export needs a folder", remedy="add --out DIR")
         chosen = load_engine(engine)
-        options = Options(seed=seed, objective=objective)
         network = read_fabric(fabric)
         mix = read_mix(jobs, network)
+        options = Options(
+            seed=seed,
+            objective=objective,
+            lmc=lmc,
+            pattern=pattern,
+            partitions=read_partitions(partitions, network, mix),
+            combine=combine,
+            max_lanes=max_lanes,
+            best_effort=best_effort,
+            spread_lanes=spread_lanes,
+        )
+        if is_source_routed(chosen) and out is None:
+            found, words = describe(chosen, network, mix, options)
+            if as_json:
+                print_json(found)
+            else:
+                typer.echo(words)
+            return
         if as_json:
             # The contract's `seconds` is the routing step with kernels warm; loading or compiling
             # them belongs to the first call.
-            chosen.route(network, mix, options)
-        routes = chosen.route(network, mix, options)
+            routed(chosen, network, mix, options)
+        routes = routed(chosen, network, mix, options)
         verdict = check_routes(network, routes)
         if out is not None and verdict.passed:
             write_routes_folder(out, network, routes)
             export_routes(out, network, routes, forms)
+            if is_source_routed(chosen):
+                paths = chosen.paths(network, mix, options)
+                if paths.by_source:
+                    write_offsets(out / "lid_offsets.txt", paths)
         if as_json:
             print_json(
                 {
                     "engine": routes.engine,
                     "seconds": routes.seconds,
                     "virtual_lanes": routes.virtual_lanes,
+                    "needs_host_levels": routes.needs_host_levels,
+                    "remarks": list(routes.remarks),
                     "unreachable_pairs": verdict.unreachable_pairs,
                     "peak_rss_mb": peak_rss_mb(),
                     "deadlock_free": verdict.deadlock_free,
@@ -88,8 +145,10 @@ def register(app: typer.Typer) -> None:
             typer.echo(
                 f"{routes.engine}: {network.destinations} destinations on {network.switches} "
                 "switches, every pair reached, no credit loop"
+                + (f" in {routes.virtual_lanes} virtual lanes" if routes.virtual_lanes > 1 else "")
                 + (f"; written to {out}" if out else "")
             )
+            _notes(routes)
 
     @app.command()
     def measure(
@@ -154,6 +213,7 @@ def register(app: typer.Typer) -> None:
                     "ok": verdict.passed,
                     "unreachable_pairs": verdict.unreachable_pairs,
                     "virtual_lanes": verdict.virtual_lanes,
+                    "needs_host_levels": found.needs_host_levels,
                     "deadlock_free": verdict.deadlock_free,
                     "deadlock_free_everyone": verdict.deadlock_free_everyone,
                     "problems": list(verdict.problems),
@@ -167,8 +227,20 @@ def register(app: typer.Typer) -> None:
                 f"{verdict.virtual_lanes} virtual lane(s)"
                 + ("" if changed is None else f"; {changed} entries change")
             )
+            _notes(found)
             if not verdict.deadlock_free_everyone:
                 typer.echo(
                     "note: traffic to the switches' own LIDs or of their aggregation units could "
                     "close a credit loop; no jobs' packets take part"
                 )
+
+
+def _notes(routes: Routes) -> None:
+    """What a person should know of routes that passed."""
+    for remark in routes.remarks:
+        typer.echo(f"note: {remark}")
+    if routes.needs_host_levels:
+        typer.echo(
+            "note: needs hosts that take their SL from path records; those that always send in SL "
+            "0 can close a credit loop (docs/lanes.md)"
+        )

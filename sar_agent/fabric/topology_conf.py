@@ -8,53 +8,18 @@ Names of included files are relative to the file that includes them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.hostlist import expand
+from sar_agent.fabric.slurm_topology import SlurmSwitch, SlurmTopology, topology_of
 
 _PAIR = re.compile(r'(\w+)\s*=\s*("[^"]*"|[^\s"]+)(?:\s+|$)')
 _INCLUDE = re.compile(r"include(?:\s*=\s*|\s+)(.+)", re.IGNORECASE)
 _KEYS = {"switchname", "nodes", "switches", "linkspeed"}
 _REMEDY = "a tree has lines `SwitchName=… Nodes=…` or `SwitchName=… Switches=…`"
-
-
-@dataclass(frozen=True)
-class SlurmSwitch:
-    """One `SwitchName=` line: a leaf has `nodes`, a switch above the leaves has `children`."""
-
-    name: str
-    nodes: tuple[str, ...]
-    children: tuple[str, ...]
-    file: Path = field(compare=False)
-    line: int = field(compare=False)
-
-
-@dataclass(frozen=True)
-class SlurmTopology:
-    """A topology.conf.
-
-    `switches`: by name, in the order of the file. `leaves_of`: node → the names of its leaf
-    switches (one, in a file without problems). `problems`: what a strict reading would refuse,
-    one sentence each. `files`: the file and all it includes, for a watcher.
-    """
-
-    switches: Mapping[str, SlurmSwitch]
-    leaves_of: Mapping[str, frozenset[str]]
-    problems: tuple[str, ...]
-    files: tuple[Path, ...]
-
-    @property
-    def leaves(self) -> tuple[str, ...]:
-        """The names of all switches that have nodes."""
-        return tuple(switch.name for switch in self.switches.values() if switch.nodes)
-
-    def leaf_of(self, host: str) -> frozenset[str]:
-        """The leaf switches of `host`, empty if the file does not name it."""
-        return self.leaves_of.get(host, frozenset())
 
 
 def read_topology_conf(path: str | Path, *, strict: bool = True) -> SlurmTopology:
@@ -68,20 +33,7 @@ def read_topology_conf(path: str | Path, *, strict: bool = True) -> SlurmTopolog
     """
     reading = _Reading()
     reading.file(Path(path), ())
-    problems = [*reading.problems, *_problems(reading.switches)]
-    if strict and problems:
-        raise problems[0]
-    leaves_of: dict[str, frozenset[str]] = {}
-    for switch in reading.switches.values():
-        here = frozenset((switch.name,))
-        for node in switch.nodes:
-            leaves_of[node] = leaves_of.get(node, frozenset()) | here
-    return SlurmTopology(
-        MappingProxyType(reading.switches),
-        MappingProxyType(leaves_of),
-        tuple(map(str, problems)),
-        tuple(dict.fromkeys(reading.files)),
-    )
+    return topology_of(reading.switches, reading.problems, reading.files, strict=strict)
 
 
 @dataclass
@@ -167,43 +119,3 @@ def _same(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:
         return False  # a missing file: reading it says so
-
-
-def _problems(switches: Mapping[str, SlurmSwitch]) -> Iterator[InputError]:
-    """Every structural problem that is left once all lines are read."""
-    leaf: dict[str, SlurmSwitch] = {}
-    for switch in switches.values():
-        for node in switch.nodes:
-            first = leaf.setdefault(node, switch)
-            if first is not switch:
-                yield _at(
-                    switch, f"node {node} is on two leaf switches, {first.name} and {switch.name}"
-                )
-        for child in switch.children:
-            if child not in switches:
-                yield _at(switch, f"switch {switch.name} names {child}, which is not in the file")
-    for cycle in _cycles(switches):
-        names = " → ".join(switch.name for switch in (*cycle, cycle[0]))
-        yield _at(cycle[0], f"Switches= go in a circle: {names}")
-
-
-def _at(switch: SlurmSwitch, what: str) -> InputError:
-    return InputError(what, file=switch.file, line=switch.line)
-
-
-def _cycles(switches: Mapping[str, SlurmSwitch]) -> Iterator[list[SlurmSwitch]]:
-    """One cycle for each backward edge of a depth-first walk; without recursion."""
-    done: set[str] = set()
-    for root in switches:
-        path: list[str] = []  # the switches being walked, from the root down
-        stack: list[tuple[str, bool]] = [(root, False)]
-        while stack:
-            name, leaving = stack.pop()
-            if leaving:
-                done.add(path.pop())
-            elif name in path:
-                yield [switches[one] for one in path[path.index(name) :]]
-            elif name not in done and name in switches:
-                path.append(name)
-                stack.append((name, True))
-                stack += [(child, False) for child in reversed(switches[name].children)]

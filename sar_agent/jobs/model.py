@@ -112,22 +112,29 @@ def multi_switch_mix(fabric: Fabric, jobs: Iterable[Job]) -> JobMix:
     A job on one host sends nothing into the fabric even where the host's rails end on several
     leaf switches; terminals whose link is down take no part.
     """
-    kept = []
-    for job in jobs:
-        live = job.terminals[fabric.terminal_up[job.terminals]]
-        hosts = {fabric.terminal_host[t] for t in live}
-        if len(hosts) > 1 and len(np.unique(fabric.terminal_switch[live])) > 1:
-            kept.append(Job(job.id, live, job.traffic, job.weight))
-    return JobMix.of(kept)
+    return JobMix.of(kept for job in jobs if (kept := _live_part(fabric, job)))
+
+
+def _live_part(fabric: Fabric, job: Job) -> Job | None:
+    live = job.terminals[fabric.terminal_up[job.terminals]]
+    hosts = {fabric.terminal_host[t] for t in live}
+    if len(hosts) > 1 and len(np.unique(fabric.terminal_switch[live])) > 1:
+        return Job(job.id, live, job.traffic, job.weight)
+    return None
 
 
 def moved_mix(mix: JobMix, before: Fabric, after: Fabric) -> JobMix:
     """The same jobs on the indices of another fabric, by port GUID; without terminals that are
     gone or down there, and without jobs that are no multi-switch jobs any more."""
     if np.array_equal(before.terminal_guid, after.terminal_guid) and np.array_equal(
-        (before.terminal_up, before.terminal_switch), (after.terminal_up, after.terminal_switch)
+        before.terminal_switch, after.terminal_switch
     ):
-        return mix
+        moved = before.terminal_up != after.terminal_up
+        if not moved.any():
+            return mix
+        # A leaf switch died or came back: most jobs are as they were.
+        kept = (_live_part(after, j) if moved[j.terminals].any() else j for j in mix.jobs)
+        return JobMix.of(job for job in kept if job)
     order = np.argsort(after.terminal_guid)
     guids = after.terminal_guid[order]
     jobs = []

@@ -1,4 +1,4 @@
-"""topology.conf, read again when it was edited, without a restart.
+"""topology.conf or topology.yaml, read again when it was edited, without a restart.
 
 Two halves. What counts is a fingerprint (who the file really is, size, times) taken at each
 `changed()`: it sees every kind of edit, also one that a network file system never announces.
@@ -17,13 +17,14 @@ from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.topology_conf import SlurmTopology, read_topology_conf
+from sar_agent.fabric.slurm_topology import SlurmTopology
+from sar_agent.fabric.topology_files import read_topology, topology_in_use
 
 _OF_READERS = {"opened", "closed_no_write"}  # we are one ourselves
 
 
 class TopologyWatcher(FileSystemEventHandler):
-    """The last good reading of a topology.conf and its includes.
+    """The last good reading of a topology file and its includes.
 
     `topology` is None until a reading succeeded. `problem` is the sentence for what is wrong with
     the file as it is now, "" if nothing is; a broken new file leaves `topology` as it was.
@@ -43,7 +44,9 @@ class TopologyWatcher(FileSystemEventHandler):
         self.problem = ""
         self._strict = strict
         self._on_event = on_event
-        self._files: tuple[Path, ...] = (self.path,)
+        # Slurm goes by a topology.yaml as soon as there is one.
+        self._given = tuple({self.path, self.path.with_name("topology.yaml")})
+        self._files: tuple[Path, ...] = self._given
         self._near: set[str] = set()  # paths whose events concern us
         self._seen: object = None
         self._touched = threading.Event()
@@ -60,13 +63,13 @@ class TopologyWatcher(FileSystemEventHandler):
         self._seen = _fingerprint(self._files)  # before reading, so that a later write differs
         before = self.topology
         try:
-            topology = read_topology_conf(self.path, strict=self._strict)
+            topology = read_topology(topology_in_use(self.path), strict=self._strict)
         except InputError as error:
             self.problem = str(error)
             # What broke may be a new include: look at it too, or its mending goes unseen.
             files = (*self._files, Path(error.file or self.path))
         else:
-            self.topology, files = topology, topology.files
+            self.topology, files = topology, (*topology.files, *self._given)
             more = len(topology.problems) - 1
             self.problem = "".join(topology.problems[:1]) + (f" (and {more} more)" * (more > 0))
         if set(files) != set(self._files):
@@ -136,12 +139,14 @@ def _near(files: Iterable[Path]) -> set[Path]:
     them, and the same again for each symbolic link among those.
     """
     found: set[Path] = set()
+    followed: set[Path] = set()
     todo = list(files)
     while todo:
         path = todo.pop()
+        if path in followed:
+            continue  # a loop of links
+        followed.add(path)
         for one in (path, *path.parents):
-            if one in found:
-                break  # and with it all above it
             found.add(one)
             if one.is_symlink():
                 todo.append(one.parent.resolve() / one.readlink() / path.relative_to(one))

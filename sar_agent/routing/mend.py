@@ -113,8 +113,8 @@ def mend_rows(
     wanted: Bool,
     anew: Bool,
     egress: U8,
-) -> Bool:  # pragma: no cover
-    """Mends `egress` uint8[D, S] in place; returns bool[D], which rows changed.
+) -> None:  # pragma: no cover
+    """Mends `egress` uint8[D, S] in place.
 
     `wanted` bool[D]: the others are left alone; `anew` bool[D]: destinations that are new or sit
     elsewhere now, whose rows are looked at from end to end.
@@ -122,7 +122,6 @@ def mend_rows(
     destinations, switches = egress.shape
     terminals = len(turns.terminal)
     ports = neighbours.shape[1]
-    changed = np.zeros(destinations, np.bool_)
     for d in range(destinations):
         if not wanted[d]:
             continue
@@ -147,8 +146,6 @@ def mend_rows(
                 right = _closer(graph, hop, v, turn)
             if port != right:
                 tree[v] = right
-                changed[d] = True
-    return changed
 
 
 @njit(cache=True)

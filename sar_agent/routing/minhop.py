@@ -35,11 +35,21 @@ class MinHop:
             new_cache(fabric),
             fabric.destination_switch.astype(np.uint32),
             fabric.destination_port,
+            leaf_by_leaf(fabric),
             fabric.terminals,
             used,
             egress,
         )
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
+
+
+def leaf_by_leaf(fabric: Fabric) -> U32:
+    """uint32[D]: terminals in the order of their switches' GUIDs and of its ports, then the
+    switches' own LIDs: neighbours take turns, and a file's order changes no route."""
+    guid = fabric.switch_guid[fabric.terminal_switch]
+    terminals = np.lexsort((fabric.terminal_switch_port, guid))
+    switches = fabric.terminals + np.argsort(fabric.switch_guid)
+    return np.concatenate([terminals, switches]).astype(np.uint32)
 
 
 @njit(cache=True)
@@ -48,20 +58,29 @@ def _spread(
     cache: DagCache,
     root_of: U32,
     last_port: U8,
+    dests: U32,
     terminals: int,
     used: I32,
     egress: U8,
 ) -> None:  # pragma: no cover
-    """OpenSM counts LIDs of hosts only: a route to a switch's own LID uses a port for free."""
-    for d in range(len(root_of)):
+    """OpenSM counts LIDs of hosts only: a route to a switch's own LID uses a port for free. Among
+    ports used alike it takes the lowest; all that comes up one way then goes on by one port. We
+    take the one to the switch that fewest go through."""
+    through = np.zeros(egress.shape[1], np.int32)
+    for d in dests:
         row = dag_row(graph, cache, root_of[d])
         order, start, edge = cache.order[row], cache.start[row], cache.edge[row]
         for i in range(1, cache.size[row]):
+            v = order[i]
             best = edge[start[i]]
             for e in range(start[i] + 1, start[i + 1]):
-                if used[edge[e]] < used[best]:
-                    best = edge[e]
+                c = edge[e]
+                if used[c] < used[best] or (
+                    used[c] == used[best] and through[graph.target[c]] < through[graph.target[best]]
+                ):
+                    best = c
             if d < terminals:
                 used[best] += 1
-            egress[d, order[i]] = graph.port[best]
+                through[graph.target[best]] += 1
+            egress[d, v] = graph.port[best]
         egress[d, root_of[d]] = last_port[d]

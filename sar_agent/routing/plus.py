@@ -36,7 +36,7 @@ from sar_agent.routing.balance import (
 )
 from sar_agent.routing.dag import U32, graph_of, new_cache
 from sar_agent.routing.hops import all_hops
-from sar_agent.routing.mend import neighbours_of, same_indices
+from sar_agent.routing.mend import neighbours_of
 
 Objective = Literal["load", "routes"]
 CLASSES = 8
@@ -97,6 +97,8 @@ class Balance:
             share[: fabric.channels] = 1 / (rate * FULL_LOAD)
         self.share = share
         self.units = np.zeros((CLASSES if objective == "load" else 1, channels), np.int64)
+        self.counted = True
+        """Whether the loads are those of the tables; else they are counted when first asked for."""
         self.use(mix)
 
     def use(self, mix: JobMix) -> None:
@@ -150,20 +152,12 @@ class Balance:
         """uint32[S, ports]: what is at the other end of each live cable."""
         return neighbours_of(self.fabric)
 
-    def take_loads(self, before: Balance, changed: NDArray[np.intp]) -> bool:
-        """Takes over the loads of `before`, which has the same jobs and indices, but whose rows
-        `changed` were others; `before` is used up. False where a full count is quicker or needed.
-        """
-        if not same_indices(before.fabric, self.fabric) or 2 * len(changed) > len(self.egress):
-            return False
-        old = before.fabric
-        rows = self._in_order(changed[changed < old.terminals])
-        before.lift(rows)
-        now = self.fabric.channel_by_port[old.channel_source, old.channel_port]
-        same = (now >= 0) & (self.fabric.channel_target[now] == old.channel_target)
-        self.units[:, now[same]] = before.units[:, : old.channels][:, same]
-        self.put_back(rows)
-        return not before.units[:, : old.channels][:, ~same].any()
+    def count(self) -> None:
+        """Loads of the tables as they stand, where nobody has kept them."""
+        if not self.counted:
+            self.units[:] = 0
+            self.put_back(self.terminals)
+            self.counted = True
 
     def lift(self, terminals: U32) -> None:
         """Takes what their trees carry out of the loads."""
@@ -181,6 +175,7 @@ class Balance:
         if before == after:
             self.improve(items)
             return
+        self.count()
         changed = [jobs[key].terminals for key in jobs if before[key] != after[key]]
         touched = np.unique(np.concatenate([np.empty(0, np.int32), *changed])).astype(np.uint32)
         self.lift(touched)
@@ -247,6 +242,9 @@ class Balance:
         load is as good as the least possible, or so many items (routes of a leaf to a destination;
         a try costs one for every eight channels, too) were placed. Never ends worse than it began.
         """
+        if items <= 0:
+            return
+        self.count()
         good_enough = GOOD_ENOUGH * self.least_peak()
         best = self.score()
         random = np.random.default_rng(0)  # the same for all, so that results are

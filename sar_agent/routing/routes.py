@@ -41,6 +41,11 @@ class Routes:
     remarks: tuple[str, ...] = ()
     """What a person should know of them, a sentence each; no file holds them."""
 
+    @property
+    def needs_host_levels(self) -> bool:
+        """Whether they are safe only where hosts take their service levels from path records."""
+        return self.virtual_lanes > 1 and self.service_level is not None
+
     def next_channel(self, fabric: Fabric, offset: int = 0) -> I32:
         """int32[T + S, S]: the channel instead of the port; -1 at the last switch or no route."""
         switch = np.arange(fabric.switches)

@@ -93,7 +93,7 @@ class SarPlus:
         if last and last.mark == made.routes.mark and last.balance.objective == objective:
             return last.balance
         balance = Balance(made.fabric, made.mix, made.routes.egress[0].copy(), objective)
-        balance.put_back(balance.terminals)
+        balance.counted = False
         return balance
 
     def _keep(self, balance: Balance, began: float) -> Routes:
@@ -162,7 +162,7 @@ def mended(before: Balance, fabric: Fabric) -> Balance:
     wanted = np.ones(fabric.destinations, np.bool_)
     wanted[: fabric.terminals] = fabric.is_host_port
     look, anew = _where_to_look(before, balance)
-    changed = mend_rows(
+    mend_rows(
         balance.graph,
         balance.hops,
         balance.neighbours,
@@ -178,10 +178,7 @@ def mended(before: Balance, fabric: Fabric) -> Balance:
         switch = fabric.terminal_switch[d]
         egress[d] = egress[fabric.terminals + switch]
         egress[d, switch] = fabric.terminal_switch_port[d]
-    if mix is before.mix and balance.take_loads(before, np.flatnonzero(changed)):
-        return balance
-    balance.units[:] = 0
-    balance.put_back(balance.terminals)
+    balance.counted = False
     return balance
 
 

@@ -24,11 +24,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.levels import levels_of
 from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.routing.dag import U32, DagCache, Graph, dag_row
 from sar_agent.routing.dependencies import collect_dependencies, empty_dependencies, tables_of
 from sar_agent.routing.routes import NO_ROUTE
-from sar_agent.routing.spread import levels_of
 from sar_agent.routing.updown import all_up_then_down, lowest_ports
 
 PRESENT, FORBIDDEN = 1, 2

@@ -17,9 +17,9 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.levels import levels_of
 from sar_agent.fabric.model import U8, Bool
 from sar_agent.routing.dag import U32, Graph
-from sar_agent.routing.spread import levels_of
 
 ALONE = np.uint32(0xFFFFFFFF)
 FEW = 4

@@ -16,6 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.levels import levels_of
 from sar_agent.fabric.model import U8
 from sar_agent.routing.dag import U32, DagCache, Graph, dag_row
 
@@ -52,21 +53,6 @@ def turns_of(fabric: Fabric) -> Turns:
     widths = [int(np.median(ups[level == i])) for i in range(1, int(level.max(initial=0)) + 1)]
     stride = np.minimum(np.cumprod([1, 1, *(max(1, w) for w in widths)]), fabric.switches)
     return Turns(terminal, leaf, level, stride.astype(np.uint32))
-
-
-def levels_of(fabric: Fabric) -> U8:
-    """uint8[S]: hops from the nearest leaf switch, over live cables."""
-    level = np.full(fabric.switches, 255, np.uint8)
-    level[fabric.leaves] = 0
-    source = fabric.channel_source[fabric.channel_up]
-    target = fabric.channel_target[fabric.channel_up]
-    for hops in range(1, 255):
-        new = target[(level[source] == hops - 1) & (level[target] == 255)]
-        if not len(new):
-            break
-        level[new] = hops
-    level[level == 255] = 0
-    return level
 
 
 @njit(cache=True)

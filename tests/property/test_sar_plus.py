@@ -45,6 +45,7 @@ def holds(fabric: Fabric, mix: JobMix, routes: Routes, engine: SarPlus, objectiv
             assert hops[root, fabric.channel_target[c]] + 1 == hops[root, s]
     found = measure(fabric, mix, routes)
     balance = engine._last.balance  # type: ignore[union-attr]
+    balance.count()
     if objective == "routes":
         assert np.array_equal(balance.units[0, : fabric.channels], found.channel_efi)
     else:

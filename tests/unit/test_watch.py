@@ -93,6 +93,20 @@ def test_a_missing_directory_keeps_the_last_good(path, watched):
     assert watched.watcher.problem == ""
 
 
+def test_two_files_below_one_link(tmp_path):
+    (tmp_path / "v1").mkdir()
+    (tmp_path / "v1" / "topology.conf").write_text("Include more.conf\n")
+    (tmp_path / "v1" / "more.conf").write_text(conf("n1"))
+    (tmp_path / "current").symlink_to("v1")
+    one = Watched(tmp_path / "current" / "topology.conf")
+    with one.watcher:
+        for name in ("topology.conf", "more.conf"):
+            (tmp_path / "v1" / name).write_text(conf("n1", name[0]))
+            assert one.sees(name[0])
+            (tmp_path / "v1" / "topology.conf").write_text("Include more.conf\n")
+            assert one.sees("n1")
+
+
 @pytest.mark.parametrize("depth", ["file", "directory"])
 def test_a_flipped_link(tmp_path, depth):
     for version, nodes in (("v1", ["n1"]), ("v2", ["n1", "n2"])):

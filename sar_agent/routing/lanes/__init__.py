@@ -1,6 +1,6 @@
 """Virtual lanes: what makes routes of any fabric free of credit loops."""
 
 from sar_agent.routing.lanes.lay import lane_budget, lay_lanes
-from sar_agent.routing.lanes.routed import relay, routed
+from sar_agent.routing.lanes.routed import relay, routed, with_levels_of
 
-__all__ = ["lane_budget", "lay_lanes", "relay", "routed"]
+__all__ = ["lane_budget", "lay_lanes", "relay", "routed", "with_levels_of"]

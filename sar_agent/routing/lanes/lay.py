@@ -51,7 +51,7 @@ def lay_lanes(
 
     `groups` int32[T]: paths to destinations of different groups never share a lane. `mix` says what
     lanes carry; without it all pairs count alike. Routes that need one lane come back as they are.
-    Where tables were replaced the engine's name gets an ending (`+dimensions`, `+joint`, `+updown`)
+    Where tables were replaced the engine's name gets an ending (`+dimensions`, `+joint`, `+updn`)
     and `remarks` say why. Raises `Unserved` where lanes run out, `InputError` for bad `groups` or
     budgets.
     """
@@ -100,10 +100,10 @@ def _within(plain: Sheet, budget: int, best_effort: bool) -> Laid:
         least = min(least, sheet, key=lambda one: one.needed)
     if not best_effort:
         raise Unserved(
-            f"no credit loop is avoided in {budget} virtual lanes, {_count(least)} are needed; "
+            f"credit loops take {_count(least)} virtual lanes to avoid, and there are {budget}; "
             "allow more (max_lanes), or Up*/Down* paths for the rest (best effort)"
         )
-    return plain, _squeeze(plain, budget)
+    return least, _squeeze(least, budget)
 
 
 def _count(sheet: Sheet) -> str:
@@ -130,7 +130,7 @@ def _squeeze(sheet: Sheet, budget: int) -> tuple[str, ...]:
     while sum(counts) > budget:
         counts[counts.index(max(counts))] -= 1
     wanted = _count(sheet)
-    sheet.trees, sheet.how, moved = sheet.trees.copy(), "updown", 0
+    sheet.trees, sheet.how, moved = sheet.trees.copy(), "updn", 0
     for part, count in enumerate(counts):
         if count < len(sheet.lanes[part]):
             moved += shelter(sheet, part, count)

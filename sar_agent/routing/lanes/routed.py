@@ -34,7 +34,9 @@ def with_levels_of(
 ) -> Routes | None:
     """`routes` with the service levels that others had, which may still do; None where these had
     none, or stand for other nodes, or now take too many lanes."""
-    if before.virtual_lanes == 1 or before.virtual_lanes > lane_budget(fabric, options):
+    if routes.virtual_lanes > 1 or before.virtual_lanes == 1:
+        return None
+    if before.virtual_lanes > lane_budget(fabric, options):
         return None
     if before.egress.shape != routes.egress.shape or not same_indices(made_for, fabric):
         return None

@@ -1,0 +1,113 @@
+"""Slurm's switches as its topology files describe them, and what can be wrong with them.
+
+`topology_conf.py` and `topology_yaml.py` read the two forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from sar_agent.errors import InputError
+
+
+@dataclass(frozen=True)
+class SlurmSwitch:
+    """One `SwitchName=` line: a leaf has `nodes`, a switch above the leaves has `children`."""
+
+    name: str
+    nodes: tuple[str, ...]
+    children: tuple[str, ...]
+    file: Path = field(compare=False)
+    line: int = field(compare=False)
+
+
+@dataclass(frozen=True)
+class SlurmTopology:
+    """A topology.conf or topology.yaml.
+
+    `switches`: by name, in the order of the file. `leaves_of`: node → the names of its leaf
+    switches (one, in a file without problems). `problems`: what a strict reading would refuse,
+    one sentence each. `files`: the file and all it includes, for a watcher.
+    """
+
+    switches: Mapping[str, SlurmSwitch]
+    leaves_of: Mapping[str, frozenset[str]]
+    problems: tuple[str, ...]
+    files: tuple[Path, ...]
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """The names of all switches that have nodes."""
+        return tuple(switch.name for switch in self.switches.values() if switch.nodes)
+
+    def leaf_of(self, host: str) -> frozenset[str]:
+        """The leaf switches of `host`, empty if the file does not name it."""
+        return self.leaves_of.get(host, frozenset())
+
+
+def topology_of(
+    switches: Mapping[str, SlurmSwitch],
+    problems: Iterable[InputError],
+    files: Iterable[Path],
+    *,
+    strict: bool,
+) -> SlurmTopology:
+    """The switches with the map from nodes to leaves; with `strict` raises the first of `problems`
+    and of those that show once all are known: a node on two leaves, an unknown child, a cycle."""
+    found = [*problems, *_problems(switches)]
+    if strict and found:
+        raise found[0]
+    leaves_of: dict[str, frozenset[str]] = {}
+    for switch in switches.values():
+        here = frozenset((switch.name,))
+        for node in switch.nodes:
+            leaves_of[node] = leaves_of.get(node, frozenset()) | here
+    return SlurmTopology(
+        MappingProxyType(dict(switches)),
+        MappingProxyType(leaves_of),
+        tuple(map(str, found)),
+        tuple(dict.fromkeys(files)),
+    )
+
+
+def _problems(switches: Mapping[str, SlurmSwitch]) -> Iterator[InputError]:
+    """Every structural problem that is left once all lines are read."""
+    leaf: dict[str, SlurmSwitch] = {}
+    for switch in switches.values():
+        for node in switch.nodes:
+            first = leaf.setdefault(node, switch)
+            if first is not switch:
+                yield _at(
+                    switch, f"node {node} is on two leaf switches, {first.name} and {switch.name}"
+                )
+        for child in switch.children:
+            if child not in switches:
+                yield _at(switch, f"switch {switch.name} names {child}, which is not in the file")
+    for cycle in _cycles(switches):
+        names = " → ".join(switch.name for switch in (*cycle, cycle[0]))
+        yield _at(cycle[0], f"Switches= go in a circle: {names}")
+
+
+def _at(switch: SlurmSwitch, what: str) -> InputError:
+    return InputError(what, file=switch.file, line=switch.line)
+
+
+def _cycles(switches: Mapping[str, SlurmSwitch]) -> Iterator[list[SlurmSwitch]]:
+    """One cycle for each backward edge of a depth-first walk; without recursion."""
+    done: set[str] = set()
+    for root in switches:
+        path: list[str] = []  # the switches being walked, from the root down
+        stack: list[tuple[str, bool]] = [(root, False)]
+        while stack:
+            name, leaving = stack.pop()
+            if leaving:
+                done.add(path.pop())
+            elif name in path:
+                yield [switches[one] for one in path[path.index(name) :]]
+            elif name not in done and name in switches:
+                path.append(name)
+                stack.append((name, True))
+                stack += [(child, False) for child in reversed(switches[name].children)]

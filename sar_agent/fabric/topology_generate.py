@@ -1,0 +1,159 @@
+"""Slurm's topology file from the fabric itself: who hangs on which leaf switch, and who is near.
+
+Slurm wants a tree; a fat tree is none. What Slurm's scheduler asks of it is only which leaves are
+near each other, so the switches above the leaves are grouped: leaves that reach each other over
+the lowest level that connects them are one *island*, islands that do so one level up are one
+again, and what is connected at all hangs under one root. Pieces without a live link between them
+have a root each, so that Slurm never spreads a job over both.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.hostnames import hca_order
+from sar_agent.fabric.levels import levels_of
+from sar_agent.fabric.model import Fabric, Kind
+
+_SPECIAL = re.compile(r"[^A-Za-z0-9_.-]+")
+_NODE_ID = re.compile(r"(?:H-|0x)?[0-9a-f]{12,16}")
+"""What stands for a host whose description holds no name."""
+
+
+@dataclass(frozen=True)
+class TreeSwitch:
+    """A line of the file: a leaf has `nodes`, the others `children`; both are names."""
+
+    name: str
+    nodes: tuple[str, ...] = ()
+    children: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Switches, children before parents, and a sentence for each thing left out."""
+
+    switches: tuple[TreeSwitch, ...]
+    notes: tuple[str, ...]
+
+
+def generate_topology(fabric: Fabric) -> Generated:
+    """The tree of the fabric's compute hosts. A host with ports on several leaves is where its
+    first live port is; hosts without a live port, or without a name, are left out.
+
+    Raises `InputError` for a fabric without any.
+    """
+    leaf_of, notes = _hosts(fabric)
+    if not leaf_of:
+        remedy = "node descriptions hold the names; host_pattern says where"
+        raise InputError(f"no compute host is left: {'; '.join(notes) or 'it has none'}",
+                         file=fabric.name, remedy=remedy)  # fmt: skip
+    names = _names(fabric)
+    leaves = sorted(set(leaf_of.values()), key=lambda leaf: hca_order(names[leaf]))
+    near = {leaf: names[leaf] for leaf in leaves}
+    switches = [
+        TreeSwitch(name, nodes=tuple(host for host, at in leaf_of.items() if at == leaf))
+        for leaf, name in near.items()
+    ]
+    taken = set(near.values())
+    level = levels_of(fabric)
+    highest = int(level.max())
+    for least in range(highest + 1):
+        groups = _groups(fabric, [s for s in range(fabric.switches) if level[s] <= least], leaves)
+        several = len(groups) > 1
+        kind = "root" if least == highest else "island" if least < 2 else f"island{least}-"
+        for number, group in enumerate(groups, 1):
+            children = tuple(dict.fromkeys(near[leaf] for leaf in group))
+            if len(children) > 1:
+                name = _free(f"{kind}{number}" if several or least < highest else kind, taken)
+                switches.append(TreeSwitch(name, children=children))
+                near |= dict.fromkeys(group, name)
+    return Generated(tuple(switches), tuple(notes))
+
+
+def topology_conf(tree: Generated, source: str) -> str:
+    """As a topology.conf."""
+    lines = [f"# Made by `sar-agent topology generate` from {source}."]
+    lines += [f"# Left out: {note}" for note in tree.notes]
+    for switch in tree.switches:
+        what = "Nodes" if switch.nodes else "Switches"
+        lines.append(f"SwitchName={switch.name} {what}={_fold(switch.nodes or switch.children)}")
+    return "\n".join(lines) + "\n"
+
+
+def topology_yaml(tree: Generated, source: str) -> str:
+    """As a topology.yaml, for Slurm 25.05 and later."""
+    lines = [f"# Made by `sar-agent topology generate` from {source}."]
+    lines += [f"# Left out: {note}" for note in tree.notes]
+    lines += ["- topology: fabric", "  cluster_default: true", "  tree:", "    switches:"]
+    for switch in tree.switches:
+        what = "nodes" if switch.nodes else "children"
+        lines += [
+            f'      - switch: "{switch.name}"',
+            f'        {what}: "{_fold(switch.nodes or switch.children)}"',
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _hosts(fabric: Fabric) -> tuple[dict[str, int], list[str]]:
+    """Compute hosts and their leaf switches, and what was left out."""
+    leaf_of: dict[str, int] = {}
+    dead, nameless = [], []
+    for host, ports in fabric.hosts.items():
+        if fabric.terminal_kind[ports[0]] != Kind.COMPUTE:
+            continue
+        live = [port for port in ports if fabric.terminal_up[port]]
+        if not live:
+            dead.append(host)
+        elif _SPECIAL.search(host) or _NODE_ID.fullmatch(host):
+            nameless.append(host)
+        else:
+            leaf_of[host] = int(fabric.terminal_switch[live[0]])
+    notes = []
+    if dead:
+        notes.append(f"{len(dead)} without a live link: {', '.join(dead[:5])}")
+    if nameless:
+        notes.append(f"{len(nameless)} without a host's name: {', '.join(nameless[:5])}")
+    return leaf_of, notes
+
+
+def _names(fabric: Fabric) -> list[str]:
+    """By switch: its description in letters that Slurm takes, or its GUID where others share it."""
+    plain = [_SPECIAL.sub("_", name).strip("_-.") for name in fabric.switch_name]
+    guids = [f"S-{guid:016x}" for guid in fabric.switch_guid]
+    return [
+        name if name and plain.count(name) == 1 else guid
+        for name, guid in zip(plain, guids, strict=True)
+    ]
+
+
+def _groups(fabric: Fabric, switches: list[int], leaves: list[int]) -> list[list[int]]:
+    """Leaves that live links between these switches connect, each and all in the order given."""
+    import networkx as nx
+
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_nodes_from(switches)
+    inside = set(switches)
+    live = fabric.channel_up
+    ends = zip(
+        fabric.channel_source[live].tolist(), fabric.channel_target[live].tolist(), strict=True
+    )
+    graph.add_edges_from((s, t) for s, t in ends if s in inside and t in inside)
+    found = ([leaf for leaf in leaves if leaf in piece] for piece in nx.connected_components(graph))
+    return sorted((group for group in found if group), key=lambda group: leaves.index(group[0]))
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _fold(names: tuple[str, ...]) -> str:
+    """A host list; few hosts a switch, so what NodeSet takes does not matter."""
+    return str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))

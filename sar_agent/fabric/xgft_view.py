@@ -1,0 +1,217 @@
+"""Labels of an extended generalized fat tree, found from cabling alone (oblivious-xgft-2009, II).
+
+Names and ports mean nothing here: a tree that was cabled by hand is recognised as well as one of
+ours. Subtrees give a switch its digits M, what it shares parents with its digits W: switches of one
+level that have the same parents' *planes* are of one plane, from the top down, and a plane is what
+the digits W_l … W_1 name. All has to be there, every cable once; a tree with a broken cable is no
+XGFT, and the sentence names the switch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from sar_agent.errors import Unserved
+from sar_agent.fabric.model import I32, U8, Fabric, Kind
+from sar_agent.fabric.tree import tree_levels
+
+_ELSE = "ftree, updn or sar-plus serve"
+
+
+@dataclass(frozen=True, eq=False)
+class XgftView:
+    """XGFT(h; m; w) with w1 = 1 over the indices of a fabric; levels are 1 (leaves) … h."""
+
+    m: tuple[int, ...]
+    """m[l - 1] children a switch of level l has (m[0]: the most hosts of a leaf)."""
+    w: tuple[int, ...]
+    """w[l] parents a switch of level l has; w[0] = 1."""
+    level: U8
+    """uint8[S], 1 … h."""
+    subtree: I32
+    """int32[S]: number of the subtree of height `level` that the switch is a root of."""
+    inside: I32
+    """int32[h + 1, S]: by height, the subtree that a leaf switch is in; -1 for other switches."""
+    digit: I32
+    """int32[T, h]: M_1 … M_h of each terminal; M_1 numbers the hosts of a leaf by port."""
+    up: U8
+    """uint8[S, largest w]: egress port to the parent with W = j; 0 where there is none."""
+    down: U8
+    """uint8[S, largest m]: egress port to child j; 0 at leaves and where there is none."""
+
+    @property
+    def height(self) -> int:
+        return len(self.m)
+
+    @property
+    def ncas(self) -> int:
+        """How many roots the whole tree has."""
+        return prod(self.w)
+
+
+def recognise_xgft(fabric: Fabric) -> XgftView:
+    """The labels; raises `Unserved` with the first switch that does not fit."""
+    level = tree_levels(fabric) + np.uint8(1)
+    height = int(level.max(initial=1))
+    if (fabric.terminals_at[level > 1] > 0).any():
+        at = int(np.flatnonzero((level > 1) & (fabric.terminals_at > 0))[0])
+        raise _unlike(fabric, at, "has hosts though it is above leaf switches")
+    parents, children = _neighbours(fabric, level)
+    m, w = _shape(fabric, level, parents, children)
+    planes = _planes(fabric, level, parents, w)
+    inside = _subtrees(fabric, level, height)
+    subtree = inside[level, np.arange(fabric.switches)]
+    up = np.zeros((fabric.switches, max(w)), np.uint8)
+    digits = _plane_digits(level, parents, planes)
+    for s, above in enumerate(parents):
+        for port, parent in above:
+            up[s, digits[int(level[parent]), planes[parent]]] = port
+    down = np.zeros((fabric.switches, max(m)), np.uint8)
+    child_digit = _child_digits(fabric, level, inside, height)
+    for s, below in enumerate(children):
+        for port, child in below:
+            down[s, child_digit[int(level[child]), int(subtree[child])]] = port
+    _one_each(fabric, level, subtree, planes)
+    digit = _terminal_digits(fabric, inside, child_digit, height)
+    below_leaf = max(1, int(digit[:, 0].max(initial=0)) + 1)
+    whole = np.where(level == 1, inside, -1).astype(np.int32)
+    return XgftView((below_leaf, *m[1:]), w, level, subtree, whole, digit, up, down)
+
+
+_Near = list[list[tuple[int, int]]]
+"""By switch: (egress port, neighbour), by port."""
+
+
+def _neighbours(fabric: Fabric, level: U8) -> tuple[_Near, _Near]:
+    parents: _Near = [[] for _ in range(fabric.switches)]
+    children: _Near = [[] for _ in range(fabric.switches)]
+    for c in range(fabric.channels):
+        s, t = int(fabric.channel_source[c]), int(fabric.channel_target[c])
+        if not fabric.channel_up[c]:
+            raise _unlike(fabric, s, f"has a cable that is down, {fabric.channel_name(c)}")
+        near = parents[s] if level[t] > level[s] else children[s]
+        if any(t == other for _, other in near):
+            raise _unlike(fabric, s, f'has several cables to "{fabric.switch_name[t]}"')
+        near.append((int(fabric.channel_port[c]), t))
+    return parents, children
+
+
+def _shape(
+    fabric: Fabric, level: U8, parents: _Near, children: _Near
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(m, w) without the hosts: what most switches of each level have, and all must."""
+    height = int(level.max())
+
+    def all_alike(at: int, near: _Near, what: str) -> int:
+        switches = np.flatnonzero(level == at).tolist()
+        usual = int(np.bincount([len(near[s]) for s in switches]).argmax())
+        for s in switches:
+            if len(near[s]) != usual:
+                raise _unlike(fabric, s, f"has {len(near[s])} switches {what}, others {usual}")
+        return usual
+
+    m = (1, *(all_alike(at, children, "below") for at in range(2, height + 1)))
+    w = (1, *(all_alike(at, parents, "above") for at in range(1, height)))
+    return m, w
+
+
+def _planes(fabric: Fabric, level: U8, parents: _Near, w: tuple[int, ...]) -> list[int]:
+    """By switch: its plane's number among those of its level."""
+    plane = [0] * fabric.switches
+    height = int(level.max())
+    top = np.flatnonzero(level == height)
+    for number, s in enumerate(top.tolist()):
+        plane[s] = number
+    for at in range(height - 1, 0, -1):
+        known: dict[frozenset[int], int] = {}
+        for s in np.flatnonzero(level == at).tolist():
+            above = frozenset(plane[t] for _, t in parents[s])
+            if len(above) != w[at]:
+                raise _unlike(fabric, s, "has two parents in one plane")
+            plane[s] = known.setdefault(above, len(known))
+        if len(known) != prod(w[:at]):
+            s = int(np.flatnonzero(level == at)[0])
+            raise _unlike(fabric, s, f"is of one of {len(known)} planes; {prod(w[:at])} are right")
+    return plane
+
+
+def _plane_digits(level: U8, parents: _Near, planes: list[int]) -> dict[tuple[int, int], int]:
+    """(level, plane) → W of that level: by the port of the first switch of the plane below."""
+    digits: dict[tuple[int, int], int] = {}
+    seen: set[tuple[int, int]] = set()
+    for s in np.argsort(level, kind="stable").tolist():
+        here = int(level[s]), planes[s]
+        if here not in seen:
+            seen.add(here)
+            for j, (_, parent) in enumerate(parents[s]):
+                digits.setdefault((here[0] + 1, planes[parent]), j)
+    return digits
+
+
+def _subtrees(fabric: Fabric, level: U8, height: int) -> I32:
+    """int32[h + 1, S]: by height, the subtree of each switch of that level or below, numbered by
+    the lowest GUID of its leaves; -1 for switches above."""
+    found = np.full((height + 1, fabric.switches), -1, np.int32)
+    lowest = np.full(fabric.switches, fabric.switches)
+    leaves = np.flatnonzero(level == 1)
+    lowest[leaves] = np.argsort(np.argsort(fabric.switch_guid[leaves]))
+    source, target = fabric.channel_source, fabric.channel_target
+    for at in range(1, height + 1):
+        low = level <= at
+        kept = low[source] & low[target]
+        while True:  # twice the height times at most, where the fabric is a tree
+            before = lowest.copy()
+            np.minimum.at(lowest, target[kept], before[source[kept]])
+            if np.array_equal(before, lowest):
+                break
+        found[at, low] = np.unique(lowest[low], return_inverse=True)[1]
+    return found
+
+
+def _child_digits(
+    fabric: Fabric, level: U8, inside: I32, height: int
+) -> dict[tuple[int, int], int]:
+    """(height, subtree) → M of the level above: its place among its siblings."""
+    digits: dict[tuple[int, int], int] = {}
+    leaves = np.flatnonzero(level == 1)
+    for at in range(1, height):
+        pairs = sorted({(int(inside[at + 1, s]), int(inside[at, s])) for s in leaves})
+        place: dict[int, int] = {}
+        for whole, part in pairs:
+            digits[at, part] = place[whole] = place.get(whole, -1) + 1
+    return digits
+
+
+def _one_each(fabric: Fabric, level: U8, subtree: I32, planes: list[int]) -> None:
+    seen: dict[tuple[int, int, int], int] = {}
+    for s in range(fabric.switches):
+        key = int(level[s]), int(subtree[s]), planes[s]
+        if key in seen:
+            other = fabric.switch_name[seen[key]]
+            raise _unlike(fabric, s, f'has the same place as "{other}"')
+        seen[key] = s
+
+
+def _terminal_digits(
+    fabric: Fabric, inside: I32, child_digit: dict[tuple[int, int], int], height: int
+) -> I32:
+    digit = np.zeros((fabric.terminals, height), np.int32)
+    hosts = np.flatnonzero(fabric.terminal_kind != Kind.IN_SWITCH)
+    order = hosts[np.lexsort((fabric.terminal_switch_port[hosts], fabric.terminal_switch[hosts]))]
+    leaf = fabric.terminal_switch[order]
+    first = np.searchsorted(leaf, leaf)
+    digit[order, 0] = np.arange(len(order)) - first
+    for at in range(1, height):
+        of_subtree = {part: j for (h, part), j in child_digit.items() if h == at}
+        part = inside[at, fabric.terminal_switch]
+        digit[:, at] = [of_subtree.get(int(p), 0) for p in part]
+    return digit
+
+
+def _unlike(fabric: Fabric, switch: int, what: str) -> Unserved:
+    return Unserved(
+        f'{fabric.name} is no XGFT: switch "{fabric.switch_name[switch]}" {what}; {_ELSE}'
+    )

@@ -1,0 +1,161 @@
+"""Oblivious routing of XGFTs (Rodriguez et al., 2009): which parent, asked of labels or of chance.
+
+`dmodk`    hop l goes to parent M_l mod w_{l+1} of the destination's label (Section V)
+`smodk`    the same of the source's label
+`random`   any root, drawn for each pair
+`rnca-d`   as dmodk, on labels that were scrambled subtree by subtree (Section VIII)
+`rnca-u`   as smodk, on such labels
+
+The scramble maps, in each subtree of height l, its m_l children to the w_{l+1} parents at random
+but evenly: no parent gets more than one child more than another. It breaks the regularity that
+programs' patterns have in common with a modulo, and still leads all traffic of a host one way.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
+from sar_agent.jobs import JobMix
+from sar_agent.routing.engine import Options
+from sar_agent.routing.oblivious_tables import digit_tables
+from sar_agent.routing.paths import Choice, PathRoutes
+from sar_agent.routing.routes import Routes
+
+
+class _ByDestination:
+    name = ""
+
+    def labels(self, fabric: Fabric, view: XgftView, seed: int) -> U8:
+        """uint8[T, h - 1]"""
+        raise NotImplementedError
+
+    def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+        """Raises `Unserved` where the fabric is no XGFT."""
+        began = time.perf_counter()
+        view = recognise_xgft(fabric)
+        egress = digit_tables(fabric, view, self.labels(fabric, view, options.seed))
+        return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
+
+
+class DModK(_ByDestination):
+    """Self-routing by destination."""
+
+    name = "dmodk"
+    summary = "XGFTs: the way up by the destination's label, modulo (oblivious-xgft-2009, V)"
+
+    def labels(self, fabric: Fabric, view: XgftView, seed: int) -> U8:
+        return modulo_labels(view)
+
+
+class RncaD(_ByDestination):
+    """Scrambled labels of destinations."""
+
+    name = "rnca-d"
+    summary = "XGFTs: as dmodk on scrambled labels, --seed (oblivious-xgft-2009, VIII)"
+
+    def labels(self, fabric: Fabric, view: XgftView, seed: int) -> U8:
+        return scrambled_labels(fabric, view, seed)
+
+
+class _BySource:
+    """Routes that need LID offsets to be installed; `paths` are there without."""
+
+    name = ""
+    by_source = True
+
+    def choice(self, fabric: Fabric, view: XgftView, seed: int) -> Choice:
+        """What `PathRoutes.choose` is."""
+        raise NotImplementedError
+
+    def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
+        """Raises `Unserved` where the fabric is no XGFT."""
+        view = recognise_xgft(fabric)
+        choose = self.choice(fabric, view, options.seed)
+        return PathRoutes(self.name, fabric, view, choose, self.by_source)
+
+    def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+        """A table for each root; raises `Unserved`, too, where `options.lmc` gives too few."""
+        return self.paths(fabric, mix, options).as_tables(options.lmc)
+
+
+class SModK(_BySource):
+    """Self-routing by source."""
+
+    name = "smodk"
+    summary = "XGFTs: the way up by the source's label; needs LMC (oblivious-xgft-2009, V)"
+
+    def choice(self, fabric: Fabric, view: XgftView, seed: int) -> Choice:
+        labels = modulo_labels(view)
+        return lambda source, destination: labels[source]
+
+
+class RncaU(_BySource):
+    """Scrambled labels of sources."""
+
+    name = "rnca-u"
+    summary = "XGFTs: as smodk on scrambled labels, --seed; needs LMC (oblivious-xgft-2009, VIII)"
+
+    def choice(self, fabric: Fabric, view: XgftView, seed: int) -> Choice:
+        labels = scrambled_labels(fabric, view, seed)
+        return lambda source, destination: labels[source]
+
+
+class Random(_BySource):
+    """A root for each pair."""
+
+    name = "random"
+    summary = "XGFTs: any root for each pair, --seed; needs LMC (oblivious-xgft-2009, V)"
+    by_source = False
+
+    def choice(self, fabric: Fabric, view: XgftView, seed: int) -> Choice:
+        rank = np.argsort(np.argsort(fabric.terminal_guid)).astype(np.uint64)
+
+        def choose(source: I32, destination: I32) -> U8:
+            pair = (rank[source] << np.uint64(32)) | rank[destination]
+            return np.stack(
+                [
+                    (_mixed(pair, seed * 64 + level) % np.uint64(w)).astype(np.uint8)
+                    for level, w in enumerate(view.w[1:])
+                ]
+                or [np.empty((0, len(source)), np.uint8)],
+                axis=1,
+            ).reshape(len(source), -1)
+
+        return choose
+
+
+def modulo_labels(view: XgftView) -> U8:
+    """uint8[T, h - 1]: M_l mod w_{l+1}."""
+    labels: U8 = (view.digit[:, :-1] % np.array(view.w[1:], np.int32)).astype(np.uint8)
+    return labels
+
+
+def scrambled_labels(fabric: Fabric, view: XgftView, seed: int) -> U8:
+    """uint8[T, h - 1]: for each subtree of height l, its children's even random parents."""
+    random = np.random.default_rng(seed)
+    labels = np.zeros((fabric.terminals, view.height - 1), np.uint8)
+    for level in range(1, view.height):
+        subtree = view.inside[level, fabric.terminal_switch]
+        subtrees = int(view.inside[level].max()) + 1
+        m, w = view.m[level - 1], view.w[level]
+        # Each row a shuffled 0, 1, …, w - 1, 0, 1, …, from a random start.
+        even = (np.arange(m) + random.integers(0, w, (subtrees, 1))) % w
+        parents = random.permuted(even, axis=1)
+        labels[:, level - 1] = parents[subtree, view.digit[:, level - 1]]
+    return labels
+
+
+def _mixed(value: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:
+    """SplitMix64's finish: every bit of the value moves every bit of the result."""
+    with np.errstate(over="ignore"):
+        value = value + np.uint64((0x9E3779B97F4A7C15 * (salt + 1)) & 0xFFFFFFFFFFFFFFFF)
+        value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed: NDArray[np.uint64] = value ^ (value >> np.uint64(31))
+    return mixed

@@ -1,0 +1,67 @@
+"""Forwarding tables of an XGFT from the digits of its labels: no search, no weights."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.xgft_view import XgftView
+from sar_agent.routing.dag import graph_of, new_cache
+from sar_agent.routing.hops import all_hops
+from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.routing.settle import settle
+
+
+def digit_tables(fabric: Fabric, view: XgftView, choice: U8) -> U8:
+    """uint8[T + S, S]: from a switch that is no ancestor of terminal d up to parent
+    choice[d, level - 1], uint8[T, h - 1]; from an ancestor down the only way."""
+    egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+    _fill(
+        view.level, view.subtree, view.inside, view.digit, view.up, view.down,
+        fabric.terminal_switch, fabric.destination_port, choice, egress,
+    )  # fmt: skip
+    egress[: fabric.terminals][~fabric.is_host_port] = NO_ROUTE
+    graph = graph_of(fabric)
+    settle(fabric, graph, new_cache(fabric), all_hops(graph), egress)
+    return egress
+
+
+def nca_tables(fabric: Fabric, view: XgftView) -> U8:
+    """uint8[roots, T + S, S]: table o leads everybody over root o, W_2 + w_2 (W_3 + …) = o."""
+    tables = []
+    for nca in range(view.ncas):
+        digits, rest = [], nca
+        for w in view.w[1:]:
+            rest, digit = divmod(rest, w)
+            digits.append(digit)
+        choice = np.tile(np.array(digits, np.uint8), (fabric.terminals, 1))
+        tables.append(digit_tables(fabric, view, choice))
+    return np.stack(tables)
+
+
+@njit(cache=True)
+def _fill(
+    level: U8,
+    subtree: I32,
+    inside: I32,
+    digit: I32,
+    up: U8,
+    down: U8,
+    leaf_of: I32,
+    last_port: U8,
+    choice: U8,
+    egress: U8,
+) -> None:  # pragma: no cover
+    switches = np.uint32(len(level))
+    for d in range(np.uint32(len(leaf_of))):
+        tree, leaf = egress[d], np.uint32(leaf_of[d])
+        for s in range(switches):
+            at = np.uint32(level[s])
+            if inside[at, leaf] != subtree[s]:
+                tree[s] = up[s, choice[d, at - np.uint32(1)]]
+            elif at > 1:
+                tree[s] = down[s, digit[d, at - np.uint32(1)]]
+            else:
+                tree[s] = last_port[d]

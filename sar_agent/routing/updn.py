@@ -1,0 +1,192 @@
+"""Up*/Down* and fat-tree routing: legal paths (`legal.py`), two rules for the port.
+
+`updn`: every switch takes the port that fewest destinations have, as OpenSM's engine of that name.
+
+`ftree`: as OpenSM's, in index order (Zahavi, D-mod-k): from a host's leaf one *main* way up is
+chosen, at each level the parent whose channel down to here leads to fewest hosts, so that the
+hosts of a leaf, then the leaves of a subtree, take turns. Who is below a switch of the main way
+goes up to it; all others fall wherever they can. A host's traffic then falls one way only, and
+what meets on that way is bound for the same host anyhow.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sar_agent.errors import Unserved
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.levels import levels_of
+from sar_agent.fabric.model import I32, U8, Bool
+from sar_agent.fabric.tree import tree_levels
+from sar_agent.jobs import JobMix
+from sar_agent.routing.dag import U32, Graph, graph_of, new_cache
+from sar_agent.routing.engine import Options
+from sar_agent.routing.hops import all_hops
+from sar_agent.routing.legal import (
+    Legal,
+    Row,
+    fill_rest,
+    legal_row,
+    new_row,
+    orient,
+    unreached_leaves,
+)
+from sar_agent.routing.minhop import leaf_by_leaf
+from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.routing.settle import settle
+
+
+class Updn:
+    """Oblivious; one lane on any fabric."""
+
+    name = "updn"
+    summary = "up*/down*: no credit loop on any fabric in one lane (OpenSM's updn)"
+
+    def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+        """Routes for every fabric."""
+        began = time.perf_counter()
+        graph = graph_of(fabric)
+        egress = _grow(fabric, graph, updn_order(fabric, graph), main=False)
+        return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
+
+
+class Ftree:
+    """Oblivious; fat trees only."""
+
+    name = "ftree"
+    summary = "fat trees: hosts of a leaf take turns on the ways up (OpenSM's ftree, index order)"
+
+    def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+        """Raises `Unserved` where the fabric is no fat tree, or too much of it is broken."""
+        began = time.perf_counter()
+        graph, legal = graph_of(fabric), orient(fabric, tree_levels(fabric))
+        a, b = unreached_leaves(graph, legal, new_row(fabric), fabric.leaves.astype(np.uint32))
+        if a >= 0:
+            raise Unserved(
+                f'{fabric.name}: leaf switches "{fabric.switch_name[a]}" and '
+                f'"{fabric.switch_name[b]}" have no common switch above them; updn or sar-plus '
+                "serve"
+            )
+        egress = _grow(fabric, graph, legal, main=True)
+        return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
+
+
+def updn_order(fabric: Fabric, graph: Graph) -> Legal:
+    """Levels of the tree where all leaves then reach each other; else hops from the switch that
+    is nearest to all leaves, which joins any connected fabric."""
+    leaves = fabric.leaves.astype(np.uint32)
+    try:
+        height: NDArray[np.integer] = tree_levels(fabric)
+    except Unserved:
+        height = levels_of(fabric)
+    legal = orient(fabric, height)
+    if height.any() and unreached_leaves(graph, legal, new_row(fabric), leaves)[0] < 0:
+        return legal
+    hops = all_hops(graph).astype(np.int64)
+    up = fabric.switch_up
+    distance = np.where(up, hops[:, leaves].sum(axis=1), hops.sum() + 1)
+    root = np.lexsort((fabric.switch_guid, distance))[0]
+    return orient(fabric, -hops[root])
+
+
+def _grow(fabric: Fabric, graph: Graph, legal: Legal, *, main: bool) -> U8:
+    """uint8[T + S, S] egress ports."""
+    egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+    order = leaf_by_leaf(fabric)[: fabric.terminals]
+    _spread(
+        graph,
+        legal,
+        new_row(fabric),
+        fabric.channel_reverse.astype(np.uint32),
+        fabric.terminal_switch.astype(np.uint32),
+        fabric.terminal_switch_port.astype(np.uint8),
+        order[fabric.is_host_port[order]],
+        np.zeros(max(1, fabric.channels), np.int32),
+        main,
+        egress,
+    )
+    settle(fabric, graph, new_cache(fabric), all_hops(graph), egress)
+    return egress
+
+
+@njit(cache=True)
+def _spread(
+    graph: Graph,
+    legal: Legal,
+    row: Row,
+    reverse: U32,
+    root_of: U32,
+    last_port: U8,
+    dests: U32,
+    used: I32,
+    main: bool,
+    egress: U8,
+) -> None:  # pragma: no cover
+    """Rows `dests` (those of one leaf together) of `egress` uint8[D, S]; `used` int32[C] are the
+    destinations of each channel so far."""
+    switches = egress.shape[1]
+    on_main = np.zeros(switches, np.bool_)
+    through = np.zeros(switches, np.int32)
+    one = np.uint32(1)
+    previous = np.int64(-1)
+    for d in dests:
+        root = root_of[d]
+        tree = egress[d]
+        if root != previous:
+            legal_row(graph, legal, row, root)
+            previous = np.int64(root)
+        if main:
+            on_main[:] = False
+            _main_way(graph, legal, reverse, root, used, on_main, tree)
+        for i in range(one, row.size[0]):
+            v = row.order[i]
+            if on_main[v]:
+                continue
+            best = row.edge[row.start[i]]
+            joins = main and on_main[graph.target[best]]
+            for e in range(row.start[i] + one, row.start[i + one]):
+                c = row.edge[e]
+                w = graph.target[c]
+                also = main and on_main[w]
+                if also < joins or (also == joins and used[c] > used[best]):
+                    continue
+                # Among ports used alike: as in `minhop.py`.
+                if also > joins or used[c] < used[best] or through[w] < through[graph.target[best]]:
+                    best = c
+                    joins = also
+            tree[v] = graph.port[best]
+            if not (main and row.falls[v]):  # who falls beside the main way is no part of it
+                on_main[v] = joins
+                used[best] += 1
+                through[graph.target[best]] += 1
+        size = row.size[0]
+        if size < switches:
+            fill_rest(graph, row, tree)
+            previous = np.int64(-1)
+        tree[root] = last_port[d]
+
+
+@njit(cache=True)
+def _main_way(
+    graph: Graph, legal: Legal, reverse: U32, root: int, used: I32, on_main: Bool, tree: U8
+) -> None:  # pragma: no cover
+    """Marks a way up from `root`, each time to the parent whose channel down is used least, and
+    writes the way down into `tree` uint8[S]."""
+    v = np.uint32(root)
+    on_main[v] = True
+    while True:
+        best = np.int64(-1)
+        for c in range(graph.offset[v], graph.offset[v + np.uint32(1)]):
+            if legal.higher[c] and (best < 0 or used[reverse[c]] < used[reverse[np.uint32(best)]]):
+                best = np.int64(c)
+        if best < 0:
+            return
+        down = reverse[np.uint32(best)]
+        v = graph.target[np.uint32(best)]
+        tree[v] = graph.port[down]
+        used[down] += 1
+        on_main[v] = True

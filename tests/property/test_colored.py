@@ -1,0 +1,115 @@
+"""`colored` against its bound, and patterns against what they are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sar_agent.check import check_routes
+from sar_agent.errors import InputError, Unserved
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.fabric.xgft_view import recognise_xgft
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job
+from sar_agent.jobs.patterns import NAMED, phases_of
+from sar_agent.routing import Options, load_engine
+from sar_agent.routing.colored import colour, contention, phases
+from sar_agent.routing.paths import PathRoutes
+from tests.property.test_oblivious import specs
+
+KARY = ("xgft:2;4,4;1,4", "xgft:3;3,3,3;1,3,3", "xgft:3;4,4,2;1,4,4", "xgft:4;2,2,2,2;1,2,2,2")
+
+
+def coloured(spec: str, source: np.ndarray, target: np.ndarray) -> PathRoutes:
+    fabric = load_fabric(spec)
+    view = recognise_xgft(fabric)
+    digits = colour(fabric, view, source, target)
+    return PathRoutes("colored", fabric, view, lambda s, d: digits)
+
+
+@settings(deadline=None, max_examples=150)
+@given(spec=st.sampled_from(KARY), random=st.randoms(use_true_random=False))
+def test_permutations_on_k_ary_n_trees_meet_nowhere(spec: str, random) -> None:
+    hosts = np.arange(load_fabric(spec).terminals, dtype=np.int32)
+    target = np.array(random.sample(hosts.tolist(), len(hosts)), np.int32)
+    other = hosts != target
+    if not other.any():
+        return
+    found = contention(coloured(spec, hosts[other], target[other]), hosts[other], target[other])
+    assert found.flows <= 1
+
+
+@settings(deadline=None, max_examples=150)
+@given(spec=specs(), data=st.data())
+def test_two_levels_meet_the_bound_and_more_come_near(spec: str, data: st.DataObject) -> None:
+    fabric = load_fabric(spec)
+    host = st.integers(0, fabric.terminals - 1)
+    flows = data.draw(st.lists(st.tuples(host, host).filter(lambda p: p[0] != p[1]), min_size=1))
+    source, target = (np.array(ends, np.int32) for ends in zip(*flows, strict=True))
+    found = contention(coloured(spec, source, target), source, target)
+    assert found.flows >= found.bound
+    if recognise_xgft(fabric).height == 2:
+        assert found.flows == found.bound
+
+
+def test_the_engine_routes_all_phases_of_all_jobs() -> None:
+    fabric = load_fabric("xgft:2;4,4;1,4")
+    mix = JobMix.of([make_job("a", range(0, 16, 2)), make_job("b", range(1, 16, 2))])
+    engine = load_engine("colored")
+    with pytest.raises(Unserved, match="name one"):
+        engine.route(fabric, mix, Options(lmc=2))
+    with pytest.raises(Unserved, match="takes 4 of them"):
+        engine.route(fabric, mix, Options(pattern="shift:3", lmc=1))
+    options = Options(pattern="shift:3", lmc=2)
+    routes = engine.route(fabric, mix, options)
+    assert routes.egress.shape[0] == 4 and check_routes(fabric, routes).passed
+    paths = engine.paths(fabric, mix, options)  # type: ignore[attr-defined]
+    [(source, target)] = phases(fabric, mix, "shift:3")
+    assert len(source) == 16 and contention(paths, source, target) == (1, 1)
+
+
+def test_cg_d_128_of_the_paper() -> None:
+    """Its fifth phase, d = s / 2 · 16 + s mod 2 in a switch: dmodk sends eight over one port."""
+    fabric = load_fabric("xgft:2;16,16;1,16")
+    inside, switch = np.arange(128) % 16, np.arange(128) // 16
+    source = np.arange(128, dtype=np.int32)
+    target = (inside // 2 * 16 + inside % 2 + switch * 2).astype(np.int32)
+    other = source != target
+    source, target = source[other], target[other]
+    assert len(np.unique(target)) == len(target)
+    assert contention(coloured("xgft:2;16,16;1,16", source, target), source, target).flows == 1
+    smodk = load_engine("smodk").paths(fabric, JobMix(()), Options())  # type: ignore[attr-defined]
+    dmodk = PathRoutes("dmodk", fabric, smodk.view, lambda s, d: smodk.choose(d, s))
+    assert contention(dmodk, source, target).flows in (7, 8)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_named_patterns_are_permutations(name: str) -> None:
+    fabric = load_fabric("xgft:2;4,4;1,4")
+    job = make_job("a", range(16))
+    for source, target in phases_of(name, fabric, job):
+        assert len(np.unique(source)) == len(source) == len(np.unique(target))
+        assert (source != target).all()
+
+
+def test_a_file_of_pairs(tmp_path: Path) -> None:
+    fabric, job = load_fabric("xgft:2;4,4;1,4"), make_job("a", [9, 2, 5])
+    path = tmp_path / "pattern"
+    path.write_text("# mine\n0 1\n1 2 # on\n\n\n2 0\n2 2\n")
+    found = [[a.tolist() for a in phase] for phase in phases_of(str(path), fabric, job)]
+    assert found == [[[2, 5], [5, 9]], [[9], [2]]]
+    for text, said in [
+        ("0 1 2\n", "1: '0 1 2' is not `FROM TO`; two ranks, from 0"),
+        ("0 1\n0 3\n", "2: rank 3, but the job has ranks 0 … 2"),
+    ]:
+        path.write_text(text)
+        with pytest.raises(InputError, match=said.replace("…", ".")):
+            phases_of(str(path), fabric, job)
+    with pytest.raises(InputError, match="neither a pattern nor a file; patterns: shift"):
+        phases_of("nowhere", fabric, job)
+    with pytest.raises(InputError, match="transpose wants a square"):
+        phases_of("transpose", fabric, job)

@@ -1,0 +1,248 @@
+"""Oblivious engines on XGFTs against the formulas of the paper (oblivious-xgft-2009)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sar_agent.check import check_routes
+from sar_agent.errors import Unserved
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.fabric.xgft import Xgft, parse_xgft
+from sar_agent.fabric.xgft_view import recognise_xgft
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job
+from sar_agent.routing import Options, load_engine
+from sar_agent.routing.oblivious import scrambled_labels
+from sar_agent.routing.paths import PathRoutes
+from tests.unit.test_cli import said, sar_agent
+
+NOBODY = JobMix(())
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> str:
+    """Up to 256 hosts, slimmed or not, of one to four levels."""
+    height = draw(st.integers(1, 4))
+    m = [draw(st.integers(1 if height > 1 else 2, 4)) for _ in range(height)]
+    w = [1, *(draw(st.integers(1, 4)) for _ in range(height - 1))]
+    # A single child or a leaf without a second host would make two levels look like one.
+    m = [max(2, each) for each in m]
+    return f"xgft:{height};{','.join(map(str, m))};{','.join(map(str, w))}"
+
+
+def label(tree: Xgft, host: int) -> list[int]:
+    """M_1 … M_h."""
+    digits = []
+    for m in tree.m:
+        host, digit = divmod(host, m)
+        digits.append(digit)
+    return digits
+
+
+def climb(tree: Xgft, source: int, destination: int, ports: list[int]) -> list[str]:
+    """Names of the switches on the way up and down, by the generator's own arithmetic."""
+    s, d = label(tree, source), label(tree, destination)
+    top = max((level for level in range(tree.height) if s[level] != d[level]), default=0) + 1
+    node, way = tree.parent(0, source, 0), []
+    for level in range(1, top):
+        way.append(f"S{level}-{node}")
+        node = tree.parent(level, node, ports[level - 1])
+    way.append(f"S{top}-{node}")
+    down, node = [], tree.parent(0, destination, 0)
+    for level in range(1, top):
+        down.append(f"S{level}-{node}")
+        node = tree.parent(level, node, ports[level - 1])
+    assert way[-1] == f"S{top}-{node}", "both climb to the same switch"
+    return way + down[::-1]
+
+
+def follow(fabric: Fabric, egress: np.ndarray, source: int, destination: int) -> list[str]:
+    """Names of the switches that a packet passes."""
+    at, way = int(fabric.terminal_switch[source]), []
+    while True:
+        way.append(fabric.switch_name[at])
+        if at == fabric.terminal_switch[destination]:
+            return way
+        at = int(fabric.channel_target[fabric.channel_by_port[at, egress[destination, at]]])
+
+
+@settings(deadline=None, max_examples=200)
+@given(spec=specs(), random=st.randoms(use_true_random=False))
+def test_dmodk_and_smodk_are_their_formulas(spec: str, random) -> None:
+    fabric, tree = load_fabric(spec), parse_xgft(spec)
+    routes = load_engine("dmodk").route(fabric, NOBODY, Options())
+    assert check_routes(fabric, routes).passed
+    paths = load_engine("smodk").paths(fabric, NOBODY, Options())  # type: ignore[attr-defined]
+    for _ in range(30):
+        s, d = random.randrange(fabric.terminals), random.randrange(fabric.terminals)
+        by = {
+            t: [m % w for m, w in zip(label(tree, t)[:-1], tree.w[1:], strict=True)] for t in (s, d)
+        }
+        assert follow(fabric, routes.egress[0], s, d) == climb(tree, s, d, by[d])
+        if s != d:
+            assert names(fabric, paths, s, d) == climb(tree, s, d, by[s])
+
+
+def names(fabric: Fabric, paths: PathRoutes, source: int, destination: int) -> list[str]:
+    way = paths.channels(np.array([source], np.int32), np.array([destination], np.int32))[0]
+    way = way[way >= 0]
+    first = fabric.switch_name[fabric.terminal_switch[source]]
+    return [first, *(fabric.switch_name[fabric.channel_target[c]] for c in way)]
+
+
+@settings(deadline=None, max_examples=60)
+@given(spec=specs(), data=st.data())
+def test_smodk_on_a_pattern_is_dmodk_on_its_inverse(spec: str, data: st.DataObject) -> None:
+    """As many routes through every root, Section VII-B."""
+    fabric = load_fabric(spec)
+    hosts = np.arange(fabric.terminals, dtype=np.int32)
+    source = np.array(data.draw(st.lists(st.sampled_from(hosts.tolist()), min_size=1)), np.int32)
+    drawn = st.lists(st.sampled_from(hosts.tolist()), min_size=len(source), max_size=len(source))
+    target = np.array(data.draw(drawn), np.int32)
+    view = recognise_xgft(fabric)
+    smodk = load_engine("smodk").paths(fabric, NOBODY, Options())  # type: ignore[attr-defined]
+    dmodk = PathRoutes("dmodk", fabric, view, lambda s, d: smodk.choose(d, s))
+    assert np.array_equal(smodk.nca(source, target), dmodk.nca(target, source))
+    there, back = smodk.channels(source, target), dmodk.channels(target, source)
+    turned = fabric.channel_reverse[there[there >= 0]]
+    assert np.array_equal(np.sort(turned), np.sort(back[back >= 0]))
+
+
+def test_routes_per_nca_of_figure_4() -> None:
+    fabric = load_fabric("xgft:2;16,16;1,10")
+    routes = load_engine("dmodk").route(fabric, NOBODY, Options())
+    roots: Counter[str] = Counter()
+    for s, d in product(range(256), range(256)):
+        way = follow(fabric, routes.egress[0], s, d)
+        roots.update(name for name in way if name.startswith("S2-"))
+    assert sorted(roots.values(), reverse=True) == [7680] * 6 + [3840] * 4
+
+
+@settings(deadline=None, max_examples=100)
+@given(spec=specs(), seed=st.integers(0, 10**9))
+def test_scrambled_labels_are_even_in_every_subtree(spec: str, seed: int) -> None:
+    fabric = load_fabric(spec)
+    view = recognise_xgft(fabric)
+    labels = scrambled_labels(fabric, view, seed)
+    assert np.array_equal(labels, scrambled_labels(fabric, view, seed))
+    for level in range(1, view.height):
+        subtree = view.inside[level, fabric.terminal_switch]
+        for one in np.unique(subtree):
+            # All hosts below one child agree; children are spread evenly.
+            inside = np.flatnonzero(subtree == one)
+            chosen: dict[int, int] = {}
+            for t in inside:
+                digit, parent = int(view.digit[t, level - 1]), int(labels[t, level - 1])
+                assert chosen.setdefault(digit, parent) == parent
+            counts = np.bincount(list(chosen.values()), minlength=view.w[level])
+            assert counts.max() - counts.min() <= 1
+
+
+@settings(deadline=None, max_examples=40)
+@pytest.mark.parametrize("engine", ["smodk", "random", "rnca-u"])
+@given(spec=specs(), seed=st.integers(0, 99))
+def test_offsets_hold_what_one_table_cannot(engine: str, spec: str, seed: int) -> None:
+    fabric = load_fabric(spec)
+    options = Options(seed=seed, lmc=7)
+    paths = load_engine(engine).paths(fabric, NOBODY, options)  # type: ignore[attr-defined]
+    roots = prod(parse_xgft(spec).w)
+    if roots > 1:
+        with pytest.raises(Unserved, match=f"takes {roots} of them"):
+            load_engine(engine).route(fabric, NOBODY, Options(seed=seed, lmc=0))
+    routes = paths.as_tables(7) if roots <= 128 else None
+    if routes is None:
+        return
+    assert check_routes(fabric, routes).passed
+    hosts = np.arange(fabric.terminals, dtype=np.int32)
+    source, target = np.repeat(hosts, len(hosts)), np.tile(hosts, len(hosts))
+    offset = paths.nca(source, target)
+    for i in np.random.default_rng(0).integers(0, len(source), 40):
+        s, d = int(source[i]), int(target[i])
+        if s != d:
+            by_table = follow(fabric, routes.egress[offset[i]], s, d)
+            assert by_table == names(fabric, paths, s, d)
+
+
+def test_the_offset_of_every_host_is_written(tmp_path: Path) -> None:
+    args = ["route", "--fabric", "xgft:2;4,4;1,4", "--jobs", "mix:1", "--engine", "smodk"]
+    refused = sar_agent(*args, "--out", tmp_path)
+    assert refused.returncode == 1 and "--lmc 2 would do" in refused.stderr
+    assert sar_agent(*args, "--out", tmp_path, "--lmc", "2").returncode == 0
+    lines = (tmp_path / "lid_offsets.txt").read_text().splitlines()[1:]
+    assert [int(line.split()[-1]) for line in lines] == [0, 1, 2, 3] * 4
+    assert lines[5].startswith("n006 0x")
+    found = said(*args, "--json", "--pattern", "shift:1")
+    assert found["source_routed"] and found["lid_offsets_needed"] == 4
+    assert found["contention"] == [{"flows": 1, "bound": 1}]
+
+
+def test_random_takes_every_root_about_as_often() -> None:
+    fabric = load_fabric("xgft:2;16,16;1,10")
+    paths = load_engine("random").paths(fabric, NOBODY, Options(seed=3))  # type: ignore[attr-defined]
+    hosts = np.arange(256, dtype=np.int32)
+    counts = np.bincount(paths.nca(np.repeat(hosts, 256), np.tile(hosts, 256)), minlength=10)
+    assert counts.min() > 6200 and counts.max() < 6900
+
+
+def test_hand_cabled_trees_are_recognised() -> None:
+    """Other names, other ports, another order of switches: the same shape."""
+    from sar_agent.fabric.builder import FabricBuilder
+
+    whole = load_fabric("xgft:3;2,3,2;1,2,3")
+    random = np.random.default_rng(5)
+    for _ in range(5):
+        order = random.permutation(whole.switches)
+        place = np.argsort(order)
+        ports = [list(random.permutation(np.arange(1, 41))) for _ in order]
+        builder = FabricBuilder("by hand")
+        for n in range(whole.switches):
+            builder.add_switch(900 - n if n % 2 else 2000 + n, f"x{n}", 40)
+        for c in range(whole.channels):
+            if c < whole.channel_reverse[c]:
+                a, b = place[whole.channel_source[c]], place[whole.channel_target[c]]
+                builder.add_link(int(a), int(ports[a].pop()), int(b), int(ports[b].pop()))
+        for t in random.permutation(whole.terminals):
+            at = int(place[whole.terminal_switch[t]])
+            builder.add_terminal(10**6 + int(t), f"h{t} HCA-1", f"h{t}", at, int(ports[at].pop()))
+        view = recognise_xgft(builder.build())
+        assert (view.m, view.w) == ((2, 3, 2), (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda f: f.with_links_down([0]), r'switch "S1-0" has a cable that is down'),
+        (lambda f: load_fabric("dragonfly:a=4,p=2,h=2"), r"is no fat tree: the cable"),
+    ],
+)
+def test_what_is_no_xgft_is_refused(change, said: str) -> None:
+    try:
+        fabric = change(load_fabric("xgft:2;4,4;1,2"))
+    except Exception:
+        pytest.skip("no dragonfly: yet")
+    with pytest.raises(Unserved, match=said):
+        load_engine("dmodk").route(fabric, NOBODY, Options())
+
+
+def test_measures_of_paths_are_those_of_tables() -> None:
+    from sar_agent.measure import measure
+    from sar_agent.routing.paths import path_traffic
+
+    fabric = load_fabric("xgft:3;3,3,3;1,2,2")
+    mix = JobMix.of([make_job("a", range(0, 27, 2)), make_job("b", range(1, 27, 4))])
+    routes = load_engine("dmodk").route(fabric, mix, Options())
+    smodk = load_engine("smodk").paths(fabric, mix, Options())  # type: ignore[attr-defined]
+    paths = PathRoutes("dmodk", fabric, smodk.view, lambda s, d: smodk.choose(d, s))
+    efi, load = path_traffic(paths, mix)
+    found = measure(fabric, mix, routes)
+    assert np.array_equal(efi, found.channel_efi)
+    assert np.allclose(load, found.channel_load)

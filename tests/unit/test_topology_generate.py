@@ -1,0 +1,108 @@
+"""Slurm's topology from the fabric."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.hostnames import HostMapper
+from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.fabric.topology_check import compare_topology
+from sar_agent.fabric.topology_files import read_topology
+from sar_agent.fabric.topology_generate import generate_topology, topology_conf, topology_yaml
+from tests.data import data_path
+from tests.fabric_texts import SMALL
+
+FORMS = {"topology.conf": topology_conf, "topology.yaml": topology_yaml}
+
+
+def lines(fabric: Fabric) -> list[str]:
+    text = topology_conf(generate_topology(fabric), "here")
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+def test_two_levels_have_a_root() -> None:
+    assert lines(load_fabric("xgft:2;2,2;1,2")) == [
+        "SwitchName=S1-0 Nodes=n[001-002]",
+        "SwitchName=S1-1 Nodes=n[003-004]",
+        "SwitchName=root Switches=S1-[0-1]",
+    ]
+
+
+def test_three_levels_have_islands() -> None:
+    found = lines(load_fabric("xgft:3;2,2,2;1,2,2"))
+    assert found[4:] == [
+        "SwitchName=island1 Switches=S1-[0-1]",
+        "SwitchName=island2 Switches=S1-[2-3]",
+        "SwitchName=root Switches=island[1-2]",
+    ]
+
+
+def test_pieces_without_a_link_have_a_root_each() -> None:
+    whole = load_fabric("xgft:3;2,2,2;1,2,2")
+    top = [c for c in range(whole.channels) if whole.switch_name[whole.channel_target[c]][1] == "3"]
+    assert lines(whole.with_links_down(top))[4:] == [
+        "SwitchName=root1 Switches=S1-[0-1]",
+        "SwitchName=root2 Switches=S1-[2-3]",
+    ]
+
+
+def test_one_switch_needs_no_root() -> None:
+    assert lines(load_fabric("xgft:1;4;1")) == ["SwitchName=S1-0 Nodes=n[001-004]"]
+
+
+def test_names_that_slurm_does_not_take() -> None:
+    builder = FabricBuilder("odd")
+    for index, name in enumerate(["MF0;sw-1:IS5600/L01", "twin", "twin"]):
+        builder.add_switch(0x10 + index, name, 36)
+        builder.add_terminal(0x100 + index, f"n{index} HCA-1", f"n{index}", index, 1)
+    builder.add_link(0, 2, 1, 2)
+    builder.add_link(0, 3, 2, 2)
+    assert lines(builder.build()) == [
+        "SwitchName=MF0_sw-1_IS5600_L01 Nodes=n0",
+        "SwitchName=S-0000000000000011 Nodes=n1",
+        "SwitchName=S-0000000000000012 Nodes=n2",
+        "SwitchName=root Switches=MF0_sw-1_IS5600_L01,S-[0000000000000011-0000000000000012]",
+    ]
+
+
+def test_what_is_left_out_is_said() -> None:
+    fabric = load_fabric("xgft:2;2,2;1,1").with_links_down([], [0])
+    tree = generate_topology(fabric)
+    assert tree.notes == ("1 without a live link: n001",)
+    assert "# Left out: 1 without a live link: n001\n" in topology_conf(tree, "here")
+    stored = read_ibnetdiscover(SMALL, HostMapper(storage_hosts=("*",)))
+    with pytest.raises(InputError, match="no compute host is left: it has none"):
+        generate_topology(stored)
+
+
+def test_hosts_without_names_are_no_nodes_of_slurm() -> None:
+    fabric = load_fabric(data_path("psmn-x5.ibnetdiscover"))
+    with pytest.raises(InputError, match=r"no compute host is left: \d+ without a host's name"):
+        generate_topology(fabric)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "name",
+    ["xgft:2;18,36;1,18", "xgft:3;4,4,4;1,2,2", "dgx-ndr", "small-2014", "selene-storage",
+     "director-notabs"],
+)  # fmt: skip
+def test_the_file_agrees_with_the_fabric(tmp_path: Path, name: str, form: str) -> None:
+    fabric = load_fabric(name if ":" in name else data_path(f"{name}.ibnetdiscover"))
+    tree = generate_topology(fabric)
+    path = tmp_path / form
+    path.write_text(FORMS[form](tree, name))
+    found = read_topology(path)
+    leaf_of = {host: next(iter(leaves)) for host, leaves in found.leaves_of.items()}
+    differences = compare_topology(fabric, leaf_of)
+    assert all("not in Slurm's topology" in one for one in differences) and len(differences) <= 1
+    assert bool(differences) == bool(tree.notes)
+    children = [child for switch in found.switches.values() for child in switch.children]
+    assert len(children) == len(set(children)), "a tree: one parent each"
+    assert len(found.switches) - len(children) == 1, "one root"

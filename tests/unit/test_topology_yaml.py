@@ -1,0 +1,109 @@
+"""topology.yaml as Slurm 25.05 takes it, and which of the two files counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.topology_files import read_topology, topology_in_use
+from sar_agent.fabric.topology_yaml import read_topology_yaml
+from sar_agent.jobs.watch import TopologyWatcher
+
+# The example of topology.yaml(5), shortened.
+MANUAL = """\
+---
+- topology: topo1
+  cluster_default: false
+  tree:
+    switches:
+      - switch: s1
+        nodes: other[01-02]
+- topology: topo2
+  cluster_default: false
+  block:
+    block_sizes: [4, 16]
+    blocks:
+      - block: b1
+        nodes: node[01-04]
+- topology: topo3
+  cluster_default: true
+  tree:
+    switches:
+      - switch: sw_root
+        children: s[1-2]
+      - switch: s1
+        nodes: node[01-02]
+      - switch: s2
+        nodes: node[03-04]
+- topology: topo4
+  flat: true
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "topology.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_the_default_tree_counts(tmp_path: Path) -> None:
+    found = read_topology_yaml(write(tmp_path, MANUAL))
+    assert found.leaves == ("s1", "s2")
+    assert found.leaf_of("node03") == {"s2"} and not found.leaf_of("other01")
+    assert found.switches["sw_root"].children == ("s1", "s2")
+    assert found.switches["s2"].line == MANUAL.splitlines().index("        nodes: node[03-04]")
+
+
+def test_else_the_first_tree(tmp_path: Path) -> None:
+    text = MANUAL.replace("cluster_default: true", "cluster_default: false")
+    assert read_topology_yaml(write(tmp_path, text)).leaf_of("other01") == {"s1"}
+
+
+TREE = "- topology: t\n  tree:\n    switches:\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("- topology: t\n  flat: true\n", 1, "no topology in it is a tree"),
+        ("a: [1, 2\n", None, "is no YAML"),
+        ("", None, "a list of topologies: a list is wanted"),
+        ("topology: t\n", 1, "a list of topologies: a list is wanted"),
+        (TREE + "      - nodes: n1\n", 4, "a switch has no `switch:` name"),
+        (TREE + "      - switch: a\n        nodes: n[1-\n", 5, "'n[1-' is not a Slurm host list"),
+        (TREE + "      - switch: a\n        nodes: [n1]\n", 5, "a word or number is wanted"),
+        (TREE + "      - switch: a\n", 4, "switch a has neither nodes nor children"),
+        (TREE + "      - {switch: a, nodes: n1, children: b}\n", 4, "both nodes and children"),
+        (TREE + "      - {switch: a, children: b}\n", 4, "names b, which is not in the file"),
+        (TREE + 2 * "      - {switch: a, nodes: n1}\n", 5, "switch a is named twice, first at"),
+    ],
+)
+def test_what_is_wrong_with_it(tmp_path: Path, text: str, line: int | None, said: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(InputError) as caught:
+        read_topology_yaml(path)
+    assert said in str(caught.value)
+    assert caught.value.file == path
+    if line is not None:
+        assert caught.value.line == line
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot be read \(No such file"):
+        read_topology_yaml(tmp_path / "topology.yaml")
+
+
+def test_slurm_goes_by_the_yaml_file_as_soon_as_there_is_one(tmp_path: Path) -> None:
+    conf = tmp_path / "topology.conf"
+    conf.write_text("SwitchName=old Nodes=n1\n")
+    assert topology_in_use(conf) == conf
+    watcher = TopologyWatcher(conf)
+    assert watcher.topology and watcher.topology.leaves == ("old",)
+    path = write(tmp_path, MANUAL)
+    assert topology_in_use(conf) == path
+    assert watcher.changed() and watcher.topology.leaves == ("s1", "s2")
+    path.unlink()
+    assert watcher.changed() and watcher.topology.leaves == ("old",)
+    assert read_topology(conf).leaves == ("old",)
