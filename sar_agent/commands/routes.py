@@ -22,7 +22,14 @@ from sar_agent.commands.output import (
 if TYPE_CHECKING:
     from sar_agent.routing import Routes
 
-RoutesOption = Annotated[Path, typer.Option("--routes", help="folder that `route --out` wrote")]
+RoutesOption = Annotated[
+    Path,
+    typer.Option(
+        "--routes",
+        help="folder of `route --out`, OpenSM's opensm-lfts.dump or opensm.fdbs, or what dump_fts "
+        "or ibroute print",
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -37,7 +44,7 @@ def register(app: typer.Typer) -> None:
         ] = "sar-plus",
         out: Annotated[Path | None, typer.Option("--out", help="folder to write to")] = None,
         export: Annotated[
-            str, typer.Option("--export", help="comma-separated: lfts, ibdm, ibsim")
+            str, typer.Option("--export", help="comma-separated: lfts, ibdm, ibsim, orcs")
         ] = "",
         seed: Annotated[int, typer.Option("--seed", help="for engines that draw")] = 0,
         objective: Annotated[
@@ -162,7 +169,7 @@ def register(app: typer.Typer) -> None:
         network = read_fabric(fabric)
         mix = read_mix(jobs, network)
         found = read_routes(routes, network)
-        reach = check_reach(network, found)
+        reach = check_reach(network, found, between_hosts=True)
         if reach.unreachable_pairs:
             raise CheckFailed(
                 f"{routes}: {reach.unreachable_pairs} pairs do not reach; {reach.first}"
@@ -193,7 +200,7 @@ def register(app: typer.Typer) -> None:
         routes: RoutesOption,
         before: Annotated[
             Path | None,
-            typer.Option("--from", help="folder of the routes in force: count what changes"),
+            typer.Option("--from", help="the routes in force, likewise: count what changes"),
         ] = None,
         as_json: JsonOption = False,
     ) -> None:
@@ -216,6 +223,7 @@ def register(app: typer.Typer) -> None:
                     "needs_host_levels": found.needs_host_levels,
                     "deadlock_free": verdict.deadlock_free,
                     "deadlock_free_everyone": verdict.deadlock_free_everyone,
+                    "lanes_hop_by_hop": verdict.hop_by_hop,
                     "problems": list(verdict.problems),
                     "entries_changed": changed,
                 }
@@ -224,7 +232,7 @@ def register(app: typer.Typer) -> None:
         if not as_json:
             typer.echo(
                 f"{found.engine}: every pair is reached without a loop; no credit loop in "
-                f"{verdict.virtual_lanes} virtual lane(s)"
+                + verdict.lanes_hold
                 + ("" if changed is None else f"; {changed} entries change")
             )
             _notes(found)

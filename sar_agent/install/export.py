@@ -3,11 +3,13 @@
 `lfts`: the dump that `opensm -R file -U` reads and `opensm-lfts.dump` holds.
 `ibsim`: the fabric itself as `fabric.net`, to try an OpenSM on it without a fabric.
 `ibdm`: `subnet.lst`, `fdbs`, `psl`, `slvl` for `ibdmchk`, a credit-loop checker that is not ours.
+`orcs`: `network.dot` and `guids.txt` for ORCS, a simulator of congestion.
 LIDs are the fabric file's where it has them, else 1 … in the order of the file.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.subnet_lst import write_subnet_lst
+from sar_agent.install.orcs import write_orcs
 from sar_agent.routing.routes import NO_ROUTE, Routes
 
 
@@ -90,8 +93,16 @@ def _path_levels(fabric: Fabric, routes: Routes, lid: I32, order: I32) -> Iterat
 
 
 def _lane_tables(fabric: Fabric, routes: Routes) -> Iterator[str]:
-    """`0xGUID in-port out-port` and the lanes of 16 levels: level i travels in lane i."""
+    """`0xGUID in-port out-port` and the lanes of 16 levels: level i travels in lane i, or all in
+    the one that is chosen hop by hop."""
     if routes.virtual_lanes == 1:
+        return
+    if (hop_lane := routes.hop_lane) is not None:
+        for s in range(fabric.switches):
+            guid, ports = f"0x{fabric.switch_guid[s]:016x}", range(int(fabric.switch_ports[s]) + 1)
+            for i, o in itertools.product(ports, ports[1:]):
+                pair = f"0x{hop_lane[s, i, o]:x}{hop_lane[s, i, o]:x}"
+                yield f"{guid} {i} {o} {' '.join([pair] * 8)}\n"
         return
     # ibdmchk reads two levels a byte, four bits each: 0x01 is lane 0 for level 0, 1 for level 1.
     lane = [level % routes.virtual_lanes for level in range(16)]
@@ -110,4 +121,5 @@ EXPORTS: dict[str, Callable[[Path, Fabric, Routes], None]] = {
     "lfts": _lfts,
     "ibdm": _ibdm,
     "ibsim": _ibsim,
+    "orcs": write_orcs,
 }

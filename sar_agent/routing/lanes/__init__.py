@@ -1,4 +1,4 @@
-"""Virtual lanes: what makes routes of any fabric free of credit loops."""
+"""Virtual lanes: which packets travel in which, so that no lane's channels wait in a circle."""
 
 from sar_agent.routing.lanes.lay import lane_budget, lay_lanes
 from sar_agent.routing.lanes.routed import relay, routed, with_levels_of
