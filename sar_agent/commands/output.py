@@ -18,7 +18,8 @@ FabricOption = Annotated[
     str,
     typer.Option(
         "--fabric",
-        help="ibnetdiscover file, ibsim .net, subnet.lst, or a spec like xgft:3;12,12,12;1,12,12",
+        help="ibnetdiscover file, ibsim .net, subnet.lst, or a spec: xgft:3;12,12,12;1,12,12, "
+        "dragonfly:a=16,p=8,h=8, torus:8x8x8,hosts=4",
     ),
 ]
 JobsOption = Annotated[

@@ -47,6 +47,7 @@ def register(app: typer.Typer) -> None:
         from sar_agent.lab.fluid import PATTERNS, job_times
         from sar_agent.lab.fluid.table import times_table
         from sar_agent.routing import Options, load_engine
+        from sar_agent.routing.lanes import routed
 
         if pattern not in PATTERNS:
             raise InputError(
@@ -59,7 +60,7 @@ def register(app: typer.Typer) -> None:
         mix = read_mix(jobs, network)
         if not mix.jobs:
             raise InputError(f"no job of {jobs} spans two leaf switches", remedy="give other jobs")
-        found = {each.name: each.route(network, mix, Options()) for each in chosen}
+        found = {each.name: routed(each, network, mix, Options()) for each in chosen}
         found |= {str(path): read_routes(path, network) for path in routes or ()}
         times = {
             name: job_times(network, mix, each, PATTERNS[pattern]) for name, each in found.items()
