@@ -58,6 +58,11 @@ class AgentConfig(_Section):
         default="",
         description='for pftree…: a policy file (TOML), or OpenSM\'s partitions.conf; "" is none',
     )
+    lanes: Literal["hop", "path"] = Field(
+        default="hop",
+        description="where one lane is not enough: hop chooses by ports, where that can be, and "
+        "asks nothing of hosts; path by service levels that hosts must take from path records",
+    )
     max_lanes: int = Field(
         default=8, ge=1, le=15, description="virtual lanes that plans may use; a site may need some"
     )

@@ -28,7 +28,7 @@ from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_agent.jobs.partition_policy import read_partitions
 from sar_agent.measure import Measures
 from sar_agent.routing import Before, Engine, Options, Rerouting, Routes, load_engine
-from sar_agent.routing.lanes import relay, with_levels_of
+from sar_agent.routing.lanes import REGULAR, relay, with_levels_of
 
 log = logging.getLogger(__name__)
 BUSY = 10
@@ -45,6 +45,7 @@ class Planner:
         self.options = Options(
             seed=config.agent.seed,
             objective=config.agent.objective,
+            lanes=config.agent.lanes,
             max_lanes=config.agent.max_lanes,
             best_effort=config.agent.best_effort,
             reserve_lane=config.agent.reserve_lane,
@@ -72,7 +73,8 @@ class Planner:
                 routes, kept = self.engine.route(fabric, mix, self.options), False
             plan = self._checked(generation, fabric, mix, routes)
         for remark in plan.routes.remarks:
-            log.warning("%s", remark)
+            if not self._last or remark not in self._last.routes.remarks:
+                log.warning("%s", remark)
         self._tend_at = self._next_look(plan) if kept else None
         self._last = plan
         return plan
@@ -110,6 +112,10 @@ class Planner:
         better, self._better = self._better, None
         if better is not None and self._last and _same(self._last, fabric, mix):
             return better, False
+        if self._last and self._last.fabric.digest == fabric.digest:
+            last = self._last.routes
+            if last.engine.endswith(REGULAR):  # no job has a say in these
+                return replace(last, jobs_digest=mix.digest(fabric)), False
         if self._last and isinstance(self.engine, Rerouting) and self._is_own(self._last.routes):
             before = Before(self._last.fabric, self._last.mix, self._last.routes)
             return self.engine.reroute(before, fabric, mix, self.options), True

@@ -66,6 +66,10 @@ def register(app: typer.Typer) -> None:
             float,
             typer.Option("--combine", min=0, max=1, help="A for pftree-combined: 1 -ext … 0 -wt"),
         ] = 0.5,
+        lanes: Annotated[
+            Literal["hop", "path"],
+            typer.Option("--lanes", help="chosen by ports where possible, or by service level"),
+        ] = "hop",
         max_lanes: Annotated[
             int, typer.Option("--max-lanes", min=1, max=15, help="virtual lanes that may be used")
         ] = 8,
@@ -106,6 +110,7 @@ def register(app: typer.Typer) -> None:
             pattern=pattern,
             partitions=read_partitions(partitions, network, mix),
             combine=combine,
+            lanes=lanes,
             max_lanes=max_lanes,
             best_effort=best_effort,
             spread_lanes=spread_lanes,

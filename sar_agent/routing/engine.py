@@ -35,6 +35,9 @@ class Options:
     """For the pftree family."""
     combine: float = 0.5
     """A of pftree-2016's Equation 2, for `pftree-combined`: 1 is -ext alone, 0 -wt alone."""
+    lanes: Literal["hop", "path"] = "hop"
+    """How a packet's lane is chosen where one is not enough: `hop`, by the ports it passes, which
+    asks nothing of hosts, and by path where that cannot be; `path`, always by service level."""
     max_lanes: int = 8
     """Virtual lanes that routes may use, 1 … 15."""
     best_effort: bool = False

@@ -64,7 +64,7 @@ def require_safe(fabric: Fabric, routes: Routes) -> None:
 @settings(deadline=None, max_examples=40)
 @given(network=loopy(), spread=st.booleans())
 def test_no_lane_has_a_cycle(engine: str, network: Network, spread: bool) -> None:
-    options = Options(max_lanes=15, spread_lanes=spread)
+    options = Options(lanes="path", max_lanes=15, spread_lanes=spread)
     plain = load_engine(engine).route(*network, options)
     laid = lay_lanes(network[0], plain, options, mix=network[1])
     require_safe(network[0], laid)
@@ -78,7 +78,7 @@ def test_no_lane_has_a_cycle(engine: str, network: Network, spread: bool) -> Non
 @settings(deadline=None, max_examples=60)
 @given(network=loopy(), lanes=st.integers(1, 3))
 def test_best_effort_serves_every_network(network: Network, lanes: int) -> None:
-    options = Options(max_lanes=lanes, best_effort=True)
+    options = Options(lanes="path", max_lanes=lanes, best_effort=True)
     laid = routed(load_engine("dfsssp"), *network, options)
     assert laid.virtual_lanes <= lanes
     require_safe(network[0], laid)
@@ -94,7 +94,7 @@ def test_groups_never_share_a_lane(
     of = st.lists(st.integers(0, 2), min_size=fabric.terminals, max_size=fabric.terminals)
     groups = np.array(data.draw(of), np.int32)
     lanes = len(np.unique(groups[fabric.is_host_port])) + 1 if best_effort else 15
-    options = Options(max_lanes=lanes, best_effort=best_effort, spread_lanes=spread)
+    options = Options(lanes="path", max_lanes=lanes, best_effort=best_effort, spread_lanes=spread)
     plain = load_engine("minhop").route(fabric, mix, options)
     laid = lay_lanes(fabric, plain, options, groups, mix)
     require_safe(fabric, laid)
@@ -110,7 +110,7 @@ def test_groups_never_share_a_lane(
 def test_levels_that_are_kept_are_as_safe(network: Network) -> None:
     """The same tables with the levels they had are the same routes."""
     fabric, mix = network
-    options = Options()
+    options = Options(lanes="path")
     plain = load_engine("sar-plus").route(fabric, mix, options)
     laid = lay_lanes(fabric, plain, options, mix=mix)
     kept = with_levels_of(laid, fabric, plain, fabric, options)
@@ -124,5 +124,5 @@ def test_levels_that_are_kept_are_as_safe(network: Network) -> None:
 def test_random_networks_do_need_lanes() -> None:
     """Or else nothing above is tested."""
     fabric = load_fabric("torus:5")
-    routes = routed(load_engine("dfsssp"), fabric, synthetic_mix(fabric, 1), Options())
+    routes = routed(load_engine("dfsssp"), fabric, synthetic_mix(fabric, 1), Options(lanes="path"))
     assert routes.virtual_lanes == 2

@@ -23,7 +23,7 @@ from tests.property.oracles import live_graph
 
 def laid(spec: str, engine: str = "dfsssp", **options: object) -> Routes:
     fabric = load_fabric(spec)
-    given = Options(**options)  # type: ignore[arg-type]
+    given = Options(lanes="path", **options)  # type: ignore[arg-type]
     return routed(load_engine(engine), fabric, synthetic_mix(fabric, 1), given)
 
 
@@ -33,7 +33,7 @@ def test_a_tree_with_cables_missing_takes_one_lane() -> None:
         cables = np.flatnonzero(np.arange(tree.channels) < tree.channel_reverse)
         cut = np.random.default_rng(seed).choice(cables, len(cables) // 20, replace=False)
         fabric = tree.with_links_down(cut)
-        routes = routed(load_engine("sar"), fabric, synthetic_mix(fabric, 1), Options())
+        routes = routed(load_engine("sar"), fabric, synthetic_mix(fabric, 1), Options(lanes="path"))
         assert routes.virtual_lanes == 1 and routes.service_level is None
         assert check_routes(fabric, routes).passed
 
@@ -58,7 +58,7 @@ def test_a_large_torus_is_routed_dimension_by_dimension() -> None:
 def test_a_torus_that_lacks_a_cable_is_routed_while_it_is_laid() -> None:
     fabric = load_fabric("torus:8x8x8").with_links_down([0])
     assert grid_of(fabric) is None
-    routes = routed(load_engine("dfsssp"), fabric, synthetic_mix(fabric, 1), Options())
+    routes = routed(load_engine("dfsssp"), fabric, synthetic_mix(fabric, 1), Options(lanes="path"))
     assert routes.engine == "dfsssp+joint" and routes.virtual_lanes <= 8
     assert check_routes(fabric, routes).passed
 
@@ -73,21 +73,21 @@ def test_lanes_run_out_in_one_sentence() -> None:
 
 def test_budgets() -> None:
     fabric = load_fabric("torus:5")
-    assert lane_budget(fabric, Options()) == 8
-    assert lane_budget(replace(fabric, lmc=1), Options()) == 7
-    assert lane_budget(replace(fabric, lmc=1), Options(reserve_lane=False)) == 8
+    assert lane_budget(fabric, Options(lanes="path")) == 8
+    assert lane_budget(replace(fabric, lmc=1), Options(lanes="path")) == 7
+    assert lane_budget(replace(fabric, lmc=1), Options(lanes="path", reserve_lane=False)) == 8
     for lanes in (0, 16):
         with pytest.raises(InputError, match="give 1 to 15"):
-            lane_budget(fabric, Options(max_lanes=lanes))
+            lane_budget(fabric, Options(lanes="path", max_lanes=lanes))
 
 
 def test_more_groups_than_lanes() -> None:
     fabric = load_fabric("xgft:2;4,4;1,2")
-    routes = load_engine("minhop").route(fabric, synthetic_mix(fabric, 1), Options())
+    routes = load_engine("minhop").route(fabric, synthetic_mix(fabric, 1), Options(lanes="path"))
     groups = np.arange(fabric.terminals, dtype=np.int32)
     with pytest.raises(Unserved, match="16 groups are to share no lane, and there are 8"):
-        lay_lanes(fabric, routes, Options(best_effort=True), groups)
-    assert lay_lanes(fabric, routes, Options(), groups // 4).virtual_lanes == 4
+        lay_lanes(fabric, routes, Options(lanes="path", best_effort=True), groups)
+    assert lay_lanes(fabric, routes, Options(lanes="path"), groups // 4).virtual_lanes == 4
 
 
 @pytest.mark.parametrize(
@@ -128,11 +128,11 @@ def test_balance_moves_what_it_can() -> None:
     """Without it nearly all is in the first lane."""
     fabric = load_fabric("dragonfly:a=4,p=2,h=2")
     mix = synthetic_mix(fabric, 1)
-    plain = load_engine("dfsssp").route(fabric, mix, Options())
+    plain = load_engine("dfsssp").route(fabric, mix, Options(lanes="path"))
     sheet = Sheet(Ground(fabric, None, 1), plain.egress[0])
     sheet.lay()
     before = (sheet.level[: fabric.terminals] == 0).mean()
-    routes = lay_lanes(fabric, plain, Options())
+    routes = lay_lanes(fabric, plain, Options(lanes="path"))
     assert routes.service_level is not None
     after = (routes.service_level[0, : fabric.terminals] == 0).mean()
     assert abs(after - 1 / routes.virtual_lanes) < before - 1 / routes.virtual_lanes
@@ -141,8 +141,8 @@ def test_balance_moves_what_it_can() -> None:
 def test_measures_do_not_mind() -> None:
     fabric = load_fabric("dragonfly:a=4,p=2,h=2")
     mix = synthetic_mix(fabric, 1)
-    plain = load_engine("sar-plus").route(fabric, mix, Options())
-    routes = lay_lanes(fabric, plain, Options(), mix=mix)
+    plain = load_engine("sar-plus").route(fabric, mix, Options(lanes="path"))
+    routes = lay_lanes(fabric, plain, Options(lanes="path"), mix=mix)
     found = measure(fabric, mix, routes)
     assert found.virtual_lanes == routes.virtual_lanes > 1
     assert found.load_max == measure(fabric, mix, plain).load_max

@@ -42,7 +42,7 @@ def changed(plans: Planner, fabric: Fabric) -> list[Plan]:
 
 
 def test_every_plan_is_proved_and_lanes_are_kept_where_jobs_stay(laid: list[str]) -> None:
-    plans = planner_of()
+    plans = planner_of(lanes="path")
     for plan in changed(plans, DRAGONFLY):
         assert plan.verdict.passed and 1 < plan.routes.virtual_lanes <= 8
     assert laid
@@ -51,6 +51,16 @@ def test_every_plan_is_proved_and_lanes_are_kept_where_jobs_stay(laid: list[str]
     assert not laid
     assert again.routes.service_level is not None and plan.routes.service_level is not None
     assert (again.routes.service_level == plan.routes.service_level).all()
+
+
+def test_lanes_hop_by_hop_stay_whatever_jobs_do(laid: list[str]) -> None:
+    plans = planner_of()
+    first, *others = changed(plans, DRAGONFLY)
+    assert first.routes.hop_lane is not None and first.verdict.hop_by_hop
+    assert laid == ["sar-plus", *(plan.routes.engine for plan in others)]
+    for plan in others:
+        assert plan.routes.digest == first.routes.digest
+        assert plan.routes.jobs_digest == plan.mix.digest(DRAGONFLY)
 
 
 def test_a_cable_less(laid: list[str]) -> None:

@@ -41,6 +41,8 @@ HOW = {
     "joint": "chosen for few lanes: the engine's own routes need {needed} virtual lanes",
 }
 WORDS = {"local-global-local": "local, global, local", "dimensions": "dimension-ordered"}
+REGULAR = tuple(f"+{how}" for how in WORDS)
+"""Endings of the engine's name where tables were replaced by such as depend on the fabric alone."""
 Laid = tuple[Sheet, tuple[str, ...]]
 
 
@@ -72,7 +74,8 @@ def lay_lanes(
             f"{len(ground.parts)} groups are to share no lane, and there are {budget} virtual lanes"
         )
     plain = Sheet(ground, routes.egress.reshape(-1, fabric.switches))
-    if groups is None and not plain.one_lane() and (hopped := _hop_by_hop(fabric, routes, budget)):
+    by_hop = options.lanes == "hop" and groups is None
+    if by_hop and not plain.one_lane() and (hopped := _hop_by_hop(fabric, routes, budget)):
         return replace(hopped, seconds=routes.seconds + time.perf_counter() - began)
     plain.lay()
     if plain.needed > 1:
@@ -127,6 +130,8 @@ def _hop_by_hop(fabric: Fabric, routes: Routes, budget: int) -> Routes | None:
     elif grid := grid_of(fabric):
         how, tables = "dimensions", dimension_ordered(fabric, grid)
         found = hop_lanes(fabric, replace(routes, egress=np.tile(tables, many)), budget)
+    else:  # some entries become other shortest paths
+        return hop_lanes(fabric, routes, budget, other_paths=True)
     if found is None:
         return None
     remark = f"routes are {WORDS[how]}: for the engine's own no lanes hop by hop exist"

@@ -32,8 +32,8 @@ def relay(
 def with_levels_of(
     before: Routes, made_for: Fabric, routes: Routes, fabric: Fabric, options: Options
 ) -> Routes | None:
-    """`routes` with the service levels that others had, which may still do; None where these had
-    none, or stand for other nodes, or now take too many lanes."""
+    """`routes` with the lanes that others had, which may still do; None where these had none, or
+    stand for other nodes, or now take too many lanes."""
     if routes.virtual_lanes > 1 or before.virtual_lanes == 1:
         return None
     if before.virtual_lanes > lane_budget(fabric, options):
@@ -41,4 +41,6 @@ def with_levels_of(
     if before.egress.shape != routes.egress.shape or not same_indices(made_for, fabric):
         return None
     levels, lanes = before.service_level, before.virtual_lanes
+    if before.hop_lane is not None:
+        return replace(routes, hop_lane=before.hop_lane, virtual_lanes=lanes)
     return follow_hosts(fabric, replace(routes, service_level=levels, virtual_lanes=lanes))
