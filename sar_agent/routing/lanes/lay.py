@@ -1,10 +1,12 @@
 """Virtual lanes for any tables: no credit loop in any of them, as few lanes as it finds.
 
-In this order, until something fits the budget: all in one lane; path by path into layers
+In this order, until something fits the budget: all in one lane; lanes hop by hop, for which hosts
+need to know nothing (`hop.py`), for the engine's tables or regular ones; path by path into layers
 (`sheet.py`); the same once more in another order; on a torus, dimension-ordered tables instead of
 the engine's; tables grown while they are laid (`joint.py`); where best effort is asked for,
 Up*/Down* paths for what is left (`shelter.py`). Which lane a packet takes is said by its service
-level, which is chosen by (source switch, destination): hosts have to ask for it (docs/lanes.md).
+level, which is chosen by (source switch, destination): hosts have to ask for it (docs/lanes.md),
+but for the first two.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from sar_agent.routing.engine import Options
 from sar_agent.routing.lanes.balance import demand_of, even_out, shared_by
 from sar_agent.routing.lanes.dimensions import dimension_ordered
 from sar_agent.routing.lanes.grid import grid_of
+from sar_agent.routing.lanes.hop import hop_lanes
 from sar_agent.routing.lanes.joint import joint_sheet
+from sar_agent.routing.lanes.meshes import lanes_after_global, local_global_local, meshes_of
 from sar_agent.routing.lanes.order import Lane
 from sar_agent.routing.lanes.place import UNPLACED
 from sar_agent.routing.lanes.sheet import MOST_LANES, Ground, Sheet
@@ -36,6 +40,7 @@ HOW = {
     "dimensions": "dimension-ordered: the engine's own routes need {needed} virtual lanes",
     "joint": "chosen for few lanes: the engine's own routes need {needed} virtual lanes",
 }
+WORDS = {"local-global-local": "local, global, local", "dimensions": "dimension-ordered"}
 Laid = tuple[Sheet, tuple[str, ...]]
 
 
@@ -67,6 +72,8 @@ def lay_lanes(
             f"{len(ground.parts)} groups are to share no lane, and there are {budget} virtual lanes"
         )
     plain = Sheet(ground, routes.egress.reshape(-1, fabric.switches))
+    if groups is None and not plain.one_lane() and (hopped := _hop_by_hop(fabric, routes, budget)):
+        return replace(hopped, seconds=routes.seconds + time.perf_counter() - began)
     plain.lay()
     if plain.needed > 1:
         sheet, remarks = _within(plain, budget, options.best_effort)
@@ -104,6 +111,26 @@ def _within(plain: Sheet, budget: int, best_effort: bool) -> Laid:
             "allow more (max_lanes), or Up*/Down* paths for the rest (best effort)"
         )
     return least, _squeeze(least, budget)
+
+
+def _hop_by_hop(fabric: Fabric, routes: Routes, budget: int) -> Routes | None:
+    """Lanes that no host has to ask for, where there are such: for the engine's tables, or, on a
+    Dragonfly or a grid, for those that are regular there."""
+    if found := hop_lanes(fabric, routes, budget):
+        return found
+    many = len(routes.egress), 1, 1
+    if budget > 1 and (meshes := meshes_of(fabric)):
+        how, tables = "local-global-local", local_global_local(fabric, meshes)
+        lane = lanes_after_global(fabric, meshes)
+        found = replace(routes, service_level=None, virtual_lanes=2, hop_lane=lane, mark=0)
+        found = replace(found, egress=np.tile(tables, many))
+    elif grid := grid_of(fabric):
+        how, tables = "dimensions", dimension_ordered(fabric, grid)
+        found = hop_lanes(fabric, replace(routes, egress=np.tile(tables, many)), budget)
+    if found is None:
+        return None
+    remark = f"routes are {WORDS[how]}: for the engine's own no lanes hop by hop exist"
+    return replace(found, engine=f"{routes.engine}+{how}", remarks=(*routes.remarks, remark))
 
 
 def _count(sheet: Sheet) -> str:

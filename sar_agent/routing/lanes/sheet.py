@@ -120,6 +120,10 @@ class Sheet:
             else:
                 self.lanes.append(self._layers(part))
 
+    def one_lane(self) -> bool:
+        """Whether all paths between hosts together close no cycle."""
+        return all(self.whole(part, self.ground.hosts) for part in self.ground.parts)
+
     def whole(self, part: Bool, sends: Bool, level: U8 | None = None, lane: int = 0) -> Lane | None:
         """A lane with all dependencies of a part's paths (of those of `level` uint8[R, S] `lane`,
         where given); None where these close a cycle."""
