@@ -70,6 +70,7 @@ def ours(name: str) -> Ours:
     fabric = fabric_with(name)
     mix, engine, options = synthetic_mix(fabric, 1), load_engine("dfsssp"), Options()
     for _ in range(2):
+        plain = laid = None
         plain = engine.route(fabric, mix, options)
         laid = lay_lanes(fabric, plain, options)
     peak = peak_mb()

@@ -17,9 +17,10 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, Bool
 from sar_agent.jobs import JobMix
 from sar_agent.routing.dag import U32
-from sar_agent.routing.lanes.order import PRESENT, Net
+from sar_agent.routing.lanes.order import PRESENT, Lane, Net
 
 F64 = NDArray[np.float64]
+U16 = NDArray[np.uint16]
 
 
 class Demand(NamedTuple):
@@ -57,6 +58,14 @@ def demand_of(fabric: Fabric, mix: JobMix | None) -> Demand:
     )
 
 
+def shared_by(lanes: list[Lane]) -> U16:
+    """uint16[C, W]: bit l says that lane l has the dependency."""
+    bits = np.zeros(lanes[0].depends.shape, np.uint16)
+    for number, lane in enumerate(lanes):
+        bits |= (lane.depends == PRESENT).astype(np.uint16) << np.uint16(number)
+    return bits
+
+
 @njit(cache=True)
 def even_out(
     net: Net,
@@ -66,7 +75,7 @@ def even_out(
     rows: U32,
     destinations: int,
     sends: Bool,
-    depends: U8,
+    shared: U16,
     first: int,
     load: F64,
     level: U8,
@@ -74,47 +83,48 @@ def even_out(
     """Moves paths of these rows (hosts' destinations) from lanes with more than their share to the
     least loaded that has their dependencies.
 
-    `depends` uint8[L, C, W] are those of lanes `first` … `first` + L - 1, `load` float64[L] what
-    they carry (filled here), `level` uint8[R, S] is changed.
+    `load` float64[L] is what lanes `first` … `first` + L - 1 carry (filled here), `shared`
+    uint16[C, W] which of them have a dependency; `level` uint8[R, S] is changed.
     """
     channel, target, offset = net.channel, net.target, net.offset
     channels, none = np.uint32(len(target)), np.uint8(channel.shape[1] - 1)
-    ways = np.empty((channel.shape[0], 2), np.uint32)
-    weight = np.empty(channel.shape[0])
+    weight, count, one = np.empty(channel.shape[0]), np.uint32(len(load)), np.uint32(1)
+    every = (one << count) - one
+    of, jobs, members = demand.of, demand.jobs, demand.members
+    switches, by_job, everyone = demand.switches, demand.weight, demand.everyone
     for moving in (False, True):
-        share = load.sum() / len(load)
+        share = load.sum() / count
         for row in rows:
             end, d = root[row], np.uint32(row % destinations)
-            weight[:] = demand.everyone
-            for i in range(demand.of[d], demand.of[d + np.uint32(1)]):
-                job = demand.jobs[i]
-                for m in range(demand.members[job], demand.members[job + np.uint32(1)]):
-                    weight[demand.switches[m]] += demand.weight[job]
-            for s in range(len(weight)):
-                at = np.int64(level[row, s]) - first
-                if not sends[s] or np.uint32(s) == end or at < 0 or at >= len(load):
+            weight[:] = everyone
+            for i in range(of[d], of[d + one]):
+                for m in range(members[jobs[i]], members[jobs[i] + one]):
+                    weight[switches[m]] += by_job[jobs[i]]
+            for s in range(np.uint32(len(weight))):
+                at = np.uint32(np.int64(level[row, s]) - first)
+                if not sends[s] or s == end or at >= count:
                     continue
                 if not moving:
                     load[at] += weight[s]
                     continue
                 if load[at] <= share:
                     continue
-                length = 0
-                c = channel[s, min(trees[row, s], none)]
-                while c < channels and target[c] != end and length < len(ways):
-                    v = target[c]  # tables that do not reach are the check's to find
-                    after = channel[v, min(trees[row, v], none)]
-                    ways[length, 0], ways[length, 1] = c, after - offset[v]
-                    length += 1
-                    c = after
+                # Tables that do not reach are the check's to find: such paths stay.
+                lanes, v, before, hops = every, np.uint32(s), channels, 0
+                while v != end and lanes:
+                    port = trees[row, v]
+                    c = channel[v, port if port < none else none]
+                    hops += 1
+                    if c >= channels or hops > len(weight):
+                        lanes = np.uint32(0)
+                        break
+                    if before < channels:
+                        lanes &= np.uint32(shared[before, c - offset[v]])
+                    before, v = c, target[c]
                 best = at
-                for lane in np.arange(len(load)):
-                    if load[lane] + weight[s] < load[best]:
-                        has = c < channels
-                        for w in range(length):
-                            has &= depends[lane, ways[w, 0], ways[w, 1]] == PRESENT
-                        if has:
-                            best = lane
+                for lane in range(count):
+                    if lanes >> lane & one and load[lane] + weight[s] < load[best]:
+                        best = np.uint32(lane)
                 if best != at:
                     load[at] -= weight[s]
                     load[best] += weight[s]

@@ -41,6 +41,7 @@ def joint_sheet(ground: Ground, trees: U8) -> Sheet:
                 ground.rows(part), ground.hosts, used, sheet.trees, sheet.level, len(lanes) - 1,
             )  # fmt: skip
         sheet.lanes.append(lanes)
+        sheet.left += left
     return sheet
 
 

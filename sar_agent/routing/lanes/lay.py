@@ -22,7 +22,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
-from sar_agent.routing.lanes.balance import demand_of, even_out
+from sar_agent.routing.lanes.balance import demand_of, even_out, shared_by
 from sar_agent.routing.lanes.dimensions import dimension_ordered
 from sar_agent.routing.lanes.grid import grid_of
 from sar_agent.routing.lanes.hop import hop_lanes
@@ -143,7 +143,7 @@ def _count(sheet: Sheet) -> str:
 
 
 def _attempts(plain: Sheet, budget: int) -> Iterator[Sheet]:
-    if plain.complete and plain.needed > budget:
+    if plain.complete and (plain.needed > budget or plain.hardly):
         plain.again()
     yield plain
     ground = plain.ground
@@ -205,7 +205,7 @@ def _balance(sheet: Sheet, budget: int, spread: bool, mix: JobMix | None) -> Non
         if len(lanes) > 1:
             even_out(
                 ground.net, demand, sheet.trees, ground.root, rows, ground.fabric.destinations,
-                ground.hosts, np.stack([lane.depends for lane in lanes]), first, load, sheet.level,
+                ground.hosts, shared_by(lanes), first, load, sheet.level,
             )  # fmt: skip
         first += len(lanes)
     if spread and free:

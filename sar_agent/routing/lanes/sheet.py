@@ -24,6 +24,8 @@ from sar_agent.routing.lanes.whole import topological_order
 
 MOST_LANES = 64
 """Lanes in which paths are tried; who needs more needs other routes."""
+HARDLY = 1000
+"""A lane of less than a thousandth of the paths is worth trying to do without."""
 
 
 class Ground:
@@ -88,6 +90,10 @@ class Sheet:
     """uint8[R, S], `UNPLACED` where there is none."""
     lanes: list[list[Lane]] = field(default_factory=list)
     """For each part."""
+    left: int = 0
+    """Paths between hosts that are in none, of `MOST_LANES`."""
+    hardly: bool = False
+    """Whether next to nothing is in the last lane of some part."""
 
     def __post_init__(self) -> None:
         self.level = np.full_like(self.trees, UNPLACED)
@@ -102,8 +108,7 @@ class Sheet:
     @property
     def complete(self) -> bool:
         """Whether every path between hosts is in a lane."""
-        rows = np.tile(self.ground.is_host, self.ground.offsets)
-        return not (self.level[rows][:, self.ground.hosts] == UNPLACED).any()
+        return self.left == 0
 
     def lay(self) -> None:
         """Every part: in one lane where it closes no cycle, else path by path."""
@@ -137,10 +142,13 @@ class Sheet:
     def _layers(self, part: Bool) -> list[Lane]:
         rows, sources = self.ground.rows(part), self.ground.sources(self.ground.hosts)
         lanes: list[Lane] = []
-        left = 1
+        left, last = len(rows) * len(sources), 0
         while left and len(lanes) < MOST_LANES:
+            last = left
             lanes.append(self.new_lane())
             left = self.put(lanes[-1], rows, sources, len(lanes) - 1)
+        self.hardly |= last * HARDLY < len(rows) * len(sources)
+        self.left += left
         return lanes
 
     def again(self) -> None:
