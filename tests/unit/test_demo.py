@@ -16,6 +16,7 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.lab.demo import compare as compare_module
 from sar_agent.lab.demo import run_demo
 from sar_agent.lab.demo.charts import ticks
 from sar_agent.lab.demo.compare import compare
@@ -135,8 +136,11 @@ def ring() -> tuple[Fabric, JobMix]:
     return fabric, JobMix.of([make_job("1", range(5))])
 
 
-def test_routes_that_fail_the_check_are_shown_as_failed(tmp_path: Path) -> None:
+def test_routes_that_fail_the_check_are_shown_as_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fabric, mix = ring()
+    monkeypatch.setattr(compare_module, "routed", lambda engine, *given: engine.route(*given))
     demo = run_demo(fabric, mix, fabric_spec="ring.net", jobs_spec="a & b", seeds=range(1))
     assert not any(result.verdict.passed for result in demo.main.results)
     page = Strict(render_page(demo))
