@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: setup system-packages bridge demo demo-live test test-fast bench lint clean
+.PHONY: setup system-packages bridge spank demo demo-live test test-fast bench lint clean
 .DEFAULT_GOAL := help
 
 help:
@@ -32,14 +32,18 @@ system-packages:
 bridge: system-packages
 	$(MAKE) -C opensm_bridge
 
+spank: system-packages
+	$(MAKE) -C slurm_spank
+
 demo: $(VENV)/.run
 	$(BIN)/sar-agent demo
 
 demo-live: $(VENV)/.run bridge
 	$(BIN)/sar-agent demo-live
 
-test: setup bridge lint
+test: setup bridge spank lint
 	$(MAKE) -C opensm_bridge check
+	$(MAKE) -C slurm_spank check
 	$(BIN)/pytest
 
 test-fast: setup
@@ -57,3 +61,4 @@ clean:  # numba keeps compiled kernels in __pycache__, by the file they stand in
 	rm -rf $(VENV) out
 	find sar_agent -name __pycache__ -prune -exec rm -rf {} +
 	$(MAKE) -C opensm_bridge clean
+	$(MAKE) -C slurm_spank clean

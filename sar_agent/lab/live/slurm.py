@@ -81,6 +81,7 @@ class SlurmCluster:
         extra: str = "",
     ) -> None:
         self.folder = Path()
+        self.munge_socket = Path()
         if nodes is None:
             nodes = "n[001-016]" if topology is None else ""
         self.nodes = expand(nodes)
@@ -100,6 +101,11 @@ class SlurmCluster:
         """The topology.conf that slurmctld reads; once edited, `run("scontrol", "reconfigure")`."""
         return self.folder / "topology.conf"
 
+    @property
+    def plugstack_conf(self) -> Path:
+        """SPANK's plugins; a change of arguments holds from the next job on, without a restart."""
+        return self.folder / "plugstack.conf"
+
     def env(self) -> dict[str, str]:
         """The environment in which Slurm's commands speak to this cluster."""
         return os.environ | {"SLURM_CONF": str(self.conf)}
@@ -110,15 +116,12 @@ class SlurmCluster:
             self.folder = Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="sar-slurm-"))
             )
-            self._write_files(stack.enter_context(Munge()).socket)
+            self.munge_socket = stack.enter_context(Munge()).socket
+            self._write_files(self.munge_socket)
             stack.callback(end_all, f"SLURM_CONF={self.conf}")
             stack.callback(self._stop)
             self.start_controller()
-            # By this name: as slurmd-wlm, prologs silently never run.
-            command = ["/usr/sbin/slurmd", "-D", "-N"]
-            log = self.folder / "log" / "slurmd.out"
-            for node in self.nodes:
-                self._slurmds.append(Daemon([*command, node], log, self.env()))
+            self._start_nodes()
             self.wait_idle(30 + len(self.nodes) / 10)
             self._stack = stack.pop_all()
         return self
@@ -139,6 +142,15 @@ class SlurmCluster:
         """Stop slurmctld; jobs go on."""
         if self._controller:
             self._controller.stop(10)
+
+    def restart_nodes(self) -> None:
+        """Stop all slurmd and start them anew; jobs go on. What is only read at their start, such
+        as whether plugstack.conf has plugins with a prolog, they know then."""
+        for slurmd in self._slurmds:
+            slurmd.signal(15)
+        for slurmd in self._slurmds:
+            slurmd.stop(10)
+        self._start_nodes()
 
     def wait_idle(self, seconds: float = 30.0) -> None:
         """Wait until all nodes are idle. Raises SarError if they are not in time."""
@@ -203,6 +215,12 @@ class SlurmCluster:
             raise SarError(f"{' '.join(command)} failed: {said}")
         return done
 
+    def _start_nodes(self) -> None:
+        # By this name: as slurmd-wlm, prologs silently never run.
+        command = ["/usr/sbin/slurmd", "-D", "-N"]
+        log = self.folder / "log" / "slurmd.out"
+        self._slurmds = [Daemon([*command, node], log, self.env()) for node in self.nodes]
+
     def _running(self) -> bool:
         return self._controller is not None and self._controller.alive()
 
@@ -227,7 +245,7 @@ class SlurmCluster:
         for place, node in enumerate(self.nodes, 1):
             text += _NODE.format(node, port + place)
         self.conf.write_text(text + self._extra)
-        (self.folder / "plugstack.conf").write_text(self._plugstack)
+        self.plugstack_conf.write_text(self._plugstack)
         (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
 
     def _stop(self) -> None:

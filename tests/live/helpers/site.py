@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +18,14 @@ from sar_agent.lab.live.ibsim import Ibsim
 from sar_agent.lab.live.opensm import OpenSM
 from sar_agent.lab.live.process import wait_for
 from tests.live.helpers import readback
+from tests.live.helpers.built import ROOT, built
 from tests.live.helpers.fat_tree import FatTree
 from tests.live.helpers.ring import Ring
 
-ROOT = Path(__file__).parents[3]
 
-
-@cache
 def plugin(target: str = "libsarbridge.so") -> Path:
     """The plugin, built by its own Makefile."""
-    bridge = ROOT / "opensm_bridge"
-    subprocess.run(["make", "-s", "-C", str(bridge), f"build/{target}"], check=True)
-    return bridge / "build" / target
+    return built("opensm_bridge", target)
 
 
 @dataclass

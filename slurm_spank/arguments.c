@@ -1,0 +1,74 @@
+/* A word that makes no sense must not keep a job from running: the caller says so and goes on. */
+#include "arguments.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REFUSE(...) return REASON(why, __VA_ARGS__), false
+
+static const struct {
+	const char *key;
+	size_t place, room;
+	bool path;
+} texts[] = {
+#define TEXT(name, path) {#name, offsetof(struct arguments, name), sizeof(((struct arguments *)0)->name), path}
+	TEXT(agent, false), TEXT(munge_socket, true), TEXT(spool, true),
+	TEXT(state, true),  TEXT(env_file, true),     TEXT(allow, false),
+};
+
+void arguments_default(struct arguments *a)
+{
+	*a = (struct arguments){
+		.state = "/run/sar-spank",
+		.allow = "UCX_IB_LID_PATH_BITS:UCX_IB_SL:UCX_IB_NUM_PATHS:NCCL_IB_SL",
+		.timeout = USUAL_TIMEOUT,
+	};
+}
+
+static bool is_address(const char *text)
+{
+	const char *port = strrchr(text, ':');
+
+	/* A Unix socket's name must fit into sun_path. */
+	return *text == '/' ? strlen(text) < 108 : port && port != text && port[1];
+}
+
+bool arguments_take(struct arguments *a, const char *word, struct reason *why)
+{
+	const char *value = strchr(word, '=');
+	const size_t key = value ? (size_t)(value++ - word) : 0;
+	char *end;
+
+	if (!key)
+		REFUSE("argument \"%.60s\" is not of the form key=value", word);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		if (strlen(texts[i].key) != key || memcmp(texts[i].key, word, key))
+			continue;
+		if (strlen(value) >= texts[i].room)
+			REFUSE("argument %s is longer than %zu characters", texts[i].key, texts[i].room - 1);
+		if (texts[i].path && *value && *value != '/')
+			REFUSE("argument %s must be an absolute path, not \"%.60s\"", texts[i].key, value);
+		if (!strcmp(texts[i].key, "agent") && !is_address(value))
+			REFUSE("argument agent is neither HOST:PORT nor a path shorter than 108 characters: \"%.60s\"",
+			       value);
+		strcpy((char *)a + texts[i].place, value);
+		return true;
+	}
+	if (key == 7 && !memcmp(word, "timeout", key)) {
+		const unsigned long milliseconds = strtoul(value, &end, 10);
+
+		if (!*value || *end || milliseconds < LEAST_TIMEOUT || milliseconds > MOST_TIMEOUT)
+			REFUSE("argument timeout must be %d to %d milliseconds, not \"%.60s\"", LEAST_TIMEOUT,
+			       MOST_TIMEOUT, value);
+		a->timeout = (unsigned)milliseconds;
+		return true;
+	}
+	if (key == 5 && !memcmp(word, "debug", key) && (!strcmp(value, "0") || !strcmp(value, "1"))) {
+		a->debug = *value == '1';
+		return true;
+	}
+	REFUSE("unknown argument \"%.60s\"; there are agent, munge_socket, spool, state, env_file, allow, "
+	       "timeout and debug (0 or 1)",
+	       word);
+}

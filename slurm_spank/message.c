@@ -1,0 +1,82 @@
+/* JSON written by hand: seven flat fields, no allocation that could fail in somebody else's job. */
+#include "message.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+struct text {
+	char *at, *end; /* `at` NULL: it did not fit */
+};
+
+static void put(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct text *text, const char *format, ...)
+{
+	va_list arguments;
+	int length;
+
+	if (!text->at)
+		return;
+	va_start(arguments, format);
+	length = vsnprintf(text->at, (size_t)(text->end - text->at), format, arguments);
+	va_end(arguments);
+	text->at = length < 0 || length >= text->end - text->at ? NULL : text->at + length;
+}
+
+/* Quotes, backslashes and control characters escaped; what is not ASCII cannot be a name of ours. */
+static void put_string(struct text *text, const char *key, const char *value)
+{
+	if (!value || !*value)
+		return;
+	put(text, ",\"%s\":\"", key);
+	for (; *value; value++) {
+		const unsigned char c = (unsigned char)*value;
+
+		if (c == '"' || c == '\\')
+			put(text, "\\%c", c);
+		else if (c < ' ' || c == 127)
+			put(text, "\\u%04x", c);
+		else
+			put(text, "%c", c < 128 ? c : '?');
+	}
+	put(text, "\"");
+}
+
+void message_identify(struct message *message)
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
+		struct timespec now; /* a machine without randomness has just booted; unlike is enough */
+
+		clock_gettime(CLOCK_REALTIME, &now);
+		random = ((uint64_t)now.tv_sec << 32) ^ ((uint64_t)now.tv_nsec << 12) ^ (uint64_t)getpid();
+	}
+	snprintf(message->id, sizeof(message->id), "%016" PRIx64, random);
+}
+
+static size_t write_payload(const struct message *m, const char *nodes, char payload[PAYLOAD_SIZE])
+{
+	struct text text = {payload, payload + PAYLOAD_SIZE};
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	put(&text, "{\"v\":1,\"event\":\"%s\",\"job\":\"%" PRIu32 "\"", m->event, m->job);
+	if (m->user >= 0)
+		put(&text, ",\"user\":%" PRId64, m->user);
+	put_string(&text, "nodes", nodes);
+	put_string(&text, "traffic", m->traffic);
+	put(&text, ",\"at\":%lld.%03ld,\"id\":\"%s\"}", (long long)now.tv_sec, now.tv_nsec / 1000000, m->id);
+	return text.at ? (size_t)(text.at - payload) : 0;
+}
+
+size_t message_payload(const struct message *m, char payload[PAYLOAD_SIZE])
+{
+	const size_t length = write_payload(m, m->nodes, payload);
+
+	return length ? length : write_payload(m, NULL, payload);
+}

@@ -1,0 +1,156 @@
+/* Every wait is a poll until the deadline. Names are resolved here, too, which may take longer: so
+ * this runs in a process that can be killed (talk.c). */
+#include "stream.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define REFUSE(...) return REASON(why, __VA_ARGS__), false
+
+int64_t clock_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool wait_for(int stream, short events, int64_t deadline, struct reason *why)
+{
+	struct pollfd about = {.fd = stream, .events = events};
+	int64_t left;
+	int ready;
+
+	do {
+		left = deadline - clock_ms();
+		ready = left > 0 ? poll(&about, 1, (int)left) : 0;
+	} while (ready < 0 && errno == EINTR);
+	if (ready < 0)
+		REFUSE("poll: %s", strerror(errno));
+	if (!ready)
+		REFUSE("no answer in time");
+	return true;
+}
+
+static int try_connect(int family, const struct sockaddr *address, socklen_t length, int64_t deadline,
+		       struct reason *why)
+{
+	const int stream = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	socklen_t size = sizeof(int);
+	int error = 0;
+
+	if (stream < 0)
+		return REASON(why, "socket: %s", strerror(errno)), -1;
+	/* EAGAIN: the queue of a Unix socket is full; it may move before the deadline. */
+	while (connect(stream, address, length)) {
+		error = errno;
+		if (error == EAGAIN && clock_ms() + 5 < deadline) {
+			poll(NULL, 0, 5);
+			continue;
+		}
+		if (error == EINPROGRESS) {
+			if (!wait_for(stream, POLLOUT, deadline, why))
+				return close(stream), -1;
+			if (getsockopt(stream, SOL_SOCKET, SO_ERROR, &error, &size))
+				error = errno;
+		}
+		if (!error)
+			break;
+		REASON(why, "%s", strerror(error));
+		return close(stream), -1;
+	}
+	return stream;
+}
+
+static int open_unix(const char *path, int64_t deadline, struct reason *why)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return REASON(why, "its name is too long for a socket"), -1;
+	strcpy(address.sun_path, path);
+	return try_connect(AF_UNIX, (const struct sockaddr *)&address, sizeof(address), deadline, why);
+}
+
+static int open_tcp(const char *address, int64_t deadline, struct reason *why)
+{
+	const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+	const char *colon = strrchr(address, ':'), *host = address;
+	struct addrinfo *found = NULL;
+	char name[256];
+	int stream = -1, error;
+	size_t length;
+
+	if (!colon || (size_t)(colon - address) >= sizeof(name))
+		return REASON(why, "it is not HOST:PORT"), -1;
+	length = (size_t)(colon - address);
+	if (length > 2 && *host == '[' && host[length - 1] == ']') {
+		host++;
+		length -= 2;
+	}
+	memcpy(name, host, length);
+	name[length] = '\0';
+	error = getaddrinfo(name, colon + 1, &wanted, &found);
+	if (error)
+		return REASON(why, "%s", gai_strerror(error)), -1;
+	for (const struct addrinfo *at = found; at && stream < 0; at = at->ai_next)
+		stream = try_connect(at->ai_family, at->ai_addr, at->ai_addrlen, deadline, why);
+	freeaddrinfo(found);
+	return stream;
+}
+
+int stream_open(const char *address, int64_t deadline, struct reason *why)
+{
+	return *address == '/' ? open_unix(address, deadline, why) : open_tcp(address, deadline, why);
+}
+
+bool stream_send(int stream, const char *bytes, size_t length, int64_t deadline, struct reason *why)
+{
+	while (length) {
+		const ssize_t sent = send(stream, bytes, length, MSG_NOSIGNAL);
+
+		if (sent >= 0) {
+			bytes += sent;
+			length -= (size_t)sent;
+		} else if (errno == EAGAIN) {
+			if (!wait_for(stream, POLLOUT, deadline, why))
+				return false;
+		} else if (errno != EINTR) {
+			REFUSE("send: %s", strerror(errno));
+		}
+	}
+	return true;
+}
+
+bool stream_line(int stream, char *line, size_t room, int64_t deadline, struct reason *why)
+{
+	size_t length = 0;
+
+	while (length < room) {
+		const ssize_t got = recv(stream, line + length, room - length, 0);
+		char *end = got > 0 ? memchr(line + length, '\n', (size_t)got) : NULL;
+
+		if (end) {
+			*end = '\0';
+			return true;
+		}
+		if (got > 0)
+			length += (size_t)got;
+		else if (!got)
+			REFUSE("closed without an answer");
+		else if (errno == EAGAIN) {
+			if (!wait_for(stream, POLLIN, deadline, why))
+				return false;
+		} else if (errno != EINTR) {
+			REFUSE("recv: %s", strerror(errno));
+		}
+	}
+	REFUSE("an answer longer than %zu bytes", room - 1);
+}

@@ -1,0 +1,199 @@
+"""The SPANK plugin in a real Slurm: every hook in every context that speaks or listens."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from sar_agent.jobs.traffic import forms
+from sar_agent.lab.live.process import wait_until
+from tests.live.helpers.events import OK, Agent, unmunge
+from tests.live.helpers.spank import SpankCluster, spank_cluster
+
+pytestmark = pytest.mark.live
+KEY = {"ok": True, "env": {"UCX_IB_LID_PATH_BITS": "2", "UCX_IB_SL": "1"}}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[SpankCluster]:
+    with spank_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def slurm(cluster) -> Iterator[SpankCluster]:
+    """No jobs before and after, and the plugin speaks to nobody."""
+    cluster.arguments()
+    yield cluster
+    cluster.run("scancel", "--user=root")
+    cluster.wait_idle()
+
+
+@pytest.fixture
+def agent(slurm) -> Iterator[Agent]:
+    with Agent(slurm.munge_socket) as agent:
+        slurm.arguments(agent=agent.address)
+        yield agent
+
+
+@pytest.mark.parametrize("command", ["srun", "sbatch", "salloc"])
+def test_help_prints_the_table_and_a_wrong_word_is_refused(slurm, command):
+    script = ["--wrap", "true"] if command == "sbatch" else []  # it reads its script first
+    helped = slurm.attempt(command, "--sar-traffic=help", *script)
+    assert helped.returncode == 0
+    assert helped.stderr == ""
+    for form in forms():
+        assert f"  {form.form:17} {form.meaning}\n" in helped.stdout
+    refused = slurm.attempt(command, "-N1", "--sar-traffic=bogus", *(script or ["true"]))
+    assert refused.returncode != 0
+    assert (
+        "error: sar_spank: --sar-traffic=bogus is no traffic pattern; there are none, ring, "
+        in refused.stderr
+    )
+    assert slurm.squeue("-h") == ""
+    assert "traffic pattern of the job" in slurm.attempt(command, "--help").stdout
+
+
+def test_each_node_tells_of_start_and_end(slurm, agent):
+    job = slurm.salloc("n[002-003,007]", "--sar-traffic=stencil2d:3x1")
+    starts = agent.heard(job, "start", 3)
+    slurm.scancel(job)
+    ends = agent.heard(job, "end", 3)
+    slurm.wait_idle()
+    events = agent.of(job)
+    assert len(events) == 6
+    assert len({e.payload["id"] for e in events}) == 6
+    for event in starts + ends:
+        assert event.uid == 0
+        assert event.payload["v"] == 1
+        assert event.payload["user"] == 0
+        assert event.payload["nodes"] == "n[002-003,007]"
+        assert event.payload["traffic"] == "stencil2d:3x1"
+        assert abs(event.payload["at"] - time.time()) < 60
+    assert list(slurm.state.glob("*")) == []
+
+
+def test_a_unix_socket_and_a_user_s_job(slurm):
+    with Agent(slurm.munge_socket, slurm.folder / "events.sock") as agent:
+        slurm.arguments(agent=agent.address)
+        slurm.run("srun", "-N2", "--uid=nobody", "--chdir=/", "true")
+        assert wait_until(lambda: len(agent.events) == 4, 10)
+        assert {e.uid for e in agent.events} == {0}
+        assert {e.payload["user"] for e in agent.events} == {65534}
+        assert not any("traffic" in e.payload for e in agent.events)
+
+
+def test_tasks_get_what_the_agent_answers(slurm, agent):
+    agent.answer = {"ok": True, "env": {**KEY["env"], "LD_PRELOAD": "/x.so", "UCX_TLS": "self"}}
+    seen = slurm.tasks_see("-N3", "-n6")
+    assert seen["UCX_IB_LID_PATH_BITS"] == "2"
+    assert seen["UCX_IB_SL"] == "1"
+    assert "UCX_TLS" not in seen  # not on the list
+    assert "LD_PRELOAD" not in seen
+    assert "LD_PRELOAD is not on the list" in slurm.log()
+    assert slurm.tasks_see("-N1", UCX_IB_SL="7")["UCX_IB_SL"] == "7"  # the user's own word
+    script = slurm.folder / "script"
+    script.write_text("#!/bin/sh\n#SBATCH -N2 --sar-traffic=ring\nenv\nsrun env\n")
+    job = slurm.run("sbatch", "--parsable", str(script)).strip()
+    agent.heard(job, "end", 2)
+    printed = (slurm.folder / f"slurm-{job}.out").read_text()
+    assert printed.count("UCX_IB_LID_PATH_BITS=2\n") == 3  # the script, two tasks
+    assert agent.of(job, "start")[0].payload["traffic"] == "ring"
+    assert agent.of(job, "hint") == []  # nothing was left to ask for
+    slurm.assert_completed(job)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"ok": False, "error": "no such job", "env": KEY["env"]},
+        OK,
+        "",
+        "nonsense",
+        '{"ok":true,"env":{"UCX_IB_SL":"1"}',
+        "x" * 100_000,
+        '{"ok":true,"env":{"UCX_IB_SL":"1\\nLD_PRELOAD=x"}}',
+        None,
+    ],
+)
+def test_no_answer_no_environment(slurm, agent, answer):
+    agent.answer = answer
+    seen = slurm.tasks_see("-N2")
+    assert not [name for name in seen if name.startswith("UCX_")]
+    slurm.assert_healthy()
+
+
+def test_a_step_that_names_its_traffic_asks_again(slurm, agent):
+    job = slurm.salloc(2)
+    agent.heard(job, "start", 2)
+    agent.answer = KEY
+    plain = slurm.tasks_see(f"--jobid={job}")
+    assert "UCX_IB_SL" not in plain
+    assert agent.of(job, "hint") == []
+    seen = slurm.tasks_see(f"--jobid={job}", "--sar-traffic=shift:2")
+    assert seen["UCX_IB_SL"] == "1"
+    hints = agent.heard(job, "hint")  # of one node, or of both: here they share a folder
+    assert {e.payload["traffic"] for e in hints} == {"shift:2"}
+    before = len(agent.of(job, "hint"))
+    slurm.tasks_see(f"--jobid={job}", "--sar-traffic=shift:2")
+    assert len(agent.of(job, "hint")) == before  # kept from the step before
+
+
+def test_no_step_asks_an_agent_that_was_silent_at_the_start(slurm, agent):
+    agent.answer = None
+    job = slurm.salloc(1, "--sar-traffic=ring")
+    agent.heard(job, "start")
+    agent.answer = KEY
+    assert "UCX_IB_SL" not in slurm.tasks_see(f"--jobid={job}", "--sar-traffic=ring")
+    assert agent.of(job, "hint") == []
+
+
+def test_a_file_of_the_site(slurm):
+    slurm.arguments(env_file=slurm.folder / "env-%j")
+    job = slurm.salloc(1)
+    file = slurm.folder / f"env-{job}"
+    file.write_text("# by hand\nUCX_IB_SL=4\nPATH=/evil\n")
+    assert slurm.tasks_see(f"--jobid={job}")["UCX_IB_SL"] == "4"
+    file.chmod(0o666)
+    assert "UCX_IB_SL" not in slurm.tasks_see(f"--jobid={job}")
+    slurm.arguments(env_file=slurm.folder / "all", allow="SITE_A:SITE_B")
+    (slurm.folder / "all").write_text("SITE_A=1\nUCX_IB_SL=4\n")
+    seen = slurm.tasks_see(f"--jobid={job}")
+    assert seen["SITE_A"] == "1"
+    assert "UCX_IB_SL" not in seen
+
+
+def test_a_spool_folder_where_munge_is_missing(slurm, agent):
+    spool = slurm.folder / "spool-of-events"
+    spool.mkdir()
+    slurm.arguments(agent=agent.address, munge_socket=slurm.folder / "nobody", spool=spool)
+    job = slurm.salloc(2, "--sar-traffic=ring")
+    assert wait_until(lambda: len(list(spool.glob("*.json"))) == 2, 10)
+    for file in spool.iterdir():
+        payload = json.loads(file.read_text())
+        assert file.name == payload["id"] + ".json"
+        assert (payload["job"], payload["event"], payload["traffic"]) == (job, "start", "ring")
+    assert agent.events == []
+    slurm.arguments(spool=spool)  # and without any agent
+    slurm.scancel(job)
+    assert wait_until(lambda: len(list(spool.glob("*.json"))) == 4, 10)
+    slurm.arguments(spool=slurm.folder / "no-such-folder")
+    slurm.run("srun", "-N2", "true")
+    slurm.wait_idle()
+    assert "was not told: cannot write" in slurm.log()
+
+
+def test_a_wrong_argument_keeps_no_job_from_running(slurm, agent):
+    slurm.arguments(agent=agent.address, timeout="soon", colour="red")
+    slurm.run("srun", "-N1", "true")
+    assert wait_until(lambda: len(agent.events) == 2, 10)
+    assert "argument timeout must be 10 to 100 milliseconds" in slurm.log()
+    assert 'unknown argument "colour=red"' in slurm.log()
+
+
+def test_the_stand_in_believes_munge_only(slurm):
+    with pytest.raises(Exception, match="unmunge"):
+        unmunge(b"MUNGE:AwQFAAA=:", slurm.munge_socket)
