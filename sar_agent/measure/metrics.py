@@ -184,6 +184,21 @@ class Metrics:
         self.unknown_terminals = gauge(
             "unknown_terminals", "Live HCA ports that the routes in force do not know."
         )
+        self.events = counter(
+            "events", "Messages of Slurm's hooks that were believed.", "event", "way"
+        )
+        self.events_refused = counter(
+            "events_refused", "Messages of Slurm's hooks that were not taken, by reason.", "why"
+        )
+        self.event_delay = Histogram(
+            "sar_event_delay_seconds",
+            "Time from a hook's message to the agent, by the clocks of both.",
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.events_waiting = gauge(
+            "events_waiting", "Jobs that were told of since the last look at the queue."
+        )
         Info("sar_build", "What this is.", registry=self.registry).info(
             {"version": version, "mode": mode, "engine": engine}
         )
