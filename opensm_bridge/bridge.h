@@ -84,7 +84,7 @@ struct install {
 	osm_switch_t **sw;
 	struct fit fit;
 	struct routes *routes;
-	struct lid_place *place; /* by LID, for service levels; NULL with one lane */
+	struct lid_place *place; /* by LID, for service levels; NULL without */
 };
 struct lid_place {
 	uint32_t row, column;

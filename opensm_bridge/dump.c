@@ -3,7 +3,8 @@
  * them. So the agent reads the truth back in the format it writes its wishes in.
  *
  * A block that a switch has not confirmed yet reads as "no route". Service levels are told for our
- * own routes; for another engine's the file says one lane.
+ * own routes; for another engine's the file says one lane. Lanes hop by hop are the switches' own
+ * answers; where the 16 service levels of one entry differ, what is not as planned is told.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -29,6 +30,15 @@ static int by_guid(const void *a, const void *b)
 	const struct live_terminal *x = a, *y = b;
 
 	return x->guid < y->guid ? -1 : x->guid > y->guid;
+}
+
+static unsigned widest(const struct live *live)
+{
+	unsigned most = 0;
+
+	for (uint32_t s = 0; s < live->switches; s++)
+		most = live->sw[s].ports > most ? live->sw[s].ports : most;
+	return most + 1;
 }
 
 static void fill_nodes(struct routes *r, const struct live *live)
@@ -64,6 +74,54 @@ static void fill_row(struct bridge *b, struct routes *r, const struct live *live
 	port[live->terminals + s] = 0;
 }
 
+static uint8_t confirmed_lane(const struct routes *mine, const struct live *live, osm_switch_t **sw,
+			      uint32_t s, unsigned in, unsigned out)
+{
+	osm_physp_t *port = osm_node_get_physp_ptr(sw[s]->p_node, out);
+	const uint32_t row = guid_index(mine->switch_guid, mine->switches, live->sw[s].guid);
+	const uint8_t planned = row < mine->switches ? routes_hop_lane(mine, row, in, out) : 0;
+	const ib_slvl_table_t *table;
+
+	if (!out || !port || ib_port_info_get_port_state(&port->port_info) == IB_LINK_DOWN)
+		return planned; /* nothing is asked of such a port */
+	table = osm_physp_get_slvl_tbl(port, (uint8_t)in);
+	for (uint8_t sl = 0; sl < 16; sl++)
+		if (ib_slvl_table_get(table, sl) != planned)
+			return ib_slvl_table_get(table, sl) < 15 ? ib_slvl_table_get(table, sl) : 14;
+	return planned;
+}
+
+/* With room for all in `lanes`; how many lanes there are. */
+static unsigned confirmed_lanes(uint8_t *lanes, const struct routes *mine, const struct live *live,
+				osm_switch_t **sw, unsigned wide)
+{
+	unsigned most = mine->lanes - 1;
+
+	for (uint32_t s = 0; s < live->switches; s++)
+		for (unsigned in = 0; in <= live->sw[s].ports; in++)
+			for (unsigned out = 0; out <= live->sw[s].ports; out++) {
+				const uint8_t lane = confirmed_lane(mine, live, sw, s, in, out);
+
+				lanes[((size_t)s * wide + in) * wide + out] = lane;
+				most = lane > most ? lane : most;
+			}
+	return most + 1;
+}
+
+static void fill_far_ends(struct routes *r, const struct live *live)
+{
+	uint32_t *ends = ROUTES_FILL(uint32_t, r->far_ends);
+
+	memset(ends, 0xff, (size_t)live->switches * r->wide * sizeof(*ends));
+	for (uint32_t s = 0; s < live->switches; s++)
+		for (unsigned p = 1; p <= live->sw[s].ports; p++) {
+			const uint32_t at = live->sw[s].first_port + p;
+
+			if (live->peer[at] != NO_PEER)
+				ends[(size_t)s * r->wide + p] = live->peer[at] << 8 | live->peer_port[at];
+		}
+}
+
 /* With OpenSM's lock held; the image is written to disk after it is released. */
 static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t **sw,
 			       struct reason *why)
@@ -78,6 +136,7 @@ static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t
 			       .offsets = live->lids_per_port,
 			       .lanes = mine ? mine->lanes : 1};
 	struct routes *r;
+	uint8_t *hop_lanes = NULL;
 
 	if (!used) {
 		REASON(why, "no routes are in force yet");
@@ -88,9 +147,16 @@ static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t
 		return NULL;
 	}
 	snprintf(sizes.engine, sizeof(sizes.engine), "%.31s", mine ? mine->engine : used->name);
-	r = routes_blank(&sizes);
+	if (mine && mine->wide) {
+		sizes.wide = widest(live);
+		hop_lanes = calloc((size_t)sizes.wide * sizes.wide, live->switches);
+		if (hop_lanes)
+			sizes.lanes = confirmed_lanes(hop_lanes, mine, live, sw, sizes.wide);
+	}
+	r = sizes.wide && !hop_lanes ? NULL : routes_blank(&sizes);
 	if (!r) {
 		REASON(why, "no memory for the dump");
+		free(hop_lanes);
 		return NULL;
 	}
 	qsort(live->end, live->terminals, sizeof(*live->end), by_guid);
@@ -98,7 +164,12 @@ static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t
 	for (unsigned o = 0; o < r->offsets; o++)
 		for (uint32_t s = 0; s < live->switches; s++)
 			fill_row(b, r, live, sw, o, s);
-	if (mine && mine->lanes > 1) {
+	if (hop_lanes) {
+		memcpy(ROUTES_FILL(uint8_t, r->hop_lanes), hop_lanes,
+		       (size_t)sizes.wide * sizes.wide * live->switches);
+		fill_far_ends(r, live);
+		free(hop_lanes);
+	} else if (mine && mine->lanes > 1) {
 		memcpy(ROUTES_FILL(uint8_t, r->sl_to_vl), mine->sl_to_vl, 16);
 		for (unsigned o = 0; o < r->offsets; o++)
 			ROUTES_FILL(uint8_t, r->fallback_sl)[o] = mine->fallback_sl[0];

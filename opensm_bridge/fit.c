@@ -62,6 +62,28 @@ static bool offers_lanes(const struct routes *r, const struct live *live, struct
 	if (live->data_lanes < r->lanes)
 		REFUSE("the routes need %u virtual lanes, but a link between switches carries only "
 		       "%u (see max_op_vls in opensm.conf)", r->lanes, live->data_lanes);
+	if (!live->sl2vl)
+		REFUSE("the routes need %u virtual lanes, but a switch has no SL to VL tables", r->lanes);
+	return true;
+}
+
+/* Lanes hop by hop hang on the ports of both ends of a cable, so a cable that was moved to another
+ * port makes them wrong even where everybody is still reached. */
+static bool cables_end_as_planned(const struct fit *fit, const struct routes *r,
+				  const struct live *live, struct reason *why)
+{
+	for (uint32_t s = 0; s < live->switches; s++)
+		for (unsigned p = 1; p <= live->sw[s].ports && p < r->wide; p++) {
+			const uint32_t peer = live->peer[live->sw[s].first_port + p];
+			const uint32_t wanted = r->far_ends[(size_t)fit->row[s] * r->wide + p];
+
+			if (peer == NO_PEER || wanted == ROUTES_NO_SWITCH)
+				continue;
+			if (wanted != (fit->row[peer] << 8 | live->peer_port[live->sw[s].first_port + p]))
+				REFUSE("stale: the cable at port %u of switch 0x%016" PRIx64 " (%.60s) ends "
+				       "elsewhere than the lanes, chosen hop by hop, were made for",
+				       p, live->sw[s].guid, live->sw[s].name);
+		}
 	return true;
 }
 
@@ -197,7 +219,8 @@ bool fit_find(struct fit *fit, const struct routes *r, const struct live *live, 
 	fit->column = malloc((live->terminals + 1) * sizeof(*fit->column));
 	if (!fit->row || !fit->column)
 		REFUSE("no memory to check the routes");
-	if (!match_switches(fit, r, live, why) || !offers_lanes(r, live, why))
+	if (!match_switches(fit, r, live, why) || !offers_lanes(r, live, why) ||
+	    !cables_end_as_planned(fit, r, live, why))
 		return false;
 	match_terminals(fit, r, live);
 	return walk_every_offset(fit, r, live, why);

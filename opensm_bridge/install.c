@@ -12,9 +12,9 @@ struct install *install_new(struct live *live, osm_switch_t **sw, struct fit *fi
 {
 	struct install *i = calloc(1, sizeof(*i));
 
-	if (i && routes->lanes > 1)
+	if (i && routes->service_levels)
 		i->place = calloc(LIDS, sizeof(*i->place));
-	if (!i || (routes->lanes > 1 && !i->place)) {
+	if (!i || (routes->service_levels && !i->place)) {
 		free(i);
 		fit_free(fit);
 		return NULL;

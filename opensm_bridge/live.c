@@ -32,6 +32,7 @@ void live_free(struct live *live)
 	free(live->sw);
 	free(live->end);
 	free(live->peer);
+	free(live->peer_port);
 	memset(live, 0, sizeof(*live));
 }
 

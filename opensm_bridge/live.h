@@ -29,8 +29,10 @@ struct live {
 	struct live_switch *sw;	   /* ascending GUIDs */
 	struct live_terminal *end; /* any order */
 	uint32_t *peer;
+	uint8_t *peer_port;   /* as `peer`: that switch's port */
 	unsigned lids_per_port; /* 2^LMC */
 	unsigned data_lanes;	/* that every link between switches can carry */
+	bool sl2vl;		/* every switch has SL to VL tables */
 	bool qos;		/* OpenSM programs SL to VL tables at all */
 };
 

@@ -61,6 +61,7 @@ static void read_links(struct live *live, osm_switch_t **sw, const osm_subn_t *s
 			    !osm_link_is_healthy(port))
 				continue;
 			*peer = index_of(sw, live->switches, far->p_node->sw);
+			live->peer_port[live->sw[s].first_port + p] = osm_physp_get_port_num(far);
 			if (link_lanes(subn, port) < live->data_lanes)
 				live->data_lanes = link_lanes(subn, port);
 		}
@@ -82,6 +83,9 @@ static uint32_t read_switches(struct live *live, osm_switch_t **sw, osm_subn_t *
 		to->guid = cl_ntoh64(osm_node_get_node_guid(sw[s]->p_node));
 		to->name = sw[s]->p_node->print_desc;
 		to->ports = (uint8_t)(sw[s]->num_ports - 1);
+		if (!(osm_node_get_physp_ptr(sw[s]->p_node, 0)->port_info.capability_mask &
+		      IB_PORT_CAP_HAS_SL_MAP))
+			live->sl2vl = false;
 		to->first_port = ports;
 		ports += sw[s]->num_ports;
 		if (port)
@@ -120,6 +124,7 @@ bool live_from_osm(struct live *live, osm_switch_t ***sw, osm_opensm_t *osm, str
 	*live = (struct live){.switches = (uint32_t)switches,
 			      .lids_per_port = 1u << subn->opt.lmc,
 			      .data_lanes = 15,
+			      .sl2vl = true,
 			      .qos = subn->opt.qos};
 	*sw = calloc(switches + 1, sizeof(**sw));
 	live->sw = calloc(switches + 1, sizeof(*live->sw));
@@ -128,7 +133,8 @@ bool live_from_osm(struct live *live, osm_switch_t ***sw, osm_opensm_t *osm, str
 		REFUSE("no memory for a picture of the fabric");
 	ports = read_switches(live, *sw, subn);
 	live->peer = calloc(ports + 1, sizeof(*live->peer));
-	if (!live->peer)
+	live->peer_port = calloc(ports + 1, sizeof(*live->peer_port));
+	if (!live->peer || !live->peer_port)
 		REFUSE("no memory for a picture of the fabric");
 	read_links(live, *sw, subn);
 	read_terminals(live, *sw, subn);

@@ -55,9 +55,18 @@ static bool engine_name_is_good(const uint8_t *name)
 	return true;
 }
 
+const uint8_t *routes_section_ids(unsigned version, unsigned lanes, unsigned *count)
+{
+	static const uint8_t plain[] = {1, 2, 3, 4, 5, 6, 7, 8}, hop_by_hop[] = {1, 2, 3, 4, 5, 9, 10};
+
+	*count = version == 2 ? 7 : lanes > 1 ? 8 : 5;
+	return version == 2 ? hop_by_hop : plain;
+}
+
 static bool check_header(struct routes *r, struct reason *why)
 {
 	const uint8_t *h = r->image;
+	unsigned sections;
 
 	if (r->size < ROUTES_HEADER_SIZE)
 		REFUSE("only %zu bytes, shorter than the header", r->size);
@@ -65,8 +74,8 @@ static bool check_header(struct routes *r, struct reason *why)
 		REFUSE("not a routes file (bad magic)");
 	if (sar_crc32(0, h, 124) != u32_at(h, 124))
 		REFUSE("bad header checksum");
-	if (u32_at(h, 8) != 1)
-		REFUSE("format version %u, this plugin reads 1", u32_at(h, 8));
+	if (u32_at(h, 8) != 1 && u32_at(h, 8) != 2)
+		REFUSE("format version %u, this plugin reads 1 and 2", u32_at(h, 8));
 	if (u32_at(h, 12) != ROUTES_HEADER_SIZE)
 		REFUSE("header size %u, not %u", u32_at(h, 12), ROUTES_HEADER_SIZE);
 	if (u64_at(h, 16) != r->size)
@@ -81,14 +90,15 @@ static bool check_header(struct routes *r, struct reason *why)
 		REFUSE("generation 0");
 	if (!r->switches || r->switches > MAX_NODES || !r->terminals || r->terminals > MAX_NODES)
 		REFUSE("%u switches and %u terminals", r->switches, r->terminals);
-	if (!r->offsets || r->offsets > 128 || !r->lanes || r->lanes > 15)
+	if (!r->offsets || r->offsets > 128 || r->lanes < u32_at(h, 8) || r->lanes > 15)
 		REFUSE("%u LID offsets and %u virtual lanes", r->offsets, r->lanes);
 	if (u32_at(h, 44))
 		REFUSE("unknown flags %#x", u32_at(h, 44));
 	if (!engine_name_is_good(h + 80))
 		REFUSE("bad engine name");
 	memcpy(r->engine, h + 80, ROUTES_ENGINE_SIZE);
-	if ((h[42] | h[43] << 8) != (r->lanes > 1 ? 8 : 5))
+	routes_section_ids(u32_at(h, 8), r->lanes, &sections);
+	if ((unsigned)(h[42] | h[43] << 8) != sections)
 		REFUSE("%d sections for %u virtual lanes", h[42] | h[43] << 8, r->lanes);
 	if (sar_crc32(0, h + ROUTES_HEADER_SIZE, r->size - ROUTES_HEADER_SIZE) != u32_at(h, 120))
 		REFUSE("bad payload checksum");
@@ -96,13 +106,22 @@ static bool check_header(struct routes *r, struct reason *why)
 	return true;
 }
 
+static unsigned highest(const uint8_t *values, uint32_t count)
+{
+	unsigned most = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		most = values[i] > most ? values[i] : most;
+	return most;
+}
+
 /* The table has one right value for every byte, so it is compared rather than interpreted. */
 static bool find_sections(struct routes *r, const uint8_t *section[], struct reason *why)
 {
-	const unsigned count = r->lanes > 1 ? 8 : 5;
+	unsigned count;
+	const uint8_t *id = routes_section_ids(u32_at(r->image, 8), r->lanes, &count);
 	const uint64_t s = r->switches, t = r->terminals, table = r->offsets * s * r->columns;
-	const uint64_t length[ROUTES_MAX_SECTIONS] = {8 * s, 8 * t, 4 * t, s, table, table, 16,
-						      r->offsets};
+	uint64_t length[ROUTES_MAX_SECTIONS] = {8 * s, 8 * t, 4 * t, s, table, table, 16, r->offsets};
 	uint64_t end = ROUTES_HEADER_SIZE + count * SECTION_SIZE;
 
 	if (end > r->size)
@@ -111,14 +130,19 @@ static bool find_sections(struct routes *r, const uint8_t *section[], struct rea
 		const size_t entry = ROUTES_HEADER_SIZE + i * SECTION_SIZE;
 		const uint64_t at = (end + 7) & ~(uint64_t)7;
 
-		if (u32_at(r->image, entry) != i + 1 || u32_at(r->image, entry + 4) != 0 ||
+		if (id[i] == 9) {
+			r->wide = 1 + highest(section[3], r->switches);
+			length[i] = s * r->wide * r->wide;
+			length[i + 1] = 4 * s * r->wide;
+		}
+		if (u32_at(r->image, entry) != id[i] || u32_at(r->image, entry + 4) != 0 ||
 		    u64_at(r->image, entry + 8) != at || u64_at(r->image, entry + 16) != length[i])
-			REFUSE("section %u is missing, misplaced or of a wrong length", i + 1);
+			REFUSE("section %u is missing, misplaced or of a wrong length", id[i]);
 		if (at > r->size || length[i] > r->size - at)
-			REFUSE("section %u runs past the end", i + 1);
+			REFUSE("section %u runs past the end", id[i]);
 		for (; end < at; end++)
 			if (r->image[end])
-				REFUSE("dirty padding before section %u", i + 1);
+				REFUSE("dirty padding before section %u", id[i]);
 		section[i] = r->image + at;
 		end = at + length[i];
 	}
@@ -158,6 +182,22 @@ static bool check_nodes(const struct routes *r, struct reason *why)
 	return true;
 }
 
+static bool check_hops(const struct routes *r, struct reason *why)
+{
+	const size_t ends = (size_t)r->switches * r->wide;
+
+	if (!all_below(r->hop_lanes, ends * r->wide, r->lanes))
+		REFUSE("an unused lane hop by hop");
+	for (size_t i = 0; i < ends; i++) {
+		const uint32_t far = r->far_ends[i] >> 8, port = r->far_ends[i] & 255;
+
+		if (r->far_ends[i] != ROUTES_NO_SWITCH &&
+		    (far >= r->switches || !port || port > r->switch_ports[far]))
+			REFUSE("a cable's far end is out of range");
+	}
+	return true;
+}
+
 static bool check_tables(const struct routes *r, struct reason *why)
 {
 	const size_t table = (size_t)r->offsets * r->switches * r->columns;
@@ -177,6 +217,8 @@ static bool check_tables(const struct routes *r, struct reason *why)
 		}
 	if (r->lanes == 1)
 		return true;
+	if (r->wide)
+		return check_hops(r, why);
 	if (!all_below(r->service_levels, table, 16))
 		REFUSE("a service level above 15");
 	if (!all_below(r->sl_to_vl, 16, r->lanes))
@@ -198,9 +240,14 @@ static bool check(struct routes *r, struct reason *why)
 	r->terminal_leaf = (const void *)section[2];
 	r->switch_ports = section[3];
 	r->forwarding = section[4];
-	r->service_levels = section[5];
-	r->sl_to_vl = section[6];
-	r->fallback_sl = section[7];
+	if (r->wide) {
+		r->hop_lanes = section[5];
+		r->far_ends = (const void *)section[6];
+	} else {
+		r->service_levels = section[5];
+		r->sl_to_vl = section[6];
+		r->fallback_sl = section[7];
+	}
 	return check_nodes(r, why) && check_tables(r, why);
 }
 

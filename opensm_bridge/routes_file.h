@@ -10,6 +10,7 @@
 #define ROUTES_ENGINE_SIZE 32
 #define ROUTES_DIGEST_SIZE 32
 #define ROUTES_NO_ROUTE 255
+#define ROUTES_NO_SWITCH UINT32_MAX
 #define ROUTES_MAX_SECTIONS 8
 
 struct routes {
@@ -25,6 +26,10 @@ struct routes {
 	const uint8_t *forwarding;     /* [offsets][switches][columns] */
 	const uint8_t *service_levels; /* the same shape, or NULL with one lane */
 	const uint8_t *sl_to_vl, *fallback_sl;
+	/* Lanes hop by hop, instead of the three before: version 2. */
+	unsigned wide;		  /* highest port of all switches + 1; 0 in version 1 */
+	const uint8_t *hop_lanes; /* [switches][wide in][wide out] */
+	const uint32_t *far_ends; /* [switches][wide]: switch << 8 | port, or ROUTES_NO_SWITCH */
 	uint8_t *image;
 	size_t size;
 };
@@ -41,6 +46,17 @@ static inline const uint8_t *routes_row(const struct routes *r, const uint8_t *t
 {
 	return table + ((size_t)offset * r->switches + row) * r->columns;
 }
+
+/* The lane of what enters live row `row` by port `in` and leaves by `out`, hop by hop. */
+static inline uint8_t routes_hop_lane(const struct routes *r, uint32_t row, unsigned in,
+				      unsigned out)
+{
+	return in < r->wide && out < r->wide ? r->hop_lanes[((size_t)row * r->wide + in) * r->wide + out]
+					     : 0;
+}
+
+/* The ids of a file's sections, in order; `count` gets how many. */
+const uint8_t *routes_section_ids(unsigned version, unsigned lanes, unsigned *count);
 
 /* Where a GUID stands in an ascending list, or `count` where it does not. */
 uint32_t guid_index(const uint64_t *guids, uint32_t count, uint64_t guid);

@@ -23,7 +23,7 @@ static void put_header(struct routes *r, unsigned sections)
 	uint8_t *h = r->image;
 
 	memcpy(h, "SARROUTE", 8);
-	put(h, 8, 1, 4);
+	put(h, 8, r->wide ? 2 : 1, 4);
 	put(h, 12, ROUTES_HEADER_SIZE, 4);
 	put(h, 16, r->size, 8);
 	put(h, 24, r->generation, 8);
@@ -38,17 +38,18 @@ static void put_header(struct routes *r, unsigned sections)
 
 struct routes *routes_blank(const struct routes *sizes)
 {
-	const unsigned sections = sizes->lanes > 1 ? 8 : 5;
-	const size_t s = sizes->switches, t = sizes->terminals;
+	unsigned sections;
+	const uint8_t *id = routes_section_ids(sizes->wide ? 2 : 1, sizes->lanes, &sections);
+	const size_t s = sizes->switches, t = sizes->terminals, wide = sizes->wide;
 	const size_t table = sizes->offsets * s * (s + t);
-	const size_t length[ROUTES_MAX_SECTIONS] = {8 * s, 8 * t, 4 * t, s, table, table, 16,
-						    sizes->offsets};
+	const size_t length[] = {8 * s, 8 * t, 4 * t, s, table, table, 16, sizes->offsets,
+				 s * wide * wide, 4 * s * wide}; /* by id */
 	size_t at[ROUTES_MAX_SECTIONS] = {0}, end = ROUTES_HEADER_SIZE + 24 * sections;
 	struct routes *r = malloc(sizeof(*r));
 
 	for (unsigned i = 0; i < sections; i++) {
 		at[i] = (end + 7) & ~(size_t)7;
-		end = at[i] + length[i];
+		end = at[i] + length[id[i] - 1];
 	}
 	if (!r)
 		return NULL;
@@ -63,9 +64,9 @@ struct routes *routes_blank(const struct routes *sizes)
 	}
 	put_header(r, sections);
 	for (unsigned i = 0; i < sections; i++) {
-		put(r->image, ROUTES_HEADER_SIZE + 24 * i, i + 1, 4);
+		put(r->image, ROUTES_HEADER_SIZE + 24 * i, id[i], 4);
 		put(r->image, ROUTES_HEADER_SIZE + 24 * i + 8, at[i], 8);
-		put(r->image, ROUTES_HEADER_SIZE + 24 * i + 16, length[i], 8);
+		put(r->image, ROUTES_HEADER_SIZE + 24 * i + 16, length[id[i] - 1], 8);
 	}
 	r->switch_guid = (void *)(r->image + at[0]);
 	r->terminal_guid = (void *)(r->image + at[1]);
@@ -75,6 +76,8 @@ struct routes *routes_blank(const struct routes *sizes)
 	r->service_levels = sections == 8 ? r->image + at[5] : NULL;
 	r->sl_to_vl = sections == 8 ? r->image + at[6] : NULL;
 	r->fallback_sl = sections == 8 ? r->image + at[7] : NULL;
+	r->hop_lanes = wide ? r->image + at[5] : NULL;
+	r->far_ends = wide ? (void *)(r->image + at[6]) : NULL;
 	return r;
 }
 

@@ -46,6 +46,13 @@ class AgentConfig(Section):
         description="what sar-plus makes least: the largest load, or the largest effective EFI",
     )
     seed: int = Field(default=0, ge=0, description="for engines that draw")
+    partitions: str = Field(
+        default="",
+        description='for pftree…: a policy file (TOML), or OpenSM\'s partitions.conf; "" is none',
+    )
+    max_lanes: int = Field(
+        default=8, ge=1, le=15, description="virtual lanes that plans may use; a site may need some"
+    )
     interval_seconds: Annotated[float, Field(ge=0.1, le=86400)] = Field(
         default=30.0, description="time between two looks at Slurm"
     )

@@ -1,7 +1,10 @@
 /*
  * munged may be stopped, a name server silent, a network file system gone: calls into libraries that
- * wait for such know no deadline. So a child does it all, writes one report into a pipe, and is killed
- * when the time is over. Whatever it breaks, it breaks in a process of its own, not in Slurm's.
+ * wait for such know no deadline. So a child does it all and writes one report into a pipe, for which
+ * Slurm's process waits no longer than `timeout`. Whatever breaks, breaks in a process of its own.
+ *
+ * On a machine under load 50 ms may be over before the child has had its turn. So one that has a start or
+ * an end to tell is left alone then and has two seconds to deliver it; only its answer is lost.
  */
 #include "talk.h"
 
@@ -22,15 +25,18 @@
 #include "spool.h"
 #include "stream.h"
 
+/* Milliseconds, after which an alarm ends the child whatever it does. */
+#define LINGER 2000
+
 /* Not more than PIPE_BUF, so that it is written at once or not at all. */
 struct report {
 	char heard;
 	char text[ANSWER_SIZE];
 };
 
-/* `answer` NULL: to have sent it is enough. */
+/* Until `deadline` to send, until `patience` for an answer; `answer` NULL: to have sent it is enough. */
 static bool ask_agent(const struct arguments *a, const char *payload, size_t length, int64_t deadline,
-		      char *answer, bool *sent, struct reason *why)
+		      int64_t patience, char *answer, bool *sent, struct reason *why)
 {
 	struct reason inner = {""};
 	char *credential = credential_make(a->munge_socket, payload, length, why);
@@ -43,10 +49,16 @@ static bool ask_agent(const struct arguments *a, const char *payload, size_t len
 	credential[size] = '\n'; /* in place of its '\0': a line is counted, not ended */
 	stream = stream_open(a->agent, deadline, &inner);
 	*sent = stream >= 0 && stream_send(stream, credential, size + 1, deadline, &inner);
-	if (*sent && (!answer || stream_line(stream, answer, ANSWER_SIZE, deadline, &inner)))
+	if (*sent && (!answer || stream_line(stream, answer, ANSWER_SIZE, patience, &inner)))
 		return true;
 	REASON(why, "%.200s: %.200s", a->agent, inner.text);
 	return false;
+}
+
+/* A step asks for the sake of the answer; and Slurm waits for the processes of a step. */
+static bool lingers(const struct message *message)
+{
+	return strcmp(message->event, "hint") != 0;
 }
 
 /* What it leaves open or allocated ends with the process. */
@@ -54,8 +66,9 @@ static void report(const struct arguments *a, const struct message *message, int
 {
 	char payload[PAYLOAD_SIZE];
 	const size_t length = message_payload(message, payload);
-	/* With a spool folder, time is kept back for it; without, to say what went wrong. */
-	const int64_t deadline = start + (*a->spool ? (int64_t)a->timeout * 3 / 4 : (int64_t)a->timeout - 5);
+	/* Some time is kept back to say what went wrong, and for the spool folder. */
+	const int64_t patience = start + (int64_t)a->timeout - 5;
+	const int64_t deadline = lingers(message) ? start + LINGER - 200 : patience;
 	const bool ends = !strcmp(message->event, "end");
 	struct report report = {.heard = HEARD_NOTHING};
 	struct reason why = {"neither agent nor spool are given"};
@@ -64,7 +77,7 @@ static void report(const struct arguments *a, const struct message *message, int
 	if (!length)
 		REASON(&why, "the message is too long");
 	else if (*a->agent &&
-		 ask_agent(a, payload, length, deadline, ends ? NULL : report.text, &sent, &why))
+		 ask_agent(a, payload, length, deadline, patience, ends ? NULL : report.text, &sent, &why))
 		report.heard = ends ? HEARD_SENT : HEARD_ANSWER;
 	else if (*a->spool && !sent && spool_write(a->spool, message->id, payload, length, &why))
 		report.heard = HEARD_SPOOLED;
@@ -76,23 +89,25 @@ static void report(const struct arguments *a, const struct message *message, int
 
 static void child(const struct arguments *a, const struct message *message, int64_t start, int pipe)
 {
-	const struct itimerval last = {.it_value.tv_usec = 2 * MOST_TIMEOUT * 1000};
-	const int null = open("/dev/null", O_RDWR);
+	const struct itimerval last = {.it_value.tv_sec = LINGER / 1000};
+	int null;
 	sigset_t none;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (lingers(message))
+		setsid(); /* Slurm ends the process group of its scripts */
+	else
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGALRM, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setitimer(ITIMER_REAL, &last, NULL);
 	/* Whoever reads the daemon's output must not wait for us; nor may we hold its other files. */
+	pipe = fcntl(pipe, F_DUPFD, 3);
+	null = open("/dev/null", O_RDWR);
 	for (int standard = 0; standard < 3; standard++)
 		dup2(null, standard);
-	if (pipe > 3) {
-		dup2(pipe, 3);
-		pipe = 3;
-	}
+	pipe = dup2(pipe, 3);
 #ifdef SYS_close_range
 	(void)syscall(SYS_close_range, (unsigned)pipe + 1, ~0U, 0U);
 #endif
@@ -152,7 +167,10 @@ enum heard talk(const struct arguments *a, struct message *message, struct answe
 	close(ends[0]);
 	if (pid < 0)
 		return HEARD_NOTHING;
-	end(pid);
+	if (got || !lingers(message))
+		end(pid);
+	else
+		(void)waitpid(pid, NULL, WNOHANG);
 	report.text[sizeof(report.text) - 1] = '\0';
 	if (!got)
 		REASON(why, "no answer within %u ms", a->timeout);

@@ -48,10 +48,38 @@ static inline struct routes *small_routes(unsigned offsets, unsigned lanes)
 	return r;
 }
 
+/* Two lanes hop by hop: the second from each switch's port 4 to its port 3. */
+static inline struct routes *small_hop_routes(unsigned offsets)
+{
+	struct routes *plain = small_routes(offsets, 1), sizes = *plain, *r;
+
+	sizes.lanes = 2;
+	sizes.wide = 5;
+	r = routes_blank(&sizes);
+	if (!r)
+		abort();
+	memcpy(ROUTES_FILL(uint64_t, r->switch_guid), plain->switch_guid, 8 * SMALL_SWITCHES);
+	memcpy(ROUTES_FILL(uint64_t, r->terminal_guid), plain->terminal_guid, 8 * SMALL_TERMINALS);
+	memcpy(ROUTES_FILL(uint32_t, r->terminal_leaf), plain->terminal_leaf, 4 * SMALL_TERMINALS);
+	memcpy(ROUTES_FILL(uint8_t, r->switch_ports), plain->switch_ports, SMALL_SWITCHES);
+	memcpy(ROUTES_FILL(uint8_t, r->forwarding), plain->forwarding,
+	       (size_t)offsets * SMALL_SWITCHES * r->columns);
+	memset(ROUTES_FILL(uint32_t, r->far_ends), 0xff, SMALL_SWITCHES * 5 * 4);
+	for (uint32_t s = 0; s < SMALL_SWITCHES; s++) {
+		ROUTES_FILL(uint8_t, r->hop_lanes)[(s * 5 + 4) * 5 + 3] = 1;
+		ROUTES_FILL(uint32_t, r->far_ends)[s * 5 + 3] = (s + 1) % 3 << 8 | 4;
+		ROUTES_FILL(uint32_t, r->far_ends)[s * 5 + 4] = (s + 2) % 3 << 8 | 3;
+	}
+	routes_drop(plain);
+	routes_seal(r);
+	return r;
+}
+
 struct small {
 	struct live_switch sw[SMALL_SWITCHES];
 	struct live_terminal end[SMALL_TERMINALS + 1];
 	uint32_t peer[SMALL_SWITCHES * 5];
+	uint8_t peer_port[SMALL_SWITCHES * 5];
 	struct live live;
 };
 
@@ -66,6 +94,8 @@ static inline void small_fabric(struct small *f)
 			f->peer[5 * s + (unsigned)port] = NO_PEER;
 		f->peer[5 * s + 3] = (s + 1) % 3;
 		f->peer[5 * s + 4] = (s + 2) % 3;
+		f->peer_port[5 * s + 3] = 4;
+		f->peer_port[5 * s + 4] = 3;
 	}
 	for (uint32_t t = 0; t < SMALL_TERMINALS; t++)
 		f->end[t] = (struct live_terminal){.guid = 0x200 + t, .leaf = t / 2,
@@ -74,7 +104,8 @@ static inline void small_fabric(struct small *f)
 						   .lid_high = (uint16_t)(10 + t)};
 	f->live = (struct live){.switches = SMALL_SWITCHES, .terminals = SMALL_TERMINALS,
 				.sw = f->sw, .end = f->end, .peer = f->peer, .lids_per_port = 1,
-				.data_lanes = 8, .qos = true};
+				.data_lanes = 8, .qos = true, .sl2vl = true,
+				.peer_port = f->peer_port};
 }
 
 #endif

@@ -107,6 +107,25 @@ static void lanes_must_be_there(void)
 	fabric.live.qos = false;
 	expect(verdict(small_routes(1, 2), NULL), "qos TRUE");
 	CHECK(!verdict(small_routes(1, 1), NULL), "one lane needs nothing");
+	small_fabric(&fabric);
+	fabric.live.sl2vl = false;
+	expect(verdict(small_routes(1, 2), NULL), "no SL to VL tables");
+	expect(verdict(small_hop_routes(1), NULL), "no SL to VL tables");
+	CHECK(!verdict(small_routes(1, 1), NULL), "one lane needs none of them");
+}
+
+static void lanes_hop_by_hop_need_the_cables_of_the_plan(void)
+{
+	struct routes *r;
+
+	small_fabric(&fabric);
+	CHECK(!verdict(small_hop_routes(2), NULL), "the fabric of the plan");
+	fabric.peer_port[5 + 4] = 1; /* the far end was plugged into another port */
+	expect(verdict(small_hop_routes(1), NULL), "port 4 of switch 0x0000000000000101 (switch) ends");
+	CHECK(!verdict(small_routes(1, 2), NULL), "service levels do not care");
+	r = small_hop_routes(1);
+	ROUTES_FILL(uint32_t, r->far_ends)[5 + 4] = ROUTES_NO_SWITCH;
+	CHECK(!verdict(r, NULL), "nor does a port at which the plan knew no cable");
 }
 
 static void hops_are_shortest(void)
@@ -148,6 +167,7 @@ int main(void)
 	switches_come_and_go();
 	terminals_come_and_go();
 	lanes_must_be_there();
+	lanes_hop_by_hop_need_the_cables_of_the_plan();
 	hops_are_shortest();
 	the_fingerprint_sees_topology_alone();
 	return checked("fit");

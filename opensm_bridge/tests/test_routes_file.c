@@ -32,9 +32,29 @@ static void good_files_are_read(void)
 		}
 }
 
+/* With 3 lanes they are chosen hop by hop. */
+static struct routes *with_lanes(unsigned lanes)
+{
+	return lanes == 3 ? small_hop_routes(2) : small_routes(2, lanes);
+}
+
+static void lanes_hop_by_hop_are_read(void)
+{
+	struct routes *made = small_hop_routes(1);
+	struct reason why = {""};
+	struct routes *read = reread(made->image, made->size, &why);
+
+	CHECK(read && read->wide == 5 && !read->service_levels, "%s", why.text);
+	CHECK(read && routes_hop_lane(read, 1, 4, 3) == 1 && !routes_hop_lane(read, 1, 3, 4), "lanes");
+	CHECK(read && !routes_hop_lane(read, 1, 9, 3) && !routes_hop_lane(read, 1, 4, 9), "far ports");
+	CHECK(read && read->far_ends[2 * 5 + 3] == (0 << 8 | 4), "far ends");
+	routes_drop(read);
+	routes_drop(made);
+}
+
 static void damage_is_seen(unsigned lanes)
 {
-	struct routes *made = small_routes(2, lanes);
+	struct routes *made = with_lanes(lanes);
 	struct reason why;
 
 	for (size_t at = 0; at < made->size; at++)
@@ -51,7 +71,7 @@ static void damage_is_seen(unsigned lanes)
 /* With checksums made right again, a change is either harmless or refused; never a crash. */
 static void lies_do_not_crash(unsigned lanes)
 {
-	struct routes *made = small_routes(2, lanes);
+	struct routes *made = with_lanes(lanes);
 	unsigned accepted = 0;
 
 	for (size_t at = 0; at < made->size; at++)
@@ -107,6 +127,23 @@ static void broken_rules_are_named(void)
 	r = small_routes(1, 2);
 	ROUTES_FILL(uint8_t, r->sl_to_vl)[0] = 2;
 	refuses(r, "unused lane");
+	r = small_hop_routes(1);
+	ROUTES_FILL(uint8_t, r->hop_lanes)[7] = 2;
+	refuses(r, "unused lane hop by hop");
+	for (unsigned bad = 0; bad < 3; bad++) {
+		r = small_hop_routes(1);
+		ROUTES_FILL(uint32_t, r->far_ends)[3] = (const uint32_t[]){3 << 8 | 1, 0, 5}[bad];
+		refuses(r, "far end");
+	}
+	r = small_hop_routes(1);
+	r->image[41] = 1;
+	refuses(r, "1 virtual lanes");
+	r = small_hop_routes(1);
+	r->image[8] = 3;
+	refuses(r, "format version 3");
+	r = small_hop_routes(1);
+	r->image[8] = 1;
+	refuses(r, "7 sections for 2 virtual lanes");
 	r = small_routes(1, 1);
 	r->image[24] = 0;
 	refuses(r, "generation 0");
@@ -137,7 +174,8 @@ static void writing_replaces_in_one_step(void)
 int main(void)
 {
 	good_files_are_read();
-	for (unsigned lanes = 1; lanes <= 2; lanes++) {
+	lanes_hop_by_hop_are_read();
+	for (unsigned lanes = 1; lanes <= 3; lanes++) {
 		damage_is_seen(lanes);
 		lies_do_not_crash(lanes);
 	}

@@ -11,6 +11,8 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
 
 from sar_agent.agent.state import State
 from sar_agent.config import Config
@@ -23,6 +25,7 @@ from sar_agent.install.plan import Plan, file_to_routes, make_plan
 from sar_agent.install.routes_file import read_routes_file
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_host_sets
+from sar_agent.jobs.partition_policy import read_partitions
 from sar_agent.measure import Measures
 from sar_agent.routing import Before, Engine, Options, Rerouting, Routes, load_engine
 
@@ -38,7 +41,11 @@ class Planner:
 
     def __init__(self, config: Config, engine: Engine, timed: Timed = nullcontext) -> None:
         self.config, self.engine, self.timed = config, engine, timed
-        self.options = Options(seed=config.agent.seed, objective=config.agent.objective)
+        self.options = Options(
+            seed=config.agent.seed,
+            objective=config.agent.objective,
+            max_lanes=config.agent.max_lanes,
+        )
         self._last: Plan | None = None
         """In force or not; the next plan's routes, check and measures start from it."""
         self._tend_at: float | None = None
@@ -49,6 +56,7 @@ class Planner:
         """Raises `CheckFailed`, `Unserved`, or `InputError` for a fabric in several pieces."""
         with self.timed("route"):
             require_connected(fabric)  # engines take that for granted
+            self._read_partitions(fabric, mix)
             routes, kept = self._routes(fabric, mix)
         try:
             plan = make_plan(generation, fabric, mix, routes, self.timed, self._last)
@@ -62,6 +70,14 @@ class Planner:
         self._tend_at = self._next_look(plan) if kept else None
         self._last = plan
         return plan
+
+    def _read_partitions(self, fabric: Fabric, mix: JobMix) -> None:
+        """Each time, since the file may be another by now, and jobs may be partitions."""
+        if path := self.config.agent.partitions:
+            partitions, notes = read_partitions(Path(path), fabric, mix)
+            self.options = replace(self.options, partitions=partitions)
+            for note in notes[:5]:
+                log.warning("%s", note)
 
     def _routes(self, fabric: Fabric, mix: JobMix) -> tuple[Routes, bool]:
         """And whether they were grown from those before."""

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sar_agent.check.changes import FEW, change_trees, changed_entries
+from sar_agent.check.hop import Hops, count_hops, hops_of
 from sar_agent.check.trees import Counts, count_trees, empty_counts
 from sar_agent.check.wiring import Wiring, wiring_of
 from sar_agent.fabric import Fabric
@@ -33,15 +34,18 @@ class Proved:
     level: U8
     """uint8[O, D, S], service levels, or uint8[O, D, 0] in one lane; likewise."""
     counts: Counts
-    """Exactly the dependencies of these tables."""
+    """Exactly the dependencies of these tables; with `hops` only whether there are any."""
     changed: I32 | None = None
     """int32[O, D], entries in which each tree differs from the tables proved before; None where
     there were none."""
+    hops: Hops | None = None
+    """Lanes chosen hop by hop; None where the service level says the lane."""
 
     def comparable(self, wiring: Wiring, egress: U8, level: U8) -> bool:
         """Whether the same entry of both is the same port of the same switch to the same place."""
         return (
-            self.wiring.same_nodes(wiring)
+            self.hops is None
+            and self.wiring.same_nodes(wiring)
             and self.egress.shape == egress.shape
             and self.level.shape == level.shape
         )
@@ -51,6 +55,10 @@ def prove(fabric: Fabric, routes: Routes) -> Proved | None:
     """All of it from the beginning; None where some tree does not reach."""
     wiring = wiring_of(fabric, routes.virtual_lanes)
     egress, level = _own(routes)
+    if routes.hop_lane is not None:
+        hops = hops_of(fabric, routes, wiring)
+        used = count_hops(wiring, hops, egress)
+        return None if used is None else Proved(wiring, egress, level, _frozen(used), hops=hops)
     offsets, destinations = egress.shape[:2]
     counts = empty_counts(wiring, offsets * destinations)
     if not all(count_trees(wiring, e, v, counts) for e, v in zip(egress, level, strict=True)):
@@ -60,7 +68,10 @@ def prove(fabric: Fabric, routes: Routes) -> Proved | None:
 
 def prove_change(before: Proved, fabric: Fabric, routes: Routes, few: int = FEW) -> Proved | None:
     """The same proof, of what differs from `before` only; None, too, where that is not the way to
-    it: other nodes, or half of the trees grown anew, which takes as long as all."""
+    it: other nodes, half of the trees grown anew, which takes as long as all, or lanes hop by hop,
+    where one entry changes what all who come behind it hold."""
+    if routes.hop_lane is not None:
+        return None
     wiring = wiring_of(fabric, routes.virtual_lanes)
     egress, level = _own(routes)
     if not before.comparable(wiring, egress, level):

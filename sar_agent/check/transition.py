@@ -30,8 +30,9 @@ from sar_agent.fabric.model import U8
 
 def transition_safe(before: Proved, after: Proved) -> bool:
     """Whether tables `before` may be replaced by `after` switch by switch, in any order. Between
-    hosts; False where the two are not of the same nodes and lanes."""
-    if not before.comparable(after.wiring, after.egress, after.level):
+    hosts; False where the two are not of the same nodes and lanes, or lanes are chosen hop by hop:
+    SL2VL tables change port by port, and which of them are new when is not known."""
+    if after.hops is not None or not before.comparable(after.wiring, after.egress, after.level):
         return False
     moved, _ = after.wiring.moved(before.wiring)
     ports = int(after.wiring.ports)

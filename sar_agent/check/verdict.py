@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from sar_agent.check.deadlock import credit_loop, loop_free
+from sar_agent.check.hop import hop_loop
 from sar_agent.check.proof import Proved, prove, prove_change
 from sar_agent.check.reach import check_reach
 from sar_agent.errors import CheckFailed, InputError
@@ -24,6 +27,23 @@ class Verdict:
     deadlock_free_everyone: bool
     """Also with what goes to the switches' own LIDs, and to and from aggregation units."""
     problems: tuple[str, ...]
+    hop_by_hop: bool = False
+    """Lanes are chosen by the ports a packet passes, not by its service level."""
+
+    @property
+    def lanes_hold(self) -> str:
+        """What the proof asks of hosts, in words."""
+        if self.virtual_lanes == 1:
+            return "1 virtual lane(s)"
+        if self.hop_by_hop:
+            return (
+                f"{self.virtual_lanes} virtual lane(s), lanes hop by hop: holds whatever service "
+                "level hosts use"
+            )
+        return (
+            f"{self.virtual_lanes} virtual lane(s), lanes by path: holds where hosts use the "
+            "service level of their path records"
+        )
 
     @property
     def passed(self) -> bool:
@@ -65,16 +85,40 @@ def check_changed(fabric: Fabric, routes: Routes, before: Proved | None) -> Chec
         reach = check_reach(fabric, routes)
         problem = f"{reach.unreachable_pairs} pairs do not reach; the first is {reach.first}"
         return Checked(Verdict(reach.unreachable_pairs, lanes, False, False, (problem,)), None)
+    if proved.hops is not None:
+        return _check_hops(fabric, routes, proved)
     hosts, everyone = loop_free(proved.wiring, proved.counts)
     if hosts:
         return Checked(Verdict(0, lanes, True, everyone, ()), proved)
     loop = credit_loop(fabric, proved.wiring, proved.counts)
     assert loop, "what cannot be peeled has a cycle"
     lane, cycle = loop
-    hops = ", ".join(fabric.channel_name(c) for c in cycle[:8])
-    more = f" … ({len(cycle)} channels)" if len(cycle) > 8 else ""
+    named = [fabric.channel_name(c) for c in cycle]
     problem = (
-        f"credit loop in virtual lane {lane}: {hops}{more}, and back; "
+        f"credit loop in virtual lane {lane}: {_some(named)}, and back; "
         f"engine {routes.engine} needs more virtual lanes than {lanes} on this fabric"
     )
     return Checked(Verdict(0, lanes, False, False, (problem,)), None)
+
+
+def _check_hops(fabric: Fabric, routes: Routes, proved: Proved) -> Checked:
+    """The verdict where lanes are chosen hop by hop."""
+    assert proved.hops is not None
+    lanes, counts = routes.virtual_lanes, proved.counts.view(np.uint8)
+    loop = hop_loop(proved.wiring, proved.hops, counts, everyone=True)
+    everyone = not loop
+    if not everyone:
+        loop = hop_loop(proved.wiring, proved.hops, counts, everyone=False)
+    if not loop:
+        return Checked(Verdict(0, lanes, True, everyone, (), True), proved)
+    named = [
+        f"{fabric.channel_name(int(fabric.channel_by_port[s, p]))} in lane {lane}"
+        for s, p, lane in loop
+    ]
+    problem = f"credit loop with lanes chosen hop by hop: {_some(named)}, and back"
+    return Checked(Verdict(0, lanes, False, False, (problem,), True), None)
+
+
+def _some(named: list[str]) -> str:
+    more = f" … ({len(named)} channels)" if len(named) > 8 else ""
+    return ", ".join(named[:8]) + more

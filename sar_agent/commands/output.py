@@ -11,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from sar_agent.fabric import Fabric
     from sar_agent.jobs import JobMix
+    from sar_agent.jobs.partitions import Partitions
     from sar_agent.routing import Routes
 
 FabricOption = Annotated[
@@ -66,6 +67,20 @@ def read_mix(spec: str, fabric: Fabric) -> JobMix:
             err=True,
         )
     return mapped.mix
+
+
+def read_partitions(path: Path | None, fabric: Fabric, mix: JobMix) -> Partitions | None:
+    """The partitions of a file; what is odd about them on stderr."""
+    if path is None:
+        return None
+    from sar_agent.jobs.partition_policy import read_partitions as read
+
+    partitions, notes = read(path, fabric, mix)
+    for note in notes[:5]:
+        typer.echo(f"sar-agent: note: {note}", err=True)
+    if len(notes) > 5:
+        typer.echo(f"sar-agent: note: … and {len(notes) - 5} more", err=True)
+    return partitions
 
 
 def read_routes(folder: Path, fabric: Fabric) -> Routes:

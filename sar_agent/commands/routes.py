@@ -15,6 +15,7 @@ from sar_agent.commands.output import (
     print_json,
     read_fabric,
     read_mix,
+    read_partitions,
     read_routes,
 )
 
@@ -45,6 +46,19 @@ def register(app: typer.Typer) -> None:
         pattern: Annotated[
             str, typer.Option("--pattern", help="for colored: shift:3, ring, …, or a file of ranks")
         ] = "",
+        partitions: Annotated[
+            Path | None,
+            typer.Option(
+                "--partitions", help="for pftree…: a policy file (TOML) or OpenSM's partitions.conf"
+            ),
+        ] = None,
+        combine: Annotated[
+            float,
+            typer.Option("--combine", min=0, max=1, help="A for pftree-combined: 1 -ext … 0 -wt"),
+        ] = 0.5,
+        max_lanes: Annotated[
+            int, typer.Option("--max-lanes", min=1, max=15, help="virtual lanes that may be used")
+        ] = 8,
         as_json: JsonOption = False,
     ) -> None:
         """Compute routes and check them; write them to a folder. Exit code 1 if a check fails."""
@@ -63,9 +77,17 @@ def register(app: typer.Typer) -> None:
         if forms and out is None:
             raise InputError("--export needs a folder", remedy="add --out DIR")
         chosen = load_engine(engine)
-        options = Options(seed=seed, objective=objective, lmc=lmc, pattern=pattern)
         network = read_fabric(fabric)
         mix = read_mix(jobs, network)
+        options = Options(
+            seed=seed,
+            objective=objective,
+            lmc=lmc,
+            pattern=pattern,
+            partitions=read_partitions(partitions, network, mix),
+            combine=combine,
+            max_lanes=max_lanes,
+        )
         if is_source_routed(chosen) and out is None:
             found, words = describe(chosen, network, mix, options)
             if as_json:
@@ -106,6 +128,7 @@ def register(app: typer.Typer) -> None:
             typer.echo(
                 f"{routes.engine}: {network.destinations} destinations on {network.switches} "
                 "switches, every pair reached, no credit loop"
+                + (f" in {routes.virtual_lanes} virtual lanes" if routes.virtual_lanes > 1 else "")
                 + (f"; written to {out}" if out else "")
             )
 

@@ -8,6 +8,7 @@ LIDs are the fabric file's where it has them, else 1 … in the order of the fil
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -90,8 +91,16 @@ def _path_levels(fabric: Fabric, routes: Routes, lid: I32, order: I32) -> Iterat
 
 
 def _lane_tables(fabric: Fabric, routes: Routes) -> Iterator[str]:
-    """`0xGUID in-port out-port` and the lanes of 16 levels: level i travels in lane i."""
+    """`0xGUID in-port out-port` and the lanes of 16 levels: level i travels in lane i, or all in
+    the one that is chosen hop by hop."""
     if routes.virtual_lanes == 1:
+        return
+    if (hop_lane := routes.hop_lane) is not None:
+        for s in range(fabric.switches):
+            guid, ports = f"0x{fabric.switch_guid[s]:016x}", range(int(fabric.switch_ports[s]) + 1)
+            for i, o in itertools.product(ports, ports[1:]):
+                pair = f"0x{hop_lane[s, i, o]:x}{hop_lane[s, i, o]:x}"
+                yield f"{guid} {i} {o} {' '.join([pair] * 8)}\n"
         return
     # ibdmchk reads two levels a byte, four bits each: 0x01 is lane 0 for level 0, 1 for level 1.
     lane = [level % routes.virtual_lanes for level in range(16)]

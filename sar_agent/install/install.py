@@ -59,7 +59,7 @@ def put_in_force(bridge: Bridge, plan: Plan, path: Path, timed: Timed = nullcont
 
 def differences(wanted: RoutesFile, found: RoutesFile) -> int:
     """Entries of `found` that are not as `wanted`: (switch, destination, LID offset) that both
-    know, where LID offsets beyond the plan's repeat its first."""
+    know, where LID offsets beyond the plan's repeat its first; and lanes hop by hop."""
     (want_s, have_s), (want_d, have_d) = shared_by(wanted, found)
     count = 0
     for offset, table in enumerate(found.forwarding):
@@ -76,6 +76,12 @@ def differences(wanted: RoutesFile, found: RoutesFile) -> int:
             # Nobody asks for the level of a way from a switch to itself.
             wrong |= (levels != found.service_levels[offset][np.ix_(have_s, have_d)]) & (want != 0)
         count += int(wrong.sum())
+    if wanted.hop_lanes is not None:
+        if found.hop_lanes is None:
+            return int(wanted.forwarding.size)
+        wide = min(wanted.hop_lanes.shape[1], found.hop_lanes.shape[1])
+        lanes = wanted.hop_lanes[want_s, :wide, :wide] != found.hop_lanes[have_s, :wide, :wide]
+        count += int(lanes.sum())
     return count
 
 

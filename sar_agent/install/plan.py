@@ -12,10 +12,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.check import Proved, Verdict, check_changed
 from sar_agent.fabric import Fabric
-from sar_agent.install.routes_file import RoutesFile, shared_by
+from sar_agent.install.routes_file import NO_SWITCH, RoutesFile, shared_by
 from sar_agent.jobs import JobMix
 from sar_agent.measure import Measures, measure
 from sar_agent.measure.traffic import Traffic, traffic_of
@@ -62,7 +63,8 @@ def make_plan(
         verdict, proved = check_changed(fabric, routes, before.proved if before else None)
         verdict.require()
         assert proved
-    routes = replace(routes, egress=proved.egress)
+    lanes = None if proved.hops is None else proved.hops.lane
+    routes = replace(routes, egress=proved.egress, hop_lane=lanes)
     with timed("measure"):
         traffic = traffic_of(fabric, mix, routes, before.traffic if before else None)
         measures = measure(fabric, mix, routes, traffic=traffic)
@@ -72,8 +74,10 @@ def make_plan(
 def routes_to_file(fabric: Fabric, routes: Routes, generation: int, made_at: int = 0) -> RoutesFile:
     """Destination-major tables to the switch-major rows a plugin copies into LFTs."""
     lanes = routes.virtual_lanes
+    hops = routes.hop_lane if lanes > 1 else None
+    by_path = lanes > 1 and hops is None
     levels = routes.service_level
-    if lanes > 1 and levels is None:
+    if by_path and levels is None:
         levels = np.zeros_like(routes.egress)
     offsets = len(routes.egress)
     return RoutesFile(
@@ -87,12 +91,23 @@ def routes_to_file(fabric: Fabric, routes: Routes, generation: int, made_at: int
         terminal_leaf=fabric.terminal_switch.astype(np.uint32),
         switch_ports=fabric.switch_ports.astype(np.uint8),
         forwarding=np.ascontiguousarray(routes.egress.transpose(0, 2, 1)),
-        service_levels=None
-        if levels is None or lanes == 1
-        else np.ascontiguousarray(levels.transpose(0, 2, 1)),
-        sl_to_vl=None if lanes == 1 else (np.arange(16) % lanes).astype(np.uint8),
-        fallback_sl=None if lanes == 1 else np.zeros(offsets, np.uint8),
+        service_levels=np.ascontiguousarray(levels.transpose(0, 2, 1))
+        if by_path and levels is not None
+        else None,
+        sl_to_vl=(np.arange(16) % lanes).astype(np.uint8) if by_path else None,
+        fallback_sl=np.zeros(offsets, np.uint8) if by_path else None,
+        hop_lanes=hops,
+        far_ends=None if hops is None else _far_ends(fabric, hops.shape[1]),
     )
+
+
+def _far_ends(fabric: Fabric, wide: int) -> NDArray[np.uint32]:
+    """uint32[S, `wide`]: switch · 256 + port at the other end of each live cable."""
+    ends = np.full((fabric.switches, wide), NO_SWITCH, np.uint32)
+    up = np.flatnonzero(fabric.channel_up)
+    far = fabric.channel_target[up] * 256 + fabric.channel_port[fabric.channel_reverse[up]]
+    ends[fabric.channel_source[up], fabric.channel_port[up]] = far
+    return ends
 
 
 def entries_changed(before: RoutesFile | None, after: RoutesFile) -> int:
@@ -129,10 +144,17 @@ def file_to_routes(fabric: Fabric, file: RoutesFile) -> Routes:
         if levels is not None and file.service_levels is not None:
             level = file.service_levels[offset][np.ix_(theirs_s, theirs_d)].T
             levels[offset][np.ix_(ours_d, ours_s)] = level
+    hops = None
+    if file.hop_lanes is not None:
+        wide = int(fabric.switch_ports.max(initial=0)) + 1
+        hops, both = np.zeros((fabric.switches, wide, wide), np.uint8), file.hop_lanes[theirs_s]
+        both = both[:, :wide, :wide]
+        hops[ours_s, : both.shape[1], : both.shape[1]] = both
     return Routes(
         engine=file.engine,
         fabric_digest=file.fabric_digest,
         egress=egress,
         service_level=levels,
         virtual_lanes=file.lanes,
+        hop_lane=hops,
     )

@@ -21,14 +21,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from sar_agent.errors import InputError
 
-MAGIC, VERSION, HEADER_SIZE = b"SARROUTE", 1, 128
-NO_ROUTE, OWN_PORT = 255, 0
+MAGIC, HEADER_SIZE = b"SARROUTE", 128
+VERSIONS = (1, 2)  # 2: lanes hop by hop
+NO_ROUTE, OWN_PORT, NO_SWITCH = 255, 0, 2**32 - 1
 MAX_NODES, MAX_OFFSETS, MAX_LANES = 65535, 128, 15
 
 _HEADER = struct.Struct("<8sIIQQIIBBHI32s32sQI")  # without its own CRC, which follows
 _SECTION = struct.Struct("<IIQQ")
 _ENGINE = re.compile(rb"([A-Za-z0-9._+-]{1,31})\0+")
-_SECTION_TYPES = ("<u8", "<u8", "<u4", "u1", "u1", "u1", "u1", "u1")
+_TYPES = dict(enumerate(("<u8", "<u8", "<u4", *["u1"] * 6, "<u4"), start=1))
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,13 @@ class RoutesFile:
     service_levels: NDArray[np.uint8] | None = None  # [O, S, D], only when lanes > 1
     sl_to_vl: NDArray[np.uint8] | None = None  # [16], only when lanes > 1
     fallback_sl: NDArray[np.uint8] | None = None  # [O], only when lanes > 1
+    # Lanes hop by hop, instead of the three before. P: the highest port of all switches.
+    hop_lanes: NDArray[np.uint8] | None = None  # [S, P + 1, P + 1], by port in and port out
+    far_ends: NDArray[np.uint32] | None = None  # [S, P + 1]: switch · 256 + port, or NO_SWITCH
+
+    @property
+    def version(self) -> int:
+        return 1 if self.hop_lanes is None else 2
 
 
 class Shared(NamedTuple):
@@ -90,17 +98,24 @@ def encode(routes: RoutesFile, file: str | Path | None = None) -> bytes:
     """The bytes of the file. GUIDs may come in any order; the file has them ascending."""
     header, sections = _sorted_sections(routes, file)
     table, body, at = bytearray(), bytearray(), HEADER_SIZE + _SECTION.size * len(sections)
-    for number, section in enumerate(sections, start=1):
+    for number, section in zip(_ids(routes.version, routes.lanes), sections, strict=True):
         body += bytes(-len(body) % 8)
         table += _SECTION.pack(number, 0, at + len(body), len(section))
         body += section
     payload = bytes(table + body)
     head = _HEADER.pack(
-        MAGIC, VERSION, HEADER_SIZE, HEADER_SIZE + len(payload), *header, zlib.crc32(payload)
+        MAGIC, routes.version, HEADER_SIZE, HEADER_SIZE + len(payload), *header, zlib.crc32(payload)
     )
     image = head + struct.pack("<I", zlib.crc32(head)) + payload
     decode(image, file)  # what we would refuse to read we do not write
     return image
+
+
+def _ids(version: int, lanes: int) -> tuple[int, ...]:
+    """Sections of a file, in their order."""
+    if version == 2:
+        return (1, 2, 3, 4, 5, 9, 10)
+    return tuple(range(1, 9 if lanes > 1 else 6))
 
 
 def _sorted_sections(
@@ -139,7 +154,16 @@ def _sorted_sections(
         array("switch_ports", routes.switch_ports, "u1", (switches,))[by_switch],
         table("forwarding", routes.forwarding),
     ]
-    if routes.lanes > 1:
+    if routes.hop_lanes is not None:
+        wide = 1 + int(np.max(parts[3], initial=0))
+        far = array("far_ends", routes.far_ends, "<u4", (switches, wide))[by_switch]
+        known = far != NO_SWITCH
+        if np.any(far[known] >> 8 >= switches):
+            _refuse("a cable ends at a switch that is not in the list", file)
+        far[known] = new_index[far[known] >> 8] << 8 | far[known] & 255
+        lanes = array("hop_lanes", routes.hop_lanes, "u1", (switches, wide, wide))[by_switch]
+        parts += [lanes, far]
+    elif routes.lanes > 1:
         parts += [
             table("service_levels", routes.service_levels),
             array("sl_to_vl", routes.sl_to_vl, "u1", (16,)),
@@ -182,43 +206,56 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
         file,
         (magic == MAGIC, "not a routes file (bad magic)"),
         (zlib.crc32(image[:124]).to_bytes(4, "little") == image[124:128], "bad header checksum"),
-        (version == VERSION, f"format version {version}, this program reads {VERSION}"),
+        (version in VERSIONS, f"format version {version}, this program reads 1 and 2"),
         (header_size == HEADER_SIZE, f"header size {header_size}, not {HEADER_SIZE}"),
         (size == len(image), f"{len(image)} bytes long, the header says {size}"),
         (generation > 0, "generation 0"),
         (1 <= switches <= MAX_NODES, f"{switches} switches"),
         (1 <= terminals <= MAX_NODES, f"{terminals} terminals"),
         (1 <= offsets <= MAX_OFFSETS, f"{offsets} LID offsets"),
-        (1 <= lanes <= MAX_LANES, f"{lanes} virtual lanes"),
+        (version <= lanes <= MAX_LANES, f"{lanes} virtual lanes"),
         (flags == 0, f"unknown flags {flags:#x}"),
         (name is not None, "bad engine name"),
-        (sections == (8 if lanes > 1 else 5), f"{sections} sections for {lanes} virtual lanes"),
+        (
+            sections == len(_ids(version, lanes)),
+            f"{sections} sections for {lanes} virtual lanes",
+        ),
         (zlib.crc32(image[HEADER_SIZE:]) == payload_crc, "bad payload checksum"),
     )
     table = offsets * switches * (terminals + switches)
-    lengths = (8 * switches, 8 * terminals, 4 * terminals, switches, table, table, 16, offsets)
+    lengths = [8 * switches, 8 * terminals, 4 * terminals, switches, table, table, 16, offsets]
     parts: list[Any] = []
-    end = HEADER_SIZE + _SECTION.size * sections
-    for index in range(sections):
+    end, wide = HEADER_SIZE + _SECTION.size * sections, 0
+    for index, number in enumerate(_ids(version, lanes)):
+        if number == 9:
+            wide = 1 + int(parts[3].max())
+            lengths[5:7] = switches * wide**2, 4 * switches * wide
         entry = HEADER_SIZE + _SECTION.size * index
         if entry + _SECTION.size > size:
             _refuse("the section table runs past the end", file, _REMEDY)
-        expected = (index + 1, 0, end + -end % 8, lengths[index])
+        expected = (number, 0, end + -end % 8, lengths[index])
         if _SECTION.unpack_from(image, entry) != expected:
-            _refuse(
-                f"section {index + 1} is missing, misplaced or of a wrong length", file, _REMEDY
-            )
+            _refuse(f"section {number} is missing, misplaced or of a wrong length", file, _REMEDY)
         at = expected[2]
         if at + lengths[index] > size or any(image[end:at]):
-            _refuse(f"section {index + 1} runs past the end or has dirty padding", file, _REMEDY)
+            _refuse(f"section {number} runs past the end or has dirty padding", file, _REMEDY)
         end = at + lengths[index]
-        parts.append(np.frombuffer(image[at:end], _SECTION_TYPES[index]))
+        parts.append(np.frombuffer(image[at:end], _TYPES[number]))
     if end != size:
         _refuse("bytes after the last section", file, _REMEDY)
     shape = (offsets, switches, terminals + switches)
     forwarding = parts[4].reshape(shape)
-    service_levels = parts[5].reshape(shape) if lanes > 1 else None
-    sl_to_vl, fallback_sl = (parts[6], parts[7]) if lanes > 1 else (None, None)
+    service_levels = sl_to_vl = fallback_sl = hop_lanes = far_ends = None
+    far_good = True
+    if version == 2:
+        hop_lanes = parts[5].reshape(switches, wide, wide)
+        far_ends = parts[6].reshape(switches, wide)
+        far = far_ends[far_ends != NO_SWITCH]
+        far_good = bool(np.all(far >> 8 < switches)) and bool(
+            np.all((far & 255 >= 1) & (far & 255 <= parts[3][far >> 8]))
+        )
+    elif lanes > 1:
+        service_levels, sl_to_vl, fallback_sl = parts[5].reshape(shape), parts[6], parts[7]
     own = forwarding[:, np.arange(switches), terminals + np.arange(switches)]
     zeros = np.count_nonzero(forwarding == OWN_PORT)
     highest = parts[3][None, :, None]
@@ -239,13 +276,15 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
         (service_levels is None or bool(np.all(service_levels < 16)), "a service level above 15"),
         (sl_to_vl is None or bool(np.all(sl_to_vl < lanes)), "an SL maps to an unused lane"),
         (fallback_sl is None or bool(np.all(fallback_sl < 16)), "a fallback SL above 15"),
+        (hop_lanes is None or bool(np.all(hop_lanes < lanes)), "an unused lane hop by hop"),
+        (far_good, "a cable's far end is out of range"),
     )
     assert name is not None
     guids, ports, leaf, switch_ports = parts[:4]
     return RoutesFile(
         *(generation, name[1].decode(), digest, made_at, lanes),
         *(guids, ports, leaf, switch_ports, forwarding),
-        *(service_levels, sl_to_vl, fallback_sl),
+        *(service_levels, sl_to_vl, fallback_sl, hop_lanes, far_ends),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Literal, Protocol, runtime_checkable
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
+from sar_agent.jobs.partitions import Partitions
 from sar_agent.routing.routes import Routes
 
 GROUP = "sar_agent.engines"
@@ -30,6 +31,12 @@ class Options:
     """2**lmc LID offsets may be used, 0 … 7."""
     pattern: str = ""
     """For `colored`: who sends to whom inside each job, as `jobs/patterns.py` reads it."""
+    partitions: Partitions | None = None
+    """For the pftree family."""
+    combine: float = 0.5
+    """A of pftree-2016's Equation 2, for `pftree-combined`: 1 is -ext alone, 0 -wt alone."""
+    max_lanes: int = 8
+    """Virtual lanes that may be used."""
 
 
 @dataclass(frozen=True)

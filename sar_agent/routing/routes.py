@@ -31,13 +31,17 @@ class Routes:
     service_level: U8 | None = None
     """uint8[O, T + S, S]: service level from source leaf switch s to d; None: all 0."""
     virtual_lanes: int = 1
-    """Lanes used; service level i travels in lane i."""
+    """Lanes used; service level i travels in lane i, unless lanes are chosen hop by hop."""
     jobs_digest: bytes = b""
     """16 bytes: the mix they were made for; empty for engines that look at none."""
     seconds: float = 0.0
     """How long the engine took."""
     mark: int = 0
     """The engine's own, to know its routes again in this process; 0: none."""
+    hop_lane: U8 | None = None
+    """uint8[S, P + 1, P + 1], P the fabric's highest port: lane of a packet that entered switch s
+    by port i (0: it is the switch's own) and leaves by port o, whatever its service level; None:
+    the service level alone says the lane. Never beside `service_level`."""
 
     def next_channel(self, fabric: Fabric, offset: int = 0) -> I32:
         """int32[T + S, S]: the channel instead of the port; -1 at the last switch or no route."""
@@ -58,8 +62,10 @@ class Routes:
 
     @property
     def digest(self) -> bytes:
-        """32 bytes that name the tables and service levels, nothing else."""
+        """32 bytes that name the tables, service levels and lanes hop by hop, nothing else."""
         state = hashlib.blake2b(self.egress.tobytes(), digest_size=32)
         if self.service_level is not None:
             state.update(self.service_level.tobytes())
+        if self.hop_lane is not None:
+            state.update(b"hop" + self.hop_lane.tobytes())
         return state.digest()

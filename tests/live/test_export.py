@@ -19,6 +19,8 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.lab.live.generated import ibsim_of
 from sar_agent.lab.live.opensm import OpenSM
 from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing.lanes.hop import hop_lanes
+from tests import grids
 from tests.data import data_path
 from tests.live.helpers import readback
 
@@ -92,6 +94,21 @@ def test_two_lanes_break_the_ring_for_both(tmp_path: Path) -> None:
     two = Routes("ring", one.fabric_digest, one.egress, level, virtual_lanes=2)
     assert check_routes(fabric, two).passed
     assert "no credit loops found" in ibdmchk(fabric, two, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["ring", "torus", "dragonfly"])
+def test_lanes_hop_by_hop_hold_with_all_levels_0(name: str, tmp_path: Path) -> None:
+    if name == "dragonfly":
+        fabric, step = grids.dragonfly(4, 2)
+    else:
+        sizes = (5,) if name == "ring" else (4, 5)
+        fabric, step = grids.torus(sizes), grids.by_dimension(sizes)
+    one = grids.routes_by(fabric, step)
+    two = hop_lanes(fabric, one)
+    assert two is not None and two.virtual_lanes == 2 and check_routes(fabric, two).passed
+    assert "no credit loops found" in ibdmchk(fabric, two, tmp_path)
+    assert (tmp_path / "psl").read_text() == ""
+    assert "no credit loops found" not in ibdmchk(fabric, one, tmp_path)
 
 
 def test_a_stock_opensm_installs_the_lfts_export(tmp_path: Path) -> None:

@@ -130,6 +130,11 @@ def test_the_controller_s_way(reader):
     (start,) = reader.agent.heard(job, "start")
     assert start.payload["traffic"] == "ring"
     reader.section("4.")
+    for comment, wanted in ((), "sar:shift:3"), (("--comment=sar:ring",), "sar:ring"):
+        job = reader.slurm.salloc(1, "--sar-traffic=shift:3", *comment)
+        assert reader.slurm.squeue("-h", "-j", job, "-o", "%k").strip() == wanted
+    job = reader.slurm.salloc(1, "--comment=mine")
+    assert reader.slurm.squeue("-h", "-j", job, "-o", "%k").strip() == "mine"
 
 
 def test_the_nodes_way(reader):

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
-from sar_agent.jobs.records import JobRecord, traffic_hint
-from sar_agent.jobs.traffic import LEAST_WEIGHT, MOST_WEIGHT, forms, is_traffic, require_traffic
+from sar_agent.jobs.records import LEAST_WEIGHT, MOST_WEIGHT, JobRecord, traffic_hint
+from sar_agent.jobs.traffic import forms, is_traffic, require_traffic
 
 SPANK = Path(__file__).parents[2] / "slurm_spank"
 NAMES = [form.form for form in forms()]

@@ -13,7 +13,9 @@ from sar_agent.install.routes_file import RoutesFile, encode
 HEADER_SIZE = 128
 
 
-def small_routes(*, offsets: int = 1, lanes: int = 1, seed: int = 1) -> RoutesFile:
+def small_routes(
+    *, offsets: int = 1, lanes: int = 1, seed: int = 1, hops: bool = False
+) -> RoutesFile:
     """Valid by the format's rules (not by a fabric's): 3 switches, 4 terminals, GUIDs unsorted."""
     rng = np.random.default_rng(seed)
     switches, terminals = 3, 4
@@ -21,7 +23,9 @@ def small_routes(*, offsets: int = 1, lanes: int = 1, seed: int = 1) -> RoutesFi
     forwarding = rng.integers(1, 5, shape).astype(np.uint8)
     forwarding[:, np.arange(switches), terminals + np.arange(switches)] = 0
     forwarding[0, 0, 1] = 255
-    more = lanes > 1
+    more = lanes > 1 and not hops
+    ends = np.full((3, 6), 2**32 - 1, np.uint32)
+    ends[0, 4], ends[1, 5], ends[1, 1], ends[2, 2] = 1 << 8 | 5, 4, 2 << 8 | 2, 1 << 8 | 1
     return RoutesFile(
         generation=7,
         engine="sar-plus",
@@ -31,11 +35,13 @@ def small_routes(*, offsets: int = 1, lanes: int = 1, seed: int = 1) -> RoutesFi
         switch_guids=np.array([0x30, 0x10, 2**63 + 5], np.uint64),
         terminal_guids=np.array([9, 2**64 - 1, 7, 8], np.uint64),
         terminal_leaf=np.array([0, 1, 2, 0], np.uint32),
-        switch_ports=np.array([4, 5, 254], np.uint8),
+        switch_ports=np.array([4, 5, 5 if hops else 254], np.uint8),
         forwarding=forwarding,
         service_levels=rng.integers(0, 16, shape).astype(np.uint8) if more else None,
         sl_to_vl=(np.arange(16) % lanes).astype(np.uint8) if more else None,
         fallback_sl=np.zeros(offsets, np.uint8) if more else None,
+        hop_lanes=rng.integers(0, lanes, (3, 6, 6)).astype(np.uint8) if hops else None,
+        far_ends=ends if hops else None,
     )
 
 
@@ -43,6 +49,7 @@ def valid_images() -> Iterator[bytes]:
     for offsets in (1, 2, 5):
         for lanes in (1, 2, 15):
             yield encode(small_routes(offsets=offsets, lanes=lanes))
+        yield encode(small_routes(offsets=offsets, lanes=3, hops=True))
 
 
 def sealed(image: bytes) -> bytes:

@@ -29,7 +29,10 @@ BAD = (
     "seed", "engine", "export", "no option", "no command",
     "not a number", "no routes",
 )  # fmt: skip
-ENGINES = ("colored dfsssp dmodk ftree minhop random rnca-d rnca-u sar sar-plus smodk updn").split()
+ENGINES = (
+    "colored dfsssp dmodk ftree minhop pftree pftree-combined pftree-ext pftree-wt random rnca-d "
+    "rnca-u sar sar-plus smodk updn"
+)
 JOB_KEYS = {"job", "terminals", "switches", "efi_max", "links", "throughput"}
 
 
@@ -90,7 +93,7 @@ def test_jobs_of_a_real_queue(tmp_path: Path) -> None:
 
 def test_engines_lists_a_name_and_what_it_is() -> None:
     lines = sar_agent("engines").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ENGINES
+    assert [line.split()[0] for line in lines] == ENGINES.split()
     assert all(len(line.split()) > 3 for line in lines)
     assert said("engines", "--json")["engines"]
 
@@ -133,7 +136,7 @@ def bad(tmp_path: Path) -> dict[str, tuple[list[str | Path], str]]:
         "two pieces": (["route", "--fabric", tmp_path / "pieces.net", *jobs], "piece"),
         "job line": (["route", "--fabric", TREE, "--jobs", tmp_path / "jobs"], "jobs:1"),
         "seed": (["route", "--fabric", TREE, "--jobs", "mix:x"], "seed"),
-        "engine": (["route", "--fabric", TREE, *jobs, "--engine", "magic"], "dfsssp, minhop, sar"),
+        "engine": (["route", "--fabric", TREE, *jobs, "--engine", "magic"], "one of colored,"),
         "export": (
             ["route", "--fabric", TREE, *jobs, "--out", tmp_path / "o", "--export", "x"],
             "lfts, ibdm, ibsim",

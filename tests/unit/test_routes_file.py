@@ -59,9 +59,21 @@ def test_service_levels_move_with_their_guids() -> None:
     assert got.service_levels[0, 1, 4] == given.service_levels[0, 0, 5]
 
 
+def test_lanes_hop_by_hop_move_with_their_switches() -> None:
+    given = small_routes(lanes=3, hops=True)
+    got = decode(encode(given))
+    assert given.hop_lanes is not None and got.hop_lanes is not None and got.far_ends is not None
+    assert encode(given)[8] == 2 and got.service_levels is None
+    for new, old in enumerate((1, 0, 2)):  # 0x10 stood second
+        assert np.array_equal(got.hop_lanes[new], given.hop_lanes[old])
+    # Port 4 of 0x30, now row 1, ended at port 5 of 0x10, now row 0; and the other way.
+    assert (got.far_ends[1, 4], got.far_ends[0, 5]) == (0 << 8 | 5, 1 << 8 | 4)
+    assert (got.far_ends != 2**32 - 1).sum() == 4
+
+
 def test_every_damage_is_refused() -> None:
-    for lanes in (1, 2):
-        for image in damaged(encode(small_routes(lanes=lanes))):
+    for routes in (small_routes(), small_routes(lanes=2), small_routes(lanes=3, hops=True)):
+        for image in damaged(encode(routes)):
             with pytest.raises(InputError):
                 decode(image)
 
@@ -89,6 +101,8 @@ def test_a_second_encoding_is_the_same() -> None:
         ({"forwarding": np.zeros((1, 3, 7))}, "port 0"),
         ({"forwarding": np.ones((1, 3, 7))}, "port 0"),
         ({"forwarding": np.ones((1, 3, 6))}, "forwarding"),
+        ({"lanes": 2, "hop_lanes": np.zeros((3, 255, 255))}, "far_ends is missing"),
+        ({"hop_lanes": np.zeros((3, 9, 9)), "far_ends": np.full((3, 255), 2**32 - 1)}, "hop_lanes"),
     ],
 )
 def test_arrays_that_break_a_rule_are_not_written(
@@ -138,8 +152,8 @@ def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
 
 def test_unknown_versions_and_sections_are_refused() -> None:
     image = bytearray(encode(small_routes()))
-    image[8] = 2
-    with pytest.raises(InputError, match="format version 2"):
+    image[8] = 3
+    with pytest.raises(InputError, match="format version 3"):
         decode(sealed(bytes(image)))
     image = bytearray(encode(small_routes()))
     image[128] = 9  # the id of the first section

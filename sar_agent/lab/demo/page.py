@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from sar_agent.lab.demo import charts, drawing
@@ -13,6 +12,7 @@ from sar_agent.lab.demo.run import Demo
 from sar_agent.lab.demo.sweep import Point
 from sar_agent.lab.demo.three_jobs import HOSTS_PER_JOB, SEED
 from sar_agent.lab.demo.words import change, count_changes
+from sar_agent.lab.templates_of import templates
 
 JOBS_SHOWN = 30
 
@@ -20,7 +20,7 @@ JOBS_SHOWN = 30
 def render_page(demo: Demo) -> str:
     """The HTML."""
     return (
-        _environment()
+        templates()
         .get_template("demo.html")
         .render(
             demo=demo,
@@ -51,7 +51,7 @@ def render_picture(demo: Demo) -> str | None:
     if not drawing.drawable(demo.main.fabric):
         return None
     return (
-        _environment()
+        templates()
         .get_template("before-after.svg")
         .render(
             demo=demo,
@@ -61,16 +61,6 @@ def render_picture(demo: Demo) -> str | None:
             before_name=BEFORE,
             after_name=AFTER,
         )
-    )
-
-
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("sar_agent.lab", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )
 
 

@@ -81,7 +81,7 @@ class Agent:
                 threading.Thread(target=self._serve, args=[stream], daemon=True).start()
 
     def _serve(self, stream: socket.socket) -> None:
-        with stream, suppress(OSError):
+        with stream, suppress(OSError, subprocess.CalledProcessError):
             came = time.time()
             line = stream.makefile("rb").readline(8192)
             if not line.endswith(b"\n"):  # its deadline came first

@@ -85,3 +85,14 @@ def spank_cluster(nodes: str = "n[001-016]", **more: Any) -> Iterator[SpankClust
     with SpankCluster(nodes, **more) as slurm:
         yield slurm
         slurm.assert_healthy()
+
+
+def to_file(folder: Path) -> dict[str, str]:
+    """Sanitizers report to files: the child that speaks has no stderr to do it on."""
+    return {"ASAN_OPTIONS": f"log_path={folder}/sanitizer"}
+
+
+def assert_no_report(folder: Path) -> None:
+    """No sanitizer had anything to say."""
+    for report in folder.glob("sanitizer*"):
+        raise AssertionError(report.read_text()[:4000])

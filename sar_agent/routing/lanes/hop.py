@@ -1,0 +1,63 @@
+"""Lanes chosen hop by hop, for hosts that ignore the service level they are told.
+
+SL2VL can give a packet a lane by the port it came by and the port it leaves by, the same for all
+16 service levels. That such a packet's lane on a channel depends on the channel before, and on
+nothing earlier, says which tables can be helped, with however many lanes:
+
+    exactly those where the *pairs* of channels, joined where a packet takes two pairs one after the
+    other (three channels in a row), close no cycle.
+
+For each pair has one lane, so a cycle of pairs is one of (channel, lane) whatever the lanes; and
+where there is none, a lane of its own for each pair that ends in a channel would do. So:
+
+- Dragonflies: local, global, local has two pairs, and no third follows: two lanes, the second after
+  a global cable.
+- Rings of up to five switches, and tori of such rings routed dimension by dimension: shortest paths
+  have at most two channels of a ring: two lanes.
+- Six: three channels only to the switch opposite, which both ways reach. It can be done if ties are
+  broken both ways, so that neither way has three channels in a row all the way round.
+- Seven and more cannot: all three in a row are on somebody's only shortest path, round and round
+  (`tests/property/test_hop_lanes.py` tries every lane of every pair).
+
+Few lanes are found pair by pair, in the order in which packets can pass them: each takes the lowest
+lane in which it closes no cycle with those before (`hop_place.py`). What comes out is for the check
+to prove, as everything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8
+from sar_agent.routing.lanes.hop_pairs import triples_of
+from sar_agent.routing.lanes.hop_place import UNPLACED, place_pairs
+from sar_agent.routing.routes import Routes
+
+
+def hop_lanes(fabric: Fabric, routes: Routes, max_lanes: int = 8) -> Routes | None:
+    """`routes` with at most `max_lanes` lanes chosen hop by hop, or with one lane where that is
+    enough; None where no such lanes exist, or none were found.
+
+    First for everyone's paths, then for those between hosts alone.
+    """
+    for everyone in (True, False):
+        lane = place_pairs(fabric, triples_of(fabric, routes, everyone), max_lanes)
+        if lane is not None:
+            lanes = 1 + int(lane[lane != UNPLACED].max(initial=0))
+            table = None if lanes == 1 else _tables(fabric, lane)
+            return replace(routes, service_level=None, virtual_lanes=lanes, hop_lane=table, mark=0)
+    return None
+
+
+def _tables(fabric: Fabric, lane: U8) -> U8:
+    """`Routes.hop_lane` from the lanes of pairs; 0 for pairs that no packet takes, and for what
+    leaves to a host or starts here."""
+    ports = int(fabric.switch_ports.max(initial=0)) + 1
+    table = np.zeros((fabric.switches, ports, ports), np.uint8)
+    channel, port = np.nonzero(lane.reshape(-1, ports) != UNPLACED)
+    entry = fabric.channel_port[fabric.channel_reverse[channel]]
+    table[fabric.channel_target[channel], entry, port] = lane.reshape(-1, ports)[channel, port]
+    return table

@@ -1,0 +1,268 @@
+"""Partition-aware fat-tree routing: pFTree and its extensions (pftree-2016).
+
+The paper chooses ports switch by switch: least loaded first, then those towards a switch that is
+marked with the partition, and none that a stricter partition holds. Here the same wishes are the
+digits of one price, most important first, and a destination's tree takes the cheapest of all up*/
+down* shortest paths from the leaves where its partition's members are:
+
+    held by, or used beside, a partition it must not meet  >  load  >  another partition's link
+    >  a switch its own partition has not used
+
+Loads count only what members send, so routes that nobody may use weigh nothing (Section 4). The
+strictest policies go first, hosts of a leaf in the order of the paper's Algorithm 2. A `phy`
+partition may take links in proportion to its members at a switch, so that some are left.
+
+    pftree            no policies: balance, then separation; lanes where links are shared
+    pftree-ext        policies phy, vlane, def; strict or best-effort (Section 6)
+    pftree-wt         loads are the destinations' weights (Section 7)
+    pftree-combined   A times the price of -ext plus (1 - A) times that of -wt (Equation 2)
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.errors import CheckFailed, Unserved
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32
+from sar_agent.fabric.tree import tree_levels
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.partitions import Partition, Partitions, Policy
+from sar_agent.routing.dag import graph_of, new_cache
+from sar_agent.routing.engine import Options
+from sar_agent.routing.hops import all_hops
+from sar_agent.routing.legal import new_row, orient, unreached_leaves
+from sar_agent.routing.pftree_grow import Owners, Senders, grow_partition_trees
+from sar_agent.routing.pftree_lanes import partition_lanes
+from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.routing.settle import settle
+
+log = logging.getLogger(__name__)
+
+
+class PFTree:
+    """Balance first, then separation (Section 5)."""
+
+    name = "pftree"
+    summary = "fat trees: keeps partitions apart where that costs no balance (pftree-2016, 5)"
+
+    heeds_policies = False
+
+    def share(self, options: Options) -> float:
+        """A of Equation 2: 1 counts routes, 0 weights."""
+        return 1.0
+
+    def partitions(self, given: Partitions) -> Partitions:
+        """What of the policies this engine heeds: here none, all want a lane of their own."""
+        parts = tuple(replace(part, policy=Policy.VLANE) for part in given.parts)
+        return replace(given, parts=parts, strict=False)
+
+    def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+        """Raises `Unserved` where the fabric is no fat tree or there are no partitions, and
+        `CheckFailed` where a strict policy cannot be met."""
+        began = time.perf_counter()
+        if options.partitions is None:
+            raise Unserved(f"{self.name} keeps partitions apart: name them, --partitions FILE")
+        partitions = self.partitions(options.partitions)
+        graph, legal = graph_of(fabric), orient(fabric, tree_levels(fabric))
+        a, b = unreached_leaves(graph, legal, new_row(fabric), fabric.leaves.astype(np.uint32))
+        if a >= 0:
+            raise Unserved(
+                f'{fabric.name}: leaf switches "{fabric.switch_name[a]}" and '
+                f'"{fabric.switch_name[b]}" have no common switch above them; updn or sar-plus '
+                "serve"
+            )
+        egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+        isolation = np.append(partitions.isolation, np.int32(-1))
+        home = partitions.of_terminal(fabric.terminals)
+        policy = np.array([*(p.policy for p in partitions.parts), Policy.DEF], np.uint8)
+        owners = Owners(
+            np.full(max(1, fabric.channels), -1, np.int32),
+            np.zeros(max(1, fabric.channels), np.bool_),
+        )
+        senders = senders_of(fabric, mix, partitions)
+        broken = grow_partition_trees(
+            graph,
+            legal,
+            new_row(fabric),
+            senders,
+            fabric.terminal_switch.astype(np.uint32),
+            fabric.terminal_switch_port.astype(np.uint8),
+            order_terminals(fabric, partitions, home, legal.higher),
+            isolation[home],
+            policy[home],
+            partitions.weights(fabric.terminals),
+            _quotas(fabric, partitions, legal.higher),
+            self.share(options),
+            owners,
+            egress,
+        )
+        warnings = _broken(fabric, partitions, home, broken)
+        settle(fabric, graph, new_cache(fabric), all_hops(graph), egress)
+        routes = Routes(self.name, fabric.digest, egress[None], jobs_digest=mix.digest(fabric))
+        routes, more = partition_lanes(fabric, routes, partitions, options)
+        for warning in (*warnings, *more) if self.heeds_policies else ():
+            log.warning("%s", warning)
+        return replace(routes, seconds=time.perf_counter() - began)
+
+
+class PFTreeExt(PFTree):
+    """Policies (Section 6)."""
+
+    name = "pftree-ext"
+    summary = "pftree with policies phy, vlane, def per partition (pftree-2016, 6)"
+
+    heeds_policies = True
+
+    def partitions(self, given: Partitions) -> Partitions:
+        return given
+
+
+class PFTreeWt(PFTree):
+    """Weights (Section 7)."""
+
+    name = "pftree-wt"
+    summary = "pftree that balances the weights of nodes (pftree-2016, 7)"
+
+    def share(self, options: Options) -> float:
+        return 0.0
+
+
+class PFTreeCombined(PFTreeExt):
+    """Both (Section 8)."""
+
+    name = "pftree-combined"
+    summary = "pftree-ext and pftree-wt in one price, --combine A (pftree-2016, Eq. 2)"
+
+    def share(self, options: Options) -> float:
+        return options.combine
+
+
+def senders_of(fabric: Fabric, mix: JobMix, partitions: Partitions) -> Senders:
+    """Leaf switches from which members send, and how many; -1 (no partition): from everywhere."""
+    leaf = fabric.terminal_switch
+    rows: list[tuple[I32, NDArray[np.int64]]] = []
+    for part in partitions.parts:
+        live = part.terminals[fabric.is_host_port[part.terminals]]
+        at, count = np.unique(leaf[live], return_counts=True)
+        rows.append((at.astype(np.int32), count))
+    rows.append((fabric.leaves, fabric.terminals_at[fabric.leaves].astype(np.int64)))
+    home = partitions.of_terminal(fabric.terminals)
+    of_terminal = np.where(home < 0, len(partitions.parts), home)
+    if partitions.balance_jobs:
+        job_of, on_job = mix.by_terminal(fabric.terminals)
+        offset, leaves, counts = mix.by_leaf(fabric)
+        first = len(rows)
+        for j in range(len(mix.jobs)):
+            some = slice(offset[j], offset[j + 1])
+            rows.append((leaves[some], counts[some].astype(np.int64)))
+        busy = np.flatnonzero(np.diff(job_of))
+        inside = busy[home[busy] < 0]  # a partition's own members are who may send to it
+        of_terminal[inside] = first + on_job[job_of[inside]]
+    return Senders(
+        np.cumsum([0, *(len(at) for at, _ in rows)]).astype(np.uint32),
+        np.concatenate([at for at, _ in rows]).astype(np.uint32),
+        of_terminal.astype(np.uint32),
+    )
+
+
+def order_terminals(
+    fabric: Fabric, partitions: Partitions, home: I32, higher: NDArray[np.bool_]
+) -> NDArray[np.uint32]:
+    """uint32[·]: live host ports; strictest policy first, then leaf by leaf, inside a leaf as
+    Algorithm 2 sorts them: members of one partition at indices that differ by the ways up."""
+    ups = np.bincount(fabric.channel_source[higher], minlength=fabric.switches)
+    policy = np.array([*(p.policy for p in partitions.parts), Policy.DEF], np.int64)
+    found: list[list[int]] = [[], [], []]
+    guid = fabric.switch_guid[fabric.terminal_switch]
+    ports = np.lexsort((fabric.terminal_switch_port, guid))
+    ports = ports[fabric.is_host_port[ports]]
+    cuts = np.flatnonzero(np.diff(fabric.terminal_switch[ports])) + 1
+    for at_leaf in np.split(ports, cuts):
+        if not len(at_leaf):
+            continue
+        at_leaf = at_leaf[np.argsort(policy[home[at_leaf]], kind="stable")]
+        width = int(ups[fabric.terminal_switch[at_leaf[0]]])
+        for t in _algorithm_2(at_leaf.tolist(), home, width):
+            found[int(policy[home[t]])].append(t)
+    return np.array(found[0] + found[1] + found[2], np.uint32)
+
+
+def _algorithm_2(terminals: list[int], home: I32, ups: int) -> list[int]:
+    """OrderComputeNodes for one leaf, from hosts sorted by policy."""
+    if len(terminals) <= ups:
+        return terminals
+    place: list[int | None] = [None] * len(terminals)
+    last: dict[int, int] = {}
+    for t in terminals:
+        part = int(home[t])
+        wanted = last[part] + ups if part in last else len(last)
+        if wanted >= len(place) or place[wanted] is not None:
+            wanted = place.index(None)
+        place[wanted] = t
+        last[part] = wanted
+    return [t for t in place if t is not None]
+
+
+def _quotas(fabric: Fabric, partitions: Partitions, higher: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """int32[P + 1, S]: how many ways up from, and as many down to, a switch each `phy` isolation
+    group may take: by its share of the hosts below, one at least, and never the last way while
+    others are below."""
+    ups = np.bincount(fabric.channel_source[higher], minlength=fabric.switches)
+    isolation = partitions.isolation
+    quota = np.zeros((int(isolation.max(initial=-1)) + 2, fabric.switches), np.int32)
+    below = _hosts_below(fabric, np.flatnonzero(fabric.is_host_port))
+    for number in np.unique(isolation):
+        members = [p.terminals for p, i in zip(partitions.parts, isolation, strict=True)
+                   if i == number and p.policy is Policy.PHY]  # fmt: skip
+        if not members:
+            continue
+        mine = np.unique(np.concatenate(members))
+        here = _hosts_below(fabric, mine[fabric.is_host_port[mine]])
+        share = np.divide(here, below, out=np.zeros(len(below)), where=below > 0)
+        most = np.minimum(
+            np.floor(partitions.phy_links_most * ups), np.where(here < below, ups - 1, ups)
+        )
+        quota[number] = np.maximum(1, np.minimum(np.round(share * ups), most))
+    return quota
+
+
+def _hosts_below(fabric: Fabric, terminals: NDArray[np.integer]) -> NDArray[np.float64]:
+    """float64[S]: of these host ports, those under each switch; above the leaves, as if each
+    switch passed on what it has to all parents alike."""
+    level = tree_levels(fabric)
+    found = np.bincount(fabric.terminal_switch[terminals], minlength=fabric.switches).astype(float)
+    live = fabric.channel_up
+    for height in range(1, int(level.max(initial=0)) + 1):
+        step = live & (level[fabric.channel_target] == height)
+        step &= level[fabric.channel_source] == height - 1
+        np.add.at(found, fabric.channel_target[step], found[fabric.channel_source[step]])
+    return found
+
+
+def _broken(
+    fabric: Fabric, partitions: Partitions, home: I32, broken: NDArray[np.int32]
+) -> list[str]:
+    """Sentences on `phy` policies that were not met; raises the first where they are strict."""
+    found = []
+    seen = set()
+    for destination, channel in broken.tolist():
+        part: Partition | None = (
+            partitions.parts[home[destination]] if home[destination] >= 0 else None
+        )
+        name = f"partition {part.name}" if part else "who is in no partition"
+        if name in seen:
+            continue
+        seen.add(name)
+        found.append(
+            f"{name} has to share the link {fabric.channel_name(channel)} with a phy partition or "
+            "be one that shares: there are not enough links"
+        )
+    if found and partitions.strict:
+        raise CheckFailed(f"{found[0]}; mode best-effort would go on")
+    return found

@@ -1,0 +1,159 @@
+"""The kernel of the pFTree family: one destination's cheapest legal tree after the other."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sar_agent.fabric.model import I32, U8, Bool
+from sar_agent.routing.dag import U32, Graph
+from sar_agent.routing.legal import Legal, Row, fill_rest, legal_row
+
+F64 = NDArray[np.float64]
+PHY = 0
+SEVERAL = np.int32(-2)
+NOBODY = np.int32(-1)
+
+# Digits of a price. Sums over ten hops stay below the next digit, and all in float64's 53 bits.
+MARKED = 1.0
+"""A switch that the own partition has not passed yet."""
+SHARED = 64.0
+"""A link that another partition uses."""
+LOAD = 1024.0
+TOO_MANY = float(1 << 44)
+"""A further link for a `phy` partition that has its share."""
+FORBIDDEN = float(1 << 49)
+"""A link that is, or would be, shared with a `phy` partition."""
+
+
+class Senders(NamedTuple):
+    """From where each destination is sent to."""
+
+    offset: U32
+    """uint32[rows + 1] into `leaf`"""
+    leaf: U32
+    row: U32
+    """uint32[T]: the row of each terminal."""
+
+
+class Owners(NamedTuple):
+    """Who uses each channel."""
+
+    user: I32
+    """int32[C]: isolation number; `NOBODY`, or `SEVERAL`."""
+    held: Bool
+    """bool[C]: by a `phy` partition."""
+
+
+@njit(cache=True)
+def grow_partition_trees(
+    graph: Graph,
+    legal: Legal,
+    row: Row,
+    senders: Senders,
+    root_of: U32,
+    last_port: U8,
+    dests: U32,
+    isolation: I32,
+    policy: U8,
+    weight: F64,
+    quota: I32,
+    share: float,
+    owners: Owners,
+    egress: U8,
+) -> I32:  # pragma: no cover
+    """Rows `dests` of `egress` uint8[D, S]; returns int32[·, 2], (destination, channel) for each
+    that had to break a `phy` policy.
+
+    `isolation` int32[T] (-1: in no partition), `policy` uint8[T], `weight` float64[T]; `quota`
+    int32[·, S] by isolation number, the last row zeros; `share` is A of Equation 2.
+    """
+    switches, channels = egress.shape[1], len(graph.target)
+    one = np.uint32(1)
+    routes = np.zeros(max(1, channels), np.float64)
+    weights = np.zeros(max(1, channels), np.float64)
+    marks = np.zeros((quota.shape[0], switches), np.int32)
+    has_up = np.zeros((quota.shape[0], switches), np.int32)  # links up held, by `phy` group
+    has_down = np.zeros((quota.shape[0], switches), np.int32)
+    cost = np.empty(switches, np.float64)
+    via = np.empty(switches, np.uint32)
+    seen = np.zeros(switches, np.bool_)
+    broken = np.empty((len(dests), 2), np.int32)
+    breaks = 0
+    mean = 0.0
+    for d in dests:
+        mean += weight[d] / len(dests)
+    previous = np.int64(-1)
+    for d in dests:
+        root = root_of[d]
+        tree = egress[d]
+        mine = isolation[d]
+        phy = policy[d] == PHY
+        if root != previous:
+            legal_row(graph, legal, row, root)
+            previous = np.int64(root)
+        cost[root] = 0.0
+        for i in range(one, row.size[0]):
+            v = row.order[i]
+            best = np.inf
+            for e in range(row.start[i], row.start[i + one]):
+                c = row.edge[e]
+                w = graph.target[c]
+                load = share * routes[c] + (1.0 - share) * weights[c] / mean
+                price = LOAD * load
+                user = owners.user[c]
+                other = user != NOBODY and user != mine
+                if other:
+                    price += SHARED
+                if marks[mine, w] == 0:
+                    price += MARKED
+                if other and (phy or owners.held[c]):
+                    price += FORBIDDEN
+                elif phy and user == NOBODY:
+                    up = legal.higher[c]
+                    has = has_up[mine, v] if up else has_down[mine, w]
+                    if has >= quota[mine, v if up else w]:
+                        price += TOO_MANY
+                if price + cost[w] < best:
+                    best = price + cost[w]
+                    via[v] = c
+            cost[v] = best
+            tree[v] = graph.port[via[v]]
+        seen[:] = False
+        at = senders.row[d]
+        forbidden = np.int64(-1)
+        for k in range(senders.offset[at], senders.offset[at + one]):
+            v = senders.leaf[k]
+            while v != root and not seen[v]:
+                seen[v] = True
+                c = via[v]
+                w = graph.target[c]
+                user = owners.user[c]
+                if user != NOBODY and user != mine and (phy or owners.held[c]) and forbidden < 0:
+                    forbidden = np.int64(c)
+                if phy and user == NOBODY:
+                    if legal.higher[c]:
+                        has_up[mine, v] += 1
+                    else:
+                        has_down[mine, w] += 1
+                if user == NOBODY:
+                    owners.user[c] = mine if mine >= 0 else SEVERAL
+                elif user != mine:
+                    owners.user[c] = SEVERAL
+                owners.held[c] |= phy
+                routes[c] += 1.0
+                weights[c] += weight[d]
+                marks[mine, v] += 1
+                marks[mine, w] += 1
+                v = w
+        if forbidden >= 0:
+            broken[breaks, 0], broken[breaks, 1] = d, forbidden
+            breaks += 1
+        if row.size[0] < switches:
+            fill_rest(graph, row, tree)
+            previous = np.int64(-1)
+        tree[root] = last_port[d]
+    return broken[:breaks]

@@ -1,0 +1,109 @@
+"""Virtual lanes for partitions that share links (Algorithm 5, with its branches put right).
+
+A `vlane` partition that meets any other on a link between switches gets a lane of its own; all
+others travel in lane 0. Past the last lane `strict` fails; `best-effort` starts again at lane 1 and
+says so. Legal paths close no cycle, so no lane is needed against deadlock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numba import njit
+
+from sar_agent.errors import CheckFailed
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8, Bool
+from sar_agent.jobs.partitions import Partitions, Policy
+from sar_agent.routing.dag import U32
+from sar_agent.routing.engine import Options
+from sar_agent.routing.routes import Routes
+
+
+def partition_lanes(
+    fabric: Fabric, routes: Routes, partitions: Partitions, options: Options
+) -> tuple[Routes, list[str]]:
+    """The routes with service levels, and warnings. Raises `CheckFailed` where strict."""
+    uses = links_used(fabric, routes, partitions)
+    isolation = partitions.isolation
+    lane = np.zeros(len(partitions.parts) + 1, np.uint8)
+    given: dict[int, int] = {}
+    sharing = []
+    for i, part in enumerate(partitions.parts):
+        if part.policy is not Policy.VLANE:
+            continue
+        group = int(isolation[i])
+        if group not in given:
+            members = np.flatnonzero(isolation == group)
+            mine = uses[members].any(axis=0)
+            others = np.delete(uses, members, axis=0).any(axis=0)
+            if not (mine & others).any():
+                continue
+            wanted = len(set(given.values())) + 1
+            if wanted >= options.max_lanes:
+                if partitions.strict:
+                    raise CheckFailed(
+                        f"partition {part.name} wants a virtual lane of its own, but there are "
+                        f"{options.max_lanes}, one of them for the others; mode best-effort would "
+                        "share lanes"
+                    )
+                wanted = 1 + len(given) % max(1, options.max_lanes - 1)
+                sharing.append(part.name)
+            given[group] = wanted if options.max_lanes > 1 else 0
+        lane[i] = given[group]
+    warnings = []
+    if sharing:
+        shown = ", ".join(sharing[:3]) + (", …" if len(sharing) > 3 else "")
+        warnings.append(
+            f"{len(sharing)} partitions share a virtual lane with others, since there are "
+            f"{options.max_lanes}: {shown}"
+        )
+    lanes = int(lane.max()) + 1
+    if lanes == 1:
+        return routes, warnings
+    home = partitions.of_terminal(fabric.terminals)
+    level = np.zeros_like(routes.egress)
+    level[0, : fabric.terminals] = lane[home][:, None]
+    return replace(routes, service_level=level, virtual_lanes=lanes), warnings
+
+
+def links_used(fabric: Fabric, routes: Routes, partitions: Partitions) -> Bool:
+    """bool[P + 1, C]: channels that carry routes between members of each partition; the last row
+    for who is in none, from and to everywhere."""
+    home = partitions.of_terminal(fabric.terminals)
+    alone = np.flatnonzero(fabric.is_host_port & (home < 0)).astype(np.int32)
+    members = [p.terminals[fabric.is_host_port[p.terminals]] for p in partitions.parts]
+    leaves = [np.unique(fabric.terminal_switch[ports]) for ports in members]
+    used = np.zeros((len(members) + 1, fabric.channels), np.bool_)
+    arrays = fabric.channel_by_port, fabric.channel_target, fabric.terminal_switch
+    by_port, target, root_of = (array.astype(np.uint32) for array in arrays)
+    for row, dests in enumerate([*members, alone]):
+        sources = leaves[row] if row < len(leaves) else fabric.leaves
+        _mark(
+            routes.egress[0],
+            by_port,
+            target,
+            root_of,
+            dests.astype(np.uint32),
+            sources.astype(np.uint32),
+            used[row],
+        )
+    return used
+
+
+@njit(cache=True)
+def _mark(
+    egress: U8, by_port: U32, target: U32, root_of: U32, dests: U32, leaves: U32, used: Bool
+) -> None:  # pragma: no cover
+    """Marks, in `used` bool[C], what leads from `leaves` to `dests`; tables must not loop."""
+    last = np.full(egress.shape[1], -1, np.int64)  # the destination whose way passed here last
+    for d in dests:
+        root = root_of[d]
+        for leaf in leaves:
+            v = leaf
+            while v != root and last[v] != d:
+                last[v] = d
+                c = by_port[v, egress[d, v]]
+                used[c] = True
+                v = target[c]

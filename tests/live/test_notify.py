@@ -1,0 +1,149 @@
+"""sar-notify always exits with 0, and soon; a controller whose hooks are failed by everyone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from sar_agent.lab.live.munge import Munge
+from sar_agent.lab.live.process import wait_until
+from sar_agent.lab.live.slurm import SlurmCluster
+from tests.live.helpers.built import ROOT, built
+from tests.live.helpers.events import FAILURES, Agent
+from tests.live.helpers.spank import assert_no_report, to_file
+
+pytestmark = pytest.mark.live
+JOB = {"SLURM_JOB_ID": "7", "SLURM_JOB_UID": "1000", "SLURM_JOB_NODELIST": "n[1-4]"}
+
+
+@pytest.fixture(scope="module")
+def munge() -> Iterator[Munge]:
+    with Munge() as munge:
+        yield munge
+
+
+def notify(*words: object, **env: str) -> str:
+    """What it says on stderr."""
+    with TemporaryDirectory() as folder:
+        started = time.monotonic()
+        done = subprocess.run(
+            [built("slurm_spank", "sar-notify-asan"), *map(str, words)],
+            env={"PATH": os.environ["PATH"]} | to_file(Path(folder)) | env,
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+        print(f"{1000 * (time.monotonic() - started):.0f} ms")
+        assert_no_report(Path(folder))
+    assert done.returncode == 0, done
+    return done.stderr
+
+
+def test_what_it_sends(munge):
+    with Agent(munge.socket) as agent:
+        to = (f"agent={agent.address}", f"munge_socket={munge.socket}")
+        assert notify("start", *to, **JOB, SPANK_SAR_TRAFFIC="ring") == ""
+        assert notify("end", *to, "debug=1", **JOB) == "sar-notify: end of job 7 was told\n"
+        notify("end", *to, SLURM_JOB_ID="8", SPANK_SAR_TRAFFIC='"bogus"', SLURM_JOB_UID="me")
+        (start,) = agent.heard("7", "start")
+        (end,) = agent.heard("7", "end")
+        (other,) = agent.heard("8", "end")
+    assert start.uid == os.getuid()
+    named = ("v", "event", "job", "user", "nodes", "traffic")
+    assert [start.payload[key] for key in named] == [1, "start", "7", 1000, "n[1-4]", "ring"]
+    assert start.payload["id"] != end.payload["id"]
+    assert "traffic" not in end.payload
+    assert not {"traffic", "user", "nodes"} & set(other.payload)
+
+
+def test_what_it_keeps(munge, tmp_path):
+    with Agent(munge.socket) as agent:
+        agent.answer = {"ok": True, "env": {"UCX_IB_SL": "1", "bad name": "x"}}
+        to = (f"agent={agent.address}", f"munge_socket={munge.socket}", f"state={tmp_path}/kept")
+        assert notify("start", *to, **JOB) == ""
+        assert (tmp_path / "kept" / "7").read_text() == "UCX_IB_SL=1\n"
+        assert notify("end", *to, **JOB) == ""
+        assert list((tmp_path / "kept").iterdir()) == []
+        agent.answer = {"ok": False, "error": "you are not SlurmUser"}
+        said = notify("start", *to, **JOB)
+        assert said == "sar-notify: start of job 7 was refused: you are not SlurmUser\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "sar-notify start|end"),
+        (["begin"], "sar-notify start|end"),
+        (["start"], "was not told: neither agent nor spool are given"),
+        (["start", "agent=nowhere"], "neither HOST:PORT nor a path"),
+        (["start", "agent=/nonexistent"], "/nonexistent: No such file or directory"),
+        (["start", "agent=no.such.host.invalid:1"], "was not told: "),
+        (["start", "agent=localhost:99999999"], "was not told: "),
+        (["start", "agent=/dev/null", "munge_socket=/nonexistent"], "munge: "),
+    ],
+)
+def test_what_it_cannot_do_it_says(munge, words, said):
+    if words and not any("munge_socket" in word for word in words):
+        words = [*words, f"munge_socket={munge.socket}"]
+    assert said in notify(*words, **JOB)
+
+
+@pytest.mark.parametrize("job", ["", "x", "-1", "99999999999", "7x"])
+def test_outside_a_hook(munge, job):
+    said = notify("start", f"munge_socket={munge.socket}", SLURM_JOB_ID=job)
+    assert said.startswith("sar-notify: SLURM_JOB_ID is not set")
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_an_agent_that_fails(munge, failure, tmp_path):
+    with FAILURES[failure]() as address:
+        to = (f"agent={address}", f"munge_socket={munge.socket}")
+        assert "was not told: " in notify("start", *to, **JOB)
+        said = notify("start", *to, f"spool={tmp_path}", **JOB)
+        assert ("was not told" in said) == (failure != "dead")
+        if failure == "stopped":  # that one may have taken it
+            time.sleep(2.2)
+        else:
+            assert wait_until(lambda: any(tmp_path.glob("*.json")), 5)
+        assert len(list(tmp_path.iterdir())) == (failure != "stopped")
+
+
+def test_jobs_of_a_controller_whose_hooks_fail(tmp_path):
+    """The scripts of deploy/slurm, with sar-notify missing and with an agent that is stopped."""
+    hooks = {}
+    for hook in ("slurmctld-prolog", "slurmctld-epilog"):
+        hooks[hook] = tmp_path / hook
+        hooks[hook].write_text((ROOT / "deploy/slurm" / hook).read_text())
+        hooks[hook].chmod(0o755)
+    extra = "PrologSlurmctld={}\nEpilogSlurmctld={}\n".format(*hooks.values())
+    with SlurmCluster(extra=extra) as slurm, FAILURES["stopped"]() as address:
+        ids = [submit(slurm) for _ in range(5)]
+        program = built("slurm_spank", "sar-notify")
+        for hook in hooks.values():
+            text = hook.read_text().replace("/usr/bin/sar-notify", str(program))
+            here = f"agent={address} munge_socket={slurm.munge_socket}"
+            write(hook, text.replace("agent=/run/sar-agent/events.sock", here))
+        ids += [submit(slurm) for _ in range(5)]
+        assert wait_until(lambda: not slurm.squeue("-h"), 60)
+        for job in ids:
+            assert "JobState=COMPLETED" in slurm.run("scontrol", "-o", "show", "job", job)
+        assert "DRAIN" not in slurm.run("scontrol", "show", "node")
+        assert "Restarts=0" in slurm.run("scontrol", "-o", "show", "job", ids[-1])
+
+
+def submit(slurm: SlurmCluster) -> str:
+    return slurm.run("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "srun true").strip()
+
+
+def write(file: Path, text: str) -> None:
+    """Anew beside it, then renamed: it may be running."""
+    new = file.with_suffix(".new")
+    new.write_text(text)
+    new.chmod(0o755)
+    new.rename(file)

@@ -1,0 +1,101 @@
+"""The plugin's hooks under ASan and UBSan in a stand-in for Slurm, and under UBSan inside Slurm."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sar_agent.lab.live.munge import Munge
+from sar_agent.lab.live.process import wait_until
+from tests.live.helpers.built import built
+from tests.live.helpers.events import FAILURES, Agent
+from tests.live.helpers.spank import assert_no_report, spank_cluster, to_file
+
+pytestmark = pytest.mark.live
+Host = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def munge() -> Iterator[Munge]:
+    with Munge() as munge:
+        yield munge
+
+
+@pytest.fixture
+def host(munge, tmp_path) -> Host:
+    """Exit code, what tasks or hooks were given, and the log."""
+
+    def call(hook: str, traffic: str, *arguments: str, **env: str) -> tuple[int, str, str]:
+        words = [f"munge_socket={munge.socket}", f"state={tmp_path}/kept", *arguments]
+        done = subprocess.run(
+            [built("slurm_spank", "spank_host"), hook, traffic, *words],
+            env={"PATH": os.environ["PATH"], "SLURM_NODELIST": "n[1-4]"} | to_file(tmp_path) | env,
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+        assert_no_report(tmp_path)
+        return done.returncode, done.stdout, done.stderr
+
+    return call
+
+
+def test_a_job_s_life(host, munge, tmp_path):
+    with Agent(munge.socket) as agent:
+        to = f"agent={agent.address}"
+        assert host("local", "ring", to) == (0, "hooks: SPANK_SAR_TRAFFIC=ring\n", "")
+        assert host("prolog", "ring", to, "debug=1")[0] == 0
+        agent.answer = {"ok": True, "env": {"UCX_IB_SL": "1", "HOME": "/"}}
+        code, given, said = host("remote", "ring", to, "debug=1")
+        assert (code, given) == (0, "tasks: UCX_IB_SL=1\n")
+        assert "HOME is not on the list of argument allow" in said
+        site = tmp_path / "site-7"
+        site.write_text("UCX_IB_SL=2\nUCX_IB_NUM_PATHS=1\n")
+        given = host("remote", "-", to, f"env_file={tmp_path}/site-%j")[1]
+        assert given == "tasks: UCX_IB_SL=1\ntasks: UCX_IB_SL=2\ntasks: UCX_IB_NUM_PATHS=1\n"
+        assert host("epilog", "ring", to)[0] == 0
+        assert host("remote", "ring", to)[1] == ""
+        agent.heard("7", "end")
+    assert [e.payload["event"] for e in agent.of("7")].count("start") == 1
+    assert {e.payload["user"] for e in agent.events} == {1000}
+
+
+def test_what_no_job_survives_elsewhere(host, munge, tmp_path):
+    assert host("local", "bogus")[0] == 255
+    assert host("remote", "bogus")[0] == 0  # too late to refuse
+    assert host("local", "help")[1].startswith("--sar-traffic=PATTERN: ")
+    for hook in ("prolog", "epilog", "remote"):
+        assert host(hook, "ring", NO_JOB="1") == (0, "", "")
+        assert host(hook, "bogus", "agent", "=", "timeout=1e9", "x" * 9999)[0] == 0
+        assert host(hook, "-", "state=/proc/nowhere", SLURM_NODELIST="n," * 9999)[0] == 0
+    with Agent(munge.socket) as agent:
+        for answer in ('{"ok":true,"env":{"A":"\\u00', "{" * 5000, "\0", "x" * 9999, None):
+            agent.answer = answer
+            for hook in ("prolog", "epilog"):
+                assert host(hook, "ring", f"agent={agent.address}")[0] == 0
+    for failure in FAILURES.values():
+        with failure() as address:
+            assert "was not told" in host("prolog", "ring", f"agent={address}")[2]
+            assert host("epilog", "ring", f"agent={address}", f"spool={tmp_path}")[0] == 0
+
+
+def test_inside_slurm():
+    with spank_cluster("n[1-4]", plugin="sar_spank-ubsan.so") as slurm:
+        with Agent(slurm.munge_socket) as agent:
+            slurm.arguments(agent=agent.address, debug=1)
+            agent.answer = {"ok": True}
+            slurm.run("srun", "-N2", "--sar-traffic=ring", "true")
+            agent.answer = {"ok": True, "env": {"UCX_IB_SL": "1"}}
+            assert slurm.tasks_see("-N2", "--sar-traffic=ring")["UCX_IB_SL"] == "1"
+            assert slurm.attempt("srun", "--sar-traffic=bogus", "true").returncode != 0
+            assert wait_until(lambda: len(agent.events) >= 9, 10)
+        for failure in FAILURES.values():
+            with failure() as address:
+                slurm.arguments(agent=address, spool=Path(slurm.folder), colour="red")
+                slurm.run("srun", "-N2", "true")
+        slurm.wait_idle()
+        assert "was told" in slurm.log()

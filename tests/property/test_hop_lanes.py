@@ -1,0 +1,177 @@
+"""Lanes chosen hop by hop: exactly where they exist, and proved as a slow oracle proves them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sar_agent.check import check_changed, check_routes
+from sar_agent.check.transition import transition_safe
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.jobs import JobMix
+from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing.lanes.hop import hop_lanes
+from tests.grids import by_dimension, dragonfly, routes_by, torus
+from tests.property.networks import fabrics
+from tests.property.oracles import has_credit_loop, path
+
+Pair = tuple[int, int]
+
+
+def ways(fabric: Fabric, routes: Routes) -> list[tuple[int, list[int]]]:
+    """(port of the source, channels) between all live host ports."""
+    hosts = np.flatnonzero(fabric.is_host_port)
+    return [
+        (
+            int(fabric.terminal_switch_port[a]),
+            path(fabric, routes, int(fabric.terminal_switch[a]), int(b)) or [],
+        )
+        for a, b in itertools.permutations(hosts, 2)
+    ]
+
+
+def loops(fabric: Fabric, routes: Routes) -> bool:
+    """Between hosts, packet by packet, by networkx."""
+    assert routes.hop_lane is not None
+    graph = nx.DiGraph()
+    for entry, way in ways(fabric, routes):
+        held = []
+        for c in way:
+            lane = int(routes.hop_lane[fabric.channel_source[c], entry, fabric.channel_port[c]])
+            held.append((c, lane))
+            entry = int(fabric.channel_port[fabric.channel_reverse[c]])
+        graph.add_edges_from(itertools.pairwise(held))
+    return not nx.is_directed_acyclic_graph(graph)
+
+
+def pairs_close_a_cycle(fabric: Fabric, routes: Routes) -> bool:
+    """Then no lanes whatever will do."""
+    graph: nx.DiGraph = nx.DiGraph()
+    for _, way in ways(fabric, routes):
+        graph.add_edges_from(itertools.pairwise(itertools.pairwise(way)))
+    return not nx.is_directed_acyclic_graph(graph)
+
+
+@settings(deadline=None, max_examples=150)
+@given(fabrics(), st.sampled_from(["minhop", "dfsssp"]))
+def test_lanes_are_found_wherever_they_exist(fabric: Fabric, engine: str) -> None:
+    routes = load_engine(engine).route(fabric, JobMix.of([]), Options())
+    found = hop_lanes(fabric, routes, 15)
+    assert (found is None) == pairs_close_a_cycle(fabric, routes)
+    if found is None:
+        return
+    assert np.array_equal(found.egress, routes.egress) and found.service_level is None
+    assert check_routes(fabric, found).passed
+    if found.hop_lane is None:
+        assert found.virtual_lanes == 1 and not has_credit_loop(fabric, routes)
+    else:
+        assert found.hop_lane.max() == found.virtual_lanes - 1 and not loops(fabric, found)
+
+
+@settings(deadline=None, max_examples=150)
+@given(fabrics(), st.integers(1, 3), st.integers(0, 2**32))
+def test_the_check_agrees_with_the_oracle_on_any_lanes(
+    fabric: Fabric, lanes: int, seed: int
+) -> None:
+    routes = load_engine("minhop").route(fabric, JobMix.of([]), Options())
+    ports = int(fabric.switch_ports.max()) + 1
+    table = np.random.default_rng(seed).integers(0, lanes, (fabric.switches, ports, ports))
+    mixed = replace(routes, virtual_lanes=lanes, hop_lane=table.astype(np.uint8))
+    verdict = check_routes(fabric, mixed)
+    assert verdict.deadlock_free != loops(fabric, mixed)
+    assert verdict.hop_by_hop and verdict.deadlock_free >= verdict.deadlock_free_everyone
+
+
+@pytest.mark.parametrize("sizes", [(5,), (4, 4), (5, 5), (3, 4, 5)])
+def test_two_lanes_do_on_tori_of_rings_up_to_five(sizes: tuple[int, ...]) -> None:
+    fabric = torus(sizes)
+    routes = routes_by(fabric, by_dimension(sizes))
+    assert not check_routes(fabric, routes).passed or max(sizes) < 5
+    found = hop_lanes(fabric, routes)
+    assert found is not None and found.virtual_lanes <= 2
+    verdict = check_routes(fabric, found)
+    assert verdict.passed and verdict.deadlock_free_everyone and not loops_if_any(fabric, found)
+
+
+def loops_if_any(fabric: Fabric, routes: Routes) -> bool:
+    return routes.hop_lane is not None and loops(fabric, routes)
+
+
+def test_a_ring_of_six_only_with_ties_broken_both_ways() -> None:
+    fabric = torus((6,))
+    assert hop_lanes(fabric, routes_by(fabric, by_dimension((6,))), 15) is None
+    found = hop_lanes(fabric, routes_by(fabric, by_dimension((6,), lambda at: at < 3)))
+    assert found is not None and found.virtual_lanes == 2
+    assert check_routes(fabric, found).passed and not loops(fabric, found)
+
+
+def test_no_lanes_whatever_help_a_ring_of_seven() -> None:
+    """All lanes of all pairs of the seven channels one way round, by brute force: up to three."""
+    fabric = torus((7,))
+    routes = routes_by(fabric, by_dimension((7,)))
+    assert hop_lanes(fabric, routes, 15) is None
+    triples = {
+        three
+        for _, way in ways(fabric, routes)
+        for three in zip(way, way[1:], way[2:], strict=False)
+    }
+    up = [c for c in range(fabric.channels) if clockwise(fabric, c, 7)]
+    pairs = [(c, c2) for c in up for c2 in up if any((c, c2) == three[:2] for three in triples)]
+    assert len(pairs) == 7
+    for lanes in itertools.product(range(3), repeat=len(pairs)):
+        lane = dict(zip(pairs, lanes, strict=True))
+        graph = nx.DiGraph(
+            ((b, lane[a, b]), (c, lane[b, c])) for a, b, c in triples if (a, b) in lane
+        )
+        assert not nx.is_directed_acyclic_graph(graph)
+
+
+def clockwise(fabric: Fabric, channel: int, size: int) -> bool:
+    ahead = int(fabric.channel_target[channel]) - int(fabric.channel_source[channel])
+    return ahead % size == 1
+
+
+@pytest.mark.parametrize(("a", "h"), [(2, 1), (4, 2), (6, 3)])
+def test_two_lanes_do_on_minimal_dragonfly_routes(a: int, h: int) -> None:
+    fabric, step = dragonfly(a, h)
+    routes = routes_by(fabric, step)
+    assert not check_routes(fabric, routes).passed
+    found = hop_lanes(fabric, routes)
+    assert found is not None and found.virtual_lanes == 2
+    assert check_routes(fabric, found).deadlock_free_everyone and not loops(fabric, found)
+
+
+def test_what_is_wrong_is_said() -> None:
+    fabric = torus((5,))
+    found = hop_lanes(fabric, routes_by(fabric, by_dimension((5,))))
+    assert found is not None and found.hop_lane is not None
+    words = check_routes(fabric, found).lanes_hold
+    assert words == "2 virtual lane(s), lanes hop by hop: holds whatever service level hosts use"
+    flat = replace(found, hop_lane=np.zeros_like(found.hop_lane))
+    problem = check_routes(fabric, flat).problems[0]
+    assert "credit loop with lanes chosen hop by hop" in problem and "in lane 0" in problem
+    with pytest.raises(InputError, match="do not fit"):
+        check_routes(fabric, replace(found, virtual_lanes=1))
+    with pytest.raises(InputError, match="do not fit"):
+        check_routes(fabric, replace(found, hop_lane=found.hop_lane[1:]))
+
+
+def test_nothing_of_a_proof_by_service_levels_is_taken_over() -> None:
+    fabric = torus((5,))
+    plain = routes_by(fabric, by_dimension((5,)))
+    found = hop_lanes(fabric, plain)
+    assert found is not None and found.hop_lane is not None
+    assert found.digest != plain.digest
+    first = check_changed(fabric, found, None)
+    assert first.proved and check_changed(fabric, found, first.proved).verdict == first.verdict
+    flat = replace(found, hop_lane=np.zeros_like(found.hop_lane))
+    assert not check_changed(fabric, flat, first.proved).verdict.passed
+    assert not check_changed(fabric, plain, first.proved).verdict.passed
+    assert not transition_safe(first.proved, first.proved)
