@@ -56,9 +56,11 @@ class Hints:
         self.refused: Callable[[str], None] = lambda sentence: None
         self._say = SayOnce(log)
         self._hints: dict[tuple[str, int], Hint] = {}
+        self._saved: dict[tuple[str, int], Hint] = {}
         try:
             loaded = _FILE.validate_json(self.path.read_bytes())
             self._hints = {(one.job, one.uid): one for one in loaded}
+            self._saved = dict(self._hints)
         except FileNotFoundError:
             pass
         except (OSError, ValidationError) as error:
@@ -87,9 +89,9 @@ class Hints:
 
     def settle(self, records: Iterable[JobRecord]) -> None:
         """The queue as it is now: drop false hints, and those whose jobs are gone; then save."""
-        before, now = dict(self._hints), self._clock()
+        now = self._clock()
         owner = {number: record.uid for record in records for number in record.numbers}
-        for key, hint in before.items():
+        for key, hint in list(self._hints.items()):
             if hint.job not in owner:
                 if now - hint.at > PATIENCE:
                     del self._hints[key]
@@ -98,7 +100,7 @@ class Hints:
                 self.refused(f"job {hint.job} is not one of uid {hint.uid}")
             elif now - hint.at > PATIENCE / 2:  # seldom, as it makes the file another
                 self._hints[key] = hint.model_copy(update={"at": now})
-        if self._hints != before or (self._hints and not self.path.exists()):
+        if self._hints != self._saved:
             self._save()
 
     def _of(self, record: JobRecord) -> str | None:
@@ -113,6 +115,7 @@ class Hints:
     def _save(self) -> None:
         try:
             write_text(self.path, _FILE.dump_json(list(self._hints.values())).decode() + "\n")
-            self._say.problem("hints", "")
+            self._saved = dict(self._hints)
+            self._say.problem("hints", "", "hints can be saved again")
         except InputError as error:
             self._say.problem("hints", f"{error}; hints are kept in memory only")
