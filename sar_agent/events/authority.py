@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from sar_agent.events.message import Event, Refused, Why
 
 log = logging.getLogger(__name__)
-REMEMBERED = 65536
+REMEMBERED = 16384
+"""Ids; munge itself knows a credential again for as long as it is valid."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,122 +7,28 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
-import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
-from sar_agent.fabric.ibsim_net import write_ibsim_net
-from sar_agent.fabric.spec import load_fabric
 from sar_agent.lab.live.munge import Munge
-from sar_agent.lab.live.process import free_port, wait_until
-from tests.fake_squeue import fake_squeue
+from sar_agent.lab.live.process import wait_until
+from tests.live.helpers.listening import CLI, ROOT, Agent, start
 from tests.live.helpers.munged import NOBODY, Encoder, credential, dial, message, tell
 
 pytestmark = [
     pytest.mark.live,
     pytest.mark.skipif(os.getuid() != 0, reason="speaks as several users"),
 ]
-ROOT = Path(__file__).parents[2]
-CLI = [sys.executable, "-c", "from sar_agent.cli import main; main()"]
-
-
-@dataclass
-class Agent:
-    """`sar-agent run`, observing; jobs are what the fake squeue says, and looks are far apart."""
-
-    folder: Path
-    munge: Path
-    tcp: tuple[str, int]
-    process: subprocess.Popen[bytes]
-
-    @property
-    def unix(self) -> Path:
-        return self.folder / "run" / "events.sock"
-
-    def metrics(self) -> dict[tuple[str, ...], float]:
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        url = f"http://127.0.0.1:{self.tcp[1] + 1}/metrics"
-        text = opener.open(url, timeout=20).read().decode()
-        return {
-            (sample.name, *sample.labels.values()): sample.value
-            for family in text_string_to_metric_families(text)
-            for sample in family.samples
-        }
-
-    def refused(self, why: str) -> float:
-        return self.metrics().get(("sar_events_refused_total", why), 0)
-
-    def looks(self) -> float:
-        return self.metrics()["sar_stage_seconds_count", "slurm"]
-
-    def jobs(self, *jobs: dict[str, str]) -> None:
-        fake_squeue(self.folder, jobs)
-
-    def log(self) -> str:
-        return (self.folder / "log").read_text()
-
-    def cli(self, *words: str) -> str:
-        return subprocess.run(
-            [*CLI, *words, "--config", str(self.folder / "sar-agent.toml")],
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-
-    def hears(self) -> bool:
-        assert self.process.poll() is None, self.log()
-        return tell(self.unix, b"status")["ok"] is True
 
 
 @pytest.fixture(scope="module")
 def munge() -> Iterator[Path]:
     with Munge() as munged:
         yield munged.socket
-
-
-def start(folder: Path, munge: Path, **keys: Any) -> Agent:
-    write_ibsim_net(load_fabric("xgft:2;4,4;1,2"), folder / "fabric.net")
-    squeue = fake_squeue(folder, [{"%i": "7", "%A": "7", "%N": "n[001,005]", "%U": str(NOBODY)}])
-    port = free_port(2)
-    agent = {
-        "state_dir": str(folder / "state"),
-        "run_dir": str(folder / "run"),
-        "metrics_address": f"127.0.0.1:{port + 1}",
-        "interval_seconds": 1000,
-        "debounce_seconds": 0,
-        "min_install_seconds": 0,
-    }
-    events = {"tcp_address": f"127.0.0.1:{port}", "munge_socket": str(munge)} | keys
-    sections = {
-        "agent": agent,
-        "slurm": {"squeue": [squeue], "topology_conf": ""},
-        "fabric": {"file": str(folder / "fabric.net")},
-        "opensm": {"bridge_socket": str(folder / "none.sock")},
-        "events": events,
-    }
-    (folder / "sar-agent.toml").write_text(
-        "\n".join(
-            f"[{name}]\n" + "\n".join(f"{key} = {json.dumps(value)}" for key, value in keys.items())
-            for name, keys in sections.items()
-        )
-    )
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [*CLI, "run", "--config", str(folder / "sar-agent.toml")],
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            stderr=log,
-        )
-    made = Agent(folder, munge, ("127.0.0.1", port), process)
-    assert wait_until(lambda: "planned, not installed" in made.log(), 120), made.log()
-    return made
 
 
 @pytest.fixture(scope="module")

@@ -20,13 +20,15 @@ def message(event: str = "start", job: str = "7", **more: Any) -> dict[str, Any]
     return given | more
 
 
-def credential(
-    munge: Path, payload: dict[str, Any] | bytes, uid: int = 0, *options: str
-) -> bytes:
+def credential(munge: Path, payload: dict[str, Any] | bytes, uid: int = 0, *options: str) -> bytes:
     """By munge itself, as this user."""
     data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     done = subprocess.run(
-        ["munge", f"--socket={munge}", *options], input=data, capture_output=True, check=True, user=uid
+        ["munge", f"--socket={munge}", *options],
+        input=data,
+        capture_output=True,
+        check=True,
+        user=uid,
     )
     return done.stdout.strip()
 
