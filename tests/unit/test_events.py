@@ -22,7 +22,7 @@ from sar_agent.events.message import Refused, Why
 from sar_agent.events.spool import KEPT, Spool
 from sar_agent.events.tally import Tally
 from sar_agent.lab.live.process import free_port, wait_until
-from sar_agent.measure.metrics import Metrics
+from sar_agent.measure.metrics import REFUSALS, Metrics
 
 ROOT, ALICE, BOB = 0, 1001, 1002
 
@@ -191,6 +191,10 @@ def test_refusals_are_logged_now_and_then(caplog: pytest.LogCaptureFixture) -> N
         "refused an event (tcp): no message (999 more like it since the last)",
     ]
     assert tally.counts()["refused"] == {"garbage": 1001, "oversize": 1}
+
+
+def test_every_reason_is_a_series_from_the_start() -> None:
+    assert sorted(Why) == sorted(REFUSALS), "alerts need the series"
 
 
 def test_names_and_numbers_are_trusted(caplog: pytest.LogCaptureFixture) -> None:
