@@ -53,6 +53,16 @@ class AgentConfig(Section):
     max_lanes: int = Field(
         default=8, ge=1, le=15, description="virtual lanes that plans may use; a site may need some"
     )
+    best_effort: bool = Field(
+        default=False,
+        description="where they do not suffice: Up*/Down* paths for the rest, instead of no plan",
+    )
+    reserve_lane: bool = Field(
+        default=True, description="with LMC above 0 one of them is kept for LID offset 1"
+    )
+    spread_lanes: bool = Field(
+        default=False, description="where more than one is needed: spread traffic over all of them"
+    )
     interval_seconds: Annotated[float, Field(ge=0.1, le=86400)] = Field(
         default=30.0, description="time between two looks at Slurm"
     )

@@ -37,6 +37,10 @@ class CheckFailed(SarError):
     """Routes failed a check: the message names the first pair or the cycle."""
 
 
+class CreditLoop(CheckFailed):
+    """Every pair is reached, but packets could wait for each other in a circle."""
+
+
 class Unserved(SarError):
     """An engine cannot serve this fabric; the sentence says what stands in its way."""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sar_agent.agent.state import State
 from sar_agent.config import Config
-from sar_agent.errors import CheckFailed, SarError
+from sar_agent.errors import CheckFailed, CreditLoop, SarError, Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.pieces import require_connected
 from sar_agent.install.bridge import Bridge
@@ -28,6 +28,7 @@ from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_agent.jobs.partition_policy import read_partitions
 from sar_agent.measure import Measures
 from sar_agent.routing import Before, Engine, Options, Rerouting, Routes, load_engine
+from sar_agent.routing.lanes import relay, with_levels_of
 
 log = logging.getLogger(__name__)
 BUSY = 10
@@ -45,6 +46,9 @@ class Planner:
             seed=config.agent.seed,
             objective=config.agent.objective,
             max_lanes=config.agent.max_lanes,
+            best_effort=config.agent.best_effort,
+            reserve_lane=config.agent.reserve_lane,
+            spread_lanes=config.agent.spread_lanes,
         )
         self._last: Plan | None = None
         """In force or not; the next plan's routes, check and measures start from it."""
@@ -59,14 +63,16 @@ class Planner:
             self._read_partitions(fabric, mix)
             routes, kept = self._routes(fabric, mix)
         try:
-            plan = make_plan(generation, fabric, mix, routes, self.timed, self._last)
-        except CheckFailed as error:
+            plan = self._checked(generation, fabric, mix, routes)
+        except (CheckFailed, Unserved) as error:
             if not kept:
                 raise
             log.warning("%s; computing all routes anew", error)
             with self.timed("route"):
                 routes, kept = self.engine.route(fabric, mix, self.options), False
-            plan = make_plan(generation, fabric, mix, routes, self.timed, self._last)
+            plan = self._checked(generation, fabric, mix, routes)
+        for remark in plan.routes.remarks:
+            log.warning("%s", remark)
         self._tend_at = self._next_look(plan) if kept else None
         self._last = plan
         return plan
@@ -79,15 +85,39 @@ class Planner:
             for note in notes[:5]:
                 log.warning("%s", note)
 
+    def _checked(self, generation: int, fabric: Fabric, mix: JobMix, routes: Routes) -> Plan:
+        """The plan, with the lanes of the one before where they still do, else with new ones."""
+        before = self._last
+
+        def plan(routes: Routes) -> Plan:
+            return make_plan(generation, fabric, mix, routes, self.timed, before)
+
+        laid = before and with_levels_of(before.routes, before.fabric, routes, fabric, self.options)
+        if not laid and before and before.routes.virtual_lanes == 1:
+            laid = routes  # the check says soonest whether one lane still is enough
+        try:
+            if laid:
+                return plan(laid)
+        except CreditLoop:
+            if laid is routes and routes.virtual_lanes > 1:
+                raise
+        with self.timed("route"):
+            laid = relay(routes, fabric, mix, self.options)
+        return plan(laid)
+
     def _routes(self, fabric: Fabric, mix: JobMix) -> tuple[Routes, bool]:
         """And whether they were grown from those before."""
         better, self._better = self._better, None
         if better is not None and self._last and _same(self._last, fabric, mix):
             return better, False
-        if self._last and isinstance(self.engine, Rerouting):
+        if self._last and isinstance(self.engine, Rerouting) and self._is_own(self._last.routes):
             before = Before(self._last.fabric, self._last.mix, self._last.routes)
             return self.engine.reroute(before, fabric, mix, self.options), True
         return self.engine.route(fabric, mix, self.options), False
+
+    def _is_own(self, routes: Routes) -> bool:
+        """Whether the tables are the engine's: lanes may have needed others."""
+        return routes.engine == self.engine.name
 
     def _next_look(self, plan: Plan) -> float | None:
         """Once it has been quiet for a while; not put off for ever where jobs never are."""
@@ -125,10 +155,16 @@ class Planner:
             return ""
         if not _same(last, fabric, mix) or not isinstance(self.engine, Rerouting):
             return ""
+        if not self._is_own(last.routes):
+            return ""
         self._tend_at = None
         # Another instance: this one's memory is of the routes that stand.
         anew = load_engine(self.engine.name).route(fabric, mix, self.options)
-        best = self._peak(make_plan(0, fabric, mix, anew, before=last).measures)
+        try:
+            best = self._peak(self._checked(0, fabric, mix, anew).measures)
+        except Unserved as error:
+            log.info("other routes would not do: %s", error)
+            return ""
         limit = best * (1 + self.config.agent.tend_gain)
         stands = self._peak(last.measures)
         if stands <= limit:
@@ -138,7 +174,7 @@ class Planner:
         for _ in range(STEPS):
             routes = self.engine.reroute(before, fabric, mix, self.options)
             before = Before(fabric, mix, routes)
-            if self._peak(make_plan(0, fabric, mix, routes, before=last).measures) <= limit:
+            if self._peak(self._checked(0, fabric, mix, routes).measures) <= limit:
                 self._better = routes
                 break
         what = "load" if self.options.objective == "load" else "effective EFI"

@@ -40,13 +40,17 @@ class _Walk(NamedTuple):
     asks: Bool
 
 
-def check_reach(fabric: Fabric, routes: Routes) -> Reach:
-    """Every switch to every live terminal and every switch, in every LID offset.
+def check_reach(fabric: Fabric, routes: Routes, between_hosts: bool = False) -> Reach:
+    """Every switch to every live terminal and every switch, in every LID offset; or only what jobs
+    need, leaf switches to hosts' ports: OpenSM's updn leaves roots without ways to each other.
 
     Terminals whose own link is down cannot be reached by anyone and are not asked for, nor are
     switches that died.
     """
-    wanted = np.concatenate([fabric.terminal_up, fabric.switch_up])
+    wanted, asks = np.concatenate([fabric.terminal_up, fabric.switch_up]), fabric.switch_up
+    if between_hosts:
+        wanted = np.concatenate([fabric.is_host_port, np.zeros(fabric.switches, np.bool_)])
+        asks = asks & (fabric.terminals_at > 0)
     total, first = 0, ""
     for offset, egress in enumerate(routes.egress):
         walk = _Walk(
@@ -57,7 +61,7 @@ def check_reach(fabric: Fabric, routes: Routes) -> Reach:
             fabric.destination_switch,
             fabric.destination_port,
             wanted,
-            fabric.switch_up,
+            asks,
         )
         bad, switch, destination, fault = _walk_all(walk)
         if bad and not first:

@@ -11,7 +11,7 @@ from sar_agent.check.deadlock import credit_loop, loop_free
 from sar_agent.check.hop import hop_loop
 from sar_agent.check.proof import Proved, prove, prove_change
 from sar_agent.check.reach import check_reach
-from sar_agent.errors import CheckFailed, InputError
+from sar_agent.errors import CheckFailed, CreditLoop, InputError
 from sar_agent.fabric import Fabric
 from sar_agent.routing.routes import Routes
 
@@ -50,9 +50,9 @@ class Verdict:
         return not self.problems
 
     def require(self) -> None:
-        """Raises `CheckFailed` with the first problem."""
+        """Raises `CheckFailed` with the first problem, `CreditLoop` where it is one."""
         if self.problems:
-            raise CheckFailed(self.problems[0])
+            raise (CheckFailed if self.unreachable_pairs else CreditLoop)(self.problems[0])
 
 
 class Checked(NamedTuple):

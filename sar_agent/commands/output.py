@@ -18,7 +18,8 @@ FabricOption = Annotated[
     str,
     typer.Option(
         "--fabric",
-        help="ibnetdiscover file, ibsim .net, subnet.lst, or a spec like xgft:3;12,12,12;1,12,12",
+        help="ibnetdiscover file, ibsim .net, subnet.lst, or a spec: xgft:3;12,12,12;1,12,12, "
+        "dragonfly:a=16,p=8,h=8, torus:8x8x8,hosts=4",
     ),
 ]
 JobsOption = Annotated[
@@ -83,14 +84,15 @@ def read_partitions(path: Path | None, fabric: Fabric, mix: JobMix) -> Partition
     return partitions
 
 
-def read_routes(folder: Path, fabric: Fabric) -> Routes:
-    """The routes of a folder; a word on stderr where they were made for another state of it."""
-    from sar_agent.install.folder import read_routes_folder
+def read_routes(path: Path, fabric: Fabric) -> Routes:
+    """Routes of ours, or OpenSM's dump; a word on stderr where ours were made for another state of
+    the fabric."""
+    from sar_agent.install.tables import read_tables
 
-    routes = read_routes_folder(folder, fabric)
+    routes = read_tables(path, fabric)
     if routes.fabric_digest != fabric.digest:
         typer.echo(
-            f"sar-agent: note: {folder} was made for other nodes or cables than {fabric.name} has",
+            f"sar-agent: note: {path} was made for other nodes or cables than {fabric.name} has",
             err=True,
         )
     return routes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,7 +19,17 @@ from sar_agent.commands.output import (
     read_routes,
 )
 
-RoutesOption = Annotated[Path, typer.Option("--routes", help="folder that `route --out` wrote")]
+if TYPE_CHECKING:
+    from sar_agent.routing import Routes
+
+RoutesOption = Annotated[
+    Path,
+    typer.Option(
+        "--routes",
+        help="folder of `route --out`, OpenSM's opensm-lfts.dump or opensm.fdbs, or what dump_fts "
+        "or ibroute print",
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +44,7 @@ def register(app: typer.Typer) -> None:
         ] = "sar-plus",
         out: Annotated[Path | None, typer.Option("--out", help="folder to write to")] = None,
         export: Annotated[
-            str, typer.Option("--export", help="comma-separated: lfts, ibdm, ibsim")
+            str, typer.Option("--export", help="comma-separated: lfts, ibdm, ibsim, orcs")
         ] = "",
         seed: Annotated[int, typer.Option("--seed", help="for engines that draw")] = 0,
         objective: Annotated[
@@ -59,6 +69,15 @@ def register(app: typer.Typer) -> None:
         max_lanes: Annotated[
             int, typer.Option("--max-lanes", min=1, max=15, help="virtual lanes that may be used")
         ] = 8,
+        best_effort: Annotated[
+            bool,
+            typer.Option(
+                "--best-effort", help="Up*/Down* paths for what needs more lanes, not exit code 1"
+            ),
+        ] = False,
+        spread_lanes: Annotated[
+            bool, typer.Option("--spread-lanes", help="use all lanes where one is not enough")
+        ] = False,
         as_json: JsonOption = False,
     ) -> None:
         """Compute routes and check them; write them to a folder. Exit code 1 if a check fails."""
@@ -68,6 +87,7 @@ def register(app: typer.Typer) -> None:
         from sar_agent.install.export import EXPORTS, export_routes
         from sar_agent.install.folder import write_routes_folder
         from sar_agent.routing import Options, load_engine
+        from sar_agent.routing.lanes import routed
 
         forms = [form for form in export.split(",") if form]
         if wrong := [form for form in forms if form not in EXPORTS]:
@@ -87,6 +107,8 @@ def register(app: typer.Typer) -> None:
             partitions=read_partitions(partitions, network, mix),
             combine=combine,
             max_lanes=max_lanes,
+            best_effort=best_effort,
+            spread_lanes=spread_lanes,
         )
         if is_source_routed(chosen) and out is None:
             found, words = describe(chosen, network, mix, options)
@@ -98,8 +120,8 @@ def register(app: typer.Typer) -> None:
         if as_json:
             # The contract's `seconds` is the routing step with kernels warm; loading or compiling
             # them belongs to the first call.
-            chosen.route(network, mix, options)
-        routes = chosen.route(network, mix, options)
+            routed(chosen, network, mix, options)
+        routes = routed(chosen, network, mix, options)
         verdict = check_routes(network, routes)
         if out is not None and verdict.passed:
             write_routes_folder(out, network, routes)
@@ -114,6 +136,8 @@ def register(app: typer.Typer) -> None:
                     "engine": routes.engine,
                     "seconds": routes.seconds,
                     "virtual_lanes": routes.virtual_lanes,
+                    "needs_host_levels": routes.needs_host_levels,
+                    "remarks": list(routes.remarks),
                     "unreachable_pairs": verdict.unreachable_pairs,
                     "peak_rss_mb": peak_rss_mb(),
                     "deadlock_free": verdict.deadlock_free,
@@ -131,6 +155,7 @@ def register(app: typer.Typer) -> None:
                 + (f" in {routes.virtual_lanes} virtual lanes" if routes.virtual_lanes > 1 else "")
                 + (f"; written to {out}" if out else "")
             )
+            _notes(routes)
 
     @app.command()
     def measure(
@@ -144,7 +169,7 @@ def register(app: typer.Typer) -> None:
         network = read_fabric(fabric)
         mix = read_mix(jobs, network)
         found = read_routes(routes, network)
-        reach = check_reach(network, found)
+        reach = check_reach(network, found, between_hosts=True)
         if reach.unreachable_pairs:
             raise CheckFailed(
                 f"{routes}: {reach.unreachable_pairs} pairs do not reach; {reach.first}"
@@ -175,7 +200,7 @@ def register(app: typer.Typer) -> None:
         routes: RoutesOption,
         before: Annotated[
             Path | None,
-            typer.Option("--from", help="folder of the routes in force: count what changes"),
+            typer.Option("--from", help="the routes in force, likewise: count what changes"),
         ] = None,
         as_json: JsonOption = False,
     ) -> None:
@@ -195,8 +220,10 @@ def register(app: typer.Typer) -> None:
                     "ok": verdict.passed,
                     "unreachable_pairs": verdict.unreachable_pairs,
                     "virtual_lanes": verdict.virtual_lanes,
+                    "needs_host_levels": found.needs_host_levels,
                     "deadlock_free": verdict.deadlock_free,
                     "deadlock_free_everyone": verdict.deadlock_free_everyone,
+                    "lanes_hop_by_hop": verdict.hop_by_hop,
                     "problems": list(verdict.problems),
                     "entries_changed": changed,
                 }
@@ -205,11 +232,23 @@ def register(app: typer.Typer) -> None:
         if not as_json:
             typer.echo(
                 f"{found.engine}: every pair is reached without a loop; no credit loop in "
-                f"{verdict.virtual_lanes} virtual lane(s)"
+                + verdict.lanes_hold
                 + ("" if changed is None else f"; {changed} entries change")
             )
+            _notes(found)
             if not verdict.deadlock_free_everyone:
                 typer.echo(
                     "note: traffic to the switches' own LIDs or of their aggregation units could "
                     "close a credit loop; no jobs' packets take part"
                 )
+
+
+def _notes(routes: Routes) -> None:
+    """What a person should know of routes that passed."""
+    for remark in routes.remarks:
+        typer.echo(f"note: {remark}")
+    if routes.needs_host_levels:
+        typer.echo(
+            "note: needs hosts that take their SL from path records; those that always send in SL "
+            "0 can close a credit loop (docs/lanes.md)"
+        )

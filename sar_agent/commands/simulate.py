@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,10 +16,6 @@ from sar_agent.commands.output import (
     read_mix,
     read_routes,
 )
-
-if TYPE_CHECKING:
-    from sar_agent.fabric import Fabric
-    from sar_agent.routing import Routes
 
 
 def register(app: typer.Typer) -> None:
@@ -51,6 +47,7 @@ def register(app: typer.Typer) -> None:
         from sar_agent.lab.fluid import PATTERNS, job_times
         from sar_agent.lab.fluid.table import times_table
         from sar_agent.routing import Options, load_engine
+        from sar_agent.routing.lanes import routed
 
         if pattern not in PATTERNS:
             raise InputError(
@@ -63,8 +60,8 @@ def register(app: typer.Typer) -> None:
         mix = read_mix(jobs, network)
         if not mix.jobs:
             raise InputError(f"no job of {jobs} spans two leaf switches", remedy="give other jobs")
-        found = {each.name: each.route(network, mix, Options()) for each in chosen}
-        found |= {str(path): _read(path, network) for path in routes or ()}
+        found = {each.name: routed(each, network, mix, Options()) for each in chosen}
+        found |= {str(path): read_routes(path, network) for path in routes or ()}
         times = {
             name: job_times(network, mix, each, PATTERNS[pattern]) for name, each in found.items()
         }
@@ -77,10 +74,3 @@ def register(app: typer.Typer) -> None:
             "terminals; 1.00 = as fast as without contention"
         )
         Console(highlight=False).print(times_table(times))
-
-
-def _read(path: Path, fabric: Fabric) -> Routes:
-    """A folder of ours, or OpenSM's own dump."""
-    from sar_agent.install.lfts_dump import read_lfts_dump
-
-    return read_routes(path, fabric) if path.is_dir() else read_lfts_dump(path, fabric)

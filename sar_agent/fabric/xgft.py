@@ -13,6 +13,7 @@ from math import prod
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.generate import host_adder, require_size, switch_guid
 from sar_agent.fabric.model import Fabric
 
 _SPEC = re.compile(r"^xgft:(\d+);([\d,]+);([\d,]+)$")
@@ -63,10 +64,7 @@ def parse_xgft(spec: str) -> Xgft:
         )
     tree = Xgft(tuple(m), tuple(w))
     radix = [m[level] + (w[level + 1] if level + 1 < height else 0) for level in range(height)]
-    if max(radix) > 254:
-        raise InputError(f"{spec!r} needs switches of {max(radix)} ports", remedy="254 is the most")
-    if sum(tree.nodes(level) for level in range(height + 1)) > 200_000:
-        raise InputError(f"{spec!r} has more nodes than any InfiniBand subnet", remedy="shrink it")
+    require_size(spec, max(radix), sum(tree.nodes(level) for level in range(height + 1)))
     return tree
 
 
@@ -83,24 +81,11 @@ def xgft_fabric(spec: str) -> Fabric:
         ports = tree.m[level - 1] + (tree.w[level] if level < tree.height else 0)
         first.append(first[-1] + (tree.nodes(level - 1) if level > 1 else 0))
         for index in range(tree.nodes(level)):
-            guid = 0x0008F10400000000 + (level << 24) + index
-            builder.add_switch(guid, f"S{level}-{index}", ports)
-    hosts = tree.nodes(0)
-    width = max(3, len(str(hosts)))
-    for host in range(hosts):
-        name, place = f"n{host + 1:0{width}d}", builder.next_position()
-        node_guid = 0x0002C90300000000 + (host << 8)
-        for up in range(tree.w[0]):
-            builder.add_terminal(
-                node_guid + up + 1,
-                f"{name} HCA-1",
-                name,
-                first[1] + tree.parent(0, host, up),
-                tree.child_digit(0, host) + 1,
-                node_guid=node_guid,
-                port_number=up + 1,
-                position=place,
-            )
+            builder.add_switch(switch_guid(index, level), f"S{level}-{index}", ports)
+    add_host = host_adder(builder, tree.nodes(0))
+    for host in range(tree.nodes(0)):
+        port = tree.child_digit(0, host) + 1
+        add_host(host, [(first[1] + tree.parent(0, host, up), port) for up in range(tree.w[0])])
     for level in range(1, tree.height):
         for index in range(tree.nodes(level)):
             for up in range(tree.w[level]):

@@ -3,6 +3,7 @@
 `lfts`: the dump that `opensm -R file -U` reads and `opensm-lfts.dump` holds.
 `ibsim`: the fabric itself as `fabric.net`, to try an OpenSM on it without a fabric.
 `ibdm`: `subnet.lst`, `fdbs`, `psl`, `slvl` for `ibdmchk`, a credit-loop checker that is not ours.
+`orcs`: `network.dot` and `guids.txt` for ORCS, a simulator of congestion.
 LIDs are the fabric file's where it has them, else 1 … in the order of the file.
 """
 
@@ -19,6 +20,7 @@ from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.subnet_lst import write_subnet_lst
+from sar_agent.install.orcs import write_orcs
 from sar_agent.routing.routes import NO_ROUTE, Routes
 
 
@@ -119,4 +121,5 @@ EXPORTS: dict[str, Callable[[Path, Fabric, Routes], None]] = {
     "lfts": _lfts,
     "ibdm": _ibdm,
     "ibsim": _ibsim,
+    "orcs": write_orcs,
 }

@@ -25,12 +25,17 @@ def write_routes_folder(folder: Path, fabric: Fabric, routes: Routes, generation
 
 def read_routes_folder(folder: Path, fabric: Fabric) -> Routes:
     """The routes on the indices of `fabric`; `InputError` where they are another fabric's."""
-    file = read_routes_file(folder / NAME)
+    return routes_of_file(folder / NAME, fabric)
+
+
+def routes_of_file(path: Path, fabric: Fabric) -> Routes:
+    """The same of one routes file."""
+    file = read_routes_file(path)
     shared = set(file.switch_guids.tolist()) & set(fabric.switch_guid.tolist())
     if not shared:
         raise InputError(
             f"these routes know none of the switches of {fabric.name}",
-            file=folder / NAME,
+            file=path,
             remedy="give the fabric they were made for",
         )
     return file_to_routes(fabric, file)

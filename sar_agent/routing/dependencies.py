@@ -63,7 +63,7 @@ def empty_dependencies(fabric: Fabric, lanes: int) -> NDArray[np.uint8]:
 def collect_dependencies(tables: Tables, depends: NDArray[np.uint8]) -> None:  # pragma: no cover
     """Sets `depends[lane, c1, rank of c2]` to 1 for every path of a sending switch.
 
-    `depends` is uint8[lanes, C, ·]. A path ends where it has no channel; it must not loop.
+    `depends` is uint8[lanes, C, ·]. A path ends where it has no channel.
     """
     switches = tables.egress.shape[1]
     channels = len(tables.target)
@@ -76,9 +76,10 @@ def collect_dependencies(tables: Tables, depends: NDArray[np.uint8]) -> None:  #
             if not tables.sends[s]:
                 continue
             lane = tables.level[d, s] if lanes else 0
-            v = np.uint32(s)
+            v, hops = np.uint32(s), 0
             # In one lane, a switch's part of the tree is shared by all who come through it.
-            while v != root and not passed[v]:
+            while v != root and not passed[v] and hops < switches:
+                hops += 1
                 passed[v] = not lanes
                 c1 = tables.channel_by_port[v, table[v]]
                 if c1 >= channels:

@@ -36,7 +36,14 @@ class Options:
     combine: float = 0.5
     """A of pftree-2016's Equation 2, for `pftree-combined`: 1 is -ext alone, 0 -wt alone."""
     max_lanes: int = 8
-    """Virtual lanes that may be used."""
+    """Virtual lanes that routes may use, 1 … 15."""
+    best_effort: bool = False
+    """Where these do not suffice: the remainder on Up*/Down* paths in the last lane; else the
+    fabric is not served."""
+    reserve_lane: bool = True
+    """With LMC above 0 one of these lanes is kept free for the routes of LID offset 1."""
+    spread_lanes: bool = False
+    """Use all lanes, to have less traffic in each, where fewer would do, but not one."""
 
 
 @dataclass(frozen=True)

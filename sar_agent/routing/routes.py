@@ -42,6 +42,13 @@ class Routes:
     """uint8[S, P + 1, P + 1], P the fabric's highest port: lane of a packet that entered switch s
     by port i (0: it is the switch's own) and leaves by port o, whatever its service level; None:
     the service level alone says the lane. Never beside `service_level`."""
+    remarks: tuple[str, ...] = ()
+    """What a person should know of them, a sentence each; no file holds them."""
+
+    @property
+    def needs_host_levels(self) -> bool:
+        """Whether they are safe only where hosts take their service levels from path records."""
+        return self.virtual_lanes > 1 and self.service_level is not None
 
     def next_channel(self, fabric: Fabric, offset: int = 0) -> I32:
         """int32[T + S, S]: the channel instead of the port; -1 at the last switch or no route."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,7 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.lab.live.generated import ibsim_of
 from sar_agent.lab.live.opensm import OpenSM
 from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing.lanes import lay_lanes
 from sar_agent.routing.lanes.hop import hop_lanes
 from tests import grids
 from tests.data import data_path
@@ -26,6 +29,9 @@ from tests.live.helpers import readback
 
 pytestmark = pytest.mark.live
 REAL = ("psmn-x5", "small-2014", "dgx-ndr", "selene-storage", "director-notabs")
+
+
+LANES = ("torus:5", "torus:5x3", "dragonfly:a=4,p=2,h=2", "dragonfly:a=6,p=1,h=3")
 
 
 def routed(fabric: Fabric, engine: str = "sar") -> Routes:
@@ -94,6 +100,73 @@ def test_two_lanes_break_the_ring_for_both(tmp_path: Path) -> None:
     two = Routes("ring", one.fabric_digest, one.egress, level, virtual_lanes=2)
     assert check_routes(fabric, two).passed
     assert "no credit loops found" in ibdmchk(fabric, two, tmp_path)
+
+
+def laid(fabric: Fabric, engine: str, options: Options) -> Routes:
+    return lay_lanes(fabric, routed(fabric, engine), options, mix=synthetic_mix(fabric, 1))
+
+
+@pytest.mark.parametrize("spec", LANES)
+def test_lanes_are_safe_and_needed_for_both(spec: str, tmp_path: Path) -> None:
+    fabric = load_fabric(spec)
+    routes = laid(fabric, "sar", Options())
+    assert routes.virtual_lanes > 1 and check_routes(fabric, routes).passed
+    assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path)
+    one = replace(routes, service_level=None, virtual_lanes=1)
+    assert not check_routes(fabric, one).passed
+    assert "no credit loops found" not in ibdmchk(fabric, one, tmp_path)
+
+
+def test_dimension_ordered_routes_are_safe_for_both(tmp_path: Path) -> None:
+    fabric = load_fabric("torus:4x4x4")
+    routes = laid(fabric, "dfsssp", Options(max_lanes=1))
+    assert routes.engine == "dfsssp+dimensions" and check_routes(fabric, routes).passed
+    assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path)
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_best_effort_is_safe_for_both(lanes: int, tmp_path: Path) -> None:
+    fabric = load_fabric("torus:5x5,hosts=2")
+    routes = laid(fabric, "minhop", Options(max_lanes=lanes, best_effort=True))
+    assert routes.virtual_lanes == lanes and check_routes(fabric, routes).passed
+    assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", REAL)
+def test_both_find_a_loop_in_broken_routes_on_real_fabrics(name: str, tmp_path: Path) -> None:
+    fabric = load_fabric(data_path(f"{name}.ibnetdiscover"))
+    routes = with_a_loop(fabric, routed(fabric))
+    assert "credit loop" in check_routes(fabric, routes).problems[0]
+    assert "no credit loops found" not in ibdmchk(fabric, routes, tmp_path)
+    mended = lay_lanes(fabric, routes, Options())
+    assert mended.virtual_lanes == 2 and check_routes(fabric, mended).passed
+    assert "no credit loops found" in ibdmchk(fabric, mended, tmp_path)
+
+
+def with_a_loop(fabric: Fabric, routes: Routes) -> Routes:
+    """To one host packets from leaf a go over spine x, leaf b and spine y; to another those from b
+    go over y, a and x: four channels that wait for each other."""
+    ends = zip(fabric.channel_source.tolist(), fabric.channel_target.tolist(), strict=True)
+    port = dict(zip(ends, fabric.channel_port.tolist(), strict=True))
+    hosts = {
+        int(s): np.flatnonzero(fabric.is_host_port & (fabric.terminal_switch == s)).tolist()
+        for s in fabric.leaves
+    }
+    near = {v: {t for s, t in port if s == v} for v in range(fabric.switches)}
+    for a, b in itertools.combinations(hosts, 2):
+        for x, y in itertools.combinations(sorted(near[a] & near[b]), 2):
+            beyond = [sorted((near[v] & set(hosts)) - {a, b, x, y}) for v in (x, y)]
+            to = [d for leaf in beyond[1][:1] for d in hosts[leaf][:1]]
+            to += [d for leaf in beyond[0] for d in hosts[leaf] if d not in to][:1]
+            if len(to) < 2:
+                continue
+            egress = routes.egress.copy()
+            for d, way in zip(to, ((a, x, b, y), (b, y, a, x)), strict=True):
+                for here, there in itertools.pairwise((*way, int(fabric.terminal_switch[d]))):
+                    egress[0, d, here] = port[here, there]
+            return replace(routes, egress=egress)
+    raise AssertionError("no two leaves share two spines")
 
 
 @pytest.mark.parametrize("name", ["ring", "torus", "dragonfly"])

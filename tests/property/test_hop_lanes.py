@@ -75,6 +75,39 @@ def test_lanes_are_found_wherever_they_exist(fabric: Fabric, engine: str) -> Non
         assert found.hop_lane.max() == found.virtual_lanes - 1 and not loops(fabric, found)
 
 
+@settings(deadline=None, max_examples=100)
+@given(fabrics())
+def test_other_paths_are_shortest_too_and_proved(fabric: Fabric) -> None:
+    routes = load_engine("minhop").route(fabric, JobMix.of([]), Options())
+    found = hop_lanes(fabric, routes, 15, other_paths=True)
+    if found is None:
+        assert pairs_close_a_cycle(fabric, routes)
+        return
+    assert check_routes(fabric, found).passed
+    for d, s in np.ndindex(fabric.destinations, fabric.switches):
+        before, after = path(fabric, routes, s, d), path(fabric, found, s, d)
+        assert (before is None) == (after is None) and len(before or ()) == len(after or ())
+
+
+@pytest.mark.parametrize(("a", "h", "most"), [(4, 2, 3), (6, 3, 5)])
+def test_ties_of_a_dragonfly_are_broken_so_that_lanes_exist(a: int, h: int, most: int) -> None:
+    fabric, _ = dragonfly(a, h)
+    routes = load_engine("minhop").route(fabric, JobMix.of([]), Options())
+    assert hop_lanes(fabric, routes, 15) is None
+    found = hop_lanes(fabric, routes, other_paths=True)
+    assert found is not None and found.engine == "minhop+hop" and found.virtual_lanes <= most
+    assert check_routes(fabric, found).passed and not loops(fabric, found)
+    assert found.entries_changed(routes) < routes.egress.size / 5
+
+
+def test_forced_paths_that_close_a_cycle_are_not_tried() -> None:
+    fabric = torus((7,))
+    assert hop_lanes(fabric, routes_by(fabric, by_dimension((7,))), 15, other_paths=True) is None
+    six = torus((6,))
+    found = hop_lanes(six, routes_by(six, by_dimension((6,))), other_paths=True)
+    assert found is not None and found.virtual_lanes == 2 and not loops(six, found)
+
+
 @settings(deadline=None, max_examples=150)
 @given(fabrics(), st.integers(1, 3), st.integers(0, 2**32))
 def test_the_check_agrees_with_the_oracle_on_any_lanes(

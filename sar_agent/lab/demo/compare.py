@@ -11,6 +11,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.measure import Measures, measure
 from sar_agent.routing import Options, load_engine
+from sar_agent.routing.lanes import routed
 
 ENGINES = ("minhop", "dfsssp", "sar", "sar-plus")
 BEFORE, AFTER = "dfsssp", "sar-plus"
@@ -70,7 +71,7 @@ def compare(fabric: Fabric, mix: JobMix, engines: Sequence[str] = ENGINES) -> Co
     """Routes, checks and measures; raises `CheckFailed` where a pair is not reached."""
     results = []
     for name in engines:
-        routes = load_engine(name).route(fabric, mix, Options())
+        routes = routed(load_engine(name), fabric, mix, Options())
         verdict = check_routes(fabric, routes)
         if verdict.unreachable_pairs:
             verdict.require()

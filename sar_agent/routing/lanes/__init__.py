@@ -1,1 +1,6 @@
 """Virtual lanes: which packets travel in which, so that no lane's channels wait in a circle."""
+
+from sar_agent.routing.lanes.lay import lane_budget, lay_lanes
+from sar_agent.routing.lanes.routed import relay, routed, with_levels_of
+
+__all__ = ["lane_budget", "lay_lanes", "relay", "routed", "with_levels_of"]

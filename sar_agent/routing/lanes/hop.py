@@ -34,15 +34,29 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8
 from sar_agent.routing.lanes.hop_pairs import triples_of
 from sar_agent.routing.lanes.hop_place import UNPLACED, place_pairs
+from sar_agent.routing.lanes.hop_tables import other_tables
 from sar_agent.routing.routes import Routes
 
 
-def hop_lanes(fabric: Fabric, routes: Routes, max_lanes: int = 8) -> Routes | None:
+def hop_lanes(
+    fabric: Fabric, routes: Routes, max_lanes: int = 8, other_paths: bool = False
+) -> Routes | None:
     """`routes` with at most `max_lanes` lanes chosen hop by hop, or with one lane where that is
     enough; None where no such lanes exist, or none were found.
 
-    First for everyone's paths, then for those between hosts alone.
+    First for everyone's paths, then for those between hosts alone. With `other_paths`, where the
+    tables allow none, some entries become other shortest paths and `engine` gets an ending, `+hop`.
     """
+    found = _lanes_for(fabric, routes, max_lanes)
+    if found is None and other_paths:
+        tables = other_tables(fabric, routes.egress)
+        if tables is not None:
+            other = replace(routes, egress=tables, engine=f"{routes.engine}+hop")
+            found = _lanes_for(fabric, other, max_lanes)
+    return found
+
+
+def _lanes_for(fabric: Fabric, routes: Routes, max_lanes: int) -> Routes | None:
     for everyone in (True, False):
         lane = place_pairs(fabric, triples_of(fabric, routes, everyone), max_lanes)
         if lane is not None:

@@ -20,8 +20,10 @@ from sar_agent.fabric.model import I32, U8
 from sar_agent.routing.lanes.hop_pairs import Triples
 
 UNPLACED = 255
-PATIENCE = 3000
-"""Nodes looked at for one edge; past that, the lane counts as closed to it."""
+PATIENCE, EFFORT = 300, 100_000_000
+"""Nodes looked at for one edge, and for all together where there are fewer edges; past that, the
+lane counts as closed to it. (Ten times as many took ten times as long on a Dragonfly of 2,064
+switches, for the same two lanes.)"""
 
 U16 = NDArray[np.uint16]
 
@@ -53,11 +55,16 @@ def place_pairs(fabric: Fabric, triples: Triples, max_lanes: int) -> U8 | None:
     close a cycle among themselves, or `max_lanes` are too few this way."""
     ports = len(triples.follows) // max(1, fabric.channels)
     channel = np.ascontiguousarray(fabric.channel_by_port[:, :ports])
-    level = _levels(channel, fabric.channel_target, triples)
-    if (level == _CYCLE).any():
+    level = pair_levels(channel, fabric.channel_target, triples)
+    if (level == CYCLE).any():
         return None
     order = np.argsort(level, kind="stable")[np.count_nonzero(level < 0) :]
     nodes = fabric.channels * max_lanes
+    # In each lane channels that are held early stand first, so that little is to be moved.
+    early = np.argsort(level.reshape(-1, ports).max(axis=1), kind="stable")
+    place = np.empty(fabric.channels, np.int32)
+    place[early] = np.arange(fabric.channels)
+    place = (np.arange(max_lanes)[:, None] * fabric.channels + place).ravel().astype(np.int32)
     lanes = _Lanes(
         channel,
         fabric.channel_source,
@@ -67,20 +74,26 @@ def place_pairs(fabric: Fabric, triples: Triples, max_lanes: int) -> U8 | None:
         fabric.channel_reverse,
         np.full(len(level), UNPLACED, np.uint8),
         np.zeros(len(level), np.uint16),
-        np.arange(nodes, dtype=np.int32),
+        place,
         np.full(nodes, -1, np.int32),
         np.empty(nodes, np.int32),
     )
-    placed = _place(lanes, triples, order.astype(np.uint32), max_lanes, PATIENCE)
+    placed = _place(
+        lanes,
+        triples,
+        order.astype(np.uint32),
+        max_lanes,
+        max(PATIENCE, EFFORT // (1 + len(order))),
+    )
     return lanes.lane if placed else None
 
 
-_UNUSED, _CYCLE = -1, -2
+UNUSED, CYCLE = -1, -2
 
 
 @njit(cache=True)
-def _levels(channel: I32, target: I32, triples: Triples) -> I32:  # pragma: no cover
-    """int32[C · P]: how many pairs packets can pass before each at most; `_UNUSED`, or `_CYCLE` for
+def pair_levels(channel: I32, target: I32, triples: Triples) -> I32:  # pragma: no cover
+    """int32[C · P]: how many pairs packets can pass before each at most; `UNUSED`, or `CYCLE` for
     those on or behind a cycle."""
     begins, follows = triples
     channels, words = begins.shape
@@ -92,7 +105,7 @@ def _levels(channel: I32, target: I32, triples: Triples) -> I32:  # pragma: no c
     taken, one = np.uint32(0), np.uint32(1)
     for turn in range(2):
         for pair in range(pairs):
-            if turn == 1 and level[pair] == _CYCLE and before[pair] == 0:
+            if turn == 1 and level[pair] == CYCLE and before[pair] == 0:
                 level[pair] = 0
                 queue[taken] = pair
                 taken += one
@@ -100,18 +113,18 @@ def _levels(channel: I32, target: I32, triples: Triples) -> I32:  # pragma: no c
             if turn == 1:
                 continue
             if begins[c, q >> np.uint32(6)] >> np.uint64(q & np.uint32(63)) & np.uint64(1):
-                level[pair] = _CYCLE
+                level[pair] = CYCLE
             any_next = np.uint64(0)
             for word in range(words):
                 any_next |= follows[pair, word]
             if not any_next:
                 continue
-            level[pair] = _CYCLE
+            level[pair] = CYCLE
             after = np.uint32(channel[np.uint32(target[c]), q]) * ports
             for then in range(ports):
                 t = np.uint32(then)
                 if follows[pair, t >> np.uint32(6)] >> np.uint64(t & np.uint32(63)) & np.uint64(1):
-                    level[after + t] = _CYCLE
+                    level[after + t] = CYCLE
                     before[after + t] += 1
     i = np.uint32(0)
     while i < taken:
@@ -233,12 +246,12 @@ def _join(
                 before += channels
         if total > ahead + patience:
             return False
-    _mend(place, found, ahead, total)
+    mend_order(place, found, ahead, total)
     return True
 
 
 @njit(cache=True)
-def _mend(place: I32, found: I32, ahead: int, total: int) -> None:  # pragma: no cover
+def mend_order(place: I32, found: I32, ahead: int, total: int) -> None:  # pragma: no cover
     """Those before (found[ahead:total]) take the first of all their places, those after the rest;
     within each the order stays."""
     nodes = np.empty(total, np.int32)

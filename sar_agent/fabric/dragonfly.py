@@ -1,0 +1,85 @@
+"""Dragonflies: groups of fully meshed switches, every two groups joined by global cables.
+
+`dragonfly:a=16,p=8,h=8`: a switches a group, p hosts and h global cables a switch; g groups,
+a·h + 1 where not given, which is the most: then each two groups share one cable (the canonical
+maximum). The arrangement is the absolute one (Hastings et al., CLUSTER 2015): global port k of a
+group, k = 0 … a·h - 1 counted over its switches, leads to group k, or k + 1 from the group's own
+number on. With fewer groups the same is done again with the ports that are left, as long as they
+suffice for all pairs; up to g - 2 ports a group stay empty.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.generate import host_adder, require_size, switch_guid
+from sar_agent.fabric.model import Fabric
+
+_SPEC = re.compile(r"dragonfly:((?:[aphg]=\d{1,6})(?:,[aphg]=\d{1,6})*)")
+_REMEDY = "write dragonfly:a=SWITCHES,p=HOSTS,h=GLOBALS, and g=GROUPS for fewer than a*h+1 groups"
+
+
+@dataclass(frozen=True)
+class Dragonfly:
+    """a switches a group, p hosts and h global cables a switch, g groups."""
+
+    a: int
+    p: int
+    h: int
+    g: int
+
+
+def parse_dragonfly(spec: str) -> Dragonfly:
+    """`dragonfly:a=4,p=2,h=2` to its parameters; `InputError` where it is none."""
+    match = _SPEC.fullmatch(spec)
+    pairs = [part.split("=") for part in match[1].split(",")] if match else []
+    given = {key: int(number) for key, number in pairs}
+    if len(given) < len(pairs) or not {"a", "p", "h"} <= set(given):
+        raise InputError(f"{spec!r} is no Dragonfly", remedy=_REMEDY)
+    a, p, h = (given[key] for key in "aph")
+    g = given.get("g", a * h + 1)
+    if min(a, p, h, g) < 1:
+        raise InputError(f"{spec!r} has a count of 0", remedy="1 is the least of each")
+    if g > a * h + 1:
+        raise InputError(
+            f"{spec!r} has {a * h} global cables a group, too few to reach {g - 1} others",
+            remedy=f"give at most g={a * h + 1}",
+        )
+    require_size(spec, p + a - 1 + h, g * a * (p + 1))
+    return Dragonfly(a, p, h, g)
+
+
+def dragonfly_fabric(spec: str) -> Fabric:
+    """The fabric of a spec: hosts `n0001`, …, switches `G0-0`, … (group, index in it).
+
+    A switch's ports 1 … p go to hosts, the next a - 1 to the others of its group in their order,
+    the last h are global.
+    """
+    shape = parse_dragonfly(spec)
+    a, p, h, g = shape.a, shape.p, shape.h, shape.g
+    builder = FabricBuilder(spec)
+    for number in range(g * a):
+        name = f"G{number // a}-{number % a}"
+        builder.add_switch(switch_guid(number), name, p + a - 1 + h)
+    add_host = host_adder(builder, g * a * p)
+    for host in range(g * a * p):
+        add_host(host, [(host // p, host % p + 1)])
+    for group in range(g):
+        for low in range(a):
+            for high in range(low + 1, a):
+                builder.add_link(group * a + low, p + high, group * a + high, p + low + 1)
+
+    def global_end(group: int, k: int) -> tuple[int, int]:
+        return group * a + k // h, p + a + k % h
+
+    rounds = a * h // (g - 1) if g > 1 else 0
+    for turn in range(rounds):
+        first = turn * (g - 1)
+        for one in range(g):
+            for other in range(one + 1, g):
+                ends = global_end(one, first + other - 1), global_end(other, first + one)
+                builder.add_link(*ends[0], *ends[1])
+    return builder.build()

@@ -1,0 +1,71 @@
+"""Tori: switches on a grid of any dimensions, each row of which is closed to a ring.
+
+`torus:8x8x8,hosts=4`: hosts per switch, 1 where not given. A ring of two is one cable, since two
+would be parallel and no ring either; a ring of one is none.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.generate import host_adder, require_size, switch_guid
+from sar_agent.fabric.model import Fabric
+
+_SPEC = re.compile(r"torus:(\d{1,6}(?:x\d{1,6})*)(?:,hosts=(\d{1,6}))?")
+
+
+@dataclass(frozen=True)
+class Torus:
+    """Switches per dimension, hosts per switch."""
+
+    dims: tuple[int, ...]
+    hosts: int = 1
+
+
+def parse_torus(spec: str) -> Torus:
+    """`torus:4x4,hosts=2` to its parameters; `InputError` where it is none."""
+    match = _SPEC.fullmatch(spec)
+    if not match:
+        raise InputError(
+            f"{spec!r} is no torus", remedy="write torus:8x8x8, or torus:8x8x8,hosts=4"
+        )
+    shape = Torus(tuple(map(int, match[1].split("x"))), int(match[2] or 1))
+    if min(shape.dims) < 1 or shape.hosts < 1:
+        raise InputError(f"{spec!r} has a count of 0", remedy="1 is the least of each")
+    ports = shape.hosts + sum(min(k - 1, 2) for k in shape.dims)
+    require_size(spec, ports, prod(shape.dims) * (shape.hosts + 1))
+    return shape
+
+
+def torus_fabric(spec: str) -> Fabric:
+    """The fabric of a spec: hosts `n0001`, …, switches `T0-0-0`, … (their coordinates; the last
+    counts fastest).
+
+    A switch's first ports go to hosts; then come, dimension by dimension, the one to the next
+    switch and the one to the switch before; in a ring of two only one.
+    """
+    shape = parse_torus(spec)
+    dims, hosts = shape.dims, shape.hosts
+    builder = FabricBuilder(spec)
+    places = list(product(*map(range, dims)))
+    number = {place: i for i, place in enumerate(places)}
+    up, port = [], hosts
+    for k in dims:
+        up.append(port + 1)
+        port += min(k - 1, 2)
+    for place, i in number.items():
+        builder.add_switch(switch_guid(i), "T" + "-".join(map(str, place)), port)
+    add_host = host_adder(builder, len(places) * hosts)
+    for host in range(len(places) * hosts):
+        add_host(host, [(host // hosts, host % hosts + 1)])
+    for place, i in number.items():
+        for d, k in enumerate(dims):
+            if k > 2 or (k == 2 and place[d] == 0):
+                after = (*place[:d], (place[d] + 1) % k, *place[d + 1 :])
+                builder.add_link(i, up[d], number[after], up[d] + (k > 2))
+    return builder.build()

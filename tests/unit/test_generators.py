@@ -1,0 +1,102 @@
+"""Generated Dragonflies and tori: counts, degrees, diameters, and specs that are none."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.spec import load_fabric
+from tests.property.oracles import live_graph
+
+
+def degrees(fabric: Fabric) -> Counter[int]:
+    return Counter(np.diff(fabric.channel_offset).tolist())
+
+
+def diameter(fabric: Fabric) -> int:
+    return int(nx.diameter(nx.Graph(live_graph(fabric))))
+
+
+def test_the_canonical_dragonfly() -> None:
+    fabric = load_fabric("dragonfly:a=4,p=2,h=2")
+    assert (fabric.switches, fabric.terminals) == (36, 72)
+    assert degrees(fabric) == {5: 36}
+    assert diameter(fabric) == 3
+    groups = fabric.channel_source // 4, fabric.channel_target // 4
+    between = Counter(pair for pair in zip(*groups, strict=True) if pair[0] != pair[1])
+    assert between == {(a, b): 1 for a in range(9) for b in range(9) if a != b}
+
+
+def test_the_absolute_arrangement() -> None:
+    """Global port k of group i leads to group k, or k + 1 from i on."""
+    fabric = load_fabric("dragonfly:a=4,p=2,h=2")
+    for c in range(fabric.channels):
+        here, there = int(fabric.channel_source[c]), int(fabric.channel_target[c])
+        if here // 4 != there // 4:
+            k = here % 4 * 2 + int(fabric.channel_port[c]) - (2 + 3 + 1)
+            assert there // 4 == k + (k >= here // 4)
+
+
+@pytest.mark.parametrize(("groups", "cables"), [(2, 8), (3, 4), (4, 2), (5, 2), (6, 1), (9, 1)])
+def test_dragonflies_of_fewer_groups(groups: int, cables: int) -> None:
+    fabric = load_fabric(f"dragonfly:a=4,p=1,h=2,g={groups}")
+    one, other = fabric.channel_source // 4, fabric.channel_target // 4
+    between = Counter(zip(one[one != other].tolist(), other[one != other].tolist(), strict=True))
+    assert set(between.values()) == {cables}
+    assert len(between) == groups * (groups - 1)
+
+
+def test_a_single_group_and_single_switches() -> None:
+    assert load_fabric("dragonfly:a=4,p=2,h=1,g=1").channels == 12
+    assert degrees(load_fabric("dragonfly:a=1,p=1,h=3")) == {3: 4}
+
+
+@pytest.mark.parametrize(
+    ("spec", "switches", "hosts", "degree", "longest"),
+    [
+        ("torus:8x8x8,hosts=4", 512, 2048, {6: 512}, 12),
+        ("torus:5", 5, 5, {2: 5}, 2),
+        ("torus:3x4,hosts=2", 12, 24, {4: 12}, 3),
+        ("torus:2x2x2", 8, 8, {3: 8}, 3),
+        ("torus:2x5", 10, 10, {3: 10}, 3),
+        ("torus:1x4x1", 4, 4, {2: 4}, 2),
+        ("torus:1", 1, 1, {0: 1}, 0),
+    ],
+)
+def test_tori(spec: str, switches: int, hosts: int, degree: dict[int, int], longest: int) -> None:
+    fabric = load_fabric(spec)
+    assert (fabric.switches, fabric.terminals) == (switches, hosts)
+    assert degrees(fabric) == degree
+    assert diameter(fabric) == longest
+    assert fabric.terminals_at.tolist() == [hosts // switches] * switches
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("dragonfly:a=4", "is no Dragonfly; write dragonfly:a=SWITCHES"),
+        ("dragonfly:a=4,p=2,h=2,a=4", "is no Dragonfly"),
+        ("dragonfly:a=4,p=2,h=-2", "is no Dragonfly"),
+        ("dragonfly:a=4,p=0,h=2", "has a count of 0; 1 is the least"),
+        ("dragonfly:a=4,p=2,h=2,g=10", "too few to reach 9 others; give at most g=9"),
+        ("dragonfly:a=200,p=50,h=9", "needs switches of 258 ports; 254 is the most"),
+        ("dragonfly:a=64,p=32,h=32", "more nodes than any InfiniBand subnet; shrink it"),
+        ("torus:", "is no torus; write torus:8x8x8"),
+        ("torus:8x", "is no torus"),
+        ("torus:8x8,4", "is no torus"),
+        ("torus:8x0", "has a count of 0"),
+        ("torus:8,hosts=0", "has a count of 0"),
+        ("torus:8,hosts=253", "needs switches of 255 ports"),
+        ("torus:999x999", "more nodes than any"),
+    ],
+)
+def test_bad_specs(spec: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load_fabric(spec)
+    assert str(caught.value).startswith(f"{spec!r} ") and message in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,148 @@
+"""Lanes on fabrics where the right answer is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from sar_agent.check import check_routes
+from sar_agent.errors import InputError, Unserved
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.measure import measure
+from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing.lanes import lane_budget, lay_lanes, routed
+from sar_agent.routing.lanes.dimensions import dimension_ordered
+from sar_agent.routing.lanes.grid import grid_of
+from sar_agent.routing.lanes.sheet import Ground, Sheet
+from tests.property.oracles import live_graph
+
+
+def laid(spec: str, engine: str = "dfsssp", **options: object) -> Routes:
+    fabric = load_fabric(spec)
+    given = Options(**options)  # type: ignore[arg-type]
+    return routed(load_engine(engine), fabric, synthetic_mix(fabric, 1), given)
+
+
+def test_a_tree_with_cables_missing_takes_one_lane() -> None:
+    tree = load_fabric("xgft:3;6,6,6;1,6,6")
+    for seed in range(5):
+        cables = np.flatnonzero(np.arange(tree.channels) < tree.channel_reverse)
+        cut = np.random.default_rng(seed).choice(cables, len(cables) // 20, replace=False)
+        fabric = tree.with_links_down(cut)
+        routes = routed(load_engine("sar"), fabric, synthetic_mix(fabric, 1), Options())
+        assert routes.virtual_lanes == 1 and routes.service_level is None
+        assert check_routes(fabric, routes).passed
+
+
+@pytest.mark.parametrize(
+    ("spec", "most"), [("torus:5", 2), ("dragonfly:a=4,p=2,h=2", 3), ("torus:8x8,hosts=2", 5)]
+)
+def test_few_lanes(spec: str, most: int) -> None:
+    routes = laid(spec)
+    verdict = check_routes(load_fabric(spec), routes)
+    assert routes.virtual_lanes <= most
+    assert verdict.passed and verdict.deadlock_free_everyone
+
+
+def test_a_large_torus_is_routed_dimension_by_dimension() -> None:
+    routes = laid("torus:8x8x8")
+    assert routes.engine == "dfsssp+dimensions" and routes.virtual_lanes <= 5
+    assert "dimension-ordered: the engine's own routes need" in routes.remarks[0]
+    assert check_routes(load_fabric("torus:8x8x8"), routes).passed
+
+
+def test_a_torus_that_lacks_a_cable_is_routed_while_it_is_laid() -> None:
+    fabric = load_fabric("torus:8x8x8").with_links_down([0])
+    assert grid_of(fabric) is None
+    routes = routed(load_engine("dfsssp"), fabric, synthetic_mix(fabric, 1), Options())
+    assert routes.engine == "dfsssp+joint" and routes.virtual_lanes <= 8
+    assert check_routes(fabric, routes).passed
+
+
+def test_lanes_run_out_in_one_sentence() -> None:
+    with pytest.raises(Unserved, match="credit loops take 4 virtual lanes to avoid"):
+        laid("torus:8x8x8", max_lanes=2)
+    routes = laid("torus:8x8x8", max_lanes=2, best_effort=True)
+    assert routes.engine == "dfsssp+updn" and routes.virtual_lanes == 2
+    assert "paths go up, then down, in the last virtual lane" in routes.remarks[0]
+
+
+def test_budgets() -> None:
+    fabric = load_fabric("torus:5")
+    assert lane_budget(fabric, Options()) == 8
+    assert lane_budget(replace(fabric, lmc=1), Options()) == 7
+    assert lane_budget(replace(fabric, lmc=1), Options(reserve_lane=False)) == 8
+    for lanes in (0, 16):
+        with pytest.raises(InputError, match="give 1 to 15"):
+            lane_budget(fabric, Options(max_lanes=lanes))
+
+
+def test_more_groups_than_lanes() -> None:
+    fabric = load_fabric("xgft:2;4,4;1,2")
+    routes = load_engine("minhop").route(fabric, synthetic_mix(fabric, 1), Options())
+    groups = np.arange(fabric.terminals, dtype=np.int32)
+    with pytest.raises(Unserved, match="16 groups are to share no lane, and there are 8"):
+        lay_lanes(fabric, routes, Options(best_effort=True), groups)
+    assert lay_lanes(fabric, routes, Options(), groups // 4).virtual_lanes == 4
+
+
+@pytest.mark.parametrize(
+    ("spec", "dims"),
+    [
+        ("torus:5", [5]),
+        ("torus:3x5,hosts=2", [3, 5]),
+        ("torus:4x6", [2, 2, 6]),
+        ("torus:2x2x7", [2, 2, 7]),
+        ("torus:8x8x8", [8, 8, 8]),
+        ("dragonfly:a=4,p=2,h=2", None),
+        ("xgft:2;4,4;1,4", None),
+        ("dragonfly:a=5,p=1,h=1,g=1", None),
+    ],
+)
+def test_what_is_a_torus(spec: str, dims: list[int] | None) -> None:
+    found = grid_of(load_fabric(spec))
+    assert (found and sorted(found.dims)) == dims
+
+
+def test_dimension_ordered_routes_are_shortest_and_share_cables() -> None:
+    fabric = load_fabric("torus:5x6,hosts=3")
+    grid = grid_of(fabric)
+    assert grid is not None
+    egress = dimension_ordered(fabric, grid)
+    routes = Routes("dimensions", fabric.digest, egress[None])
+    hops = dict(nx.all_pairs_shortest_path_length(live_graph(fabric)))
+    channels = routes.next_channel(fabric)
+    for d in range(fabric.destinations):
+        for s in range(fabric.switches):
+            v, length = s, 0
+            while v != fabric.destination_switch[d]:
+                v, length = int(fabric.channel_target[channels[d, v]]), length + 1
+            assert length == hops[s][v]
+
+
+def test_balance_moves_what_it_can() -> None:
+    """Without it nearly all is in the first lane."""
+    fabric = load_fabric("dragonfly:a=4,p=2,h=2")
+    mix = synthetic_mix(fabric, 1)
+    plain = load_engine("dfsssp").route(fabric, mix, Options())
+    sheet = Sheet(Ground(fabric, None, 1), plain.egress[0])
+    sheet.lay()
+    before = (sheet.level[: fabric.terminals] == 0).mean()
+    routes = lay_lanes(fabric, plain, Options())
+    assert routes.service_level is not None
+    after = (routes.service_level[0, : fabric.terminals] == 0).mean()
+    assert abs(after - 1 / routes.virtual_lanes) < before - 1 / routes.virtual_lanes
+
+
+def test_measures_do_not_mind() -> None:
+    fabric = load_fabric("dragonfly:a=4,p=2,h=2")
+    mix = synthetic_mix(fabric, 1)
+    plain = load_engine("sar-plus").route(fabric, mix, Options())
+    routes = lay_lanes(fabric, plain, Options(), mix=mix)
+    found = measure(fabric, mix, routes)
+    assert found.virtual_lanes == routes.virtual_lanes > 1
+    assert found.load_max == measure(fabric, mix, plain).load_max

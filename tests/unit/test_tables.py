@@ -1,0 +1,218 @@
+"""Tables of ours and of others, as `--routes` takes them."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.check import check_routes
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.fabric.subnet_lst import read_subnet_lst
+from sar_agent.install.export import export_routes
+from sar_agent.install.folder import write_routes_folder
+from sar_agent.install.tables import read_tables
+from sar_agent.jobs import JobMix
+from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing.lanes.hop import hop_lanes
+from tests.grids import by_dimension, routes_by, torus
+
+TREE = load_fabric("xgft:2;3,3;1,2")
+RING = torus((5,), hosts=2)
+ONE = routes_by(RING, by_dimension((5,)))
+
+
+def routed(fabric: Fabric) -> Routes:
+    return load_engine("minhop").route(fabric, JobMix.of([]), Options())
+
+
+def by_path() -> Routes:
+    """Two lanes by service level, for the ring: level 1 where a path passes from s4 to s0."""
+    level = np.zeros_like(ONE.egress)
+    channels = ONE.next_channel(RING)
+    for d, s in np.ndindex(level.shape[1:]):
+        v = s
+        while v != RING.destination_switch[d]:
+            w = int(RING.channel_target[channels[d, v]])
+            level[0, d, s] |= {v, w} == {0, 4}
+            v = w
+    return replace(ONE, service_level=level, virtual_lanes=2)
+
+
+def same(one: Routes, other: Routes) -> bool:
+    return one.digest == other.digest and one.virtual_lanes == other.virtual_lanes
+
+
+@pytest.mark.parametrize("lanes", ["one", "by path", "hop by hop"])
+@pytest.mark.parametrize("form", ["fdbs", "lfts.dump"])
+def test_what_we_export_comes_back(lanes: str, form: str, tmp_path: Path) -> None:
+    routes = ONE if lanes == "one" else by_path() if lanes == "by path" else hop_lanes(RING, ONE)
+    assert routes is not None
+    export_routes(tmp_path, RING, routes, ["ibdm", "lfts"])
+    found = read_tables(tmp_path / form, RING)
+    assert same(found, routes) and check_routes(RING, found).passed == (lanes != "one")
+    if form == "fdbs":  # OpenSM's own file of the nodes holds the LIDs, too
+        again = read_subnet_lst(tmp_path / "subnet.lst")
+        assert read_tables(tmp_path / form, again).engine == "opensm"
+
+
+def test_a_folder_is_searched_and_ours_goes_first(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no routes\.sar and no dump"):
+        read_tables(tmp_path, RING)
+    export_routes(tmp_path, RING, ONE, ["ibdm"])
+    (tmp_path / "fdbs").rename(tmp_path / "opensm.fdbs")
+    assert read_tables(tmp_path, RING).engine == "opensm"
+    hops = hop_lanes(RING, ONE)
+    assert hops is not None
+    write_routes_folder(tmp_path, RING, hops)
+    assert same(read_tables(tmp_path, RING), hops)
+    assert same(read_tables(tmp_path / "routes.sar", RING), hops)
+
+
+def as_opensm(text: str) -> str:
+    """What 3.3.23 writes: other first words, LIDs of nobody, no paths."""
+    text = text.replace("osm_ucast_mgr_dump_ucast_routes", "dump_ucast_routes")
+    return text.replace("\n\n", "\n0x0100 : UNREACHABLE\n\n").replace("00   : yes", "HOPS UNKNOWN")
+
+
+def test_opensms_own_words(tmp_path: Path) -> None:
+    routes = routed(TREE)
+    export_routes(tmp_path, TREE, routes, ["ibdm"])
+    path = tmp_path / "fdbs"
+    changed = as_opensm(path.read_text())
+    assert changed != path.read_text()
+    path.write_text(changed)
+    assert same(read_tables(path, TREE), routes)
+
+
+def test_with_lmc_a_port_has_several_lids(tmp_path: Path) -> None:
+    builder = FabricBuilder("lmc", lmc=1) if False else FabricBuilder("lmc")
+    for s in range(2):
+        builder.add_switch(1 + s, f"s{s}", 4, lid=1 + s)
+        builder.add_terminal(16 + s, f"n{s} HCA-1", f"n{s}", s, 1, lid=10 + 2 * s)
+    builder.add_link(0, 2, 1, 2)
+    builder.add_link(0, 3, 1, 3)
+    fabric = replace(builder.build(), lmc=1)
+    path = tmp_path / "opensm.fdbs"
+    path.write_text(
+        "dump_ucast_routes: Switch 0x0000000000000001\nLID    : Port : Hops : Optimal\n"
+        "0x0001 : 000  : 00   : yes\n0x0002 : 002  : 01   : yes\n"
+        "0x000A : 001  : 00   : yes\n0x000B : 001  : 00   : yes\n"
+        "0x000C : 002  : 01   : yes\n0x000D : 003  : 01   : yes\n"
+        "dump_ucast_routes: Switch 0x0000000000000002\nLID    : Port : Hops : Optimal\n"
+        "0x0001 : 003  : 01   : yes\n0x0002 : 000  : 00   : yes\n"
+        "0x000A : 002  : 01   : yes\n0x000B : 003  : 01   : yes\n"
+        "0x000C : 001  : 00   : yes\n0x000D : 001  : 00   : yes\n"
+    )
+    found = read_tables(path, fabric).egress
+    assert found.shape == (2, 4, 2)
+    assert found[:, 1, 0].tolist() == [2, 3] and found[:, 0, 1].tolist() == [2, 3]
+    assert found[1, 2:].tolist() == found[0, 2:].tolist(), "switches repeat offset 0"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("fdbs", "0x0002 : ", "0x0002 : 9", r"fdbs:4: port 9\d\d\d? of|is no line"),
+        ("fdbs", "0x0002 : ", "0x0500 : ", r"fdbs:4: LID 1280 is nobody's in grid; take"),
+        ("fdbs", "LID    : ", "Lids   : ", r"fdbs:2: 'Lids .* is no line of an fdbs file"),
+        ("fdbs", "0x0000000000000002", "0x0000000000000bad", r"fdbs:\d+: switch 0x0+bad is not in"),
+        ("fdbs", "0x0000000000000002", "0x0000000000000001", "switch 0x0+1 stands twice"),
+        ("fdbs", "osm_ucast_mgr_dump_ucast_routes: Switch", "Table of", "begins no tables; give a"),
+        ("psl", "0x0000000000010001 3", "0x0000000000010001 999", r"psl:\d+: GUID .* LID 999 or"),
+        (
+            "psl",
+            "0x0000000000010001 3 0",
+            "0x0000000000010001 3 1",
+            r"one switch use levels [01] and",
+        ),
+        ("psl", " 3 0\n", " 3\n", r"psl:\d+: .* is no `guid lid level`; give psl"),
+        (
+            "slvl",
+            "0x0000000000000001 0 1",
+            "0x0000000000000001 0 99",
+            r"slvl:1: switch .* 99 is not",
+        ),
+        ("slvl", " 0x01 ", " 0x1 1 ", r"slvl:1: .* is no `guid in out` and eight bytes"),
+        ("slvl", "0x01", "0x10", "on service levels and on ports at once; only"),
+        ("slvl", "0x01", "0xff", "lane 15, which carries no data"),
+    ],
+)
+def test_what_is_wrong_is_said_with_file_and_line(
+    file: str, old: str, new: str, said: str, tmp_path: Path
+) -> None:
+    export_routes(tmp_path, RING, by_path(), ["ibdm"])
+    text = (tmp_path / file).read_text()
+    assert old in text
+    count = -1 if (old, new) == ("0x01", "0xff") else 1
+    if (old, new) == ("0x01", "0x10"):  # at one port only, and one that packets pass
+        old, new = "0x0000000000000001 1 3 0x01", "0x0000000000000001 1 3 0x10"
+        assert old in text
+    (tmp_path / file).write_text(text.replace(old, new, count))
+    with pytest.raises(InputError, match=said):
+        read_tables(tmp_path / "fdbs", RING)
+
+
+def test_lanes_that_are_not_told(tmp_path: Path) -> None:
+    export_routes(tmp_path, RING, by_path(), ["ibdm"])
+    lines = (tmp_path / "slvl").read_text().splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith("0x0000000000000001 1 3 ")]
+    assert len(kept) == len(lines) - 1
+    (tmp_path / "slvl").write_text("".join(kept))
+    with pytest.raises(InputError, match='no lanes of switch "s0" from port 1 to port 3'):
+        read_tables(tmp_path / "fdbs", RING)
+    (tmp_path / "slvl").unlink()  # then level i is lane i
+    assert same(read_tables(tmp_path / "fdbs", RING), by_path())
+    (tmp_path / "psl").unlink()  # and without levels all is in one lane
+    assert same(read_tables(tmp_path / "fdbs", RING), ONE)
+
+
+def test_tables_cut_short_or_of_another_fabric(tmp_path: Path) -> None:
+    export_routes(tmp_path, TREE, routed(TREE), ["ibdm", "lfts"])
+    lines = (tmp_path / "fdbs").read_text().splitlines(keepends=True)
+    first = lines.index("\n")
+    for count in (1, 2, first + 2):
+        (tmp_path / "fdbs").write_text("".join(lines[:count]))
+        with pytest.raises(InputError, match=r"in the middle of a switch|no table of switch"):
+            read_tables(tmp_path / "fdbs", TREE)
+    (tmp_path / "fdbs").write_text("".join(lines[: first + 1]))
+    with pytest.raises(InputError, match=r'no table of switch "S1-1" .* at the same time'):
+        read_tables(tmp_path / "fdbs", TREE)
+    (tmp_path / "fdbs").write_text("".join(lines))
+    for file in ("fdbs", "lfts.dump"):
+        with pytest.raises(InputError, match=r"none of the switches|switch 0x.* is not in"):
+            read_tables(tmp_path / file, torus((7,)))
+    dump = (tmp_path / "lfts.dump").read_text()
+    guid = f"portguid 0x{TREE.terminal_guid[2]:016x}"
+    (tmp_path / "lfts.dump").write_text(dump.replace(guid, "portguid 0xabc"))
+    with pytest.raises(InputError, match=r"lfts\.dump:\d+: port 0x0+abc is not in"):
+        read_tables(tmp_path / "lfts.dump", TREE)
+
+
+def test_lids_of_another_time_are_seen(tmp_path: Path) -> None:
+    """The same fabric with the LIDs of its hosts moved on by one."""
+    known = replace(
+        TREE,
+        switch_lid=np.arange(100, 100 + TREE.switches, dtype=np.int32),
+        terminal_lid=np.arange(1, 1 + TREE.terminals, dtype=np.int32),
+    )
+    export_routes(tmp_path, known, routed(TREE), ["ibdm"])
+    assert same(read_tables(tmp_path / "fdbs", known), routed(TREE))
+    moved = replace(known, terminal_lid=np.roll(known.terminal_lid, 1))
+    with pytest.raises(InputError, match=r"fdbs:\d+: LID 1 leaves .* not those of xgft"):
+        read_tables(tmp_path / "fdbs", moved)
+
+
+def test_a_net_file_with_lids_and_tables_that_fit(tmp_path: Path) -> None:
+    write_ibsim_net(TREE, tmp_path / "fabric.net")
+    fabric = read_ibsim_net(tmp_path / "fabric.net")
+    export_routes(tmp_path, fabric, routed(fabric), ["lfts"])
+    shutil.copy(tmp_path / "lfts.dump", tmp_path / "opensm-lfts.dump")
+    assert same(read_tables(tmp_path, fabric), routed(fabric))
