@@ -8,39 +8,31 @@ once, each with its key, the value that was given and what to write instead.
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
+from sar_agent.config_events import EventsConfig
+from sar_agent.config_types import (
+    Absolute,
+    Address,
+    Command,
+    Deadline,
+    Seconds,
+    Section,
+    Word,
+    host_port,
+)
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric.hostnames import HOST_PATTERN, VENDOR_NAMES, HostMapper
 from sar_agent.jobs.records import RUNNING_STATES, STATES
 
 DEFAULT_PATH = Path("/etc/sar-agent.toml")
 
-Seconds = Annotated[float, Field(ge=0, le=86400 * 365)]
-Deadline = Annotated[float, Field(gt=0, le=3600)]
-Word = Annotated[str, Field(min_length=1)]
-Command = Annotated[list[Word], Field(min_length=1)]
 
-
-def _absolute(path: Path) -> Path:
-    if not path.is_absolute():
-        raise ValueError("an absolute path is wanted: a daemon starts in no folder of yours")
-    return path
-
-
-Absolute = Annotated[Path, AfterValidator(_absolute)]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class AgentConfig(_Section):
+class AgentConfig(Section):
     """The loop."""
 
     mode: Literal["observe", "install"] = Field(
@@ -86,6 +78,27 @@ class AgentConfig(_Section):
     min_job_age_seconds: Seconds = Field(
         default=0.0, description="jobs younger than this do not cause a reroute"
     )
+    debounce_seconds: Seconds = Field(
+        default=0.5,
+        description="wait after an event until no other came for so long, so that a burst of job"
+        " starts is one look at Slurm; 0 looks at once",
+    )
+    debounce_most_seconds: Seconds = Field(
+        default=3.0, description="but look this long after the first event of a burst"
+    )
+    min_install_seconds: Seconds = Field(
+        default=5.0,
+        description="least time between two installs because of jobs; what OpenSM or the fabric"
+        " call for never waits",
+    )
+    min_gain: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.0,
+        description="how much less the largest load (or effective EFI, by objective) must become"
+        " for other jobs to be worth an install before max_staleness_seconds: 0.1 is a tenth",
+    )
+    max_staleness_seconds: Seconds = Field(
+        default=60.0, description="other jobs are installed for after this long, whatever the gain"
+    )
     tries: int = Field(
         default=3,
         ge=1,
@@ -113,31 +126,43 @@ class AgentConfig(_Section):
         default=Path("/run/sar-agent"),
         description="routes.sar and the job-to-terminal map; the plugin's option dir",
     )
-    metrics_address: str = Field(
+    metrics_address: Address = Field(
         default="127.0.0.1:9777", description='where Prometheus scrapes; "" is nowhere'
     )
 
-    @field_validator("metrics_address")
-    @classmethod
-    def _is_address(cls, value: str) -> str:
-        if value and not (
-            (match := re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:\s\[\]]+):(\d{1,5})", value))
-            and 0 < int(match[2]) < 65536
-        ):
-            raise ValueError('write HOST:PORT, such as 127.0.0.1:9777, or "" for none')
-        return value
+    @model_validator(mode="after")
+    def _staleness_holds(self) -> AgentConfig:
+        for name in ("min_install_seconds", "debounce_most_seconds"):
+            if (value := getattr(self, name)) > self.max_staleness_seconds:
+                raise ValueError(
+                    f"{name} = {value:g} is more than max_staleness_seconds = "
+                    f"{self.max_staleness_seconds:g}; make it less"
+                )
+        return self
 
     @property
     def metrics_host_port(self) -> tuple[str, int] | None:
         """None where there are to be no metrics."""
-        host, _, port = self.metrics_address.rpartition(":")
-        return (host.strip("[]"), int(port)) if self.metrics_address else None
+        return host_port(self.metrics_address)
 
 
-class SlurmConfig(_Section):
+class SlurmConfig(Section):
     """Where jobs come from."""
 
+    source: Literal["squeue", "slurmrestd", "pyslurm"] = Field(
+        default="squeue", description="who tells the queue; pyslurm wants sar-agent[pyslurm]"
+    )
     squeue: Command = Field(default=["squeue"], description="the command and its first words")
+    slurmrestd_socket: Absolute = Field(
+        default=Path("/run/slurmrestd/slurmrestd.sock"), description="slurmrestd's Unix socket"
+    )
+    slurmrestd_user: str = Field(
+        default="", description='for a JWT: the user it is of; "" is the user the agent runs as'
+    )
+    slurmrestd_jwt_file: str = Field(
+        default="",
+        description='a file with the JWT, read at each look; "": slurmrestd knows us by the socket',
+    )
     deadline_seconds: Deadline = Field(default=10.0, description="for one look, retries included")
     states: list[str] = Field(
         default=sorted(RUNNING_STATES), description="job states that count as running"
@@ -160,7 +185,7 @@ class SlurmConfig(_Section):
         return value
 
 
-class FabricConfig(_Section):
+class FabricConfig(Section):
     """Where the fabric comes from, and who is who in it."""
 
     command: Command = Field(default=["ibnetdiscover"], description="prints the fabric")
@@ -206,7 +231,7 @@ class FabricConfig(_Section):
         )
 
 
-class OpensmConfig(_Section):
+class OpensmConfig(Section):
     """The talk with OpenSM."""
 
     bridge_socket: Absolute = Field(
@@ -224,13 +249,14 @@ class OpensmConfig(_Section):
     )
 
 
-class Config(_Section):
+class Config(Section):
     """The whole file."""
 
     agent: AgentConfig = Field(default_factory=lambda: AgentConfig())
     slurm: SlurmConfig = Field(default_factory=lambda: SlurmConfig())
     fabric: FabricConfig = Field(default_factory=lambda: FabricConfig())
     opensm: OpensmConfig = Field(default_factory=lambda: OpensmConfig())
+    events: EventsConfig = Field(default_factory=lambda: EventsConfig())
 
 
 class ConfigError(SarError):

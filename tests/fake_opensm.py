@@ -11,8 +11,8 @@ from sar_agent.install.bridge import BridgeStatus, Loaded
 from sar_agent.install.plan import routes_to_file
 from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
 from sar_agent.jobs import JobMix
+from sar_agent.jobs.poll import Poll
 from sar_agent.jobs.records import JobRecord
-from sar_agent.jobs.squeue import Poll
 from sar_agent.routing import Options, load_engine
 
 

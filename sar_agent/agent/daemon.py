@@ -2,7 +2,8 @@
 
 Between two passes the plugin is asked every few seconds whether anything moved (another engine in
 force, other switches or ports), which costs it a look into its memory: a fallback is mended within
-seconds, not at the next look at Slurm. An edit of topology.conf wakes the loop, too.
+seconds, not at the next look at Slurm. An edit of topology.conf wakes the loop, too, and so do
+events from Slurm's hooks (`events/`), as soon as the nerves let them.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import FrameType
 
 from sar_agent import __version__
 from sar_agent.agent.gather import Gatherer
 from sar_agent.agent.lock import Lock
 from sar_agent.agent.loop import Agent
+from sar_agent.agent.nerves import Nerves, Pace
 from sar_agent.agent.notify import Notifier
 from sar_agent.config import Config
+from sar_agent.events.ears import Ears
 from sar_agent.install.bridge import Bridge, BridgeStatus
 
 log = logging.getLogger(__name__)
@@ -28,21 +32,28 @@ log = logging.getLogger(__name__)
 def run(config: Config) -> None:
     """Returns after SIGTERM or SIGINT. Raises `SarError` where it cannot start: another agent
     runs, the metrics' port is taken, the engine is unknown."""
-    wake, stop = threading.Event(), threading.Event()
+    wake, stop, edited = threading.Event(), threading.Event(), threading.Event()
 
     def end(number: int, frame: FrameType | None) -> None:
         stop.set()
         wake.set()
 
-    notifier = Notifier()
+    def touched() -> None:
+        edited.set()
+        wake.set()
+
+    notifier, nerves = Notifier(), Nerves(Pace.of(config.agent))
     with Lock(config.agent.state_dir, "agent.lock"):
         bridge = Bridge(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
-        gatherer = Gatherer(config, bridge, wake.set)
-        agent = Agent(config, bridge=bridge, gatherer=gatherer)
+        gatherer = Gatherer(config, bridge, touched)
+        agent = Agent(config, bridge=bridge, gatherer=gatherer, nerves=nerves)
+        ears = Ears(config, agent.metrics, wake.set)
+        gatherer.hints.refused = ears.not_owner
         if address := config.agent.metrics_host_port:
             agent.metrics.serve(*address)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, end)
+        ears.start()
         if gatherer.topology:
             gatherer.topology.start()
         log.info(
@@ -51,36 +62,61 @@ def run(config: Config) -> None:
         notifier.ready()
         try:
             while not stop.is_set():
+                edited.clear()
+                nerves.begin(time.monotonic())
+                gatherer.hints.hear(ears.inbox.take())
                 report = agent.pass_once()
+                nerves.end(time.monotonic())
+                ears.know(gatherer.running())
                 notifier.alive(report.sentence)
-                _wait(agent, config, wake, stop, notifier.alive)
+                _wait(agent, config, Woken(wake, stop, edited), ears, nerves, notifier.alive)
         finally:
             notifier.stopping()
+            ears.stop()
             if gatherer.topology:
                 gatherer.topology.stop()
     log.info("stopped; the routes in force stay")
 
 
+@dataclass(frozen=True)
+class Woken:
+    """`wake`: look what it is. `stop`: the end. `edited`: topology.conf."""
+
+    wake: threading.Event
+    stop: threading.Event
+    edited: threading.Event
+
+
 def _wait(
     agent: Agent,
     config: Config,
-    wake: threading.Event,
-    stop: threading.Event,
+    woken: Woken,
+    ears: Ears,
+    nerves: Nerves,
     alive: Callable[[], None],
 ) -> None:
     """Until it is time for the next pass, or something moved and then settled."""
-    end = time.monotonic() + config.agent.interval_seconds
     before = _situation(agent.ask_status())
-    while (left := end - time.monotonic()) > 0 and not stop.is_set():
-        if wake.wait(min(left, config.opensm.poll_seconds)):
+    ask_at = time.monotonic() + config.opensm.poll_seconds
+    while True:
+        woken.wake.clear()
+        if woken.stop.is_set() or woken.edited.is_set():
             break
+        for at in ears.inbox.pending() or ():
+            nerves.heard(at)
+        now = time.monotonic()
+        left = nerves.look_at() - now
+        if left <= 0:
+            break
+        if woken.wake.wait(min(left, max(0.0, ask_at - now))) or time.monotonic() < ask_at:
+            continue
         alive()
-        now = _situation(agent.ask_status())
-        if now is not None and now != before:
-            log.info("something moved: %s", now)
-            stop.wait(min(config.agent.settle_seconds, left))
+        ask_at = time.monotonic() + config.opensm.poll_seconds
+        situation = _situation(agent.ask_status())
+        if situation is not None and situation != before:
+            log.info("something moved: %s", situation)
+            woken.stop.wait(min(config.agent.settle_seconds, left))
             break
-    wake.clear()
 
 
 def _situation(status: BridgeStatus | None) -> str | None:

@@ -79,7 +79,7 @@ def explain(config: Config, wanted: str) -> Explained:
     gatherer = Gatherer(config, bridge)
     look = gatherer.look()
     fabric = look.fabric
-    record = next((one for one in gatherer.queue.value or () if one.id == wanted), None)
+    record = next((one for one in gatherer.running() if one.id == wanted), None)
     if record is None:
         running = ", ".join(one.id for one in look.records[:10]) or "none"
         raise InputError(

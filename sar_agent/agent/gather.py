@@ -19,9 +19,12 @@ from typing import Generic, TypeVar
 
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
 
+from sar_agent.agent.hints import Hints
 from sar_agent.agent.say import SayOnce
+from sar_agent.agent.sources import job_source
 from sar_agent.config import Config, FabricConfig
 from sar_agent.errors import SarError, Unavailable
+from sar_agent.events.authority import trusted_uids
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.cache import cached_fabric
 from sar_agent.fabric.hostnames import HostMapper
@@ -31,8 +34,8 @@ from sar_agent.fabric.text import read_text
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.install import Timed
 from sar_agent.jobs.filter import multi_switch
+from sar_agent.jobs.poll import JobSource
 from sar_agent.jobs.records import JobRecord
-from sar_agent.jobs.squeue import SqueueSource
 from sar_agent.jobs.watch import TopologyWatcher
 
 log = logging.getLogger(__name__)
@@ -87,11 +90,12 @@ class Gatherer:
         config: Config,
         bridge: Bridge,
         wake: Callable[[], None] = lambda: None,
-        source: SqueueSource | None = None,
+        source: JobSource | None = None,
     ) -> None:
         self.config, self.bridge = config, bridge
         slurm = config.slurm
-        self.source = source or SqueueSource(slurm.squeue, slurm.deadline_seconds, slurm.states)
+        self.source = source or job_source(slurm)
+        self.hints = Hints(config.agent.state_dir, trusted_uids(config.events.users))
         self.queue: Kept[tuple[JobRecord, ...]] = Kept()
         self.fabric: Kept[Fabric] = Kept()
         self.topology = (
@@ -122,7 +126,7 @@ class Gatherer:
     def jobs(self, fabric: Fabric) -> tuple[tuple[JobRecord, ...], frozenset[str]]:
         """The multi-switch jobs by topology.conf, where there is one, and by the fabric; and the
         hosts that either does not know, each of them logged once."""
-        records: Collection[JobRecord] = self.queue.value or ()
+        records: Collection[JobRecord] = self.running()
         if hints := self.config.slurm.partition_hints:
             records = [
                 record if record.traffic else replace(record, traffic=hints.get(record.partition))
@@ -139,6 +143,10 @@ class Gatherer:
             shown = ", ".join(new[:10]) + (" …" if len(new) > 10 else "")
             log.warning("hosts of jobs that nobody knows, left out: %s", shown)
         return kept.jobs, unknown
+
+    def running(self) -> tuple[JobRecord, ...]:
+        """All jobs of the last good poll, with what users said of them."""
+        return self.hints.apply(self.queue.value or ())
 
     def status(self) -> tuple[BridgeStatus | None, str]:
         """What OpenSM's plugin says, or why it says nothing."""
@@ -162,7 +170,7 @@ class Gatherer:
 
     def _poll(self) -> tuple[JobRecord, ...]:
         poll = self.source.poll()
-        many = f"{poll.skipped} lines of squeue are no jobs, the first: {poll.first_skipped}"
+        many = f"{poll.skipped} entries of the queue are no jobs, the first: {poll.first_skipped}"
         self.say.problem("squeue lines", many if poll.skipped else "")
         return poll.records
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
-from dataclasses import dataclass
-from enum import StrEnum
+from functools import partial
 
 from sar_agent import __version__
 from sar_agent.agent.backoff import Backoff
@@ -20,7 +19,10 @@ from sar_agent.agent.decide import Decision, Made, Reason, Seen, decide
 from sar_agent.agent.gather import Gatherer, Look
 from sar_agent.agent.history import History, Row, summary
 from sar_agent.agent.lock import Lock
+from sar_agent.agent.nerves import Nerves
 from sar_agent.agent.observe import TablesInForce, Worth
+from sar_agent.agent.pacing import TOO_LITTLE, Pacing, work_of
+from sar_agent.agent.report import Report, Result
 from sar_agent.agent.reroute import Done, Rerouter
 from sar_agent.agent.say import SayOnce
 from sar_agent.agent.state import State, StateStore
@@ -45,33 +47,10 @@ PASS_PATIENCE = 300.0
 """Seconds to wait for a rollback by hand that is under way."""
 
 
-class Result(StrEnum):
-    """How a pass ended; of those with a reroute the values are labels of a metric."""
-
-    NOTHING = "nothing"
-    HELD = "held"
-    WAITING = "waiting"
-    PLANNED = "planned"
-    INSTALLED = "installed"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True)
-class Report:
-    """A pass in words."""
-
-    result: Result
-    sentence: str
-    reason: Reason | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether all is as it should be, and `once` ends with exit code 0."""
-        return self.result not in (Result.FAILED, Result.WAITING)
-
-
 class Agent:
-    """Everything a pass needs. Raises `InputError` for an engine that is none."""
+    """Everything a pass needs; without `nerves` (`once`) it acts on every change at once.
+
+    Raises `InputError` for an engine that is none."""
 
     def __init__(
         self,
@@ -80,6 +59,7 @@ class Agent:
         bridge: Bridge | None = None,
         gatherer: Gatherer | None = None,
         metrics: Metrics | None = None,
+        nerves: Nerves | None = None,
         who: str = "agent",
     ) -> None:
         self.config, self.who = config, who
@@ -95,6 +75,7 @@ class Agent:
         self.rerouter = Rerouter(
             config, load_engine(config.agent.engine), self.bridge, self.gatherer, self.metrics.timed
         )
+        self.pacing = Pacing(config.agent, nerves)
         self.backoff = Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds)
         self.say = SayOnce(log)
         self._worth: dict[Which, Worth] = {"in_force": Worth(), "planned": Worth()}
@@ -130,6 +111,9 @@ class Agent:
             look = self.gatherer.look(self.metrics.timed)
         finally:
             self._show_sources()
+        if not self.gatherer.queue.problem:
+            self.gatherer.hints.settle(self.gatherer.queue.value or ())
+        self.pacing.saw(look)
         self._show_status(look.status)
         mix = mix_of_records(look.fabric, look.records).mix
         self._show_look(look, mix)
@@ -146,8 +130,12 @@ class Agent:
             decision = Decision(Reason.BETTER, better)
         self.metrics.held.set(hold is not None and hold.active(look.records, time.time()))
         if decision.reason is None:
+            self.pacing.calm()
             self._show_planned(state, look.fabric, mix)
             report = Report(Result.HELD if decision.held else Result.NOTHING, decision.why)
+        elif later := self.pacing.later(decision.reason, look):
+            self._show_planned(state, look.fabric, mix)
+            report = Report(Result.LATER, f"{decision.why}; {later}", decision.reason)
         else:
             report = self._reroute(decision, look, mix, state, obstacle, before)
         if obstacle and self.config.agent.mode == "install":
@@ -193,7 +181,7 @@ class Agent:
         before: Measures | None,
     ) -> Report:
         assert decision.reason is not None
-        key = (host_sets(look.records), look.fabric.digest, look.status and look.status.pid)
+        key = work_of(look)
         if wait := self.backoff.wait(key):
             why = (
                 f"{decision.why}; it failed {self.backoff.failures} times, next try in {wait:.0f} s"
@@ -201,7 +189,12 @@ class Agent:
             return Report(Result.WAITING, why, decision.reason)
         start = time.monotonic()
         try:
-            done = self.rerouter.reroute(look, state, install=not obstacle)
+            done = self.rerouter.reroute(
+                look,
+                state,
+                install=not obstacle,
+                worth=partial(self.pacing.worth, decision.reason, look, before),
+            )
         except SarError as error:
             self.backoff.failed(key)
             if isinstance(error, CheckFailed):
@@ -211,6 +204,8 @@ class Agent:
         self.backoff.succeeded()
         if done.read_back is None:
             result, words = Result.PLANNED, "planned, not installed"
+            if not obstacle:
+                result, words = Result.LATER, TOO_LITTLE
         else:
             result = Result.INSTALLED
             words = f"generation {done.plan.generation} is in force, {done.changed} entries changed"
@@ -222,10 +217,16 @@ class Agent:
             self.config.agent.engine,
         )
         self._planned, self._planned_on = (made, done.plan.routes), done.plan.fabric.digest
+        if result is not Result.LATER:
+            self.pacing.acted()
         plan = done.plan
         self._worth["planned"].known(plan.fabric, plan.routes, plan.measures, plan.mix)
         self.metrics.show_measures("planned", plan.measures)
-        seconds = self._record(decision, result, look, start, before, done)
+        if result is Result.LATER:  # nothing that history tells of
+            seconds = time.monotonic() - start
+            self.metrics.reroutes.labels(decision.reason.value, result.value).inc()
+        else:
+            seconds = self._record(decision, result, look, start, before, done)
         return Report(
             result,
             f"{decision.why}; {words} ({plan.routes.engine}, {len(plan.mix.jobs)} jobs, "

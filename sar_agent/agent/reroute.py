@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
@@ -48,8 +49,16 @@ class Rerouter:
         self.gatherer, self.timed = gatherer, timed
         self.planner = Planner(config, engine, timed)
 
-    def reroute(self, look: Look, state: State | None, *, install: bool) -> Done:
-        """Raises `SarError`; then nothing is installed, and what was in force before stays.
+    def reroute(
+        self,
+        look: Look,
+        state: State | None,
+        *,
+        install: bool,
+        worth: Callable[[Plan], bool] = lambda plan: True,
+    ) -> Done:
+        """Raises `SarError`; then nothing is installed, and what was in force before stays. Nor is
+        a plan that is not `worth` it.
 
         Where the plugin refuses because the fabric has changed since it was read, it is read
         again and planned for again at once, a few times.
@@ -62,6 +71,8 @@ class Rerouter:
             if state:
                 self.planner.resume(state, fabric, self.bridge)
             plan = self.planner.plan(generation, fabric, mix_of_records(fabric, records).mix)
+            if not worth(plan):
+                return Done(plan, records)
             try:
                 return self.install(plan, records)
             except (Unavailable, InputError, ReadBackDiffers):

@@ -11,6 +11,7 @@ from sar_agent.agent.lock import holder
 from sar_agent.agent.state import State, StateStore
 from sar_agent.config import Config
 from sar_agent.errors import SarError
+from sar_agent.events.ask import ask_door
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.generations import Generations
 
@@ -26,6 +27,8 @@ class Found:
     problem: str
     """Why `in_force` is not known."""
     generations: list[int]
+    events: dict[str, Any] | None = None
+    """What came at the agent's door, and what was refused; None where it does not answer."""
 
     @property
     def ours(self) -> bool:
@@ -47,6 +50,7 @@ class Found:
             "in_force": self.in_force and self.in_force.model_dump(mode="json"),
             "problem": self.problem,
             "generations": self.generations,
+            "events": self.events,
         }
 
     def words(self) -> str:
@@ -74,6 +78,8 @@ class Found:
                 lines.append(f"           {status.last_error}")
         else:
             lines.append(f"in force   not known: {self.problem}")
+        if self.events is not None:
+            lines.append(f"events     {_counted(self.events)}")
         kept = ", ".join(map(str, self.generations)) or "none"
         return "\n".join([*lines, f"kept       generations {kept}"])
 
@@ -92,4 +98,12 @@ def look_at(config: Config) -> Found:
         status,
         problem,
         Generations(folder).numbers(),
+        ask_door(config.events.socket_path(config.agent.run_dir)),
     )
+
+
+def _counted(events: dict[str, Any]) -> str:
+    def parts(counts: dict[str, int]) -> str:
+        return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "none"
+
+    return f"{parts(events['events'])}; refused: {parts(events['refused'])}"

@@ -61,7 +61,8 @@ class JobRecord:
     `id` is Slurm's own text: `17`, `6_2` for a task of an array, `9` for a heterogeneous job
     (its components `9+0`, `9+1`, … are one record, see `merge_components`). `hosts` are node
     names, each once. `start` is in Unix seconds, None if unknown. `traffic` is the word after
-    `sar:` in the job's comment, None if there is none.
+    `sar:` in the job's comment, None if there is none. `uid` is the owner's, None if unknown.
+    `raw` are Slurm's plain numbers of the job (of each component), where the source tells them.
     """
 
     id: str
@@ -71,6 +72,13 @@ class JobRecord:
     partition: str = ""
     start: float | None = None
     traffic: str | None = None
+    uid: int | None = None
+    raw: tuple[str, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """By which Slurm's hooks call it: a task of an array has a number of its own."""
+        return self.raw or ((self.id,) if self.id.isdecimal() else ())
 
     @property
     def weight(self) -> float:
@@ -116,5 +124,6 @@ def merge_components(records: Iterable[JobRecord]) -> tuple[JobRecord, ...]:
                 hosts=tuple(dict.fromkeys(known.hosts + record.hosts)),
                 start=record.start if known.start is None else known.start,
                 traffic=known.traffic or record.traffic,
+                raw=known.raw + record.raw,
             )
     return tuple(merged.values())

@@ -18,24 +18,13 @@ import subprocess
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_exponential
 
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.jobs.records import RUNNING_STATES, STATES, JobRecord, merge_components
-from sar_agent.jobs.squeue_text import FORMAT, OURS, parse_line
-
-
-@dataclass(frozen=True)
-class Poll:
-    """What one poll found. `skipped` counts lines that were no job line; `first_skipped` says
-    what was wrong with the first of them ("" if none).
-    """
-
-    records: tuple[JobRecord, ...]
-    skipped: int = 0
-    first_skipped: str = ""
+from sar_agent.jobs.poll import Poll
+from sar_agent.jobs.records import RUNNING_STATES, STATES, merge_components
+from sar_agent.jobs.squeue_text import LIVE, LIVE_FORMAT, parse_line
 
 
 class _Failed(Exception):
@@ -59,6 +48,7 @@ class SqueueSource:
     ) -> None:
         self.command = tuple(command)
         self.deadline = deadline
+        self._last = "", Poll(())
         self.states = frozenset(states)
         if unknown := self.states - STATES:
             raise InputError(
@@ -92,14 +82,18 @@ class SqueueSource:
         except _Failed as error:
             # The first failure, since the last may only say that the deadline cut it short.
             raise Unavailable(str(failures[0])) from error
-        return parse_poll(text, mark, self.states)
+        # Most polls find what the last one did; to parse it again is half the agent's idle time.
+        plain = text.replace(mark, "mark")
+        if plain != self._last[0]:
+            self._last = plain, parse_poll(text, mark, self.states)
+        return self._last[1]
 
     def _call(self, mark: str, timeout: float) -> str:
         # --all: hidden partitions too; --local: not the other clusters of a federation.
         options = ("--noheader", "--all", "--local", f"--states={','.join(sorted(self.states))}")
         try:
             process = subprocess.Popen(
-                [*self.command, *options, f"--format={mark}|{FORMAT}"],
+                [*self.command, *options, f"--format={mark}|{LIVE_FORMAT}"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -126,7 +120,7 @@ class SqueueSource:
 
 
 def parse_poll(text: str, mark: str, states: Collection[str] = RUNNING_STATES) -> Poll:
-    """squeue's output to `--format=<mark>|<FORMAT>`.
+    """squeue's output to `--format=<mark>|<LIVE_FORMAT>`.
 
     A broken record is skipped and counted; the rest goes on. Raises Unavailable if more than
     half is broken: then this is not squeue's output, and to take it for an empty queue would
@@ -138,7 +132,7 @@ def parse_poll(text: str, mark: str, states: Collection[str] = RUNNING_STATES) -
     records = []
     for chunk in chunks:
         try:
-            record = parse_line(chunk.rstrip("\n"), OURS, states)
+            record = parse_line(chunk.rstrip("\n"), LIVE, states)
         except InputError as error:
             skipped += 1
             first = first or str(error)

@@ -69,6 +69,8 @@ def _record(job: dict[str, Any], states: Collection[str]) -> JobRecord | None:
         str(job.get("partition") or ""),
         float(start) if start else None,
         traffic_hint(_text(job.get("admin_comment")), _text(job.get("comment"))),
+        _number(job.get("user_id")),
+        (str(_number(job["job_id"])),),
     )
 
 

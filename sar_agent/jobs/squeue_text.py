@@ -1,8 +1,9 @@
 """squeue's output in pipe format: one job a line, columns between `|`.
 
 Layouts read:
-- nine columns, `HEADER` below: what our own poll asks for;
-- the same nine and a tenth, the reason (`%r`);
+- nine columns, `HEADER` below;
+- the same nine, then uid and raw number: what our own poll asks for;
+- the nine and a tenth, the reason (`%r`);
 - any other, if a first line names its columns as squeue's header does (JOBID, STATE or ST,
   NODELIST, and where there are any PARTITION, USER, START_TIME, COMMENT).
 A comment is free text and may hold `|`; only what is left and right of it is counted.
@@ -29,6 +30,8 @@ from sar_agent.jobs.records import (
 )
 
 FORMAT = "%i|%T|%N|%P|%u|%a|%D|%S|%k"
+LIVE_FORMAT = f"{FORMAT}|%U|%A"
+"""What our own poll asks for: also the owner's uid and the number that hooks know the job by."""
 HEADER = "JOBID|STATE|NODELIST|PARTITION|USER|ACCOUNT|NODES|START_TIME|COMMENT"
 """What squeue prints above FORMAT without `-h`."""
 
@@ -46,6 +49,8 @@ class Layout(NamedTuple):
     user: int
     start: int
     comment: int
+    uid: int
+    raw: int
 
 
 def _layout(names: list[str]) -> Layout:
@@ -61,10 +66,13 @@ def _layout(names: list[str]) -> Layout:
         place("USER"),
         place("START_TIME", "START"),
         place("COMMENT"),
+        place("UID"),
+        place("RAW"),
     )
 
 
-OURS = _layout(HEADER.split("|"))
+_OURS = _layout(HEADER.split("|"))
+LIVE = _layout([*HEADER.split("|"), "UID", "RAW"])
 _WITH_REASON = _layout([*HEADER.split("|"), "REASON"])
 
 
@@ -78,7 +86,7 @@ def parse_squeue_pipe(
     line: a file is either read whole or refused (the live poll is more lenient: `squeue`).
     """
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    layout = OURS
+    layout = _OURS
     if lines:
         names = [name.strip().upper() for name in lines[0][1].split("|")]
         if "JOBID" in names:
@@ -138,6 +146,8 @@ def parse_line(line: str, layout: Layout, states: Collection[str]) -> JobRecord 
         fields[layout.partition].strip() if layout.partition >= 0 else "",
         _seconds(fields[layout.start]) if layout.start >= 0 else None,
         traffic_hint(comment) if comment else None,
+        int(uid) if (uid := _field(fields, layout.uid)).isdecimal() else None,
+        (raw,) if (raw := _field(fields, layout.raw)).isdecimal() else (),
     )
 
 
@@ -150,6 +160,10 @@ def _split(line: str, layout: Layout) -> list[str] | None:
         fields[layout.comment : end] = ["|".join(fields[layout.comment : end])]
         extra = 0
     return None if extra else fields
+
+
+def _field(fields: list[str], place: int) -> str:
+    return fields[place].strip() if place >= 0 else ""
 
 
 def _known(field: str) -> str:

@@ -22,6 +22,18 @@ from sar_agent.measure.measures import Measures
 Which = Literal["in_force", "planned"]
 OURS = "sar"
 """Our plugin's name among OpenSM's routing engines."""
+REFUSALS = (
+    "garbage",
+    "oversize",
+    "slow",
+    "credential",
+    "replayed",
+    "not_allowed",
+    "not_owner",
+    "full",
+    "no_munge",
+)
+"""Why a message of Slurm's hooks was not taken."""
 STAGES = ("slurm", "fabric", "route", "check", "measure", "write", "load", "read_back")
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _EFI = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
@@ -183,6 +195,25 @@ class Metrics:
         self.sm_reachable = gauge("sm_reachable", "1 if OpenSM's plugin answered when last asked.")
         self.unknown_terminals = gauge(
             "unknown_terminals", "Live HCA ports that the routes in force do not know."
+        )
+        self.events = counter(
+            "events", "Messages of Slurm's hooks that were believed.", "event", "way"
+        )
+        self.events_refused = counter(
+            "events_refused", "Messages of Slurm's hooks that were not taken, by reason.", "why"
+        )
+        for why in REFUSALS:
+            self.events_refused.labels(why)
+        for event in ("start", "end", "hint"):
+            self.events.labels(event, "tcp")
+        self.event_delay = Histogram(
+            "sar_event_delay_seconds",
+            "Time from a hook's message to the agent, by the clocks of both.",
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.events_waiting = gauge(
+            "events_waiting", "Jobs that were told of since the last look at the queue."
         )
         Info("sar_build", "What this is.", registry=self.registry).info(
             {"version": version, "mode": mode, "engine": engine}

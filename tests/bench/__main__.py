@@ -12,6 +12,8 @@ from pathlib import Path
 
 from tests.bench import (
     changes,
+    event_latency,
+    events,
     failures,
     install_latency,
     job_times,
@@ -31,6 +33,8 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "install": install_latency.tables,
     "once": second_start.tables,
     "time": job_times.tables,
+    "events": events.tables,
+    "latency": event_latency.tables,
 }
 KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
     "performance": performance.tables,

@@ -141,13 +141,14 @@ def test_pipe_text_reads_back(jobs):
 
 
 def without_traffic(jobs):
-    return [replace(job, traffic=None) for job in jobs]
+    return [replace(job, traffic=None, uid=None, raw=()) for job in jobs]
 
 
 @given(records, st.lists(st.text(max_size=40), min_size=8, max_size=8))
 def test_no_comment_disturbs_a_poll(jobs, comments):
     text = "".join(
-        f"m4rk|{printed(job, comment)}\n" for job, comment in zip(jobs, comments, strict=False)
+        f"m4rk|{printed(job, comment)}|1000|7\n"
+        for job, comment in zip(jobs, comments, strict=False)
     )
     if text.count("m4rk|") == len(jobs):
         poll = parse_poll(text, "m4rk")

@@ -12,7 +12,8 @@ import pytest
 
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.gather import Gatherer
-from sar_agent.agent.loop import Agent, Report, Result
+from sar_agent.agent.loop import Agent
+from sar_agent.agent.report import Report, Result
 from sar_agent.agent.state import SavedHold
 from sar_agent.config import Config
 from sar_agent.errors import CheckFailed, InputError

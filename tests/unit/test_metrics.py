@@ -88,7 +88,19 @@ def test_names_help_and_labels(metrics: Metrics, measures: Measures) -> None:
     metrics.show_measures("in_force", measures)
     metrics.show_sm("sar", 1)
     metrics.reroutes.labels("first", "installed").inc()
-    allowed = {"routes", "reason", "result", "stage", "engine", "le", "version", "mode"}
+    allowed = {
+        "event",
+        "way",
+        "why",
+        "routes",
+        "reason",
+        "result",
+        "stage",
+        "engine",
+        "le",
+        "version",
+        "mode",
+    }
     for family in text_string_to_metric_families(generate_latest(metrics.registry).decode()):
         assert family.name.startswith("sar_")
         assert family.documentation.endswith((".", ")")), family.name

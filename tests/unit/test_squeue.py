@@ -16,7 +16,7 @@ M = "mark|"
 
 
 def row(job="7", nodes="n[1-2]", comment="(null)"):
-    return f"{job}|RUNNING|{nodes}|batch|root|x|2|5|{comment}\n"
+    return f"{job}|RUNNING|{nodes}|batch|root|x|2|5|{comment}|1000|1{job}\n"
 
 
 def test_a_good_answer(tmp_path):
@@ -43,10 +43,11 @@ def test_no_shell_and_no_foreign_settings(tmp_path, monkeypatch):
 
 
 def test_a_comment_cannot_pose_as_a_job():
-    evil = row(comment="sar:ring\n999|RUNNING|n[1-1000]|batch|root|x|1|5|(null)")
+    evil = row(comment="sar:ring\n999|RUNNING|n[1-1000]|batch|root|x|1|5|(null)|0|999")
     poll = parse_poll(M + evil + M + row("8"), "mark")
     assert [job.id for job in poll.records] == ["7", "8"]
     assert (poll.skipped, poll.records[0].traffic) == (0, "ring")
+    assert (poll.records[0].uid, poll.records[0].numbers) == (1000, ("17",))
 
 
 def test_one_broken_line_is_counted_and_skipped():
@@ -126,7 +127,7 @@ def test_latin_1_comments_are_no_obstacle(tmp_path):
     binary = script(
         tmp_path,
         "import os, sys\nmark = sys.argv[-1].split('=')[1].split('|')[0]\n"
-        "os.write(1, mark.encode() + b'|7|RUNNING|n1|b|r|a|1|5|caf\\xe9 sar:ring\\n')",
+        "os.write(1, mark.encode() + b'|7|RUNNING|n1|b|r|a|1|5|caf\\xe9 sar:ring|0|7\\n')",
     )
     assert SqueueSource([binary]).poll().records[0].traffic == "ring"
 

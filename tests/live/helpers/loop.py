@@ -210,6 +210,7 @@ def loop_site(folder: Path, slurm: SlurmCluster, **opensm: Any) -> Iterator[Loop
                 "mode": "install",
                 "interval_seconds": 0.5,
                 "settle_seconds": 2,
+                "min_install_seconds": 0,
                 "state_dir": str(folder / "state"),
                 "run_dir": str(sm.run_dir),
                 "metrics_address": f"127.0.0.1:{port}",

@@ -1,0 +1,121 @@
+"""What users said of their jobs' traffic with `--sar-traffic`, kept until the job ends.
+
+A hint comes with an event, the job with the queue, in any order. So hints wait here with whoever
+gave them; one counts if root or SlurmUser gave it, or the user whose job the queue shows. What the
+queue itself says (`sar:` in a comment) comes first: the site can overrule a user there. A hint
+whose job the queue does not show is forgotten after a minute; the rest survives a restart.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from sar_agent.agent.say import SayOnce
+from sar_agent.errors import InputError
+from sar_agent.events.inbox import Heard
+from sar_agent.fabric.text import write_text
+from sar_agent.jobs.records import JobRecord
+
+log = logging.getLogger(__name__)
+PATIENCE = 60.0
+"""Seconds in which a job must appear in the queue, and after which one that left is forgotten."""
+MOST = 65536
+
+
+class Hint(BaseModel):
+    """`at`: Unix seconds at which it was given, or its job was last seen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    job: str
+    uid: int
+    traffic: str
+    at: float
+
+
+_FILE = TypeAdapter(list[Hint])
+
+
+class Hints:
+    """`hints.json` in `folder`. `trusted` are uids that may speak of all jobs; `refused` is
+    told of hints that turned out to be on somebody else's job."""
+
+    def __init__(
+        self,
+        folder: Path,
+        trusted: frozenset[int],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.path, self._trusted, self._clock = folder / "hints.json", trusted, clock
+        self.refused: Callable[[str], None] = lambda sentence: None
+        self._say = SayOnce(log)
+        self._hints: dict[tuple[str, int], Hint] = {}
+        self._saved: dict[tuple[str, int], Hint] = {}
+        try:
+            loaded = _FILE.validate_json(self.path.read_bytes())
+            self._hints = {(one.job, one.uid): one for one in loaded}
+            self._saved = dict(self._hints)
+        except FileNotFoundError:
+            pass
+        except (OSError, ValidationError) as error:
+            log.warning(
+                "%s: cannot be used (%s); hints start anew", self.path, type(error).__name__
+            )
+
+    def hear(self, heard: Iterable[Heard]) -> None:
+        """What came since the last look."""
+        for one in heard:
+            key = one.job, one.uid
+            room = len(self._hints) < MOST or key in self._hints or one.uid in self._trusted
+            if one.traffic and room:
+                self._hints[key] = Hint(
+                    job=one.job, uid=one.uid, traffic=one.traffic, at=self._clock()
+                )
+
+    def apply(self, records: Iterable[JobRecord]) -> tuple[JobRecord, ...]:
+        """`records` with the hints that count, where the queue has none of its own."""
+        if not self._hints:
+            return tuple(records)
+        return tuple(
+            record if record.traffic else replace(record, traffic=self._of(record))
+            for record in records
+        )
+
+    def settle(self, records: Iterable[JobRecord]) -> None:
+        """The queue as it is now: drop false hints, and those whose jobs are gone; then save."""
+        now = self._clock()
+        owner = {number: record.uid for record in records for number in record.numbers}
+        for key, hint in list(self._hints.items()):
+            if hint.job not in owner:
+                if now - hint.at > PATIENCE:
+                    del self._hints[key]
+            elif hint.uid not in self._trusted and owner[hint.job] != hint.uid:
+                del self._hints[key]
+                self.refused(f"job {hint.job} is not one of uid {hint.uid}")
+            elif now - hint.at > PATIENCE / 2:  # seldom, as it makes the file another
+                self._hints[key] = hint.model_copy(update={"at": now})
+        if self._hints != self._saved:
+            self._save()
+
+    def _of(self, record: JobRecord) -> str | None:
+        mine = [
+            hint
+            for number in record.numbers
+            for uid in (record.uid, *self._trusted)
+            if uid is not None and (hint := self._hints.get((number, uid)))
+        ]
+        return max(mine, key=lambda hint: hint.at).traffic if mine else None
+
+    def _save(self) -> None:
+        try:
+            write_text(self.path, _FILE.dump_json(list(self._hints.values())).decode() + "\n")
+            self._saved = dict(self._hints)
+            self._say.problem("hints", "", "hints can be saved again")
+        except InputError as error:
+            self._say.problem("hints", f"{error}; hints are kept in memory only")

@@ -1,0 +1,45 @@
+"""What the sections of the settings are made of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+Seconds = Annotated[float, Field(ge=0, le=86400 * 365)]
+Deadline = Annotated[float, Field(gt=0, le=3600)]
+Word = Annotated[str, Field(min_length=1)]
+Command = Annotated[list[Word], Field(min_length=1)]
+
+
+def _absolute(path: Path) -> Path:
+    if not path.is_absolute():
+        raise ValueError("an absolute path is wanted: a daemon starts in no folder of yours")
+    return path
+
+
+def _address(value: str) -> str:
+    if value and not (
+        (match := re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:\s\[\]]+):(\d{1,5})", value))
+        and 0 < int(match[2]) < 65536
+    ):
+        raise ValueError('write HOST:PORT, such as 127.0.0.1:9777, or "" for none')
+    return value
+
+
+Absolute = Annotated[Path, AfterValidator(_absolute)]
+Address = Annotated[str, AfterValidator(_address)]
+
+
+class Section(BaseModel):
+    """One `[section]`; an unknown key in it is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def host_port(address: str) -> tuple[str, int] | None:
+    """None where there is to be none."""
+    host, _, port = address.rpartition(":")
+    return (host.strip("[]"), int(port)) if address else None

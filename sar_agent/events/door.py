@@ -1,0 +1,252 @@
+"""Where messages are heard: one TCP port, one Unix socket, one thread for both.
+
+The thread only moves bytes. Lines are judged by a few others, since a stopped munged answers
+nobody for seconds. None of them can hold up the agent's loop: it is told by a flag, and everything
+between is bounded. What does not fit waits in the kernel's queue, where a client's own deadline
+ends it. A client may have left before it is answered (its deadline is 50 ms); its line counts.
+
+Clients that send nothing are cut off after `patience` seconds, sooner where all places are taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import socket
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import cast
+
+from sar_agent.errors import Unavailable
+from sar_agent.events.hearing import Hearing
+from sar_agent.events.message import LONGEST_LINE, Refused, Why
+
+log = logging.getLogger(__name__)
+BACKLOG = 4096
+PLACES = 400
+"""Connections at a time: well below the 1,024 files that a service may open."""
+WORK = 2000
+"""Lines that wait to be judged."""
+WORKERS = 4
+CROWDED = 0.1
+"""Seconds of silence after which a connection makes place where there is none."""
+
+
+def listen_tcp(host: str, port: int) -> socket.socket:
+    """Raises `Unavailable`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return _listen(listener, (host, port), f"{host}:{port}", "set events.tcp_address to a free one")
+
+
+def listen_unix(path: Path) -> socket.socket:
+    """Everybody may connect: the credential says who speaks. Raises `Unavailable`."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_socket():
+            path.unlink()  # of an agent that is gone: we hold the lock
+    listening = _listen(listener, str(path), str(path), "set events.socket to another path")
+    path.chmod(0o666)
+    return listening
+
+
+def _listen(
+    listener: socket.socket, address: tuple[str, int] | str, name: str, remedy: str
+) -> socket.socket:
+    try:
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise Unavailable(
+            f"cannot listen for events on {name} ({error.strerror or error}); {remedy}"
+        ) from error
+    listener.setblocking(False)
+    return listener
+
+
+class Door:
+    """Listens on `listeners` from `start` until `stop`, and closes them."""
+
+    def __init__(
+        self,
+        hearing: Hearing,
+        listeners: list[socket.socket],
+        *,
+        patience: float = 0.5,
+        places: int = PLACES,
+    ) -> None:
+        self.hearing, self.patience, self.places = hearing, patience, places
+        self._listeners = listeners
+        self._callers: dict[Caller, None] = {}
+        """Open connections, the oldest first."""
+        self._work: queue.SimpleQueue[tuple[Caller, bytes] | None] = queue.SimpleQueue()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._end: asyncio.Event | None = None
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Returns at once."""
+        ready = threading.Event()
+        # As daemons: one that waits for munged must not keep the agent from ending.
+        judges = [threading.Thread(target=self._judge, daemon=True) for _ in range(WORKERS)]
+        mover = threading.Thread(target=self._run, args=[ready], daemon=True)
+        self._threads = [mover, *judges]
+        for thread in self._threads:
+            thread.start()
+        ready.wait(10)
+
+    def stop(self) -> None:
+        """Takes no more; what was heard before is judged still."""
+        if self._loop and self._end:
+            with suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(self._end.set)
+        for _ in range(WORKERS):
+            self._work.put(None)
+        for thread in self._threads:
+            thread.join(1)
+
+    def submit(self, caller: Caller, line: bytes) -> None:
+        """Judge a line; the caller is answered later."""
+        if self._work.qsize() >= WORK:
+            full = Refused(Why.FULL, "too many messages wait to be judged")
+            caller.answer(self.hearing.refuse(full, caller.way))
+        else:
+            self._work.put((caller, line))
+
+    def _judge(self) -> None:
+        while work := self._work.get():
+            caller, line = work
+            try:
+                answer = self.hearing.line(line, caller.way)
+            except Exception:
+                log.exception("an event could not be judged; this is a bug of sar-agent")
+                answer = b'{"ok":false,"error":"an error of the agent; see its log"}\n'
+            if self._loop:
+                with suppress(RuntimeError):  # the loop has ended
+                    self._loop.call_soon_threadsafe(caller.answer, answer)
+
+    def _run(self, ready: threading.Event) -> None:
+        try:
+            asyncio.run(self._serve(ready))
+        except Exception:  # the agent's loop goes on and polls
+            log.exception("events are not heard any more; this is a bug of sar-agent")
+            ready.set()
+
+    async def _serve(self, ready: threading.Event) -> None:
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        tasks = [asyncio.create_task(self._accept(one)) for one in self._listeners]
+        tasks.append(asyncio.create_task(self._sweep()))
+        ready.set()
+        ended = asyncio.create_task(self._end.wait())
+        await asyncio.wait([ended, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            if task.done() and not task.cancelled():
+                task.result()  # a bug's exception, for the log
+            task.cancel()
+        for listener in self._listeners:
+            listener.close()
+        for caller in list(self._callers):
+            caller.cut()
+
+    async def _accept(self, listener: socket.socket) -> None:
+        way = "unix" if listener.family == socket.AF_UNIX else "tcp"
+        loop = asyncio.get_running_loop()
+        while True:
+            while len(self._callers) >= self.places and not self._make_place():
+                await asyncio.sleep(0.01)
+            try:
+                stream, _ = await loop.sock_accept(listener)
+                await loop.connect_accepted_socket(lambda: Caller(self, way), stream)
+            except OSError as error:  # no more files, or it has left already
+                log.debug("accept: %s", error)
+                await asyncio.sleep(0.05)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(min(0.1, self.patience))
+            self._cut_silent(self.patience)
+
+    def _make_place(self) -> bool:
+        return self._cut_silent(min(CROWDED, self.patience), most=1)
+
+    def _cut_silent(self, silence: float, most: int = PLACES) -> bool:
+        """Cut off callers that came that long ago and have not sent their line."""
+        until = time.monotonic() - silence
+        old = [one for one in self._callers if one.came <= until and one.silent][:most]
+        for caller in old:
+            slow = Refused(Why.SLOW, f"no whole line within {silence:g} s")
+            self.hearing.refuse(slow, caller.way)
+            caller.cut()
+        return bool(old)
+
+    def enter(self, caller: Caller) -> None:
+        """A connection is there."""
+        self._callers[caller] = None
+
+    def leave(self, caller: Caller) -> None:
+        """It is gone."""
+        self._callers.pop(caller, None)
+
+
+class Caller(asyncio.Protocol):
+    """One connection: one line, one answer."""
+
+    def __init__(self, door: Door, way: str) -> None:
+        self.door, self.way = door, way
+        self.came = time.monotonic()
+        self.silent = True
+        self._line = b""
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """asyncio's."""
+        self._transport = cast(asyncio.Transport, transport)
+        self.door.enter(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """asyncio's."""
+        self.door.leave(self)
+        self._transport = None
+
+    def data_received(self, data: bytes) -> None:
+        """asyncio's."""
+        if not self.silent:
+            return  # more than one line
+        self._line += data
+        line, end, _ = self._line.partition(b"\n")
+        if len(line) >= LONGEST_LINE:
+            self._refuse(Why.OVERSIZE, f"a line has less than {LONGEST_LINE} bytes")
+        elif end:
+            self.silent, self._line = False, b""
+            if self._transport:
+                self._transport.pause_reading()
+            self.door.submit(self, line)
+
+    def eof_received(self) -> bool:
+        """asyncio's. Who closes after a whole line is judged; who closes in the middle is not."""
+        if self.silent and self._line:
+            self._refuse(Why.GARBAGE, "the line has no end")
+        return not self.silent  # keep it open for the answer
+
+    def answer(self, answer: bytes) -> None:
+        """The last word; somebody who has left does not hear it."""
+        self.silent = False
+        if self._transport:
+            self._transport.write(answer)
+            self._transport.close()
+
+    def cut(self) -> None:
+        """No answer."""
+        self.silent = False
+        self.door.leave(self)
+        if self._transport:
+            self._transport.abort()
+
+    def _refuse(self, why: Why, sentence: str) -> None:
+        self.answer(self.door.hearing.refuse(Refused(why, sentence), self.way))

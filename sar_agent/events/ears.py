@@ -1,0 +1,91 @@
+"""All that the agent hears with, as configured, behind two calls: `start` and `stop`."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from sar_agent.config import Config
+from sar_agent.errors import Unavailable
+from sar_agent.events.authority import Authority, KnownJob, trusted_uids
+from sar_agent.events.door import Door, listen_tcp, listen_unix
+from sar_agent.events.hearing import Hearing
+from sar_agent.events.inbox import Inbox
+from sar_agent.events.message import Refused, Why
+from sar_agent.events.munge import Munge
+from sar_agent.events.spool import Spool
+from sar_agent.events.tally import Tally
+from sar_agent.jobs.records import JobRecord
+from sar_agent.measure.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+
+class Ears:
+    """`inbox` fills from `start` on. A Unix socket that cannot be made, or munge that is not
+    there, is said and the queue polled; what only a person can have asked for must work."""
+
+    def __init__(self, config: Config, metrics: Metrics, wake: Callable[[], None]) -> None:
+        self.config = config.events
+        self.run_dir = config.agent.run_dir
+        self.inbox = Inbox(wake)
+        self.tally = Tally(metrics)
+        self.authority = Authority(trusted_uids(self.config.users))
+        metrics.events_waiting.set_function(lambda: len(self.inbox))
+        self._door: Door | None = None
+        self._spool: Spool | None = None
+
+    def start(self) -> None:
+        """Raises `Unavailable` for a TCP port in use and a spool that cannot be used."""
+        hearing = Hearing(_nobody, self.authority, self.inbox, self.tally, self.config.environment)
+        listeners = self._listeners()
+        try:
+            hearing.decode = Munge(self.config.munge_socket).decode
+        except Unavailable as error:
+            log.warning("%s", error)
+        if self.config.spool:
+            self._spool = Spool(hearing, Path(self.config.spool))
+            self._spool.start()
+        if listeners:
+            self._door = Door(hearing, listeners, patience=self.config.patience_seconds)
+            self._door.start()
+
+    def stop(self) -> None:
+        """The Unix socket is removed, so that clients know at once."""
+        if self._door:
+            self._door.stop()
+            self._door = None
+            if path := self.config.socket_path(self.run_dir):
+                path.unlink(missing_ok=True)
+        if self._spool:
+            self._spool.stop()
+            self._spool = None
+
+    def know(self, records: Iterable[JobRecord]) -> None:
+        """What the queue said last: whose the jobs are."""
+        self.authority.known = {
+            number: KnownJob(record.uid, record.traffic)
+            for record in records
+            for number in record.numbers
+        }
+
+    def not_owner(self, sentence: str) -> None:
+        """What the queue showed only after it was said."""
+        self.tally.refused(Why.NOT_OWNER, sentence, "queue")
+
+    def _listeners(self) -> list[socket.socket]:
+        listeners = []
+        if address := self.config.tcp_host_port:
+            listeners.append(listen_tcp(*address))
+        if path := self.config.socket_path(self.run_dir):
+            try:
+                listeners.append(listen_unix(path))
+            except Unavailable as error:
+                log.warning("%s; events are not heard there", error)
+        return listeners
+
+
+def _nobody(credential: bytes) -> tuple[int, bytes]:
+    raise Refused(Why.NO_MUNGE, "the agent has no libmunge, so it believes nobody")

@@ -1,0 +1,70 @@
+"""What was heard and not looked at yet, folded so that it stays small however much is said.
+
+An event carries next to nothing (look; and what a job's traffic is), so a thousand of them are no
+more than one for each job and speaker. Past `most` of these only that something was said is kept:
+the look that follows finds the rest in the queue.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sar_agent.events.message import Event, Refused, Why
+
+MOST = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The last of what `uid` said of `job`; `traffic` is None where nobody gave one."""
+
+    job: str
+    uid: int
+    traffic: str | None
+
+
+class Inbox:
+    """Safe from any thread. `wake` is called when the first event comes after a `take`."""
+
+    def __init__(
+        self,
+        wake: Callable[[], None] = lambda: None,
+        most: int = MOST,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._wake, self._most, self._clock = wake, most, clock
+        self._lock = threading.Lock()
+        self._heard: dict[tuple[str, int], Heard] = {}
+        self._times: tuple[float, float] | None = None
+
+    def put(self, event: Event, uid: int) -> None:
+        """Raises `Refused` where there is no room for what it says; a look follows even then."""
+        key, traffic = (event.job, uid), event.known_traffic
+        with self._lock:
+            now, before = self._clock(), self._times
+            self._times = (before[0] if before else now, now)
+            known = self._heard.get(key)
+            full = known is None and len(self._heard) >= self._most
+            if not full:
+                before_that = known.traffic if known else None
+                self._heard[key] = Heard(event.job, uid, traffic or before_that)
+        if before is None:
+            self._wake()
+        if full:
+            raise Refused(Why.FULL, f"more than {self._most} jobs are waiting for a look")
+
+    def pending(self) -> tuple[float, float] | None:
+        """When the first and the last event came that nobody has taken; monotonic seconds."""
+        return self._times
+
+    def take(self) -> tuple[Heard, ...]:
+        """All of it; a look at the queue must begin after this call."""
+        with self._lock:
+            heard, self._heard, self._times = self._heard, {}, None
+        return tuple(heard.values())
+
+    def __len__(self) -> int:
+        return len(self._heard)

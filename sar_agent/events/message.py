@@ -1,0 +1,76 @@
+"""The messages of `slurm_spank/PROTOCOL.md`, and why one is not taken."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+
+from sar_agent.jobs.traffic import is_traffic
+
+LONGEST_PAYLOAD = 4096
+LONGEST_LINE = 8192
+
+
+class Why(StrEnum):
+    """Why a message was not taken; the values are labels of a metric."""
+
+    GARBAGE = "garbage"
+    OVERSIZE = "oversize"
+    SLOW = "slow"
+    CREDENTIAL = "credential"
+    REPLAYED = "replayed"
+    NOT_ALLOWED = "not_allowed"
+    NOT_OWNER = "not_owner"
+    FULL = "full"
+    NO_MUNGE = "no_munge"
+
+
+class Refused(Exception):
+    """A message that is not taken; the text is a sentence for its sender and the log."""
+
+    def __init__(self, why: Why, sentence: str) -> None:
+        self.why = why
+        super().__init__(sentence)
+
+
+class Event(BaseModel):
+    """One message. What is optional in it is None where the sender did not know it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    v: Literal[1]
+    event: Literal["start", "end", "hint"]
+    job: Annotated[str, Field(pattern=r"^[0-9]{1,10}$")]
+    user: Annotated[int, Field(ge=0, lt=2**32)] | None = None
+    nodes: str | None = None
+    traffic: str | None = None
+    at: FiniteFloat = 0.0
+    id: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+
+    @property
+    def known_traffic(self) -> str | None:
+        """The pattern, if it says anything. One that is not in our table says nothing: the plugin
+        may be newer than the agent."""
+        text = self.traffic
+        return text if text and text != "none" and is_traffic(text) else None
+
+    def delay(self) -> float:
+        """Seconds since it was sent, by the clocks of both ends; never negative."""
+        return max(0.0, time.time() - self.at)
+
+
+def parse(payload: bytes) -> Event:
+    """Raises `Refused`."""
+    if len(payload) > LONGEST_PAYLOAD + 1:  # a spooled one ends with a line end
+        raise Refused(Why.OVERSIZE, f"a message has at most {LONGEST_PAYLOAD} bytes")
+    try:
+        return Event.model_validate_json(payload)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "all of it"
+        raise Refused(
+            Why.GARBAGE, f"this is no message of PROTOCOL.md: {place}: {first['msg'][:200]}"
+        ) from error

@@ -1,0 +1,233 @@
+"""The event door of a running agent, with real munge credentials: who is believed, who is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sar_agent.lab.live.munge import Munge
+from sar_agent.lab.live.process import wait_until
+from tests.live.helpers.listening import CLI, ROOT, Agent, start
+from tests.live.helpers.munged import NOBODY, Encoder, credential, dial, message, tell
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(os.getuid() != 0, reason="speaks as several users"),
+]
+
+
+@pytest.fixture(scope="module")
+def munge() -> Iterator[Path]:
+    with Munge() as munged:
+        yield munged.socket
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory, munge: Path) -> Iterator[Agent]:
+    made = start(tmp_path_factory.mktemp("agent"), munge)
+    yield made
+    made.process.terminate()
+    assert made.process.wait(30) == 0, made.log()
+    assert not made.unix.exists()
+    assert "Traceback" not in made.log()
+
+
+def test_root_is_believed_on_both_and_the_agent_looks_at_once(agent: Agent) -> None:
+    for n, address in enumerate([agent.tcp, agent.unix]):
+        before, looks = time.monotonic(), agent.looks()
+        assert tell(address, credential(agent.munge, message(job=str(70 + n)))) == {"ok": True}
+        assert wait_until(lambda looks=looks: agent.looks() > looks, 20, 0.01)
+        assert time.monotonic() - before < 500, "the next look by itself is in 1,000 s"
+
+
+def test_a_start_or_end_that_is_not_root_s(agent: Agent) -> None:
+    refused, looks = agent.refused("not_allowed"), agent.looks()
+    for event in ("start", "end"):
+        answer = tell(agent.tcp, credential(agent.munge, message(event, user=0), NOBODY))
+        assert answer == {"ok": False, "error": f"uid {NOBODY} may not tell of the {event} of jobs"}
+    assert agent.refused("not_allowed") == refused + 2
+    assert agent.looks() == looks
+
+
+def test_a_hint_on_another_s_job_and_on_one_s_own(agent: Agent) -> None:
+    refused, looks = agent.refused("not_owner"), agent.looks()
+    forged = message("hint", "7", user=NOBODY - 1, traffic="weight=0.001")
+    answer = tell(agent.tcp, credential(agent.munge, forged, NOBODY - 1))
+    assert answer == {"ok": False, "error": f"job 7 is not one of uid {NOBODY - 1}"}
+    assert agent.refused("not_owner") == refused + 1
+    assert agent.looks() == looks
+
+    own = message("hint", "7", user=NOBODY, traffic="weight=0.25")
+    assert tell(agent.tcp, credential(agent.munge, own, NOBODY))["ok"]
+    assert wait_until(lambda: agent.looks() > looks, 20)
+    hints = agent.folder / "state" / "hints.json"
+    assert wait_until(hints.exists, 10)
+    assert [(h["job"], h["traffic"]) for h in json.loads(hints.read_text())] == [
+        ("7", "weight=0.25")
+    ]
+
+
+def test_a_hint_on_a_job_that_turns_out_to_be_another_s(agent: Agent) -> None:
+    refused = agent.refused("not_owner")
+    agent.jobs(
+        {"%i": "7", "%A": "7", "%N": "n[001,005]", "%U": str(NOBODY)},
+        {"%i": "8_1", "%A": "80", "%N": "n[002,006]", "%U": "1"},
+    )
+    early = message("hint", "80", traffic="ring")
+    assert tell(agent.tcp, credential(agent.munge, early, NOBODY))["ok"], "nobody knows yet"
+    assert wait_until(lambda: agent.refused("not_owner") == refused + 1, 20)
+
+
+def test_a_credential_twice_and_one_of_another_munge(agent: Agent) -> None:
+    refused = agent.refused("replayed")
+    line = credential(agent.munge, message())
+    assert tell(agent.tcp, line)["ok"]
+    again = tell(agent.tcp, line)
+    assert again == {"ok": False, "error": "this credential was used before"}
+    same = message(job="9")
+    assert tell(agent.tcp, credential(agent.munge, same))["ok"]
+    assert not tell(agent.unix, credential(agent.munge, same))["ok"], "signed anew"
+    assert agent.refused("replayed") == refused + 2
+
+    refused = agent.refused("credential")
+    with Munge() as other:
+        foreign = credential(other.socket, message())
+    assert "does not believe" in tell(agent.tcp, foreign)["error"]
+    assert "does not believe" in tell(agent.tcp, line[:60] + b"AAAA" + line[64:])["error"]
+    assert agent.refused("credential") == refused + 2
+
+
+def test_a_payload_that_is_too_long_or_none(agent: Agent) -> None:
+    oversize, garbage = agent.refused("oversize"), agent.refused("garbage")
+    assert not tell(agent.tcp, credential(agent.munge, message(nodes="n" * 4500)))["ok"]
+    bomb = credential(agent.munge, b" " * 500_000, 0, "--zip=zlib")
+    assert len(bomb) < 2000
+    assert not tell(agent.tcp, bomb)["ok"]
+    assert not tell(agent.tcp, credential(agent.munge, b"\xff\x00 no JSON"))["ok"]
+    assert agent.refused("oversize") == oversize + 2
+    assert agent.refused("garbage") == garbage + 1
+
+
+def test_ten_megabytes_of_noise(agent: Agent) -> None:
+    before = agent.metrics()
+    noise = os.urandom(10 * 2**20).replace(b"\n", b"\r")
+    with dial(agent.tcp) as stream:
+        try:
+            stream.sendall(noise)
+            stream.sendall(b"\n")
+            assert b"8192" in stream.makefile("rb").read()
+        except (ConnectionResetError, BrokenPipeError):
+            pass  # it hung up in the middle
+    assert wait_until(
+        lambda: (
+            agent.refused("oversize") == before.get(("sar_events_refused_total", "oversize"), 0) + 1
+        ),
+        20,
+    )
+    lines = os.urandom(2**16).split(b"\n")
+    for line in [*lines, b"GET /metrics HTTP/1.1\r"]:
+        with dial(agent.tcp) as stream:
+            stream.sendall(line[:8000] + b"\n")
+            assert json.loads(stream.makefile("rb").read())["ok"] is False
+    silent = [dial(agent.tcp) for _ in range(500)]  # more than there are places
+    assert tell(agent.tcp, credential(agent.munge, message()))["ok"]
+    assert wait_until(lambda: agent.refused("slow") >= 500, 20)
+    for stream in silent:
+        stream.close()
+    assert agent.log().count("refused an event") < 30, "said with care"
+
+
+def test_status_shows_the_counters(agent: Agent) -> None:
+    tell(agent.tcp, credential(agent.munge, message()))
+    tell(agent.tcp, b"noise")
+    said = agent.cli("status")
+    line = next(line for line in said.splitlines() if line.startswith("events"))
+    assert "start" in line and "refused" in line and "garbage" in line
+    door = json.loads(agent.cli("status", "--json"))["events"]
+    assert door["events"]["start"] >= 1 and door["refused"]["garbage"] >= 1
+
+
+def test_a_munged_that_stops_answering(agent: Agent, tmp_path: Path) -> None:
+    with Munge() as munged:
+        (tmp_path / "a").mkdir()
+        other = start(tmp_path / "a", munged.socket)
+        try:
+            encode = Encoder(munged.socket)
+            lines = [encode(message(job=str(n))) for n in range(20)]
+            pids = subprocess.run(["pgrep", "-f", str(munged.socket)], capture_output=True)
+            pid = int(pids.stdout.split()[0])
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                streams = [dial(other.tcp) for _ in lines]
+                for stream, line in zip(streams, lines, strict=True):
+                    stream.sendall(line + b"\n")
+                assert other.hears(), "the door, the status"
+                assert other.metrics()["sar_events_waiting",] == 0
+            finally:
+                os.kill(pid, signal.SIGCONT)
+            answers = []
+            for stream in streams:
+                with stream:
+                    answers.append(json.loads(stream.makefile("rb").read())["ok"])
+            assert all(answers) or other.refused("no_munge")
+            assert tell(other.tcp, encode(message()))["ok"], "all is well again"
+        finally:
+            other.process.kill()
+            other.process.wait()
+        assert "Traceback" not in other.log()
+
+
+def test_a_spool_without_munge(tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    spool.chmod(0o1777)
+    agent = start(tmp_path, tmp_path / "no-munge", spool=str(spool))
+    try:
+        looks = agent.looks()
+
+        def leave(payload: dict[str, Any], uid: int) -> Path:
+            temporary = spool / f".{payload['id']}.tmp"
+            temporary.write_text(json.dumps(payload) + "\n")
+            os.chown(temporary, uid, uid)
+            return temporary.rename(spool / f"{payload['id']}.json")
+
+        leave(message(), 0)
+        assert wait_until(lambda: agent.looks() > looks, 20)
+        assert list(spool.glob("*.json")) == []
+        forged = leave(message(), NOBODY)
+        assert wait_until((spool / "bad" / forged.name).exists, 20)
+        assert agent.refused("not_allowed") == 1
+        assert "munged does not answer" in tell(agent.tcp, b"MUNGE:AwQ:")["error"]
+    finally:
+        agent.process.kill()
+        agent.process.wait()
+
+
+def test_a_taken_port_is_one_sentence(tmp_path: Path, munge: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        path = tmp_path / "sar-agent.toml"
+        path.write_text(
+            f'[agent]\nstate_dir = "{tmp_path}/s"\nrun_dir = "{tmp_path}/r"\n'
+            f'metrics_address = ""\n[events]\ntcp_address = "{address}"\n'
+        )
+        done = subprocess.run(
+            [*CLI, "run", "--config", str(path)],
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"sar-agent: cannot listen for events on {address}")

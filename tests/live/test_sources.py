@@ -1,0 +1,120 @@
+"""squeue, slurmrestd and `squeue --json` on one live cluster: equal records. (A real pyslurm cannot
+be installed here: tests/unit/test_sources.py holds it to its documentation only.)"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sar_agent.errors import Unavailable
+from sar_agent.jobs.poll import JobSource
+from sar_agent.jobs.records import JobRecord
+from sar_agent.jobs.slurmrestd import SlurmrestdSource
+from sar_agent.jobs.squeue import SqueueSource
+from sar_agent.lab.live.process import Daemon, wait_until
+from sar_agent.lab.live.slurm import SlurmCluster
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(shutil.which("slurmrestd") is None, reason="slurmrestd is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
+    key = tmp_path_factory.mktemp("jwt") / "key"
+    key.touch(mode=0o600)
+    key.write_bytes(secrets.token_bytes(32))
+    extra = f"AuthAltTypes=auth/jwt\nAuthAltParameters=jwt_key={key}\n"
+    with SlurmCluster("n[001-016]", shared=True, extra=extra) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def slurm(cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmCluster]:
+    monkeypatch.setenv("SLURM_CONF", str(cluster.conf))
+    yield cluster
+    cluster.run("scancel", "--user=root")
+    assert wait_until(lambda: not cluster.squeue("-h"), 30)
+
+
+@contextmanager
+def slurmrestd(slurm: SlurmCluster, folder: Path, auth: str) -> Iterator[Path]:
+    """It will not serve root, or a SlurmUser, unless it is told that this is meant."""
+    socket = folder / "rest.sock"
+    env = slurm.env() | {"SLURMRESTD_SECURITY": "disable_user_check"}
+    if auth == "rest_auth/jwt":
+        env["SLURM_JWT"] = "daemon"
+    command = ["slurmrestd", "-a", auth, "-s", "openapi/v0.0.38", f"unix:{socket}"]
+    with Daemon(command, folder / "slurmrestd.log", env) as daemon:
+        up = wait_until(lambda: socket.exists() or not daemon.alive(), 20)
+        assert up and daemon.alive(), daemon.tail()
+        yield socket
+
+
+def records(source: JobSource) -> dict[str, JobRecord]:
+    return {job.id: job for job in source.poll().records}
+
+
+def test_equal_records_of_every_kind_of_job(slurm: SlurmCluster, tmp_path: Path) -> None:
+    wide = slurm.salloc("n[001-002,005,009-010]", "--comment=a|b sar:ring")
+    het = slurm.salloc("n003", ":", "-N1", "-w", "n007")
+    array = slurm.run("sbatch", "--parsable", "--array=0-4%2", "-N1", "--wrap", "sleep 600").strip()
+    held = slurm.run("sbatch", "--parsable", "--hold", "-N2", "--wrap", "true").strip()
+    stopped = slurm.salloc(2)
+    slurm.run("scontrol", "suspend", stopped)
+    squeue = SqueueSource(deadline=30)
+    wanted = {wide, het, stopped, f"{array}_0", f"{array}_1"}
+    assert wait_until(lambda: set(records(squeue)) == wanted, 30)
+    with slurmrestd(slurm, tmp_path, "rest_auth/local") as socket:
+        rest = SlurmrestdSource(socket)
+        assert wait_until(lambda: records(squeue) == records(rest), 10)
+        seen = records(rest)
+        assert set(seen) == wanted and held not in seen
+        assert seen[wide].traffic == "ring" and seen[stopped].state == "SUSPENDED"
+        assert seen[het].numbers == (het, str(int(het) + 1))
+        numbers = {task: seen[task].numbers[0] for task in (f"{array}_0", f"{array}_1")}
+        assert len(set(numbers.values())) == 2, "a task's own number, by which hooks know it"
+        assert {job.uid for job in seen.values()} == {os.getuid()}
+
+        slurm.run("scontrol", "update", f"jobid={wide}", "admincomment=sar:bitcomp")
+        assert records(rest)[wide].traffic == "bitcomp", "only JSON shows it"
+        slurm.run("scontrol", "resume", stopped)
+        slurm.scancel(wide)
+        assert wait_until(lambda: records(squeue) == records(rest), 10)
+        assert wide not in records(rest)
+
+
+def test_a_token_lets_in_and_no_token_does_not(slurm: SlurmCluster, tmp_path: Path) -> None:
+    job = slurm.salloc(2)
+    token = tmp_path / "token"
+    with slurmrestd(slurm, tmp_path, "rest_auth/jwt") as socket:
+        with pytest.raises(Unavailable, match=r"does not know us .*slurmrestd_jwt_file"):
+            SlurmrestdSource(socket, deadline=3).poll()
+        token.write_text(slurm.run("scontrol", "token", "lifespan=600"))
+        assert set(records(SlurmrestdSource(socket, jwt_file=token))) == {job}
+        token.write_text("SLURM_JWT=forged")
+        with pytest.raises(Unavailable, match="slurmrestd at"):
+            SlurmrestdSource(socket, jwt_file=token, deadline=3).poll()
+
+
+def test_a_controller_that_is_down_and_comes_back(slurm: SlurmCluster, tmp_path: Path) -> None:
+    job = slurm.salloc(2)
+    with slurmrestd(slurm, tmp_path, "rest_auth/local") as socket:
+        source = SlurmrestdSource(socket, deadline=5)
+        assert set(records(source)) == {job}
+        slurm.stop_controller()
+        try:
+            with pytest.raises(Unavailable, match="slurmrestd at"):
+                source.poll()
+        finally:
+            slurm.start_controller()
+        assert wait_until(lambda: set(records(SlurmrestdSource(socket, deadline=20))) == {job}, 30)
+    with pytest.raises(Unavailable, match="does not answer"):
+        source.poll()

@@ -1,0 +1,381 @@
+"""What is believed of what Slurm's hooks say, and what is not; live munge: tests/live/test_door."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sar_agent.errors import Unavailable
+from sar_agent.events.authority import Authority, KnownJob, trusted_uids
+from sar_agent.events.door import Door, listen_tcp, listen_unix
+from sar_agent.events.hearing import Hearing
+from sar_agent.events.inbox import Inbox
+from sar_agent.events.message import Refused, Why
+from sar_agent.events.spool import KEPT, Spool
+from sar_agent.events.tally import Tally
+from sar_agent.lab.live.process import free_port, wait_until
+from sar_agent.measure.metrics import REFUSALS, Metrics
+
+ROOT, ALICE, BOB = 0, 1001, 1002
+
+
+def message(**keys: Any) -> dict[str, Any]:
+    start = {"v": 1, "event": "start", "job": "7", "user": ALICE, "at": time.time()}
+    return start | {"id": os.urandom(8).hex()} | keys
+
+
+def signed(uid: int, payload: object) -> bytes:
+    text = payload if isinstance(payload, str) else json.dumps(payload)
+    return f"MUNGE:{uid}:{text}".encode()
+
+
+def decode(line: bytes) -> tuple[int, bytes]:
+    """A munge that believes what the line says."""
+    _, uid, payload = line.split(b":", 2)
+    if uid == b"away":
+        raise Refused(Why.NO_MUNGE, "munged does not answer")
+    return int(uid), payload
+
+
+class Ear:
+    """All but munge."""
+
+    def __init__(self, **keys: Any) -> None:
+        self.woken = 0
+        self.metrics = Metrics("0", "install", "sar")
+        self.tally = Tally(self.metrics)
+        self.inbox = Inbox(self.wake, **keys)
+        self.authority = Authority(frozenset({ROOT}))
+        self.hearing = Hearing(decode, self.authority, self.inbox, self.tally, {"UCX_IB_SL": "1"})
+
+    def wake(self) -> None:
+        self.woken += 1
+
+    def say(self, uid: int, payload: object) -> dict[str, Any]:
+        return dict(json.loads(self.hearing.line(signed(uid, payload), "tcp")))
+
+    def refused(self, why: str) -> float | None:
+        return self.metrics.registry.get_sample_value("sar_events_refused_total", {"why": why})
+
+
+@pytest.fixture
+def ear() -> Ear:
+    return Ear()
+
+
+def test_root_tells_of_a_start(ear: Ear) -> None:
+    assert ear.say(ROOT, message(traffic="ring")) == {"ok": True, "env": {"UCX_IB_SL": "1"}}
+    assert ear.woken == 1
+    ear.say(ROOT, message(job="8"))
+    assert ear.woken == 1, "once until it is taken"
+    first, last = ear.inbox.pending() or (0, 0)
+    assert first <= last
+    assert [(h.job, h.uid, h.traffic) for h in ear.inbox.take()] == [
+        ("7", ROOT, "ring"),
+        ("8", ROOT, None),
+    ]
+    assert ear.inbox.pending() is None
+    value = ear.metrics.registry.get_sample_value
+    assert value("sar_events_total", {"event": "start", "way": "tcp"}) == 2
+    assert value("sar_event_delay_seconds_count") == 2
+
+
+def test_users_hint_on_their_own_jobs_only(ear: Ear) -> None:
+    ear.authority.known = {"7": KnownJob(ALICE, None)}
+    for event in ("start", "end"):
+        answer = ear.say(ALICE, message(event=event))
+        assert not answer["ok"] and "uid 1001 may not tell" in answer["error"]
+    assert ear.refused("not_allowed") == 2
+    forged = ear.say(BOB, message(event="hint", user=BOB, traffic="ring"))
+    assert forged == {"ok": False, "error": "job 7 is not one of uid 1002"}
+    assert ear.refused("not_owner") == 1
+    assert ear.inbox.pending() is None and ear.woken == 0
+    assert ear.say(ALICE, message(event="hint", traffic="ring"))["ok"]
+    assert ear.woken == 1
+
+
+def test_a_hint_that_is_no_news_wakes_nobody(ear: Ear) -> None:
+    ear.authority.known = {"7": KnownJob(ALICE, "ring")}
+    for traffic in ("ring", None, "none", "a pattern of the future"):
+        assert ear.say(ALICE, message(event="hint", traffic=traffic))["ok"]
+    assert ear.woken == 0
+    ear.say(ALICE, message(event="hint", traffic="bitcomp"))
+    assert ear.woken == 1
+
+
+def test_a_message_twice(ear: Ear) -> None:
+    same = message()
+    assert ear.say(ROOT, same)["ok"]
+    assert ear.say(ROOT, same) == {"ok": False, "error": "this message was heard before"}
+    assert ear.refused("replayed") == 1
+
+
+def test_ids_are_remembered_long_enough_and_not_for_ever() -> None:
+    authority = Authority(frozenset({ROOT}), remembered=10)
+    ear = Ear()
+    ear.hearing.authority = authority
+    kept = [message() for _ in range(15)]
+    for one in kept:
+        assert ear.say(ROOT, one)["ok"]
+    assert not any(ear.say(ROOT, one)["ok"] for one in kept[-10:])
+    assert len(authority._ids) + len(authority._older) <= 20
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"", "garbage"),
+        (b"GET / HTTP/1.1\r", "garbage"),
+        (b"MUNGE:0:\0", "garbage"),
+        (signed(0, "no JSON"), "garbage"),
+        (signed(0, "[1]"), "garbage"),
+        (signed(0, "NaN"), "garbage"),
+        (signed(0, message(v=2)), "garbage"),
+        (signed(0, message(job="7; rm -rf /")), "garbage"),
+        (signed(0, message(job=7)), "garbage"),
+        (signed(0, message(at=float("nan"))), "garbage"),
+        (signed(0, message(user=-1)), "garbage"),
+        (signed(0, message(id="short")), "garbage"),
+        (signed(0, message(event="stop")), "garbage"),
+        (signed(0, message(nodes="n" * 5000)), "oversize"),
+        (b"MUNGE:away:", "no_munge"),
+    ],
+)
+def test_what_is_no_message(ear: Ear, line: bytes, why: str) -> None:
+    answer = json.loads(ear.hearing.line(line, "tcp"))
+    assert answer["ok"] is False and answer["error"]
+    assert len(json.dumps(answer)) < 4000
+    assert ear.refused(why) == 1
+    assert ear.inbox.pending() is None
+
+
+def test_more_keys_than_we_know_are_fine(ear: Ear) -> None:
+    assert ear.say(ROOT, message(future=[1, 2]))["ok"]
+    given = message()
+    del given["user"], given["at"]
+    assert ear.say(ROOT, given)["ok"]
+
+
+def test_the_inbox_stays_small_and_still_wakes() -> None:
+    ear = Ear(most=3)
+    for _ in range(100):
+        assert ear.say(ROOT, message(job="1"))["ok"]
+    assert len(ear.inbox) == 1
+    answers = [ear.say(ROOT, message(job=str(n))) for n in range(10)]
+    assert len(ear.inbox) == 3
+    assert not answers[-1]["ok"] and ear.refused("full") == 7
+    ear.inbox.take()
+    assert ear.say(ROOT, message(job="99"))["ok"]
+
+
+def test_refusals_are_logged_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    tally = Tally(Metrics("0", "install", "sar"), clock=lambda: now)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(1000):
+            tally.refused(Why.GARBAGE, "no message", "tcp")
+        tally.refused(Why.OVERSIZE, "too long", "tcp")
+        now = 11.0
+        tally.refused(Why.GARBAGE, "no message", "tcp")
+    assert [record.getMessage() for record in caplog.records] == [
+        "refused an event (tcp): no message",
+        "refused an event (tcp): too long",
+        "refused an event (tcp): no message (999 more like it since the last)",
+    ]
+    assert tally.counts()["refused"] == {"garbage": 1001, "oversize": 1}
+
+
+def test_every_reason_is_a_series_from_the_start() -> None:
+    assert sorted(Why) == sorted(REFUSALS), "alerts need the series"
+
+
+def test_names_and_numbers_are_trusted(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        assert trusted_uids(["root", "4242", "no-such-user"]) == {0, 4242}
+    assert "no-such-user is no user" in caplog.text
+
+
+@pytest.fixture
+def door(ear: Ear, tmp_path: Path) -> Any:
+    made = Door(ear.hearing, [listen_unix(tmp_path / "s")], patience=0.3, places=20)
+    made.start()
+    yield tmp_path / "s"
+    made.stop()
+
+
+def dial(path: Path) -> socket.socket:
+    stream = socket.socket(socket.AF_UNIX)
+    stream.settimeout(10)
+    stream.connect(str(path))
+    return stream
+
+
+def ask(path: Path, *pieces: bytes) -> bytes:
+    with dial(path) as stream:
+        for piece in pieces:
+            stream.sendall(piece)
+        return stream.makefile("rb").read()
+
+
+def test_a_line_an_answer(ear: Ear, door: Path) -> None:
+    line = signed(ROOT, message()) + b"\n"
+    assert json.loads(ask(door, line))["ok"]
+    assert json.loads(ask(door, line[:9], line[9:]))["ok"] is False, "in pieces, and again"
+    status = json.loads(ask(door, b"status\n"))
+    assert status == {
+        "ok": True,
+        "events": {"start": 1},
+        "refused": {"replayed": 1},
+        "waiting": 1,
+    }
+    assert door.stat().st_mode & 0o777 == 0o666
+
+
+def test_who_has_left_before_the_answer_is_heard(ear: Ear, door: Path) -> None:
+    with dial(door) as stream:
+        stream.sendall(signed(ROOT, message()) + b"\n")
+    assert wait_until(lambda: len(ear.inbox) == 1, 10)
+    with dial(door) as stream:
+        stream.sendall(signed(ROOT, message(job="8")) + b"\n")
+        stream.shutdown(socket.SHUT_WR)
+        assert json.loads(stream.makefile("rb").read())["ok"]
+
+
+def test_a_line_without_end_is_cut_off(ear: Ear, door: Path) -> None:
+    with dial(door) as stream:
+        stream.sendall(b"MUNGE:" + b"x" * 8186)
+        assert "8192" in json.loads(stream.makefile("rb").read())["error"]
+    assert ear.refused("oversize") == 1
+    with dial(door) as stream:
+        stream.sendall(b"MUNGE:0:")
+        stream.shutdown(socket.SHUT_WR)
+        assert json.loads(stream.makefile("rb").read())["ok"] is False
+    assert ear.refused("garbage") == 1
+
+
+def test_silent_clients_are_cut_off_and_make_place(ear: Ear, door: Path) -> None:
+    silent = [dial(door) for _ in range(60)]  # three times the places
+    assert json.loads(ask(door, signed(ROOT, message()) + b"\n"))["ok"]
+    assert wait_until(lambda: ear.refused("slow") == 60, 10)
+    for stream in silent:
+        with stream, pytest.raises((ConnectionResetError, BrokenPipeError)):
+            while stream.recv(1) or True:
+                stream.sendall(b"x")
+
+
+def test_a_munge_that_hangs_stops_nothing_else(ear: Ear, door: Path) -> None:
+    go = threading.Event()
+
+    def hang(line: bytes) -> tuple[int, bytes]:
+        assert go.wait(60)
+        return decode(line)
+
+    ear.hearing.decode = hang
+    waiting = [dial(door) for _ in range(8)]
+    for n, stream in enumerate(waiting):
+        stream.sendall(signed(ROOT, message(job=str(n))) + b"\n")
+    try:
+        assert b"no whole line" not in ask(door, b"x" * 9000), "noise is answered meanwhile"
+    finally:
+        go.set()
+    for stream in waiting:
+        with stream:
+            assert json.loads(stream.makefile("rb").read())["ok"]
+    assert len(ear.inbox) == 8
+
+
+def test_a_bug_in_judging_is_answered_and_logged(
+    ear: Ear, door: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ear.hearing.decode = lambda line: (_ for _ in ()).throw(ZeroDivisionError)
+    assert json.loads(ask(door, signed(ROOT, message()) + b"\n"))["ok"] is False
+    assert "a bug of sar-agent" in caplog.text
+    ear.hearing.decode = decode
+    assert json.loads(ask(door, signed(ROOT, message()) + b"\n"))["ok"]
+
+
+def test_a_port_in_use_is_one_sentence_and_an_old_socket_is_replaced(tmp_path: Path) -> None:
+    port = free_port()
+    with (
+        listen_tcp("127.0.0.1", port),
+        pytest.raises(Unavailable, match=r"cannot listen for events on 127.*events\.tcp_address"),
+    ):
+        listen_tcp("127.0.0.1", port)
+    listen_unix(tmp_path / "s").close()
+    listen_unix(tmp_path / "s").close()
+    (tmp_path / "file").write_text("not ours")
+    with pytest.raises(Unavailable, match=r"events\.socket"):
+        listen_unix(tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "not ours"
+
+
+@pytest.fixture
+def spool(ear: Ear, tmp_path: Path) -> Any:
+    made = Spool(ear.hearing, tmp_path, pause=0.05)
+    made.start()
+    yield tmp_path
+    made.stop()
+
+
+def leave(folder: Path, payload: object, name: str = "") -> Path:
+    text = payload if isinstance(payload, str) else json.dumps(payload)
+    temporary = folder / ".new.tmp"
+    temporary.write_text(text + "\n")
+    return temporary.rename(folder / (name or f"{os.urandom(8).hex()}.json"))
+
+
+def gone(folder: Path) -> bool:
+    return not list(folder.glob("*.json"))
+
+
+def test_files_are_heard_and_removed(ear: Ear, spool: Path) -> None:
+    for n in range(20):
+        leave(spool, message(job=str(n), traffic="ring"))
+    assert wait_until(lambda: gone(spool) and len(ear.inbox) == 20, 10)
+    assert {heard.uid for heard in ear.inbox.take()} == {os.getuid()}
+    assert list((spool / "bad").iterdir()) == []
+
+
+def test_a_file_of_nobody_trusted_is_moved_aside(ear: Ear, spool: Path) -> None:
+    ear.authority.trusted = frozenset({4242})
+    path = leave(spool, message())
+    assert wait_until(lambda: gone(spool), 10)
+    assert (spool / "bad" / path.name).exists()
+    assert ear.refused("not_allowed") == 1
+
+
+def test_what_is_no_message_is_moved_aside_and_not_kept_for_ever(ear: Ear, spool: Path) -> None:
+    (spool / "secret").write_text(json.dumps(message()))
+    (spool / "link.json").symlink_to("secret")
+    (spool / "hard.json").hardlink_to(spool / "secret")
+    (spool / "folder.json").mkdir()
+    os.mkfifo(spool / "pipe.json")
+    leave(spool, "no message", "garbage.json")
+    leave(spool, message(nodes="n" * 9000), "long.json")
+    assert wait_until(lambda: gone(spool), 10)
+    names = {path.name for path in (spool / "bad").iterdir()}
+    assert names == {f"{n}.json" for n in ("link", "hard", "folder", "pipe", "garbage", "long")}
+    assert (ear.refused("garbage"), ear.refused("oversize")) == (5, 1)
+    assert ear.inbox.pending() is None
+    for n in range(KEPT + 50):
+        leave(spool, "no message", f"more{n}.json")
+    assert wait_until(lambda: gone(spool), 10)
+    assert len(list((spool / "bad").iterdir())) <= KEPT + 1, "a folder in it stays"
+
+
+def test_a_spool_that_is_none(ear: Ear, tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match=r"events\.spool .* cannot be used"):
+        Spool(ear.hearing, tmp_path / "none").start()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "spool").mkdir()
+    (tmp_path / "spool" / "bad").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(Unavailable, match="not the agent's own"):
+        Spool(ear.hearing, tmp_path / "spool").start()

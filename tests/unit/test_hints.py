@@ -1,0 +1,105 @@
+"""What users said of their traffic, from the event to the job and until its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sar_agent.agent.hints import PATIENCE, Hints
+from sar_agent.events.inbox import Heard
+from sar_agent.jobs.records import JobRecord, merge_components
+
+ROOT, ALICE, BOB = 0, 1001, 1002
+
+
+def job(id: str, uid: int | None = ALICE, **more: object) -> JobRecord:
+    return JobRecord(id, ("n1", "n2"), "RUNNING", uid=uid, **more)  # type: ignore[arg-type]
+
+
+class World:
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.now = folder, 1000.0
+        self.refused: list[str] = []
+        self.restart()
+
+    def restart(self) -> None:
+        self.hints = Hints(self.folder, frozenset({ROOT}), clock=lambda: self.now)
+        self.hints.refused = self.refused.append
+
+    def look(self, *records: JobRecord) -> dict[str, str | None]:
+        """As a pass does."""
+        self.hints.settle(records)
+        return {record.id: record.traffic for record in self.hints.apply(records)}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_from_the_event_until_the_job_ends(world: World) -> None:
+    world.hints.hear([Heard("7", ROOT, "weight=0.2")])
+    assert world.look(job("7"), job("8")) == {"7": "weight=0.2", "8": None}
+    assert world.hints.apply([job("7")])[0].weight == 0.2
+    for _ in range(100):
+        world.now += 50
+        assert world.look(job("7"))["7"] == "weight=0.2", "as long as it runs"
+    world.now += PATIENCE + 1
+    world.look(job("8"))
+    assert world.look(job("7"))["7"] is None, "a new job with an old number"
+
+
+def test_it_may_come_before_the_job_is_seen(world: World) -> None:
+    world.hints.hear([Heard("7", ALICE, "ring")])
+    world.look()
+    world.now += PATIENCE - 1
+    assert world.look(job("7"))["7"] == "ring"
+
+
+def test_on_somebody_else_s_job_it_is_refused_once(world: World) -> None:
+    world.hints.hear([Heard("7", BOB, "ring"), Heard("8", BOB, "ring"), Heard("9", BOB, "ring")])
+    assert world.look(job("7"), job("8", uid=None)) == {"7": None, "8": None}
+    assert world.look(job("7"), job("8", uid=None), job("9", uid=BOB))["9"] == "ring"
+    assert len(world.refused) == 2 and "job 7 is not one of uid 1002" in world.refused[0]
+
+
+def test_nobody_takes_another_s_place(world: World) -> None:
+    world.hints.hear([Heard("7", ROOT, "ring"), Heard("7", BOB, "bitcomp")])
+    assert world.look(job("7"))["7"] == "ring"
+    world.now += 1
+    world.hints.hear([Heard("7", ALICE, "bitcomp")])
+    assert world.look(job("7"))["7"] == "bitcomp", "the last of those that count"
+
+
+def test_what_the_queue_says_comes_first(world: World) -> None:
+    world.hints.hear([Heard("7", ALICE, "ring")])
+    assert world.look(job("7", traffic="weight=0.5"))["7"] == "weight=0.5"
+
+
+def test_tasks_and_components_have_numbers_of_their_own(world: World) -> None:
+    world.hints.hear([Heard("12", ALICE, "ring"), Heard("31", ALICE, "bitcomp")])
+    task = job("10_2", raw=("12",))
+    both = merge_components([job("30+0", raw=("30",)), job("30+1", raw=("31",))])
+    assert world.look(task, *both, job("10_1", raw=("11",))) == {
+        "10_2": "ring",
+        "30": "bitcomp",
+        "10_1": None,
+    }
+
+
+def test_it_outlives_the_agent(world: World) -> None:
+    world.hints.hear([Heard("7", ALICE, "ring"), Heard("8", BOB, None)])
+    world.look(job("7"))
+    world.restart()
+    assert world.look(job("7"))["7"] == "ring"
+    world.hints.path.write_text("{")
+    world.restart()
+    assert world.look(job("7"))["7"] is None
+
+
+def test_a_full_disk_costs_no_hint(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.hints.path.mkdir()
+    world.hints.hear([Heard("7", ALICE, "ring")])
+    assert world.look(job("7"))["7"] == "ring"
+    assert "kept in memory only" in caplog.text
