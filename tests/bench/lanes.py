@@ -68,7 +68,7 @@ def fabric_with(name: str) -> Fabric:
 def ours(name: str) -> Ours:
     """Twice, the second time with kernels loaded."""
     fabric = fabric_with(name)
-    mix, engine, options = synthetic_mix(fabric, 1), load_engine("dfsssp"), Options()
+    mix, engine, options = synthetic_mix(fabric, 1), load_engine("dfsssp"), Options(lanes="path")
     for _ in range(2):
         plain = laid = None
         plain = engine.route(fabric, mix, options)

@@ -109,7 +109,7 @@ def laid(fabric: Fabric, engine: str, options: Options) -> Routes:
 @pytest.mark.parametrize("spec", LANES)
 def test_lanes_are_safe_and_needed_for_both(spec: str, tmp_path: Path) -> None:
     fabric = load_fabric(spec)
-    routes = laid(fabric, "sar", Options())
+    routes = laid(fabric, "sar", Options(lanes="path"))
     assert routes.virtual_lanes > 1 and check_routes(fabric, routes).passed
     assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path)
     one = replace(routes, service_level=None, virtual_lanes=1)
@@ -127,7 +127,7 @@ def test_dimension_ordered_routes_are_safe_for_both(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lanes", [1, 2])
 def test_best_effort_is_safe_for_both(lanes: int, tmp_path: Path) -> None:
     fabric = load_fabric("torus:5x5,hosts=2")
-    routes = laid(fabric, "minhop", Options(max_lanes=lanes, best_effort=True))
+    routes = laid(fabric, "minhop", Options(lanes="path", max_lanes=lanes, best_effort=True))
     assert routes.virtual_lanes == lanes and check_routes(fabric, routes).passed
     assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path)
 
@@ -139,7 +139,7 @@ def test_both_find_a_loop_in_broken_routes_on_real_fabrics(name: str, tmp_path: 
     routes = with_a_loop(fabric, routed(fabric))
     assert "credit loop" in check_routes(fabric, routes).problems[0]
     assert "no credit loops found" not in ibdmchk(fabric, routes, tmp_path)
-    mended = lay_lanes(fabric, routes, Options())
+    mended = lay_lanes(fabric, routes, Options(lanes="path"))
     assert mended.virtual_lanes == 2 and check_routes(fabric, mended).passed
     assert "no credit loops found" in ibdmchk(fabric, mended, tmp_path)
 
