@@ -85,7 +85,7 @@ def test_the_engine_of_the_page_is_found_and_its_routes_pass(tmp_path: Path) -> 
     declared = "\n".join(point.replace('"', "") for point in points)
     (dist / "entry_points.txt").write_text(f"[sar_agent.engines]\n{declared}\n")
     printed = run(found["run with first_engine"], tmp_path, package)
-    assert "first     the first shortest path" in printed
+    assert re.search(r"^first +the first shortest path", printed, re.MULTILINE)
     assert "first: 22 destinations on 6 switches" in printed
     assert "every pair reached, no credit loop" in printed
 

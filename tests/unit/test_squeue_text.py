@@ -135,7 +135,8 @@ def test_json_of_old_and_new_slurm_mean_the_same():
         "start_time": {"set": True, "infinite": False, "number": 5},
     }
     records = [parse_squeue_json(json.dumps({"jobs": [job]})) for job in (old, new)]
-    assert records[0] == records[1] == (JobRecord("6_1", ("n1",), "RUNNING", "u", "p", 5.0),)
+    wanted = JobRecord("6_1", ("n1",), "RUNNING", "u", "p", 5.0, raw=("11",))
+    assert records[0] == records[1] == (wanted,)
 
 
 def test_json_flags_after_the_base_state_count():

@@ -74,9 +74,11 @@ def lay_lanes(
             f"{len(ground.parts)} groups are to share no lane, and there are {budget} virtual lanes"
         )
     plain = Sheet(ground, routes.egress.reshape(-1, fabric.switches))
-    by_hop = options.lanes == "hop" and groups is None
-    if by_hop and not plain.one_lane() and (hopped := _hop_by_hop(fabric, routes, budget)):
-        return replace(hopped, seconds=routes.seconds + time.perf_counter() - began)
+    if groups is None:
+        if plain.one_lane():
+            return routes
+        if options.lanes == "hop" and (hopped := _hop_by_hop(fabric, routes, budget)):
+            return replace(hopped, seconds=routes.seconds + time.perf_counter() - began)
     plain.lay()
     if plain.needed > 1:
         sheet, remarks = _within(plain, budget, options.best_effort)
