@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -20,6 +21,7 @@ from sar_agent.commands.output import (
 )
 
 if TYPE_CHECKING:
+    from sar_agent.fabric import Fabric
     from sar_agent.routing import Routes
 
 RoutesOption = Annotated[
@@ -160,7 +162,7 @@ def register(app: typer.Typer) -> None:
                 + (f" in {routes.virtual_lanes} virtual lanes" if routes.virtual_lanes > 1 else "")
                 + (f"; written to {out}" if out else "")
             )
-            _notes(routes)
+            _notes(network, routes)
 
     @app.command()
     def measure(
@@ -240,7 +242,6 @@ def register(app: typer.Typer) -> None:
                 + verdict.lanes_hold
                 + ("" if changed is None else f"; {changed} entries change")
             )
-            _notes(found)
             if not verdict.deadlock_free_everyone:
                 typer.echo(
                     "note: traffic to the switches' own LIDs or of their aggregation units could "
@@ -248,12 +249,16 @@ def register(app: typer.Typer) -> None:
                 )
 
 
-def _notes(routes: Routes) -> None:
+def _notes(fabric: Fabric, routes: Routes) -> None:
     """What a person should know of routes that passed."""
+    from sar_agent.check import check_routes
+
     for remark in routes.remarks:
         typer.echo(f"note: {remark}")
-    if routes.needs_host_levels:
-        typer.echo(
-            "note: needs hosts that take their SL from path records; those that always send in SL "
-            "0 can close a credit loop (docs/lanes.md)"
-        )
+    if not routes.needs_host_levels:
+        return
+    what = "note: needs hosts that take their SL from path records; those that always send in SL 0 "
+    if check_routes(fabric, replace(routes, service_level=None, virtual_lanes=1)).passed:
+        typer.echo(f"{what}are kept apart from nobody")
+    else:
+        typer.echo(f"{what}can close a credit loop (docs/lanes.md)")
