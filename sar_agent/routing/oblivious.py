@@ -14,6 +14,7 @@ programs' patterns have in common with a modulo, and still leads all traffic of 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +29,12 @@ from sar_agent.routing.paths import Choice, PathRoutes
 from sar_agent.routing.routes import Routes
 
 
-class _ByDestination:
+class _ByDestination(ABC):
     name = ""
 
+    @abstractmethod
     def labels(self, fabric: Fabric, view: XgftView, seed: int) -> U8:
         """uint8[T, h - 1]"""
-        raise NotImplementedError
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no XGFT."""
@@ -63,15 +64,15 @@ class RncaD(_ByDestination):
         return scrambled_labels(fabric, view, seed)
 
 
-class _BySource:
+class _BySource(ABC):
     """Routes that need LID offsets to be installed; `paths` are there without."""
 
     name = ""
     by_source = True
 
+    @abstractmethod
     def choice(self, fabric: Fabric, view: XgftView, seed: int) -> Choice:
         """What `PathRoutes.choose` is."""
-        raise NotImplementedError
 
     def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
         """Raises `Unserved` where the fabric is no XGFT."""
