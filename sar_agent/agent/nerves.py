@@ -18,8 +18,9 @@ from math import inf
 from sar_agent.agent.decide import Reason
 from sar_agent.config import AgentConfig
 
-PATIENT = frozenset({Reason.JOBS, Reason.TOPOLOGY, Reason.BETTER, Reason.ENGINE})
-"""Reasons that can wait: routes in force serve everyone, if not as well as others would."""
+PATIENT = frozenset({Reason.JOBS, Reason.TOPOLOGY, Reason.ENGINE})
+"""Reasons that can wait: routes in force serve everyone, if not as well as others would. Better
+routes after a repair do not: they have a pace of their own (`tend_seconds`, `tend_gain`)."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_exponential
+
 from sar_agent.jobs.records import JobRecord
+
+
+class Failed(Exception):
+    """One try failed in a way that may pass; the text says how."""
+
+
+def retrying(deadline: float) -> Retrying:
+    """Calls again what raises `Failed`, for `deadline` seconds."""
+    return Retrying(
+        stop=stop_before_delay(deadline),
+        wait=wait_exponential(0.2, max=2.0),
+        retry=retry_if_exception_type(Failed),
+        reraise=True,
+    )
 
 
 @dataclass(frozen=True)

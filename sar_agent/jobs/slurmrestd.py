@@ -16,20 +16,14 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_exponential
-
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.jobs.poll import Poll
+from sar_agent.jobs.poll import Failed, Poll, retrying
 from sar_agent.jobs.records import RUNNING_STATES
 from sar_agent.jobs.squeue_json import parse_squeue_json
 
 VERSIONS = tuple(f"v0.0.{number}" for number in range(46, 35, -1))
 LONGEST = 256 * 2**20
 """Bytes of an answer; 5,000 jobs are 20 MB."""
-
-
-class _Failed(Exception):
-    """It may pass; the text says what it is."""
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -69,15 +63,9 @@ class SlurmrestdSource:
     def poll(self) -> Poll:
         """The running jobs now. Raises `Unavailable`, in one sentence, within the deadline."""
         end = time.monotonic() + self.deadline
-        retrying = Retrying(
-            stop=stop_before_delay(self.deadline),
-            wait=wait_exponential(0.2, max=2.0),
-            retry=retry_if_exception_type(_Failed),
-            reraise=True,
-        )
         try:
-            text = retrying(lambda: self._jobs(end))
-        except _Failed as error:
+            text = retrying(self.deadline)(lambda: self._jobs(end))
+        except Failed as error:
             raise Unavailable(str(error)) from error
         try:
             return Poll(parse_squeue_json(text, None, self.states))
@@ -97,9 +85,9 @@ class SlurmrestdSource:
                 )
             if status not in (404, 501):
                 said = " ".join(body[:300].decode("utf-8", errors="replace").split())
-                raise _Failed(f"slurmrestd at {self.path} answered HTTP {status}: {said}")
+                raise Failed(f"slurmrestd at {self.path} answered HTTP {status}: {said}")
         self._version = ""
-        raise _Failed(
+        raise Failed(
             f"slurmrestd at {self.path} serves no /jobs of {VERSIONS[-1]} to {VERSIONS[0]}"
         )
 
@@ -107,17 +95,17 @@ class SlurmrestdSource:
         late = f"slurmrestd at {self.path} gave no answer within {self.deadline:g} s"
         left = end - time.monotonic()
         if left <= 0:
-            raise _Failed(late)
+            raise Failed(late)
         connection = _UnixConnection(self.path, left)
         try:
             connection.request("GET", target, headers=self._headers())
             answer = connection.getresponse()
             body = answer.read(LONGEST)
         except TimeoutError as error:
-            raise _Failed(late) from error
+            raise Failed(late) from error
         except (OSError, http.client.HTTPException) as error:
             what = error.strerror if isinstance(error, OSError) and error.strerror else repr(error)
-            raise _Failed(f"slurmrestd at {self.path} does not answer ({what})") from error
+            raise Failed(f"slurmrestd at {self.path} does not answer ({what})") from error
         finally:
             connection.close()
         return answer.status, body

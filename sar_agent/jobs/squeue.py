@@ -19,16 +19,10 @@ import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 
-from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_exponential
-
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.jobs.poll import Poll
+from sar_agent.jobs.poll import Failed, Poll, retrying
 from sar_agent.jobs.records import RUNNING_STATES, STATES, merge_components
 from sar_agent.jobs.squeue_text import LIVE, LIVE_FORMAT, parse_line
-
-
-class _Failed(Exception):
-    """One call of squeue failed in a way that may pass; the text says how."""
 
 
 class SqueueSource:
@@ -62,24 +56,18 @@ class SqueueSource:
         """
         end = time.monotonic() + self.deadline
         mark = secrets.token_hex(8)
-        failures: list[_Failed] = []
+        failures: list[Failed] = []
 
         def call() -> str:
             try:
                 return self._call(mark, end - time.monotonic())
-            except _Failed as error:
+            except Failed as error:
                 failures.append(error)
                 raise
 
-        retrying = Retrying(
-            stop=stop_before_delay(self.deadline),
-            wait=wait_exponential(0.2, max=2.0),
-            retry=retry_if_exception_type(_Failed),
-            reraise=True,
-        )
         try:
-            text = retrying(call)
-        except _Failed as error:
+            text = retrying(self.deadline)(call)
+        except Failed as error:
             # The first failure, since the last may only say that the deadline cut it short.
             raise Unavailable(str(failures[0])) from error
         # Most polls find what the last one did; to parse it again is half the agent's idle time.
@@ -110,12 +98,12 @@ class SqueueSource:
         try:
             out, complaint = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired as error:
-            raise _Failed(f"{self.command[0]} gave no answer within {self.deadline:g} s") from error
+            raise Failed(f"{self.command[0]} gave no answer within {self.deadline:g} s") from error
         finally:
             _end(process)
         if process.returncode:
             said = " ".join(complaint.split())[:200] or "nothing on stderr"
-            raise _Failed(f"{self.command[0]} failed with exit code {process.returncode}: {said}")
+            raise Failed(f"{self.command[0]} failed with exit code {process.returncode}: {said}")
         return out
 
 

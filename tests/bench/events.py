@@ -79,12 +79,11 @@ def _flood(seconds: int) -> Table:
     table.add("agent's CPU, of a core", f"{spent / seconds:.0%}")
     table.add("looks at the queue", f"{looks}")
     table.add("jobs waiting for a look, at most", f"{max(waiting):,.0f}")
-    table.add("resident memory, first, MB", f"{memory[0] / 1e6:.0f}")
-    table.add("resident memory, last, MB", f"{memory[-1] / 1e6:.0f}")
+    points = [memory[(len(memory) - 1) * quarter // 4] / 1e6 for quarter in range(5)]
+    table.add("resident memory each quarter, MB", ", ".join(f"{one:.1f}" for one in points))
     table.goals.append(goal("lost", count - heard, 0, ""))
     table.goals.append(goal("rate", rate, 0.99 * RATE, "a second", at_least=True))
-    half = memory[len(memory) // 2 :]
-    table.goals.append(goal("growth in the second half", (half[-1] - half[0]) / 1e6, 1, "MB"))
+    table.goals.append(goal("growth in the last quarter", points[4] - points[3], 1, "MB"))
     return table
 
 
