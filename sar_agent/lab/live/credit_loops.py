@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from sar_agent.errors import Unavailable
 from sar_agent.install.routes_file import RoutesFile
 from sar_agent.lab.live.opensm import OpenSM
+from sar_agent.lab.live.process import wait_for
 
 _GUIDS = re.compile(r"NodeGUID:([0-9A-Fa-f]{16}) PortGUID:([0-9A-Fa-f]{16})")
 _SWITCH = re.compile(r"^(Switch|Channel Adapter|Router) (0x[0-9a-f]+)")
@@ -33,7 +35,7 @@ def ibdmchk(
     """`in_force` is the plugin's dump, `lids` the LIDs of each GUID; Unavailable when ibdmchk
     gives no verdict. It crashes after its verdict, so its exit code says nothing."""
     dump, work = sm.dump_dir, sm.folder
-    subnet = (dump / "opensm-subnet.lst").read_text()
+    subnet = _whole_subnet(dump / "opensm-subnet.lst", in_force)
     (work / "ibdm.psl").write_text(_path_service_levels(subnet, in_force, lids))
     (work / "ibdm.slvl").write_text(_sl_to_vl((dump / "opensm-sl2vl.dump").read_text()))
     (work / "ibdm.mcfdbs").write_text("")  # -m needs a file, even an empty one
@@ -50,6 +52,21 @@ def ibdmchk(
     if found is None:
         raise Unavailable(f"ibdmchk gave no verdict on credit loops: {text[-300:]}")
     return Verdict("no credit loops found" in text, int(found[2]), text)
+
+
+def _whole_subnet(path: Path, routes: RoutesFile) -> str:
+    """OpenSM's dump once it has every terminal: a sweep writes it anew, and it is half a file
+    while it does."""
+    wanted = set(routes.terminal_guids.tolist())
+    text = ""
+
+    def whole() -> bool:
+        nonlocal text
+        text = path.read_text()
+        return wanted <= {int(port, 16) for _, port in _GUIDS.findall(text)}
+
+    wait_for(whole, 15, f"a whole {path.name}")
+    return text
 
 
 def _path_service_levels(subnet: str, routes: RoutesFile, lids: Mapping[int, range]) -> str:
