@@ -36,11 +36,12 @@ from sar_agent.jobs.partitions import Partition, Partitions, Policy
 from sar_agent.routing.dag import graph_of, new_cache
 from sar_agent.routing.engine import Options
 from sar_agent.routing.hops import all_hops
-from sar_agent.routing.legal import new_row, orient, unreached_leaves
+from sar_agent.routing.legal import new_row
 from sar_agent.routing.pftree_grow import Owners, Senders, grow_partition_trees
 from sar_agent.routing.pftree_lanes import partition_lanes
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.routing.settle import settle
+from sar_agent.routing.updn import tree_order
 
 log = logging.getLogger(__name__)
 
@@ -69,14 +70,8 @@ class PFTree:
         if options.partitions is None:
             raise Unserved(f"{self.name} keeps partitions apart: name them, --partitions FILE")
         partitions = self.partitions(options.partitions)
-        graph, legal = graph_of(fabric), orient(fabric, tree_levels(fabric))
-        a, b = unreached_leaves(graph, legal, new_row(fabric), fabric.leaves.astype(np.uint32))
-        if a >= 0:
-            raise Unserved(
-                f'{fabric.name}: leaf switches "{fabric.switch_name[a]}" and '
-                f'"{fabric.switch_name[b]}" have no common switch above them; updn or sar-plus '
-                "serve"
-            )
+        graph = graph_of(fabric)
+        legal = tree_order(fabric, graph)
         egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
         isolation = np.append(partitions.isolation, np.int32(-1))
         home = partitions.of_terminal(fabric.terminals)

@@ -63,16 +63,23 @@ class Ftree:
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no fat tree, or too much of it is broken."""
         began = time.perf_counter()
-        graph, legal = graph_of(fabric), orient(fabric, tree_levels(fabric))
-        a, b = unreached_leaves(graph, legal, new_row(fabric), fabric.leaves.astype(np.uint32))
-        if a >= 0:
-            raise Unserved(
-                f'{fabric.name}: leaf switches "{fabric.switch_name[a]}" and '
-                f'"{fabric.switch_name[b]}" have no common switch above them; updn or sar-plus '
-                "serve"
-            )
+        graph = graph_of(fabric)
+        legal = tree_order(fabric, graph)
         egress = _grow(fabric, graph, legal, main=True)
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
+
+
+def tree_order(fabric: Fabric, graph: Graph) -> Legal:
+    """Up and down on a fat tree; raises `Unserved` where it is none, or where two leaf switches
+    have lost all switches above both."""
+    legal = orient(fabric, tree_levels(fabric))
+    a, b = unreached_leaves(graph, legal, new_row(fabric), fabric.leaves.astype(np.uint32))
+    if a >= 0:
+        raise Unserved(
+            f'{fabric.name}: leaf switches "{fabric.switch_name[a]}" and '
+            f'"{fabric.switch_name[b]}" have no common switch above them; updn or sar-plus serve'
+        )
+    return legal
 
 
 def updn_order(fabric: Fabric, graph: Graph) -> Legal:
