@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,8 @@ from sar_agent.jobs.partition_policy import read_partitions
 from sar_agent.measure import Measures
 from sar_agent.routing import Before, Engine, Options, Rerouting, Routes, load_engine
 from sar_agent.routing.lanes import REGULAR, relay, with_levels_of
+from sar_agent.routing.offsets import KeyRows, base_of, stack
+from sar_agent.routing.updn import Updn
 
 log = logging.getLogger(__name__)
 BUSY = 10
@@ -51,18 +54,29 @@ class Planner:
             reserve_lane=config.agent.reserve_lane,
             spread_lanes=config.agent.spread_lanes,
         )
+        self.keys: Mapping[int, KeyRows] = {}
+        """By LID offset: the routing keys that the next plans hold."""
         self._last: Plan | None = None
         """In force or not; the next plan's routes, check and measures start from it."""
+        self._base: Routes | None = None
+        """The engine's own of `_last`: LID offset 0."""
+        self._shelter: tuple[bytes, Routes] | None = None
+        """With the digest of its fabric."""
         self._tend_at: float | None = None
         self._tend_by = 0.0
         self._better: Routes | None = None
 
-    def plan(self, generation: int, fabric: Fabric, mix: JobMix) -> Plan:
-        """Raises `CheckFailed`, `Unserved`, or `InputError` for a fabric in several pieces."""
+    def plan(
+        self, generation: int, fabric: Fabric, mix: JobMix, *, keep_base: bool = False
+    ) -> Plan:
+        """With `keep_base` only the keys are other than in the last plan, where there is one of the
+        same fabric. Raises `CheckFailed`, `Unserved`, or `InputError` for a fabric in several
+        pieces."""
         with self.timed("route"):
             require_connected(fabric)  # engines take that for granted
             self._read_partitions(fabric, mix)
-            routes, kept = self._routes(fabric, mix)
+            base = self._base if self._last and self._last.fabric.digest == fabric.digest else None
+            routes, kept = (base, True) if keep_base and base else self._routes(fabric, mix)
         try:
             plan = self._checked(generation, fabric, mix, routes)
         except (CheckFailed, Unserved) as error:
@@ -76,7 +90,7 @@ class Planner:
             if not self._last or remark not in self._last.routes.remarks:
                 log.warning("%s", remark)
         self._tend_at = self._next_look(plan) if kept else None
-        self._last = plan
+        self._last, self._base = plan, base_of(plan.routes)
         return plan
 
     def _read_partitions(self, fabric: Fabric, mix: JobMix) -> None:
@@ -92,10 +106,20 @@ class Planner:
         before = self._last
 
         def plan(routes: Routes) -> Plan:
-            return make_plan(generation, fabric, mix, routes, self.timed, before)
+            own_lane = self.options.reserve_lane
+            shelter = self._shelter_beside(routes, fabric)
+            try:
+                stacked = stack(routes, shelter, fabric.lmc, self.keys, own_lane=own_lane)
+                return make_plan(generation, fabric, mix, stacked, self.timed, before)
+            except CreditLoop:
+                if own_lane or not shelter:
+                    raise
+            stacked = stack(routes, None, fabric.lmc, self.keys)
+            return make_plan(generation, fabric, mix, stacked, self.timed, before)
 
-        laid = before and with_levels_of(before.routes, before.fabric, routes, fabric, self.options)
-        if not laid and before and before.routes.virtual_lanes == 1:
+        base = self._base
+        laid = before and base and with_levels_of(base, before.fabric, routes, fabric, self.options)
+        if not laid and base and base.virtual_lanes == 1:
             laid = routes  # the check says soonest whether one lane still is enough
         try:
             if laid:
@@ -107,17 +131,26 @@ class Planner:
             laid = relay(routes, fabric, mix, self.options)
         return plan(laid)
 
+    def _shelter_beside(self, base: Routes, fabric: Fabric) -> Routes | None:
+        """Routes for LID offset 1, where the subnet has one and a lane is left for it."""
+        lanes = base.virtual_lanes + int(self.options.reserve_lane)
+        if fabric.lmc == 0 or base.hop_lane is not None or lanes > self.options.max_lanes:
+            return None
+        if not self._shelter or self._shelter[0] != fabric.digest:
+            self._shelter = fabric.digest, Updn().route(fabric, JobMix(()), self.options)
+        return self._shelter[1]
+
     def _routes(self, fabric: Fabric, mix: JobMix) -> tuple[Routes, bool]:
         """And whether they were grown from those before."""
         better, self._better = self._better, None
         if better is not None and self._last and _same(self._last, fabric, mix):
             return better, False
-        if self._last and self._last.fabric.digest == fabric.digest:
-            last = self._last.routes
-            if last.engine.endswith(REGULAR):  # no job has a say in these
-                return replace(last, jobs_digest=mix.digest(fabric)), False
-        if self._last and isinstance(self.engine, Rerouting) and self._is_own(self._last.routes):
-            before = Before(self._last.fabric, self._last.mix, self._last.routes)
+        last, base = self._last, self._base
+        same = last and last.fabric.digest == fabric.digest
+        if same and base and base.engine.endswith(REGULAR):  # no job has a say in these
+            return replace(base, jobs_digest=mix.digest(fabric)), False
+        if last and base and isinstance(self.engine, Rerouting) and self._is_own(base):
+            before = Before(last.fabric, last.mix, base)
             return self.engine.reroute(before, fabric, mix, self.options), True
         return self.engine.route(fabric, mix, self.options), False
 
@@ -149,6 +182,7 @@ class Planner:
                 mix = mix_of_host_sets(fabric, state.jobs)
                 routes = file_to_routes(fabric, file)
                 self._last = make_plan(file.generation, fabric, mix, routes)
+                self._base = base_of(self._last.routes)
                 self._tend_at = self._next_look(self._last)
         except SarError as error:
             log.info("starting from no routes: %s", error)
@@ -156,12 +190,17 @@ class Planner:
     def tend(self, fabric: Fabric, mix: JobMix) -> str:
         """Why other routes are wanted although nothing changed; the next `plan` uses them. Empty
         where it is not time, or the present ones are good enough."""
-        last = self._last
-        if last is None or self._tend_at is None or time.monotonic() < self._tend_at:
+        last, base = self._last, self._base
+        if (
+            last is None
+            or base is None
+            or self._tend_at is None
+            or time.monotonic() < self._tend_at
+        ):
             return ""
         if not _same(last, fabric, mix) or not isinstance(self.engine, Rerouting):
             return ""
-        if not self._is_own(last.routes):
+        if not self._is_own(base):
             return ""
         self._tend_at = None
         # Another instance: this one's memory is of the routes that stand.
@@ -176,7 +215,7 @@ class Planner:
         if stands <= limit:
             return ""
         self._better = anew
-        before, routes = Before(fabric, mix, last.routes), last.routes
+        before, routes = Before(fabric, mix, base), base
         for _ in range(STEPS):
             routes = self.engine.reroute(before, fabric, mix, self.options)
             before = Before(fabric, mix, routes)

@@ -1,0 +1,122 @@
+"""LID offsets: the engine's routes, the shelter, keys, in one set of tables and in plans."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sar_agent.agent.planner import Planner
+from sar_agent.config import AgentConfig, Config
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.install.plan import file_to_routes, routes_to_file
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing.offsets import KeyRows, base_of, stack
+
+TREE = replace(load_fabric("xgft:2;4,4;1,4"), lmc=2)
+
+
+def routes_of(engine: str, fabric: Fabric = TREE) -> Routes:
+    return load_engine(engine).route(fabric, synthetic_mix(fabric, 1), Options())
+
+
+def planner_of(**settings: object) -> Planner:
+    config = Config(agent=AgentConfig(**settings))  # type: ignore[arg-type]
+    return Planner(config, load_engine("sar-plus"))
+
+
+def key_of(routes: Routes, terminals: list[int]) -> KeyRows:
+    return KeyRows(np.array(terminals, np.int32), routes.egress[0, terminals])
+
+
+def test_each_offset_has_what_it_is_for() -> None:
+    base, shelter, key = routes_of("sar"), routes_of("updn"), key_of(routes_of("dmodk"), [0, 5])
+    routes = stack(base, shelter, 2, {3: key})
+    assert routes.egress.shape == (4, *base.egress.shape[1:])
+    assert (routes.egress[0] == base.egress[0]).all()
+    assert (routes.egress[1:3] == shelter.egress[0]).all()
+    assert (routes.egress[3, [0, 5]] == key.egress).all()
+    others = np.setdiff1d(np.arange(TREE.destinations), [0, 5])
+    assert (routes.egress[3, others] == shelter.egress[0, others]).all()
+    assert routes.virtual_lanes == 2 and routes.service_level is not None
+    assert (routes.service_level[0] == 0).all() and (routes.service_level[1:3] == 1).all()
+    assert (routes.service_level[3, [0, 5]] == 0).all()
+    assert (routes.service_level[3, others] == 1).all()
+
+
+def test_the_base_comes_out_again_from_what_a_plugin_dumps() -> None:
+    base = routes_of("sar")
+    stacked = stack(base, routes_of("updn"), 2)
+    dumped = file_to_routes(TREE, routes_to_file(TREE, stacked, 1))
+    for found in (base_of(stacked), base_of(dumped)):
+        assert found.egress.shape == base.egress.shape and found.digest == base.digest
+        assert found.virtual_lanes == 1 and found.service_level is None
+
+
+def test_no_lids_no_offsets() -> None:
+    base = routes_of("sar")
+    assert stack(base, routes_of("updn"), 0) is base and base_of(base) is base
+
+
+@pytest.mark.parametrize(("lmc", "offset"), [(0, 2), (1, 2), (2, 1), (2, 0), (2, 4)])
+def test_keys_have_their_offsets(lmc: int, offset: int) -> None:
+    base = routes_of("sar")
+    with pytest.raises(InputError, match="no routing key fits at LID offset"):
+        stack(base, base, lmc, {offset: key_of(base, [0])})
+
+
+def test_no_shelter_where_no_level_says_the_lane() -> None:
+    fabric = load_fabric("dragonfly:a=4,p=2,h=2")
+    plan = planner_of().plan(1, fabric, synthetic_mix(fabric, 1))
+    assert plan.routes.hop_lane is not None
+    with pytest.raises(InputError, match="hop by hop"):
+        stack(base_of(plan.routes), routes_of("updn", fabric), 1)
+    plan = planner_of().plan(1, replace(fabric, lmc=1), plan.mix)
+    assert (plan.routes.egress[0] == plan.routes.egress[1]).all()
+
+
+@pytest.mark.parametrize("spec", ["xgft:2;4,4;1,4", "torus:3x3,hosts=2", "torus:5,hosts=2"])
+def test_plans_hold_a_shelter_in_a_lane_of_its_own(spec: str) -> None:
+    fabric = replace(load_fabric(spec), lmc=1)
+    plan = planner_of(lanes="path").plan(1, fabric, synthetic_mix(fabric, 1))
+    routes = plan.routes
+    assert plan.verdict.passed and routes.service_level is not None
+    assert (routes.service_level[1] == routes.virtual_lanes - 1).all()
+    assert (routes.service_level[0] < routes.virtual_lanes - 1).all()
+    assert (routes.egress[1] == routes_of("updn", fabric).egress[0]).all()
+
+
+def test_without_a_lane_of_its_own_it_shares_one_where_that_closes_no_circle() -> None:
+    plan = planner_of(reserve_lane=False).plan(1, TREE, synthetic_mix(TREE, 1))
+    assert plan.routes.virtual_lanes == 1
+    assert (plan.routes.egress[1] == routes_of("updn").egress[0]).all()
+    ring = replace(load_fabric("torus:5,hosts=1"), lmc=1)
+    plan = planner_of(reserve_lane=False, lanes="path").plan(1, ring, synthetic_mix(ring, 1))
+    assert plan.verdict.passed
+
+
+def test_jobs_change_offset_0_and_nothing_else() -> None:
+    plans = planner_of()
+    first, second = (plans.plan(n, TREE, synthetic_mix(TREE, n)).routes for n in (1, 2))
+    assert (first.egress[0] != second.egress[0]).any()
+    assert (first.egress[1:] == second.egress[1:]).all()
+
+
+def test_a_key_changes_its_offset_and_nothing_else() -> None:
+    plans, mix = planner_of(), synthetic_mix(TREE, 1)
+    first = plans.plan(1, TREE, mix).routes
+    plans.keys = {2: key_of(routes_of("dmodk"), [1, 2, 9])}
+    second = plans.plan(2, TREE, synthetic_mix(TREE, 2), keep_base=True).routes
+    changed = [o for o in range(4) if (first.egress[o] != second.egress[o]).any()]
+    assert changed == [2]
+    plans.keys = {}
+    assert plans.plan(3, TREE, mix, keep_base=True).routes.digest == first.digest
+
+
+def test_a_plan_that_keeps_its_base_needs_one() -> None:
+    assert planner_of().plan(1, TREE, JobMix(()), keep_base=True).verdict.passed
