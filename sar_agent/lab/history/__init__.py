@@ -1,0 +1,1 @@
+"""Which jobs ran where and when: one type for every source."""
