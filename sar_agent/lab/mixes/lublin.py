@@ -23,7 +23,6 @@ CYCLE_STARTS_AT = 11
 """Slot of the day at which the gamma curve of the daily cycle begins."""
 MOST_LOG_SECONDS = 12.0
 """Longest run time of the model: e**12 s, 45 h."""
-MOST_LOG_GAP = 13.0
 
 
 @dataclass(frozen=True)
@@ -58,6 +57,9 @@ class Workload:
     """Stretches run times."""
     longest: float = 7 * 86400.0
     """What a site lets a job run; longer ones are drawn again."""
+    longest_gap: float = 12 * 3600.0
+    """Likewise: the model's gaps have a heavy tail, up to five days, and stretching them would let
+    all users of a large machine stop for weeks."""
 
     @cached_property
     def slot_weights(self) -> F64:
@@ -103,10 +105,9 @@ def _arrivals(workload: Workload, random: Generator, seconds: float) -> list[flo
     found: list[float] = []
     now = 0.0
     while True:
-        log_gap = MOST_LOG_GAP + 1
-        while log_gap > MOST_LOG_GAP:
-            log_gap = random.gamma(*workload.gap)
-        left = np.exp(log_gap) * workload.gap_times
+        left = workload.longest_gap + 1
+        while left > workload.longest_gap:
+            left = np.exp(random.gamma(*workload.gap)) * workload.gap_times
         while now < seconds:
             weight = workload.slot_weights[int(now // SLOT) % SLOTS]
             until = (now // SLOT + 1) * SLOT

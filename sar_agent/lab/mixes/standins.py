@@ -47,12 +47,12 @@ class Machine:
 
 MACHINES = {
     "taurus": Machine(
-        Workload(largest=612, serial=0.1541, gap_times=6.5, time_times=20.0),
+        Workload(largest=612, serial=0.1541, gap_times=22.0, time_times=20.0),
         ISLANDS,
         lambda random: pieces(random, 3),
     ),
     "tsubame": Machine(
-        Workload(largest=512, gap_times=0.4), (TSUBAME_HOSTS,), lambda random: first_fit
+        Workload(largest=512, gap_times=0.45), (TSUBAME_HOSTS,), lambda random: first_fit
     ),
 }
 

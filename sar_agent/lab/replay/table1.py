@@ -54,8 +54,9 @@ class Gain:
 def table1(whole: pa.Table, ours: str, others: list[str]) -> list[Gain]:
     """All cells, metric by metric; `whole` is `replay.parquet`."""
     gains = []
+    busy = np.isfinite(column(whole, ours, "job_links"))
     for metric, (_, sign) in METRICS.items():
-        own = column(whole, ours, metric)
+        own = np.where(busy, column(whole, ours, metric), np.nan)
         for other in others:
             gain = _gain(own, column(whole, other, metric), sign)
             if gain:
