@@ -1,1 +1,0 @@
-"""Which jobs ran where and when: one type for every source."""
