@@ -65,7 +65,7 @@ def register(app: typer.Typer) -> None:
         from contextlib import ExitStack
 
         from sar_agent.errors import InputError
-        from sar_agent.lab.history.read import read_history
+        from sar_agent.lab.mixes.read import history_of
         from sar_agent.routing import load_engine
 
         try:
@@ -85,7 +85,7 @@ def register(app: typer.Typer) -> None:
         for name in chosen:
             load_engine(name)
         network = read_fabric(fabric)
-        jobs = read_history(history)
+        jobs = history_of(history)
         step = None if every is None else 60.0 * every
         samples = samples_of(network, jobs, step, _moment(begin), _moment(until))
         work = Work(network, samples, chosen, objective, chunk)

@@ -109,8 +109,8 @@ def test_tsubame_is_the_paper_s_tree():
 @pytest.mark.parametrize("machine, least", [("taurus", 0.66), ("tsubame", 0.50)])
 def test_marks_of_the_papers(machine, least):
     history = synthetic_history(f"synthetic:{machine},seed=1")
-    assert "synthetic" in history.label
-    assert history.begin == BEGIN and history.until <= BEGIN + 30 * DAY
+    assert "synthetic" in history.remarks[0]
+    assert history.span[0] == BEGIN and history.span[1] <= BEGIN + 30 * DAY
     fabric = load_fabric(f"standin:{machine}")
     marks = marks_of(fabric, history, BEGIN, BEGIN + 30 * DAY)
     assert marks.multi_switch_share > least
@@ -128,7 +128,7 @@ def test_marks_of_the_papers(machine, least):
 
 def test_one_spec_is_one_history():
     one, other = (synthetic_history("synthetic:taurus,seed=5,days=3") for _ in range(2))
-    assert np.array_equal(one.start, other.start) and np.array_equal(one.node, other.node)
+    assert np.array_equal(one.start, other.start) and np.array_equal(one.host, other.host)
     assert not np.array_equal(one.start, synthetic_history("synthetic:taurus,seed=6").start)
 
 

@@ -16,7 +16,7 @@ import pytest
 from sar_agent.errors import InputError, Unserved
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.model import JobMix
-from sar_agent.lab.history.model import make_history
+from sar_agent.lab.history import HistoryBuilder, place
 from sar_agent.lab.replay.pools import here, on_cores
 from sar_agent.lab.replay.run import run_replay
 from sar_agent.lab.replay.samples import samples_of
@@ -31,6 +31,13 @@ RESULT = ("replay.parquet", "replay.json")
 
 def hosts(*numbers):
     return [f"n{n:03d}" for n in numbers]
+
+
+def make_history(name, rows):
+    builder = HistoryBuilder(name)
+    for row in rows:
+        builder.add(*row)
+    return builder.build()
 
 
 def churn(seed=1, jobs=60):
@@ -62,7 +69,7 @@ def test_every_sample_has_the_numbers_that_measure_gives(tmp_path):
     for engine in ("dfsssp", "sar"):
         before = None
         for m, at in enumerate(work.samples.at):
-            mix = history.mix(work.fabric, at)  # straight from the history
+            mix = place(history, work.fabric).mix_at(at)  # straight from the history
             routes = load_engine(engine).route(work.fabric, mix, Options())
             found = measure(work.fabric, mix, routes)
             assert column(whole, engine, "effective_efi_max")[m] == found.effective_efi_max
@@ -126,26 +133,25 @@ def test_at_every_change(tmp_path):
 
 
 def test_what_is_odd_is_counted_and_named(tmp_path):
-    history = make_history(
-        "odd",
-        [
-            ("good", 0.0, 1000.0, hosts(1, 5)),
-            ("backwards", 500.0, 400.0, hosts(2, 6)),
-            ("nan", 500.0, float("nan"), hosts(2, 6)),
-            ("nodeless", 0.0, 10.0, []),
-            ("partly", 0.0, 1000.0, [*hosts(3, 7), "ghost1"]),
-            ("elsewhere", 0.0, 10.0, ["ghost1", "ghost2"]),
-        ],
-        left_out={"lines that end early": 2},
-    )
+    builder = HistoryBuilder("odd")
+    builder.leave_out("lines that end early", "line 7")
+    for row in (
+        ("good", 0.0, 1000.0, hosts(1, 5)),
+        ("backwards", 500.0, 400.0, hosts(2, 6)),
+        ("nodeless", 0.0, 10.0, []),
+        ("partly", 0.0, 1000.0, [*hosts(3, 7), "ghost1"]),
+        ("elsewhere", 0.0, 10.0, ["ghost1", "ghost2"]),
+    ):
+        builder.add(*row)
+    history = builder.build()
     found = run_replay(history, work_of(history), tmp_path, here, "x")
-    left = {each["what"]: each["count"] for each in found["left_out"]}
+    left = {each["reason"]: (each["count"], each["examples"]) for each in found["left_out"]}
     assert left == {
-        "lines that end early": 2,
-        f"nodes that {FABRIC} does not have (ghost1, ghost2)": 2,
-        f"jobs of which {FABRIC} has no node": 1,
-        "jobs that end before they start": 2,
-        "jobs without nodes": 1,
+        "lines that end early": (1, ["line 7"]),
+        "jobs that end before they start (a clock jumped)": (1, ["backwards"]),
+        "jobs without nodes": (1, ["nodeless"]),
+        "hosts of jobs that are not in the fabric": (2, ["ghost1", "ghost2"]),
+        "jobs of which no host is in the fabric": (1, ["elsewhere"]),
     }
     assert found["multi_switch_jobs"] == 2
     assert json.loads((tmp_path / "replay.json").read_text()) == found
@@ -157,7 +163,7 @@ def test_moments_without_jobs_are_not_in_table_1(tmp_path):
     )
     found = run_replay(history, work_of(history), tmp_path, here, "x")
     assert {g["samples"] for g in found["table1"]} == {3}
-    idle = {each["count"] for each in found["left_out"] if "without a multi" in each["what"]}
+    idle = {each["count"] for each in found["left_out"] if "without a multi" in each["reason"]}
     assert idle == {2}
 
 
@@ -246,24 +252,12 @@ def test_nothing_to_replay():
 
 
 def _command(out, workers):
-    words = [
-        "--fabric",
-        "standin:tsubame",
-        "--history",
-        "synthetic:tsubame,days=1",
-        "--until",
-        "2024-01-01T06:00",
-        "--every",
-        "10",
-        "--engine",
-        "sar",
-        "--engine",
-        "sar-plus",
-        "--chunk",
-        "2",
-    ]
-    start = [sys.executable, "-c", "from sar_agent.cli import main; main()", "replay"]
-    return [*start, *words, "--workers", str(workers), "--out", str(out)]
+    words = (
+        f"replay --fabric standin:tsubame --history synthetic:tsubame,days=1 --every 10 "
+        f"--until 2024-01-01T06:00 --engine sar --engine sar-plus --chunk 2 --workers {workers}"
+    )
+    start = [sys.executable, "-c", "from sar_agent.cli import main; main()"]
+    return [*start, *words.split(), "--out", str(out)]
 
 
 @pytest.mark.long

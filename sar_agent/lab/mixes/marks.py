@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sar_agent.fabric import Fabric
-from sar_agent.lab.history.model import History
+from sar_agent.lab.history import History, place
 
 LOOK = 300.0
 """Seconds between two looks of the paper's filter tool (Section 4.3.1)."""
@@ -38,10 +38,9 @@ class Marks:
 
 def marks_of(fabric: Fabric, history: History, begin: float, end: float) -> Marks:
     """`begin` and `end` (Unix seconds) say which days count."""
-    jobs, _ = history.on(fabric)
-    multi = [job for job in jobs if job]
-    which = np.array([job is not None for job in jobs], np.bool_)
-    moments = np.concatenate([history.start[which], history.end[which]])
+    placed = place(history, fabric)
+    multi = [job for job in placed.jobs if job]
+    moments = placed.change_times
     moments = moments[(moments > begin) & (moments < end)]
     # A job that comes and goes between two looks is not seen; few do.
     looks = np.unique(np.ceil((moments - begin) / LOOK))

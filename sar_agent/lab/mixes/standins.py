@@ -22,7 +22,7 @@ from numpy.random import Generator
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.standins import ISLANDS, TSUBAME_HOSTS
-from sar_agent.lab.history.model import History, make_history
+from sar_agent.lab.history.model import History, HistoryBuilder
 from sar_agent.lab.mixes.lublin import Submitted, Workload, submitted
 from sar_agent.lab.mixes.place import Pick, first_fit, pieces
 from sar_agent.lab.mixes.schedule import run_queue
@@ -88,14 +88,12 @@ def synthetic_history(spec: str) -> History:
     rows.sort(key=lambda row: (row[0], row[2][0]))
     width = max(3, len(str(sum(machine.parts))))  # as the generators name hosts
     shift = BEGIN - WARM_UP
-    return make_history(
-        spec,
-        (
-            (str(i), start + shift, end + shift, [f"n{n + 1:0{width}d}" for n in nodes])
-            for i, (start, end, nodes) in enumerate(rows, start=1)
-        ),
-        label=f"synthetic, not a site's ({spec})",
-    )
+    builder = HistoryBuilder(spec)
+    builder.remark(f"synthetic, not a site's: {spec}")
+    for i, (start, end, nodes) in enumerate(rows, start=1):
+        names = [f"n{n + 1:0{width}d}" for n in nodes]
+        builder.add(str(i), start + shift, end + shift, names)
+    return builder.build()
 
 
 def _by_part(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
 from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ Done = Iterator[tuple[Piece, list[Row]]]
 Pool = Callable[[Work, Sequence[Piece]], Done]
 AHEAD = 4
 """Pieces that wait for each worker: enough to keep it busy, few enough to stop soon."""
+AGAIN = "the same command goes on where this one ended"
 
 
 def here(work: Work, pieces: Sequence[Piece]) -> Done:
@@ -38,7 +40,7 @@ def on_cores(workers: int) -> Pool:
             workers, get_context("spawn"), _take_up, (work.packed(),)
         ) as processes:
             todo = iter(pieces)
-            waiting = {}
+            waiting: dict[Future[list[Row]], Piece] = {}
             for piece in todo:
                 waiting[processes.submit(_do, piece)] = piece
                 if len(waiting) < workers * AHEAD:
@@ -50,10 +52,13 @@ def on_cores(workers: int) -> Pool:
     return run
 
 
-def _some_of(waiting: dict[Any, Piece]) -> Done:
+def _some_of(waiting: dict[Future[list[Row]], Piece]) -> Done:
     done, _ = wait(waiting, return_when=FIRST_COMPLETED)
     for future in done:
-        yield waiting.pop(future), future.result()
+        try:
+            yield waiting.pop(future), future.result()
+        except BrokenProcessPool as error:
+            raise Unavailable(f"a process died, perhaps for want of memory; {AGAIN}") from error
 
 
 _work: Work | None = None
@@ -82,13 +87,19 @@ def on_dask(client: Client) -> Pool:
     """The workers of a cluster; they need the same sar-agent installed, no shared folder."""
 
     def run(work: Work, pieces: Sequence[Piece]) -> Done:
-        from distributed import as_completed
+        from distributed import KilledWorker, as_completed
 
+        if not pieces:
+            return
+        client.wait_for_workers(1)  # Slurm may let the first wait
         data = client.scatter(work.packed(), broadcast=True, hash=False)
         futures = [client.submit(_do_packed, data, piece, pure=False) for piece in pieces]
         of = {future.key: piece for future, piece in zip(futures, pieces, strict=True)}
         for future in as_completed(futures):
-            yield of[future.key], future.result()
+            try:
+                yield of[future.key], future.result()
+            except KilledWorker as error:
+                raise Unavailable(f"Dask's workers die ({error}); {AGAIN}") from error
             future.release()
 
     return run
@@ -119,9 +130,13 @@ def dask_client(address: str) -> AbstractContextManager[Client]:
     if address.startswith("slurm:"):
         return _slurm_client(address)
     try:
-        return Client(address, timeout="15s", set_as_default=False)
+        client = Client(address, timeout="15s")
     except (OSError, ValueError) as error:
         raise Unavailable(f"no Dask scheduler answers at {address} ({error})") from error
+    if not client.scheduler_info()["workers"]:
+        client.close()
+        raise Unavailable(f"the Dask scheduler at {address} has no worker; start dask worker first")
+    return client
 
 
 def _slurm_client(address: str) -> AbstractContextManager[Client]:
@@ -143,7 +158,7 @@ def _slurm_client(address: str) -> AbstractContextManager[Client]:
                 remedy="say cores and memory in ~/.config/dask/jobqueue.yaml (docs/replay.md)",
             ) from error
         cluster.scale(jobs=int(number))
-        client = stack.enter_context(Client(cluster, set_as_default=False))
+        client = stack.enter_context(Client(cluster))
         return _Both(client, stack.pop_all())
     raise AssertionError("unreachable")
 

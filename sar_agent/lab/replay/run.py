@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.errors import Unserved
-from sar_agent.lab.history.model import History
+from sar_agent.lab.history import History, LeftOut
+from sar_agent.lab.history.model import EXAMPLES
 from sar_agent.lab.replay.pools import Pool
 from sar_agent.lab.replay.samples import Samples
 from sar_agent.lab.replay.store import Store
@@ -55,17 +59,18 @@ def run_replay(
 def summary_of(history: History, work: Work, whole: pa.Table, command: str) -> dict[str, Any]:
     """`replay.json`."""
     samples = work.samples
-    left_out = dict(samples.left_out)
+    left_out = list(samples.left_out)
     for engine in work.engines:
         served = np.isfinite(column(whole, engine, "effective_efi_max"))
         if not served.any():
             why = whole.filter(_of(whole, engine))["failed"][0].as_py()
             raise Unserved(f"{engine} serves no moment of this: {why}")
         if not served.all():
-            left_out[f"moments that {engine} does not serve"] = int((~served).sum())
-    idle = np.isnan(column(whole, work.engines[0], "job_links")).sum()
-    if idle:
-        left_out["moments without a multi-switch job (not in Table 1)"] = int(idle)
+            why = whole.filter(_of(whole, engine))["failed"].to_pylist()
+            left_out.append(_moments(~served, samples, f"that {engine} does not serve", why))
+    idle = column(whole, work.engines[0], "jobs") == 0
+    if idle.any():
+        left_out.append(_moments(idle, samples, "without a multi-switch job, for Table 1"))
     gains = [
         gain.json()
         for ours in work.engines
@@ -74,7 +79,7 @@ def summary_of(history: History, work: Work, whole: pa.Table, command: str) -> d
     ]
     return {
         "command": command,
-        "label": history.label,
+        "remarks": list(history.remarks),
         "fabric": work.fabric.name,
         "history": history.name,
         "chunk": work.chunk,
@@ -84,7 +89,7 @@ def summary_of(history: History, work: Work, whole: pa.Table, command: str) -> d
         "states": samples.states,
         "multi_switch_jobs": len(samples.jobs),
         "single_switch_jobs": samples.single_switch,
-        "left_out": [{"what": what, "count": n} for what, n in left_out.items()],
+        "left_out": [{**asdict(each), "examples": list(each.examples)} for each in left_out],
         "reconfigurations": reconfigurations(samples),
         "engines": {engine: _means(whole, engine) for engine in work.engines},
         "table1": gains,
@@ -105,6 +110,17 @@ def reconfigurations(samples: Samples) -> dict[str, Any]:
         "min": int(a_day.min()),
         "max": int(a_day.max()),
     }
+
+
+def _moments(
+    which: NDArray[np.bool_], samples: Samples, what: str, why: Sequence[str] = ()
+) -> LeftOut:
+    first = np.flatnonzero(which)[:EXAMPLES].tolist()
+    words = (
+        datetime.fromtimestamp(samples.at[m], UTC).isoformat() + (f" ({why[m]})" if why else "")
+        for m in first
+    )
+    return LeftOut(f"moments {what}", int(which.sum()), tuple(words))
 
 
 def _is_rival(engine: str, ours: str) -> bool:

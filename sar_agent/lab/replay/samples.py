@@ -6,7 +6,6 @@ are multi-switch jobs depends on each job alone, so that is found once a job, no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +14,9 @@ from numpy.typing import NDArray
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.jobs.model import Job, JobMix
-from sar_agent.lab.history.model import F64, History
+from sar_agent.lab.history import History, LeftOut, place
+from sar_agent.lab.history.model import F64
 
-NAMED = 20
-"""How many unknown nodes are named; all are counted."""
 MOST_SAMPLES = 2_000_000
 
 
@@ -34,10 +32,10 @@ class Samples:
     """All multi-switch jobs that run at any of them."""
     running: tuple[tuple[int, ...], ...]
     """K tuples of indices into `jobs`."""
-    left_out: Mapping[str, int]
-    """What of the history takes no part, in words, and how often."""
+    left_out: tuple[LeftOut, ...]
+    """What of the history takes no part."""
     single_switch: int
-    """Jobs that stay on one leaf switch: nothing is left out with them, no route is theirs."""
+    """Jobs that stay on one leaf switch, or have no host here: no route is theirs."""
 
     @property
     def states(self) -> int:
@@ -57,47 +55,30 @@ def samples_of(
 ) -> Samples:
     """Every so many seconds, or (None) at every change; from `begin` up to, without, `until`, by
     default the history's. Raises `InputError` where there is nothing to look at."""
-    begin = history.begin if begin is None else begin
-    until = history.until if until is None else until
-    found, unknown = history.on(fabric)
-    left_out = dict(history.left_out)
-    if unknown:
-        shown = ", ".join(sorted(unknown)[:NAMED]) + (" …" if len(unknown) > NAMED else "")
-        left_out[f"nodes that {fabric.name} does not have ({shown})"] = len(unknown)
-        none_known = _jobs_without_known_nodes(history, unknown)
-        if none_known:
-            left_out[f"jobs of which {fabric.name} has no node"] = none_known
-    spans: list[tuple[float, float, Job]] = []
-    odd = nodeless = single = 0
-    for j, job in enumerate(found):
-        start, end = float(history.start[j]), float(history.end[j])
-        if not start < end:  # also where either is no number
-            odd += 1
-        elif history.offset[j] == history.offset[j + 1]:
-            nodeless += 1
-        elif job is None:
-            single += 1
-        elif start < until and end > begin:
-            spans.append((start, end, job))
-    for what, count in (("jobs that end before they start", odd), ("jobs without nodes", nodeless)):
-        if count:
-            left_out[what] = left_out.get(what, 0) + count
+    first, last = history.span
+    begin = first if begin is None else begin
+    until = last if until is None else until
+    placed = place(history, fabric)
+    spans = [
+        (float(history.start[j]), float(history.end[j]), job)
+        for j, job in enumerate(placed.jobs)
+        if job and history.start[j] < until and history.end[j] > begin
+    ]
     if not spans:
         raise InputError(
             f"no job of {history.name} spans two leaf switches of {fabric.name} in that time",
-            remedy="is the history of this fabric?",
+            remedy="is the history of this fabric, and --from and --until within it?",
         )
     at = _moments(spans, every, begin, until)
     state, running = _states(at, spans)
-    jobs = tuple(job for _, _, job in spans)
-    return Samples(at, state, jobs, running, left_out, single)
-
-
-def _jobs_without_known_nodes(history: History, unknown: Mapping[str, int]) -> int:
-    known = np.array([host not in unknown for host in history.hosts], np.bool_)
-    job = np.repeat(np.arange(history.jobs), np.diff(history.offset))
-    some = np.bincount(job[known[history.node]], minlength=history.jobs) > 0
-    return int((~some & (np.diff(history.offset) > 0)).sum())
+    return Samples(
+        at,
+        state,
+        tuple(job for _, _, job in spans),
+        running,
+        (*history.left_out, *placed.left_out),
+        sum(job is None for job in placed.jobs),
+    )
 
 
 def _moments(

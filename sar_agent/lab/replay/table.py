@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from sar_agent.lab.history import LeftOut
 from sar_agent.lab.replay.table1 import METRICS
 
 _COLUMNS = {
@@ -24,16 +25,17 @@ def words(found: dict[str, Any]) -> None:
     """Prints `replay.json`."""
     console = Console(highlight=False)
     changes = found["reconfigurations"]
-    label = f" [{found['label']}]" if found["label"] else ""
     console.print(
-        f"{found['fabric']}, {found['history']}{label}: {found['moments']} moments, "
+        f"{found['fabric']}, {found['history']}: {found['moments']} moments, "
         f"{found['states']} of them unlike the one before; {found['multi_switch_jobs']} jobs over "
         f"several switches; {changes['mean']:.1f} reconfigurations a day "
         f"({changes['min']} … {changes['max']})",
         markup=False,
     )
+    for remark in found["remarks"]:
+        console.print(f"note: {remark}", markup=False)
     for each in found["left_out"]:
-        console.print(f"left out: {each['count']} {each['what']}", markup=False)
+        console.print(f"left out: {LeftOut(**each)}", markup=False)
     console.print(_means(found))
     if found["table1"]:
         console.print(_table1(found["table1"]))
