@@ -10,7 +10,7 @@ kept, others undone, and the best state wins. Deterministic; a budget of chains,
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -18,8 +18,9 @@ from numba import njit
 from sar_agent.fabric.model import I32
 
 CHAINS = 200_000
-"""Tried at most, in a third of a second. Most keys take none to some thousands; where all hosts of a
+"""Tried at most, a third of a second. Most keys take none to some thousands; where all hosts of a
 machine send in each of six phases, some flow may still meet another one in the end."""
+Whole = int | np.signedinteger[Any]
 
 
 class Edges(NamedTuple):
@@ -79,8 +80,8 @@ def _chains(
     nodes = np.uint32(goal.shape[1])
     load = np.zeros((2, nodes, colours), np.int32)
     for e in range(np.uint32(len(item))):
-        for side in range(np.uint32(2)):
-            load[side, np.uint32(ends[side, e]), np.uint32(colour[item[e]])] += weight[e]
+        for s in range(np.uint32(2)):
+            load[s, np.uint32(ends[s, e]), np.uint32(colour[item[e]])] += weight[e]
     # Crowded (side, node, colour), not all of them true any more.
     crowd = np.empty((2 * nodes * colours, 3), np.int32)
     crowds, excess = _crowded(load, goal, crowd)
@@ -96,21 +97,21 @@ def _chains(
         state ^= state << np.uint64(13)
         state ^= state >> np.uint64(7)
         state ^= state << np.uint64(17)
-        at = int(state % np.uint64(crowds))
-        side, node, a = int(crowd[at, 0]), int(crowd[at, 1]), int(crowd[at, 2])
+        at = np.int64(state % np.uint64(crowds))
+        side, node, a = np.int64(crowd[at, 0]), np.int64(crowd[at, 1]), np.int64(crowd[at, 2])
         if load[side, node, a] <= goal[side, node]:
             crowds -= 1
             crowd[at, :] = crowd[crowds, :]
             continue
         # The next colour with room, from a random one on.
-        b = int((state >> np.uint64(20)) % np.uint64(colours))
+        b = np.int64((state >> np.uint64(20)) % np.uint64(colours))
         for _k in range(colours):
             if load[side, node, b] < goal[side, node]:
                 break
             b = (b + 1) % colours
         if load[side, node, b] >= goal[side, node]:
             # Heavy edges: nowhere is room, any other colour may do.
-            other = int((state >> np.uint64(40)) % np.uint64(max(1, colours - 1)))
+            other = np.int64((state >> np.uint64(40)) % np.uint64(max(1, colours - 1)))
             b = (a + 1 + other) % colours
         if a == b:
             break
@@ -119,7 +120,7 @@ def _chains(
             first, size = offsets[side, node], offsets[side, node + 1] - offsets[side, node]
             chosen = -1
             for k in range(size):
-                e = lists[side, first + (k + int(state >> np.uint64(33))) % size]
+                e = lists[side, first + (k + np.int64(state >> np.uint64(33))) % size]
                 if colour[item[e]] == frm and not moved[item[e]]:
                     chosen = e
                     break
@@ -131,7 +132,7 @@ def _chains(
             steps += 1
             excess += _move(i, frm, to, ends, item, weight, by_item, start, goal, load, colour)
             side = 1 - side
-            node = int(ends[side, chosen])
+            node = np.int64(ends[side, chosen])
             if load[side, node, to] <= goal[side, node]:
                 break
             frm, to = to, frm
@@ -177,7 +178,7 @@ def _crowded(load: I32, goal: I32, crowd: I32) -> tuple[int, int]:  # pragma: no
 
 @njit(cache=True)
 def _move(
-    i: int, frm: int, to: int, ends: I32, item: I32, weight: I32, by_item: I32, start: I32,
+    i: Whole, frm: Whole, to: Whole, ends: I32, item: I32, weight: I32, by_item: I32, start: I32,
     goal: I32, load: I32, colour: I32,
 ) -> int:  # pragma: no cover  # fmt: skip
     """Item i from one colour to another; by how much the excess grows."""
