@@ -18,6 +18,7 @@ import numpy as np
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, U8
 from sar_agent.routing.keys.digits import flow_digits
+from sar_agent.routing.keys.search import search
 from sar_agent.routing.keys.tree import KeyTree
 from sar_agent.routing.paths import PathRoutes
 
@@ -81,9 +82,12 @@ def make_key(tree: KeyTree, phases: Sequence[Flows]) -> Key:
             )
     between = leaf[source] != leaf[destination]
     source, destination, phase = source[between], destination[between], phase[between]
-    assert tree.view is not None
-    digits = flow_digits(fabric, tree.view, source, destination, phase, merged=True)
-    channels = digit_channels(tree, source, destination, digits)
+    if tree.view is None:
+        digits = np.empty((len(source), 0), np.uint8)
+        channels = search(tree, source, destination, phase, np.zeros(fabric.channels))
+    else:
+        digits = flow_digits(fabric, tree.view, source, destination, phase, merged=True)
+        channels = digit_channels(tree, source, destination, digits)
     contention = _contention(tree, source, destination, phase, len(phases), channels)
     return Key(tree, source, destination, phase, len(phases), digits, channels, contention)
 
