@@ -20,6 +20,7 @@ from sar_agent.fabric.model import I32, U8
 from sar_agent.routing.keys.digits import flow_digits
 from sar_agent.routing.keys.search import search
 from sar_agent.routing.keys.tree import KeyTree
+from sar_agent.routing.oblivious import modulo_labels
 from sar_agent.routing.paths import PathRoutes
 
 Flows = tuple[I32, I32]
@@ -89,7 +90,20 @@ def make_key(tree: KeyTree, phases: Sequence[Flows]) -> Key:
         digits = flow_digits(fabric, tree.view, source, destination, phase, merged=True)
         channels = digit_channels(tree, source, destination, digits)
     contention = _contention(tree, source, destination, phase, len(phases), channels)
+    if tree.view is not None and any(one.flows > one.bound for one in contention):
+        # Many phases at one offset: what D-mod-k does for all of them may be more.
+        usual = modulo_labels(tree.view)[destination]
+        others = digit_channels(tree, source, destination, usual)
+        theirs = _contention(tree, source, destination, phase, len(phases), others)
+        if _worth(theirs) < _worth(contention):
+            digits, channels, contention = usual, others, theirs
     return Key(tree, source, destination, phase, len(phases), digits, channels, contention)
+
+
+def _worth(contention: tuple[Contention, ...]) -> tuple[int, int]:
+    """The less the better."""
+    flows = [one.flows for one in contention]
+    return max(flows), sum(flows)
 
 
 def digit_channels(tree: KeyTree, source: I32, destination: I32, digits: U8) -> I32:
