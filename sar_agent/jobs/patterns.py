@@ -56,7 +56,8 @@ def rank_phases(pattern: str, size: int) -> list[RankPhase]:
 def phases_of(pattern: str, fabric: Fabric, job: Job) -> list[Phase]:
     """The phases between terminals: a rank a terminal, in the order of hosts' names and of rails.
 
-    `pattern` is a word of `traffic.txt`, or else a file, see `read_phases` (`./ring` is a file). Raises `InputError`.
+    `pattern` is a word of `traffic.txt`, or else a file (`./ring` is one), see `read_phases`.
+    Raises `InputError`.
     """
     size = len(job.terminals)
     if pattern.partition(":")[0] in NAMED:
