@@ -12,17 +12,7 @@ import sys
 import typer
 
 from sar_agent import __version__
-from sar_agent.commands import (
-    demo,
-    engines,
-    lab,
-    live,
-    replay,
-    routes,
-    service,
-    simulate,
-    topology,
-)
+from sar_agent.commands import demo, engines, lab, live, replay, routes, service, simulate, topology
 from sar_agent.errors import SarError
 
 app = typer.Typer(
