@@ -1,10 +1,12 @@
 #include "sa.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/umad.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mads.h"
 
@@ -13,27 +15,41 @@
 
 struct sa {
 	char ca[UMAD_CA_NAME_LEN];
-	int number, port, agent;
+	int number, port, agent, issm;
 	bool simulated;
 	uint32_t transaction;	  /* of the first of the last two; the other's is one more */
 	unsigned answered;	  /* a bit each */
 	void *buffer;
 };
 
+/*
+ * ibsim hands reports only to who poses as a subnet manager, and then the true one's questions, too; umad2sim
+ * falls over classes that nobody has registered for. So this comes after the registering, and the port is not
+ * closed before the process ends.
+ */
+static bool pose_as_sm(struct sa *sa, struct reason *why)
+{
+	char path[256];
+
+	if (umad_register(sa->port, 0x01, 1, 0, NULL) >= 0 && umad_register(sa->port, 0x81, 1, 0, NULL) >= 0 &&
+	    !umad_get_issm_path(sa->ca, sa->number, path, sizeof(path)))
+		sa->issm = open(path, O_RDWR | O_CLOEXEC);
+	if (sa->issm >= 0)
+		return true;
+	REASON(why, "this is no port of ibsim's");
+	return false;
+}
+
 static bool register_agent(struct sa *sa, struct reason *why)
 {
 	/* 128 bits, whatever a long has: only unsolicited Reports are for us. */
 	long methods[16 / sizeof(long)] = {1L << METHOD_REPORT};
 
-	/* ibsim hands the SM's questions to us, too, and umad2sim falls over classes that nobody has. */
-	if (sa->simulated && (umad_register(sa->port, 0x01, 1, 0, NULL) < 0 ||
-			      umad_register(sa->port, 0x81, 1, 0, NULL) < 0))
-		return REASON(why, "umad2sim takes no agents"), false;
 	sa->agent = umad_register(sa->port, CLASS_SA, 2, 0, methods);
 	if (sa->agent < 0)
 		return REASON(why, "cannot register for the SA's reports on %s port %d: %s", sa->ca, sa->number,
 			      strerror(errno)), false;
-	return true;
+	return !sa->simulated || pose_as_sm(sa, why);
 }
 
 struct sa *sa_open(const char *ca, int port, bool simulated, struct reason *why)
@@ -47,7 +63,7 @@ struct sa *sa_open(const char *ca, int port, bool simulated, struct reason *why)
 		free(sa);
 		return NULL;
 	}
-	sa->port = sa->agent = -1;
+	sa->port = sa->agent = sa->issm = -1;
 	sa->simulated = simulated;
 	if (umad_init() < 0 || umad_get_port(ca, port, &about) < 0) {
 		REASON(why, "there is no active InfiniBand port %s", ca ? ca : "");
@@ -151,7 +167,9 @@ void sa_close(struct sa *sa)
 {
 	if (!sa)
 		return;
-	if (sa->port >= 0)
+	if (sa->issm >= 0)
+		close(sa->issm);
+	if (sa->port >= 0 && !sa->simulated)
 		umad_close_port(sa->port);
 	free(sa->buffer);
 	free(sa);

@@ -37,7 +37,7 @@ def test_notices_of_opensm_move_a_subscriber_away_and_back(
     only a notice can have told it so soon."""
     agent.lease = 3000.0
     with site() as here:
-        env = here.fabric.env("n010", sm=True)
+        env = here.fabric.env("n010")
         words = "notices=1", "simulated=1"
         with Subscriber(tmp_path, agent.path, munge, *words, env=env) as one:
             one.wait("moved", offset=0)

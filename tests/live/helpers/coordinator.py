@@ -1,5 +1,5 @@
-"""A stand-in for the agent's side of the five-phase update: a door that says what the test wants, and
-counts nothing and waits for nobody by itself."""
+"""A stand-in for the agent's side of the five-phase update: a door that says what the test wants,
+and waits for nobody by itself."""
 
 from __future__ import annotations
 
@@ -56,9 +56,7 @@ class Coordinator:
         return [one for one in self.heard if wanted.items() <= one.items()]
 
     def wait(self, event: str, seconds: float = 20, count: int = 1, **fields: Any) -> None:
-        wait_for(
-            lambda: len(self.events(event, **fields)) >= count, seconds, f"{event} {fields}"
-        )
+        wait_for(lambda: len(self.events(event, **fields)) >= count, seconds, f"{event} {fields}")
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
