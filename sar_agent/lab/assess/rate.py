@@ -11,7 +11,9 @@ import numpy as np
 from sar_agent.check import Verdict, check_routes
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
+from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.lab.fluid import PATTERNS, job_times
 from sar_agent.measure import Measures, measure
 from sar_agent.measure.bounds import Bounds, bounds_of
@@ -117,6 +119,7 @@ def rate_all(
     for name in dict.fromkeys((*names, *(() if today else USUAL[:1]))):
         say(f"routes of {name}")
         try:
+            _warm(name)
             routes = routed(load_engine(name), fabric, mix, Options())
             rated.append(_rate(name, fabric, mix, routes, bounds))
         except SarError as error:
@@ -141,6 +144,12 @@ def rate_all(
     rated = [_with_cost(r, before.routes) for r in rated]
     after = after and next(r for r in rated if r.name == after.name)
     return Ratings(before, tuple(rated), tuple(unserved), after, oblivious)
+
+
+def _warm(name: str) -> None:
+    """Loads or compiles the kernels, so that `seconds` are the engine's own."""
+    small = xgft_fabric("xgft:2;4,4;1,2")
+    routed(load_engine(name), small, synthetic_mix(small, 1), Options())
 
 
 def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> Rated:
