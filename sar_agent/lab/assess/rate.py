@@ -27,8 +27,9 @@ USUAL = ("minhop", "ftree")
 AWARE = ("sar-plus", "sar")
 """Engines that know the jobs, the agent's default first."""
 TODAY = "today"
-MOST_PAIRS = 400_000
-"""Pairs of terminals in jobs up to which their traffic is simulated: some seconds."""
+MOST_PAIRS = 50_000
+"""Pairs of terminals in jobs up to which their traffic is simulated: some seconds a set of routes,
+and more than in proportion past it."""
 
 
 @dataclass(frozen=True, eq=False)
