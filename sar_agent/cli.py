@@ -13,6 +13,7 @@ import typer
 
 from sar_agent import __version__
 from sar_agent.commands import (
+    assess,
     demo,
     engines,
     lab,
@@ -33,6 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 COMMANDS = (
+    assess,
     demo,
     service,
     engines,
