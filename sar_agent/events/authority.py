@@ -1,9 +1,10 @@
 """Who may say what.
 
 The credential (or the file's owner) says who speaks, never the message. root and SlurmUser may say
-all; a user may give hints on own jobs, and whose job it is the queue says, not the sender. Of a job
-that the queue has not shown yet nobody knows that: such a hint is kept apart with its speaker and
-used only once the queue has confirmed it (`agent/hints.py`).
+all; a user may speak for own jobs, except of their start and end, and whose job it is the queue
+says, not the sender. Of a job that the queue has not shown yet nobody knows that: a hint is then
+kept apart with its speaker and used only once the queue has confirmed it (`agent/hints.py`), and a
+subscriber is dropped once the queue says otherwise (`install/five_phase/machine.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sar_agent.events.message import Event, Refused, Why
+from sar_agent.events.message import Event, Message, Refused, Why
 
 log = logging.getLogger(__name__)
 REMEMBERED = 16384
@@ -41,10 +42,10 @@ class Authority:
         self._ids: set[int] = set()
         self._older: set[int] = set()
 
-    def check(self, event: Event, uid: int) -> None:
+    def check(self, event: Message, uid: int) -> None:
         """Raises `Refused`."""
         if uid not in self.trusted:
-            if event.event != "hint":
+            if event.event in ("start", "end"):
                 raise Refused(
                     Why.NOT_ALLOWED, f"uid {uid} may not tell of the {event.event} of jobs"
                 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -36,19 +37,30 @@ class Refused(Exception):
         super().__init__(sentence)
 
 
-class Event(BaseModel):
-    """One message. What is optional in it is None where the sender did not know it."""
+class Message(BaseModel):
+    """What all messages have; each family of events has a model of its own. What is optional is
+    None where the sender did not know it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     v: Literal[1]
-    event: Literal["start", "end", "hint"]
+    event: str
     job: Annotated[str, Field(pattern=r"^[0-9]{1,10}$")]
     user: Annotated[int, Field(ge=0, lt=2**32)] | None = None
-    nodes: str | None = None
-    traffic: str | None = None
     at: FiniteFloat = 0.0
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+
+    def delay(self) -> float:
+        """Seconds since it was sent, by the clocks of both ends; never negative."""
+        return max(0.0, time.time() - self.at)
+
+
+class Event(Message):
+    """A job starts, ends, or says what its traffic is."""
+
+    event: Literal["start", "end", "hint"]
+    nodes: str | None = None
+    traffic: str | None = None
 
     @property
     def known_traffic(self) -> str | None:
@@ -57,17 +69,26 @@ class Event(BaseModel):
         text = self.traffic
         return text if text and text != "none" and is_traffic(text) else None
 
-    def delay(self) -> float:
-        """Seconds since it was sent, by the clocks of both ends; never negative."""
-        return max(0.0, time.time() - self.at)
+
+Models = Mapping[str, type[Message]]
+"""By the name of the event."""
+JOB_EVENTS: Models = {"start": Event, "end": Event, "hint": Event}
 
 
-def parse(payload: bytes) -> Event:
+class _Name(BaseModel):
+    event: str
+
+
+def parse(payload: bytes, models: Models = JOB_EVENTS) -> Message:
     """Raises `Refused`."""
     if len(payload) > LONGEST_PAYLOAD + 1:  # a spooled one ends with a line end
         raise Refused(Why.OVERSIZE, f"a message has at most {LONGEST_PAYLOAD} bytes")
     try:
-        return Event.model_validate_json(payload)
+        model = models.get(_Name.model_validate_json(payload).event)
+        if model is None:
+            known = ", ".join(sorted(models))
+            raise Refused(Why.GARBAGE, f"this is no message of PROTOCOL.md: events are {known}")
+        return model.model_validate_json(payload)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "all of it"
