@@ -55,10 +55,14 @@ class Row:
     """Of the plan."""
     achieved: dict[str, Any] | None = None
     """Of what was read back."""
+    how: str = ""
+    """`direct`, `five-phase`, …; empty where nothing was installed."""
+    update: dict[str, Any] | None = None
+    """Of a five-phase update: its number, subscribers, those that were late, seconds by phase."""
 
 
 _COLUMNS = [one.name for one in fields(Row)]
-_JSON = ("before", "predicted", "achieved")
+_JSON = ("before", "predicted", "achieved", "update")
 
 
 def summary(measures: Measures | None) -> dict[str, Any] | None:
@@ -81,6 +85,7 @@ class History:
             base.execute(
                 f"CREATE TABLE IF NOT EXISTS decisions (id INTEGER PRIMARY KEY, {columns})"
             )
+            _complete(base)
             base.execute(f"INSERT INTO decisions ({columns}) VALUES ({marks})", values)
             base.execute(
                 "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?", (KEPT,)
@@ -91,11 +96,14 @@ class History:
         if not self.path.exists():
             return []
         with self._open() as base:
+            _complete(base)
             found = base.execute(
                 f"SELECT {', '.join(_COLUMNS)} FROM decisions ORDER BY id DESC LIMIT ?", (count,)
             ).fetchall()
         rows = [dict(zip(_COLUMNS, one, strict=True)) for one in found]
-        return [Row(**row | {name: json.loads(row[name]) for name in _JSON}) for row in rows]
+        return [
+            Row(**row | {name: json.loads(row[name] or "null") for name in _JSON}) for row in rows
+        ]
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -104,3 +112,12 @@ class History:
                 yield base
         except sqlite3.Error as error:
             raise SarError(f"{self.path}: {error}") from error
+
+
+def _complete(base: sqlite3.Connection) -> None:
+    """Adds the columns that an older agent's table does not have."""
+    known = {row[1] for row in base.execute("PRAGMA table_info(decisions)")}
+    for name in _COLUMNS:
+        if known and name not in known:
+            kept = "" if name in _JSON else " DEFAULT ''"
+            base.execute(f"ALTER TABLE decisions ADD COLUMN {name}{kept}")

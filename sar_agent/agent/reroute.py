@@ -7,11 +7,14 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
+from sar_agent.agent.decide import OUR_ENGINE
 from sar_agent.agent.gather import Gatherer, Look
+from sar_agent.agent.how import Choice, How
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.state import State
+from sar_agent.agent.updates import Updates
 from sar_agent.config import Config
-from sar_agent.errors import InputError, SarError, Unavailable
+from sar_agent.errors import InputError, SarError, Unavailable, Unserved
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.install import ReadBackDiffers, Timed, put_in_force
 from sar_agent.install.plan import Plan, entries_changed
@@ -32,6 +35,8 @@ class Done:
     read_back: RoutesFile | None = None
     changed: int = 0
     """Forwarding-table entries."""
+    choice: Choice | None = None
+    """How it came into force, or why it waits."""
 
 
 class Rerouter:
@@ -43,9 +48,10 @@ class Rerouter:
         engine: Engine,
         bridge: Bridge,
         gatherer: Gatherer,
+        updates: Updates,
         timed: Timed = nullcontext,
     ) -> None:
-        self.config, self.bridge = config, bridge
+        self.config, self.bridge, self.updates = config, bridge, updates
         self.gatherer, self.timed = gatherer, timed
         self.planner = Planner(config, engine, timed)
 
@@ -55,6 +61,7 @@ class Rerouter:
         state: State | None,
         *,
         install: bool,
+        urgent: bool = False,
         worth: Callable[[Plan], bool] = lambda plan: True,
     ) -> Done:
         """Raises `SarError`; then nothing is installed, and what was in force before stays. Nor is
@@ -74,8 +81,8 @@ class Rerouter:
             if not worth(plan):
                 return Done(plan, records)
             try:
-                return self.install(plan, records)
-            except (Unavailable, InputError, ReadBackDiffers):
+                return self.install(plan, records, urgent=urgent)
+            except (Unavailable, InputError, ReadBackDiffers, Unserved):
                 raise  # nobody there, no room on the disk, a bug: another plan does not help
             except SarError as error:
                 self.gatherer.refresh_fabric(self.timed)
@@ -86,15 +93,21 @@ class Rerouter:
                 fabric, records = now, self.gatherer.jobs(now)[0]
         raise AssertionError("unreachable: tries is at least 1")
 
-    def install(self, plan: Plan, records: tuple[JobRecord, ...]) -> Done:
-        """Raises `SarError` where the plan is not in force afterwards."""
+    def install(self, plan: Plan, records: tuple[JobRecord, ...], *, urgent: bool = False) -> Done:
+        """Raises `SarError` where the plan is not in force afterwards, unless it waits."""
         try:
             before = read_routes_file(self.bridge.dump())
         except SarError:
             before = None
+        ours = self.bridge.status().engine_in_force == OUR_ENGINE
+        plan, choice = self.updates.prepare(plan, before, ours, records, None, urgent)
+        if choice.how is How.WAIT:
+            return Done(plan, records, choice=choice)
         path = self.config.agent.run_dir / "routes.sar"
-        found = put_in_force(self.bridge, plan, path, self.timed)
-        return Done(plan, records, found, entries_changed(before, found))
+        found = self.updates.put(
+            choice, plan.generation, lambda: put_in_force(self.bridge, plan, path, self.timed)
+        )
+        return Done(plan, records, found, entries_changed(before, found), choice)
 
 
 def next_generation(config: Config, status: BridgeStatus, state: State | None) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from sar_agent.config import Config
 from sar_agent.errors import Unavailable
 from sar_agent.events.authority import Authority, KnownJob, trusted_uids
 from sar_agent.events.door import Door, listen_tcp, listen_unix
-from sar_agent.events.hearing import Hearing
+from sar_agent.events.hearing import Handler, Hearing
 from sar_agent.events.inbox import Inbox
 from sar_agent.events.message import Refused, Why
 from sar_agent.events.munge import Munge
@@ -27,8 +27,15 @@ class Ears:
     """`inbox` fills from `start` on. A Unix socket that cannot be made, or munge that is not
     there, is said and the queue polled; what only a person can have asked for must work."""
 
-    def __init__(self, config: Config, metrics: Metrics, wake: Callable[[], None]) -> None:
-        self.config = config.events
+    def __init__(
+        self,
+        config: Config,
+        metrics: Metrics,
+        wake: Callable[[], None],
+        handlers: Sequence[Handler] = (),
+    ) -> None:
+        """`handlers` are for events beside those of jobs."""
+        self.config, self.handlers = config.events, handlers
         self.run_dir = config.agent.run_dir
         self.inbox = Inbox(wake)
         self.tally = Tally(metrics)
@@ -39,7 +46,14 @@ class Ears:
 
     def start(self) -> None:
         """Raises `Unavailable` for a TCP port in use and a spool that cannot be used."""
-        hearing = Hearing(_nobody, self.authority, self.inbox, self.tally, self.config.environment)
+        hearing = Hearing(
+            _nobody,
+            self.authority,
+            self.inbox,
+            self.tally,
+            self.config.environment,
+            self.handlers,
+        )
         listeners = self._listeners()
         try:
             hearing.decode = Munge(self.config.munge_socket).decode
@@ -51,6 +65,11 @@ class Ears:
         if listeners:
             self._door = Door(hearing, listeners, patience=self.config.patience_seconds)
             self._door.start()
+
+    @property
+    def has_door(self) -> bool:
+        """Whether there is an address at which answers are given."""
+        return bool(self.config.tcp_host_port or self.config.socket_path(self.run_dir))
 
     def stop(self) -> None:
         """The Unix socket is removed, so that clients know at once."""

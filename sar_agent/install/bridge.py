@@ -99,6 +99,11 @@ class Bridge:
         """Have the tables in force written, as a routes file; returns its path."""
         return Path(self._command("dump", _Dumped).path)
 
+    def notice(self, kind: str, update: int, generation: int) -> int | None:
+        """Have OpenSM raise the notice `unpath` (trap 68) or `repath` (69) to all who asked for it
+        by InformInfo; how many these are, where the plugin can tell."""
+        return self._command(f"notice {kind} {update} {generation}", _Noticed).subscribed
+
     def signal_reload(self, pid: int) -> None:
         """SIGUSR2, only to the very process whose plugin has just answered.
 
@@ -173,6 +178,10 @@ class _Protocol(_Answer):
 class _Refused(_Answer):
     ok: bool
     error: str = ""
+
+
+class _Noticed(_Answer):
+    subscribed: int | None = None
 
 
 class _Dumped(_Answer):
