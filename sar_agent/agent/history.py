@@ -57,12 +57,12 @@ class Row:
     """Of what was read back."""
     how: str = ""
     """`direct`, `five-phase`, …; empty where nothing was installed."""
-    update: dict[str, Any] | None = None
+    phases: dict[str, Any] | None = None
     """Of a five-phase update: its number, subscribers, those that were late, seconds by phase."""
 
 
 _COLUMNS = [one.name for one in fields(Row)]
-_JSON = ("before", "predicted", "achieved", "update")
+_JSON = ("before", "predicted", "achieved", "phases")
 
 
 def summary(measures: Measures | None) -> dict[str, Any] | None:

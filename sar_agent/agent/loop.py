@@ -329,7 +329,7 @@ class Agent:
             predicted=summary(done.plan.measures) if done else None,
             achieved=summary(achieved),
             how=installed.choice.how.value if installed and installed.choice else "",
-            update=self._told(),
+            phases=self._told(),
         )
         try:
             self.history.add(row)

@@ -12,7 +12,7 @@ from sar_agent.agent.five_phase import FivePhase, Owners, Told
 from sar_agent.agent.how import Choice, How, Site, Transition, how_to_install
 from sar_agent.config import Config
 from sar_agent.errors import SarError, Unserved
-from sar_agent.events.authority import trusted_uids
+from sar_agent.events.authority import Authority
 from sar_agent.events.subscribers import Subscribers
 from sar_agent.install.bridge import Bridge
 from sar_agent.install.five_phase.coordinator import Coordinator
@@ -46,11 +46,13 @@ class Updates:
         )
         self.coordinator = Coordinator(config.agent.state_dir, rules)
         self.five_phase = FivePhase(self.coordinator, bridge, queue, metrics)
-        trusted = trusted_uids(config.events.users)
-        self.handler = Subscribers(self.coordinator, trusted, metrics.subscribers.set)
         self.shelter_owed = False
         """Whether the shelter in force is that of another fabric."""
         self.last = Choice(How.DIRECT, "")
+
+    def subscribers(self, authority: Authority) -> Subscribers:
+        """Those who speak at the door."""
+        return Subscribers(self.coordinator, authority, self.metrics.subscribers.set)
 
     def wait_before_planning(self, jobs: int, urgent: bool) -> str:
         """Why no plan is worth making now: it could not be installed. Empty where one is."""

@@ -73,13 +73,13 @@ def _line(row: Row) -> str:
 
 def _phases(row: Row) -> str:
     """`, 3 subscribers: unpath 0.12 s, install 0.60 s, repath 0.08 s`."""
-    if not row.update:
+    if not row.phases:
         return ""
     times = ", ".join(
-        f"{phase} {seconds:.2f} s" for phase, seconds in row.update["seconds"].items()
+        f"{phase} {seconds:.2f} s" for phase, seconds in row.phases["seconds"].items()
     )
-    late = f", {row.update['late']} late" if row.update["late"] else ""
-    return f", {row.update['subscribers']} subscribers: {times}{late}"
+    late = f", {row.phases['late']} late" if row.phases["late"] else ""
+    return f", {row.phases['subscribers']} subscribers: {times}{late}"
 
 
 def _gain(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:

@@ -1,10 +1,9 @@
 """Who may say what.
 
 The credential (or the file's owner) says who speaks, never the message. root and SlurmUser may say
-all; a user may speak for own jobs, except of their start and end, and whose job it is the queue
-says, not the sender. Of a job that the queue has not shown yet nobody knows that: a hint is then
-kept apart with its speaker and used only once the queue has confirmed it (`agent/hints.py`), and a
-subscriber is dropped once the queue says otherwise (`install/five_phase/machine.py`).
+all; a user may give hints on own jobs, and whose job it is the queue says, not the sender. Of a job
+that the queue has not shown yet nobody knows that: such a hint is kept apart with its speaker and
+used only once the queue has confirmed it (`agent/hints.py`).
 """
 
 from __future__ import annotations
@@ -42,17 +41,21 @@ class Authority:
         self._ids: set[int] = set()
         self._older: set[int] = set()
 
-    def check(self, event: Message, uid: int) -> None:
+    def check(self, event: Event, uid: int) -> None:
         """Raises `Refused`."""
-        if uid not in self.trusted:
-            if event.event in ("start", "end"):
-                raise Refused(
-                    Why.NOT_ALLOWED, f"uid {uid} may not tell of the {event.event} of jobs"
-                )
-            job = self.known.get(event.job)
-            if job and job.uid is not None and job.uid != uid:
-                raise Refused(Why.NOT_OWNER, f"job {event.job} is not one of uid {uid}")
-        self._once(event.id)
+        if uid not in self.trusted and event.event != "hint":
+            raise Refused(Why.NOT_ALLOWED, f"uid {uid} may not tell of the {event.event} of jobs")
+        self.own(event, uid)
+
+    def own(self, message: Message, uid: int) -> bool:
+        """Whether the queue has shown that `uid` may speak of the job; trusted users may of all.
+        Raises `Refused` where the job is somebody else's, and for a message heard before."""
+        job = self.known.get(message.job)
+        known = uid in self.trusted or bool(job and job.uid is not None)
+        if uid not in self.trusted and job and job.uid is not None and job.uid != uid:
+            raise Refused(Why.NOT_OWNER, f"job {message.job} is not one of uid {uid}")
+        self._once(message.id)
+        return known
 
     def is_news(self, event: Event) -> bool:
         """Whether a look may find something. Steps may be many a second, each with its hint."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from sar_agent.config import Config
 from sar_agent.errors import Unavailable
 from sar_agent.events.authority import Authority, KnownJob, trusted_uids
 from sar_agent.events.door import Door, listen_tcp, listen_unix
-from sar_agent.events.hearing import Handler, Hearing
+from sar_agent.events.hearing import Family, Hearing, JobEvents
 from sar_agent.events.inbox import Inbox
-from sar_agent.events.message import Refused, Why
+from sar_agent.events.message import Event, Refused, Why
 from sar_agent.events.munge import Munge
 from sar_agent.events.spool import Spool
 from sar_agent.events.tally import Tally
@@ -27,33 +28,26 @@ class Ears:
     """`inbox` fills from `start` on. A Unix socket that cannot be made, or munge that is not
     there, is said and the queue polled; what only a person can have asked for must work."""
 
-    def __init__(
-        self,
-        config: Config,
-        metrics: Metrics,
-        wake: Callable[[], None],
-        handlers: Sequence[Handler] = (),
-    ) -> None:
-        """`handlers` are for events beside those of jobs."""
-        self.config, self.handlers = config.events, handlers
+    def __init__(self, config: Config, metrics: Metrics, wake: Callable[[], None]) -> None:
+        self.config = config.events
         self.run_dir = config.agent.run_dir
         self.inbox = Inbox(wake)
         self.tally = Tally(metrics)
         self.authority = Authority(trusted_uids(self.config.users))
         metrics.events_waiting.set_function(lambda: len(self.inbox))
+        self.families: list[Family] = []
+        """Beside Slurm's hooks; to be filled before `start`."""
+        self.more: Callable[[Event, int], Mapping[str, Any]] = lambda event, uid: {}
+        """What the answer to a hook says of its job."""
+        self.status: Callable[[], Mapping[str, Any]] = dict
+        """What `sar-agent status` is told beside the counters."""
         self._door: Door | None = None
         self._spool: Spool | None = None
 
     def start(self) -> None:
         """Raises `Unavailable` for a TCP port in use and a spool that cannot be used."""
-        hearing = Hearing(
-            _nobody,
-            self.authority,
-            self.inbox,
-            self.tally,
-            self.config.environment,
-            self.handlers,
-        )
+        jobs = JobEvents(self.authority, self.inbox, self.config.environment, self.more)
+        hearing = Hearing(_nobody, jobs, self.tally, self.families, self.status)
         listeners = self._listeners()
         try:
             hearing.decode = Munge(self.config.munge_socket).decode

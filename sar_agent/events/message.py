@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from sar_agent.jobs.traffic import is_traffic
 
-LONGEST_PAYLOAD = 4096
-LONGEST_LINE = 8192
+LONGEST_PAYLOAD = 65536
+"""Of any message: a routing key's pairs of ranks. All others have `Message.longest`."""
+LONGEST_LINE = 98304
 
 
 class Why(StrEnum):
@@ -38,10 +39,11 @@ class Refused(Exception):
 
 
 class Message(BaseModel):
-    """What all messages have; each family of events has a model of its own. What is optional is
-    None where the sender did not know it."""
+    """What all messages have. What is optional in one is None where the sender did not know it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+    longest: ClassVar[int] = 4096
+    """Bytes of the payload."""
 
     v: Literal[1]
     event: str
@@ -56,7 +58,7 @@ class Message(BaseModel):
 
 
 class Event(Message):
-    """A job starts, ends, or says what its traffic is."""
+    """Of Slurm's hooks: a job starts, ends, or says what its traffic is."""
 
     event: Literal["start", "end", "hint"]
     nodes: str | None = None
@@ -70,24 +72,29 @@ class Event(Message):
         return text if text and text != "none" and is_traffic(text) else None
 
 
-Models = Mapping[str, type[Message]]
-"""By the name of the event."""
-JOB_EVENTS: Models = {"start": Event, "end": Event, "hint": Event}
+MODELS: Mapping[str, type[Message]] = {"start": Event, "end": Event, "hint": Event}
+"""Of Slurm's hooks, by the name of the event; other families of events have tables of their own."""
 
 
-class _Name(BaseModel):
+class _Named(BaseModel):
     event: str
 
 
-def parse(payload: bytes, models: Models = JOB_EVENTS) -> Message:
-    """Raises `Refused`."""
-    if len(payload) > LONGEST_PAYLOAD + 1:  # a spooled one ends with a line end
-        raise Refused(Why.OVERSIZE, f"a message has at most {LONGEST_PAYLOAD} bytes")
+def parse(payload: bytes, models: Mapping[str, type[Message]] = MODELS) -> Message:
+    """As the model that `models` has for its event. Raises `Refused`."""
     try:
-        model = models.get(_Name.model_validate_json(payload).event)
+        if len(payload) > LONGEST_PAYLOAD + 1:  # before a parser sees it
+            raise Refused(Why.OVERSIZE, f"a message has at most {LONGEST_PAYLOAD} bytes")
+        name = _Named.model_validate_json(payload).event
+        model = models.get(name)
+        longest = model.longest if model else Message.longest
+        if len(payload) > longest + 1:  # a spooled one ends with a line end
+            raise Refused(Why.OVERSIZE, f"a message has at most {longest} bytes")
         if model is None:
-            known = ", ".join(sorted(models))
-            raise Refused(Why.GARBAGE, f"this is no message of PROTOCOL.md: events are {known}")
+            known = ", ".join(models)
+            raise Refused(
+                Why.GARBAGE, f"this is no message of PROTOCOL.md: there are events {known}"
+            )
         return model.model_validate_json(payload)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from sar_agent.errors import InputError
-from sar_agent.events.message import Message, Models, Refused, Why
+from sar_agent.events.authority import Authority
+from sar_agent.events.message import Message, Refused, Why
 from sar_agent.install.five_phase.coordinator import Coordinator
 from sar_agent.install.five_phase.machine import State
 from sar_agent.install.five_phase.words import Ack, Phase, Subscribe, Unsubscribe
@@ -50,28 +51,32 @@ class Leave(Message):
     subscriber: Name
 
 
-MODELS: Models = {"subscribe": Subscription, "ack": Acknowledgement, "unsubscribe": Leave}
+MODELS: Mapping[str, type[Message]] = {
+    "subscribe": Subscription,
+    "ack": Acknowledgement,
+    "unsubscribe": Leave,
+}
 
 
 class Subscribers:
-    """A `Handler`; `trusted` are uids that may speak for all jobs. `counted` is told how many there
-    are whenever that may have changed."""
+    """A `Family`. `counted` is told how many there are whenever that may have changed."""
 
-    models: Models = MODELS
+    models = MODELS
 
     def __init__(
         self,
         coordinator: Coordinator,
-        trusted: frozenset[int],
+        authority: Authority,
         counted: Callable[[int], None] = lambda count: None,
     ) -> None:
-        self.coordinator, self.trusted, self.counted = coordinator, trusted, counted
+        self.coordinator, self.authority, self.counted = coordinator, authority, counted
 
     def take(self, message: Message, uid: int) -> Mapping[str, Any]:
-        """Raises `Refused` for somebody else's subscriber, and where there is no room."""
+        """Raises `Refused` for somebody else's job or subscriber, and where there is no room."""
+        self.authority.own(message, uid)
         state = self.coordinator.state
         name = getattr(message, "subscriber", "")
-        speaker = None if uid in self.trusted else uid
+        speaker = None if uid in self.authority.trusted else uid
         known = state.members.get(name)
         if known and speaker is not None and known.uid != speaker:
             raise Refused(Why.NOT_OWNER, f"subscriber {name} is not one of uid {uid}")
