@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from sar_agent.agent.say import SayOnce
 from sar_agent.errors import SarError, Unavailable
@@ -176,7 +177,10 @@ class FivePhase:
 
     def _notice(self, notice: Notice) -> None:
         try:
-            self.bridge.notice(notice.phase.value, notice.update, notice.generation)
+            kind: Literal["unpath", "repath"] = (
+                "unpath" if notice.phase is Phase.UNPATH else "repath"
+            )
+            self.bridge.notice(kind, notice.update, notice.generation)
         except Unavailable as error:
             # It is repeated, and subscribers ask at the door now and then.
             self.say.problem("notice", str(error))

@@ -66,6 +66,12 @@ class Loaded(_Answer):
     unknown_terminals: int
 
 
+class Noticed(_Answer):
+    """A notice that OpenSM sent out; whether it arrives, only the subscriber can tell."""
+
+    subscribed: int  # subscriptions to this trap that the SA holds
+
+
 class Bridge:
     """A client; it holds no connection between calls."""
 
@@ -99,10 +105,14 @@ class Bridge:
         """Have the tables in force written, as a routes file; returns its path."""
         return Path(self._command("dump", _Dumped).path)
 
-    def notice(self, kind: str, update: int, generation: int) -> int | None:
-        """Have OpenSM raise the notice `unpath` (trap 68) or `repath` (69) to all who asked for it
-        by InformInfo; how many these are, where the plugin can tell."""
-        return self._command(f"notice {kind} {update} {generation}", _Noticed).subscribed
+    def notice(self, kind: Literal["unpath", "repath"], update: int, generation: int) -> Noticed:
+        """Report the five-phase update's trap 68 or 69 to whoever subscribed to it at the SA
+        (sar-2016, Section 3.3; libsar_migrate/PROTOCOL.md). A notice may be lost: say it again
+        until it is acknowledged.
+
+        Raises SarError with the plugin's own sentence where this OpenSM is not the master.
+        """
+        return self._command(f"notice {kind} {update} {generation}", Noticed)
 
     def signal_reload(self, pid: int) -> None:
         """SIGUSR2, only to the very process whose plugin has just answered.
@@ -178,10 +188,6 @@ class _Protocol(_Answer):
 class _Refused(_Answer):
     ok: bool
     error: str = ""
-
-
-class _Noticed(_Answer):
-    subscribed: int | None = None
 
 
 class _Dumped(_Answer):
