@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from sar_agent.check.transition import Transition, Way
 from sar_agent.config_update import UpdateConfig
 
 
@@ -21,18 +22,6 @@ class How(StrEnum):
     FIVE_PHASE = "five-phase"
     WAIT = "wait"
     REFUSE = "refuse"
-
-
-@dataclass(frozen=True)
-class Transition:
-    """What is proved of the way from the tables in force to the plan's, sent switch by switch."""
-
-    safe: bool
-    """Whatever the order."""
-    staged: bool = False
-    """In an order that is known."""
-    why: str = "not proved safe"
-    """Why it is not safe: the loop, or the packet."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +57,8 @@ class Choice:
 def how_to_install(
     config: UpdateConfig, transition: Transition | None, site: Site, now: datetime
 ) -> Choice:
-    """`transition` is None where it is not known what is in force, so that nothing can be proved
-    of it. `now` is local time."""
+    """`transition` is the verdict on tables in force and plan, sent switch by switch; None where
+    it is not known what is in force, so that nothing can be proved of it. `now` is local time."""
     plain = _plain(config, transition, site)
     if config.mode == "window":
         return _window(config, plain, site, now)
@@ -84,13 +73,13 @@ def _plain(config: UpdateConfig, transition: Transition | None, site: Site) -> C
         return None
     if transition is None:
         return Choice(How.DIRECT, "what is in force is not known")
-    if transition.safe:
-        return Choice(How.DIRECT, "old and new tables can be mixed")
-    return Choice(How.STAGED, "safe in this order") if transition.staged else None
+    if transition.way in (Way.SAME, Way.DIRECT, Way.UNPROVED):
+        return Choice(How.DIRECT, transition.words)
+    return Choice(How.STAGED, transition.words) if transition.proved else None
 
 
 def _refuse(config: UpdateConfig, transition: Transition | None, site: Site) -> Choice:
-    if transition is None or transition.safe or transition.staged:
+    if transition is None or transition.way is not Way.UNSAFE:
         return Choice(
             How.REFUSE,
             f"{site.entries} entries would change and update.max_changed_entries is "
@@ -98,8 +87,8 @@ def _refuse(config: UpdateConfig, transition: Transition | None, site: Site) -> 
         )
     return Choice(
         How.REFUSE,
-        f"old and new tables must not be mixed ({transition.why}); with update.mode "
-        '"five-phase" or "window" it could be installed',
+        f"{transition.words}; the routes in force stay, unless update.mode is made "
+        '"five-phase" or "window"',
     )
 
 

@@ -13,11 +13,12 @@ from sar_agent.agent.how import Choice, How
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.state import State
 from sar_agent.agent.updates import Updates
+from sar_agent.check.transition import examine
 from sar_agent.config import Config
 from sar_agent.errors import InputError, SarError, Unavailable, Unserved
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.install import ReadBackDiffers, Timed, put_in_force
-from sar_agent.install.plan import Plan, entries_changed
+from sar_agent.install.plan import Plan, entries_changed, file_to_routes
 from sar_agent.install.routes_file import RoutesFile, read_routes_file
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.records import JobRecord
@@ -100,7 +101,11 @@ class Rerouter:
         except SarError:
             before = None
         ours = self.bridge.status().engine_in_force == OUR_ENGINE
-        plan, choice = self.updates.prepare(plan, before, ours, records, None, urgent)
+        transition = None
+        if before is not None:
+            in_force = file_to_routes(plan.fabric, before)
+            transition = examine(plan.fabric, in_force, plan.routes, plan.proved)
+        plan, choice = self.updates.prepare(plan, before, ours, records, transition, urgent)
         if choice.how is How.WAIT:
             return Done(plan, records, choice=choice)
         path = self.config.agent.run_dir / "routes.sar"

@@ -9,7 +9,8 @@ from contextlib import suppress
 from datetime import datetime
 
 from sar_agent.agent.five_phase import FivePhase, Owners, Told
-from sar_agent.agent.how import Choice, How, Site, Transition, how_to_install
+from sar_agent.agent.how import Choice, How, Site, how_to_install
+from sar_agent.check.transition import Transition
 from sar_agent.config import Config
 from sar_agent.errors import SarError, Unserved
 from sar_agent.events.authority import Authority
