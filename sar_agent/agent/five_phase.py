@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 from sar_agent.agent.say import SayOnce
 from sar_agent.errors import SarError, Unavailable
@@ -31,11 +31,11 @@ from sar_agent.install.five_phase.words import (
     Queue,
     Tick,
 )
-from sar_agent.install.routes_file import RoutesFile, read_routes_file
+from sar_agent.install.routes_file import read_routes_file
 from sar_agent.measure.metrics import Metrics
 
 log = logging.getLogger(__name__)
-Load = Callable[[], RoutesFile]
+_T = TypeVar("_T")
 Owners = Mapping[str, int | None]
 
 
@@ -67,8 +67,8 @@ class FivePhase:
         """Of the last run."""
         self._since = 0.0
 
-    def install(self, generation: int, load: Load) -> RoutesFile:
-        """Move all subscribers away, `load`, and move them back; returns what `load` read back.
+    def install(self, generation: int, load: Callable[[], _T]) -> _T:
+        """Move all subscribers away, `load`, and move them back; returns what `load` does.
 
         Raises `SarError` where it was given up, or the load failed; then the tables are the old
         ones, or the next `settle` finds out."""
@@ -106,8 +106,8 @@ class FivePhase:
         self.coordinator.drive(Queue(jobs, looked_at))
         self.metrics.subscribers.set(len(self.coordinator.state.members))
 
-    def _run(self, load: Load | None) -> RoutesFile:
-        found: RoutesFile | None = None
+    def _run(self, load: Callable[[], _T] | None) -> _T:
+        found: _T | None = None
         problem: SarError | None = None
         actions: tuple[Action, ...] = ()
         while True:
@@ -119,7 +119,7 @@ class FivePhase:
                         self._ask_queue()
                     case Install():
                         try:
-                            found = self._load(load)
+                            found = load() if load else None  # what was left behind is given up
                         except SarError as error:
                             problem = error
                             if self._read_back()[1] is None:
@@ -132,11 +132,6 @@ class FivePhase:
                         return found
             self.coordinator.wait()
             actions = self._do(Tick())
-
-    def _load(self, load: Load | None) -> RoutesFile:
-        if load is None:  # a run that was left behind never comes here: UNPATH is given up
-            raise SarError("the plan of this run is gone")
-        return load()
 
     def _do(self, message: Message) -> tuple[Action, ...]:
         before = self.coordinator.state.phase

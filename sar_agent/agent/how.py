@@ -48,10 +48,11 @@ class Site:
 
 @dataclass(frozen=True)
 class Choice:
-    """`why` is a sentence."""
+    """`why` is a sentence. `whole`: in one step, whatever the verdict on the transition."""
 
     how: How
     why: str
+    whole: bool = False
 
 
 def how_to_install(
@@ -94,9 +95,9 @@ def _refuse(config: UpdateConfig, transition: Transition | None, site: Site) -> 
 
 def _window(config: UpdateConfig, plain: Choice | None, site: Site, now: datetime) -> Choice:
     if not site.jobs:
-        return plain or Choice(How.DIRECT, "no multi-switch job runs")
+        return plain or Choice(How.DIRECT, "no multi-switch job runs", whole=True)
     if config.in_window(now):
-        return plain or Choice(How.DIRECT, "a window is open")
+        return plain or Choice(How.DIRECT, "a window is open", whole=True)
     if site.urgent and plain:
         return plain
     opens = f"a window opens ({', '.join(config.windows)})" if config.windows else ""
@@ -110,7 +111,8 @@ def _five_phase(config: UpdateConfig, plain: Choice | None, site: Site) -> Choic
         if site.shelter_changes and site.on_shelter:
             many = f"{site.on_shelter} subscribers are"
             return Choice(How.WAIT, f"{many} on LID offset 1, whose tables would change")
-        return plain or Choice(How.DIRECT, "nobody who subscribed uses what changes")
+        why = "nobody who subscribed uses what changes"
+        return plain or Choice(How.DIRECT, why, whole=True)
     if site.known_in > 0 and not site.urgent:
         return Choice(
             How.WAIT,
@@ -126,9 +128,10 @@ def _five_phase(config: UpdateConfig, plain: Choice | None, site: Site) -> Choic
             'nobody has subscribed; set update.unsubscribed = "accept" to install all the same',
         )
     if not site.subscribers:
-        return Choice(How.DIRECT, "nobody has subscribed")
+        return Choice(How.DIRECT, "nobody has subscribed", whole=True)
     if not site.obstacle:
-        return Choice(How.FIVE_PHASE, f"{site.subscribers} subscribers are moved meanwhile")
+        why = f"{site.subscribers} subscribers are moved meanwhile"
+        return Choice(How.FIVE_PHASE, why, whole=True)
     if site.urgent and plain:
         return plain
     return Choice(How.REFUSE, f"no five-phase update: {site.obstacle}")

@@ -13,13 +13,21 @@ from sar_agent.agent.how import Choice, How
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.state import State
 from sar_agent.agent.updates import Updates
-from sar_agent.check.transition import examine
 from sar_agent.config import Config
 from sar_agent.errors import InputError, SarError, Unavailable, Unserved
 from sar_agent.install.bridge import Bridge, BridgeStatus
-from sar_agent.install.install import ReadBackDiffers, Timed, put_in_force
-from sar_agent.install.plan import Plan, entries_changed, file_to_routes
+from sar_agent.install.changes import Changes
+from sar_agent.install.install import ReadBackDiffers, Timed
+from sar_agent.install.plan import Plan
 from sar_agent.install.routes_file import RoutesFile, read_routes_file
+from sar_agent.install.transit import (
+    Arrived,
+    NotSafe,
+    at_once,
+    bring_into_force,
+    in_force,
+    transition_to,
+)
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.records import JobRecord
 from sar_agent.routing import Engine
@@ -34,8 +42,8 @@ class Done:
     plan: Plan
     records: tuple[JobRecord, ...]
     read_back: RoutesFile | None = None
-    changed: int = 0
-    """Forwarding-table entries."""
+    changed: Changes | None = None
+    """By the install."""
     choice: Choice | None = None
     """How it came into force, or why it waits."""
 
@@ -83,8 +91,9 @@ class Rerouter:
                 return Done(plan, records)
             try:
                 return self.install(plan, records, urgent=urgent)
-            except (Unavailable, InputError, ReadBackDiffers, Unserved):
-                raise  # nobody there, no room on the disk, a bug: another plan does not help
+            except (Unavailable, InputError, ReadBackDiffers, NotSafe, Unserved):
+                # Nobody there, no room on the disk, a bug, no way: another plan does not help.
+                raise
             except SarError as error:
                 self.gatherer.refresh_fabric(self.timed)
                 now = self.gatherer.fabric.value
@@ -96,23 +105,21 @@ class Rerouter:
 
     def install(self, plan: Plan, records: tuple[JobRecord, ...], *, urgent: bool = False) -> Done:
         """Raises `SarError` where the plan is not in force afterwards, unless it waits."""
-        try:
-            before = read_routes_file(self.bridge.dump())
-        except SarError:
-            before = None
+        before = in_force(self.bridge, plan)
+        plan = transition_to(plan, before, self.timed)
         ours = self.bridge.status().engine_in_force == OUR_ENGINE
-        transition = None
-        if before is not None:
-            in_force = file_to_routes(plan.fabric, before)
-            transition = examine(plan.fabric, in_force, plan.routes, plan.proved)
-        plan, choice = self.updates.prepare(plan, before, ours, records, transition, urgent)
+        plan, choice = self.updates.prepare(plan, before, ours, records, urgent)
         if choice.how is How.WAIT:
             return Done(plan, records, choice=choice)
-        path = self.config.agent.run_dir / "routes.sar"
-        found = self.updates.put(
-            choice, plan.generation, lambda: put_in_force(self.bridge, plan, path, self.timed)
-        )
-        return Done(plan, records, found, entries_changed(before, found), choice)
+
+        def load() -> Arrived:
+            path = self.config.agent.run_dir / "routes.sar"
+            bring = at_once if choice.whole else bring_into_force
+            return bring(self.bridge, plan, path, before, self.timed)
+
+        arrived = self.updates.put(choice, plan.generation, load)
+        self.planner.adopt(arrived.plan)
+        return Done(arrived.plan, records, arrived.found, arrived.changed, choice)
 
 
 def next_generation(config: Config, status: BridgeStatus, state: State | None) -> int:

@@ -7,24 +7,28 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
+from typing import TypeVar
 
 from sar_agent.agent.five_phase import FivePhase, Owners, Told
 from sar_agent.agent.how import Choice, How, Site, how_to_install
-from sar_agent.check.transition import Transition
+from sar_agent.check.transition import Way
 from sar_agent.config import Config
 from sar_agent.errors import SarError, Unserved
 from sar_agent.events.authority import Authority
 from sar_agent.events.subscribers import Subscribers
 from sar_agent.install.bridge import Bridge
+from sar_agent.install.changes import changes
 from sar_agent.install.five_phase.coordinator import Coordinator
 from sar_agent.install.five_phase.machine import Rules
 from sar_agent.install.five_phase.shelter import moves, no_shelter, with_shelter_of
-from sar_agent.install.plan import Plan, entries_changed
-from sar_agent.install.routes_file import RoutesFile
+from sar_agent.install.plan import Plan
+from sar_agent.install.transit import NotSafe
 from sar_agent.jobs.records import JobRecord
 from sar_agent.measure.metrics import Metrics
+from sar_agent.routing.routes import Routes
 
 log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 
 class Updates:
@@ -65,16 +69,15 @@ class Updates:
     def prepare(
         self,
         plan: Plan,
-        before: RoutesFile | None,
+        before: Routes | None,
         ours: bool,
         records: Iterable[JobRecord],
-        transition: Transition | None,
         urgent: bool,
     ) -> tuple[Plan, Choice]:
         """The plan as it can be installed, and how. `before` is in force (None: not known), `ours`
-        whether the agent made it. Raises `Unserved` with the sentence where it must not be."""
-        state, after = self.coordinator.state, plan.routes_file()
-        changed = moves(before, after) if before else None
+        whether the agent made it. Raises `NotSafe` or `Unserved` where it must not be."""
+        state = self.coordinator.state
+        changed = moves(before, plan.routes) if before else None
         obstacle = "" if ours and before else "the routes in force are not the agent's"
         if state.members and not self.hears:
             obstacle = "subscribers are heard by `sar-agent run` only"
@@ -86,7 +89,7 @@ class Updates:
                 if kept is None:
                     obstacle = "the shelter in force (LID offset 1) does not fit the plan's fabric"
                 else:
-                    plan, after = kept, kept.routes_file()
+                    plan = kept
         covered = {one.job for one in state.members.values()}
         jobs = list(records)
         site = Site(
@@ -96,15 +99,17 @@ class Updates:
             on_shelter=sum(one.offset == 1 for one in state.members.values()),
             base_changes=changed is None or changed.base > 0,
             shelter_changes=changed is None or changed.shelter > 0,
-            entries=entries_changed(before, after),
+            entries=changes(plan.fabric, before, plan.routes).entries,
             urgent=urgent,
             obstacle=obstacle,
             known_in=max(0.0, self.coordinator.all_known_at - time.monotonic()),
         )
-        choice = how_to_install(self.config, transition, site, _now())
+        choice = how_to_install(self.config, plan.transition, site, _now())
         self.last = choice
         if choice.how is How.REFUSE:
             self.metrics.updates.labels("none", "refused").inc()
+            if plan.transition and plan.transition.way is Way.UNSAFE:
+                raise NotSafe(plan.transition, choice.why)
             raise Unserved(choice.why)
         if choice.how is not How.WAIT:
             self.shelter_owed = bool(
@@ -112,7 +117,7 @@ class Updates:
             )
         return plan, choice
 
-    def put(self, choice: Choice, generation: int, load: Callable[[], RoutesFile]) -> RoutesFile:
+    def put(self, choice: Choice, generation: int, load: Callable[[], _T]) -> _T:
         """In force, by `load`. Raises `SarError`."""
         if choice.how is How.FIVE_PHASE:
             return self.five_phase.install(generation, load)

@@ -12,44 +12,39 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sar_agent.errors import CheckFailed
-from sar_agent.install.plan import Plan, file_to_routes, make_plan
-from sar_agent.install.routes_file import NO_ROUTE, RoutesFile, shared_by
+from sar_agent.fabric.model import U8
+from sar_agent.install.plan import Plan, make_plan
 from sar_agent.routing.offsets import BASE, SHELTER
-from sar_agent.routing.routes import Routes
+from sar_agent.routing.routes import NO_ROUTE, Routes
 
 
 @dataclass(frozen=True)
 class Moves:
-    """Entries, service levels included, that differ between two files, by LID offset."""
+    """Entries, service levels included, that differ between two tables, by LID offset."""
 
     base: int
     shelter: int
 
 
-def moves(before: RoutesFile, after: RoutesFile) -> Moves:
-    """Among what both know. Of the shelter the ways to hosts: switches have one LID, mostly."""
+def moves(before: Routes, after: Routes) -> Moves:
+    """`before` as read back, on the same fabric; what it does not know does not count."""
     return Moves(_differ(before, after, BASE), _differ(before, after, SHELTER))
 
 
-def _differ(before: RoutesFile, after: RoutesFile, offset: int) -> int:
-    if offset >= min(len(before.forwarding), len(after.forwarding)):
-        return 0 if len(before.forwarding) == len(after.forwarding) else after.forwarding[0].size
-    (old_s, new_s), (old_d, new_d) = shared_by(before, after)
-    if offset == SHELTER:
-        hosts = new_d < len(after.terminal_guids)
-        old_d, new_d = old_d[hosts], new_d[hosts]
-    old, new = np.ix_(old_s, old_d), np.ix_(new_s, new_d)
-    ports = after.forwarding[offset][new]
-    wrong = before.forwarding[offset][old] != ports
-    levels = [
-        file.forwarding[offset] * np.uint8(0)
-        if file.service_levels is None
-        else file.service_levels[offset]
-        for file in (before, after)
-    ]
+def _differ(before: Routes, after: Routes, offset: int) -> int:
+    if offset >= min(len(before.egress), len(after.egress)):
+        return 0 if len(before.egress) == len(after.egress) else after.egress[0].size
+    old, new = before.egress[offset], after.egress[offset]
     # Nobody asks for the level of a way from a switch to itself.
-    wrong |= (levels[0][old] != levels[1][new]) & (ports != 0)
+    wrong = (old != new) | ((_levels(before)[offset] != _levels(after)[offset]) & (new != 0))
+    wrong &= old != NO_ROUTE
+    if offset == SHELTER:  # switches have one LID, mostly
+        wrong = wrong[: len(new) - new.shape[1]]
     return int(wrong.sum())
+
+
+def _levels(routes: Routes) -> U8:
+    return np.zeros_like(routes.egress) if routes.service_level is None else routes.service_level
 
 
 def no_shelter(routes: Routes) -> str:
@@ -73,11 +68,10 @@ def no_shelter(routes: Routes) -> str:
     return ""
 
 
-def with_shelter_of(plan: Plan, before: RoutesFile) -> Plan | None:
+def with_shelter_of(plan: Plan, before: Routes) -> Plan | None:
     """The plan with the shelter that is in force; None where that does not serve this fabric, or
     stands in another lane."""
-    fabric, routes = plan.fabric, plan.routes
-    old = file_to_routes(fabric, before)
+    fabric, routes, old = plan.fabric, plan.routes, before
     levels, known = routes.service_level, old.service_level
     if old.egress.shape != routes.egress.shape or levels is None or known is None:
         return None
@@ -87,7 +81,8 @@ def with_shelter_of(plan: Plan, before: RoutesFile) -> Plan | None:
     egress = routes.egress.copy()
     egress[SHELTER] = np.where(fits, old.egress[SHELTER], routes.egress[SHELTER])
     try:
-        kept = replace(routes, egress=egress)
-        return make_plan(plan.generation, fabric, plan.mix, kept, before=plan)
+        kept = replace(routes, egress=egress, mark=0)
+        made = make_plan(plan.generation, fabric, plan.mix, kept, before=plan)
+        return replace(made, transition=plan.transition)
     except CheckFailed:
         return None
