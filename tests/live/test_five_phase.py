@@ -123,14 +123,18 @@ def held_in(site: Phased, phase: str, logs: list[Path]) -> Iterator[None]:
     """Other jobs come, and the run stays in `phase`: the second subscriber stands still, or a
     switch does not answer."""
     second = site.subscribers[1]
-    if phase == "install":
-        site.fabric.drop("S1-0", 100, 25)
     if phase == "unpath":
         second.send_signal(signal.SIGSTOP)
+    else:
+        site.fabric.drop("S1-0", 100, 25)
     site.jobs(*SECOND)
+    if phase == "unpath":
+        site.wait_all_on(1, logs[:1])
+    else:
+        site.wait_phase("install")
     if phase == "repath":
-        assert wait_until(lambda: moves(logs[1])[-1]["offset"] == 1, 60, 0.001), site.log()
         second.send_signal(signal.SIGSTOP)
+        site.fabric.drop("S1-0", 0, 25)
     site.wait_phase(phase)
     try:
         yield

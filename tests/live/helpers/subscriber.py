@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,8 @@ def main() -> None:
     given = parser.parse_args()
     fake = Fake(given.door, given.munge, given.job, given.log, given.deaf)
     while True:
-        fake.once()
+        with suppress(OSError, ValueError):  # the agent is away
+            fake.once()
         time.sleep(given.every)
 
 
