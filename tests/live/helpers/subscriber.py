@@ -1,85 +1,77 @@
-"""A fake of libsar_migrate, in a process of its own: it subscribes, obeys and acknowledges.
-
-It is none: it has no queue pairs, hears no notices, and learns the phase from the door alone, which
-it asks every `--every` seconds. What it does, and when, it writes to `--log`, a line of JSON each.
-`python -m tests.live.helpers.subscriber --door PATH --munge SOCKET --job 1 --log FILE`
-"""
+"""Subscribers of the five-phase update: `sar-migrate-demo`, whose queue pairs are a model."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import time
-from contextlib import suppress
+import signal
+import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.live.helpers.munged import Encoder, message, tell
-
-RANK = {"unpath": 1, "install": 2, "repath": 3, "idle": 4}
-
-
-class Fake:
-    """`deaf` never leaves offset 0 when told to, but renews its lease."""
-
-    def __init__(self, door: Path, munge: Path, job: str, log: Path, deaf: bool) -> None:
-        self.door, self.encode, self.job, self.log = door, Encoder(munge), job, log
-        self.deaf = deaf
-        self.name, self.offset = os.urandom(8).hex(), -1
-        self.seen, self.lease_end, self.lease = (0, 0), 0.0, 1.0
-
-    def say(self, event: str, **more: Any) -> dict[str, Any]:
-        payload = message(event, self.job, subscriber=self.name, user=0, **more)
-        return tell(self.door, self.encode(payload))
-
-    def once(self) -> None:
-        sent = time.monotonic()
-        try:
-            answer = self.say("subscribe", offset=max(self.offset, 0), update=self.seen[0])
-        except (OSError, ValueError):
-            answer = {"ok": False, "error": "nobody answers"}
-        if not answer["ok"]:
-            if self.offset == 0 and sent > self.lease_end - self.lease / 3:
-                self.move(1, "fenced")
-            return
-        self.lease = answer["lease"]
-        self.lease_end = sent + self.lease
-        phase, update = answer["phase"], answer["update"]
-        if (update, RANK[phase]) < self.seen:
-            return
-        self.seen = (update, RANK[phase])
-        if phase in ("unpath", "install") and not self.deaf:
-            self.move(1, phase)
-            if phase == "unpath":
-                self.say("ack", phase="unpath", update=update, offset=1)
-        elif phase in ("repath", "idle"):
-            self.move(0, phase)
-            if phase == "repath":
-                self.say("ack", phase="repath", update=update, offset=0)
-
-    def move(self, offset: int, why: str) -> None:
-        if offset != self.offset:
-            self.offset = offset
-            row = {"at": time.time(), "offset": offset, "why": why, "update": self.seen[0]}
-            with self.log.open("a") as log:
-                log.write(json.dumps(row) + "\n")
+from sar_agent.lab.live.process import wait_for
+from tests.live.helpers.built import built
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    for name in ("door", "munge", "log"):
-        parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--job", required=True)
-    parser.add_argument("--every", type=float, default=0.05)
-    parser.add_argument("--deaf", action="store_true")
-    given = parser.parse_args()
-    fake = Fake(given.door, given.munge, given.job, given.log, given.deaf)
-    while True:
-        with suppress(OSError, ValueError):  # the agent is away
-            fake.once()
-        time.sleep(given.every)
+class Subscriber:
+    """One process; `trace` is its JSON lines. Use as a context manager: it is told to end."""
 
+    def __init__(
+        self,
+        folder: Path,
+        agent: Path | str,
+        munge: Path,
+        *words: str,
+        env: Mapping[str, str] | None = None,
+        program: str = "sar-migrate-demo",
+        name: str = "subscriber",
+    ) -> None:
+        self.trace = folder / f"{name}.jsonl"
+        command = [built("libsar_migrate", program), f"agent={agent}", f"munge={munge}", "job=7"]
+        self.process = subprocess.Popen(
+            [*command, f"trace={self.trace}", *words],
+            env=dict(env or os.environ),
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
 
-if __name__ == "__main__":
-    main()
+    def lines(self) -> list[dict[str, Any]]:
+        if not self.trace.exists():
+            return []
+        whole = self.trace.read_text().rpartition("\n")[0]
+        return [json.loads(line) for line in whole.splitlines()]
+
+    def events(self, event: str, **fields: Any) -> list[dict[str, Any]]:
+        wanted = fields | {"event": event}
+        return [one for one in self.lines() if wanted.items() <= one.items()]
+
+    def wait(self, event: str, seconds: float = 20, count: int = 1, **fields: Any) -> None:
+        wait_for(
+            lambda: len(self.events(event, **fields)) >= count,
+            seconds,
+            f"{event} {fields} in {self.trace.name}",
+            alive=lambda: self.process.poll() is None,
+            last_words=lambda: str(self.end()),
+        )
+
+    def end(self, seconds: float = 10) -> tuple[int, str]:
+        """Its exit code, and what it complained of."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        said, _ = self.process.communicate(timeout=seconds)
+        complaints = [line for line in said.splitlines() if not line.startswith("{")]
+        return self.process.returncode, "\n".join(complaints)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def __enter__(self) -> Subscriber:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.process.poll() is None:
+            self.kill()
