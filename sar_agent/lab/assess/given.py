@@ -139,6 +139,7 @@ def _tables(
 ) -> Routes | None:
     if path is None:
         return None
+    _require_file(path)
     try:
         routes = read_tables(path, fabric)
     except InputError as error:
@@ -152,6 +153,7 @@ def _tables(
 
 
 def _topology(path: Path, fabric: Fabric, left: list[LeftOut]) -> tuple[str, ...] | None:
+    _require_file(path)
     try:
         slurm = read_topology(topology_in_use(path), strict=False)
     except InputError as error:
@@ -159,3 +161,9 @@ def _topology(path: Path, fabric: Fabric, left: list[LeftOut]) -> tuple[str, ...
         return None
     leaf_of = {host: sorted(leaves)[0] for host, leaves in slurm.leaves_of.items()}
     return (*slurm.problems, *compare_topology(fabric, leaf_of))
+
+
+def _require_file(path: Path) -> None:
+    """A wrong name is a slip to mend, not something to leave out."""
+    if not path.exists():
+        raise InputError("there is no such file", file=path, remedy="check the name")
