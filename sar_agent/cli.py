@@ -12,7 +12,18 @@ import sys
 import typer
 
 from sar_agent import __version__
-from sar_agent.commands import assess, demo, engines, live, routes, service, simulate, topology
+from sar_agent.commands import (
+    assess,
+    demo,
+    engines,
+    lab,
+    live,
+    make_trace,
+    routes,
+    service,
+    simulate,
+    topology,
+)
 from sar_agent.errors import SarError
 
 app = typer.Typer(
@@ -22,7 +33,19 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (assess, demo, service, engines, routes, simulate, topology, live):
+COMMANDS = (
+    assess,
+    demo,
+    service,
+    engines,
+    routes,
+    simulate,
+    make_trace,
+    topology,
+    lab,
+    live,
+)  # in the order of `--help`
+for module in COMMANDS:
     module.register(app)
 
 
