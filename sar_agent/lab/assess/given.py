@@ -143,9 +143,8 @@ def _tables(
     try:
         routes = read_tables(path, fabric)
     except InputError as error:
-        left.append(
-            LeftOut("files of today's routes that do not fit this fabric", 1, (str(error),))
-        )
+        what = "files of today's routes that cannot be used"
+        left.append(LeftOut(what, 1, (str(error),)))
         return None
     if routes.fabric_digest != fabric.digest:
         remarks.append(f"{path} was made for other nodes or cables than {fabric.name} has.")
