@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -74,10 +74,40 @@ def register(app: typer.Typer) -> None:
         partitions: Annotated[
             Path | None, typer.Option("--partitions", help="for pftree…, as for `route`")
         ] = None,
+        trace: Annotated[
+            Path | None, typer.Option("--trace", help="programs to play, see `make-trace`")
+        ] = None,
+        place: Annotated[
+            Literal["random", "linear"],
+            typer.Option("--place", help="where a trace's ranks sit, without --jobs"),
+        ] = "random",
+        key: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--key", help="KEY=OFFSET or JOB/KEY=OFFSET: a key's LID offset; repeatable"
+            ),
+        ] = None,
+        request_time: Annotated[
+            str, typer.Option("--request-time", help="how long a program waits for a key")
+        ] = "0us",
+        adaptive: Annotated[
+            bool, typer.Option("--adaptive", help="also a Conga-like adaptive peer (XGFTs)")
+        ] = False,
+        flowlet: Annotated[
+            str, typer.Option("--flowlet", help="adaptive: bytes that stay on one way")
+        ] = "64KB",
+        feedback: Annotated[
+            str,
+            typer.Option("--feedback", help="adaptive: how often, and how old, loads are known"),
+        ] = "20us",
+        load_levels: Annotated[
+            int, typer.Option("--load-levels", min=1, help="adaptive: how finely")
+        ] = 8,
         as_json: JsonOption = False,
     ) -> None:
         """Time of jobs' traffic on given routes; with --metric, congestion as ORCS counts it."""
-        from sar_agent.commands import simulated
+        from sar_agent.commands import played, simulated
+        from sar_agent.commands.whose_routes import Source
         from sar_agent.errors import InputError
 
         if orcs_dot is None and fabric is None:
@@ -86,7 +116,18 @@ def register(app: typer.Typer) -> None:
             raise InputError(
                 "--orcs-dot is a fabric with its routes", remedy="leave --fabric and --engine out"
             )
-        source = simulated.Source(fabric, jobs, engine or [], routes or [], partitions, seed)
+        source = Source(fabric or "", jobs, engine or [], routes or [], partitions, seed)
+        if trace is not None:
+            if orcs_dot or metric or pattern:
+                raise InputError(
+                    "--trace says what is sent and --fabric where",
+                    remedy="leave --orcs-dot, --metric and --pattern out",
+                )
+            peer = (flowlet, feedback, load_levels) if adaptive else None
+            played.trace(
+                source, played.Wanted(trace, place, key or [], request_time, peer), as_json
+            )
+            return
         if orcs_dot is None and metric is None:
             simulated.time(source, pattern or "alltoall", as_json)
             return

@@ -8,33 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sar_agent.commands.output import (
-    print_json,
-    read_fabric,
-    read_mix,
-    read_partitions,
-    read_routes,
-)
+from sar_agent.commands.output import print_json
+from sar_agent.commands.whose_routes import Source, require_some, tables_of
 from sar_agent.errors import InputError
 
 if TYPE_CHECKING:
-    from sar_agent.fabric import Fabric
     from sar_agent.fabric.model import I32
-    from sar_agent.jobs import JobMix
     from sar_agent.lab.orcs import Congestion, Network
-    from sar_agent.routing import Routes
-
-
-@dataclass(frozen=True)
-class Source:
-    """A fabric and whose routes on it."""
-
-    fabric: str | None
-    jobs: str | None
-    engines: list[str]
-    routes: list[Path]
-    partitions: Path | None
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -51,22 +31,6 @@ class Asked:
     seed: int
 
 
-def all_routes(source: Source) -> tuple[Fabric, JobMix, dict[str, Routes]]:
-    """The fabric, the mix, and routes by the name they are shown with."""
-    from sar_agent.jobs import JobMix
-    from sar_agent.routing import Options, load_engine
-    from sar_agent.routing.lanes import routed
-
-    chosen = [load_engine(name) for name in source.engines]
-    if not chosen and not source.routes:
-        raise InputError("nothing to simulate", remedy="give --engine E or --routes DIR")
-    network = read_fabric(source.fabric or "")
-    mix = read_mix(source.jobs, network) if source.jobs else JobMix.of([])
-    options = Options(seed=source.seed, partitions=read_partitions(source.partitions, network, mix))
-    found = {each.name: routed(each, network, mix, options) for each in chosen}
-    return network, mix, found | {str(p): read_routes(p, network) for p in source.routes}
-
-
 def time(source: Source, pattern: str, as_json: bool) -> None:
     """How long each job's all-to-all takes."""
     from rich.console import Console
@@ -80,8 +44,9 @@ def time(source: Source, pattern: str, as_json: bool) -> None:
             remedy=f"one of {', '.join(PATTERNS)}, or with --metric one of ORCS's",
         )
     if source.jobs is None:
-        raise InputError("nobody sends", remedy="give --jobs FILE or mix:SEED")
-    network, mix, found = all_routes(source)
+        raise InputError("nobody sends", remedy="give --jobs FILE or mix:SEED, or --trace FILE")
+    require_some(source)
+    network, mix, found = tables_of(source)
     if not mix.jobs:
         raise InputError(
             f"no job of {source.jobs} spans two leaf switches", remedy="give other jobs"
@@ -109,7 +74,8 @@ def congestion(source: Source | Path, asked: Asked, as_json: bool) -> None:
     if isinstance(source, Path):
         found = {str(source): _count(read_network(source), asked)}
     else:
-        fabric, _, routes = all_routes(source)
+        require_some(source)
+        fabric, _, routes = tables_of(source)
         found = {
             name: _count(network_of_routes(fabric, each), asked) for name, each in routes.items()
         }

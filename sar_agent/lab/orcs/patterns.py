@@ -80,7 +80,7 @@ def _recdbl(size: int) -> Levels:
 
 
 def _ring(size: int) -> Levels:
-    return [_pairs(np.array([rank]), (rank + 1) % size) for rank in range(size)]
+    return [_pairs(np.array([rank]), (rank + 1) % size) for rank in range(size if size > 1 else 0)]
 
 
 def _neighbor(size: int, number: int) -> Levels:

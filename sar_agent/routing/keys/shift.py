@@ -66,6 +66,22 @@ def choose_shift(key: Key, load: NDArray[np.integer] | F64) -> Shift:
     return _shifted(key, digit_channels(key.tree, key.source, key.destination, digits), load)
 
 
+def shift_in(key: Key, egress: U8) -> Shift | None:
+    """The shift by which these tables, uint8[T + S, S], lead the key's flows; None where one does
+    not arrive, or goes further than a tree is high."""
+    fabric = key.tree.fabric
+    channels = np.full_like(key.channels, -1)
+    at, goal = fabric.terminal_switch[key.source], fabric.terminal_switch[key.destination]
+    for hop in range(key.channels.shape[1]):
+        away = np.flatnonzero(at != goal)
+        channel = fabric.channel_by_port[at[away], egress[key.destination[away], at[away]]]
+        if (channel < 0).any():
+            return None
+        channels[away, hop] = channel
+        at[away] = fabric.channel_target[channel]
+    return _shifted(key, channels, None) if (at == goal).all() else None
+
+
 def _shifted(key: Key, channels: I32, load: NDArray[np.integer] | F64 | None) -> Shift:
     size = key.tree.fabric.channels
     own = np.zeros(size, np.int32)
