@@ -13,6 +13,7 @@ import typer
 
 from sar_agent import __version__
 from sar_agent.commands import (
+    assess,
     demo,
     engines,
     lab,
@@ -33,7 +34,20 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (demo, service, engines, routes, simulate, make_trace, replay, topology, lab, live):
+COMMANDS = (
+    assess,
+    demo,
+    service,
+    engines,
+    routes,
+    simulate,
+    make_trace,
+    replay,
+    topology,
+    lab,
+    live,
+)  # in the order of `--help`
+for module in COMMANDS:
     module.register(app)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sar_agent.commands.output import FabricOption, JsonOption, print_json, read_fabric
+from sar_agent.commands.output import FabricOption, JsonOption, print_json
 
 if TYPE_CHECKING:
     from sar_agent.lab.replay.run import Progress
@@ -65,7 +66,7 @@ def register(app: typer.Typer) -> None:
         from contextlib import ExitStack
 
         from sar_agent.errors import InputError
-        from sar_agent.lab.mixes.read import history_of
+        from sar_agent.lab.mixes.read import fabric_of, history_of
         from sar_agent.routing import load_engine
 
         try:
@@ -84,8 +85,9 @@ def register(app: typer.Typer) -> None:
         chosen = tuple(dict.fromkeys(engine or ENGINES))
         for name in chosen:
             load_engine(name)
-        network = read_fabric(fabric)
+        network, remarks = fabric_of(fabric)
         jobs = history_of(history)
+        jobs = replace(jobs, remarks=(*jobs.remarks, *remarks))
         step = None if every is None else 60.0 * every
         samples = samples_of(network, jobs, step, _moment(begin), _moment(until))
         work = Work(network, samples, chosen, objective, chunk)

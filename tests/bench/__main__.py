@@ -17,12 +17,14 @@ from tests.bench import (
     failures,
     install_latency,
     job_times,
+    keys,
     mixes,
     performance,
     roofline,
     scale,
     second_start,
     squeue_poll,
+    transitions,
 )
 from tests.bench.kept import Kept
 from tests.bench.machine import machine
@@ -35,6 +37,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "time": job_times.tables,
     "events": events.tables,
     "latency": event_latency.tables,
+    "keys": keys.tables,
 }
 KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
     "performance": performance.tables,
@@ -43,6 +46,7 @@ KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
     "failures": failures.tables,
     "scale": scale.tables,
     "roofline": roofline.tables,
+    "transitions": transitions.tables,
 }
 """Those of docs/performance.md, which `tests.bench.page` writes."""
 HEAD = """# Benchmarks

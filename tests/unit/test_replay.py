@@ -90,6 +90,7 @@ def test_every_sample_has_the_numbers_that_measure_gives(tmp_path):
             before = routes
 
 
+@pytest.mark.long
 def test_two_processes_are_one(tmp_path):
     history = churn()
     work = work_of(history, ("sar", "sar-plus"))
@@ -306,3 +307,71 @@ def _alive(pid):
             return file.read().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def _cli(capsys, *words):
+    """(exit code, standard error)"""
+    from unittest.mock import patch
+
+    from sar_agent.cli import main
+
+    with patch.object(sys, "argv", ["sar-agent", "replay", *map(str, words)]):
+        try:
+            main()
+        except SystemExit as end:
+            return end.code or 0, capsys.readouterr().err
+    raise AssertionError("main always exits")
+
+
+def test_bad_input_is_one_sentence(tmp_path, capsys):
+    trace = tmp_path / "trace.csv"
+    trace.write_text(
+        'job,start,end,nodelist\n1,2024-01-01T00:00:00,2024-01-01T02:00:00,"n[001,005]"\n'
+    )
+    good = ["--fabric", FABRIC, "--history", trace, "--workers", 1, "--engine", "sar"]
+    for more, says in (
+        (["--from", "yesterday"], "is no date"),
+        (["--from", "2025-01-01"], "lies from"),
+        (["--every", "0"], "--every more than 0"),
+        (["--engine", "nobody"], "no engine is called"),
+        (["--dask", "slurm:many"], "no number of jobs"),
+    ):
+        code, error = _cli(capsys, *good, *more, "--out", tmp_path / "out")
+        assert (code, says in error, error.count("\n")) == (2, True, 1), error
+    assert _cli(capsys, *good, "--every", 30, "--json", "--out", tmp_path / "out")[0] == 0
+    assert len(pq.read_table(tmp_path / "out" / "replay.parquet")) == 4
+    code, error = _cli(capsys, *good, "--every", 15, "--out", tmp_path / "out")
+    assert code == 2 and "holds another replay" in error
+
+
+def test_a_folder_that_cannot_be_made(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    history = churn()
+    with pytest.raises(InputError, match="cannot be used as a folder"):
+        run_replay(history, work_of(history), tmp_path / "file" / "out", here, "x")
+
+
+def test_a_broken_result_is_said(tmp_path):
+    history = churn()
+    run_replay(history, work_of(history), tmp_path, here, "x")
+    (tmp_path / "replay.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match="no replay can be read"):
+        run_replay(history, work_of(history), tmp_path, here, "x")
+
+
+@pytest.mark.data
+def test_leonardo(tmp_path):
+    """Real jobs on the stand-in of their network; what is odd in the record is told."""
+    from sar_agent.lab.mixes.read import fabric_of, history_of
+    from tests.data import data_path
+
+    fabric, remarks = fabric_of(str(data_path("leonardo-node-switch-map.txt")))
+    history = history_of(str(data_path("leonardo-jobs.tar.gz")))
+    assert "stand-in" in remarks[0]
+    samples = samples_of(fabric, history, 86400.0)
+    work = Work(fabric, samples, ("updn",))
+    found = run_replay(history, work, tmp_path, here, "x")
+    assert found["moments"] == 7
+    assert any("not in the fabric" in each["reason"] for each in found["left_out"])
+    updn = found["engines"]["updn"]
+    assert updn["effective_efi_max"] >= updn["lower_bound_efi_max"] > 0

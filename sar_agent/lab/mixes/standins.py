@@ -1,5 +1,8 @@
 """Histories for the stand-ins of `fabric/standins.py`: `synthetic:taurus,seed=1,days=30`.
 
+`…,largest=64` lets no job have more nodes than that, and more of them come; the paper prints no
+sizes, so what depends on them can be seen that way.
+
 Fitted to what sar-2016 says of the machines, by the knobs named here and no others; tests hold the
 result against the marks:
 
@@ -15,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
@@ -32,7 +35,9 @@ BEGIN = 1704067200.0
 """Monday, 1 January 2024, 00:00 UTC: some date must be."""
 WARM_UP = 21 * DAY
 """Lived through before the first day that is told, so that the machine is full and in pieces."""
-_SPEC = re.compile(r"synthetic:([a-z]+)(?:,seed=(\d{1,9}))?(?:,days=(\d{1,4}))?")
+_SPEC = re.compile(
+    r"synthetic:([a-z]+)(?:,seed=(\d{1,9}))?(?:,days=([1-9]\d{0,3}))?(?:,largest=([1-9]\d{0,3}))?"
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,13 @@ class Machine:
     parts: tuple[int, ...]
     """Nodes of each; a job is drawn to one by size."""
     pick: Callable[[Generator], Pick]
+
+    def with_largest(self, nodes: int) -> Machine:
+        """Other sizes, and so many more or fewer jobs that they fill the machine about as much."""
+        known = self.workload
+        nodes = min(nodes, max(self.parts))
+        gaps = known.gap_times * nodes / known.largest
+        return replace(self, workload=replace(known, largest=nodes, gap_times=gaps))
 
 
 MACHINES = {
@@ -72,11 +84,12 @@ def synthetic_history(spec: str) -> History:
     if not match or match[1] not in MACHINES:
         raise InputError(
             f"{spec!r} is no synthetic history",
-            remedy=f"write synthetic:NAME,seed=1,days=30 with NAME one of {', '.join(MACHINES)}",
+            remedy="write synthetic:NAME,seed=1,days=30,largest=64 (all but the name may be left "
+            f"out) with NAME one of {', '.join(MACHINES)}",
         )
     machine, seed, days = MACHINES[match[1]], int(match[2] or 1), int(match[3] or 30)
-    if days < 1:
-        raise InputError(f"{spec!r} has no day", remedy="days=1 is the least")
+    if match[4]:
+        machine = machine.with_largest(int(match[4]))
     random = np.random.default_rng(seed)
     until = WARM_UP + days * DAY
     rows = []

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+import numpy as np
+
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32, U8
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
 from sar_agent.lab.trace import Phase, Program, Trace
@@ -18,8 +21,8 @@ from sar_agent.lab.trace.generate import PROGRAMS, Wish
 from sar_agent.lab.trace.parse import read_trace
 from sar_agent.lab.trace.place import place
 from sar_agent.lab.trace.play import play
-from sar_agent.routing.colored import colour
 from sar_agent.routing.engine import Engine, load_engine
+from sar_agent.routing.keys.digits import flow_digits
 from sar_agent.routing.paths import Choice, PathRoutes
 
 
@@ -57,13 +60,14 @@ def times(
 ) -> list[float]:
     """Of each phase, divided by what it takes on a crossbar; `colored` knows each phase. Ranks sit
     in the fabric's order."""
+
+    def colour(source: I32, destination: I32) -> U8:
+        once = np.zeros(len(source), np.int32)
+        return flow_digits(fabric, view, source, destination, once, merged=False)
+
     found = []
     for phase in phases:
-        choose = (
-            (lambda s, d: colour(fabric, view, s, d))
-            if name == "colored"
-            else choice_of(name, fabric, view, seed)
-        )
+        choose = colour if name == "colored" else choice_of(name, fabric, view, seed)
         routes = PathRoutes(name, fabric, view, choose)
         ranks = int(phase.pairs.max()) + 1
         alone = Trace(name, (Program("1", ranks, 0.0, (phase,)),))

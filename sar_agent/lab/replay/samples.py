@@ -7,6 +7,7 @@ are multi-switch jobs depends on each job alone, so that is found once a job, no
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +57,15 @@ def samples_of(
     """Every so many seconds, or (None) at every change; from `begin` up to, without, `until`, by
     default the history's. Raises `InputError` where there is nothing to look at."""
     first, last = history.span
+    if np.isinf(history.end).any():
+        last = float(np.nextafter(last, np.inf))  # that moment still has jobs
     begin = first if begin is None else begin
     until = last if until is None else until
+    if not begin < until:
+        raise InputError(
+            f"nothing of {history.name} lies from {_date(begin)} to {_date(until)}",
+            remedy=f"it tells of {_date(first)} to {_date(last)}",
+        )
     placed = place(history, fabric)
     spans = [
         (float(history.start[j]), float(history.end[j]), job)
@@ -81,13 +89,17 @@ def samples_of(
     )
 
 
+def _date(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+
+
 def _moments(
     spans: list[tuple[float, float, Job]], every: float | None, begin: float, until: float
 ) -> F64:
     if every is None:
         moments = np.array([t for start, end, _ in spans for t in (start, end)], np.float64)
         moments = np.unique(np.append(np.clip(moments, begin, until), begin))
-        return moments[moments < until] if until > begin else moments[:1]
+        return moments[moments < until]
     if not every > 0 or (until - begin) / every > MOST_SAMPLES:
         raise InputError(
             f"samples every {every / 60:g} minutes over {(until - begin) / 86400:.1f} days",
