@@ -12,7 +12,19 @@ import sys
 import typer
 
 from sar_agent import __version__
-from sar_agent.commands import demo, engines, lab, live, routes, service, simulate, topology
+from sar_agent.commands import (
+    assess,
+    demo,
+    engines,
+    lab,
+    live,
+    make_trace,
+    replay,
+    routes,
+    service,
+    simulate,
+    topology,
+)
 from sar_agent.errors import SarError
 
 app = typer.Typer(
@@ -22,7 +34,20 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (demo, service, engines, routes, simulate, topology, lab, live):
+COMMANDS = (
+    assess,
+    demo,
+    service,
+    engines,
+    routes,
+    simulate,
+    make_trace,
+    replay,
+    topology,
+    lab,
+    live,
+)  # in the order of `--help`
+for module in COMMANDS:
     module.register(app)
 
 

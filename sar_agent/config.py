@@ -25,6 +25,7 @@ from sar_agent.config_types import (
     Word,
     host_port,
 )
+from sar_agent.config_update import UpdateConfig
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric.hostnames import HOST_PATTERN, VENDOR_NAMES, HostMapper
 from sar_agent.jobs.records import RUNNING_STATES, STATES
@@ -257,6 +258,7 @@ class Config(Section):
     fabric: FabricConfig = Field(default_factory=lambda: FabricConfig())
     opensm: OpensmConfig = Field(default_factory=lambda: OpensmConfig())
     events: EventsConfig = Field(default_factory=lambda: EventsConfig())
+    update: UpdateConfig = Field(default_factory=lambda: UpdateConfig())
 
 
 class ConfigError(SarError):

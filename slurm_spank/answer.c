@@ -5,6 +5,9 @@
 #include <string.h>
 
 #define DEEPEST 8
+#define LONGEST_LEASE 86400000u
+
+static const char *const update_keys[] = {"lease", "phase", "update", "generation"};
 
 struct scan {
 	const char *at;
@@ -164,6 +167,56 @@ static bool variable(struct scan *s, const struct string *name, void *to)
 	return true;
 }
 
+/* Digits with at most one point, `decimals` of them kept; the locale has no say. False if it has another
+ * form, or is too large. */
+static bool number(struct scan *s, unsigned decimals, uint64_t *value)
+{
+	uint64_t sum = 0;
+	bool point = false;
+	unsigned kept = 0, seen = 0;
+
+	for (blank_then(s); (*s->at >= '0' && *s->at <= '9') || (*s->at == '.' && !point); s->at++) {
+		const uint64_t digit = (uint64_t)(*s->at - '0');
+
+		if (*s->at == '.') {
+			point = true;
+			continue;
+		}
+		seen++;
+		if (point && kept++ >= decimals)
+			continue;
+		if (sum > (UINT64_MAX - digit) / 10)
+			return false;
+		sum = 10 * sum + digit;
+	}
+	for (; kept < decimals; kept++, sum *= 10)
+		if (sum > UINT64_MAX / 10)
+			return false;
+	*value = sum;
+	return seen > 0 && *s->at != 'e' && *s->at != 'E';
+}
+
+static bool of_update(struct scan *s, const char *key, struct answer *answer)
+{
+	struct string phase;
+	uint64_t lease;
+
+	if (!strcmp(key, "update"))
+		return number(s, 0, &answer->update);
+	if (!strcmp(key, "generation"))
+		return number(s, 0, &answer->generation);
+	if (!strcmp(key, "lease")) {
+		if (!number(s, 3, &lease))
+			return false;
+		answer->lease = lease < LONGEST_LEASE ? (unsigned)lease : LONGEST_LEASE;
+		return true;
+	}
+	if (!string(s, &phase))
+		return false;
+	snprintf(answer->phase, sizeof(answer->phase), "%.7s", phase.text);
+	return true;
+}
+
 static bool field(struct scan *s, const struct string *key, void *to)
 {
 	struct answer *answer = to;
@@ -184,6 +237,9 @@ static bool field(struct scan *s, const struct string *key, void *to)
 				*c = ' ';
 		return true;
 	}
+	for (size_t i = 0; i < sizeof(update_keys) / sizeof(*update_keys); i++)
+		if (!strcmp(key->text, update_keys[i]))
+			return of_update(s, key->text, answer);
 	return skip_value(s);
 }
 

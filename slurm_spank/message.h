@@ -9,11 +9,15 @@
 #define ID_SIZE	     17
 
 struct message {
-	const char *event; /* start, end, hint */
+	const char *event; /* start, end, hint; of an update in phases: subscribe, ack, unsubscribe */
 	uint32_t job;
 	int64_t user;		     /* -1: not known */
 	const char *nodes, *traffic; /* NULL or "": not known */
 	char id[ID_SIZE];
+	const char *subscriber; /* NULL: the message is not of an update in phases, nor are these: */
+	const char *phase;	/* NULL or "": not known */
+	uint64_t update;
+	unsigned offset;
 };
 
 /* Gives the message its `id`. */

@@ -48,6 +48,10 @@ def run(config: Config) -> None:
         gatherer = Gatherer(config, bridge, touched)
         agent = Agent(config, bridge=bridge, gatherer=gatherer, nerves=nerves)
         ears = Ears(config, agent.metrics, wake.set)
+        subscribers = agent.updates.subscribers(ears.authority)
+        ears.families.append(subscribers)
+        ears.status = subscribers.status
+        agent.updates.hears = ears.has_door
         gatherer.hints.refused = ears.not_owner
         if address := config.agent.metrics_host_port:
             agent.metrics.serve(*address)

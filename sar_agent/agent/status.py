@@ -27,6 +27,7 @@ class Found:
     problem: str
     """Why `in_force` is not known."""
     generations: list[int]
+    update_mode: str = "fast"
     events: dict[str, Any] | None = None
     """What came at the agent's door, and what was refused; None where it does not answer."""
 
@@ -50,6 +51,7 @@ class Found:
             "in_force": self.in_force and self.in_force.model_dump(mode="json"),
             "problem": self.problem,
             "generations": self.generations,
+            "update_mode": self.update_mode,
             "events": self.events,
         }
 
@@ -80,6 +82,7 @@ class Found:
             lines.append(f"in force   not known: {self.problem}")
         if self.events is not None:
             lines.append(f"events     {_counted(self.events)}")
+            lines.append(f"updates    {_phase(self.update_mode, self.events['update'])}")
         kept = ", ".join(map(str, self.generations)) or "none"
         return "\n".join([*lines, f"kept       generations {kept}"])
 
@@ -98,6 +101,7 @@ def look_at(config: Config) -> Found:
         status,
         problem,
         Generations(folder).numbers(),
+        config.update.mode,
         ask_door(config.events.socket_path(config.agent.run_dir)),
     )
 
@@ -107,3 +111,11 @@ def _counted(events: dict[str, Any]) -> str:
         return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "none"
 
     return f"{parts(events['events'])}; refused: {parts(events['refused'])}"
+
+
+def _phase(mode: str, update: dict[str, Any]) -> str:
+    number = f" of update {update['update']}" if update["phase"] != "idle" else ""
+    return (
+        f"mode {mode}, phase {update['phase']}{number}; {update['subscribers']} subscribers of "
+        f"{update['jobs']} jobs, {update['sheltered']} on LID offset 1"
+    )

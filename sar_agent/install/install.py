@@ -59,7 +59,8 @@ def put_in_force(bridge: Bridge, plan: Plan, path: Path, timed: Timed = nullcont
 
 def differences(wanted: RoutesFile, found: RoutesFile) -> int:
     """Entries of `found` that are not as `wanted`: (switch, destination, LID offset) that both
-    know, where LID offsets beyond the plan's repeat its first; and lanes hop by hop."""
+    know, where LID offsets beyond the plan's repeat its first; and lanes hop by hop. Most switches
+    have one LID: other offsets of theirs are nowhere, and found as repetitions of the first."""
     (want_s, have_s), (want_d, have_d) = shared_by(wanted, found)
     count = 0
     for offset, table in enumerate(found.forwarding):
@@ -75,6 +76,10 @@ def differences(wanted: RoutesFile, found: RoutesFile) -> int:
             levels = wanted.service_levels[used][np.ix_(want_s, want_d)]
             # Nobody asks for the level of a way from a switch to itself.
             wrong |= (levels != found.service_levels[offset][np.ix_(have_s, have_d)]) & (want != 0)
+        if offset:
+            first = found.forwarding[0][np.ix_(have_s, have_d)]
+            one_lid = (have_d >= len(found.terminal_guids)) & (have == first).all(axis=0)
+            wrong[:, one_lid] = False
         count += int(wrong.sum())
     if wanted.hop_lanes is not None:
         if found.hop_lanes is None:
