@@ -178,7 +178,9 @@ def phased(folder: Path, fabric: str = TREE, **update: Any) -> Iterator[Phased]:
     with ExitStack() as stack:
         munge = stack.enter_context(Munge())
         net = stack.enter_context(ibsim_of(load_fabric(fabric)))
-        sm = stack.enter_context(OpenSM(net, host="n001", plugin=plugin(), options={"lmc": "1", "sweep_interval": "0"}))
+        sm = stack.enter_context(
+            OpenSM(net, host="n001", plugin=plugin(), options={"lmc": "1", "sweep_interval": "0"})
+        )
         sm.wait_up()
         keys = {"mode": "five-phase", "deadline_seconds": 4, "lease_seconds": 2} | update
         site = Phased(folder, net, sm, munge.socket, keys)
