@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -56,6 +56,8 @@ class Planner:
         )
         self.keys: Mapping[int, KeyRows] = {}
         """By LID offset: the routing keys that the next plans hold."""
+        self.keys_on: Callable[[Fabric], Mapping[int, KeyRows]] | None = None
+        """Who makes them for a fabric; each plan asks."""
         self._last: Plan | None = None
         """In force or not; the next plan's routes, check and measures start from it."""
         self._base: Routes | None = None
@@ -75,6 +77,8 @@ class Planner:
         with self.timed("route"):
             require_connected(fabric)  # engines take that for granted
             self._read_partitions(fabric, mix)
+            if self.keys_on and not keep_base:
+                self.keys = self.keys_on(fabric)
             base = self._base if self._last and self._last.fabric.digest == fabric.digest else None
             routes, kept = (base, True) if keep_base and base else self._routes(fabric, mix)
         try:
@@ -92,6 +96,22 @@ class Planner:
         self._tend_at = self._next_look(plan) if kept else None
         self._last, self._base = plan, base_of(plan.routes)
         return plan
+
+    def stands(self, fabric: Fabric | None) -> Fabric | None:
+        """`fabric`, where the last plan is of it and others can be made with other keys."""
+        same = fabric and self._last and self._last.fabric.digest == fabric.digest
+        return self._last.fabric if self._last and same else None
+
+    def plan_keys(self, generation: int, keys: Mapping[int, KeyRows]) -> Plan:
+        """The last plan with other keys. Raises `CheckFailed`; then the next plan has those before.
+        """
+        assert self._last is not None
+        before, last, self.keys = self.keys, self._last, keys
+        try:
+            return self.plan(generation, last.fabric, last.mix, keep_base=True)
+        except CheckFailed:
+            self.keys = before
+            raise
 
     def _read_partitions(self, fabric: Fabric, mix: JobMix) -> None:
         """Each time, since the file may be another by now, and jobs may be partitions."""
