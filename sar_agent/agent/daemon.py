@@ -24,9 +24,12 @@ from sar_agent.agent.nerves import Nerves, Pace
 from sar_agent.agent.notify import Notifier
 from sar_agent.config import Config
 from sar_agent.events.ears import Ears
+from sar_agent.events.keys import KeyDesk
 from sar_agent.install.bridge import Bridge, BridgeStatus
 
 log = logging.getLogger(__name__)
+KEYS_AGAIN = 0.2
+"""Seconds."""
 
 
 def run(config: Config) -> None:
@@ -49,6 +52,10 @@ def run(config: Config) -> None:
         agent = Agent(config, bridge=bridge, gatherer=gatherer, nerves=nerves)
         ears = Ears(config, agent.metrics, wake.set)
         gatherer.hints.refused = ears.not_owner
+        desk = agent.keys.desk = KeyDesk(ears.authority, wake.set)
+        ears.families.append(desk)
+        ears.more = desk.of_job
+        agent.keys.show()
         if address := config.agent.metrics_host_port:
             agent.metrics.serve(*address)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -102,13 +109,19 @@ def _wait(
         woken.wake.clear()
         if woken.stop.is_set() or woken.edited.is_set():
             break
+        if agent.keys.desk.busy:
+            agent.serve_keys()
+            before = _situation(agent.ask_status())
         for at in ears.inbox.pending() or ():
             nerves.heard(at)
         now = time.monotonic()
         left = nerves.look_at() - now
         if left <= 0:
             break
-        if woken.wake.wait(min(left, max(0.0, ask_at - now))) or time.monotonic() < ask_at:
+        nap = min(left, max(0.0, ask_at - now))
+        # Who waits for a job to be seen, or for OpenSM, is looked after again soon.
+        nap = min(nap, KEYS_AGAIN) if agent.keys.desk.busy else nap
+        if woken.wake.wait(nap) or time.monotonic() < ask_at:
             continue
         alive()
         ask_at = time.monotonic() + config.opensm.poll_seconds

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from sar_agent.agent.state import State
@@ -97,21 +98,17 @@ class Planner:
         self._last, self._base = plan, base_of(plan.routes)
         return plan
 
-    def stands(self, fabric: Fabric | None) -> Fabric | None:
-        """`fabric`, where the last plan is of it and others can be made with other keys."""
-        same = fabric and self._last and self._last.fabric.digest == fabric.digest
-        return self._last.fabric if self._last and same else None
-
-    def plan_keys(self, generation: int, keys: Mapping[int, KeyRows]) -> Plan:
-        """The last plan with other keys. Raises `CheckFailed`; then the next plan has those before.
-        """
-        assert self._last is not None
-        before, last, self.keys = self.keys, self._last, keys
+    def plan_keys(self, generation: int, keys: Mapping[int, KeyRows], stands: Plan) -> Plan:
+        """`stands`, the plan in force, with other keys: all else stays as it is. Raises
+        `CheckFailed`; then the next plan has the keys of before."""
+        base, before, self.keys = base_of(stands.routes), self.keys, keys
         try:
-            return self.plan(generation, last.fabric, last.mix, keep_base=True)
-        except CheckFailed:
+            plan = self._stacked(generation, stands.fabric, stands.mix, base)
+        except SarError:
             self.keys = before
             raise
+        self._last, self._base = plan, base
+        return plan
 
     def _read_partitions(self, fabric: Fabric, mix: JobMix) -> None:
         """Each time, since the file may be another by now, and jobs may be partitions."""
@@ -124,19 +121,7 @@ class Planner:
     def _checked(self, generation: int, fabric: Fabric, mix: JobMix, routes: Routes) -> Plan:
         """The plan, with the lanes of the one before where they still do, else with new ones."""
         before = self._last
-
-        def plan(routes: Routes) -> Plan:
-            own_lane = self.options.reserve_lane
-            shelter = self._shelter_beside(routes, fabric)
-            try:
-                stacked = stack(routes, shelter, fabric.lmc, self.keys, own_lane=own_lane)
-                return make_plan(generation, fabric, mix, stacked, self.timed, before)
-            except CreditLoop:
-                if own_lane or not shelter:
-                    raise
-            stacked = stack(routes, None, fabric.lmc, self.keys)
-            return make_plan(generation, fabric, mix, stacked, self.timed, before)
-
+        plan = partial(self._stacked, generation, fabric, mix)
         base = self._base
         laid = before and base and with_levels_of(base, before.fabric, routes, fabric, self.options)
         if not laid and base and base.virtual_lanes == 1:
@@ -150,6 +135,19 @@ class Planner:
         with self.timed("route"):
             laid = relay(routes, fabric, mix, self.options)
         return plan(laid)
+
+    def _stacked(self, generation: int, fabric: Fabric, mix: JobMix, routes: Routes) -> Plan:
+        """The plan of `routes` for offset 0, with shelter and keys beside them."""
+        own_lane, before = self.options.reserve_lane, self._last
+        shelter = self._shelter_beside(routes, fabric)
+        try:
+            stacked = stack(routes, shelter, fabric.lmc, self.keys, own_lane=own_lane)
+            return make_plan(generation, fabric, mix, stacked, self.timed, before)
+        except CreditLoop:
+            if own_lane or not shelter:
+                raise
+        stacked = stack(routes, None, fabric.lmc, self.keys)
+        return make_plan(generation, fabric, mix, stacked, self.timed, before)
 
     def _shelter_beside(self, base: Routes, fabric: Fabric) -> Routes | None:
         """Routes for LID offset 1, where the subnet has one and a lane is left for it."""

@@ -23,8 +23,10 @@ STATUS = b"status"
 class Family(Protocol):
     """Some events, and what becomes of them. Called from any thread."""
 
-    models: Mapping[str, type[Message]]
-    """By name of the event."""
+    @property
+    def models(self) -> Mapping[str, type[Message]]:
+        """By name of the event."""
+        ...
 
     def take(self, message: Message, uid: int) -> Mapping[str, Any]:
         """What the answer says beside `ok`, quickly. Raises `Refused`, for the tally; an answer

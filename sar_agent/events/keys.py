@@ -253,6 +253,10 @@ class KeyDesk:
             one.answer is None for one in list(self._tickets.values())
         )
 
+    def age(self, ticket: Ticket) -> float:
+        """Seconds since it was first asked."""
+        return self._clock() - ticket.came
+
     def pending(self) -> list[Ticket]:
         """Requests without an answer, the oldest first."""
         with self._lock:

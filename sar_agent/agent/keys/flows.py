@@ -16,7 +16,7 @@ from sar_agent.errors import InputError
 from sar_agent.events.keys import Wish
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
-from sar_agent.jobs.patterns import Phase
+from sar_agent.jobs.patterns import NAMED, Phase
 
 _TASKS = re.compile(r"(\d{1,6})(?:\(x(\d{1,6})\))?")
 
@@ -70,7 +70,8 @@ def _rails(fabric: Fabric, hosts: Sequence[str]) -> list[I32]:
 def _rank_phases(wish: Wish, ranks: int) -> list[Phase]:
     if wish.pairs:
         return [_pairs(wish.pairs, ranks)]
-    raise NotImplementedError  # PATTERNS
+    name, _, number = (wish.traffic or "").partition(":")
+    return NAMED[name](ranks, int(number or 1))  # PATTERNS
 
 
 def _pairs(pairs: tuple[int, ...], ranks: int) -> Phase:

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sar_agent.agent.keys.flows import phases_of_wish
 from sar_agent.events.keys import Wish
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
+from sar_agent.jobs import JobMix
 from sar_agent.jobs.patterns import Phase
+from sar_agent.routing import Options, load_engine
 from sar_agent.routing.offsets import KeyRows
 from sar_agent.routing.routes import Routes
 
@@ -87,4 +90,10 @@ def flows_over(fabric: Fabric, rows: KeyRows, sources: I32, targets: I32) -> I32
 
 def make(fabric: Fabric, hosts: Sequence[str], wish: Wish, load: I32) -> Made:
     """Raises `InputError` for a wish that makes no sense, `Unserved` for a fabric without keys."""
-    raise NotImplementedError  # KEYS
+    phases = phases_of_wish(fabric, hosts, wish)  # KEYS
+    targets = np.unique(np.concatenate([b for _, b in phases]))
+    egress = load_engine("minhop").route(fabric, JobMix.of([]), Options()).egress[0, targets]
+    leaves = fabric.terminals_at > 0
+    up = (egress >= 5) & leaves[None, :]
+    egress = np.where(up, 11 - egress, egress).astype(np.uint8)
+    return made_of(fabric, hosts, phases, KeyRows(targets, egress))

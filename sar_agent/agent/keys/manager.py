@@ -1,4 +1,4 @@
-"""The keys that are leased, on the fabric as it is: what the planner stacks, and drafts of new ones.
+"""The keys that are leased, on the fabric as it is, for the planner; and drafts of new ones.
 
 Nothing here installs: `serve.py` does. A key that the fabric as it is now cannot hold any more is
 lost, not its job: its offset leads by the shelter's tables again.
@@ -80,6 +80,7 @@ class KeyManager:
                 self._made[lease.key] = from_routes(
                     fabric, lease.hosts, phases, lease.offset, routes
                 )
+        self.show()
 
     def load(self, besides: Collection[Key] = ()) -> I32:
         """int32[C]: flows of all keys over each channel but those of `besides`."""
@@ -174,6 +175,22 @@ class KeyManager:
                 if not one.lost and one.key in self._made
             }
         )
+
+    def lose_all(self, why: str) -> None:
+        """No plan passes its checks with them."""
+        for lease in self.leases:
+            self._lose(lease, why)
+        self.show()
+
+    def counts(self, offsets: int) -> tuple[int, int, int, int, int, int]:
+        """For `Metrics.show_keys`, with `offsets` LID offsets a port."""
+        leases = list(self.leases)
+        pool = max(0, offsets - FIRST_KEY)
+        used = {one.offset for one in leases if FIRST_KEY <= one.offset < offsets}
+        own = max((one.own for one in self._made.values()), default=0)
+        total = int(self.load().max(initial=0)) if self._made else 0
+        lost = sum(bool(one.lost) for one in leases)
+        return len(leases) - lost, lost, pool, pool - len(used), own, total
 
     def made(self, key: Key) -> Made | None:
         """The rows and links of a lease, where it is not lost."""

@@ -1,4 +1,4 @@
-"""From requests at the desk to keys in force: made, stacked beside what stands, installed, read back.
+"""From requests at the desk to keys in force: made, stacked, installed, read back.
 
 The engine's routes stay as they are, so this takes none of a reroute's time; and it runs in the
 agent's loop, between passes, so that installs are never at once. Whoever has to wait (the job is
@@ -10,19 +10,24 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sar_agent.agent.decide import OUR_ENGINE
+from sar_agent.agent.gather import Look
 from sar_agent.agent.keys.manager import Draft
 from sar_agent.agent.lock import Lock
-from sar_agent.agent.reroute import next_generation
+from sar_agent.agent.reroute import Done, next_generation
 from sar_agent.agent.state import State
 from sar_agent.errors import CheckFailed, InputError, SarError, Unserved
 from sar_agent.events.keys import Ticket, none
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import BridgeStatus
 from sar_agent.install.install import put_in_force
-from sar_agent.install.plan import entries_changed
+from sar_agent.install.plan import Plan, entries_changed, file_to_routes, make_plan
+from sar_agent.install.routes_file import RoutesFile, read_routes_file
+from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_agent.jobs.records import JobRecord
 from sar_agent.routing.offsets import FIRST_KEY
 
@@ -49,6 +54,22 @@ def closed(agent: Agent) -> str:
     return ""
 
 
+def show(agent: Agent) -> None:
+    """To the metrics, and to the desk why there are no keys at all."""
+    fabric = agent.gatherer.fabric.value
+    agent.keys.desk.closed = closed(agent)
+    agent.metrics.show_keys(*agent.keys.counts(0 if fabric is None else 1 << fabric.lmc))
+
+
+def resume(agent: Agent, look: Look, state: State | None) -> None:
+    """After a restart, where the tables that were installed last are in force still: the keys in
+    them are the leases', byte for byte."""
+    ours = state and look.status and look.status.generation_in_force == state.generation
+    same = ours and state and state.fabric_digest == look.fabric.digest.hex()
+    if same and (routes := agent.tables.look(look.status, look.fabric)):
+        agent.keys.resume(look.fabric, routes)
+
+
 def serve(agent: Agent) -> None:
     """All requests that can be served now. Never raises `SarError`."""
     keys, desk = agent.keys, agent.keys.desk
@@ -71,17 +92,35 @@ def serve(agent: Agent) -> None:
 def _serve(agent: Agent, tickets: list[Ticket]) -> None:
     status, problem = agent.gatherer.status()
     state = agent.store.load()
-    fabric = agent.rerouter.planner.stands(agent.gatherer.fabric.value)
-    if why := _not_now(status, problem, state) or ("" if fabric else "routes are being made"):
+    if why := _not_now(status, problem, state):
         _wait(agent, tickets, why)
         return
-    assert fabric and state and status
-    drafts = []
+    assert state and status
+    if (stands := _standing(agent, state)) is None:
+        _wait(agent, tickets, "routes for the fabric as it is are being made")
+        return
+    drafts: list[Draft] = []
     for ticket in tickets:
-        if draft := _draft(agent, ticket, fabric, drafts):
+        if draft := _draft(agent, ticket, stands.fabric, drafts):
             drafts.append(draft)
     if drafts:
-        _install(agent, drafts, fabric, state, status)
+        _install(agent, drafts, stands, state, status)
+
+
+def _standing(agent: Agent, state: State) -> Plan | None:
+    """The plan in force: the one installed last or, after a restart or somebody's rollback, what
+    OpenSM's tables say. None where the fabric is another since, for which a pass will plan.
+    Raises `SarError` where they cannot be read."""
+    fabric = agent.gatherer.fabric.value
+    if fabric is None or fabric.digest.hex() != state.fabric_digest:
+        return None
+    if agent.stands is None or agent.stands.generation != state.generation:
+        file = read_routes_file(agent.bridge.dump())
+        routes = file_to_routes(fabric, file)
+        mix = mix_of_host_sets(fabric, state.jobs)
+        agent.stands = make_plan(file.generation, fabric, mix, routes)
+        agent.keys.resume(fabric, routes)
+    return agent.stands
 
 
 def _not_now(status: BridgeStatus | None, problem: str, state: State | None) -> str:
@@ -99,7 +138,7 @@ def _not_now(status: BridgeStatus | None, problem: str, state: State | None) -> 
 def _wait(agent: Agent, tickets: list[Ticket], why: str) -> None:
     """Again later, but not for ever."""
     for ticket in tickets:
-        if time.monotonic() - ticket.came >= agent.config.keys.patience_seconds:
+        if agent.keys.desk.age(ticket) >= agent.config.keys.patience_seconds:
             agent.keys.desk.answer(ticket, none(why))
 
 
@@ -107,7 +146,7 @@ def _draft(agent: Agent, ticket: Ticket, fabric: Fabric, drafts: list[Draft]) ->
     desk = agent.keys.desk
     record = _record(agent, ticket.job)
     if record is None:
-        if time.monotonic() - ticket.came >= agent.config.keys.patience_seconds:
+        if desk.age(ticket) >= agent.config.keys.patience_seconds:
             desk.answer(ticket, {"ok": False, "error": f"no job {ticket.job} is running"})
         return None
     if ticket.uid not in desk.authority.trusted and record.uid != ticket.uid:
@@ -135,15 +174,14 @@ def _record(agent: Agent, number: str) -> JobRecord | None:
 
 
 def _install(
-    agent: Agent, drafts: list[Draft], fabric: Fabric, state: State, status: BridgeStatus
+    agent: Agent, drafts: list[Draft], stands: Plan, state: State, status: BridgeStatus
 ) -> None:
     keys, planner, metrics = agent.keys, agent.rerouter.planner, agent.metrics
     start = time.monotonic()
     words = ", ".join(f"phase {one.lease.phase} of job {one.lease.job}" for one in drafts)
     try:
-        plan = planner.plan_keys(
-            next_generation(agent.config, status, state), keys.rows(fabric, drafts)
-        )
+        generation = next_generation(agent.config, status, state)
+        plan = planner.plan_keys(generation, keys.rows(stands.fabric, drafts), stands)
         before = agent.tables.file
         path = agent.config.agent.run_dir / "routes.sar"
         found = put_in_force(agent.bridge, plan, path, metrics.timed)
@@ -163,7 +201,7 @@ def _install(
         [
             Draft(
                 one.ticket,
-                one.lease.model_copy(update={"seconds": now - one.ticket.came}),
+                one.lease.model_copy(update={"seconds": keys.desk.age(one.ticket)}),
                 one.made,
             )
             for one in drafts
@@ -171,8 +209,8 @@ def _install(
     )
     metrics.key_installs.labels("installed").inc()
     for one in drafts:
-        metrics.key_seconds.observe(now - one.ticket.came)
-    agent.took_key(plan, found, state)
+        metrics.key_seconds.observe(keys.desk.age(one.ticket))
+    _took(agent, plan, found, state)
     log.info(
         "generation %d is in force with a key for %s, %d entries changed (%.2f s)",
         plan.generation,
@@ -180,3 +218,14 @@ def _install(
         entries_changed(before, found),
         now - start,
     )
+
+
+def _took(agent: Agent, plan: Plan, found: RoutesFile, before: State) -> None:
+    """Only keys are other than before, so the generation kept for a rollback is this one now."""
+    agent.stands = plan
+    agent.tables.took(found, agent.ask_status(), plan.fabric)
+    agent.metrics.generation_wanted.set(plan.generation)
+    agent.planned = replace(before.made, generation=plan.generation), plan.routes
+    agent.keep(Done(plan, (), found))
+    with suppress(OSError):
+        agent.generations.path(before.generation).unlink()
