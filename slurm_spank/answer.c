@@ -164,10 +164,52 @@ static bool variable(struct scan *s, const struct string *name, void *to)
 	return true;
 }
 
+/* A number with decimals, times 1000; strtod would depend on the user's locale. */
+static bool thousandths(struct scan *s, unsigned *to)
+{
+	unsigned value = 0, decimals = 0;
+	bool after = false;
+
+	for (s->at += strspn(s->at, " \t"); (*s->at >= '0' && *s->at <= '9') || (*s->at == '.' && !after); s->at++) {
+		if (*s->at == '.')
+			after = true;
+		else if (!after ? value < 400000 : decimals < 3) {
+			value = 10 * value + (unsigned)(*s->at - '0');
+			decimals += after;
+		}
+	}
+	for (; decimals < 3; decimals++)
+		value *= 10;
+	*to = value;
+	return true;
+}
+
+/* For a log: it must not pose as another line of it. */
+static bool sentence(struct scan *s, char *to, size_t room)
+{
+	struct string text;
+
+	if (!string(s, &text))
+		return false;
+	snprintf(to, room, "%.199s", text.text);
+	for (char *c = to; *c; c++)
+		if (*c < ' ')
+			*c = ' ';
+	return true;
+}
+
 static bool field(struct scan *s, const struct string *key, void *to)
 {
+	static const struct {
+		const char *key;
+		size_t place;
+	} numbers[] = {
+		{"offset", offsetof(struct answer, offset)},
+		{"own", offsetof(struct answer, own)},
+		{"total", offsetof(struct answer, total)},
+	};
 	struct answer *answer = to;
-	struct string error;
+	unsigned value;
 
 	if (!strcmp(key->text, "ok")) {
 		answer->ok = word(s, "true");
@@ -175,15 +217,21 @@ static bool field(struct scan *s, const struct string *key, void *to)
 	}
 	if (!strcmp(key->text, "env"))
 		return object(s, variable, &answer->env);
-	if (!strcmp(key->text, "error") && blank_then(s) == '"') {
-		if (!string(s, &error))
-			return false;
-		snprintf(answer->error, sizeof(answer->error), "%.199s", error.text);
-		for (char *c = answer->error; *c; c++)
-			if (*c < ' ') /* it goes to a log, and must not pose as another line of it */
-				*c = ' ';
-		return true;
-	}
+	if (!strcmp(key->text, "error") && blank_then(s) == '"')
+		return sentence(s, answer->error, sizeof(answer->error));
+	if ((!strcmp(key->text, "note") || !strcmp(key->text, "sentence")) && blank_then(s) == '"')
+		return sentence(s, answer->note, sizeof(answer->note));
+	if (!strcmp(key->text, "state") && blank_then(s) == '"')
+		return sentence(s, answer->state, sizeof(answer->state));
+	if (blank_then(s) < '0' || *s->at > '9')
+		return skip_value(s);
+	if (!strcmp(key->text, "wait") || !strcmp(key->text, "retry"))
+		return thousandths(s, &answer->wait);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (!strcmp(key->text, numbers[i].key) && thousandths(s, &value)) {
+			*(unsigned *)((char *)answer + numbers[i].place) = value / 1000;
+			return true;
+		}
 	return skip_value(s);
 }
 

@@ -9,10 +9,15 @@
 #define ID_SIZE	     17
 
 struct message {
-	const char *event; /* start, end, hint */
+	const char *event; /* start, end, hint; key, key-done */
 	uint32_t job;
 	int64_t user;		     /* -1: not known */
 	const char *nodes, *traffic; /* NULL or "": not known */
+	const char *tasks;	     /* of each node, as SLURM_TASKS_PER_NODE; likewise */
+	const char *phase;	     /* of a routing key; likewise */
+	unsigned lease;		     /* milliseconds; 0: not known */
+	const int *pairs;	     /* ranks of a routing key: from, to, from, to, … */
+	size_t pair_count;
 	char id[ID_SIZE];
 };
 
@@ -20,5 +25,7 @@ struct message {
 void message_identify(struct message *message);
 /* How many bytes the payload has; nodes that do not fit are left out. 0 if nothing fits. */
 size_t message_payload(const struct message *message, char payload[PAYLOAD_SIZE]);
+/* The same into any room. */
+size_t message_write(const struct message *message, char *payload, size_t room);
 
 #endif

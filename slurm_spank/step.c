@@ -1,11 +1,15 @@
 /*
  * A step on a node: its tasks find what the agent answered when the job started, and what the site's
  * file says. A job that named its traffic may get routes of its own only after its start, so its steps
- * ask again; but only if the agent answered at the start, or a silent one would cost time twice.
+ * ask again; but only if the agent answered at the start, or a silent one would cost time twice. While
+ * the routes are being made a step waits, since its tasks cannot be told later: not longer than
+ * `key_timeout`, and as seldom as the agent asks, whom every node of the job asks.
  */
+#include <poll.h>
 #include <string.h>
 
 #include "hooks.h"
+#include "stream.h"
 
 static void set(spank_t spank, const struct arguments *arguments, const struct environment *environment)
 {
@@ -19,21 +23,48 @@ static void set(spank_t spank, const struct arguments *arguments, const struct e
 	}
 }
 
+static void ask(const struct arguments *arguments, struct message *message, struct environment *environment)
+{
+	const int64_t end = clock_ms() + arguments->key_timeout;
+	unsigned wait;
+
+	while ((wait = tell(arguments, message, environment))) {
+		const int64_t left = end - clock_ms() - arguments->timeout;
+
+		if (left <= 0) {
+			SAY("job %u has no routing key within %u ms, its tasks start without", message->job,
+			    arguments->key_timeout);
+			return;
+		}
+		poll(NULL, 0, (int)(wait < left ? wait : left));
+	}
+}
+
+static const char *variable_of(spank_t spank, const char *name, char *text, int room)
+{
+	return spank_getenv(spank, name, text, room) == ESPANK_SUCCESS ? text : NULL;
+}
+
 void step_set_environment(spank_t spank, int count, char **words)
 {
 	struct environment environment = {.count = 0};
 	struct message message = {.event = "hint"};
 	char traffic[TRAFFIC_SIZE];
 	struct arguments arguments;
+	char nodes[2048], tasks[512];
 
 	tell_read(&arguments, count, words);
 	if (!tell_about(spank, &message))
 		return;
 	option_given(spank, traffic);
 	message.traffic = traffic;
+	message.nodes = variable_of(spank, "SLURM_STEP_NODELIST", nodes, sizeof(nodes));
+	message.tasks = variable_of(spank, "SLURM_STEP_TASKS_PER_NODE", tasks, sizeof(tasks));
+	if (!message.tasks)
+		message.tasks = variable_of(spank, "SLURM_TASKS_PER_NODE", tasks, sizeof(tasks));
 	if (environment_kept(&environment, arguments.state, message.job) && !environment.count && *traffic &&
 	    strcmp(traffic, "none"))
-		tell(&arguments, &message, &environment);
+		ask(&arguments, &message, &environment);
 	set(spank, &arguments, &environment);
 	environment.count = 0;
 	if (environment_read(&environment, arguments.env_file, message.job))

@@ -44,6 +44,8 @@ class KeyRequest(Message):
     """A pattern by name."""
     pairs: list[_Rank] | None = None
     """Or its ranks: from, to, from, to, …"""
+    nodes: str | None = None
+    """Host list of those the ranks are on; None: all of the job's."""
     tasks: Tasks | None = None
     """None: one a node."""
     lease: Annotated[float, Field(gt=0)] | None = None
@@ -52,7 +54,7 @@ class KeyRequest(Message):
     @property
     def wish(self) -> Wish:
         """What would make it another key."""
-        return Wish.of(self.traffic, self.pairs or (), self.tasks)
+        return Wish.of(self.traffic, self.pairs or (), self.nodes, self.tasks)
 
 
 class KeyDone(Message):
@@ -74,13 +76,16 @@ class Wish:
 
     traffic: str | None = None
     pairs: tuple[int, ...] = ()
+    nodes: str | None = None
     tasks: str | None = None
 
     @classmethod
-    def of(cls, traffic: str | None, pairs: Iterable[int], tasks: str | None) -> Wish:
+    def of(
+        cls, traffic: str | None, pairs: Iterable[int], nodes: str | None, tasks: str | None
+    ) -> Wish:
         """One task a node is the same as none given."""
         ones = tasks is None or re.fullmatch(r"1(\(x\d+\))?(,1(\(x\d+\))?)*", tasks)
-        return cls(traffic, tuple(pairs), None if ones else tasks)
+        return cls(traffic, tuple(pairs), nodes, None if ones else tasks)
 
 
 @dataclass
@@ -173,9 +178,9 @@ class KeyDesk:
         if event.event == "end" or not traffic or traffic.startswith("weight="):
             return {}
         nodes = 1 + (event.nodes or "").count(",") + _span(event.nodes or "")
-        wish = Wish.of(traffic, (), event.tasks)
+        wish = Wish.of(traffic, (), event.nodes, event.tasks)
         found = self._ask(
-            Ticket(event.job, WHOLE_JOB, uid, wish, None, self._clock(), nodes=nodes), same=False
+            Ticket(event.job, WHOLE_JOB, uid, wish, None, self._clock(), nodes=nodes), event.event
         )
         if found.get("state") == "waiting":
             return {"wait": found["retry"]}
@@ -183,16 +188,16 @@ class KeyDesk:
             return {"env": env}
         return {"note": found.get("sentence") or found.get("error", "")}
 
-    def _ask(self, new: Ticket, *, same: bool = True) -> dict[str, Any]:
-        """With `same` another wish for a phase that has a key is refused; without, only one that
-        knows where the ranks are, as a step does, replaces it."""
+    def _ask(self, new: Ticket, event: str = "key") -> dict[str, Any]:
+        """Another wish for a phase that has a key: a step knows better than the start where the
+        ranks are, so its hint makes another key; an application has to say `done`."""
         with self._lock:
             leased = self._leased.get((new.job, new.phase))
             if leased and self._may(new.uid, leased):
-                if leased.wish == new.wish or not (same or new.wish.tasks):
+                if leased.wish == new.wish or event == "start":
                     self._orders.renewed[new.job, new.phase] = new.lease
                     return dict(leased.answer)
-                if same:
+                if event == "key":
                     return _error(
                         f"phase {new.phase} of job {new.job} has a key for other traffic; say "
                         "done before you ask anew"

@@ -15,10 +15,23 @@ import numpy as np
 from sar_agent.errors import InputError
 from sar_agent.events.keys import Wish
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.hostlist import expand
 from sar_agent.fabric.model import I32
 from sar_agent.jobs.patterns import NAMED, Phase
+from sar_agent.jobs.records import JobRecord
 
 _TASKS = re.compile(r"(\d{1,6})(?:\(x(\d{1,6})\))?")
+
+
+def hosts_of(record: JobRecord, nodes: str | None) -> tuple[str, ...]:
+    """The hosts of the ranks: the job's, or those of `nodes`, a host list. Raises `InputError`
+    where that is none, or the job has not all of them."""
+    if nodes is None:
+        return record.hosts
+    found = tuple(expand(nodes))
+    if strange := set(found) - set(record.hosts):
+        raise InputError(f"{min(strange)} is no host of job {record.id}")
+    return found
 
 
 def rank_hosts(tasks: str | None, hosts: int) -> I32:

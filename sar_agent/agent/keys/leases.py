@@ -33,9 +33,10 @@ class Lease(BaseModel):
     offset: int
     traffic: str | None
     pairs: tuple[int, ...]
+    nodes: str | None
     tasks: str | None
     hosts: tuple[str, ...]
-    """In Slurm's order, by which ranks are counted."""
+    """Of its ranks, in Slurm's order, by which ranks are counted."""
     ends: float | None
     """Unix seconds; None: with the job."""
     made_at: float
@@ -57,7 +58,7 @@ class Lease(BaseModel):
     @property
     def wish(self) -> Wish:
         """What was asked for."""
-        return Wish(self.traffic, self.pairs, self.tasks)
+        return Wish(self.traffic, self.pairs, self.nodes, self.tasks)
 
     def left(self, now: float) -> float | None:
         """Seconds until it ends; None: with the job."""

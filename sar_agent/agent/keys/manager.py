@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sar_agent.agent.keys.flows import phases_of_wish
+from sar_agent.agent.keys.flows import hosts_of, phases_of_wish
 from sar_agent.agent.keys.leases import Lease, Leases, free_offset
 from sar_agent.agent.keys.making import Made, from_routes, load_of, make
 from sar_agent.config_keys import KeysConfig
@@ -99,7 +99,8 @@ class KeyManager:
         for one in drafts:
             others[one.lease.key], offset_of[one.lease.key] = one.made, one.lease.offset
         load = load_of(fabric, others.values())
-        made = make(fabric, record.hosts, ticket.wish, load)
+        hosts = hosts_of(record, ticket.wish.nodes)
+        made = make(fabric, hosts, ticket.wish, load)
         taken = [(offset_of[k], m.ports) for k, m in others.items()]
         offset = free_offset(1 << fabric.lmc, made.ports, taken)
         if offset is None:
@@ -115,8 +116,9 @@ class KeyManager:
             offset=offset,
             traffic=ticket.wish.traffic,
             pairs=ticket.wish.pairs,
+            nodes=ticket.wish.nodes,
             tasks=ticket.wish.tasks,
-            hosts=record.hosts,
+            hosts=hosts,
             ends=None if ticket.with_job else now + self._seconds(ticket.lease),
             made_at=now,
             own=made.own,
