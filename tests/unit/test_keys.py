@@ -22,11 +22,11 @@ from sar_agent.events.keys import KeyDesk
 from sar_agent.events.message import Event, Refused
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import write_ibsim_net
-from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.install import ReadBackDiffers
 from sar_agent.install.routes_file import read_routes_file
 from tests.fake_opensm import job
+from tests.live.helpers.listening import with_lids
 from tests.unit.test_loop import World
 
 ROOT, ALICE, BOB = 0, 1001, 1002
@@ -48,9 +48,7 @@ class Site(World):
         self.source.records = JOBS
 
     def restart(self, topology: str = "") -> Any:
-        fabric = load_fabric("xgft:2;4,4;1,2")
-        switch, terminal = assign_lids(fabric, self.lmc)
-        fabric = replace(fabric, lmc=self.lmc, switch_lid=switch, terminal_lid=terminal)
+        fabric = with_lids(load_fabric("xgft:2;4,4;1,2"), self.lmc)
         if not (self.folder / "cut").exists():
             write_ibsim_net(fabric, self.net)
         agent = super().restart(topology)
