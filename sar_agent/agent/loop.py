@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from sar_agent import __version__
@@ -28,12 +29,14 @@ from sar_agent.agent.report import Report, Result
 from sar_agent.agent.reroute import Done, Rerouter
 from sar_agent.agent.say import SayOnce
 from sar_agent.agent.state import State, StateStore
+from sar_agent.check.transition import Way
 from sar_agent.config import Config
 from sar_agent.errors import CheckFailed, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.generations import Generations
 from sar_agent.install.plan import Plan, file_to_routes
+from sar_agent.install.transit import NotSafe, transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import host_sets
 from sar_agent.jobs.jobmap import write_jobmap
@@ -214,16 +217,29 @@ class Agent:
             self.backoff.failed(key)
             if isinstance(error, CheckFailed):
                 self.metrics.check_failures.inc()
+            if isinstance(error, NotSafe):
+                self.metrics.transitions.labels(error.transition.way.value).inc()
             self._record(decision, Result.FAILED, look, start, before, None, str(error))
             return Report(Result.FAILED, f"{decision.why}; {error}", decision.reason)
         self.backoff.succeeded()
+        if done.read_back is None:  # what would have happened?
+            routes = self.tables.look(look.status, done.plan.fabric)
+            done = replace(done, plan=transition_to(done.plan, routes, self.metrics.timed))
+        if done.plan.transition:
+            self.metrics.transitions.labels(done.plan.transition.way.value).inc()
         if done.read_back is None:
             result, words = Result.PLANNED, "planned, not installed"
             if not obstacle:
                 result, words = Result.LATER, TOO_LITTLE
         else:
             result = Result.INSTALLED
-            words = f"generation {done.plan.generation} is in force, {done.changed} entries changed"
+            assert done.changed
+            words = (
+                f"generation {done.plan.generation} is in force, {done.changed.entries} entries in "
+                f"{done.changed.blocks} blocks changed"
+            )
+            if done.plan.transition and done.plan.transition.way is not Way.DIRECT:
+                words += f", {done.plan.transition.words}"
             self._installed(done)
         made = Made(
             done.plan.generation,
@@ -267,8 +283,10 @@ class Agent:
         status = self.ask_status()
         self.tables.took(done.read_back, status, plan.fabric)
         self.metrics.generation_wanted.set(plan.generation)
-        self.metrics.entries_changed.set(done.changed)
-        self.metrics.entries_changed_sum.inc(done.changed)
+        assert done.changed
+        self.metrics.entries_changed.set(done.changed.entries)
+        self.metrics.entries_changed_sum.inc(done.changed.entries)
+        self.metrics.blocks_changed.set(done.changed.blocks)
         self._show_in_force(status, plan.fabric, plan.mix)
 
     def keep(self, done: Done) -> None:
@@ -293,6 +311,8 @@ class Agent:
         self.metrics.reroutes.labels(decision.reason.value, result.value).inc()
         seconds = time.monotonic() - start
         installed = done if done and done.read_back is not None else None
+        changed = installed.changed if installed else None
+        transition = done.plan.transition if done else None
         achieved = (
             self._measures("in_force", done.plan.fabric, done.plan.mix)
             if installed and done
@@ -309,7 +329,9 @@ class Agent:
             generation=installed.plan.generation if installed else 0,
             jobs=len(done.plan.mix.jobs) if done else len(look.records),
             seconds=seconds,
-            entries_changed=installed.changed if installed else None,
+            entries_changed=changed.entries if changed else None,
+            blocks_changed=changed.blocks if changed else None,
+            transition=transition.words if transition else "",
             before=summary(before),
             predicted=summary(done.plan.measures) if done else None,
             achieved=summary(achieved),

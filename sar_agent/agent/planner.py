@@ -95,7 +95,7 @@ class Planner:
             if not self._last or remark not in self._last.routes.remarks:
                 log.warning("%s", remark)
         self._tend_at = self._next_look(plan) if kept else None
-        self._last, self._base = plan, base_of(plan.routes)
+        self.adopt(plan)
         return plan
 
     def plan_keys(self, generation: int, keys: Mapping[int, KeyRows], stands: Plan) -> Plan:
@@ -107,8 +107,12 @@ class Planner:
         except SarError:
             self.keys = before
             raise
-        self._last, self._base = plan, base
+        self.adopt(plan)
         return plan
+
+    def adopt(self, plan: Plan) -> None:
+        """Start from this one next: what came into force may be less than what was planned."""
+        self._last, self._base = plan, base_of(plan.routes)
 
     def _read_partitions(self, fabric: Fabric, mix: JobMix) -> None:
         """Each time, since the file may be another by now, and jobs may be partitions."""
@@ -199,9 +203,9 @@ class Planner:
             if file.generation == state.generation:
                 mix = mix_of_host_sets(fabric, state.jobs)
                 routes = file_to_routes(fabric, file)
-                self._last = make_plan(file.generation, fabric, mix, routes)
-                self._base = base_of(self._last.routes)
-                self._tend_at = self._next_look(self._last)
+                plan = make_plan(file.generation, fabric, mix, routes)
+                self._tend_at = self._next_look(plan)
+                self.adopt(plan)
         except SarError as error:
             log.info("starting from no routes: %s", error)
 

@@ -14,9 +14,11 @@ from sar_agent.config import Config
 from sar_agent.errors import CheckFailed, InputError, SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import Bridge, BridgeStatus
-from sar_agent.install.install import ReadBackDiffers, Timed, put_in_force
-from sar_agent.install.plan import Plan, entries_changed
+from sar_agent.install.changes import Changes
+from sar_agent.install.install import ReadBackDiffers, Timed
+from sar_agent.install.plan import Plan
 from sar_agent.install.routes_file import RoutesFile, read_routes_file
+from sar_agent.install.transit import NotSafe, bring_into_force, in_force, transition_to
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.records import JobRecord
 from sar_agent.routing import Engine
@@ -31,8 +33,8 @@ class Done:
     plan: Plan
     records: tuple[JobRecord, ...]
     read_back: RoutesFile | None = None
-    changed: int = 0
-    """Forwarding-table entries."""
+    changed: Changes | None = None
+    """By the install."""
 
 
 class Rerouter:
@@ -78,8 +80,9 @@ class Rerouter:
                 return Done(plan, records)
             try:
                 return self.install(plan, records)
-            except (Unavailable, InputError, ReadBackDiffers):
-                raise  # nobody there, no room on the disk, a bug: another plan does not help
+            except (Unavailable, InputError, ReadBackDiffers, NotSafe):
+                # Nobody there, no room on the disk, a bug, no way: another plan does not help.
+                raise
             except SarError as error:
                 self.gatherer.refresh_fabric(self.timed)
                 now = self.gatherer.fabric.value
@@ -103,13 +106,12 @@ class Rerouter:
 
     def install(self, plan: Plan, records: tuple[JobRecord, ...]) -> Done:
         """Raises `SarError` where the plan is not in force afterwards."""
-        try:
-            before = read_routes_file(self.bridge.dump())
-        except SarError:
-            before = None
+        before = in_force(self.bridge, plan)
+        plan = transition_to(plan, before, self.timed)
         path = self.config.agent.run_dir / "routes.sar"
-        found = put_in_force(self.bridge, plan, path, self.timed)
-        return Done(plan, records, found, entries_changed(before, found))
+        arrived = bring_into_force(self.bridge, plan, path, before, self.timed)
+        self.planner.adopt(arrived.plan)
+        return Done(arrived.plan, records, arrived.found, arrived.changed)
 
 
 def next_generation(config: Config, status: BridgeStatus, state: State | None) -> int:

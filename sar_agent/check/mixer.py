@@ -156,6 +156,14 @@ class Mixer:
             found[o, d] = len(here) > 0 or row[root] != wiring.last[d]
         return found
 
+    def lost(self) -> str:
+        """Whose packets are lost by the old tables alone, in words; empty where nobody's are."""
+        dead = np.argwhere(self.dead(self.old.egress, np.ones(self.old.egress.shape[:2], np.bool_)))
+        if not len(dead):
+            return ""
+        more = f" and {len(dead) - 1} more destinations" if len(dead) > 1 else ""
+        return f"packets to {self._name(int(dead[0][1]))}{more} are lost now"
+
     def _levels_of(self, routes: Routes, offsets: int) -> U8:
         levels = routes.service_level
         if not self.same_lanes or levels is None or routes.virtual_lanes == 1:

@@ -36,6 +36,11 @@ FINE, CIRCLE, DROP = 0, 1, 2
 class Walk(NamedTuple):
     """Scratch for one destination at a time; S switches."""
 
+    row: U8
+    """uint8[2, S], the old entries and the new: copies, so that one kernel serves tables that may
+    be written to and others."""
+    level: U8
+    """uint8[2, S], or uint8[2, 0], likewise."""
     next: U32
     """uint32[2, S], where the old and the new entry lead."""
     degree: I32
@@ -46,10 +51,12 @@ class Walk(NamedTuple):
 
 
 @njit(cache=True)
-def walk_of(wiring: Wiring) -> Walk:  # pragma: no cover
+def walk_of(wiring: Wiring, levels: int) -> Walk:  # pragma: no cover
     """Uninitialised."""
     size = wiring.sends.shape[1]
     return Walk(
+        np.empty((2, size), np.uint8),
+        np.empty((2, levels), np.uint8),
         np.empty((2, size), np.uint32),
         np.empty(size, np.int32),
         np.empty(size, np.uint32),
@@ -76,30 +83,31 @@ def mix_trees(
     put in nothing.
     """
     found = np.zeros(len(which), np.int32)
-    walk = walk_of(wiring)
+    walk = walk_of(wiring, levels[0].shape[1])
     for d in range(len(which)):
         if not (which[d] and wiring.asks[d]):
             continue
-        pair, level = (rows[0][d], rows[1][d]), (levels[0][d], levels[1][d])
-        size = order_of(wiring, pair, d, walk)
+        walk.row[0], walk.row[1] = rows[0][d], rows[1][d]
+        walk.level[0], walk.level[1] = levels[0][d], levels[1][d]
+        size = _order(wiring, d, walk)
         if size == 0:
             found[d] = CIRCLE
             continue
-        if _drops(wiring, pair, d, walk, size):
+        if _drops(wiring, d, walk, size):
             found[d] = DROP
-        _put_in(wiring, hops, by_hop, pair, level, d, walk, size, mixed)
+        _put_in(wiring, hops, by_hop, d, walk, size, mixed)
     return found
 
 
 @njit(cache=True)
-def order_of(wiring: Wiring, pair: tuple[U8, U8], d: int, walk: Walk) -> int:  # pragma: no cover
+def _order(wiring: Wiring, d: int, walk: Walk) -> int:  # pragma: no cover
     """How many switches packets may pass, which are then in `walk.queue`, each after all that may
     send to it; 0 where some mixture leads packets round. (Some sender is always in it.)"""
     switches = np.uint32(wiring.sends.shape[1])
     ports, one = wiring.ports, np.uint32(1)
     for which in range(2):
         for s in range(switches):
-            port = np.uint32(pair[which][s])
+            port = np.uint32(walk.row[which, s])
             walk.next[which, s] = wiring.next[s * (ports + one) + (port if port < ports else ports)]
     walk.seen[:] = 1
     size = _peel(walk, switches)
@@ -157,22 +165,20 @@ def _peel(walk: Walk, switches: np.uint32) -> np.uint32:  # pragma: no cover
 
 
 @njit(cache=True)
-def _drops(
-    wiring: Wiring, pair: tuple[U8, U8], d: int, walk: Walk, size: int
-) -> bool:  # pragma: no cover
+def _drops(wiring: Wiring, d: int, walk: Walk, size: int) -> bool:  # pragma: no cover
     """Whether a packet whose old way is whole may be sent where the old entry leads nowhere."""
     switches, root = np.uint32(wiring.sends.shape[1]), np.uint32(wiring.root[d])
     dead = 0
     for i in range(size):
         v = walk.queue[i]
-        dead += walk.next[0, v] >= switches and not (v == root and pair[0][v] == wiring.last[d])
+        dead += walk.next[0, v] >= switches and not (v == root and walk.row[0, v] == wiring.last[d])
     if not dead:
         return False
     good = walk.seen  # whether the old way from here is whole
     for i in range(size - 1, -1, -1):
         v = walk.queue[i]
         w = walk.next[0, v]
-        good[v] = good[w] if w < switches else v == root and pair[0][v] == wiring.last[d]
+        good[v] = good[w] if w < switches else v == root and walk.row[0, v] == wiring.last[d]
     senders = wiring.sends[wiring.asks[d] - np.uint32(1)]
     for i in range(size):
         walk.degree[walk.queue[i]] = 0  # from now: whether packets with a whole old way come
@@ -193,8 +199,6 @@ def _put_in(
     wiring: Wiring,
     hops: Hops,
     by_hop: bool,
-    pair: tuple[U8, U8],
-    level: tuple[U8, U8],
     d: int,
     walk: Walk,
     size: int,
@@ -210,11 +214,13 @@ def _put_in(
         for which in range(2):
             walk.mark[which, s] = 0
             if by_hop:
-                if pair[which][s] < ports:
-                    walk.mark[which, s] = hops.begin[kind, s, pair[which][s]]
+                if walk.row[which, s] < ports:
+                    walk.mark[which, s] = hops.begin[kind, s, walk.row[which, s]]
                 continue
             for of in range(2):  # a connection keeps the service level it was made with
-                lane = np.uint32(level[of][s]) % lanes if len(level[of]) else np.uint32(0)
+                lane = np.uint32(0)
+                if walk.level.shape[1]:
+                    lane = np.uint32(walk.level[of, s]) % lanes
                 walk.mark[which, s] |= wiring.sends[kind, s] << lane
     for i in range(size):
         v = walk.queue[i]
@@ -222,9 +228,9 @@ def _put_in(
             w, passing = walk.next[which, v], walk.mark[which, v]
             if w >= switches or not passing:
                 continue
-            port = np.uint32(pair[which][v])
+            port = np.uint32(walk.row[which, v])
             for then in range(2):
-                asked = np.uint32(pair[then][w])
+                asked = np.uint32(walk.row[then, w])
                 if asked >= ports:
                     continue
                 if by_hop:

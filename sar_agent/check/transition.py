@@ -32,7 +32,8 @@ class Way(StrEnum):
     FITTED = "fitted"
     """So are these, but some trees must stay as they are: not all of the new routes."""
     UNPROVED = "unproved"
-    """What is in force has circles or credit loops of its own, so nothing can be proved."""
+    """What is in force has circles or credit loops of its own, so nothing can be proved; or it
+    loses packets now, and only a mixture that may do harm ends that."""
     UNSAFE = "unsafe"
     """A mixture may do harm, and no way round it was found."""
 
@@ -100,6 +101,8 @@ def examine(
     danger = danger or mixer.loop(pair, planes)
     steps = find_steps(mixer, changed, found, most_stages)
     if not steps.tables:
+        if lost := mixer.lost():
+            return Transition(Way.UNPROVED, f"{lost}; at once, {danger}", (after,))
         return Transition(Way.UNSAFE, danger, ())
     return _through(after, steps, danger)
 

@@ -65,6 +65,10 @@ def _line(row: Row) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row.at))
     what = f"{row.result} generation {row.generation}" if row.generation else row.result
     changed = "" if row.entries_changed is None else f", {row.entries_changed} entries"
+    if row.blocks_changed is not None:
+        changed += f" in {row.blocks_changed} blocks"
+    if row.transition:
+        changed += f", {row.transition}"
     gain = _gain(row.before, row.achieved or row.predicted)
     problem = f"; {row.message}" if row.message else ""
     return f"{when}  {row.who}: {what} ({row.why}){changed}{gain}{problem}"

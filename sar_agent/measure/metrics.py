@@ -34,7 +34,17 @@ REFUSALS = (
     "no_munge",
 )
 """Why a message of Slurm's hooks was not taken."""
-STAGES = ("slurm", "fabric", "route", "check", "measure", "write", "load", "read_back")
+STAGES = (
+    "slurm",
+    "fabric",
+    "route",
+    "check",
+    "measure",
+    "transition",
+    "write",
+    "load",
+    "read_back",
+)
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _EFI = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 _LINKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
@@ -149,6 +159,11 @@ class Metrics:
         self.reroutes = counter(
             "reroutes", "Reroutes that were called for, by reason and result.", "reason", "result"
         )
+        self.transitions = counter(
+            "transitions",
+            "Plans held against the routes in force, by the way that leads there.",
+            "way",
+        )
         self.check_failures = counter(
             "check_failures", "Plans that failed a check and were not installed."
         )
@@ -164,6 +179,10 @@ class Metrics:
             self.stage_seconds.labels(stage)
         self.entries_changed = gauge(
             "entries_changed", "Forwarding-table entries that the last reroute changed."
+        )
+        self.blocks_changed = gauge(
+            "blocks_changed",
+            "Blocks of 64 entries, a datagram each, that the last reroute changed.",
         )
         self.entries_changed_sum = counter(
             "entries_changed_all", "Forwarding-table entries that all reroutes together changed."

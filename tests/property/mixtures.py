@@ -49,6 +49,15 @@ def enumerated(fabric: Fabric, before: Routes, after: Routes) -> str:
     return "" if nx.is_directed_acyclic_graph(lanes) else "loop"
 
 
+def loses(fabric: Fabric, routes: Routes) -> bool:
+    """Whether any packets do not arrive."""
+    return any(
+        _way(fabric, routes.egress[0, d], d, s)[1]
+        for d in range(fabric.destinations)
+        for s in np.flatnonzero(_sends(fabric))
+    )
+
+
 def _way(fabric: Fabric, row: np.ndarray, d: int, s: int) -> tuple[list[int], str]:
     """The channels from switch s on, and how the way ends: at the destination (empty), or not."""
     way: list[int] = []

@@ -35,7 +35,7 @@ def around(fabric: Fabric, to_last: list[int]) -> Routes:
     """Clockwise, all of them; `to_last`: the ports towards the host on switch 2."""
     hosts = [[4, 3, 3], [1, 5, 3], to_last]
     switches = [[0, 1, 3], [1, 0, 1], [3, 3, 0]]
-    return Routes("by hand", fabric.digest, np.array([hosts + switches], np.uint8))
+    return Routes("by-hand", fabric.digest, np.array([hosts + switches], np.uint8))
 
 
 def test_tables_whose_mixture_alone_closes_a_credit_loop() -> None:
