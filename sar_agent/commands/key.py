@@ -18,6 +18,7 @@ AgentOption = Annotated[
         "--agent", help="where the agent listens: HOST:PORT or a path; else SAR_AGENT says it"
     ),
 ]
+MOST_RANKS = 1 << 20
 WaitOption = Annotated[float, typer.Option("--wait", min=0.1, help="seconds, at most")]
 
 
@@ -57,7 +58,10 @@ def register(app: typer.Typer) -> None:
             str | None, typer.Option("--pattern", help="ring, stencil3d:4x4x4, …")
         ] = None,
         file: Annotated[
-            Path | None, typer.Option("--file", help="lines FROM TO of ranks; or a pattern by name")
+            Path | None,
+            typer.Option(
+                "--file", help="lines FROM TO of ranks; the part below [PHASE] if it has any"
+            ),
         ] = None,
         tasks: Annotated[
             str | None, typer.Option("--tasks-per-node", help="2(x3),1; else Slurm's variable")
@@ -78,7 +82,7 @@ def register(app: typer.Typer) -> None:
         found = client.request(
             phase,
             pattern=pattern,
-            pairs=_pairs(file) if file else None,
+            pairs=_pairs(file, phase) if file else None,
             job=job,
             tasks=tasks,
             lease=lease,
@@ -138,6 +142,16 @@ def register(app: typer.Typer) -> None:
             )
 
 
-def _pairs(file: Path) -> list[tuple[int, int]]:
-    """FILE"""
-    raise NotImplementedError
+def _pairs(file: Path, phase: str) -> list[tuple[int, int]]:
+    """Of the phase of that name, or of the only one."""
+    from sar_agent.errors import InputError
+    from sar_agent.fabric.text import read_text
+    from sar_agent.jobs.patterns import read_phases
+
+    found = {one.name: one for one in read_phases(read_text(file), MOST_RANKS, file)}
+    one = found.get(phase) or (next(iter(found.values())) if len(found) == 1 else None)
+    if one is None:
+        raise InputError(
+            f"no phase {phase!r}", file=file, remedy=f"there are {', '.join(map(repr, found))}"
+        )
+    return list(zip(one.source.tolist(), one.destination.tolist(), strict=True))

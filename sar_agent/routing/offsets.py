@@ -66,14 +66,18 @@ def stack(
     lanes, own_lane = base.virtual_lanes, own_lane and shelter is not None
     egress = np.empty((offsets, *base.egress.shape[1:]), np.uint8)
     egress[BASE], egress[SHELTER:] = base.egress[0], (shelter or base).egress[0]
+    # A switch has one LID, so that no other offset leads to it; what is read back says so, too.
+    hosts = slice(egress.shape[1] - egress.shape[2])
+    egress[SHELTER:, hosts.stop :] = base.egress[0, hosts.stop :]
     levels: U8 | None = None
     if own_lane or base.service_level is not None:
         levels = np.zeros_like(egress)
         if base.service_level is not None:
             levels[BASE] = base.service_level[0]
-            levels[SHELTER:] = 0 if shelter else levels[BASE]
+            levels[SHELTER:] = levels[BASE]
+            levels[SHELTER:, hosts] = 0 if shelter else levels[BASE, hosts]
         if own_lane:
-            levels[SHELTER:] = lanes
+            levels[SHELTER:, hosts] = lanes
     for offset, rows in keys.items():
         egress[offset, rows.destinations] = rows.egress
         if levels is not None:

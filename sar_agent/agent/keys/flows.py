@@ -17,7 +17,7 @@ from sar_agent.events.keys import Wish
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostlist import expand
 from sar_agent.fabric.model import I32
-from sar_agent.jobs.patterns import NAMED, Phase
+from sar_agent.jobs.patterns import Phase, rank_phases
 from sar_agent.jobs.records import JobRecord
 
 _TASKS = re.compile(r"(\d{1,6})(?:\(x(\d{1,6})\))?")
@@ -83,8 +83,9 @@ def _rails(fabric: Fabric, hosts: Sequence[str]) -> list[I32]:
 def _rank_phases(wish: Wish, ranks: int) -> list[Phase]:
     if wish.pairs:
         return [_pairs(wish.pairs, ranks)]
-    name, _, number = (wish.traffic or "").partition(":")
-    return NAMED[name](ranks, int(number or 1))  # PATTERNS
+    if not wish.traffic:
+        raise InputError("a key is for a pattern or for pairs of ranks, and there is neither")
+    return [(one.source, one.destination) for one in rank_phases(wish.traffic, ranks)]
 
 
 def _pairs(pairs: tuple[int, ...], ranks: int) -> Phase:

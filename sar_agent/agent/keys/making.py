@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from sar_agent.agent.keys.flows import phases_of_wish
+from sar_agent.errors import Unserved
 from sar_agent.events.keys import Wish
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
-from sar_agent.jobs import JobMix
 from sar_agent.jobs.patterns import Phase
-from sar_agent.routing import Options, load_engine
+from sar_agent.routing.keys import KeyTree, choose_shift, key_tree, make_key, rows_of
 from sar_agent.routing.offsets import KeyRows
 from sar_agent.routing.routes import Routes
 
@@ -61,11 +62,15 @@ def from_routes(
 
 def made_of(fabric: Fabric, hosts: Sequence[str], phases: list[Phase], rows: KeyRows) -> Made:
     """With the links that `rows` lead the flows over."""
-    ports = frozenset(t for host in hosts for t in fabric.hosts.get(host, ()))
     use = np.zeros(fabric.channels, np.int32)
     for sources, targets in phases:
         use = np.maximum(use, flows_over(fabric, rows, sources, targets))
-    return Made(rows, ports, use)
+    return Made(rows, ports_of(fabric, hosts), use)
+
+
+def ports_of(fabric: Fabric, hosts: Iterable[str]) -> frozenset[int]:
+    """Terminals."""
+    return frozenset(t for host in hosts for t in fabric.hosts.get(host, ()))
 
 
 def flows_over(fabric: Fabric, rows: KeyRows, sources: I32, targets: I32) -> I32:
@@ -89,11 +94,17 @@ def flows_over(fabric: Fabric, rows: KeyRows, sources: I32, targets: I32) -> I32
 
 
 def make(fabric: Fabric, hosts: Sequence[str], wish: Wish, load: I32) -> Made:
-    """Raises `InputError` for a wish that makes no sense, `Unserved` for a fabric without keys."""
-    phases = phases_of_wish(fabric, hosts, wish)  # KEYS
-    targets = np.unique(np.concatenate([b for _, b in phases]))
-    egress = load_engine("minhop").route(fabric, JobMix.of([]), Options()).egress[0, targets]
-    leaves = fabric.terminals_at > 0
-    up = (egress >= 5) & leaves[None, :]
-    egress = np.where(up, 11 - egress, egress).astype(np.uint8)
-    return made_of(fabric, hosts, phases, KeyRows(targets, egress))
+    """With the best shift for `load`, int32[C]. Raises `InputError` for a wish that makes no sense,
+    `Unserved` for a fabric without keys."""
+    phases = phases_of_wish(fabric, hosts, wish)
+    key = make_key(_tree(fabric), phases)
+    shift = choose_shift(key, load)
+    return Made(rows_of(key, shift, fabric), ports_of(fabric, hosts), shift.own)
+
+
+@lru_cache(maxsize=1)
+def _tree(fabric: Fabric) -> KeyTree:
+    tree = key_tree(fabric)
+    if tree.view is None:
+        raise Unserved(f"no routing keys on this fabric: {tree.why_not}")
+    return tree

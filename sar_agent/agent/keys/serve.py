@@ -20,13 +20,14 @@ from sar_agent.agent.keys.manager import Draft
 from sar_agent.agent.lock import Lock
 from sar_agent.agent.reroute import Done, next_generation
 from sar_agent.agent.state import State
+from sar_agent.check.transition import Way
 from sar_agent.errors import CheckFailed, InputError, SarError, Unserved
 from sar_agent.events.keys import Ticket, none
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import BridgeStatus
-from sar_agent.install.install import put_in_force
-from sar_agent.install.plan import Plan, entries_changed, file_to_routes, make_plan
-from sar_agent.install.routes_file import RoutesFile, read_routes_file
+from sar_agent.install.plan import Plan, file_to_routes, make_plan
+from sar_agent.install.routes_file import read_routes_file
+from sar_agent.install.transit import Arrived, NotSafe, bring_into_force, transition_to
 from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_agent.jobs.records import JobRecord
 from sar_agent.routing.offsets import FIRST_KEY
@@ -182,10 +183,13 @@ def _install(
     try:
         generation = next_generation(agent.config, status, state)
         plan = planner.plan_keys(generation, keys.rows(stands.fabric, drafts), stands)
-        before = agent.tables.file
+        plan = transition_to(plan, stands.routes, metrics.timed)
+        if plan.transition and plan.transition.way is Way.FITTED:
+            raise NotSafe(plan.transition)
         path = agent.config.agent.run_dir / "routes.sar"
-        found = put_in_force(agent.bridge, plan, path, metrics.timed)
+        arrived = bring_into_force(agent.bridge, plan, path, stands.routes, metrics.timed)
     except SarError as error:
+        planner.adopt(stands)
         if isinstance(error, CheckFailed):
             metrics.check_failures.inc()
         log.warning("no key for %s: %s", words, error)
@@ -195,7 +199,9 @@ def _install(
         return
     now = time.monotonic()
     agent.store.save(
-        state.model_copy(update={"generation": plan.generation, "installed_at": time.time()})
+        state.model_copy(
+            update={"generation": arrived.plan.generation, "installed_at": time.time()}
+        )
     )
     keys.took(
         [
@@ -210,22 +216,23 @@ def _install(
     metrics.key_installs.labels("installed").inc()
     for one in drafts:
         metrics.key_seconds.observe(keys.desk.age(one.ticket))
-    _took(agent, plan, found, state)
+    _took(agent, arrived, state)
     log.info(
         "generation %d is in force with a key for %s, %d entries changed (%.2f s)",
-        plan.generation,
+        arrived.plan.generation,
         words,
-        entries_changed(before, found),
+        arrived.changed.entries,
         now - start,
     )
 
 
-def _took(agent: Agent, plan: Plan, found: RoutesFile, before: State) -> None:
+def _took(agent: Agent, arrived: Arrived, before: State) -> None:
     """Only keys are other than before, so the generation kept for a rollback is this one now."""
-    agent.stands = plan
-    agent.tables.took(found, agent.ask_status(), plan.fabric)
+    plan = agent.stands = arrived.plan
+    agent.rerouter.planner.adopt(plan)
+    agent.tables.took(arrived.found, agent.ask_status(), plan.fabric)
     agent.metrics.generation_wanted.set(plan.generation)
     agent.planned = replace(before.made, generation=plan.generation), plan.routes
-    agent.keep(Done(plan, (), found))
+    agent.keep(Done(plan, (), arrived.found))
     with suppress(OSError):
         agent.generations.path(before.generation).unlink()
