@@ -62,7 +62,7 @@ def tables(full: bool) -> Iterator[Table]:
                         )
                     assert found.in_force, found.sentence
                     blocks[what].append(bridge.status().lft_blocks_confirmed - before)
-            print(*agent.log().splitlines()[-12:], sep="\n")
+            print(*agent.log().splitlines()[-3:], sep="\n")
             stages = {
                 stage[1]: value
                 for stage, value in agent.metrics().items()
@@ -78,6 +78,7 @@ def tables(full: bool) -> Iterator[Table]:
         f"munge, {ROUNDS} keys of each kind, the answer after the tables were read back. The last "
         "one's stages: " + ", ".join(f"{k} {v:.3f}" for k, v in sorted(stages.items())) + " s.",
     )
+    print(table.note)
     for what, taken in times.items():
         sent = sorted(blocks[what])
         table.add(what, taken.show(), f"{sent[0]:,} … {sent[-1]:,}")

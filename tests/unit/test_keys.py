@@ -239,7 +239,7 @@ def test_a_restart_keeps_the_keys_byte_for_byte(site: Site) -> None:
     site.restart()
     site.source.records = JOBS[:1]
     site.pass_()  # a reroute for other jobs
-    assert np.array_equal(site.tables()[2][:, hosts], before[2][:, hosts])
+    assert np.array_equal(site.tables()[2][:, :16], before[2][:, :16])
 
 
 def test_a_key_that_a_broken_cable_takes_comes_back_with_it(site: Site) -> None:
@@ -256,7 +256,7 @@ def test_a_key_that_a_broken_cable_takes_comes_back_with_it(site: Site) -> None:
     site.bridge.topology_changes += 1
     assert site.pass_().result is Result.INSTALLED
     assert site.say("key-list")["keys"][0]["offset"] == 2
-    assert np.array_equal(site.tables()[2][:, hosts], before[2][:, hosts])
+    assert np.array_equal(site.tables()[2][:, :16], before[2][:, :16])
 
 
 def test_a_key_that_fails_its_check_is_told_and_leaves_all_as_it_was(
