@@ -5,11 +5,15 @@
  * the routes are being made a step waits, since its tasks cannot be told later: not longer than
  * `key_timeout`, and as seldom as the agent asks, whom every node of the job asks.
  */
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 
 #include "hooks.h"
 #include "stream.h"
+
+/* Milliseconds for a message of a step that waits anyway. */
+#define PATIENT_TIMEOUT 500
 
 static void set(spank_t spank, const struct arguments *arguments, const struct environment *environment)
 {
@@ -23,21 +27,27 @@ static void set(spank_t spank, const struct arguments *arguments, const struct e
 	}
 }
 
-static void ask(const struct arguments *arguments, struct message *message, struct environment *environment)
+static void ask(struct arguments arguments, struct message *message, struct environment *environment)
 {
-	const int64_t end = clock_ms() + arguments->key_timeout;
-	unsigned wait;
+	const int64_t end = clock_ms() + arguments.key_timeout;
+	unsigned tries = 3; /* of an agent that answered the start; the machine may be busy with all the steps */
+	int wait;
 
-	while ((wait = tell(arguments, message, environment))) {
-		const int64_t left = end - clock_ms() - arguments->timeout;
+	while ((wait = tell(&arguments, message, environment)) && tries) {
+		const int64_t left = end - clock_ms() - LEAST_TIMEOUT;
 
-		if (left <= 0) {
-			SAY("job %u has no routing key within %u ms, its tasks start without", message->job,
-			    arguments->key_timeout);
-			return;
-		}
-		poll(NULL, 0, (int)(wait < left ? wait : left));
+		if (left <= 0)
+			break;
+		if (wait < 0)
+			tries--;
+		else
+			tries = UINT_MAX; /* it is there, and we shall be told */
+		arguments.timeout = left < PATIENT_TIMEOUT ? (unsigned)left + LEAST_TIMEOUT : PATIENT_TIMEOUT;
+		poll(NULL, 0, wait < 0 ? 0 : (int)(wait < left ? wait : left));
 	}
+	if (wait)
+		SAY("job %u has no routing key within %u ms, its tasks start without", message->job,
+		    arguments.key_timeout);
 }
 
 static const char *variable_of(spank_t spank, const char *name, char *text, int room)
@@ -64,7 +74,7 @@ void step_set_environment(spank_t spank, int count, char **words)
 		message.tasks = variable_of(spank, "SLURM_TASKS_PER_NODE", tasks, sizeof(tasks));
 	if (environment_kept(&environment, arguments.state, message.job) && !environment.count && *traffic &&
 	    strcmp(traffic, "none"))
-		ask(&arguments, &message, &environment);
+		ask(arguments, &message, &environment);
 	set(spank, &arguments, &environment);
 	environment.count = 0;
 	if (environment_read(&environment, arguments.env_file, message.job))

@@ -22,7 +22,7 @@ bool tell_about(spank_t spank, struct message *message)
 	return spank_get_item(spank, S_JOB_ID, &message->job) == ESPANK_SUCCESS;
 }
 
-unsigned tell(const struct arguments *arguments, struct message *message, struct environment *environment)
+int tell(const struct arguments *arguments, struct message *message, struct environment *environment)
 {
 	struct answer answer;
 	struct reason why = {""};
@@ -34,7 +34,7 @@ unsigned tell(const struct arguments *arguments, struct message *message, struct
 	switch (heard) {
 	case HEARD_NOTHING:
 		SAY("%s of job %u was not told: %s", message->event, message->job, why.text);
-		return 0;
+		return -1;
 	case HEARD_SENT:
 	case HEARD_SPOOLED:
 		if (arguments->debug)
@@ -55,5 +55,5 @@ unsigned tell(const struct arguments *arguments, struct message *message, struct
 	*environment = answer.env;
 	if (answer.ok && !environment_keep(environment, arguments->state, message->job, &why))
 		SAY("the answer for job %u is lost: %s", message->job, why.text);
-	return answer.ok ? answer.wait : 0;
+	return answer.ok ? (int)answer.wait : 0;
 }

