@@ -12,7 +12,17 @@ import sys
 import typer
 
 from sar_agent import __version__
-from sar_agent.commands import demo, engines, key, live, routes, service, simulate, topology
+from sar_agent.commands import (
+    demo,
+    engines,
+    key,
+    lab,
+    live,
+    routes,
+    service,
+    simulate,
+    topology,
+)
 from sar_agent.errors import SarError
 
 app = typer.Typer(
@@ -22,7 +32,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (demo, service, engines, routes, key, simulate, topology, live):
+for module in (demo, service, engines, routes, key, simulate, topology, lab, live):
     module.register(app)
 
 

@@ -56,7 +56,8 @@ def register(app: typer.Typer) -> None:
             int, typer.Option("--lmc", min=0, max=7, help="2**LMC LID offsets may be used")
         ] = 0,
         pattern: Annotated[
-            str, typer.Option("--pattern", help="for colored: shift:3, ring, …, or a file of ranks")
+            str,
+            typer.Option("--pattern", help="for colored, ark, nrk: shift:3, ring, …, or a file"),
         ] = "",
         partitions: Annotated[
             Path | None,

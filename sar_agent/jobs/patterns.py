@@ -49,32 +49,34 @@ def rank_phases(pattern: str, size: int) -> list[RankPhase]:
         if name in NAMED and (match := form.match(pattern)):
             found = NAMED[name](size, [int(value) for value in match.groups()])
             return [_without_self(phase) for phase in found]
-    known = ", ".join(form.form for form in forms() if form.form.partition(":")[0] in NAMED)
-    raise InputError(f"{pattern[:60]!r} says not who sends to whom", remedy=f"there are {known}")
+    what = f"{pattern[:60]!r} says not who sends to whom"
+    raise InputError(what, remedy=f"there are {_known()}")
 
 
 def phases_of(pattern: str, fabric: Fabric, job: Job) -> list[Phase]:
     """The phases between terminals: a rank a terminal, in the order of hosts' names and of rails.
 
-    `pattern` is a word of `traffic.txt`, or else a file, see `read_phases`. Raises `InputError`.
+    `pattern` is a word of `traffic.txt`, or else a file (`./ring` is one), see `read_phases`.
+    Raises `InputError`.
     """
     size = len(job.terminals)
-    if Path(pattern).is_file():
+    if pattern.partition(":")[0] in NAMED:
+        found = rank_phases(pattern, size)
+    elif Path(pattern).is_file():
         found = read_phases(read_text(Path(pattern)), size, pattern)
     else:
-        try:
-            found = rank_phases(pattern, size)
-        except InputError as error:
-            if pattern.partition(":")[0] in NAMED:
-                raise
-            what = f"{pattern[:60]!r} is neither a pattern nor a file"
-            raise InputError(what, remedy=error.remedy) from error
+        known = f"there are {_known()}"
+        raise InputError(f"{pattern[:60]!r} is neither a pattern nor a file", remedy=known)
     order = sorted(
         job.terminals.tolist(),
         key=lambda t: (hca_order(fabric.terminal_host[t]), int(fabric.terminal_rail[t])),
     )
     terminal = np.array(order, np.int32)
     return [(terminal[phase.source], terminal[phase.destination]) for phase in found]
+
+
+def _known() -> str:
+    return ", ".join(form.form for form in forms() if form.form.partition(":")[0] in NAMED)
 
 
 def read_phases(text: str, size: int, file: str | Path | None = None) -> list[RankPhase]:

@@ -16,7 +16,7 @@ import pytest
 from sar_agent.agent.report import Result
 from sar_agent.agent.state import State
 from sar_agent.config import Config
-from sar_agent.errors import CheckFailed
+from sar_agent.errors import CheckFailed, Unserved
 from sar_agent.events.authority import Authority, KnownJob
 from sar_agent.events.keys import KeyDesk
 from sar_agent.events.message import Event, Refused
@@ -242,21 +242,34 @@ def test_a_restart_keeps_the_keys_byte_for_byte(site: Site) -> None:
     assert np.array_equal(site.tables()[2][:, :16], before[2][:, :16])
 
 
-def test_a_key_that_a_broken_cable_takes_comes_back_with_it(site: Site) -> None:
+def test_a_cable_that_breaks_makes_keys_anew(site: Site) -> None:
     site.ask(traffic="shift:2")
     before = site.tables()
     net = site.net.read_text()
     site.cut()
     assert site.pass_().result is Result.INSTALLED
-    assert site.value("sar_keys_lost") == 1
-    assert site.say("key-list")["keys"] == []
-    hosts = slice(site.fabric.terminals)
-    assert np.array_equal(site.tables()[2][:, hosts], site.tables()[1][:, hosts])
+    assert site.say("key-list")["keys"][0]["offset"] == 2
+    assert site.ask(traffic="shift:2")["state"] == "in_force", "no request, no install"
     site.net.write_text(net)
     site.bridge.topology_changes += 1
     assert site.pass_().result is Result.INSTALLED
-    assert site.say("key-list")["keys"][0]["offset"] == 2
     assert np.array_equal(site.tables()[2][:, :16], before[2][:, :16])
+
+
+def test_a_fabric_that_cannot_hold_a_key_takes_it_and_no_job(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.ask(traffic="shift:2")
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            "sar_agent.agent.keys.manager.make",
+            lambda *_: (_ for _ in ()).throw(Unserved("no tree (test)")),
+        )
+        site.cut()
+        assert site.pass_().result is Result.INSTALLED
+        assert site.value("sar_keys_lost") == 1
+        assert site.say("key-list")["keys"] == []
+        assert np.array_equal(site.tables()[2][:, :16], site.tables()[1][:, :16])
 
 
 def test_a_key_that_fails_its_check_is_told_and_leaves_all_as_it_was(

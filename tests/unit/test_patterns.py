@@ -79,7 +79,7 @@ def test_sizes_that_a_pattern_cannot_have() -> None:
 
 def test_a_file_of_pairs(tmp_path: Path) -> None:
     path = tmp_path / "pattern"
-    path.write_text("# mine\n0 1\n1 2 # on\n\n\n2 0\n\n[back]\n1 0\n# still\n2 1\n[none]\n")
+    path.write_text("# mine\n0 1\n1 2 # on\n\n\n2 0\n\n[back]\n\n1 0\n# still\n2 1\n[none]\n")
     job = make_job("a", [9, 2, 5])
     found = [[a.tolist() for a in phase] for phase in phases_of(str(path), FABRIC, job)]
     assert found == [[[2, 5], [5, 9]], [[9], [2]], [[5, 9], [2, 5]]]

@@ -13,14 +13,13 @@ from functools import lru_cache
 import numpy as np
 
 from sar_agent.agent.keys.flows import phases_of_wish
-from sar_agent.errors import Unserved
 from sar_agent.events.keys import Wish
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.jobs.patterns import Phase
-from sar_agent.routing.keys import KeyTree, choose_shift, key_tree, make_key, rows_of
+from sar_agent.routing.keys import Key, KeyTree, Shift, choose_shift, key_tree, make_key
 from sar_agent.routing.offsets import KeyRows
-from sar_agent.routing.routes import Routes
+from sar_agent.routing.routes import NO_ROUTE, Routes
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,12 +98,21 @@ def make(fabric: Fabric, hosts: Sequence[str], wish: Wish, load: I32) -> Made:
     phases = phases_of_wish(fabric, hosts, wish)
     key = make_key(_tree(fabric), phases)
     shift = choose_shift(key, load)
-    return Made(rows_of(key, shift, fabric), ports_of(fabric, hosts), shift.own)
+    return Made(_own_rows(key, shift), ports_of(fabric, hosts), shift.own)
+
+
+def _own_rows(key: Key, shift: Shift) -> KeyRows:
+    """Only what the flows pass: the shelter goes up, then down, like every key of a tree, so any
+    mixture of the two arrives."""
+    fabric = key.tree.fabric
+    destinations = np.unique(key.destination).astype(np.int32)
+    egress = np.full((len(destinations), fabric.switches), NO_ROUTE, np.uint8)
+    flow, hop = np.nonzero(shift.channels >= 0)
+    channel, place = shift.channels[flow, hop], np.searchsorted(destinations, key.destination)
+    egress[place[flow], fabric.channel_source[channel]] = fabric.channel_port[channel]
+    return KeyRows(destinations, egress)
 
 
 @lru_cache(maxsize=1)
 def _tree(fabric: Fabric) -> KeyTree:
-    tree = key_tree(fabric)
-    if tree.view is None:
-        raise Unserved(f"no routing keys on this fabric: {tree.why_not}")
-    return tree
+    return key_tree(fabric)

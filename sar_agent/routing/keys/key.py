@@ -18,7 +18,9 @@ import numpy as np
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, U8
 from sar_agent.routing.keys.digits import flow_digits
+from sar_agent.routing.keys.search import search
 from sar_agent.routing.keys.tree import KeyTree
+from sar_agent.routing.oblivious import modulo_labels
 from sar_agent.routing.paths import PathRoutes
 
 Flows = tuple[I32, I32]
@@ -81,11 +83,27 @@ def make_key(tree: KeyTree, phases: Sequence[Flows]) -> Key:
             )
     between = leaf[source] != leaf[destination]
     source, destination, phase = source[between], destination[between], phase[between]
-    assert tree.view is not None
-    digits = flow_digits(fabric, tree.view, source, destination, phase, merged=True)
-    channels = digit_channels(tree, source, destination, digits)
+    if tree.view is None:
+        digits = np.empty((len(source), 0), np.uint8)
+        channels = search(tree, source, destination, phase, np.zeros(fabric.channels))
+    else:
+        digits = flow_digits(fabric, tree.view, source, destination, phase, merged=True)
+        channels = digit_channels(tree, source, destination, digits)
     contention = _contention(tree, source, destination, phase, len(phases), channels)
+    if tree.view is not None and any(one.flows > one.bound for one in contention):
+        # Many phases at one offset: what D-mod-k does for all of them may be more.
+        usual = modulo_labels(tree.view)[destination]
+        others = digit_channels(tree, source, destination, usual)
+        theirs = _contention(tree, source, destination, phase, len(phases), others)
+        if _worth(theirs) < _worth(contention):
+            digits, channels, contention = usual, others, theirs
     return Key(tree, source, destination, phase, len(phases), digits, channels, contention)
+
+
+def _worth(contention: tuple[Contention, ...]) -> tuple[int, int]:
+    """The less the better."""
+    flows = [one.flows for one in contention]
+    return max(flows), sum(flows)
 
 
 def digit_channels(tree: KeyTree, source: I32, destination: I32, digits: U8) -> I32:

@@ -1,7 +1,8 @@
 """What of a key goes into the switches: whole rows of its destinations.
 
 Where the key's flows pass, the rows are theirs; every other switch gets a way to the same hosts,
-too, since everybody may send to a LID: D-mod-k's. All of it goes up, then down.
+too, since everybody may send to a LID: D-mod-k's, or Up*/Down*'s where the tree is no XGFT. All of
+it goes up, then down, and whoever meets a flow's way goes on with it.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8
+from sar_agent.fabric.model import I32, U8
 from sar_agent.routing.keys.key import Key
 from sar_agent.routing.keys.shift import Shift
 from sar_agent.routing.keys.tree import KeyTree
 from sar_agent.routing.oblivious import modulo_labels
 from sar_agent.routing.oblivious_tables import fill_digits
 from sar_agent.routing.offsets import KeyRows
+from sar_agent.routing.updn import legal_rows
 
 
 def rows_of(key: Key, shift: Shift, fabric: Fabric) -> KeyRows:
@@ -29,7 +31,12 @@ def rows_of(key: Key, shift: Shift, fabric: Fabric) -> KeyRows:
     return KeyRows(destinations, rows)
 
 
-def _elsewhere(tree: KeyTree, destinations: np.ndarray) -> U8:
+def _elsewhere(tree: KeyTree, destinations: I32) -> U8:
     """uint8[D, S]: for switches that no flow passes."""
-    assert tree.view is not None
-    return fill_digits(tree.fabric, tree.view, destinations, modulo_labels(tree.view)[destinations])
+    fabric, view = tree.fabric, tree.view
+    if view is not None:
+        return fill_digits(fabric, view, destinations, modulo_labels(view)[destinations])
+    together = np.argsort(fabric.terminal_switch[destinations], kind="stable")
+    rows = np.empty((len(destinations), fabric.switches), np.uint8)
+    rows[together] = legal_rows(fabric, *tree.legal, destinations[together].astype(np.uint32))
+    return rows

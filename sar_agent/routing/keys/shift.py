@@ -5,7 +5,8 @@ to parents keeps its flows apart, and below each parent any map of the next leve
 hands the fullest colour to the emptiest switch, and so on. Its two criteria, the largest link load
 and then the variance, add up over colours, since colours share no link; so the best of all maps is
 an assignment, found exactly (`assign.py`): for each colour and parent the best map of what is
-below them, then the best of these. Levels above the second keep the key's own colours.
+below them, then the best of these. Levels above the second keep the key's own colours. On other
+trees colours mean nothing; there the search is run again, beside what is there.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from sar_agent.fabric.model import I32, U8
 from sar_agent.routing.keys.assign import BAR, least_cost, least_most
 from sar_agent.routing.keys.key import Key, digit_channels
+from sar_agent.routing.keys.search import search
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
@@ -34,6 +36,13 @@ class Shift:
     """int32[C]: the key's flows on each channel, in the phase that has most there."""
     most: float
     """Largest load on a channel of the key, own flows and others'; 0.0 for a key without any."""
+    squares: float
+    """Sum of the squares of these loads less those of others', what a variance grows by."""
+
+    @property
+    def worth(self) -> tuple[int, float, float]:
+        """The less the better: own contention, the largest load, the variance."""
+        return int(self.own.max(initial=0)), self.most, self.squares
 
 
 def as_made(key: Key, load: NDArray[np.integer] | F64 | None = None) -> Shift:
@@ -49,9 +58,28 @@ def choose_shift(key: Key, load: NDArray[np.integer] | F64) -> Shift:
     """
     if not len(key.source) or not load.any():
         return as_made(key, load)
-    assert key.tree.view is not None
-    digits = _best_digits(key, np.asarray(load, np.float64))
+    others = np.asarray(load, np.float64)
+    if key.tree.view is None:
+        found = search(key.tree, key.source, key.destination, key.phase, others)
+        return min(as_made(key, load), _shifted(key, found, load), key=lambda shift: shift.worth)
+    digits = _best_digits(key, others)
     return _shifted(key, digit_channels(key.tree, key.source, key.destination, digits), load)
+
+
+def shift_in(key: Key, egress: U8) -> Shift | None:
+    """The shift by which these tables, uint8[T + S, S], lead the key's flows; None where one does
+    not arrive, or goes further than a tree is high."""
+    fabric = key.tree.fabric
+    channels = np.full_like(key.channels, -1)
+    at, goal = fabric.terminal_switch[key.source], fabric.terminal_switch[key.destination]
+    for hop in range(key.channels.shape[1]):
+        away = np.flatnonzero(at != goal)
+        channel = fabric.channel_by_port[at[away], egress[key.destination[away], at[away]]]
+        if (channel < 0).any():
+            return None
+        channels[away, hop] = channel
+        at[away] = fabric.channel_target[channel]
+    return _shifted(key, channels, None) if (at == goal).all() else None
 
 
 def _shifted(key: Key, channels: I32, load: NDArray[np.integer] | F64 | None) -> Shift:
@@ -61,8 +89,11 @@ def _shifted(key: Key, channels: I32, load: NDArray[np.integer] | F64 | None) ->
     for p in range(key.phases):
         used = channels[first[p] : first[p + 1]]
         np.maximum(own, np.bincount(used[used >= 0], minlength=size), out=own, casting="unsafe")
-    both = own if load is None else own + load
-    return Shift(channels, own, float(both[own > 0].max(initial=0)))
+    there = np.flatnonzero(own)
+    mine = own[there].astype(np.float64)
+    others = np.zeros(len(there)) if load is None else np.asarray(load, np.float64)[there]
+    squares = float((mine * (mine + 2 * others)).sum())
+    return Shift(channels, own, float((mine + others).max(initial=0)), squares)
 
 
 def _best_digits(key: Key, load: F64) -> U8:

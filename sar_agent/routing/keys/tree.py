@@ -16,6 +16,9 @@ from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
+from sar_agent.routing.dag import Graph, graph_of
+from sar_agent.routing.legal import Legal
+from sar_agent.routing.updn import tree_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +41,12 @@ class KeyTree:
         channels: I32 = np.where(ports > 0, found, -1).astype(np.int32)
         return channels
 
+    @cached_property
+    def legal(self) -> tuple[Graph, Legal]:
+        """What leads up and what down; raises `Unserved` where the fabric is no fat tree."""
+        graph = graph_of(self.fabric)
+        return graph, tree_order(self.fabric, graph)
+
 
 def key_tree(fabric: Fabric) -> KeyTree:
     """Raises `Unserved` where the fabric is no fat tree, or two of its leaf switches have no
@@ -45,14 +54,12 @@ def key_tree(fabric: Fabric) -> KeyTree:
     try:
         view = recognise_xgft(fabric)
     except Unserved as unlike:
-        from sar_agent.routing.dag import graph_of
-        from sar_agent.routing.updn import tree_order
-
+        tree = KeyTree(fabric, None, str(unlike))
         try:
-            tree_order(fabric, graph_of(fabric))
+            _ = tree.legal
         except Unserved as error:
             raise Unserved(f"routing keys need a fat tree: {error}") from error
-        return KeyTree(fabric, None, str(unlike))
+        return tree
     if view.height < 2:
         raise Unserved(
             f"routing keys need leaf switches under others; {fabric.name} has one switch"
