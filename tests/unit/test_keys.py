@@ -13,16 +13,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sar_agent.agent.keys.flows import phases_of_wish, rank_hosts
+from sar_agent.agent.keys.making import from_routes
+from sar_agent.agent.keys.words import keys_of
 from sar_agent.agent.report import Result
 from sar_agent.agent.state import State
+from sar_agent.agent.status import Found
 from sar_agent.config import Config
 from sar_agent.errors import CheckFailed, Unserved
 from sar_agent.events.authority import Authority, KnownJob
-from sar_agent.events.keys import KeyDesk
+from sar_agent.events.keys import KeyDesk, Wish
 from sar_agent.events.message import Event, Refused
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.install import ReadBackDiffers
+from sar_agent.install.plan import file_to_routes
 from sar_agent.install.routes_file import read_routes_file
 from tests.fake_opensm import job
 from tests.live.helpers.listening import with_lids
@@ -353,6 +358,56 @@ def test_a_job_that_names_its_traffic_has_a_key_to_its_end(site: Site) -> None:
 def test_many_nodes_are_asked_not_to_come_all_at_once(site: Site) -> None:
     nodes = "n[0001-1728]"
     assert site.say("start", ROOT, traffic="ring", nodes=nodes)["wait"] == pytest.approx(3.456)
+
+
+def test_what_is_in_the_tables_is_what_was_counted(site: Site) -> None:
+    """The links that a shift says are those that packets take."""
+    for n, traffic in enumerate(("shift:1", "shift:2", "bitcomp", "ring", "butterfly")):
+        site.ask(phase=f"p{n}", traffic=traffic)
+    assert site.bridge.tables is not None
+    routes = file_to_routes(site.fabric, site.bridge.tables)
+    for lease in site.agent.keys.leases:
+        phases = phases_of_wish(site.fabric, lease.hosts, lease.wish)
+        walked = from_routes(site.fabric, lease.hosts, phases, lease.offset, routes)
+        made = site.agent.keys.made(lease.key)
+        assert made is not None and np.array_equal(walked.use, made.use), lease.phase
+        assert lease.own == walked.own
+
+
+def test_a_job_s_keys_in_words(site: Site) -> None:
+    site.ask(traffic="shift:2", lease=100)
+    site.say("start", ROOT, traffic="ring")
+    site.agent.serve_keys()
+    assert site.bridge.tables is not None
+    routes = file_to_routes(site.fabric, site.bridge.tables)
+    halo, whole = keys_of(site.fabric, routes, site.agent.keys.leases, ["1"])
+    assert halo.words().startswith(
+        "key for phase x at LID offset 2 (shift:2): 4 flows in 1 phases over "
+    )
+    assert "of a phase on a link, 1 with other keys'; leased until" in halo.words()
+    assert whole.words().endswith("with other keys'; leased until the job ends")
+    assert keys_of(site.fabric, routes, site.agent.keys.leases, ["2"]) == []
+    lost = keys_of(site.fabric, None, site.agent.keys.leases, ["1"])[0]
+    assert "lost, what is in force is not known" in lost.words()
+
+
+def test_status_says_what_the_lmc_gives(site: Site) -> None:
+    site.ask()
+    found = Found("install", "", None, site.bridge.status(), "", [], list(site.agent.keys.leases))
+    assert "keys       1 leased to 1 jobs at 1 LID offsets" in found.words()
+    assert "the largest that fits is 7" in found.words()
+    assert found.json()["keys"][0]["offset"] == 2
+
+
+def test_ranks_are_laid_in_blocks_along_the_hosts(site: Site) -> None:
+    assert rank_hosts("2(x2),1", 4).tolist() == [0, 0, 1, 1, 2]
+    hosts, fabric = TORUS_HOSTS, site.fabric
+    place = [fabric.hosts[host][0] for host in hosts]
+    [(a, b)] = phases_of_wish(fabric, hosts, Wish(pairs=(0, 1, 1, 2, 0, 3, 2, 0), tasks="2(x2)"))
+    assert sorted(zip(a.tolist(), b.tolist(), strict=True)) == [
+        (place[0], place[1]),
+        (place[1], place[0]),
+    ], "what stays in a host is no flow, and each is one"
 
 
 def test_a_plan_that_fails_with_keys_is_made_without(
