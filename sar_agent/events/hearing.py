@@ -57,6 +57,8 @@ class JobEvents:
         if self.authority.is_news(message):
             self.inbox.put(message, uid)
         more = self.more(message, uid)
+        if message.event == "start" and "wait" in more:
+            return more  # an empty environment makes the job's steps ask for the whole of it
         env = {**self.environment, **more.get("env", {})}
         return {**more, "env": env} if env else more
 
