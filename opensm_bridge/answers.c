@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bridge.h"
+#include "notice_words.h"
 
 static const char *escaped(char *to, size_t room, const char *from)
 {
@@ -106,9 +107,22 @@ static void say_dump(struct bridge *b, char *json, size_t room)
 		say_no(&why, json, room);
 }
 
+static void say_notice(struct bridge *b, const char *words, char *json, size_t room)
+{
+	struct reason why = {""};
+	struct notice notice;
+	unsigned subscribed;
+
+	if (notice_parse(&notice, words, &why) && notice_raise(b, &notice, &subscribed, &why))
+		snprintf(json, room, "{\"ok\":true,\"subscribed\":%u}", subscribed);
+	else
+		say_no(&why, json, room);
+}
+
 void answer(struct bridge *b, const char *request, char *json, size_t room)
 {
-	const struct reason unknown = {"unknown request; there are status, load GENERATION and dump"};
+	const struct reason unknown = {"unknown request; there are status, load GENERATION, dump, and "
+				       "notice unpath|repath UPDATE GENERATION"};
 
 	if (!strcmp(request, "status"))
 		say_status(b, json, room);
@@ -116,6 +130,8 @@ void answer(struct bridge *b, const char *request, char *json, size_t room)
 		say_load(b, request + 5, json, room);
 	else if (!strcmp(request, "dump"))
 		say_dump(b, json, room);
+	else if (!strncmp(request, "notice ", 7))
+		say_notice(b, request + 7, json, room);
 	else
 		say_no(&unknown, json, room);
 }

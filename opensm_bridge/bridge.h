@@ -2,7 +2,7 @@
  * What the parts of the plugin share.
  *
  * Two locks. OpenSM's own (`osm->lock`) is held by OpenSM around every call of the routing engine,
- * so a callback never takes it. Ours (`mutex`) guards what the socket's threads and OpenSM's
+ * so a callback never takes it; only notices.c does, in the socket's threads. Ours (`mutex`) guards what the socket's threads and OpenSM's
  * threads both touch; it is held for moments only and never while waiting for OpenSM's. Hence the
  * order: OpenSM's lock first, ours inside.
  */
@@ -106,6 +106,10 @@ void events_report(void *bridge, osm_epi_event_id_t event, void *data);
 
 /* reload.c: make OpenSM route again and wait for the truth. `generation` 0: whatever the file has. */
 bool reload(struct bridge *b, uint64_t generation, struct reason *why);
+
+/* notices.c: tell subscribers of the five-phase update; not from a thread of OpenSM's. */
+struct notice;
+bool notice_raise(struct bridge *b, const struct notice *notice, unsigned *subscribed, struct reason *why);
 
 /* dump.c */
 bool dump_in_force(struct bridge *b, struct reason *why);

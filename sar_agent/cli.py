@@ -13,11 +13,13 @@ import typer
 
 from sar_agent import __version__
 from sar_agent.commands import (
+    assess,
     demo,
     engines,
     key,
     lab,
     live,
+    make_trace,
     routes,
     service,
     simulate,
@@ -32,7 +34,20 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (demo, service, engines, routes, key, simulate, topology, lab, live):
+COMMANDS = (
+    assess,
+    demo,
+    service,
+    engines,
+    routes,
+    key,
+    simulate,
+    make_trace,
+    topology,
+    lab,
+    live,
+)  # in the order of `--help`
+for module in COMMANDS:
     module.register(app)
 
 

@@ -26,6 +26,7 @@ from sar_agent.config_types import (
     Word,
     host_port,
 )
+from sar_agent.config_update import UpdateConfig
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric.hostnames import HOST_PATTERN, VENDOR_NAMES, HostMapper
 from sar_agent.jobs.records import RUNNING_STATES, STATES
@@ -259,6 +260,7 @@ class Config(Section):
     opensm: OpensmConfig = Field(default_factory=lambda: OpensmConfig())
     events: EventsConfig = Field(default_factory=lambda: EventsConfig())
     keys: KeysConfig = Field(default_factory=lambda: KeysConfig())
+    update: UpdateConfig = Field(default_factory=lambda: UpdateConfig())
 
 
 class ConfigError(SarError):

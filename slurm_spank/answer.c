@@ -1,10 +1,12 @@
 /* Reads what PROTOCOL.md promises and passes over what a later agent may add. Nothing is allocated. */
 #include "answer.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #define DEEPEST 8
+#define LONGEST_LEASE 86400000u
 
 struct scan {
 	const char *at;
@@ -164,24 +166,33 @@ static bool variable(struct scan *s, const struct string *name, void *to)
 	return true;
 }
 
-/* A number with decimals, times 1000; strtod would depend on the user's locale. */
-static bool thousandths(struct scan *s, unsigned *to)
+/* Digits with at most one point, `decimals` of them kept; the locale has no say. False if it has another
+ * form, or is too large. */
+static bool number(struct scan *s, unsigned decimals, uint64_t *value)
 {
-	unsigned value = 0, decimals = 0;
-	bool after = false;
+	uint64_t sum = 0;
+	bool point = false;
+	unsigned kept = 0, seen = 0;
 
-	for (s->at += strspn(s->at, " \t"); (*s->at >= '0' && *s->at <= '9') || (*s->at == '.' && !after); s->at++) {
-		if (*s->at == '.')
-			after = true;
-		else if (!after ? value < 400000 : decimals < 3) {
-			value = 10 * value + (unsigned)(*s->at - '0');
-			decimals += after;
+	for (blank_then(s); (*s->at >= '0' && *s->at <= '9') || (*s->at == '.' && !point); s->at++) {
+		const uint64_t digit = (uint64_t)(*s->at - '0');
+
+		if (*s->at == '.') {
+			point = true;
+			continue;
 		}
+		seen++;
+		if (point && kept++ >= decimals)
+			continue;
+		if (sum > (UINT64_MAX - digit) / 10)
+			return false;
+		sum = 10 * sum + digit;
 	}
-	for (; decimals < 3; decimals++)
-		value *= 10;
-	*to = value;
-	return true;
+	for (; kept < decimals; kept++, sum *= 10)
+		if (sum > UINT64_MAX / 10)
+			return false;
+	*value = sum;
+	return seen > 0 && *s->at != 'e' && *s->at != 'E';
 }
 
 /* For a log: it must not pose as another line of it. */
@@ -198,18 +209,41 @@ static bool sentence(struct scan *s, char *to, size_t room)
 	return true;
 }
 
+static bool of_update(struct scan *s, const char *key, struct answer *answer)
+{
+	struct string phase;
+	uint64_t lease;
+
+	if (!strcmp(key, "update"))
+		return number(s, 0, &answer->update);
+	if (!strcmp(key, "generation"))
+		return number(s, 0, &answer->generation);
+	if (!strcmp(key, "lease")) {
+		if (!number(s, 3, &lease))
+			return false;
+		answer->lease = lease < LONGEST_LEASE ? (unsigned)lease : LONGEST_LEASE;
+		return true;
+	}
+	if (!string(s, &phase))
+		return false;
+	snprintf(answer->phase, sizeof(answer->phase), "%.7s", phase.text);
+	return true;
+}
+
 static bool field(struct scan *s, const struct string *key, void *to)
 {
 	static const struct {
 		const char *key;
 		size_t place;
+		unsigned decimals;
 	} numbers[] = {
-		{"offset", offsetof(struct answer, offset)},
-		{"own", offsetof(struct answer, own)},
-		{"total", offsetof(struct answer, total)},
+		{"offset", offsetof(struct answer, offset), 0}, {"own", offsetof(struct answer, own), 0},
+		{"total", offsetof(struct answer, total), 0},	{"wait", offsetof(struct answer, wait), 3},
+		{"retry", offsetof(struct answer, wait), 3},
 	};
+	static const char *update_keys[] = {"update", "generation", "lease", "phase"};
 	struct answer *answer = to;
-	unsigned value;
+	uint64_t value;
 
 	if (!strcmp(key->text, "ok")) {
 		answer->ok = word(s, "true");
@@ -223,13 +257,14 @@ static bool field(struct scan *s, const struct string *key, void *to)
 		return sentence(s, answer->note, sizeof(answer->note));
 	if (!strcmp(key->text, "state") && blank_then(s) == '"')
 		return sentence(s, answer->state, sizeof(answer->state));
-	if (blank_then(s) < '0' || *s->at > '9')
-		return skip_value(s);
-	if (!strcmp(key->text, "wait") || !strcmp(key->text, "retry"))
-		return thousandths(s, &answer->wait);
+	for (size_t i = 0; i < sizeof(update_keys) / sizeof(*update_keys); i++)
+		if (!strcmp(key->text, update_keys[i]))
+			return of_update(s, key->text, answer);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		if (!strcmp(key->text, numbers[i].key) && thousandths(s, &value)) {
-			*(unsigned *)((char *)answer + numbers[i].place) = value / 1000;
+		if (!strcmp(key->text, numbers[i].key) && blank_then(s) >= '0' && *s->at <= '9') {
+			if (!number(s, numbers[i].decimals, &value) || value > INT_MAX)
+				return false;
+			*(unsigned *)((char *)answer + numbers[i].place) = (unsigned)value;
 			return true;
 		}
 	return skip_value(s);

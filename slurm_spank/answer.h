@@ -2,6 +2,7 @@
 #ifndef SAR_ANSWER_H
 #define SAR_ANSWER_H
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "environment.h"
 
@@ -15,6 +16,10 @@ struct answer {
 	char state[16]; /* of a key: waiting, in_force, none, done */
 	unsigned offset, own, total;
 	struct environment env; /* variables that are not fit are left out */
+	/* To a subscriber of updates in phases (libsar_migrate/PROTOCOL.md); 0 and "" are not said. */
+	unsigned lease; /* milliseconds */
+	char phase[8];
+	uint64_t update, generation;
 };
 
 /* False if `json` is not an object as PROTOCOL.md has it. */

@@ -70,8 +70,11 @@ static size_t write_payload(const struct message *m, const char *nodes, char *pa
 		put(&text, ",\"user\":%" PRId64, m->user);
 	put_string(&text, "nodes", nodes);
 	put_string(&text, "traffic", m->traffic);
-	put_string(&text, "tasks", m->tasks);
+	put_string(&text, "subscriber", m->subscriber);
 	put_string(&text, "phase", m->phase);
+	if (m->subscriber)
+		put(&text, ",\"update\":%" PRIu64 ",\"offset\":%u", m->update, m->offset);
+	put_string(&text, "tasks", m->tasks);
 	if (m->lease)
 		put(&text, ",\"lease\":%u.%03u", m->lease / 1000, m->lease % 1000);
 	for (size_t i = 0; i < 2 * m->pair_count; i++)

@@ -51,6 +51,10 @@ def run(config: Config) -> None:
         gatherer = Gatherer(config, bridge, touched)
         agent = Agent(config, bridge=bridge, gatherer=gatherer, nerves=nerves)
         ears = Ears(config, agent.metrics, wake.set)
+        subscribers = agent.updates.subscribers(ears.authority)
+        ears.families.append(subscribers)
+        ears.status = subscribers.status
+        agent.updates.hears = ears.has_door
         gatherer.hints.refused = ears.not_owner
         desk = agent.keys.desk = KeyDesk(ears.authority, wake.set)
         ears.families.append(desk)

@@ -97,6 +97,8 @@ class Gatherer:
         self.source = source or job_source(slurm)
         self.hints = Hints(config.agent.state_dir, trusted_uids(config.events.users))
         self.queue: Kept[tuple[JobRecord, ...]] = Kept()
+        self.looked_at = 0.0
+        """When the last look at the queue began, by `time.monotonic`."""
         self.fabric: Kept[Fabric] = Kept()
         self.topology = (
             TopologyWatcher(slurm.topology_conf, on_event=wake) if slurm.topology_conf else None
@@ -109,6 +111,7 @@ class Gatherer:
 
     def look(self, timed: Timed = nullcontext) -> Look:
         """Raises `Unavailable` only where the queue or the fabric could never be read yet."""
+        self.looked_at = time.monotonic()
         with timed("slurm"):
             self.queue.read(self._poll)
         self.say.problem("slurm", self.queue.stale(time.time()), "Slurm answers again")
@@ -143,6 +146,10 @@ class Gatherer:
             shown = ", ".join(new[:10]) + (" …" if len(new) > 10 else "")
             log.warning("hosts of jobs that nobody knows, left out: %s", shown)
         return kept.jobs, unknown
+
+    def ask_queue(self) -> tuple[JobRecord, ...] | None:
+        """The queue now, out of turn; None where it cannot be read."""
+        return self.queue.value if self.queue.read(self._poll) else None
 
     def running(self) -> tuple[JobRecord, ...]:
         """All jobs of the last good poll, with what users said of them."""

@@ -59,10 +59,14 @@ class Row:
     """Of the plan."""
     achieved: dict[str, Any] | None = None
     """Of what was read back."""
+    how: str = ""
+    """`direct`, `staged`, `five-phase`; empty where nothing was installed."""
+    phases: dict[str, Any] | None = None
+    """Of a five-phase update: its number, subscribers, those that were late, seconds by phase."""
 
 
 _COLUMNS = [one.name for one in fields(Row)]
-_JSON = ("before", "predicted", "achieved")
+_JSON = ("before", "predicted", "achieved", "phases")
 
 
 def summary(measures: Measures | None) -> dict[str, Any] | None:
@@ -112,10 +116,8 @@ class History:
 def _read(row: dict[str, Any]) -> dict[str, Any]:
     return (
         row
-        | {name: json.loads(row[name]) for name in _JSON}
-        | {
-            "transition": row["transition"] or ""  # of an older agent
-        }
+        | {name: json.loads(row[name] or "null") for name in _JSON}
+        | {name: row[name] or "" for name in ("transition", "how")}  # NULL of an older agent
     )
 
 

@@ -11,14 +11,17 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
+from typing import Any
 
 from sar_agent import __version__
 from sar_agent.agent.backoff import Backoff
-from sar_agent.agent.decide import Decision, Made, Reason, Seen, decide
+from sar_agent.agent.decide import MENDS, Decision, Made, Reason, Seen, decide
+from sar_agent.agent.five_phase import Owners, Told
 from sar_agent.agent.gather import Gatherer, Look
 from sar_agent.agent.history import History, Row, summary
+from sar_agent.agent.how import How
 from sar_agent.agent.keys.manager import KeyManager
 from sar_agent.agent.keys.serve import resume, serve, show
 from sar_agent.agent.lock import Lock
@@ -29,7 +32,7 @@ from sar_agent.agent.report import Report, Result
 from sar_agent.agent.reroute import Done, Rerouter
 from sar_agent.agent.say import SayOnce
 from sar_agent.agent.state import State, StateStore
-from sar_agent.check.transition import Way
+from sar_agent.agent.updates import Updates, owners
 from sar_agent.config import Config
 from sar_agent.errors import CheckFailed, SarError
 from sar_agent.fabric import Fabric
@@ -77,8 +80,14 @@ class Agent:
         self.store, self.history = StateStore(folder), History(folder)
         self.generations = Generations(folder, config.agent.generations_kept)
         self.tables = TablesInForce(self.bridge, config.opensm.lfts_dump)
+        self.updates = Updates(config, self.bridge, self._queue_now, self.metrics)
         self.rerouter = Rerouter(
-            config, load_engine(config.agent.engine), self.bridge, self.gatherer, self.metrics.timed
+            config,
+            load_engine(config.agent.engine),
+            self.bridge,
+            self.gatherer,
+            self.updates,
+            self.metrics.timed,
         )
         self.pacing = Pacing(config.agent, nerves)
         self.backoff = Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds)
@@ -130,6 +139,8 @@ class Agent:
         if not self.gatherer.queue.problem:
             self.gatherer.hints.settle(self.gatherer.queue.value or ())
             self.keys.settle({n for one in self.gatherer.queue.value or () for n in one.numbers})
+            self.updates.know(owners(self.gatherer.running()), self.gatherer.looked_at)
+        unfinished = self.updates.settle()
         self.pacing.saw(look)
         self._show_status(look.status)
         mix = mix_of_records(look.fabric, look.records).mix
@@ -139,19 +150,23 @@ class Agent:
         before = self._show_in_force(look.status, look.fabric, mix)
         resume(self, look, state)
 
-        obstacle = self._obstacle(look)
+        obstacle = self._obstacle(look) or unfinished
         made = self._made(state, obstacle)
         hold = state.held if state and not obstacle else None
         decision = decide(made, self._seen(look, obstacle), hold)
         quiet = decision.reason is None and not decision.held
         if quiet and (better := self.rerouter.planner.tend(look.fabric, mix)):
             decision = Decision(Reason.BETTER, better)
+        elif quiet and not obstacle and self.updates.shelter_owed:
+            decision = Decision(Reason.SHELTER, "the shelter in force is that of another fabric")
         self.metrics.held.set(hold is not None and hold.active(look.records, time.time()))
         if decision.reason is None:
             self.pacing.calm()
             self._show_planned(state, look.fabric, mix)
             report = Report(Result.HELD if decision.held else Result.NOTHING, decision.why)
-        elif later := self.pacing.later(decision.reason, look):
+        elif later := self.pacing.later(decision.reason, look) or self._wait(
+            decision.reason, look, obstacle
+        ):
             self._show_planned(state, look.fabric, mix)
             report = Report(Result.LATER, f"{decision.why}; {later}", decision.reason)
         else:
@@ -159,6 +174,16 @@ class Agent:
         if obstacle and self.config.agent.mode == "install":
             return Report(Result.FAILED, f"nothing can be installed: {obstacle}", report.reason)
         return report
+
+    def _wait(self, reason: Reason, look: Look, obstacle: str) -> str:
+        """Why nothing could be installed now; where nothing is anyway, plans are made."""
+        if obstacle:
+            return ""
+        return self.updates.wait_before_planning(len(look.records), reason in MENDS)
+
+    def _queue_now(self) -> Owners | None:
+        records = self.gatherer.ask_queue()
+        return None if records is None else owners(records)
 
     def _obstacle(self, look: Look) -> str:
         """Why nothing is installed in this pass; empty where it can be."""
@@ -211,6 +236,7 @@ class Agent:
                 look,
                 state,
                 install=not obstacle,
+                urgent=decision.reason in MENDS,
                 worth=partial(self.pacing.worth, decision.reason, look, before),
             )
         except SarError as error:
@@ -230,7 +256,7 @@ class Agent:
         if done.read_back is None:
             result, words = Result.PLANNED, "planned, not installed"
             if not obstacle:
-                result, words = Result.LATER, TOO_LITTLE
+                result, words = Result.LATER, done.choice.why if done.choice else TOO_LITTLE
         else:
             result = Result.INSTALLED
             assert done.changed
@@ -238,8 +264,8 @@ class Agent:
                 f"generation {done.plan.generation} is in force, {done.changed.entries} entries in "
                 f"{done.changed.blocks} blocks changed"
             )
-            if done.plan.transition and done.plan.transition.way is not Way.DIRECT:
-                words += f", {done.plan.transition.words}"
+            if done.choice and done.choice.how is not How.DIRECT:
+                words += f" ({done.choice.how.value}: {done.choice.why})"
             self._installed(done)
         made = Made(
             done.plan.generation,
@@ -335,6 +361,8 @@ class Agent:
             before=summary(before),
             predicted=summary(done.plan.measures) if done else None,
             achieved=summary(achieved),
+            how=installed.choice.how.value if installed and installed.choice else "",
+            phases=self._told(),
         )
         try:
             self.history.add(row)
@@ -342,6 +370,11 @@ class Agent:
         except SarError as error:
             self.say.problem("history", f"{error}; this decision is not in the history")
         return seconds
+
+    def _told(self) -> dict[str, Any] | None:
+        """Of the five-phase update that this decision made, if it did."""
+        told, self.updates.five_phase.told = self.updates.five_phase.told, Told()
+        return asdict(told) if told.update else None
 
     def _write_map(self, records: tuple[JobRecord, ...]) -> None:
         """Written in both modes: a site with the original patch reads it, nobody else does."""

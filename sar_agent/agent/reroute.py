@@ -7,18 +7,28 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
+from sar_agent.agent.decide import OUR_ENGINE
 from sar_agent.agent.gather import Gatherer, Look
+from sar_agent.agent.how import Choice, How
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.state import State
+from sar_agent.agent.updates import Updates
 from sar_agent.config import Config
-from sar_agent.errors import CheckFailed, InputError, SarError, Unavailable
+from sar_agent.errors import CheckFailed, InputError, SarError, Unavailable, Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.changes import Changes
 from sar_agent.install.install import ReadBackDiffers, Timed
 from sar_agent.install.plan import Plan
 from sar_agent.install.routes_file import RoutesFile, read_routes_file
-from sar_agent.install.transit import NotSafe, bring_into_force, in_force, transition_to
+from sar_agent.install.transit import (
+    Arrived,
+    NotSafe,
+    at_once,
+    bring_into_force,
+    in_force,
+    transition_to,
+)
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.records import JobRecord
 from sar_agent.routing import Engine
@@ -35,6 +45,8 @@ class Done:
     read_back: RoutesFile | None = None
     changed: Changes | None = None
     """By the install."""
+    choice: Choice | None = None
+    """How it came into force, or why it waits."""
 
 
 class Rerouter:
@@ -46,9 +58,10 @@ class Rerouter:
         engine: Engine,
         bridge: Bridge,
         gatherer: Gatherer,
+        updates: Updates,
         timed: Timed = nullcontext,
     ) -> None:
-        self.config, self.bridge = config, bridge
+        self.config, self.bridge, self.updates = config, bridge, updates
         self.gatherer, self.timed = gatherer, timed
         self.planner = Planner(config, engine, timed)
         self.keys_lost: Callable[[str], None] = lambda why: None
@@ -60,6 +73,7 @@ class Rerouter:
         state: State | None,
         *,
         install: bool,
+        urgent: bool = False,
         worth: Callable[[Plan], bool] = lambda plan: True,
     ) -> Done:
         """Raises `SarError`; then nothing is installed, and what was in force before stays. Nor is
@@ -79,8 +93,8 @@ class Rerouter:
             if not worth(plan):
                 return Done(plan, records)
             try:
-                return self.install(plan, records)
-            except (Unavailable, InputError, ReadBackDiffers, NotSafe):
+                return self.install(plan, records, urgent=urgent)
+            except (Unavailable, InputError, ReadBackDiffers, NotSafe, Unserved):
                 # Nobody there, no room on the disk, a bug, no way: another plan does not help.
                 raise
             except SarError as error:
@@ -104,14 +118,23 @@ class Rerouter:
             self.keys_lost(str(error))
             return planner.plan(generation, fabric, mix)
 
-    def install(self, plan: Plan, records: tuple[JobRecord, ...]) -> Done:
-        """Raises `SarError` where the plan is not in force afterwards."""
+    def install(self, plan: Plan, records: tuple[JobRecord, ...], *, urgent: bool = False) -> Done:
+        """Raises `SarError` where the plan is not in force afterwards, unless it waits."""
         before = in_force(self.bridge, plan)
         plan = transition_to(plan, before, self.timed)
-        path = self.config.agent.run_dir / "routes.sar"
-        arrived = bring_into_force(self.bridge, plan, path, before, self.timed)
+        ours = self.bridge.status().engine_in_force == OUR_ENGINE
+        plan, choice = self.updates.prepare(plan, before, ours, records, urgent)
+        if choice.how is How.WAIT:
+            return Done(plan, records, choice=choice)
+
+        def load() -> Arrived:
+            path = self.config.agent.run_dir / "routes.sar"
+            bring = at_once if choice.whole else bring_into_force
+            return bring(self.bridge, plan, path, before, self.timed)
+
+        arrived = self.updates.put(choice, plan.generation, load)
         self.planner.adopt(arrived.plan)
-        return Done(arrived.plan, records, arrived.found, arrived.changed)
+        return Done(arrived.plan, records, arrived.found, arrived.changed, choice)
 
 
 def next_generation(config: Config, status: BridgeStatus, state: State | None) -> int:

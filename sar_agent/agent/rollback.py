@@ -18,8 +18,9 @@ from sar_agent.agent.lock import Lock
 from sar_agent.agent.reroute import next_generation
 from sar_agent.agent.state import SavedHold, State, StateStore
 from sar_agent.config import Config
-from sar_agent.errors import InputError, Unavailable
+from sar_agent.errors import InputError, Unavailable, Unserved
 from sar_agent.install.bridge import Bridge
+from sar_agent.install.five_phase.saved import Disk
 from sar_agent.install.generations import Generations
 from sar_agent.install.plan import file_to_routes, make_plan
 from sar_agent.install.transit import bring_into_force, in_force, transition_to
@@ -41,6 +42,7 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
     folder = config.agent.state_dir
     with Lock(folder, "pass.lock", PATIENCE):
         store, kept = StateStore(folder), Generations(folder, config.agent.generations_kept)
+        _nobody_waits(config)
         state = store.load()
         number = _choose(state, kept.numbers(), generation)
         bridge = Bridge(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
@@ -96,6 +98,17 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
         f"the tables of generation {number} are in force again as generation {fresh}, {changed} "
         f"entries changed; the agent leaves them {words}"
     )
+
+
+def _nobody_waits(config: Config) -> None:
+    """Tables must not change under those who subscribed; only the agent that hears them can move
+    them."""
+    saved = Disk(config.agent.state_dir).load()
+    if config.update.mode == "five-phase" and saved and saved.members:
+        raise Unserved(
+            f"{len(saved.members)} subscribers have been promised that tables do not change under "
+            'them, and this command cannot move them; stop their jobs, or set update.mode = "fast"'
+        )
 
 
 def _choose(state: State | None, numbers: list[int], wanted: int | None) -> int:

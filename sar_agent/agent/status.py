@@ -29,6 +29,7 @@ class Found:
     problem: str
     """Why `in_force` is not known."""
     generations: list[int]
+    update_mode: str = "fast"
     leases: list[Lease] = field(default_factory=list)
     """Routing keys."""
     events: dict[str, Any] | None = None
@@ -62,6 +63,7 @@ class Found:
             "in_force": self.in_force and self.in_force.model_dump(mode="json"),
             "problem": self.problem,
             "generations": self.generations,
+            "update_mode": self.update_mode,
             "lids": self.lids and self.lids.json(),
             "keys": [
                 one.model_dump(mode="json", exclude={"pairs", "hosts"}) for one in self.leases
@@ -99,6 +101,7 @@ class Found:
             lines.append(f"keys       {_leased(self.leases)}")
         if self.events is not None:
             lines.append(f"events     {_counted(self.events)}")
+            lines.append(f"updates    {_phase(self.update_mode, self.events['update'])}")
         kept = ", ".join(map(str, self.generations)) or "none"
         return "\n".join([*lines, f"kept       generations {kept}"])
 
@@ -117,6 +120,7 @@ def look_at(config: Config) -> Found:
         status,
         problem,
         Generations(folder).numbers(),
+        config.update.mode,
         list(Leases(folder)),
         ask_door(config.events.socket_path(config.agent.run_dir)),
     )
@@ -136,3 +140,11 @@ def _counted(events: dict[str, Any]) -> str:
         return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "none"
 
     return f"{parts(events['events'])}; refused: {parts(events['refused'])}"
+
+
+def _phase(mode: str, update: dict[str, Any]) -> str:
+    number = f" of update {update['update']}" if update["phase"] != "idle" else ""
+    return (
+        f"mode {mode}, phase {update['phase']}{number}; {update['subscribers']} subscribers of "
+        f"{update['jobs']} jobs, {update['sheltered']} on LID offset 1"
+    )

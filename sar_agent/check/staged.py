@@ -23,8 +23,8 @@ from sar_agent.check.mixer import Mixer, Pair, Tables
 from sar_agent.check.mixture import FINE
 from sar_agent.fabric.model import I32, U8, Bool
 
-MOST_TRIES = 4000
-"""Unions that are searched for a loop, over all stages."""
+MOST_TRIES, HOPELESS = 2000, 200
+"""Unions that are searched for a loop, over all stages; and in one, where none was free of them."""
 
 
 @dataclass
@@ -73,8 +73,8 @@ def _movable(
     """bool[O, D]: those of `trees` that can move together, whose dependencies are then in `union`;
     and how many tries are left."""
     moved = np.zeros(pair[0].egress.shape[:2], np.bool_)
-    waiting = [trees]
-    while waiting and tries > 0:
+    waiting, hopeless = [trees], tries - HOPELESS
+    while waiting and tries > 0 and (moved.any() or tries > hopeless):
         some = waiting.pop()
         which = np.zeros_like(moved)
         which[tuple(np.array(some).T)] = True
@@ -95,7 +95,7 @@ def _single_entries(
 ) -> tuple[Tables, int]:
     """Tables in which as many entries of `trees` as can have moved, those nearest to their
     destinations first; and how many tries are left."""
-    then = Tables(now.egress.copy(), now.level.copy())
+    then, hopeless, some = Tables(now.egress.copy(), now.level.copy()), tries - HOPELESS, False
     for o, d in trees:
         then.level[o, d] = mixer.new.level[o, d]
         only = np.zeros(now.egress.shape[:2], np.bool_)
@@ -103,14 +103,14 @@ def _single_entries(
         differ = np.flatnonzero(then.egress[o, d] != mixer.new.egress[o, d])
         distance = _distances(mixer, mixer.new.egress[o, d], d)
         for s in sorted(differ.tolist(), key=lambda s: int(distance[s])):
-            if tries == 0:
+            if tries <= (0 if some else hopeless):
                 break
             tries -= 1
             trial, entry = union.copy(), then.egress[o, d, s]
             then.egress[o, d, s] = mixer.new.egress[o, d, s]
             found = mixer.mix((now, then), only, trial)
             if (found == FINE).all() and mixer.acyclic(trial):
-                union[:] = trial
+                union[:], some = trial, True
             else:
                 then.egress[o, d, s] = entry
         if (then.egress[o, d] == now.egress[o, d]).all():

@@ -100,7 +100,8 @@ def examine(
         return Transition(Way.UNPROVED, own, (after,))
     danger = danger or mixer.loop(pair, planes)
     steps = find_steps(mixer, changed, found, most_stages)
-    if not steps.tables:
+    # Where hardly anything moves the plan is not worth its name.
+    if not steps.tables or 2 * steps.unmoved > np.count_nonzero(changed[:, : fabric.terminals]):
         if lost := mixer.lost():
             return Transition(Way.UNPROVED, f"{lost}; at once, {danger}", (after,))
         return Transition(Way.UNSAFE, danger, ())

@@ -39,13 +39,15 @@ class Ears:
         """Beside Slurm's hooks; to be filled before `start`."""
         self.more: Callable[[Event, int], Mapping[str, Any]] = lambda event, uid: {}
         """What the answer to a hook says of its job."""
+        self.status: Callable[[], Mapping[str, Any]] = dict
+        """What `sar-agent status` is told beside the counters."""
         self._door: Door | None = None
         self._spool: Spool | None = None
 
     def start(self) -> None:
         """Raises `Unavailable` for a TCP port in use and a spool that cannot be used."""
         jobs = JobEvents(self.authority, self.inbox, self.config.environment, self.more)
-        hearing = Hearing(_nobody, jobs, self.tally, self.families)
+        hearing = Hearing(_nobody, jobs, self.tally, self.families, self.status)
         listeners = self._listeners()
         try:
             hearing.decode = Munge(self.config.munge_socket).decode
@@ -57,6 +59,11 @@ class Ears:
         if listeners:
             self._door = Door(hearing, listeners, patience=self.config.patience_seconds)
             self._door.start()
+
+    @property
+    def has_door(self) -> bool:
+        """Whether there is an address at which answers are given."""
+        return bool(self.config.tcp_host_port or self.config.socket_path(self.run_dir))
 
     def stop(self) -> None:
         """The Unix socket is removed, so that clients know at once."""

@@ -68,8 +68,15 @@ class Hearing:
     thread; nothing raises."""
 
     def __init__(
-        self, decode: Decode, jobs: JobEvents, tally: Tally, others: Sequence[Family] = ()
+        self,
+        decode: Decode,
+        jobs: JobEvents,
+        tally: Tally,
+        others: Sequence[Family] = (),
+        status: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
+        """`status` is what `sar-agent status` is told beside the counters."""
+        self._status = status
         self.decode, self.jobs, self.tally = decode, jobs, tally
         self._families: dict[str, Family] = {}
         for family in (*others, jobs):
@@ -80,7 +87,8 @@ class Hearing:
         """The answer to one line, without its line end."""
         if line == STATUS:
             waiting = len(self.jobs.inbox)
-            return _json({"ok": True, **self.tally.counts(), "waiting": waiting})
+            counts = self.tally.counts()
+            return _json({"ok": True, **counts, "waiting": waiting, **self._status()})
         try:
             if not line.startswith(b"MUNGE:") or b"\0" in line:
                 raise Refused(Why.GARBAGE, "this is no munge credential")

@@ -66,6 +66,12 @@ class Loaded(_Answer):
     unknown_terminals: int
 
 
+class Noticed(_Answer):
+    """A notice that OpenSM sent out; whether it arrives, only the subscriber can tell."""
+
+    subscribed: int  # subscriptions to this trap that the SA holds
+
+
 class Bridge:
     """A client; it holds no connection between calls."""
 
@@ -98,6 +104,15 @@ class Bridge:
     def dump(self) -> Path:
         """Have the tables in force written, as a routes file; returns its path."""
         return Path(self._command("dump", _Dumped).path)
+
+    def notice(self, kind: Literal["unpath", "repath"], update: int, generation: int) -> Noticed:
+        """Report the five-phase update's trap 68 or 69 to whoever subscribed to it at the SA
+        (sar-2016, Section 3.3; libsar_migrate/PROTOCOL.md). A notice may be lost: say it again
+        until it is acknowledged.
+
+        Raises SarError with the plugin's own sentence where this OpenSM is not the master.
+        """
+        return self._command(f"notice {kind} {update} {generation}", Noticed)
 
     def signal_reload(self, pid: int) -> None:
         """SIGUSR2, only to the very process whose plugin has just answered.

@@ -8,6 +8,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from sar_agent.check.transition import Transition, Way, examine
 from sar_agent.errors import SarError
 from sar_agent.install.bridge import Bridge
@@ -23,9 +25,9 @@ log = logging.getLogger(__name__)
 class NotSafe(SarError):
     """The plan may not come into force from here; what is in force stays."""
 
-    def __init__(self, transition: Transition) -> None:
+    def __init__(self, transition: Transition, sentence: str = "") -> None:
         self.transition = transition
-        super().__init__(f"{transition.words}; the routes in force stay")
+        super().__init__(sentence or f"{transition.words}; the routes in force stay")
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,25 @@ def in_force(bridge: Bridge, plan: Plan) -> Routes | None:
     """What OpenSM has in force, read back, on the indices of the plan's fabric; None where it
     cannot be told."""
     try:
-        return file_to_routes(plan.fabric, read_routes_file(bridge.dump()))
+        found = file_to_routes(plan.fabric, read_routes_file(bridge.dump()))
     except SarError:
         return None
+    return _without_lids_that_are_none(found, plan)
+
+
+def _without_lids_that_are_none(found: Routes, plan: Plan) -> Routes:
+    """Most switches have one LID: what is said of their other offsets is in no table, so nothing
+    of it changes, whatever the plan says."""
+    egress, level = found.egress.copy(), found.service_level
+    level = None if level is None else level.copy()
+    first = plan.fabric.terminals
+    for o in range(1, min(len(egress), len(plan.routes.egress))):
+        same = (egress[o, first:] == egress[0, first:]).all(axis=1)
+        rows = first + np.flatnonzero(same)
+        egress[o, rows] = plan.routes.egress[o, rows]
+        if level is not None and plan.routes.service_level is not None:
+            level[o, rows] = plan.routes.service_level[o, rows]
+    return replace(found, egress=egress, service_level=level)
 
 
 def transition_to(plan: Plan, before: Routes | None, timed: Timed = nullcontext) -> Plan:
@@ -56,6 +74,15 @@ def transition_to(plan: Plan, before: Routes | None, timed: Timed = nullcontext)
         return plan
     with timed("transition"):
         return replace(plan, transition=examine(plan.fabric, before, plan.routes, plan.proved))
+
+
+def at_once(
+    bridge: Bridge, plan: Plan, path: Path, before: Routes | None, timed: Timed = nullcontext
+) -> Arrived:
+    """Installs all of a plan in one step, whatever the verdict: nobody is there whom a mixture of
+    old and new tables could hurt. Raises as `put_in_force`."""
+    found = put_in_force(bridge, plan, path, timed)
+    return Arrived(plan, found, changes(plan.fabric, before, plan.routes), plan.transition)
 
 
 def bring_into_force(

@@ -223,7 +223,7 @@ class Metrics:
         )
         for why in REFUSALS:
             self.events_refused.labels(why)
-        for event in ("start", "end", "hint", "key", "key-done"):
+        for event in ("start", "end", "hint", "subscribe", "ack", "unsubscribe", "key", "key-done"):
             self.events.labels(event, "tcp")
         self.event_delay = Histogram(
             "sar_event_delay_seconds",
@@ -262,6 +262,26 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        self.subscribers = gauge(
+            "subscribers", "Processes of jobs that have subscribed to updates in phases."
+        )
+        self.update_phase = gauge(
+            "update_phase", "Phase of the update: 0 idle, 1 unpath, 2 install, 3 repath."
+        )
+        self.updates = counter(
+            "updates", "Ways in which plans came into force, and how it ended.", "how", "result"
+        )
+        for how in ("direct", "five-phase"):
+            self.updates.labels(how, "installed")
+        self.update_phase_seconds = Histogram(
+            "sar_update_phase_seconds",
+            "How long each phase of an update in phases took.",
+            ["phase"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        for phase in ("unpath", "install", "repath"):
+            self.update_phase_seconds.labels(phase)
         Info("sar_build", "What this is.", registry=self.registry).info(
             {"version": version, "mode": mode, "engine": engine}
         )

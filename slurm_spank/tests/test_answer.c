@@ -22,6 +22,7 @@ static void noise(void)
 {
 	static const char *seeds[] = {
 		"{\"ok\":true,\"env\":{\"UCX_IB_LID_PATH_BITS\":\"2\",\"UCX_IB_SL\":\"\\u0031\"},\"more\":[1,{\"a\":null}]}",
+		"{\"ok\":true,\"lease\":30.25,\"phase\":\"repath\",\"update\":12345678901234567890,\"generation\":3}",
 		"{\"ok\":false,\"error\":\"a sentence \\\"quoted\\\" \\u00e9\",\"note\":\"x\",\"wait\":0.5,\"state\":\"none\"}",
 	};
 	struct answer a;
@@ -29,13 +30,13 @@ static void noise(void)
 
 	srandom(1);
 	for (unsigned round = 0; round < 400000; round++) {
-		char *text = strdup(seeds[round % 2]); /* of the exact size, so that ASan sees one byte too far */
+		char *text = strdup(seeds[round % 3]); /* of the exact size, so that ASan sees one byte too far */
 		const size_t length = strlen(text);
 
 		for (unsigned change = 0; change < 1 + round % 4; change++) {
 			const char *bytes = "{}[]\",:\\u0ae1tfn \n\x01\x80";
 
-			text[(size_t)random() % length] = round % 3 ? bytes[(size_t)random() % strlen(bytes)] : (char)random();
+			text[(size_t)random() % length] = round % 5 ? bytes[(size_t)random() % strlen(bytes)] : (char)random();
 		}
 		taken += answer_read(&a, text);
 		for (unsigned i = 0; i < a.env.count; i++)
@@ -58,6 +59,20 @@ int main(void)
 	CHECK(!a.ok && !a.env.count && !strcmp(a.error, "no \"such\" job"), "%s", a.error);
 	a = good("{\"v\":2,\"later\":[1,-2.5e3,{\"x\":[]},\"\\u00e9\",true,null],\"ok\":true,\"env\":{}}");
 	CHECK(a.ok, "what is not known is passed over");
+	CHECK(!a.lease && !*a.phase && !a.update && !a.generation, "not said");
+	a = good("{\"ok\":true,\"lease\":30.0,\"phase\":\"install\",\"update\":18446744073709551615,\"generation\":7}");
+	CHECK(a.lease == 30000 && !strcmp(a.phase, "install") && a.update == UINT64_MAX && a.generation == 7, "update");
+	a = good("{\"ok\":true,\"lease\": .12345 ,\"phase\":\"a long phase\"}");
+	CHECK(a.lease == 123 && !strcmp(a.phase, "a long "), "%u %s", a.lease, a.phase);
+	a = good("{\"ok\":true,\"lease\":9999999999999}");
+	CHECK(a.lease == 86400000, "%u", a.lease);
+	bad("{\"ok\":true,\"update\":18446744073709551616}");
+	bad("{\"ok\":true,\"update\":-1}");
+	bad("{\"ok\":true,\"update\":\"1\"}");
+	bad("{\"ok\":true,\"lease\":1e3}");
+	bad("{\"ok\":true,\"lease\":1.2.3}");
+	bad("{\"ok\":true,\"lease\":}");
+	bad("{\"ok\":true,\"phase\":1}");
 	a = good("{\"ok\":true,\"env\":{\"A B\":\"1\",\"1A\":\"1\",\"\":\"1\",\"A\":\"x;y\",\"B\":\"x y\",\"C\":\"\\u00e9\","
 		 "\"D\":\"a\\nb\",\"E\":\"\\u0000\",\"F\":\"\",\"LD_PRELOAD=\":\"x\"}}");
 	CHECK(a.env.count == 1 && !strcmp(a.env.variable[0].name, "F"), "%u unfit variables", a.env.count);

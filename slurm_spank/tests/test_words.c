@@ -85,6 +85,15 @@ static void payloads(void)
 	CHECK(!strncmp(payload, "{\"v\":1,\"event\":\"start\",\"job\":\"4294967295\",\"user\":1000,\"nodes\":\"n[1-4]\",\"at\":",
 		       74), "%s", payload);
 	CHECK(strstr(payload, m.id) && !strstr(payload, "traffic"), "%s", payload);
+	CHECK(!strstr(payload, "offset") && !strstr(payload, "update"), "%s", payload);
+	m.subscriber = "0123456789abcdef";
+	m.phase = "unpath";
+	m.update = UINT64_MAX;
+	m.offset = 1;
+	message_payload(&m, payload);
+	CHECK(strstr(payload, "\"subscriber\":\"0123456789abcdef\",\"phase\":\"unpath\","
+			      "\"update\":18446744073709551615,\"offset\":1,\"at\""), "%s", payload);
+	m.subscriber = NULL;
 	m.nodes = odd;
 	m.user = -1;
 	message_payload(&m, payload);
@@ -105,7 +114,7 @@ static void payloads(void)
 	m.lease = 90500;
 	m.pairs = (const int[]){0, 1, 1, 70000};
 	m.pair_count = 2;
-	CHECK(message_payload(&m, payload) && strstr(payload, "\"tasks\":\"2(x3),1\",\"phase\":\"halo\",\"lease\":90.500,"
+	CHECK(message_payload(&m, payload) && strstr(payload, "\"phase\":\"halo\",\"tasks\":\"2(x3),1\",\"lease\":90.500,"
 						      "\"pairs\":[0,1,1,70000],\"at\":"), "%s", payload);
 	m.traffic = many;
 	memset(many, 't', sizeof(many) - 1);

@@ -24,6 +24,7 @@ from tests.bench import (
     scale,
     second_start,
     squeue_poll,
+    transitions,
 )
 from tests.bench.kept import Kept
 from tests.bench.machine import machine
@@ -45,6 +46,7 @@ KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
     "failures": failures.tables,
     "scale": scale.tables,
     "roofline": roofline.tables,
+    "transitions": transitions.tables,
 }
 """Those of docs/performance.md, which `tests.bench.page` writes."""
 HEAD = """# Benchmarks

@@ -76,9 +76,11 @@ def tables(full: bool) -> Iterator[Table]:
         f"From a request for a routing key to its routes in force, {fabric.terminals:,} hosts",
         ("LMC 3, 39 jobs", "s", "of a processor, s", "LFT blocks sent"),
         f"`{SPEC}` under ibsim with a stock OpenSM: `sar_agent.key.request` through the door with "
-        f"munge, {ROUNDS} keys of each kind, the answer after the tables were read back; *of a processor* "
-        "is what the agent, OpenSM and the client took, that is what an idle machine would. The last "
-        "one's stages: " + ", ".join(f"{k} {v:.3f}" for k, v in sorted(stages.items())) + " s.",
+        f"munge, {ROUNDS} keys of each kind, the answer after the tables were read back; *of a "
+        "processor* is what the agent, OpenSM and the client took, as an idle machine would. "
+        "The last one's stages: "
+        + ", ".join(f"{k} {v:.3f}" for k, v in sorted(stages.items()))
+        + " s.",
     )
     for what, taken in times.items():
         sent = sorted(blocks[what])

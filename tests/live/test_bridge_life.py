@@ -126,6 +126,8 @@ def test_a_standby_answers_and_takes_over_with_our_routes() -> None:
         stack.enter_context(standby)
         other = Site(here.tree, here.fabric, standby, Bridge(standby.socket_path))
         other.wait(lambda s: s.sm_state == "standby")
+        with pytest.raises(SarError, match="is not the master, and nobody subscribes to it"):
+            other.bridge.notice("unpath", 1, 4)
         routes = here.tree.routes(6, shift=1)
         with pytest.raises(SarError, match="not the master; generation 6 is valid"):
             other.load(routes)

@@ -32,6 +32,7 @@ def test_no_sanitizer_complains(monkeypatch: pytest.MonkeyPatch) -> None:
         here.wait(lambda s: s.engine_in_force == "sar")
         here.bridge.signal_reload(here.sm.pid)
         here.bridge.dump()
+        assert here.bridge.notice("unpath", 1, 4).subscribed == 0
         with contextlib.suppress(SarError):
             here.load(here.tree.routes(9))
         here.sm.stop()

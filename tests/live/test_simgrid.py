@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -47,10 +46,11 @@ def judged(links: Links, flows: Flows) -> list[float]:
     """SimGrid's end times, seconds."""
     question = {
         "capacity": links.capacity.tolist(),
-        "paths": [links.link[a:b].tolist() for a, b in pairwise(links.path)],
+        "paths": [links.link[a:b].tolist() for a, b in zip(links.path, links.stop, strict=True)],
         "size": flows.size.tolist(),
         "step": flows.step.tolist(),
         "last": flows.last.tolist(),
+        "wait": flows.wait.tolist(),
     }
     done = subprocess.run(
         [PYTHON, JUDGE], input=json.dumps(question), capture_output=True, text=True

@@ -136,6 +136,12 @@ def test_dump(plugin: StandIn) -> None:
     assert Bridge(plugin.path).dump() == Path("/run/sar-agent/in_force.sar")
 
 
+def test_a_notice_is_sent_once_with_both_numbers(plugin: StandIn) -> None:
+    plugin.answers = [b'{"ok":true,"subscribed":3}\n']
+    assert Bridge(plugin.path).notice("unpath", 2**64 - 1, 12).subscribed == 3
+    assert plugin.requests == ["notice unpath 18446744073709551615 12\n"]
+
+
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:
     child = subprocess.Popen(["sleep", "60"])

@@ -393,7 +393,8 @@ def test_a_job_s_keys_in_words(site: Site) -> None:
 
 def test_status_says_what_the_lmc_gives(site: Site) -> None:
     site.ask()
-    found = Found("install", "", None, site.bridge.status(), "", [], list(site.agent.keys.leases))
+    leases = list(site.agent.keys.leases)
+    found = Found("install", "", None, site.bridge.status(), "", [], leases=leases)
     assert "keys       1 leased to 1 jobs at 1 LID offsets" in found.words()
     assert "the largest that fits is 7" in found.words()
     assert found.json()["keys"][0]["offset"] == 2

@@ -25,6 +25,7 @@ from sar_agent.errors import CheckFailed, InputError, SarError, Unserved
 from sar_agent.events.keys import Ticket, none
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import BridgeStatus
+from sar_agent.install.five_phase.words import Phase
 from sar_agent.install.plan import Plan, file_to_routes, make_plan
 from sar_agent.install.routes_file import read_routes_file
 from sar_agent.install.transit import Arrived, NotSafe, bring_into_force, transition_to
@@ -93,6 +94,8 @@ def serve(agent: Agent) -> None:
 def _serve(agent: Agent, tickets: list[Ticket]) -> None:
     status, problem = agent.gatherer.status()
     state = agent.store.load()
+    if agent.updates.coordinator.state.phase is not Phase.IDLE:
+        problem, status = "an update in phases is under way", None
     if why := _not_now(status, problem, state):
         _wait(agent, tickets, why)
         return

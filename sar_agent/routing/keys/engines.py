@@ -136,7 +136,7 @@ def _keys(tree: KeyTree, mix: JobMix, options: Options) -> tuple[list[_Keyed], l
 
 def _remarks(tree: KeyTree, mix: JobMix, keyed: list[_Keyed], load: NDArray[np.int64]) -> list[str]:
     if not keyed:
-        return ["no job says what its traffic is, so no routing keys are there to be made"]
+        return ["no job says what its traffic is, so there are no routing keys"]
     worst = [(max((c.flows for c in one.key.contention), default=0), one) for one in keyed]
     alone = sum(flows <= 1 for flows, _ in worst)
     said = [

@@ -9,7 +9,7 @@ no two flows share a link. Where several phases share an offset, or hosts hear o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,6 +26,8 @@ from sar_agent.routing.paths import PathRoutes
 Flows = tuple[I32, I32]
 """(sources int32[N], destinations int32[N]) of one phase, terminals."""
 MOST_FLOWS = 1 << 20
+SEARCHED = 1 << 22
+"""Flows times channels of a key that is searched for, too: half a second at most."""
 
 
 class Contention(NamedTuple):
@@ -83,27 +85,42 @@ def make_key(tree: KeyTree, phases: Sequence[Flows]) -> Key:
             )
     between = leaf[source] != leaf[destination]
     source, destination, phase = source[between], destination[between], phase[between]
-    if tree.view is None:
-        digits = np.empty((len(source), 0), np.uint8)
-        channels = search(tree, source, destination, phase, np.zeros(fabric.channels))
-    else:
-        digits = flow_digits(fabric, tree.view, source, destination, phase, merged=True)
-        channels = digit_channels(tree, source, destination, digits)
-    contention = _contention(tree, source, destination, phase, len(phases), channels)
-    if tree.view is not None and any(one.flows > one.bound for one in contention):
-        # Many phases at one offset: what D-mod-k does for all of them may be more.
-        usual = modulo_labels(tree.view)[destination]
-        others = digit_channels(tree, source, destination, usual)
-        theirs = _contention(tree, source, destination, phase, len(phases), others)
-        if _worth(theirs) < _worth(contention):
-            digits, channels, contention = usual, others, theirs
-    return Key(tree, source, destination, phase, len(phases), digits, channels, contention)
+    best: tuple[U8, I32, tuple[Contention, ...]] | None = None
+    for candidate in _candidates(tree, source, destination, phase):
+        digits, channels = candidate
+        contention = _contention(tree, source, destination, phase, len(phases), channels)
+        if best is None or _worth(contention) < _worth(best[2]):
+            best = digits, channels, contention
+        if all(one.flows <= one.bound for one in best[2]):
+            break
+    assert best is not None
+    return Key(tree, source, destination, phase, len(phases), *best)
+
+
+def _candidates(
+    tree: KeyTree, source: I32, destination: I32, phase: I32
+) -> Iterator[tuple[U8, I32]]:
+    """(digits, channels), each only asked for where those before leave something to be won."""
+    view, nobody = tree.view, np.zeros(tree.fabric.channels)
+    if view is None:
+        empty = np.empty((len(source), 0), np.uint8)
+        yield empty, search(tree, source, destination, phase, nobody)
+        return
+    digits = flow_digits(tree.fabric, view, source, destination, phase, merged=True)
+    yield digits, digit_channels(tree, source, destination, digits)
+    # Many phases at one offset: what D-mod-k does for all of them may be more.
+    usual = modulo_labels(view)[destination]
+    yield usual, digit_channels(tree, source, destination, usual)
+    # Hosts with several sources, of different weight.
+    if len(source) * tree.fabric.channels <= SEARCHED:
+        channels = search(tree, source, destination, phase, nobody)
+        yield channel_digits(tree, source, destination, channels), channels
 
 
 def _worth(contention: tuple[Contention, ...]) -> tuple[int, int]:
     """The less the better."""
     flows = [one.flows for one in contention]
-    return max(flows), sum(flows)
+    return max(flows, default=0), sum(flows)
 
 
 def digit_channels(tree: KeyTree, source: I32, destination: I32, digits: U8) -> I32:
@@ -111,6 +128,20 @@ def digit_channels(tree: KeyTree, source: I32, destination: I32, digits: U8) -> 
     assert tree.view is not None
     routes = PathRoutes("key", tree.fabric, tree.view, lambda a, b: digits)
     return routes.channels(source, destination)
+
+
+def channel_digits(tree: KeyTree, source: I32, destination: I32, channels: I32) -> U8:
+    """uint8[N, h - 1]: of flows that take these channels, the digits, 0 above where they turn."""
+    fabric, view = tree.fabric, tree.view
+    assert view is not None
+    leaf, flow = fabric.terminal_switch, np.arange(len(source))
+    digits = np.zeros((len(source), view.height - 1), np.uint8)
+    for level in range(1, view.height):
+        climbs = flow[view.inside[level, leaf[source]] != view.inside[level, leaf[destination]]]
+        channel = channels[climbs, level - 1]
+        parents = tree.up_channel[fabric.channel_source[channel]]
+        digits[climbs, level - 1] = (parents == channel[:, None]).argmax(axis=1)
+    return digits
 
 
 def _contention(

@@ -1,0 +1,126 @@
+/* The talk with the agent's door: subscribe and renew, acknowledge, unsubscribe. One at a time. */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "library.h"
+#include "stream.h"
+
+#define LONGEST_PATIENCE 5000 /* ms for one exchange */
+#define FIRST_RETRY 100	      /* ms, doubled each time */
+#define LAST_RETRY 2000
+
+static const char *phase_of(enum stage stage)
+{
+	return stage == STAGE_AWAY ? "unpath" : "repath";
+}
+
+static bool stage_of(const char *phase, enum stage *stage)
+{
+	const bool away = !strcmp(phase, "unpath") || !strcmp(phase, "install");
+
+	*stage = away ? STAGE_AWAY : STAGE_BACK;
+	return away || !strcmp(phase, "repath") || !strcmp(phase, "idle");
+}
+
+static void say(struct sar_migrate *m, enum said what, int64_t now)
+{
+	static const char *const events[] = {"", "subscribe", "ack", "unsubscribe"};
+	struct message message = {
+		.event = events[what],
+		.job = m->job,
+		.user = getuid(),
+		.subscriber = m->subscriber,
+		.phase = what == SAID_ACK ? phase_of(m->rules.stage) : NULL,
+		.update = m->rules.update,
+		.offset = m->rules.offset,
+	};
+	char payload[PAYLOAD_SIZE];
+	size_t length;
+	const int64_t lease = m->rules.lease;
+
+	message_identify(&message);
+	length = message_payload(&message, payload);
+	m->said = what;
+	m->said_at = now;
+	m->said_update = m->rules.update;
+	m->said_stage = m->rules.stage;
+	trace(m, events[what], ",\"update\":%" PRIu64 ",\"offset\":%u%s%s%s", m->rules.update, m->rules.offset,
+	      message.phase ? ",\"phase\":\"" : "", message.phase ? message.phase : "", message.phase ? "\"" : "");
+	talker_ask(m->talker, payload, length, lease && lease / 4 < LONGEST_PATIENCE ? lease / 4 : LONGEST_PATIENCE);
+}
+
+void exchange_begin(struct sar_migrate *m, int64_t now)
+{
+	if (m->said != SAID_NOTHING || m->unsubscribed)
+		return;
+	if (m->stopping)
+		say(m, SAID_UNSUBSCRIBE, now);
+	else if (now < m->ask_at && (m->retry || !rules_owes(&m->rules)))
+		return; /* an acknowledgement waits for nothing but a door that did not answer */
+	else
+		say(m, rules_owes(&m->rules) ? SAID_ACK : SAID_SUBSCRIBE, now);
+}
+
+static void subscribed(struct sar_migrate *m, const struct answer *answer, int64_t now)
+{
+	enum stage stage;
+	bool counts;
+
+	if (!stage_of(answer->phase, &stage) || !answer->lease) {
+		REASON(&m->door_trouble, "the agent does not know of updates in phases");
+		return;
+	}
+	counts = rules_lease(&m->rules, m->said_at, answer->lease, now);
+	trace(m, "answer", ",\"phase\":\"%s\",\"update\":%" PRIu64 ",\"generation\":%" PRIu64 ",\"counts\":%s",
+	      answer->phase, answer->update, answer->generation, counts ? "true" : "false");
+	if (!counts)
+		return;
+	(void)rules_hear(&m->rules, answer->update, stage, answer->generation);
+	/* Whoever has forgotten our acknowledgement is given it again; of what is over none is due. */
+	if (answer->update == m->rules.update && stage == m->rules.stage)
+		m->rules.acked = !strcmp(answer->phase, "idle") || !strcmp(answer->phase, "install");
+}
+
+static void over(struct sar_migrate *m, const struct answer *answer, int64_t now)
+{
+	switch (m->said) {
+	case SAID_SUBSCRIBE:
+		subscribed(m, answer, now);
+		break;
+	case SAID_ACK:
+		if (m->said_update == m->rules.update && m->said_stage == m->rules.stage)
+			m->rules.acked = true;
+		break;
+	case SAID_UNSUBSCRIBE:
+		m->unsubscribed = true;
+		break;
+	case SAID_NOTHING:
+		break;
+	}
+}
+
+void exchange_end(struct sar_migrate *m, int64_t now)
+{
+	struct answer answer;
+	struct reason why = {""};
+	int64_t renew_at;
+
+	if (m->said == SAID_NOTHING || !talker_take(m->talker, &answer, &why))
+		return;
+	if (!*why.text && !answer.ok)
+		REASON(&why, "the agent refuses: %.200s", *answer.error ? answer.error : "it does not say why");
+	m->door_trouble = why;
+	if (*why.text) {
+		m->retry = m->retry ? 2 * m->retry : FIRST_RETRY;
+		m->retry = m->retry > LAST_RETRY ? LAST_RETRY : m->retry;
+		m->ask_at = now + m->retry;
+	} else {
+		over(m, &answer, now);
+		m->retry = 0;
+		renew_at = rules_renew_at(&m->rules, m->said_at, m->sa && sa_informed(m->sa));
+		if (m->said == SAID_SUBSCRIBE || renew_at < m->ask_at)
+			m->ask_at = renew_at;
+	}
+	m->said = SAID_NOTHING;
+}

@@ -1,0 +1,70 @@
+#include "mads.h"
+
+#include <string.h>
+
+#define METHOD_SET 0x02
+#define METHOD_GET_RESP 0x81
+#define METHOD_REPORT_RESP 0x86
+#define ATTRIBUTE_NOTICE 0x0002
+#define ATTRIBUTE_INFORM_INFO 0x0003
+#define SA_DATA 56 /* behind the common, RMPP and SA headers */
+#define DETAILS 10 /* in a notice */
+
+static void put16(uint8_t *to, uint16_t value)
+{
+	to[0] = (uint8_t)(value >> 8);
+	to[1] = (uint8_t)value;
+}
+
+static uint16_t get16(const uint8_t *from)
+{
+	return (uint16_t)(from[0] << 8 | from[1]);
+}
+
+/* The upper half of the transaction is the kernel's. */
+void mad_inform(uint8_t mad[MAD_SIZE], uint16_t trap, bool subscribe, uint32_t transaction)
+{
+	uint8_t *info = mad + SA_DATA;
+
+	memset(mad, 0, MAD_SIZE);
+	mad[0] = 1;
+	mad[1] = CLASS_SA;
+	mad[2] = 2;
+	mad[3] = METHOD_SET;
+	put16(mad + 12, (uint16_t)(transaction >> 16));
+	put16(mad + 14, (uint16_t)transaction);
+	put16(mad + 16, ATTRIBUTE_INFORM_INFO);
+	put16(info + 16, 0xffff); /* LIDs from: all */
+	info[22] = 1;		  /* generic */
+	info[23] = subscribe;
+	put16(info + 24, 0xffff); /* any type */
+	put16(info + 26, trap);
+	info[30] = 1;	 /* reports to queue pair 1 */
+	info[31] = 0x12; /* answered within a second */
+	info[33] = info[34] = info[35] = 0xff; /* any producer */
+}
+
+bool mad_is_inform_answer(const uint8_t mad[MAD_SIZE], uint32_t *transaction, uint16_t *status)
+{
+	*transaction = (uint32_t)get16(mad + 12) << 16 | get16(mad + 14);
+	*status = get16(mad + 4);
+	return mad[1] == CLASS_SA && mad[3] == METHOD_GET_RESP && get16(mad + 16) == ATTRIBUTE_INFORM_INFO;
+}
+
+bool mad_is_report(const uint8_t mad[MAD_SIZE])
+{
+	return mad[1] == CLASS_SA && mad[3] == METHOD_REPORT && get16(mad + 16) == ATTRIBUTE_NOTICE;
+}
+
+bool mad_report_notice(const uint8_t mad[MAD_SIZE], struct notice *notice)
+{
+	const uint8_t *info = mad + SA_DATA;
+
+	return (info[0] & 0x80) && notice_unpack(notice, get16(info + 4), info + DETAILS);
+}
+
+void mad_report_answer(uint8_t mad[MAD_SIZE])
+{
+	mad[3] = METHOD_REPORT_RESP;
+	put16(mad + 4, 0);
+}

@@ -1,0 +1,107 @@
+/* What is to be done now, and when there is something to be done again. */
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "library.h"
+#include "stream.h"
+
+#define INFORM_EVERY 10000 /* ms: an SM that was restarted has forgotten us */
+#define INFORM_SOON 1000
+#define TRY_AGAIN 10 /* ms, an operation on a queue pair that failed; or umad2sim */
+
+void hear_notice(struct sar_migrate *m, const struct notice *notice)
+{
+	const enum stage stage = notice->kind == NOTICE_UNPATH ? STAGE_AWAY : STAGE_BACK;
+
+	if (!rules_hear(&m->rules, notice->update, stage, notice->generation))
+		return;
+	trace(m, "notice", ",\"phase\":\"%s\",\"update\":%" PRIu64 ",\"generation\":%" PRIu64,
+	      stage == STAGE_AWAY ? "unpath" : "repath", notice->update, notice->generation);
+}
+
+static void inform(struct sar_migrate *m, int64_t now)
+{
+	const bool sent = sa_inform(m->sa, true, &m->sa_trouble);
+
+	if (sent)
+		m->sa_trouble.text[0] = '\0';
+	m->inform_at = now + (sent && m->inform_at ? INFORM_EVERY : INFORM_SOON);
+}
+
+static void move(struct sar_migrate *m, int64_t now)
+{
+	struct rules *r = &m->rules;
+	const bool fenced = r->fenced;
+	const unsigned wanted = rules_wanted(r, now);
+
+	if (r->fenced && !fenced && r->lease)
+		trace(m, "fence", ",\"update\":%" PRIu64, r->update);
+	if (rules_go(r, wanted)) {
+		trace(m, "move", ",\"offset\":%u,\"update\":%" PRIu64, r->target, r->update);
+		m->sent_back = 0;
+	}
+	if (r->stage == STAGE_BACK && m->sent_back != r->update) {
+		m->sent_back = r->update;
+		paths_send_back(&m->paths);
+	}
+	m->path_trouble.text[0] = '\0';
+	if (paths_push(&m->paths, r->target, &m->path_trouble) && !r->settled) {
+		rules_arrive(r);
+		trace(m, "moved", ",\"offset\":%u,\"update\":%" PRIu64, r->offset, r->update);
+	}
+}
+
+static void earlier(int64_t *when, int64_t other)
+{
+	if (other < *when)
+		*when = other;
+}
+
+static void set_timer(struct sar_migrate *m, int64_t now)
+{
+	struct itimerspec at = {.it_value.tv_nsec = 0};
+	int64_t when = now + 60000;
+
+	if (m->said == SAID_NOTHING && !m->unsubscribed)
+		earlier(&when, m->ask_at);
+	if (!m->rules.fenced)
+		earlier(&when, m->rules.fence_at);
+	if (m->sa)
+		earlier(&when, m->inform_at);
+	if (m->paths.pending || (m->sa && sa_fd(m->sa) < 0))
+		earlier(&when, now + TRY_AGAIN);
+	when = when > now ? when : now + 1;
+	at.it_value.tv_sec = when / 1000;
+	at.it_value.tv_nsec = when % 1000 * 1000000;
+	timerfd_settime(m->timer, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+void step(struct sar_migrate *m)
+{
+	struct notice notice;
+	const int64_t now = clock_ms();
+
+	exchange_end(m, now);
+	if (m->sa) {
+		while (sa_notice(m->sa, &notice))
+			hear_notice(m, &notice);
+		if (now >= m->inform_at && !m->stopping)
+			inform(m, now);
+	}
+	move(m, now);
+	exchange_begin(m, now);
+	set_timer(m, now);
+}
+
+void sar_migrate_step(struct sar_migrate *m)
+{
+	uint64_t count;
+
+	if ((read(m->timer, &count, sizeof(count)) < 0 || read(m->wake, &count, sizeof(count)) < 0) && errno != EAGAIN)
+		return;
+	pthread_mutex_lock(&m->mutex);
+	step(m);
+	pthread_mutex_unlock(&m->mutex);
+}
