@@ -18,6 +18,7 @@ from types import FrameType
 
 from sar_agent import __version__
 from sar_agent.agent.gather import Gatherer
+from sar_agent.agent.keys.making import warm
 from sar_agent.agent.lock import Lock
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.nerves import Nerves, Pace
@@ -71,6 +72,7 @@ def run(config: Config) -> None:
             "sar-agent %s, %s mode, engine %s", __version__, config.agent.mode, config.agent.engine
         )
         notifier.ready()
+        warmed = False
         try:
             while not stop.is_set():
                 edited.clear()
@@ -79,6 +81,9 @@ def run(config: Config) -> None:
                 report = agent.pass_once()
                 nerves.end(time.monotonic())
                 ears.know(gatherer.running())
+                if not desk.closed and not warmed:
+                    warmed = True
+                    threading.Thread(target=warm, daemon=True).start()
                 notifier.alive(report.sentence)
                 _wait(agent, config, Woken(wake, stop, edited), ears, nerves, notifier.alive)
         finally:

@@ -7,15 +7,18 @@ busiest phase: which phase a job is in nobody knows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from sar_agent.agent.keys.flows import phases_of_wish
+from sar_agent.errors import SarError
 from sar_agent.events.keys import Wish
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs.patterns import Phase
 from sar_agent.routing.keys import Key, KeyTree, Shift, choose_shift, key_tree, make_key
 from sar_agent.routing.offsets import KeyRows
@@ -113,6 +116,14 @@ def _own_rows(key: Key, shift: Shift) -> KeyRows:
     return KeyRows(destinations, egress)
 
 
-@lru_cache(maxsize=1)
+def warm() -> None:
+    """Have the kernels compiled before a job waits for them: some ten seconds on a first start."""
+    fabric = xgft_fabric("xgft:3;2,2,2;1,2,2")
+    load = np.ones(fabric.channels, np.int32)
+    with suppress(SarError):  # the first request says it better
+        make(fabric, tuple(fabric.hosts), Wish(traffic="shift:3"), load)
+
+
+@lru_cache(maxsize=2)
 def _tree(fabric: Fabric) -> KeyTree:
     return key_tree(fabric)
