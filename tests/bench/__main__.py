@@ -18,6 +18,7 @@ from tests.bench import (
     install_latency,
     job_times,
     key_latency,
+    keys,
     mixes,
     performance,
     roofline,
@@ -38,6 +39,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "events": events.tables,
     "latency": event_latency.tables,
     "keys-live": key_latency.tables,
+    "keys": keys.tables,
 }
 KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
     "performance": performance.tables,
