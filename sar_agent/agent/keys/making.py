@@ -20,9 +20,9 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs.patterns import Phase
-from sar_agent.routing.keys import Key, KeyTree, Shift, choose_shift, key_tree, make_key
+from sar_agent.routing.keys import KeyTree, choose_shift, key_tree, make_key, own_rows
 from sar_agent.routing.offsets import KeyRows
-from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.routing.routes import Routes
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,19 +101,7 @@ def make(fabric: Fabric, hosts: Sequence[str], wish: Wish, load: I32) -> Made:
     phases = phases_of_wish(fabric, hosts, wish)
     key = make_key(_tree(fabric), phases)
     shift = choose_shift(key, load)
-    return Made(_own_rows(key, shift), ports_of(fabric, hosts), shift.own)
-
-
-def _own_rows(key: Key, shift: Shift) -> KeyRows:
-    """Only what the flows pass: the shelter goes up, then down, like every key of a tree, so any
-    mixture of the two arrives."""
-    fabric = key.tree.fabric
-    destinations = np.unique(key.destination).astype(np.int32)
-    egress = np.full((len(destinations), fabric.switches), NO_ROUTE, np.uint8)
-    flow, hop = np.nonzero(shift.channels >= 0)
-    channel, place = shift.channels[flow, hop], np.searchsorted(destinations, key.destination)
-    egress[place[flow], fabric.channel_source[channel]] = fabric.channel_port[channel]
-    return KeyRows(destinations, egress)
+    return Made(own_rows(key, shift), ports_of(fabric, hosts), shift.own)
 
 
 def warm() -> None:
