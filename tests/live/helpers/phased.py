@@ -189,7 +189,7 @@ def phased(folder: Path, fabric: str = TREE, **update: Any) -> Iterator[Phased]:
             yield site
         finally:
             for one in site.subscribers:
-                one.kill()
+                one.__exit__()
             for agent in site.agents:
                 agent.kill()
                 agent.wait()
