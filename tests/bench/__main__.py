@@ -15,6 +15,7 @@ from tests.bench import (
     event_latency,
     events,
     failures,
+    five_phase,
     install_latency,
     job_times,
     mixes,
@@ -36,6 +37,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "time": job_times.tables,
     "events": events.tables,
     "latency": event_latency.tables,
+    "five-phase": five_phase.tables,
 }
 KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
     "performance": performance.tables,
