@@ -29,7 +29,9 @@ from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_agent.jobs.partition_policy import read_partitions
 from sar_agent.measure import Measures
 from sar_agent.routing import Before, Engine, Options, Rerouting, Routes, load_engine
+from sar_agent.routing.keep import keep_rows
 from sar_agent.routing.lanes import REGULAR, relay, with_levels_of
+from sar_agent.routing.mend import same_indices
 from sar_agent.routing.offsets import KeyRows, base_of, stack
 from sar_agent.routing.updn import Updn
 
@@ -77,6 +79,7 @@ class Planner:
             self._read_partitions(fabric, mix)
             base = self._base if self._last and self._last.fabric.digest == fabric.digest else None
             routes, kept = (base, True) if keep_base and base else self._routes(fabric, mix)
+            routes = self._capped(fabric, mix, routes)
         try:
             plan = self._checked(generation, fabric, mix, routes)
         except (CheckFailed, Unserved) as error:
@@ -134,6 +137,16 @@ class Planner:
         with self.timed("route"):
             laid = relay(routes, fabric, mix, self.options)
         return plan(laid)
+
+    def _capped(self, fabric: Fabric, mix: JobMix, routes: Routes) -> Routes:
+        """With no more entries changed than `update.max_changed_entries`, where that can be."""
+        most, last, base = self.config.update.max_changed_entries, self._last, self._base
+        if not (most and last and base) or not same_indices(last.fabric, fabric):
+            return routes
+        if base.egress.shape != routes.egress.shape or routes.entries_changed(base) <= most:
+            return routes
+        before = Before(last.fabric, last.mix, base)
+        return keep_rows(before, fabric, mix, routes, self.options, most)
 
     def _shelter_beside(self, base: Routes, fabric: Fabric) -> Routes | None:
         """Routes for LID offset 1, where the subnet has one and a lane is left for it."""

@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
     @lab.command("list")
     def list_(as_json: JsonOption = False) -> None:
-        """List them: name, where it is from, how near one can come, what was published."""
+        """List them: name, how near one can come, where it is from, what was published."""
         from sar_agent.lab.papers.registry import CLASSES, experiments
 
         known = experiments().values()
@@ -35,36 +35,43 @@ def register(app: typer.Typer) -> None:
 
     @lab.command()
     def run(
-        name: Annotated[str, typer.Argument(help="see `sar-agent lab list`")],
-        out: Annotated[Path, typer.Option("--out", help="folder for pictures")] = Path("out/lab"),
+        names: Annotated[list[str], typer.Argument(help="see `sar-agent lab list`; or all")],
+        out: Annotated[
+            Path, typer.Option("--out", help="folder for the page, its pictures and numbers")
+        ] = Path("out/lab"),
         seeds: Annotated[
             int | None, typer.Option("--seeds", min=1, help="how many; the more the surer")
         ] = None,
         first: Annotated[int, typer.Option("--seed", min=0, help="the first of them")] = 0,
+        quick: Annotated[bool, typer.Option("--quick", help="10 seeds at most")] = False,
+        again: Annotated[
+            bool, typer.Option("--again", help="with all: also what was run before")
+        ] = False,
         as_json: JsonOption = False,
     ) -> None:
-        """Run one, and say how what comes out compares with the paper."""
-        from sar_agent.lab.papers.registry import experiment
+        """Run some, and say how what comes out compares with the papers, in DIR/reproduction.md,
+        too. `all` goes on where it was stopped."""
+        from sar_agent.lab.papers.page import write_page
+        from sar_agent.lab.papers.registry import experiment, experiments
+        from sar_agent.lab.papers.store import kept, run_row, seeds_of
 
-        chosen = experiment(name)
-        out.mkdir(parents=True, exist_ok=True)
-        result = chosen.run(range(first, first + (seeds or chosen.SEEDS)), out)
+        whole = names == ["all"]
+        chosen = list(experiments().values()) if whole else [experiment(name) for name in names]
+        found = []
+        for one in chosen:
+            drawn = seeds_of(one, first, seeds, quick)
+            before = kept(out, one.NAME) if whole and not again else None
+            if before and before["seeds"] == list(drawn):
+                found.append(before)
+                continue
+            found.append(run_row(one, drawn, out))
+            page = write_page(out)
+            if not as_json:
+                typer.echo(f"{one.WHERE}\npublished: {one.PUBLISHED}\n{found[-1]['table']}")
+                typer.echo(f"verdict: {found[-1]['verdict']} ({found[-1]['seconds']} s)\n")
+        page = write_page(out)
         if as_json:
-            print_json(
-                {
-                    "name": chosen.NAME,
-                    "where": chosen.WHERE,
-                    "class": chosen.CLASS,
-                    "published": chosen.PUBLISHED,
-                    "ours": result.ours,
-                    "verdict": result.verdict,
-                    "picture": str(result.picture) if result.picture else None,
-                }
-            )
+            rows = [{k: v for k, v in each.items() if k != "table"} for each in found]
+            print_json({"page": str(page), "rows": rows})
             return
-        typer.echo(f"{chosen.WHERE}\npublished: {chosen.PUBLISHED}")
-        if result.table:
-            typer.echo(result.table)
-        typer.echo(f"verdict: {result.verdict}")
-        if result.picture:
-            typer.echo(f"Look at it: {result.picture.resolve()}")
+        typer.echo(f"Look at it: {page.resolve()}")

@@ -18,6 +18,7 @@ from tests.bench import (
     five_phase,
     install_latency,
     job_times,
+    keys,
     mixes,
     performance,
     roofline,
@@ -38,6 +39,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "events": events.tables,
     "latency": event_latency.tables,
     "five-phase": five_phase.tables,
+    "keys": keys.tables,
 }
 KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
     "performance": performance.tables,

@@ -1,0 +1,99 @@
+"""Rows of the papers that have to come out exactly (class E), and how verdicts are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sar_agent.lab.papers import oblivious_fig3, oblivious_fig4
+from sar_agent.lab.papers.claims import Claim, order, value, verdict
+from sar_agent.lab.papers.oblivious_permutations import LARGE, SMALL, histograms
+from sar_agent.lab.papers.xgft_slowdown import cg_d_128, slimmed, times, wrf_256
+
+ROOTS = st.integers(1, 16)
+
+
+@pytest.mark.parametrize("name", ["smodk", "dmodk"])
+def test_modulo_routes_per_root(name: str) -> None:
+    """oblivious-xgft-2009, Fig. 4 and ERRATA."""
+    assert set(oblivious_fig4.routes_per_root(name, 16)) == {3840}
+    assert sorted(oblivious_fig4.routes_per_root(name, 10)) == [3840] * 4 + [7680] * 6
+
+
+@settings(deadline=None, max_examples=20)
+@given(name=st.sampled_from(["random", "rnca-u", "rnca-d"]), roots=ROOTS, seed=st.integers(0, 99))
+def test_drawn_routes_per_root_add_up(name: str, roots: int, seed: int) -> None:
+    counts = oblivious_fig4.routes_per_root(name, roots, seed)
+    assert counts.sum() == 256 * 240
+    if name != "random" and 16 % roots == 0:
+        assert len(set(counts)) == 1, "a balanced map is even where the digits divide"
+
+
+@settings(deadline=None, max_examples=16)
+@given(roots=ROOTS)
+def test_wrf_is_the_ceiling_under_modulo(roots: int) -> None:
+    """Fig. 2a: sources of one digit share a root, and each has two receivers."""
+    fabric, view = slimmed(roots)
+    for name in ("smodk", "dmodk"):
+        assert times(name, fabric, view, wrf_256()) == [-(-16 // roots)]
+
+
+def test_cg_d_128_phase_factors(tmp_path: Path) -> None:
+    """Section VII-A and ERRATA: 7, not 8; in all 2.2."""
+    result = oblivious_fig3.run([], tmp_path)
+    assert result.verdict == "reproduced"
+    assert result.picture and result.picture.stat().st_size > 1000
+    fabric, view = slimmed(16)
+    assert times("dmodk", fabric, view, cg_d_128()) == [1, 1, 1, 1, 7]
+
+
+def test_cg_transpose_is_the_papers_equation() -> None:
+    """Equation 2 for the first switch, and its own inverse everywhere."""
+    source, destination = cg_d_128()[4]
+    first = source < 16
+    assert (destination[first] == source[first] // 2 * 16 + source[first] % 2).all()
+    to = dict(zip(source.tolist(), destination.tolist(), strict=True))
+    assert all(to[to[s]] == s for s in to)
+    assert len(to) == 128 - 16, "the diagonal sends to itself"
+
+
+@settings(deadline=None, max_examples=10)
+@given(seed=st.integers(0, 10**9))
+def test_inverse_permutations_meet_the_same_contention(seed: int) -> None:
+    """Section VII-B; with a permutation that is no inverse, they do not."""
+    some = np.random.default_rng(seed).permuted(
+        np.tile(np.arange(256, dtype=np.int32), (50, 1)), axis=1
+    )
+    inverse = np.argsort(some, axis=1).astype(np.int32)
+    for spec in (LARGE, "xgft:3;4,8,8;1,3,5"):
+        found = histograms(spec, some, inverse)
+        assert np.array_equal(found["smodk"], found["dmodk"])
+
+
+def test_contention_of_a_permutation_worked_by_hand() -> None:
+    """On SMALL host 4 l + i has digit i, and 3 parents: D-mod-k sends digits 0 and 3 over one.
+    Swapping the two leaves puts both on one channel; keeping everybody at home uses none."""
+    swap = np.array([[4, 5, 6, 7, 0, 1, 2, 3]], np.int32)
+    home = np.arange(8, dtype=np.int32)[None, :]
+    assert histograms(SMALL, swap, home)["smodk"].tolist() == [0, 0, 1]
+    assert histograms(SMALL, swap, home)["dmodk"].tolist() == [1, 0, 0]
+
+
+@given(published=st.floats(0.1, 1e6), off=st.floats(-0.5, 0.5), near=st.sampled_from([1e-9, 0.2]))
+def test_a_value_holds_within_its_share(published: float, off: float, near: float) -> None:
+    claim = value("x", published, published * (1 + off), near)
+    if abs(abs(off) - near) > 1e-6:
+        assert claim.holds == (abs(off) < near)
+
+
+def test_verdicts() -> None:
+    good, number = order("a", True), Claim("b", "1", "2", False)
+    assert verdict([good]) == "reproduced"
+    assert verdict([good, number], "of c") == "same shape; other numbers: b, because of c"
+    partly = verdict([good, order("d", False)])
+    assert partly == "reproduced in part (1 of 2 claims); not: d"
+    assert verdict([order("d", False)]) == "not reproduced: d"
