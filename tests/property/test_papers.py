@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sar_agent.lab.papers import oblivious_fig3, oblivious_fig4
 from sar_agent.lab.papers.claims import Claim, order, value, verdict
 from sar_agent.lab.papers.oblivious_permutations import LARGE, SMALL, histograms
-from sar_agent.lab.papers.xgft_slowdown import cg_d_128, slimmed, times, wrf_256
+from sar_agent.lab.papers.xgft_slowdown import program, slimmed, times
 
 ROOTS = st.integers(1, 16)
 
@@ -39,7 +39,7 @@ def test_wrf_is_the_ceiling_under_modulo(roots: int) -> None:
     """Fig. 2a: sources of one digit share a root, and each has two receivers."""
     fabric, view = slimmed(roots)
     for name in ("smodk", "dmodk"):
-        assert times(name, fabric, view, wrf_256()) == [-(-16 // roots)]
+        assert times(name, fabric, view, program("wrf256").phases) == [-(-16 // roots)]
 
 
 def test_cg_d_128_phase_factors(tmp_path: Path) -> None:
@@ -48,12 +48,12 @@ def test_cg_d_128_phase_factors(tmp_path: Path) -> None:
     assert result.verdict == "reproduced"
     assert result.picture and result.picture.stat().st_size > 1000
     fabric, view = slimmed(16)
-    assert times("dmodk", fabric, view, cg_d_128()) == [1, 1, 1, 1, 7]
+    assert times("dmodk", fabric, view, program("cgd128").phases) == [1, 1, 1, 1, 7]
 
 
 def test_cg_transpose_is_the_papers_equation() -> None:
     """Equation 2 for the first switch, and its own inverse everywhere."""
-    source, destination = cg_d_128()[4]
+    source, destination = program("cgd128").phases[4].pairs.T
     first = source < 16
     assert (destination[first] == source[first] // 2 * 16 + source[first] % 2).all()
     to = dict(zip(source.tolist(), destination.tolist(), strict=True))

@@ -18,6 +18,8 @@ NEAR = 0.2
 """Share of the published value that a statistical result may be off: mixes, seeds and random
 victims are ours."""
 EXACT = 1e-9
+MOST_NAMED = 4
+"""Claims in a verdict, which is a line."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,9 @@ def verdict(claims: Sequence[Claim], because: str = "") -> str:
     failed = [claim for claim in claims if not claim.holds]
     if not failed:
         return "reproduced"
-    what = "; ".join(claim.says for claim in failed)
+    what = "; ".join(claim.says for claim in failed[:MOST_NAMED])
+    if len(failed) > MOST_NAMED:
+        what += f" and {len(failed) - MOST_NAMED} more"
     reason = f", because {because}" if because else ""
     if any(claim.order for claim in failed):
         held = len(claims) - len(failed)

@@ -11,7 +11,7 @@ from sar_agent.lab.papers.claims import value
 from sar_agent.lab.papers.outcome import Table, outcome
 from sar_agent.lab.papers.pictures import COLOURS, LABELS
 from sar_agent.lab.papers.registry import Result
-from sar_agent.lab.papers.xgft_slowdown import cg_d_128, slimmed, times
+from sar_agent.lab.papers.xgft_slowdown import program, slimmed, times
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ ENGINES = ("smodk", "dmodk", "colored")
 def run(seeds: Sequence[int], out: Path) -> Result:
     """Each phase's slowdown."""
     fabric, view = slimmed(16)
-    found = {name: times(name, fabric, view, cg_d_128()) for name in ENGINES}
+    found = {name: times(name, fabric, view, program("cgd128").phases) for name in ENGINES}
     claims = [
         *(
             value(f"phases 1-4, {LABELS[name]}: never slower", 1, max(each[:4]))

@@ -14,13 +14,16 @@ DPI = 80
 LABELS = {
     "smodk": "S-mod-k", "dmodk": "D-mod-k", "random": "Random", "colored": "pattern-aware",
     "rnca-u": "r-NCA-u", "rnca-d": "r-NCA-d", "pftree": "pFTree", "pftree-ext": "pFTree-Ext",
-    "pftree-wt": "pFTree-Wt", "ark": "ARK", "nrk": "NRK", "conga": "Conga-like",
+    "pftree-wt": "pFTree-Wt",
+    "ftree": "ftree (sees no partitions)",
+    "ark": "ARK", "nrk": "NRK", "conga": "Conga-like",
 }  # fmt: skip
 """As the papers write them."""
 COLOURS = {
     "smodk": "#4477aa", "dmodk": "#228833", "random": "#ee6677", "colored": "#000000",
     "rnca-u": "#ccbb44", "rnca-d": "#aa3377", "pftree": "#ee6677", "pftree-ext": "#4477aa",
-    "pftree-wt": "#4477aa", "ark": "#ccbb44", "nrk": "#4477aa", "conga": "#ee6677",
+    "pftree-wt": "#4477aa",
+    "ftree": "#999999", "ark": "#ccbb44", "nrk": "#4477aa", "conga": "#ee6677",
 }  # fmt: skip
 """Paul Tol's bright palette, told apart by colour-blind eyes, too."""
 

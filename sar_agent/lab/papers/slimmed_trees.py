@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sar_agent.lab.papers.pictures import COLOURS, LABELS
-from sar_agent.lab.papers.xgft_slowdown import cg_d_128, slimmed, times, wrf_256
+from sar_agent.lab.papers.xgft_slowdown import program, slimmed, times
 from sar_agent.lab.statistics import median_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ROOTS = tuple(range(16, 0, -1))
+PROGRAM = {"WRF-256": "wrf256", "CG.D-128": "cgd128"}
 DRAWN = {"random", "rnca-u", "rnca-d"}
 """Engines that differ from seed to seed."""
 Slowdowns = dict[str, dict[int, list[float]]]
@@ -35,15 +36,15 @@ def slowdowns(workload: str, engines: Sequence[str], seeds: Sequence[int]) -> Sl
 
 
 def _slowdown(workload: str, name: str, roots: int, seed: int) -> float:
-    program, _, phase = workload.partition(", phase ")
-    each = _times(program, name, roots, seed)
+    base, _, phase = workload.partition(", phase ")
+    each = _times(base, name, roots, seed)
     return each[int(phase) - 1] if phase else float(np.mean(each))
 
 
 @cache
-def _times(program: str, name: str, roots: int, seed: int) -> list[float]:
+def _times(workload: str, name: str, roots: int, seed: int) -> list[float]:
     fabric, view = slimmed(roots)
-    return times(name, fabric, view, wrf_256() if program == "WRF-256" else cg_d_128(), seed)
+    return times(name, fabric, view, program(PROGRAM[workload]).phases, seed)
 
 
 def curves(axes: Axes, found: Slowdowns, title: str) -> None:
