@@ -15,8 +15,10 @@ from tests.bench import (
     event_latency,
     events,
     failures,
+    five_phase,
     install_latency,
     job_times,
+    key_latency,
     keys,
     mixes,
     performance,
@@ -37,6 +39,8 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "time": job_times.tables,
     "events": events.tables,
     "latency": event_latency.tables,
+    "keys-live": key_latency.tables,
+    "five-phase": five_phase.tables,
     "keys": keys.tables,
 }
 KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {

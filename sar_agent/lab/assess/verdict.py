@@ -83,11 +83,11 @@ def judge(given: Given, ratings: Ratings, adaptive: bool) -> Judgement:
     amount = f"{saved:.0%} less time sending"
     if saved < LITTLE:
         return Judgement(
-            "little", f"There is little to gain: your jobs would spend {amount}.",
+            "little", f"There is little to gain: your jobs would spend at most {amount}.",
             "That is hardly worth a change.", saved,
         )  # fmt: skip
     return Judgement(
-        "gain", f"Your jobs would spend {amount}.",
+        "gain", f"Your jobs would spend up to {amount}.",
         "Routes that know which jobs run keep them out of each other's way.", saved,
     )  # fmt: skip
 
