@@ -14,7 +14,8 @@ from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.colored import colour, contention, phases
+from sar_agent.routing.colored import contention, phases
+from sar_agent.routing.keys.digits import flow_digits
 from sar_agent.routing.paths import PathRoutes
 from tests.property.test_oblivious import specs
 
@@ -24,7 +25,9 @@ KARY = ("xgft:2;4,4;1,4", "xgft:3;3,3,3;1,3,3", "xgft:3;4,4,2;1,4,4", "xgft:4;2,
 def coloured(spec: str, source: np.ndarray, target: np.ndarray) -> PathRoutes:
     fabric = load_fabric(spec)
     view = recognise_xgft(fabric)
-    digits = colour(fabric, view, source, target)
+    digits = flow_digits(
+        fabric, view, source, target, np.zeros(len(source), np.int32), merged=False
+    )
     return PathRoutes("colored", fabric, view, lambda s, d: digits)
 
 

@@ -21,6 +21,7 @@ from sar_agent.lab.assess.rate import Ratings, rate_all
 from sar_agent.lab.assess.verdict import judge
 from sar_agent.lab.history import HistoryBuilder, place
 from sar_agent.lab.history.leonardo import leonardo_stand_in
+from tests.data import data_path
 from tests.unit.test_cli import said, sar_agent
 from tests.unit.test_demo import Strict
 
@@ -45,6 +46,8 @@ def test_the_numbers_are_those_of_measure(
         measured = said("measure", *SAME, "--routes", tmp_path / name, "--json")
         assert {key: found[key] for key in measured} == measured
         assert found["check_passed"]
+        assert found["efi_distribution"][-1][0] == measured["effective_efi_max"]
+        assert sum(count for _, count in found["efi_distribution"]) == measured["channels"]
     minhop, plus = ("--routes", tmp_path / "minhop"), ("--routes", tmp_path / "sar-plus")
     check = said("check", "--fabric", SPEC, *plus, "--from", *minhop[1:], "--json")
     assert report[0]["before"]["engine"] == "minhop"  # type: ignore[index]
@@ -107,8 +110,8 @@ def test_a_dump_of_another_fabric_is_named_and_the_usual_taken(tmp_path: Path) -
     given = (*QUICK, "--routes", tmp_path / "lfts.dump")
     found = said("assess", *SAME, *given, "--out", tmp_path / "o", "--json")
     assert found["before_assumed"]
-    assert "today's routes that do not fit" in found["left_out"][0]["reason"]  # type: ignore[index]
-    assert "do not fit this fabric" in Strict((tmp_path / "o/index.html").read_text()).text
+    assert "today's routes that cannot be used" in found["left_out"][0]["reason"]  # type: ignore[index]
+    assert "that cannot be used" in Strict((tmp_path / "o/index.html").read_text()).text
 
 
 def given_of(fabric: Fabric, jobs: dict[str, list[str]], tmp_path: Path) -> Given:
@@ -160,10 +163,17 @@ def test_no_more_is_claimed_than_a_hundredth() -> None:
     ratings = ratings_of(fabric, given)
     assert ratings.after is not None
     times = tuple(ratings.before.times)
-    for share, kind in ((1.0, "same"), (0.995, "same"), (0.97, "little"), (0.8, "gain")):
+    for share, kind in (
+        (1.2, "same"),
+        (1.0, "same"),
+        (0.995, "same"),
+        (0.97, "little"),
+        (0.8, "gain"),
+    ):
         after = replace(ratings.after, simulated=tuple(t * share for t in times))
         told = judge(given, replace(ratings, after=after), adaptive=False)
         assert told.kind == kind
+        assert ("even be slower" in told.why) == (share > 1)
         assert told.saved == pytest.approx(0.0 if kind == "same" else 1 - share)
 
 
@@ -241,7 +251,7 @@ def test_the_map_has_each_live_link_that_is_used_once() -> None:
     assert drawn == {k: n for k, n in enumerate(kinds.tolist()) if k and n}
     assert tall > 0
     assert sum(len(level.channels) for level in levels(fabric)) == fabric.channels - 2
-    assert "fullest 4.70" in level_bars(fabric, load, load)[0]
+    assert "4.70 × full" in level_bars(fabric, load, load)[0]
     assert classes(np.array([0, 0.1, 0.5, 0.6, 1.0, 1.2, 3.0, 3.1])).tolist() == [
         0, 1, 1, 2, 2, 3, 5, 6
     ]  # fmt: skip
@@ -277,12 +287,27 @@ def test_topology_that_differs_is_told(tmp_path: Path) -> None:
     assert any('"a" is 2 switches' in line for line in found["topology"])  # type: ignore[attr-defined]
 
 
+@pytest.mark.data
+@pytest.mark.long
+def test_leonardo_with_its_stand_in(tmp_path: Path) -> None:
+    network = ("--fabric", data_path("leonardo-node-switch-map.txt"), *QUICK)
+    given = ("--history", data_path("leonardo-jobs.tar.gz"), "--samples", "2")
+    found = said("assess", *network, *given, "--out", tmp_path, "--json")
+    assert "stand-in" in str(found["fabric"])
+    assert [left["count"] for left in found["left_out"]] == [1, 14, 19]  # type: ignore[attr-defined]
+    page = Strict((tmp_path / "index.html").read_text())
+    assert "cables between switches are made up" in page.text
+    assert "no end times" in page.text
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
         (("--fabric", SPEC), "give --jobs FILE"),
         (("--fabric", SPEC, "--jobs", "none"), "none"),
         (("--fabric", SPEC, "--history", "none"), "none"),
+        ((*SAME, "--routes", "none"), "no such file"),
+        ((*SAME, "--topology-conf", "none"), "no such file"),
         ((*SAME, "--engine", "magic"), "no engine is called"),
         (("--fabric", SPEC, "--jobs", "mix:x"), "seed"),
     ],

@@ -139,12 +139,12 @@ def _tables(
 ) -> Routes | None:
     if path is None:
         return None
+    _require_file(path)
     try:
         routes = read_tables(path, fabric)
     except InputError as error:
-        left.append(
-            LeftOut("files of today's routes that do not fit this fabric", 1, (str(error),))
-        )
+        what = "files of today's routes that cannot be used"
+        left.append(LeftOut(what, 1, (str(error),)))
         return None
     if routes.fabric_digest != fabric.digest:
         remarks.append(f"{path} was made for other nodes or cables than {fabric.name} has.")
@@ -152,6 +152,7 @@ def _tables(
 
 
 def _topology(path: Path, fabric: Fabric, left: list[LeftOut]) -> tuple[str, ...] | None:
+    _require_file(path)
     try:
         slurm = read_topology(topology_in_use(path), strict=False)
     except InputError as error:
@@ -159,3 +160,9 @@ def _topology(path: Path, fabric: Fabric, left: list[LeftOut]) -> tuple[str, ...
         return None
     leaf_of = {host: sorted(leaves)[0] for host, leaves in slurm.leaves_of.items()}
     return (*slurm.problems, *compare_topology(fabric, leaf_of))
+
+
+def _require_file(path: Path) -> None:
+    """A wrong name is a slip to mend, not something to leave out."""
+    if not path.exists():
+        raise InputError("there is no such file", file=path, remedy="check the name")

@@ -114,7 +114,7 @@ def level_bars(fabric: Fabric, before: Loads, after: Loads) -> tuple[str, float]
                         f'<rect class="h{k}" x="{x:.1f}" y="{y}" width="{wide:.1f}" height="26"/>'
                     )
                 x += wide
-            parts.append(text(670, y + 19, f"fullest {own.max():.2f} × full"))
+            parts.append(text(670, y + 19, f"{own.max():.2f} × full"))
             y += 32
         y += 12
     return "\n".join(parts), y

@@ -11,6 +11,7 @@ import numpy as np
 from sar_agent.check import Verdict, check_routes
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import Bool
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
@@ -41,6 +42,8 @@ class Rated:
     routes: Routes
     verdict: Verdict
     measures: Measures
+    live: Bool
+    """bool[C]: the channels that are up."""
     entries_changed: int | None = None
     """Against what is (or is taken to be) installed."""
     switches_changed: int | None = None
@@ -81,8 +84,15 @@ class Rated:
             "load_time": self.load_time,
             "time": self.time,
             "time_by": "load" if self.simulated is None else "simulation",
+            "efi_distribution": self.efi_distribution,
             **self.measures.json(),
         }
+
+    @property
+    def efi_distribution(self) -> list[tuple[int, int]]:
+        """(effective EFI, how many live channels have it), ascending."""
+        values, counts = np.unique(self.measures.channel_efi[self.live], return_counts=True)
+        return list(zip(values.tolist(), counts.tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +165,7 @@ def _warm(name: str) -> None:
 
 def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> Rated:
     measures = measure(fabric, mix, routes, bounds=bounds)
-    return Rated(name, routes, check_routes(fabric, routes), measures)
+    return Rated(name, routes, check_routes(fabric, routes), measures, fabric.channel_up)
 
 
 def _simulated(fabric: Fabric, mix: JobMix, rated: Rated) -> Rated:

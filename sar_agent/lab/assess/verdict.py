@@ -71,20 +71,23 @@ def judge(given: Given, ratings: Ratings, adaptive: bool) -> Judgement:
         )  # fmt: skip
     if saved < LEAST:
         bound = before.measures.lower_bound_load_max
+        slower = after.time > before.time * (1 + LEAST)
         return Judgement(
             "same", nothing,
-            f"Jobs would get through less than {LEAST:.0%} sooner. The fullest link carries "
-            f"{before.measures.load_max:.2f} times what it can, and no routes could bring that "
-            f"below {bound:.2f}.", 0.0,
+            (f"Routes made for the jobs would even be slower, {after.time:.2f} against "
+             f"{before.time:.2f}." if slower else
+             f"Jobs would get through less than {LEAST:.0%} sooner.")
+            + f" The fullest link carries {before.measures.load_max:.2f} times what it can, and no "
+            f"routes could bring that below {bound:.2f}.", 0.0,
         )  # fmt: skip
     amount = f"{saved:.0%} less time sending"
     if saved < LITTLE:
         return Judgement(
-            "little", f"There is little to gain: your jobs would spend {amount}.",
+            "little", f"There is little to gain: your jobs would spend at most {amount}.",
             "That is hardly worth a change.", saved,
         )  # fmt: skip
     return Judgement(
-        "gain", f"Your jobs would spend {amount}.",
+        "gain", f"Your jobs would spend up to {amount}.",
         "Routes that know which jobs run keep them out of each other's way.", saved,
     )  # fmt: skip
 

@@ -87,7 +87,7 @@ def play(
     `keys` answers each request when the phase is about to send; asking takes `request_seconds`
     before that; only tables can hold keys. Raises `CheckFailed` where a route does not arrive.
     """
-    flows = _flows(trace, placement, request_seconds if keys else 0.0)
+    flows = flows_of(trace, placement, request_seconds if keys else 0.0)
     if isinstance(routes, Adaptive):
         return _times(fabric, trace, flows, play_adaptive(fabric, flows, routes))
     links = routed_links(fabric, routes, flows, room=LINKS_MOST if keys else 0)
@@ -127,7 +127,9 @@ def _sending(trace: Trace) -> list[tuple[int, Any]]:
     ]
 
 
-def _flows(trace: Trace, placement: Placement, request: float) -> Flows:
+def flows_of(trace: Trace, placement: Placement, request: float = 0.0) -> Flows:
+    """A step for each phase that sends; the jobs are the programs. Each request waits `request`
+    seconds more."""
     source, destination, size, job, step = [], [], [], [], []
     last: list[bool] = []
     wait: list[float] = []

@@ -20,6 +20,8 @@ from sar_agent.fabric.model import I32
 CHAINS = 200_000
 """Tried at most, a third of a second. Most keys take none to some thousands; where all hosts of a
 machine send in each of six phases, some flow may still meet another one in the end."""
+IDLE = 20_000
+"""Without anything gained, it is left at that."""
 Whole = int | np.signedinteger[Any]
 
 
@@ -89,10 +91,12 @@ def _chains(
     moved = np.zeros(len(colour), np.bool_)
     trail = np.empty((len(colour), 2), np.int32)
     state = np.uint64(88172645463325252)
+    idle = 0
     for _ in range(budget):
+        idle += 1
         if crowds == 0:
             crowds, excess = _crowded(load, goal, crowd)
-        if best_excess == 0 or crowds == 0:
+        if best_excess == 0 or crowds == 0 or idle > IDLE:
             break
         state ^= state << np.uint64(13)
         state ^= state >> np.uint64(7)
@@ -156,7 +160,7 @@ def _chains(
                             crowd[crowds, 0], crowd[crowds, 1], crowd[crowds, 2] = s, n, colour[i]
                             crowds += 1
         if excess < best_excess:
-            best_excess = excess
+            best_excess, idle = excess, 0
             best[:] = colour
     colour[:] = best
 

@@ -21,6 +21,7 @@ from sar_agent.fabric.model import I32, U8
 from sar_agent.routing.keys.assign import BAR, least_cost, least_most
 from sar_agent.routing.keys.key import Key, digit_channels
 from sar_agent.routing.keys.search import search
+from sar_agent.routing.keys.tree import KeyTree
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
@@ -103,67 +104,63 @@ def _best_digits(key: Key, load: F64) -> U8:
     w = [int(w) for w in view.w[1:3]] + [1] * (view.height == 2)
     colour = np.zeros((len(key.source), 2), np.int64)
     colour[:, : min(2, view.height - 1)] = key.digits[:, :2]
-    back = tree.fabric.channel_reverse
-    # Level 1: (channel up or down of leaf, colour) and the flows of the phase with most.
-    uses_one, uses_two = [], []
-    for end, up in ((key.source, True), (key.destination, False)):
-        rows = tree.up_channel[leaf[end], : w[0]]
-        uses_one.append(_uses(key, colour[:, :1], leaf[end], rows if up else back[rows]))
-        if view.height > 2:
-            climbs = view.inside[2, leaf[key.source]] != view.inside[2, leaf[key.destination]]
-            uses_two.append((climbs, end, up))
-    one_colour, one_channels, one_count = (np.concatenate(x) for x in zip(*uses_one, strict=True))
-    two = []
-    for climbs, end, up in uses_two:
-        # By parent a of the leaf, its channels to each r: int32[n, w2, w3].
-        above = tree.fabric.channel_target[tree.up_channel[leaf[end], : w[0]]]
-        rows = tree.up_channel[above, : w[1]]
-        rows = rows if up else back[rows]
-        two.append(_uses(key, colour, view.inside[2, leaf[end]], rows, climbs))
-    if two:
-        two_colour, two_channels, two_count = (np.concatenate(x) for x in zip(*two, strict=True))
+    everyone = np.arange(len(colour))
+    first = _both_ends(tree, tree.up_channel[:, : w[0]])
+    ends = leaf[key.source], leaf[key.destination]
+    one = _uses(key, colour[:, :1], ends, everyone)
+    if view.height > 2:
+        ends = view.inside[2, ends[0]], view.inside[2, ends[1]]
+        climbs = np.flatnonzero(ends[0] != ends[1])
+        second = _both_ends(tree, tree.second_channel)
     else:
-        two_colour = np.empty((0, 2), np.int64)
-        two_channels, two_count = np.empty((0, w[0], w[1]), np.int32), np.empty(0, np.int64)
-    plane, below = _best_maps(
-        load, one_colour[:, 0], one_channels, one_count, two_colour, two_channels, two_count,
-        w[0], w[1],
-    )  # fmt: skip
+        climbs, second = everyone[:0], np.zeros((2, 1, 1, 1), np.int32)
+    two = _uses(key, colour, ends, climbs)
+    plane, below = _best_maps(load, first, *one, second, *two, w[0], w[1])
     digits = key.digits.copy()
     digits[:, 0] = plane[colour[:, 0]]
     if view.height > 2:
-        climbs = view.inside[2, leaf[key.source]] != view.inside[2, leaf[key.destination]]
         digits[climbs, 1] = below[colour[climbs, 0], colour[climbs, 1]]
     return digits
 
 
+def _both_ends(tree: KeyTree, up: I32) -> I32:
+    """int32[2, …]: channels up, and back down."""
+    return np.stack([up, np.where(up < 0, -1, tree.fabric.channel_reverse[up])]).astype(np.int32)
+
+
 def _uses(
-    key: Key, colour: I64, node: I32, channels: I32, which: NDArray[np.bool_] | None = None
-) -> tuple[I64, I32, I64]:
-    """(colour int64[n, ·], channels int32[n, …] by where it may go, flows int64[n] of the phase
-    that has most), a row for each node and colour."""
-    kept = np.arange(len(node)) if which is None else np.flatnonzero(which)
-    pair = node[kept].astype(np.int64)
-    for column in colour.T:
-        pair = pair * 256 + column[kept]
-    _, first, use = np.unique(pair, return_index=True, return_inverse=True)
-    cell, count = np.unique(use.astype(np.int64) * key.phases + key.phase[kept], return_counts=True)
+    key: Key, colour: I64, ends: tuple[I32, I32], which: NDArray[np.intp]
+) -> tuple[I64, I64, I64]:
+    """(colour int64[n, ·]; end 0 or 1 and node there, int64[n, 2]; flows int64[n] of the phase that
+    has most): a row for each colour that goes up from a node, or down to it."""
+    pairs = []
+    for end, node in enumerate(ends):
+        pair = node[which].astype(np.int64) * 2 + end
+        for column in colour.T:
+            pair = pair * 256 + column[which]
+        pairs.append(pair)
+    _, first, use = np.unique(np.concatenate(pairs), return_index=True, return_inverse=True)
+    phase = np.tile(key.phase[which], 2)
+    cell, count = np.unique(use.astype(np.int64) * key.phases + phase, return_counts=True)
     most = np.zeros(len(first), np.int64)
     np.maximum.at(most, cell // key.phases, count)
-    return colour[kept[first]], channels[kept[first]], most
+    side, place = np.divmod(first, max(1, len(which)))
+    flow = which[place]
+    node = np.where(side == 0, ends[0][flow], ends[1][flow])
+    return colour[flow], np.stack([side, node], axis=1).astype(np.int64), most
 
 
 @njit(cache=True)
 def _best_maps(
-    load: F64, one_colour: I64, one_channels: I32, one_count: I64,
-    two_colour: I64, two_channels: I32, two_count: I64, planes: int, roots: int,
+    load: F64, first: I32, one_colour: I64, one_node: I64, one_count: I64,
+    second: I32, two_colour: I64, two_node: I64, two_count: I64, planes: int, roots: int,
 ) -> tuple[I64, I64]:  # pragma: no cover  # fmt: skip
     """(int64[w2]: parent of each colour; int64[w2, w3]: of each colour and next one)."""
     most_one, sum_one = np.zeros((planes, planes)), np.zeros((planes, planes))
     for i in range(len(one_count)):
-        c, k = one_colour[i], float(one_count[i])
+        c, k = one_colour[i, 0], float(one_count[i])
         for a in range(planes):
-            there = load[one_channels[i, a]]
+            there = load[first[one_node[i, 0], one_node[i, 1], a]]
             most_one[c, a] = max(most_one[c, a], there + k)
             sum_one[c, a] += k * (2 * there + k)
     many = planes if len(two_count) else 0
@@ -175,7 +172,7 @@ def _best_maps(
         climbs[c] = True
         for a in range(planes):
             for r in range(roots):
-                there = load[two_channels[i, a, r]]
+                there = load[second[two_node[i, 0], two_node[i, 1], a, r]]
                 most_two[c, a, d, r] = max(most_two[c, a, d, r], there + k)
                 sum_two[c, a, d, r] += k * (2 * there + k)
     for c in range(planes):

@@ -42,6 +42,18 @@ class KeyTree:
         return channels
 
     @cached_property
+    def second_channel(self) -> I32:
+        """int32[subtrees of height 2, w2, w3]: on an XGFT of three levels or more the channel from
+        the switch above leaves with W_2 = a to its parent with W_3 = r."""
+        assert self.view is not None
+        inside, w = self.view.inside[2], self.view.w
+        leaves = np.flatnonzero(self.view.level == 1)
+        leaf = leaves[np.unique(inside[leaves], return_index=True)[1]]
+        above = self.fabric.channel_target[self.up_channel[leaf, : w[1]]]
+        channels: I32 = self.up_channel[above, : w[2]]
+        return channels
+
+    @cached_property
     def legal(self) -> tuple[Graph, Legal]:
         """What leads up and what down; raises `Unserved` where the fabric is no fat tree."""
         graph = graph_of(self.fabric)

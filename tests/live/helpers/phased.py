@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from sar_agent.lab.live.process import wait_until
 from tests.fake_squeue import fake_squeue
 from tests.live.helpers.munged import tell
 from tests.live.helpers.site import ROOT, plugin
+from tests.live.helpers.subscriber import Subscriber
 
 TREE = "xgft:2;4,4;1,2"
 CLI = [sys.executable, "-c", "from sar_agent.cli import main; main()"]
@@ -38,7 +40,7 @@ class Phased:
     munge: Path
     update: dict[str, Any]
     agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
-    subscribers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    subscribers: list[Subscriber] = field(default_factory=list)
 
     @property
     def bridge(self) -> Bridge:
@@ -101,24 +103,21 @@ class Phased:
         self.agents[-1].kill()
         self.agents[-1].wait()
 
-    def subscribe(self, job: int = 1, *options: str) -> Path:
-        """A subscriber's process; its log."""
+    def subscribe(self, job: int = 1) -> Subscriber:
+        """`sar-migrate-demo` on a host of its own; it hears OpenSM's notices."""
         number = len(self.subscribers)
-        log = self.folder / f"subscriber-{number}.log"
-        log.touch()
-        with (self.folder / f"subscriber-{number}.err").open("wb") as errors:
-            self.subscribers.append(
-                subprocess.Popen(
-                    [
-                        *(sys.executable, "-m", "tests.live.helpers.subscriber"),
-                        *("--door", str(self.door), "--munge", str(self.munge)),
-                        *("--job", str(job), "--log", str(log), *options),
-                    ],
-                    env=os.environ | {"PYTHONPATH": str(ROOT)},
-                    stderr=errors,
-                )
+        self.subscribers.append(
+            Subscriber(
+                self.folder,
+                self.door,
+                self.munge,
+                *("notices=1", "simulated=1", "pairs=2"),
+                env=self.fabric.env(f"n{number + 3:03d}"),
+                name=f"subscriber-{number}",
+                job=job,
             )
-        return log
+        )
+        return self.subscribers[-1]
 
     def log(self) -> str:
         return (self.folder / "agent.log").read_text()
@@ -151,22 +150,26 @@ class Phased:
         path = self.folder / "state/update.json"
         return str(json.loads(path.read_text())["phase"]) if path.exists() else "idle"
 
-    def wait_all_on(self, offset: int, logs: list[Path], seconds: float = 30) -> None:
+    def wait_all_on(self, offset: int, *subscribers: Subscriber, seconds: float = 30) -> None:
+        """Until all connections of these (or of all) are there and nowhere else."""
+        some = subscribers or tuple(self.subscribers)
+
         def all_on() -> bool:
-            return all(steps and steps[-1]["offset"] == offset for steps in map(moves, logs))
+            return all(offsets_at(one, time.time()) == {offset} for one in some)
 
-        assert wait_until(all_on, seconds), ([moves(log) for log in logs], self.log())
-
-
-def moves(log: Path) -> list[dict[str, Any]]:
-    """What a subscriber did: `at` (Unix seconds), `offset`, `why`, `update`."""
-    return [json.loads(line) for line in log.read_text().splitlines()]
+        assert wait_until(all_on, seconds), ([one.lines() for one in some], self.log())
 
 
-def offset_at(log: Path, when: float) -> int | None:
-    """The LID offset that a subscriber used at that time; None before it used any."""
-    before = [row["offset"] for row in moves(log) if row["at"] <= when]
-    return before[-1] if before else None
+def offsets_at(one: Subscriber, when: float) -> set[int]:
+    """The LID offsets that connections of a subscriber may have used at that time: while it moves
+    both. It begins on 1 (libsar_migrate/PROTOCOL.md)."""
+    used = {1}
+    for line in one.lines():
+        if line["at"] <= when and line["event"] == "move":
+            used = used | {line["offset"]}
+        elif line["at"] <= when and line["event"] == "moved":
+            used = {line["offset"]}
+    return used
 
 
 @contextmanager
@@ -175,7 +178,9 @@ def phased(folder: Path, fabric: str = TREE, **update: Any) -> Iterator[Phased]:
     with ExitStack() as stack:
         munge = stack.enter_context(Munge())
         net = stack.enter_context(ibsim_of(load_fabric(fabric)))
-        sm = stack.enter_context(OpenSM(net, host="n001", plugin=plugin(), options={"lmc": "1"}))
+        sm = stack.enter_context(
+            OpenSM(net, host="n001", plugin=plugin(), options={"lmc": "1", "sweep_interval": "0"})
+        )
         sm.wait_up()
         keys = {"mode": "five-phase", "deadline_seconds": 4, "lease_seconds": 2} | update
         site = Phased(folder, net, sm, munge.socket, keys)
@@ -185,6 +190,8 @@ def phased(folder: Path, fabric: str = TREE, **update: Any) -> Iterator[Phased]:
         try:
             yield site
         finally:
-            for process in (*site.subscribers, *site.agents):
-                process.kill()
-                process.wait()
+            for one in site.subscribers:
+                one.kill()
+            for agent in site.agents:
+                agent.kill()
+                agent.wait()
