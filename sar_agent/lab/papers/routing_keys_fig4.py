@@ -11,9 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sar_agent.lab.papers.claims import order
+from sar_agent.lab.papers.outcome import Table, outcome
+from sar_agent.lab.papers.pictures import COLOURS, LABELS
 from sar_agent.lab.papers.registry import Result
+from sar_agent.lab.statistics import Estimate, median_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME = "routing-keys-fig4"
 WHERE = "Routing Keys 2017, Figure 4"
@@ -27,38 +34,43 @@ ENGINES = ("dmodk", "ark", "nrk")
 
 def run(seeds: Sequence[int], out: Path) -> Result:
     """n = 64 … 4,096."""
-    from sar_agent.lab.papers.statistics import spread
-
     most: dict[str, dict[int, list[int]]] = {e: {s * s: [] for s in SIDES} for e in ENGINES}
     for side in SIDES:
         tree = _tree(side)
         for seed in seeds:
             for engine, flows in largest(tree, side, seed).items():
                 most[engine][side * side].append(flows)
-    rows = {e: {n: spread(values) for n, values in of.items()} for e, of in most.items()}
-    ours: dict[str, Any] = {
-        e: {str(n): s._asdict() | {"all": most[e][n]} for n, s in of.items()}
-        for e, of in rows.items()
-    }
-    ours["seeds"] = len(seeds)
-    least, largest_n = SIDES[0] ** 2, SIDES[-1] ** 2
-    dmodk, nrk = rows["dmodk"], [s.median for s in rows["nrk"].values()]
-    grows = dmodk[least].high < dmodk[largest_n].low
-    flat = nrk[-1] <= nrk[0] and nrk[-1] < dmodk[largest_n].median
-    between = (
-        f"D-mod-k {dmodk[least].median:g} → {dmodk[largest_n].median:g}, NRK {nrk[0]:g} → "
-        f"{nrk[-1]:g} (medians at {least} and {largest_n} hosts, {len(seeds)} seeds)"
+    rows = {e: {n: median_of(draws) for n, draws in of.items()} for e, of in most.items()}
+    few, many = SIDES[0] ** 2, SIDES[-1] ** 2
+    dmodk, nrk = rows["dmodk"], rows["nrk"]
+    between = "{0:g} at {2} hosts, {1:g} at {3}".format
+    claims = [
+        order(
+            "D-mod-k grows with n (intervals apart)",
+            dmodk[few].high < dmodk[many].low,
+            between(dmodk[few].value, dmodk[many].value, few, many),
+        ),
+        order(
+            "NRK does not grow",
+            nrk[many].value <= nrk[few].value,
+            between(nrk[few].value, nrk[many].value, few, many),
+        ),
+        order(f"NRK is below D-mod-k at {many} hosts", nrk[many].high < dmodk[many].low),
+    ]
+    return outcome(
+        out / f"{NAME}.png",
+        claims,
+        "Applications come in an order drawn; each flow's route is that of its application's key. "
+        "Most flows on a link when all are there.",
+        tables=[
+            Table(
+                ["hosts", *map(str, nrk)],
+                [[LABELS[e], *(one.words(1) for one in of.values())] for e, of in rows.items()],
+            )
+        ],
+        draw=lambda figure: _draw(figure, rows),
+        size=(6.0, 3.6),
     )
-    verdict = f"reproduced: {between}" if grows and flat else f"not: {between}"
-    lines = [f"{'hosts':>6}  " + "  ".join(f"{e:>20}" for e in ENGINES) + "   mean [95 %] median"]
-    for n in rows["nrk"]:
-        cells = [rows[e][n] for e in ENGINES]
-        lines.append(
-            f"{n:>6}  "
-            + "  ".join(f"{c.mean:5.2f} [{c.low:.2f}, {c.high:.2f}] {c.median:g}" for c in cells)
-        )
-    picture = _draw(rows, out / f"{NAME}.png")
-    return Result(ours, verdict, "\n".join(lines), picture)
 
 
 def _tree(side: int) -> Any:
@@ -99,31 +111,15 @@ def largest(tree: Any, side: int, seed: int) -> dict[str, int]:
     return {engine: int(of.max()) for engine, of in load.items()}
 
 
-def _draw(rows: dict[str, dict[int, Any]], path: Path) -> Path | None:
-    """None without matplotlib, which only pictures need."""
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        return None
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    colours = {"dmodk": "#8a8a8a", "ark": "#d1495b", "nrk": "#1b6ac9"}
-    with plt.rc_context({"axes.spines.top": False, "axes.spines.right": False, "font.size": 9}):
-        figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
-        for engine, of in rows.items():
-            hosts, values = list(of), list(of.values())
-            axes.fill_between(
-                hosts, [v.low for v in values], [v.high for v in values],
-                color=colours[engine], alpha=0.2, lw=0,
-            )  # fmt: skip
-            axes.plot(
-                hosts, [v.mean for v in values], color=colours[engine], marker="o", ms=4,
-                label={"dmodk": "D-mod-k", "ark": "ARK", "nrk": "NRK"}[engine],
-            )  # fmt: skip
-        axes.set(xlabel="hosts", ylabel="most flows on a link", ylim=(0, None))
-        axes.grid(color="#e3e3e3")
-        axes.legend(frameon=False)
-        figure.savefig(path, dpi=150)
-        plt.close(figure)
-    return path
+def _draw(figure: Figure, rows: dict[str, dict[int, Estimate]]) -> None:
+    axes = figure.subplots()
+    for engine, of in rows.items():
+        each, colour = list(of.values()), COLOURS[engine]
+        axes.fill_between(
+            list(of), [one.low for one in each], [one.high for one in each], color=colour, alpha=0.2
+        )
+        axes.plot(
+            list(of), [one.value for one in each], color=colour, marker=".", label=LABELS[engine]
+        )
+    axes.set(xlabel="hosts", ylabel="most flows on a link", ylim=0)
+    axes.legend()
