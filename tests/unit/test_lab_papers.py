@@ -30,7 +30,7 @@ def test_they_are_listed() -> None:
     listed = [line.split(maxsplit=2) for line in sar_agent("lab", "list").stdout.splitlines()]
     where = {words[0]: words[1:] for words in listed}
     assert where["routing-keys-fig4"][0] == "S"
-    assert where["routing-keys-fig4"][1].startswith("Routing Keys 2017, Figure 4: D-mod-k")
+    assert where["routing-keys-fig4"][1].startswith("routing-keys-2017, Fig. 4: D-mod-k")
     names = [name for name in where if name.startswith("pftree-fig")]
     assert names == [f"pftree-fig{n}" for n in (10, 11, 13, 14, 15)]
     names = [name for name in where if name.startswith("routing-keys")]

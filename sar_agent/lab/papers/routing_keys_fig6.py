@@ -21,7 +21,7 @@ from sar_agent.lab.papers.registry import Result
 from sar_agent.lab.papers.routing_keys_fig7 import CONGA
 
 NAME = "routing-keys-fig6"
-WHERE = "Routing Keys 2017, Figure 6"
+WHERE = "routing-keys-2017, Fig. 6"
 CLASS = "Q"
 PUBLISHED = (
     "NRK before ARK before D-mod-k before Conga at every utilization; most is gained at low ones"

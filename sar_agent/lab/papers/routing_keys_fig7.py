@@ -21,7 +21,7 @@ from sar_agent.lab.papers.outcome import outcome
 from sar_agent.lab.papers.registry import Result
 
 NAME = "routing-keys-fig7"
-WHERE = "Routing Keys 2017, Figure 7"
+WHERE = "routing-keys-2017, Fig. 7"
 CLASS = "Q"
 PUBLISHED = (
     "2 applications, 10 % utilization: ARK and NRK 2.7 times as fast as D-mod-k and Conga, NRK "

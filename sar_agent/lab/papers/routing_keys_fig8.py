@@ -13,7 +13,7 @@ from sar_agent.lab.papers.registry import Result
 from sar_agent.lab.papers.routing_keys_fig7 import APPLICATIONS, panels
 
 NAME = "routing-keys-fig8"
-WHERE = "Routing Keys 2017, Figure 8"
+WHERE = "routing-keys-2017, Fig. 8"
 CLASS = "Q"
 PUBLISHED = "one message size, 32 KB: D-mod-k about as fast as ARK, NRK faster"
 SEEDS = 6

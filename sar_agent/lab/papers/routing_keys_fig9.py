@@ -14,7 +14,7 @@ from sar_agent.lab.papers.registry import Result
 from sar_agent.lab.papers.routing_keys_fig7 import APPLICATIONS, panels
 
 NAME = "routing-keys-fig9"
-WHERE = "Routing Keys 2017, Figure 9"
+WHERE = "routing-keys-2017, Fig. 9"
 CLASS = "Q"
 PUBLISHED = (
     "messages of 16 to 256 KB, the same data in all: larger ones run faster; NRK before all others"
