@@ -101,37 +101,47 @@ def grow_partition_trees(
             legal_row(graph, legal, row, root)
             previous = np.int64(root)
         cost[:] = np.inf
-        for i in range(one, row.size[0]):
-            v = row.order[i]
-            if one_way and row.falls[v]:
+        # First, where everybody is to come down, then the trees; one loop, as a function of so many
+        # arrays would take longer to call than to run.
+        for stage in range(0 if one_way else 1, 2):
+            if stage:
+                cost[root] = 0.0
+            for i in range(one, row.size[0]):
+                v = row.order[i]
+                if not stage and not row.falls[v]:
+                    continue
+                best = np.inf
                 for e in range(row.start[i], row.start[i + one]):
                     c = row.edge[e]
                     w = graph.target[c]
-                    price = _price(
-                        graph, legal, owners, marks, has_up, has_down, quota, routes, weights,
-                        share, mean, mine, phy, v, c,
-                    )  # fmt: skip
-                    if price < cost[w]:
-                        cost[w] = price
-                        own[w] = v
-        cost[root] = 0.0
-        for i in range(one, row.size[0]):
-            v = row.order[i]
-            best = np.inf
-            for e in range(row.start[i], row.start[i + one]):
-                c = row.edge[e]
-                w = graph.target[c]
-                price = _price(
-                    graph, legal, owners, marks, has_up, has_down, quota, routes, weights,
-                    share, mean, mine, phy, v, c,
-                )  # fmt: skip
-                if one_way and row.falls[v] and own[w] != v:
-                    price += ASIDE
-                if price + cost[w] < best:
-                    best = price + cost[w]
-                    via[v] = c
-            cost[v] = best
-            tree[v] = graph.port[via[v]]
+                    load = share * routes[c] + (1.0 - share) * weights[c] / mean
+                    price = LOAD * load
+                    user = owners.user[c]
+                    other = user != NOBODY and user != mine
+                    if other:
+                        price += SHARED
+                    if marks[mine, w] == 0:
+                        price += MARKED
+                    if other and (phy or owners.held[c]):
+                        price += FORBIDDEN
+                    elif phy and user == NOBODY:
+                        up = legal.higher[c]
+                        has = has_up[mine, v] if up else has_down[mine, w]
+                        if has >= quota[mine, v if up else w]:
+                            price += TOO_MANY
+                    if not stage:
+                        if price < cost[w]:
+                            cost[w] = price
+                            own[w] = v
+                        continue
+                    if one_way and row.falls[v] and own[w] != v:
+                        price += ASIDE
+                    if price + cost[w] < best:
+                        best = price + cost[w]
+                        via[v] = c
+                if stage:
+                    cost[v] = best
+                    tree[v] = graph.port[via[v]]
         seen[:] = False
         at = senders.row[d]
         forbidden = np.int64(-1)
@@ -167,40 +177,3 @@ def grow_partition_trees(
             previous = np.int64(-1)
         tree[root] = last_port[d]
     return broken[:breaks]
-
-
-@njit(cache=True)
-def _price(
-    graph: Graph,
-    legal: Legal,
-    owners: Owners,
-    marks: I32,
-    has_up: I32,
-    has_down: I32,
-    quota: I32,
-    routes: F64,
-    weights: F64,
-    share: float,
-    mean: float,
-    mine: int,
-    phy: bool,
-    v: np.uint32,
-    c: np.uint32,
-) -> float:  # pragma: no cover
-    """Of channel c, which leaves v, for a destination of isolation number `mine`."""
-    w = graph.target[c]
-    price = LOAD * (share * routes[c] + (1.0 - share) * weights[c] / mean)
-    user = owners.user[c]
-    other = user != NOBODY and user != mine
-    if other:
-        price += SHARED
-    if marks[mine, w] == 0:
-        price += MARKED
-    if other and (phy or owners.held[c]):
-        price += FORBIDDEN
-    elif phy and user == NOBODY:
-        up = legal.higher[c]
-        has = has_up[mine, v] if up else has_down[mine, w]
-        if has >= quota[mine, v if up else w]:
-            price += TOO_MANY
-    return float(price)
