@@ -17,6 +17,7 @@ from tests.bench import (
     failures,
     install_latency,
     job_times,
+    key_latency,
     keys,
     mixes,
     performance,
@@ -37,6 +38,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "time": job_times.tables,
     "events": events.tables,
     "latency": event_latency.tables,
+    "keys-live": key_latency.tables,
     "keys": keys.tables,
 }
 KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
