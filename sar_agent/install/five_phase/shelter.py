@@ -8,17 +8,16 @@ force, and the new one in an update of its own while everybody is on offset 0.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.errors import CheckFailed
 from sar_agent.fabric.model import U8
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.routing.offsets import BASE, SHELTER
 from sar_agent.routing.routes import NO_ROUTE, Routes
-
-A = TypeVar("A", bound=np.ndarray[Any, Any])
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def _differ(before: Routes, after: Routes, offset: int) -> int:
     return int((_of_ports(wrong) if offset == SHELTER else wrong).sum())
 
 
-def _of_ports(table: A) -> A:
+def _of_ports(table: NDArray[Any]) -> NDArray[Any]:
     """[T, S] of [T + S, S]: what leads to terminals. Switches have one LID, mostly."""
     return table[: len(table) - table.shape[1]]
 
