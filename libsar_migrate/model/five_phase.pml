@@ -72,7 +72,6 @@
 #ifdef TRACE /* a header made of a run: trace[] and LENGTH */
 c_decl {
 #include "trace.h"
-	static int furthest;
 }
 int place, expected;
 #define SEE(event, who, update) (expected == (event) * 65536 + (who) * 256 + (update))
@@ -80,9 +79,6 @@ int place, expected;
 	c_code { \
 		now.place++; \
 		now.expected = trace[now.place]; \
-		if (now.place > furthest) { \
-			furthest = now.place; \
-		} \
 	}; \
 	assert(place < LENGTH)
 #else
