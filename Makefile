@@ -45,6 +45,7 @@ test: setup bridge spank lint
 	$(MAKE) -C opensm_bridge check
 	$(MAKE) -C slurm_spank check
 	$(MAKE) -C libsar_migrate check
+	$(MAKE) -C libsar_key check
 	$(BIN)/pytest
 
 test-fast: setup

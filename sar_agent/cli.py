@@ -12,7 +12,20 @@ import sys
 import typer
 
 from sar_agent import __version__
-from sar_agent.commands import demo, engines, live, routes, service, simulate, topology
+from sar_agent.commands import (
+    assess,
+    demo,
+    engines,
+    key,
+    lab,
+    live,
+    make_trace,
+    replay,
+    routes,
+    service,
+    simulate,
+    topology,
+)
 from sar_agent.errors import SarError
 
 app = typer.Typer(
@@ -22,7 +35,21 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (demo, service, engines, routes, simulate, topology, live):
+COMMANDS = (
+    assess,
+    demo,
+    service,
+    engines,
+    routes,
+    key,
+    simulate,
+    make_trace,
+    replay,
+    topology,
+    lab,
+    live,
+)  # in the order of `--help`
+for module in COMMANDS:
     module.register(app)
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from sar_agent.config_events import EventsConfig
+from sar_agent.config_keys import KeysConfig
 from sar_agent.config_types import (
     Absolute,
     Address,
@@ -25,6 +26,7 @@ from sar_agent.config_types import (
     Word,
     host_port,
 )
+from sar_agent.config_update import UpdateConfig
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric.hostnames import HOST_PATTERN, VENDOR_NAMES, HostMapper
 from sar_agent.jobs.records import RUNNING_STATES, STATES
@@ -257,6 +259,8 @@ class Config(Section):
     fabric: FabricConfig = Field(default_factory=lambda: FabricConfig())
     opensm: OpensmConfig = Field(default_factory=lambda: OpensmConfig())
     events: EventsConfig = Field(default_factory=lambda: EventsConfig())
+    keys: KeysConfig = Field(default_factory=lambda: KeysConfig())
+    update: UpdateConfig = Field(default_factory=lambda: UpdateConfig())
 
 
 class ConfigError(SarError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,6 +55,11 @@ class FakeBridge:
     topology_changes: int = 1
     unknown_terminals: int = 0
     loads: list[int] = field(default_factory=list)
+    lmc: int = 0
+    notices: list[tuple[str, int, int]] = field(default_factory=list)
+    on_notice: list[Callable[[str, int], None]] = field(default_factory=list)
+    """Subscribers: called with the kind and the update."""
+    on_load: list[Callable[[], None]] = field(default_factory=list)
     tables: RoutesFile | None = None
 
     def __post_init__(self) -> None:
@@ -83,7 +89,7 @@ class FakeBridge:
             routes_engine="",
             generation_in_force=self.generation,
             generation_loaded=self.generation,
-            lmc=0,
+            lmc=self.lmc,
             switches=self.fabric.switches,
             hca_ports=self.fabric.terminals,
             lanes=1,
@@ -104,11 +110,19 @@ class FakeBridge:
             for act in self.on_refusal:
                 act()  # type: ignore[operator]
             raise SarError(self.refuse.pop(0))
+        for look in self.on_load:
+            look()
         file = read_routes_file(self.folder / "routes.sar")
         assert file.generation == generation
         self.tables, self.engine, self.generation = file, "sar", generation
         self.routings += 1
         return Loaded(engine_in_force="sar", generation_in_force=generation, unknown_terminals=0)
+
+    def notice(self, kind: str, update: int, generation: int) -> None:
+        self._there()
+        self.notices.append((kind, update, generation))
+        for subscriber in self.on_notice:
+            subscriber(kind, update)
 
     def dump(self) -> Path:
         self._there()

@@ -11,6 +11,7 @@ case $1 in
 trace) # a header trace.h made of a run; found: how far it is one of the model's
   shift
   header=$1 subs=$2 updates=$3 length=$4
+  speed=-O0
   cp "$header" trace.h
   macros="-DTRACE -DLENGTH=$length -DSUBS=$subs -DUPDATES=$updates" options="-DSAFETY -DNOCLAIM" run="" ;;
 ends) # fairness makes it large, so one subscriber; restarts are bounded, else nothing ever ends
@@ -23,7 +24,7 @@ esac
 # shellcheck disable=SC2086
 spin $macros -a five_phase.pml > spin.out 2>&1 || { cat spin.out; exit 2; }
 # shellcheck disable=SC2086
-gcc -O2 -w $options -DCOLLAPSE -DMEMLIM=16000 -I. -o pan pan.c || exit 2
+gcc ${speed:--O2} -w $options -DCOLLAPSE -DMEMLIM=16000 -I. -o pan pan.c || exit 2
 # shellcheck disable=SC2086
 ./pan -m1000000 $run > pan.out 2>&1
 cat pan.out

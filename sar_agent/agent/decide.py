@@ -31,6 +31,11 @@ class Reason(StrEnum):
     TOPOLOGY = "topology_edited"
     ROLLBACK = "rollback"
     BETTER = "better_routes_found"
+    SHELTER = "shelter_of_another_fabric"
+
+
+MENDS = frozenset({Reason.FIRST, Reason.FALLBACK, Reason.GENERATION, Reason.FABRIC})
+"""Reasons that leave traffic without the routes that it should have."""
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,8 @@ class Gatherer:
         self.source = source or job_source(slurm)
         self.hints = Hints(config.agent.state_dir, trusted_uids(config.events.users))
         self.queue: Kept[tuple[JobRecord, ...]] = Kept()
+        self.looked_at = 0.0
+        """When the last look at the queue began, by `time.monotonic`."""
         self.fabric: Kept[Fabric] = Kept()
         self.topology = (
             TopologyWatcher(slurm.topology_conf, on_event=wake) if slurm.topology_conf else None
@@ -109,6 +111,7 @@ class Gatherer:
 
     def look(self, timed: Timed = nullcontext) -> Look:
         """Raises `Unavailable` only where the queue or the fabric could never be read yet."""
+        self.looked_at = time.monotonic()
         with timed("slurm"):
             self.queue.read(self._poll)
         self.say.problem("slurm", self.queue.stale(time.time()), "Slurm answers again")
@@ -144,9 +147,18 @@ class Gatherer:
             log.warning("hosts of jobs that nobody knows, left out: %s", shown)
         return kept.jobs, unknown
 
+    def ask_queue(self) -> tuple[JobRecord, ...] | None:
+        """The queue now, out of turn; None where it cannot be read."""
+        return self.queue.value if self.queue.read(self._poll) else None
+
     def running(self) -> tuple[JobRecord, ...]:
         """All jobs of the last good poll, with what users said of them."""
         return self.hints.apply(self.queue.value or ())
+
+    def poll_now(self) -> bool:
+        """Ask for the queue alone, where somebody knows more than the last look; False, with what
+        was read before, where that fails."""
+        return self.queue.read(self._poll)
 
     def status(self) -> tuple[BridgeStatus | None, str]:
         """What OpenSM's plugin says, or why it says nothing."""

@@ -49,16 +49,24 @@ class Row:
     seconds: float
     """From the decision to the end."""
     entries_changed: int | None
+    blocks_changed: int | None = None
+    """Blocks of 64 entries: what OpenSM sent."""
+    transition: str = ""
+    """How the new routes came into force, with the proof, or why they did not, in words."""
     before: dict[str, Any] | None = None
     """Metrics of the routes in force before."""
     predicted: dict[str, Any] | None = None
     """Of the plan."""
     achieved: dict[str, Any] | None = None
     """Of what was read back."""
+    how: str = ""
+    """`direct`, `staged`, `five-phase`; empty where nothing was installed."""
+    phases: dict[str, Any] | None = None
+    """Of a five-phase update: its number, subscribers, those that were late, seconds by phase."""
 
 
 _COLUMNS = [one.name for one in fields(Row)]
-_JSON = ("before", "predicted", "achieved")
+_JSON = ("before", "predicted", "achieved", "phases")
 
 
 def summary(measures: Measures | None) -> dict[str, Any] | None:
@@ -78,9 +86,7 @@ class History:
         marks = ", ".join("?" * len(values))
         with self._open() as base:
             columns = ", ".join(_COLUMNS)
-            base.execute(
-                f"CREATE TABLE IF NOT EXISTS decisions (id INTEGER PRIMARY KEY, {columns})"
-            )
+            _make_room(base)
             base.execute(f"INSERT INTO decisions ({columns}) VALUES ({marks})", values)
             base.execute(
                 "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?", (KEPT,)
@@ -91,11 +97,12 @@ class History:
         if not self.path.exists():
             return []
         with self._open() as base:
+            _make_room(base)
             found = base.execute(
                 f"SELECT {', '.join(_COLUMNS)} FROM decisions ORDER BY id DESC LIMIT ?", (count,)
             ).fetchall()
         rows = [dict(zip(_COLUMNS, one, strict=True)) for one in found]
-        return [Row(**row | {name: json.loads(row[name]) for name in _JSON}) for row in rows]
+        return [Row(**_read(row)) for row in rows]
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -104,3 +111,22 @@ class History:
                 yield base
         except sqlite3.Error as error:
             raise SarError(f"{self.path}: {error}") from error
+
+
+def _read(row: dict[str, Any]) -> dict[str, Any]:
+    return (
+        row
+        | {name: json.loads(row[name] or "null") for name in _JSON}
+        | {name: row[name] or "" for name in ("transition", "how")}  # NULL of an older agent
+    )
+
+
+def _make_room(base: sqlite3.Connection) -> None:
+    """The table, with the columns that an older agent did not have."""
+    base.execute(
+        f"CREATE TABLE IF NOT EXISTS decisions (id INTEGER PRIMARY KEY, {', '.join(_COLUMNS)})"
+    )
+    known = {name for _, name, *_ in base.execute("PRAGMA table_info(decisions)")}
+    for name in _COLUMNS:
+        if name not in known:
+            base.execute(f"ALTER TABLE decisions ADD COLUMN {name}")

@@ -7,15 +7,28 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
+from sar_agent.agent.decide import OUR_ENGINE
 from sar_agent.agent.gather import Gatherer, Look
+from sar_agent.agent.how import Choice, How
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.state import State
+from sar_agent.agent.updates import Updates
 from sar_agent.config import Config
-from sar_agent.errors import InputError, SarError, Unavailable
+from sar_agent.errors import CheckFailed, InputError, SarError, Unavailable, Unserved
+from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import Bridge, BridgeStatus
-from sar_agent.install.install import ReadBackDiffers, Timed, put_in_force
-from sar_agent.install.plan import Plan, entries_changed
+from sar_agent.install.changes import Changes
+from sar_agent.install.install import ReadBackDiffers, Timed
+from sar_agent.install.plan import Plan
 from sar_agent.install.routes_file import RoutesFile, read_routes_file
+from sar_agent.install.transit import (
+    Arrived,
+    NotSafe,
+    at_once,
+    bring_into_force,
+    in_force,
+    transition_to,
+)
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.records import JobRecord
 from sar_agent.routing import Engine
@@ -30,8 +43,10 @@ class Done:
     plan: Plan
     records: tuple[JobRecord, ...]
     read_back: RoutesFile | None = None
-    changed: int = 0
-    """Forwarding-table entries."""
+    changed: Changes | None = None
+    """By the install."""
+    choice: Choice | None = None
+    """How it came into force, or why it waits."""
 
 
 class Rerouter:
@@ -43,11 +58,14 @@ class Rerouter:
         engine: Engine,
         bridge: Bridge,
         gatherer: Gatherer,
+        updates: Updates,
         timed: Timed = nullcontext,
     ) -> None:
-        self.config, self.bridge = config, bridge
+        self.config, self.bridge, self.updates = config, bridge, updates
         self.gatherer, self.timed = gatherer, timed
         self.planner = Planner(config, engine, timed)
+        self.keys_lost: Callable[[str], None] = lambda why: None
+        """Told why plans hold no routing keys."""
 
     def reroute(
         self,
@@ -55,6 +73,7 @@ class Rerouter:
         state: State | None,
         *,
         install: bool,
+        urgent: bool = False,
         worth: Callable[[Plan], bool] = lambda plan: True,
     ) -> Done:
         """Raises `SarError`; then nothing is installed, and what was in force before stays. Nor is
@@ -65,18 +84,19 @@ class Rerouter:
         """
         fabric, records = look.fabric, look.records
         if not install:
-            return Done(self.planner.plan(1, fabric, mix_of_records(fabric, records).mix), records)
+            return Done(self._plan(1, fabric, records), records)
         for left in range(self.config.agent.tries - 1, -1, -1):
             generation = next_generation(self.config, self.bridge.status(), state)
             if state:
                 self.planner.resume(state, fabric, self.bridge)
-            plan = self.planner.plan(generation, fabric, mix_of_records(fabric, records).mix)
+            plan = self._plan(generation, fabric, records)
             if not worth(plan):
                 return Done(plan, records)
             try:
-                return self.install(plan, records)
-            except (Unavailable, InputError, ReadBackDiffers):
-                raise  # nobody there, no room on the disk, a bug: another plan does not help
+                return self.install(plan, records, urgent=urgent)
+            except (Unavailable, InputError, ReadBackDiffers, NotSafe, Unserved):
+                # Nobody there, no room on the disk, a bug, no way: another plan does not help.
+                raise
             except SarError as error:
                 self.gatherer.refresh_fabric(self.timed)
                 now = self.gatherer.fabric.value
@@ -86,15 +106,35 @@ class Rerouter:
                 fabric, records = now, self.gatherer.jobs(now)[0]
         raise AssertionError("unreachable: tries is at least 1")
 
-    def install(self, plan: Plan, records: tuple[JobRecord, ...]) -> Done:
-        """Raises `SarError` where the plan is not in force afterwards."""
+    def _plan(self, generation: int, fabric: Fabric, records: tuple[JobRecord, ...]) -> Plan:
+        """Without routing keys, rather than not at all."""
+        mix, planner = mix_of_records(fabric, records).mix, self.planner
         try:
-            before = read_routes_file(self.bridge.dump())
-        except SarError:
-            before = None
-        path = self.config.agent.run_dir / "routes.sar"
-        found = put_in_force(self.bridge, plan, path, self.timed)
-        return Done(plan, records, found, entries_changed(before, found))
+            return planner.plan(generation, fabric, mix)
+        except CheckFailed as error:
+            if not planner.keys:
+                raise
+            log.warning("%s; planning without routing keys", error)
+            self.keys_lost(str(error))
+            return planner.plan(generation, fabric, mix)
+
+    def install(self, plan: Plan, records: tuple[JobRecord, ...], *, urgent: bool = False) -> Done:
+        """Raises `SarError` where the plan is not in force afterwards, unless it waits."""
+        before = in_force(self.bridge, plan)
+        plan = transition_to(plan, before, self.timed)
+        ours = self.bridge.status().engine_in_force == OUR_ENGINE
+        plan, choice = self.updates.prepare(plan, before, ours, records, urgent)
+        if choice.how is How.WAIT:
+            return Done(plan, records, choice=choice)
+
+        def load() -> Arrived:
+            path = self.config.agent.run_dir / "routes.sar"
+            bring = at_once if choice.whole else bring_into_force
+            return bring(self.bridge, plan, path, before, self.timed)
+
+        arrived = self.updates.put(choice, plan.generation, load)
+        self.planner.adopt(arrived.plan)
+        return Done(arrived.plan, records, arrived.found, arrived.changed, choice)
 
 
 def next_generation(config: Config, status: BridgeStatus, state: State | None) -> int:

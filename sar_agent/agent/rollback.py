@@ -18,12 +18,12 @@ from sar_agent.agent.lock import Lock
 from sar_agent.agent.reroute import next_generation
 from sar_agent.agent.state import SavedHold, State, StateStore
 from sar_agent.config import Config
-from sar_agent.errors import InputError, Unavailable
+from sar_agent.errors import InputError, Unavailable, Unserved
 from sar_agent.install.bridge import Bridge
+from sar_agent.install.five_phase.saved import Disk
 from sar_agent.install.generations import Generations
-from sar_agent.install.install import put_in_force
-from sar_agent.install.plan import entries_changed, file_to_routes, make_plan
-from sar_agent.install.routes_file import read_routes_file
+from sar_agent.install.plan import file_to_routes, make_plan
+from sar_agent.install.transit import bring_into_force, in_force, transition_to
 from sar_agent.jobs.filter import host_sets
 from sar_agent.jobs.mapping import mix_of_records
 
@@ -42,6 +42,7 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
     folder = config.agent.state_dir
     with Lock(folder, "pass.lock", PATIENCE):
         store, kept = StateStore(folder), Generations(folder, config.agent.generations_kept)
+        _nobody_waits(config)
         state = store.load()
         number = _choose(state, kept.numbers(), generation)
         bridge = Bridge(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
@@ -53,8 +54,10 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
         fresh = next_generation(config, look.status, state)
         mix = mix_of_records(look.fabric, look.records).mix
         plan = make_plan(fresh, look.fabric, mix, file_to_routes(look.fabric, old))
-        before = read_routes_file(bridge.dump())
-        found = put_in_force(bridge, plan, config.agent.run_dir / "routes.sar")
+        before = in_force(bridge, plan)
+        plan = transition_to(plan, before)
+        arrived = bring_into_force(bridge, plan, config.agent.run_dir / "routes.sar", before)
+        plan, fresh = arrived.plan, arrived.plan.generation
         now = host_sets(look.records)
         timed = hold_minutes is not None
         until = time.time() + 60 * hold_minutes if hold_minutes is not None else None
@@ -70,7 +73,7 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
         )
         kept.add(plan.routes_file())
         measures = summary(plan.measures)
-        changed = entries_changed(before, found)
+        changed = arrived.changed.entries
         words = "until the jobs change" if until is None else f"for {hold_minutes:g} minutes"
         History(folder).add(
             Row(
@@ -85,6 +88,8 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
                 jobs=len(mix.jobs),
                 seconds=time.monotonic() - start,
                 entries_changed=changed,
+                blocks_changed=arrived.changed.blocks,
+                transition=plan.transition.words if plan.transition else "",
                 predicted=measures,
                 achieved=measures,
             )
@@ -93,6 +98,17 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
         f"the tables of generation {number} are in force again as generation {fresh}, {changed} "
         f"entries changed; the agent leaves them {words}"
     )
+
+
+def _nobody_waits(config: Config) -> None:
+    """Tables must not change under those who subscribed; only the agent that hears them can move
+    them."""
+    saved = Disk(config.agent.state_dir).load()
+    if config.update.mode == "five-phase" and saved and saved.members:
+        raise Unserved(
+            f"{len(saved.members)} subscribers have been promised that tables do not change under "
+            'them, and this command cannot move them; stop their jobs, or set update.mode = "fast"'
+        )
 
 
 def _choose(state: State | None, numbers: list[int], wanted: int | None) -> int:

@@ -1,115 +1,130 @@
-"""May old tables and new ones be mixed, as they are while OpenSM sends them switch by switch?
+"""May the routes in force be replaced by these, switch by switch, while packets travel?
 
-Between two proved sets of tables, every mixture is possible: a switch may have the new entry for a
-destination while the next still has the old. Safe is what holds for all of them at once:
-
-- *No packet circles.* For each destination, old and new entries together close no circle. (If they
-  did, the mixture that takes them as the circle does would be one of those that occur.)
-- *No credit loop.* Whoever any mixture lets pass a switch may hold the old channel or the new, and
-  ask for the old or the new of the next: all four are dependencies, in old service levels and new,
-  beside those of trees that stay. It is not asked which can occur at the same time, so "no" means
-  that nothing was proved.
-
-Entries whose channel is dead lead nowhere now, so packets are lost there until the new ones arrive,
-and hold up nobody.
+After sar-2016, Definition 6. `examine` proves that every mixture of the two is safe, or says what
+could happen, and then looks for a way round it (`staged.py`): intermediate tables, each of which
+may be mixed with the next; or as much of the new routes as can be reached that way.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
-from sar_agent.check.changes import changed_entries
-from sar_agent.check.deadlock import loop_free
+from sar_agent.check.mixer import Mixer, Tables
+from sar_agent.check.mixture import CIRCLE, FINE
 from sar_agent.check.proof import Proved
-from sar_agent.check.trees import scratch_of
-from sar_agent.check.wiring import Wiring
-from sar_agent.fabric.model import U8
+from sar_agent.check.staged import Steps, find_steps
+from sar_agent.fabric import Fabric
+from sar_agent.routing.routes import Routes
 
 
-def transition_safe(before: Proved, after: Proved) -> bool:
-    """Whether tables `before` may be replaced by `after` switch by switch, in any order. Between
-    hosts; False where the two are not of the same nodes and lanes, or lanes are chosen hop by hop:
-    SL2VL tables change port by port, and which of them are new when is not known."""
-    if after.hops is not None or not before.comparable(after.wiring, after.egress, after.level):
-        return False
-    moved, _ = after.wiring.moved(before.wiring)
-    ports = int(after.wiring.ports)
-    mixed = (before.counts > 0).view(np.uint8)
-    # Who was on a cable that is no more waits for nothing.
-    s, port = moved[moved[:, 1] < ports].T
-    mixed.reshape(len(mixed), -1, ports, ports)[:, s, port] = 0
-    mixed |= after.counts > 0
-    for offset, new in enumerate(after.egress):
-        rows = before.egress[offset], new
-        levels = before.level[offset], after.level[offset]
-        changed = changed_entries(after.wiring, moved, rows, levels) > 0
-        if not _mix(before.wiring, after.wiring, rows, levels, changed, mixed):
-            return False
-    return loop_free(after.wiring, mixed)[0]
+class Way(StrEnum):
+    """How new routes may come into force."""
+
+    SAME = "same"
+    """Nothing changes."""
+    DIRECT = "direct"
+    """Every mixture is safe."""
+    STAGED = "staged"
+    """Through intermediate tables, every mixture of neighbours is."""
+    FITTED = "fitted"
+    """So are these, but some trees must stay as they are: not all of the new routes."""
+    UNPROVED = "unproved"
+    """What is in force has circles or credit loops of its own, so nothing can be proved; or it
+    loses packets now, and only a mixture that may do harm ends that."""
+    UNSAFE = "unsafe"
+    """A mixture may do harm, and no way round it was found."""
 
 
-@njit(cache=True)
-def _mix(
-    before: Wiring,
-    wiring: Wiring,
-    rows: tuple[U8, U8],
-    levels: tuple[U8, U8],
-    changed: NDArray[np.bool_],
-    mixed: NDArray[np.uint8],
-) -> bool:  # pragma: no cover
-    """Sets in `mixed` uint8[2 L, ·] what the trees of `changed` destinations may need in any
-    mixture; False where one of these circles."""
-    switches = np.uint32(rows[0].shape[1])
-    ports, one, zero = wiring.ports, np.uint32(1), np.uint32(0)
-    _, degree, queue, mark = scratch_of(wiring)
-    following = np.empty((2, switches), np.uint32)
-    for d in range(len(changed)):
-        if not (changed[d] and wiring.asks[d]):
-            continue
-        root = wiring.root[d]
-        degree[:], mark[:] = 0, 0
-        for which in range(2):
-            row, level = rows[which][d], levels[which][d]
-            for s in range(switches):
-                port = np.uint32(row[s])
-                column = port if port < ports else ports
-                w = wiring.next[s * (ports + one) + column]
-                following[which, s] = w
-                degree[w] += one
-                lane = level[s] % wiring.lanes if len(level) else zero
-                mark[s] |= wiring.sends[wiring.asks[d] - one, s] << lane
-                if before.asks[d]:
-                    mark[s] |= before.sends[before.asks[d] - one, s] << lane
-        taken = zero
-        for s in range(switches):
-            queue[taken] = s
-            taken += np.uint32(degree[s] == 0)
-        i = zero
-        while i < taken:
-            v = np.uint32(queue[i])
-            i += one
-            for which in range(2):
-                w = following[which, v]
-                if v == root or w >= switches:
-                    continue
-                mark[w] |= mark[v]
-                degree[w] -= one
-                if degree[w] == 0:
-                    queue[taken] = w
-                    taken += one
-                for then in range(2):
-                    if mark[v] and rows[then][d, w] < ports:
-                        dependency = (v * ports + rows[which][d, v]) * ports + rows[then][d, w]
-                        _set(mixed, dependency, mark[v])
-        if taken < switches:
-            return False
-    return True
+@dataclass(frozen=True, eq=False)
+class Transition:
+    """A verdict with its proof."""
+
+    way: Way
+    danger: str
+    """What could happen if the new routes were installed at once; empty where nothing could."""
+    stages: tuple[Routes, ...]
+    """What to install, in this order; the last are the routes that stay. Empty for `UNSAFE`."""
+    unmoved: int = 0
+    """Trees (LID offset, destination) that keep their old entries where `FITTED`."""
+
+    @property
+    def proved(self) -> bool:
+        """Whether packets are safe all the way through `stages`."""
+        return self.way in (Way.SAME, Way.DIRECT, Way.STAGED, Way.FITTED)
+
+    @property
+    def words(self) -> str:
+        """The proof, or why there is none, in a sentence."""
+        if self.way is Way.SAME:
+            return "nothing changes"
+        if self.way is Way.DIRECT:
+            return "any mixture of old and new entries is free of circles, losses and credit loops"
+        if self.way is Way.STAGED:
+            return f"safe in {len(self.stages)} stages; at once, {self.danger}"
+        if self.way is Way.FITTED:
+            return (
+                f"safe in {len(self.stages)} stages if {self.unmoved} trees keep their old "
+                f"entries; at once, {self.danger}"
+            )
+        if self.way is Way.UNPROVED:
+            return f"not proved, because what is in force is not sound itself: {self.danger}"
+        return f"not safe: {self.danger}"
 
 
-@njit(cache=True)
-def _set(mixed: NDArray[np.uint8], dependency: int, passing: int) -> None:  # pragma: no cover
-    """Puts in a dependency for all who pass."""
-    for plane in range(len(mixed)):
-        mixed[plane, dependency] |= passing >> plane & 1
+def examine(
+    fabric: Fabric,
+    before: Routes,
+    after: Routes,
+    proved: Proved | None = None,
+    *,
+    most_stages: int = 16,
+) -> Transition:
+    """Whether and how `after` (which passed the check) may replace `before` (as read back, on the
+    indices of `fabric`; broken entries allowed). With the proof that the check of `after` left
+    behind only trees that change are walked."""
+    mixer = Mixer(fabric, before, after)
+    changed = mixer.changed()
+    if mixer.same_lanes and not changed.any():
+        return Transition(Way.SAME, "", (after,))
+    pair = mixer.old, mixer.new
+    known = proved is not None and mixer.knows(proved)
+    planes = (proved.counts > 0).view(np.uint8) if known and proved else mixer.planes()
+    found = mixer.mix(pair, changed if known else np.ones_like(changed), planes)
+    danger = mixer.hazard(pair, np.where(changed, found, FINE))
+    if not danger and mixer.acyclic(planes):
+        return Transition(Way.DIRECT, "", (after,))
+    if own := _own_danger(mixer):
+        return Transition(Way.UNPROVED, own, (after,))
+    danger = danger or mixer.loop(pair, planes)
+    steps = find_steps(mixer, changed, found, most_stages)
+    # Where hardly anything moves the plan is not worth its name.
+    if not steps.tables or 2 * steps.unmoved > np.count_nonzero(changed[:, : fabric.terminals]):
+        if lost := mixer.lost():
+            return Transition(Way.UNPROVED, f"{lost}; at once, {danger}", (after,))
+        return Transition(Way.UNSAFE, danger, ())
+    return _through(after, steps, danger)
+
+
+def _own_danger(mixer: Mixer) -> str:
+    """What can happen in what is in force, without any new entry."""
+    pair, planes = (mixer.old, mixer.old), mixer.planes()
+    found = mixer.mix(pair, np.ones(mixer.old.egress.shape[:2], np.bool_), planes)
+    if circles := mixer.hazard(pair, np.where(found == CIRCLE, found, 0)):
+        return circles
+    return "" if mixer.acyclic(planes) else mixer.loop(pair, planes)
+
+
+def _through(after: Routes, steps: Steps, danger: str) -> Transition:
+    offsets = len(after.egress)
+
+    def routes(tables: Tables) -> Routes:
+        level = tables.level[:offsets] if tables.level.size else after.service_level
+        return replace(after, egress=tables.egress[:offsets], service_level=level, mark=0)
+
+    if steps.unmoved:
+        stages = tuple(map(routes, steps.tables))
+        return Transition(Way.FITTED, danger, stages, steps.unmoved)
+    return Transition(Way.STAGED, danger, (*map(routes, steps.tables[:-1]), after))

@@ -65,9 +65,25 @@ def _line(row: Row) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row.at))
     what = f"{row.result} generation {row.generation}" if row.generation else row.result
     changed = "" if row.entries_changed is None else f", {row.entries_changed} entries"
+    if row.blocks_changed is not None:
+        changed += f" in {row.blocks_changed} blocks"
+    if row.transition:
+        changed += f", {row.transition}"
     gain = _gain(row.before, row.achieved or row.predicted)
     problem = f"; {row.message}" if row.message else ""
-    return f"{when}  {row.who}: {what} ({row.why}){changed}{gain}{problem}"
+    how = "" if row.how in ("", "direct") else f" [{row.how}]"
+    return f"{when}  {row.who}: {what}{how} ({row.why}){changed}{gain}{_phases(row)}{problem}"
+
+
+def _phases(row: Row) -> str:
+    """`, 3 subscribers: unpath 0.12 s, install 0.60 s, repath 0.08 s`."""
+    if not row.phases:
+        return ""
+    times = ", ".join(
+        f"{phase} {seconds:.2f} s" for phase, seconds in row.phases["seconds"].items()
+    )
+    late = f", {row.phases['late']} late" if row.phases["late"] else ""
+    return f", {row.phases['subscribers']} subscribers: {times}{late}"
 
 
 def _gain(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:

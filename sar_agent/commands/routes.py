@@ -56,7 +56,8 @@ def register(app: typer.Typer) -> None:
             int, typer.Option("--lmc", min=0, max=7, help="2**LMC LID offsets may be used")
         ] = 0,
         pattern: Annotated[
-            str, typer.Option("--pattern", help="for colored: shift:3, ring, …, or a file of ranks")
+            str,
+            typer.Option("--pattern", help="for colored, ark, nrk: shift:3, ring, …, or a file"),
         ] = "",
         partitions: Annotated[
             Path | None,
@@ -207,19 +208,30 @@ def register(app: typer.Typer) -> None:
         routes: RoutesOption,
         before: Annotated[
             Path | None,
-            typer.Option("--from", help="the routes in force, likewise: count what changes"),
+            typer.Option(
+                "--from",
+                help="the routes in force, likewise: count what changes, and say whether and how "
+                "it may change while packets travel",
+            ),
         ] = None,
         as_json: JsonOption = False,
     ) -> None:
-        """Prove that every pair is reached without loop or credit loop; exit code 1 otherwise."""
+        """Prove that every pair is reached without loop or credit loop; exit code 1 otherwise, or
+        where no safe way leads there."""
         from sar_agent.check import check_routes
 
         network = read_fabric(fabric)
         found = read_routes(routes, network)
         verdict = check_routes(network, found)
-        changed = None
+        entries = blocks = transition = None
         if before is not None:
-            changed = found.entries_changed(read_routes(before, network))
+            from sar_agent.check.transition import examine
+            from sar_agent.install.changes import changes
+
+            old = read_routes(before, network)
+            entries, blocks = changes(network, old, found)
+            if verdict.passed:
+                transition = examine(network, old, found)
         if as_json:
             print_json(
                 {
@@ -232,7 +244,11 @@ def register(app: typer.Typer) -> None:
                     "deadlock_free_everyone": verdict.deadlock_free_everyone,
                     "lanes_hop_by_hop": verdict.hop_by_hop,
                     "problems": list(verdict.problems),
-                    "entries_changed": changed,
+                    "entries_changed": entries,
+                    "blocks_changed": blocks,
+                    "transition": transition and transition.way.value,
+                    "transition_stages": transition and len(transition.stages),
+                    "transition_says": transition and transition.words,
                 }
             )
         verdict.require()
@@ -240,13 +256,19 @@ def register(app: typer.Typer) -> None:
             typer.echo(
                 f"{found.engine}: every pair is reached without a loop; no credit loop in "
                 + verdict.lanes_hold
-                + ("" if changed is None else f"; {changed} entries change")
+                + ("" if entries is None else f"; {entries} entries in {blocks} blocks change")
             )
+            if transition:
+                typer.echo(f"from {before}: {transition.words}")
             if not verdict.deadlock_free_everyone:
                 typer.echo(
                     "note: traffic to the switches' own LIDs or of their aggregation units could "
                     "close a credit loop; no jobs' packets take part"
                 )
+        if transition and not transition.stages:
+            from sar_agent.errors import CheckFailed
+
+            raise CheckFailed(f"from {before}: {transition.words}")
 
 
 def _notes(fabric: Fabric, routes: Routes) -> None:

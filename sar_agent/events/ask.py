@@ -11,7 +11,8 @@ from sar_agent.events.hearing import STATUS
 
 
 def ask_door(path: Path | None) -> dict[str, Any] | None:
-    """`{"events": {…}, "refused": {…}, "waiting": 0}`; None where nobody answers in a second."""
+    """`{"events": {…}, "refused": {…}, "waiting": 0, "update": {…}}`; None where nobody answers in
+    a second."""
     if path is None:
         return None
     try:
@@ -21,6 +22,6 @@ def ask_door(path: Path | None) -> dict[str, Any] | None:
             stream.sendall(STATUS + b"\n")
             with stream.makefile("rb") as answer:
                 found = json.loads(answer.readline(65536))
-        return {name: found[name] for name in ("events", "refused", "waiting")}
+        return {name: found[name] for name in ("events", "refused", "waiting", "update")}
     except (OSError, ValueError, KeyError, TypeError):
         return None

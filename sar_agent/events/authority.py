@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sar_agent.events.message import Event, Refused, Why
+from sar_agent.events.message import Event, Message, Refused, Why
 
 log = logging.getLogger(__name__)
 REMEMBERED = 16384
@@ -43,15 +43,19 @@ class Authority:
 
     def check(self, event: Event, uid: int) -> None:
         """Raises `Refused`."""
-        if uid not in self.trusted:
-            if event.event != "hint":
-                raise Refused(
-                    Why.NOT_ALLOWED, f"uid {uid} may not tell of the {event.event} of jobs"
-                )
-            job = self.known.get(event.job)
-            if job and job.uid is not None and job.uid != uid:
-                raise Refused(Why.NOT_OWNER, f"job {event.job} is not one of uid {uid}")
-        self._once(event.id)
+        if uid not in self.trusted and event.event != "hint":
+            raise Refused(Why.NOT_ALLOWED, f"uid {uid} may not tell of the {event.event} of jobs")
+        self.own(event, uid)
+
+    def own(self, message: Message, uid: int) -> bool:
+        """Whether the queue has shown that `uid` may speak of the job; trusted users may of all.
+        Raises `Refused` where the job is somebody else's, and for a message heard before."""
+        job = self.known.get(message.job)
+        known = uid in self.trusted or bool(job and job.uid is not None)
+        if uid not in self.trusted and job and job.uid is not None and job.uid != uid:
+            raise Refused(Why.NOT_OWNER, f"job {message.job} is not one of uid {uid}")
+        self._once(message.id)
+        return known
 
     def is_news(self, event: Event) -> bool:
         """Whether a look may find something. Steps may be many a second, each with its hint."""

@@ -201,7 +201,7 @@ class Caller(asyncio.Protocol):
         self.door, self.way = door, way
         self.came = time.monotonic()
         self.silent = True
-        self._line = b""
+        self._line = bytearray()
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -218,12 +218,12 @@ class Caller(asyncio.Protocol):
         """asyncio's."""
         if not self.silent:
             return  # more than one line
-        self._line += data
-        line, end, _ = self._line.partition(b"\n")
-        if len(line) >= LONGEST_LINE:
+        end = data.find(b"\n")
+        self._line += data if end < 0 else data[:end]
+        if len(self._line) >= LONGEST_LINE:
             self._refuse(Why.OVERSIZE, f"a line has less than {LONGEST_LINE} bytes")
-        elif end:
-            self.silent, self._line = False, b""
+        elif end >= 0:
+            line, self.silent, self._line = bytes(self._line), False, bytearray()
             if self._transport:
                 self._transport.pause_reading()
             self.door.submit(self, line)

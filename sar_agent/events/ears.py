@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from sar_agent.config import Config
 from sar_agent.errors import Unavailable
 from sar_agent.events.authority import Authority, KnownJob, trusted_uids
 from sar_agent.events.door import Door, listen_tcp, listen_unix
-from sar_agent.events.hearing import Hearing
+from sar_agent.events.hearing import Family, Hearing, JobEvents
 from sar_agent.events.inbox import Inbox
-from sar_agent.events.message import Refused, Why
+from sar_agent.events.message import Event, Refused, Why
 from sar_agent.events.munge import Munge
 from sar_agent.events.spool import Spool
 from sar_agent.events.tally import Tally
@@ -34,12 +35,19 @@ class Ears:
         self.tally = Tally(metrics)
         self.authority = Authority(trusted_uids(self.config.users))
         metrics.events_waiting.set_function(lambda: len(self.inbox))
+        self.families: list[Family] = []
+        """Beside Slurm's hooks; to be filled before `start`."""
+        self.more: Callable[[Event, int], Mapping[str, Any]] = lambda event, uid: {}
+        """What the answer to a hook says of its job."""
+        self.status: Callable[[], Mapping[str, Any]] = dict
+        """What `sar-agent status` is told beside the counters."""
         self._door: Door | None = None
         self._spool: Spool | None = None
 
     def start(self) -> None:
         """Raises `Unavailable` for a TCP port in use and a spool that cannot be used."""
-        hearing = Hearing(_nobody, self.authority, self.inbox, self.tally, self.config.environment)
+        jobs = JobEvents(self.authority, self.inbox, self.config.environment, self.more)
+        hearing = Hearing(_nobody, jobs, self.tally, self.families, self.status)
         listeners = self._listeners()
         try:
             hearing.decode = Munge(self.config.munge_socket).decode
@@ -51,6 +59,11 @@ class Ears:
         if listeners:
             self._door = Door(hearing, listeners, patience=self.config.patience_seconds)
             self._door.start()
+
+    @property
+    def has_door(self) -> bool:
+        """Whether there is an address at which answers are given."""
+        return bool(self.config.tcp_host_port or self.config.socket_path(self.run_dir))
 
     def stop(self) -> None:
         """The Unix socket is removed, so that clients know at once."""

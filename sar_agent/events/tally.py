@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from sar_agent.events.message import Event, Why
+from sar_agent.events.message import Message, Why
 from sar_agent.measure.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class Tally:
         self._said: dict[Why, tuple[float, int]] = {}
         """When it was last logged, and how many were refused until then."""
 
-    def took(self, event: Event, way: str) -> None:
+    def took(self, event: Message, way: str) -> None:
         """A message that is believed."""
         with self._lock:
             self._events[event.event] += 1

@@ -12,12 +12,18 @@ from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import read_ibsim_net
 from sar_agent.fabric.model import Fabric
+from sar_agent.fabric.standins import standin_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst
 from sar_agent.fabric.text import read_text
 from sar_agent.fabric.torus import torus_fabric
 from sar_agent.fabric.xgft import xgft_fabric
 
-GENERATORS = {"xgft": xgft_fabric, "dragonfly": dragonfly_fabric, "torus": torus_fabric}
+GENERATORS = {
+    "xgft": xgft_fabric,
+    "dragonfly": dragonfly_fabric,
+    "torus": torus_fabric,
+    "standin": standin_fabric,
+}
 """Spec prefix to the function that takes the whole spec."""
 
 _SPEC = re.compile(r"([a-z]+):.*")

@@ -52,14 +52,19 @@ def source_text(source: str | Path, name: str) -> tuple[str, str]:
 
 
 def write_text(path: Path, text: str) -> None:
+    """`write_bytes` of UTF-8."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
     """Write under another name, then rename: a reader sees the old file or the whole new one.
 
     Raises `InputError` where the folder or the disk does not take it; nothing is left behind.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with temporary.open("wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -76,16 +76,22 @@ def xgft_fabric(spec: str) -> Fabric:
     """
     tree = parse_xgft(spec)
     builder = FabricBuilder(spec)
-    first = [0]  # index of each level's first switch
+    first = add_switch_tree(builder, tree)
+    add_host = host_adder(builder, tree.nodes(0))
+    for host in range(tree.nodes(0)):
+        port = tree.child_digit(0, host) + 1
+        add_host(host, [(first[1] + tree.parent(0, host, up), port) for up in range(tree.w[0])])
+    return builder.build()
+
+
+def add_switch_tree(builder: FabricBuilder, tree: Xgft) -> list[int]:
+    """All switches and the cables between them; the index of each level's first switch."""
+    first = [0]
     for level in range(1, tree.height + 1):
         ports = tree.m[level - 1] + (tree.w[level] if level < tree.height else 0)
         first.append(first[-1] + (tree.nodes(level - 1) if level > 1 else 0))
         for index in range(tree.nodes(level)):
             builder.add_switch(switch_guid(index, level), f"S{level}-{index}", ports)
-    add_host = host_adder(builder, tree.nodes(0))
-    for host in range(tree.nodes(0)):
-        port = tree.child_digit(0, host) + 1
-        add_host(host, [(first[1] + tree.parent(0, host, up), port) for up in range(tree.w[0])])
     for level in range(1, tree.height):
         for index in range(tree.nodes(level)):
             for up in range(tree.w[level]):
@@ -95,4 +101,4 @@ def xgft_fabric(spec: str) -> Fabric:
                     first[level + 1] + tree.parent(level, index, up),
                     tree.child_digit(level, index) + 1,
                 )
-    return builder.build()
+    return first

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.check import Proved, Verdict, check_changed
+from sar_agent.check.transition import Transition
 from sar_agent.fabric import Fabric
-from sar_agent.install.routes_file import NO_SWITCH, RoutesFile, shared_by
+from sar_agent.install.routes_file import NO_SWITCH, RoutesFile
 from sar_agent.jobs import JobMix
 from sar_agent.measure import Measures, measure
 from sar_agent.measure.traffic import Traffic, traffic_of
@@ -38,6 +39,8 @@ class Plan:
     measures: Measures
     traffic: Traffic
     """For the measures of the next plan."""
+    transition: Transition | None = None
+    """From what was in force when it was asked for; None where it was not."""
     made_at: float = field(default_factory=time.time)
     """Unix seconds."""
 
@@ -108,21 +111,6 @@ def _far_ends(fabric: Fabric, wide: int) -> NDArray[np.uint32]:
     far = fabric.channel_target[up] * 256 + fabric.channel_port[fabric.channel_reverse[up]]
     ends[fabric.channel_source[up], fabric.channel_port[up]] = far
     return ends
-
-
-def entries_changed(before: RoutesFile | None, after: RoutesFile) -> int:
-    """LFT entries (switch, destination) that differ between two files, by GUID.
-
-    Entries that only one of them has are counted: they are written, too. None: all are new.
-    """
-    total = int(after.forwarding.size)
-    if before is None:
-        return total
-    (old_s, new_s), (old_d, new_d) = shared_by(before, after)
-    same = 0
-    for old, new in zip(before.forwarding, after.forwarding, strict=False):
-        same += int((old[np.ix_(old_s, old_d)] == new[np.ix_(new_s, new_d)]).sum())
-    return total - same
 
 
 def file_to_routes(fabric: Fabric, file: RoutesFile) -> Routes:

@@ -1,13 +1,15 @@
-"""Who sends to whom inside a job: named patterns, and files of rank pairs.
+"""Who sends to whom inside a job: the patterns of `traffic.txt` as phases of rank pairs, and files.
 
-A job's ranks are its terminals in the order of their host's names and rails, one a terminal. A
-pattern is a list of phases, each a list of (from, to); self-sends are left out.
+A form of the table and its maker have one name, so that what the SPANK plugin lets pass is what is
+routed here. In a pattern whoever would send to itself does not send; written in a file that is a
+mistake.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,101 +19,195 @@ from sar_agent.fabric.hostnames import hca_order
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.text import read_text
 from sar_agent.jobs.model import Job
+from sar_agent.jobs.traffic import forms
 
+ALL_MOST = 4096
+"""Ranks of an all-to-all: 128 MB of pairs."""
 Phase = tuple[I32, I32]
 """(sources int32[N], destinations int32[N])"""
 
 
-def phases_of(pattern: str, fabric: Fabric, job: Job) -> list[Phase]:
-    """The phases as terminals of the fabric.
+class RankPhase(NamedTuple):
+    """One phase between ranks; nobody sends to itself."""
 
-    `pattern` is a name of `NAMED` with its number (`shift:3`), or a file: lines `FROM TO` of
-    ranks, an empty line between phases, `#` comments. Raises `InputError`.
+    name: str
+    source: I32
+    """int32[N]"""
+    destination: I32
+    """int32[N]"""
+
+
+def rank_phases(pattern: str, size: int) -> list[RankPhase]:
+    """The phases of a pattern, e.g. `stencil2d:4x4`, among `size` ranks; names are unique.
+
+    Raises `InputError` for a word that `traffic.txt` does not have or that says nothing of who
+    sends to whom, for more ranks than there are, and where the pattern wants another number of
+    them.
+    """
+    for form in forms():
+        name = form.form.partition(":")[0]
+        if name in NAMED and (match := form.match(pattern)):
+            found = NAMED[name](size, [int(value) for value in match.groups()])
+            return [_without_self(phase) for phase in found]
+    what = f"{pattern[:60]!r} says not who sends to whom"
+    raise InputError(what, remedy=f"there are {_known()}")
+
+
+def phases_of(pattern: str, fabric: Fabric, job: Job) -> list[Phase]:
+    """The phases between terminals: a rank a terminal, in the order of hosts' names and of rails.
+
+    `pattern` is a word of `traffic.txt`, or else a file (`./ring` is one), see `read_phases`.
+    Raises `InputError`.
     """
     size = len(job.terminals)
-    name, _, number = pattern.partition(":")
-    known = NAMED.get(name)
-    ranks = known(size, _number(pattern, number)) if known else _read(pattern, size)
+    if pattern.partition(":")[0] in NAMED:
+        found = rank_phases(pattern, size)
+    elif Path(pattern).is_file():
+        found = read_phases(read_text(Path(pattern)), size, pattern)
+    else:
+        known = f"there are {_known()}"
+        raise InputError(f"{pattern[:60]!r} is neither a pattern nor a file", remedy=known)
     order = sorted(
         job.terminals.tolist(),
         key=lambda t: (hca_order(fabric.terminal_host[t]), int(fabric.terminal_rail[t])),
     )
     terminal = np.array(order, np.int32)
-    return [(terminal[a[a != b]], terminal[b[a != b]]) for a, b in ranks]
+    return [(terminal[phase.source], terminal[phase.destination]) for phase in found]
 
 
-def _number(pattern: str, text: str) -> int:
-    if not text:
-        return 1
-    if not text.isdecimal():
-        raise InputError(f"pattern {pattern!r}: {text!r} is no number", remedy="e.g. shift:3")
-    return int(text)
+def _known() -> str:
+    return ", ".join(form.form for form in forms() if form.form.partition(":")[0] in NAMED)
 
 
-def _shift(size: int, by: int) -> list[Phase]:
+def read_phases(text: str, size: int, file: str | Path | None = None) -> list[RankPhase]:
+    """Phases from text: lines `FROM TO` of ranks, `[NAME]` or an empty line before each phase, `#`
+    comments. Phases without a name are called by their number. Raises `InputError` with the line.
+    """
+    names: list[str] = []
+    pairs: list[list[tuple[int, int]]] = []
+    apart = True
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.partition("#")[0].strip()
+        if not line:
+            apart = apart or bool(not raw.strip() and pairs[-1])
+            continue
+        if line.startswith("[") and line.endswith("]"):
+            name = line[1:-1].strip()
+            if not name or name in names:
+                what = f"two phases are called {name!r}" if name else "a phase without a name"
+                raise InputError(what, file=file, line=number, remedy="give each its own")
+            names.append(name)
+            pairs.append([])
+            apart = False
+            continue
+        words = line.split()
+        if len(words) != 2 or not all(word.isdecimal() for word in words):
+            raise InputError(f"{line[:40]!r} is not `FROM TO`", file=file, line=number,
+                             remedy="two ranks, from 0")  # fmt: skip
+        if apart:
+            names.append(str(len(names) + 1))
+            if names[-1] in names[:-1]:
+                raise InputError(f"two phases are called {names[-1]!r}", file=file, line=number)
+            pairs.append([])
+            apart = False
+        pairs[-1].append(_pair(words, size, file, number))
+    found = [np.array(phase, np.int32).reshape(-1, 2) for phase in pairs]
+    phases = [
+        RankPhase(name, both[:, 0].copy(), both[:, 1].copy())
+        for name, both in zip(names, found, strict=True)
+        if len(both)
+    ]
+    if not phases:
+        raise InputError("no pair of ranks", file=file, remedy="write lines FROM TO")
+    return phases
+
+
+def _pair(words: Sequence[str], size: int, file: str | Path | None, line: int) -> tuple[int, int]:
+    a, b = (int(word) for word in words)
+    if max(a, b) >= size:
+        raise InputError(
+            f"rank {max(a, b)}, but the job has ranks 0 … {size - 1}", file=file, line=line
+        )
+    if a == b:
+        raise InputError(f"rank {a} sends to itself", file=file, line=line, remedy="leave it out")
+    return a, b
+
+
+def _without_self(phase: RankPhase) -> RankPhase:
+    other = phase.source != phase.destination
+    return RankPhase(phase.name, phase.source[other], phase.destination[other])
+
+
+def _shift(size: int, values: list[int]) -> list[RankPhase]:
+    [by] = values
+    if by >= size:
+        raise InputError(f"shift:{by} wants more than {by} ranks, the job has {size}")
     ranks = np.arange(size, dtype=np.int32)
-    return [(ranks, ((ranks + by) % size).astype(np.int32))]
+    return [RankPhase(f"+{by}", ranks, ((ranks + by) % size).astype(np.int32))]
 
 
-def _ring(size: int, _: int) -> list[Phase]:
-    return _shift(size, 1) + _shift(size, size - 1)
+def _ring(size: int, _: list[int]) -> list[RankPhase]:
+    return _shift(size, [1]) if size > 1 else []
 
 
-def _all_to_all(size: int, _: int) -> list[Phase]:
-    return [phase for by in range(1, size) for phase in _shift(size, by)]
+def _all_to_all(size: int, _: list[int]) -> list[RankPhase]:
+    if size > ALL_MOST:
+        raise InputError(
+            f"alltoall among {size} ranks is too much to write down (at most {ALL_MOST})",
+            remedy="leave the pattern out: without one, all-to-all is what is expected",
+        )
+    return [phase for by in range(1, size) for phase in _shift(size, [by])]
 
 
-def _bit_complement(size: int, _: int) -> list[Phase]:
+def _bit_complement(size: int, _: list[int]) -> list[RankPhase]:
     ranks = np.arange(size, dtype=np.int32)
-    return [(ranks, ranks[::-1].copy())]
+    return [RankPhase("complement", ranks, ranks[::-1].copy())]
 
 
-def _transpose(size: int, _: int) -> list[Phase]:
+def _transpose(size: int, _: list[int]) -> list[RankPhase]:
     side = int(size**0.5)
     if side * side != size:
         raise InputError(f"transpose wants a square number of ranks, the job has {size}")
     ranks = np.arange(size, dtype=np.int32)
-    return [(ranks, ranks.reshape(side, side).T.ravel().copy())]
+    return [RankPhase("transpose", ranks, ranks.reshape(side, side).T.ravel().copy())]
 
 
-def _butterfly(size: int, _: int) -> list[Phase]:
+def _butterfly(size: int, _: list[int]) -> list[RankPhase]:
     if size & (size - 1):
         raise InputError(f"butterfly wants a power of two of ranks, the job has {size}")
     ranks = np.arange(size, dtype=np.int32)
-    return [(ranks, ranks ^ np.int32(1 << bit)) for bit in range(size.bit_length() - 1)]
+    bits = range(size.bit_length() - 1)
+    return [RankPhase(f"bit {bit}", ranks, ranks ^ np.int32(1 << bit)) for bit in bits]
 
 
-NAMED: dict[str, Callable[[int, int], list[Phase]]] = {
-    "shift": _shift,
-    "ring": _ring,
-    "alltoall": _all_to_all,
-    "bitcomp": _bit_complement,
-    "transpose": _transpose,
-    "butterfly": _butterfly,
-}
-"""Name to (ranks, number) → phases of rank pairs."""
-
-
-def _read(path: str, size: int) -> list[Phase]:
-    if not Path(path).is_file():
+def _stencil(size: int, sides: list[int]) -> list[RankPhase]:
+    """The last side's neighbours are next to each other, as in MPI_Cart_create; ranks past the
+    grid stay silent."""
+    grid = 1
+    for side in sides:  # no product that wraps
+        grid *= side
+    if grid > size:
+        shape = "x".join(map(str, sides))
         raise InputError(
-            f"{path!r} is neither a pattern nor a file", remedy=f"patterns: {', '.join(NAMED)}"
+            f"a grid of {shape} wants {grid} ranks, the job has {size}",
+            remedy="give sides whose product is the number of ranks",
         )
-    phases: list[list[tuple[int, int]]] = [[]]
-    for number, raw in enumerate(read_text(Path(path)).splitlines(), 1):
-        words = raw.partition("#")[0].split()
-        if not words and not raw.strip() and phases[-1]:
-            phases.append([])
-        if not words:
-            continue
-        if len(words) != 2 or not all(word.isdecimal() for word in words):
-            raise InputError(f"{raw.strip()[:40]!r} is not `FROM TO`", file=path, line=number,
-                             remedy="two ranks, from 0")  # fmt: skip
-        pair = int(words[0]), int(words[1])
-        if max(pair) >= size:
-            raise InputError(
-                f"rank {max(pair)}, but the job has ranks 0 … {size - 1}", file=path, line=number
-            )
-        phases[-1].append(pair)
-    found = [np.array(phase, np.int32).reshape(-1, 2) for phase in phases if phase]
-    return [(pairs[:, 0].copy(), pairs[:, 1].copy()) for pairs in found]
+    ranks = np.arange(grid, dtype=np.int32).reshape(sides)
+    return [
+        RankPhase(f"{sign}{'xyz'[axis]}", ranks.ravel(), np.roll(ranks, by, axis).ravel().copy())
+        for axis in range(len(sides))
+        for sign, by in (("+", -1), ("-", 1))
+    ]
+
+
+NAMED: dict[str, Callable[[int, list[int]], list[RankPhase]]] = {
+    "ring": _ring,
+    "stencil2d": _stencil,
+    "stencil3d": _stencil,
+    "transpose": _transpose,
+    "shift": _shift,
+    "bitcomp": _bit_complement,
+    "butterfly": _butterfly,
+    "alltoall": _all_to_all,
+}
+"""Name of a form to (ranks, the form's numbers) → phases, self-sends still in."""

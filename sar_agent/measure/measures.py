@@ -80,20 +80,22 @@ def measure(
     routes: Routes,
     *,
     traffic: Traffic | None = None,
+    bounds: Bounds | None = None,
     price_rounds: int = 0,
     price_seconds: float = inf,
 ) -> Measures:
     """Measures routes that passed the check. Terminals on one leaf cross no channel.
 
     `traffic`, where the caller has counted it already, is `traffic_of` the same. The bounds are
-    those from cuts; `price_rounds` adds the slower one (`measure/prices.py`).
+    those from cuts; `price_rounds` adds the slower one (`measure/prices.py`). `bounds`, likewise,
+    are of this fabric and mix.
     """
     traffic = traffic or traffic_of(fabric, mix, routes)
     live = fabric.channel_up
     efi = traffic.efi[live]
     throughput = 1.0 / np.maximum(1.0, traffic.job_load)
     spread, graph = spread_of(fabric, mix), graph_of(fabric)
-    bounds = bounds_from(fabric, spread, graph, price_rounds, price_seconds)
+    bounds = bounds or bounds_from(fabric, spread, graph, price_rounds, price_seconds)
     detail = tuple(
         JobMeasure(
             job=job.id,

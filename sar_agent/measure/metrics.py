@@ -34,7 +34,17 @@ REFUSALS = (
     "no_munge",
 )
 """Why a message of Slurm's hooks was not taken."""
-STAGES = ("slurm", "fabric", "route", "check", "measure", "write", "load", "read_back")
+STAGES = (
+    "slurm",
+    "fabric",
+    "route",
+    "check",
+    "measure",
+    "transition",
+    "write",
+    "load",
+    "read_back",
+)
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _EFI = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 _LINKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
@@ -149,6 +159,11 @@ class Metrics:
         self.reroutes = counter(
             "reroutes", "Reroutes that were called for, by reason and result.", "reason", "result"
         )
+        self.transitions = counter(
+            "transitions",
+            "Plans held against the routes in force, by the way that leads there.",
+            "way",
+        )
         self.check_failures = counter(
             "check_failures", "Plans that failed a check and were not installed."
         )
@@ -164,6 +179,10 @@ class Metrics:
             self.stage_seconds.labels(stage)
         self.entries_changed = gauge(
             "entries_changed", "Forwarding-table entries that the last reroute changed."
+        )
+        self.blocks_changed = gauge(
+            "blocks_changed",
+            "Blocks of 64 entries, a datagram each, that the last reroute changed.",
         )
         self.entries_changed_sum = counter(
             "entries_changed_all", "Forwarding-table entries that all reroutes together changed."
@@ -204,7 +223,7 @@ class Metrics:
         )
         for why in REFUSALS:
             self.events_refused.labels(why)
-        for event in ("start", "end", "hint"):
+        for event in ("start", "end", "hint", "subscribe", "ack", "unsubscribe", "key", "key-done"):
             self.events.labels(event, "tcp")
         self.event_delay = Histogram(
             "sar_event_delay_seconds",
@@ -215,6 +234,54 @@ class Metrics:
         self.events_waiting = gauge(
             "events_waiting", "Jobs that were told of since the last look at the queue."
         )
+        self.key_leases = gauge("key_leases", "Routing keys that are leased to jobs.")
+        self.key_offsets = gauge(
+            "key_offsets", "LID offsets for routing keys that OpenSM's LMC gives."
+        )
+        self.key_offsets_free = gauge(
+            "key_offsets_free", "LID offsets for routing keys that no job has anywhere."
+        )
+        self.keys_lost = gauge(
+            "keys_lost", "Leased routing keys that the fabric as it is cannot hold."
+        )
+        self.key_flows = gauge(
+            "key_flows_max",
+            "Most flows of routing keys predicted on one link: of one key, or of all together.",
+            "of",
+        )
+        for of in ("own", "total"):
+            self.key_flows.labels(of)
+        self.key_installs = counter(
+            "key_installs", "Installs for routing keys, by how they ended.", "result"
+        )
+        for result in ("installed", "failed"):
+            self.key_installs.labels(result)
+        self.key_seconds = Histogram(
+            "sar_key_seconds",
+            "Time from a request for a routing key until it is in force.",
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.subscribers = gauge(
+            "subscribers", "Processes of jobs that have subscribed to updates in phases."
+        )
+        self.update_phase = gauge(
+            "update_phase", "Phase of the update: 0 idle, 1 unpath, 2 install, 3 repath."
+        )
+        self.updates = counter(
+            "updates", "Ways in which plans came into force, and how it ended.", "how", "result"
+        )
+        for how in ("direct", "five-phase"):
+            self.updates.labels(how, "installed")
+        self.update_phase_seconds = Histogram(
+            "sar_update_phase_seconds",
+            "How long each phase of an update in phases took.",
+            ["phase"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        for phase in ("unpath", "install", "repath"):
+            self.update_phase_seconds.labels(phase)
         Info("sar_build", "What this is.", registry=self.registry).info(
             {"version": version, "mode": mode, "engine": engine}
         )
@@ -248,6 +315,17 @@ class Metrics:
         self._engine = engine
         self.generation_in_force.set(generation)
         self.unknown_terminals.set(unknown_terminals)
+
+    def show_keys(
+        self, leased: int, lost: int, offsets: int, free: int, own: int, total: int
+    ) -> None:
+        """The routing keys in force; `own` and `total` are flows over one link."""
+        self.key_leases.set(leased)
+        self.keys_lost.set(lost)
+        self.key_offsets.set(offsets)
+        self.key_offsets_free.set(free)
+        self.key_flows.labels("own").set(own)
+        self.key_flows.labels("total").set(total)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

@@ -1,12 +1,9 @@
 """`colored`: routes for a pattern that is known, the bound of what oblivious routes can do.
 
-On an XGFT the flows that leave leaf switches are edges between source leaf and destination leaf of
-a bipartite multigraph, and the parent that a flow climbs to is its colour. A colouring in which no
-leaf has more than ⌈flows / parents⌉ edges of a colour exists (König), and keeps every channel up
-from and down to the leaves at the least possible. Then the same one level up, among the flows of
-one parent's plane. For permutations on k-ary n-trees that is one flow a channel at every level, the
-theorem behind rearrangeable networks; on slimmed trees of several levels what is best at one level
-can hurt the next, so there the result stands beside its bound.
+As a routing key (`keys/digits.py`), but a flow of its own for each pair, which a table that knows
+destinations only cannot hold: so this is the bound of keys, too. For permutations on k-ary n-trees
+that is one flow a channel at every level, the theorem behind rearrangeable networks; on slimmed
+trees of several levels, where some flows turn below the top, the result stands beside its bound.
 """
 
 from __future__ import annotations
@@ -15,15 +12,15 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
-from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
+from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.patterns import phases_of
 from sar_agent.routing.engine import Options
+from sar_agent.routing.keys.digits import flow_digits
 from sar_agent.routing.paths import PathRoutes
 from sar_agent.routing.routes import Routes
 
@@ -51,7 +48,8 @@ class Colored:
         view = recognise_xgft(fabric)
         known: dict[int, bytes] = {}
         for source, destination in phases(fabric, mix, options.pattern):
-            colours = colour(fabric, view, source, destination)
+            once = np.zeros(len(source), np.int32)
+            colours = flow_digits(fabric, view, source, destination, once, merged=False)
             pairs = source.astype(np.int64) * fabric.terminals + destination
             for pair, digits in zip(pairs.tolist(), colours, strict=True):
                 known.setdefault(pair, digits.tobytes())
@@ -100,65 +98,3 @@ def contention(paths: PathRoutes, source: I32, destination: I32) -> Contention:
         for end in (a[a != b], b[a != b]):
             bound = max(bound, -(-int(np.bincount(end, minlength=1).max()) // ways))
     return Contention(int(count.max()), bound)
-
-
-def colour(fabric: Fabric, view: XgftView, source: I32, destination: I32) -> U8:
-    """uint8[N, h - 1]: W_2 … W_h for each flow; 0 above its nearest common ancestor."""
-    leaf = fabric.terminal_switch
-    digits = np.zeros((len(source), view.height - 1), np.uint8)
-    plane = np.zeros(len(source), np.int64)
-    for level in range(1, view.height):
-        a, b = view.inside[level, leaf[source]], view.inside[level, leaf[destination]]
-        climbing = np.flatnonzero(a != b)
-        if not len(climbing):
-            break
-        # A switch is its subtree and its plane; planes are coloured side by side.
-        subtrees = int(view.inside[level].max()) + 1
-        tail = plane[climbing] * subtrees + a[climbing]
-        head = plane[climbing] * subtrees + b[climbing]
-        nodes = int(max(tail.max(), head.max())) + 1
-        degree = int(max(np.bincount(tail).max(), np.bincount(head).max()))
-        w = view.w[level]
-        each = -(-degree // w)
-        found = _edge_colouring(tail.astype(np.int32), head.astype(np.int32), nodes, w * each)
-        digits[climbing, level - 1] = found % w
-        plane[climbing] = plane[climbing] * w + found % w
-    return digits
-
-
-@njit(cache=True)
-def _edge_colouring(tail: I32, head: I32, nodes: int, colours: int) -> I32:  # pragma: no cover
-    """int32[N]: a colour for each edge, none twice at a tail or at a head; `colours` is at least
-    the largest degree. Edge by edge, turning an alternating path where the two ends have no free
-    colour in common (König)."""
-    used = np.full((2 * nodes, colours), -1, np.int32)  # the edge of that colour
-    colour = np.full(len(tail), -1, np.int32)
-    path = np.empty(len(tail), np.int32)
-    for e in range(len(tail)):
-        u, v = tail[e], nodes + head[e]
-        a = 0
-        while used[u, a] >= 0:
-            a += 1
-        b = 0
-        while used[v, b] >= 0:
-            b += 1
-        if used[v, a] >= 0:
-            # a is free at u, b at v: the path of a, b, a, … from v never ends at u (where it
-            # comes to a tail, it comes by a), so its two colours may change places.
-            length, at, c = 0, v, a
-            while used[at, c] >= 0:
-                path[length] = used[at, c]
-                at = nodes + head[path[length]] if at < nodes else tail[path[length]]
-                length += 1
-                c = a + b - c
-            for k in range(length):
-                p = path[k]
-                used[tail[p], colour[p]] = used[nodes + head[p], colour[p]] = -1
-            for k in range(length):
-                p = path[k]
-                colour[p] = a + b - colour[p]
-                used[tail[p], colour[p]] = used[nodes + head[p], colour[p]] = p
-        used[u, a] = e
-        used[v, a] = e
-        colour[e] = a
-    return colour

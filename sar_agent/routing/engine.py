@@ -30,7 +30,8 @@ class Options:
     lmc: int = 0
     """2**lmc LID offsets may be used, 0 … 7."""
     pattern: str = ""
-    """For `colored`: who sends to whom inside each job, as `jobs/patterns.py` reads it."""
+    """For `colored`, `ark`, `nrk`: who sends to whom in each job, see `jobs/patterns.py`; without
+    it the last two go by what each job says of itself."""
     partitions: Partitions | None = None
     """For the pftree family."""
     combine: float = 0.5

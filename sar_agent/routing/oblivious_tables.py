@@ -18,14 +18,22 @@ def digit_tables(fabric: Fabric, view: XgftView, choice: U8) -> U8:
     """uint8[T + S, S]: from a switch that is no ancestor of terminal d up to parent
     choice[d, level - 1], uint8[T, h - 1]; from an ancestor down the only way."""
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
-    _fill(
-        view.level, view.subtree, view.inside, view.digit, view.up, view.down,
-        fabric.terminal_switch, fabric.destination_port, choice, egress,
-    )  # fmt: skip
+    everyone = np.arange(fabric.terminals, dtype=np.int32)
+    egress[: fabric.terminals] = fill_digits(fabric, view, everyone, choice)
     egress[: fabric.terminals][~fabric.is_host_port] = NO_ROUTE
     graph = graph_of(fabric)
     settle(fabric, graph, new_cache(fabric), all_hops(graph), egress)
     return egress
+
+
+def fill_digits(fabric: Fabric, view: XgftView, terminals: I32, choice: U8) -> U8:
+    """uint8[D, S]: the rows of these terminals, int32[D]; `choice` is uint8[D, h - 1]."""
+    rows = np.empty((len(terminals), fabric.switches), np.uint8)
+    _fill(
+        view.level, view.subtree, view.inside, view.digit[terminals], view.up, view.down,
+        fabric.terminal_switch[terminals], fabric.destination_port[terminals], choice, rows,
+    )  # fmt: skip
+    return rows
 
 
 def nca_tables(fabric: Fabric, view: XgftView) -> U8:

@@ -13,8 +13,9 @@ import numpy as np
 from sar_agent.fabric import Fabric, Kind
 from sar_agent.fabric.model import I32, U8
 from sar_agent.jobs import JobMix
-from sar_agent.routing.engine import Options
+from sar_agent.routing.engine import Before, Options
 from sar_agent.routing.grow import EVERYONE, JOB, grow_trees
+from sar_agent.routing.keep import keep_rows
 from sar_agent.routing.routes import Routes
 
 
@@ -35,6 +36,10 @@ class Sar:
             jobs_digest=mix.digest(fabric),
             seconds=seconds,
         )
+
+    def reroute(self, before: Before, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+        """The paper's routes, and of those that are as good the ones that are there."""
+        return keep_rows(before, fabric, mix, self.route(fabric, mix, options), options)
 
 
 def destination_order(fabric: Fabric, mix: JobMix) -> tuple[I32, U8]:

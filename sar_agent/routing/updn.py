@@ -104,20 +104,31 @@ def _grow(fabric: Fabric, graph: Graph, legal: Legal, *, main: bool) -> U8:
     """uint8[T + S, S] egress ports."""
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     order = leaf_by_leaf(fabric)[: fabric.terminals]
+    order = order[fabric.is_host_port[order]]
+    egress[order] = legal_rows(fabric, graph, legal, order, main=main)
+    settle(fabric, graph, new_cache(fabric), all_hops(graph), egress)
+    return egress
+
+
+def legal_rows(
+    fabric: Fabric, graph: Graph, legal: Legal, terminals: U32, *, main: bool = False
+) -> U8:
+    """uint8[D, S]: egress ports towards these, those of one leaf together; as `ftree` with `main`,
+    else as `updn`."""
+    rows = np.full((len(terminals), fabric.switches), NO_ROUTE, np.uint8)
     _spread(
         graph,
         legal,
         new_row(fabric),
         fabric.channel_reverse.astype(np.uint32),
-        fabric.terminal_switch.astype(np.uint32),
-        fabric.terminal_switch_port.astype(np.uint8),
-        order[fabric.is_host_port[order]],
+        fabric.terminal_switch[terminals].astype(np.uint32),
+        fabric.terminal_switch_port[terminals].astype(np.uint8),
+        np.arange(len(terminals), dtype=np.uint32),
         np.zeros(max(1, fabric.channels), np.int32),
         main,
-        egress,
+        rows,
     )
-    settle(fabric, graph, new_cache(fabric), all_hops(graph), egress)
-    return egress
+    return rows
 
 
 @njit(cache=True)

@@ -15,14 +15,18 @@ from tests.bench import (
     event_latency,
     events,
     failures,
+    five_phase,
     install_latency,
     job_times,
+    key_latency,
+    keys,
     mixes,
     performance,
     roofline,
     scale,
     second_start,
     squeue_poll,
+    transitions,
 )
 from tests.bench.kept import Kept
 from tests.bench.machine import machine
@@ -35,6 +39,9 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "time": job_times.tables,
     "events": events.tables,
     "latency": event_latency.tables,
+    "keys-live": key_latency.tables,
+    "five-phase": five_phase.tables,
+    "keys": keys.tables,
 }
 KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
     "performance": performance.tables,
@@ -43,6 +50,7 @@ KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
     "failures": failures.tables,
     "scale": scale.tables,
     "roofline": roofline.tables,
+    "transitions": transitions.tables,
 }
 """Those of docs/performance.md, which `tests.bench.page` writes."""
 HEAD = """# Benchmarks

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.bridge import Bridge, BridgeStatus
-from sar_agent.install.plan import entries_changed, make_plan
+from sar_agent.install.plan import make_plan
 from sar_agent.install.routes_file import write_routes_file
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.lab.live.generated import ibsim_of
@@ -32,10 +32,8 @@ def _latency(spec: str) -> Table:
     fabric = load_fabric(spec)
     engine = load_engine("sar")
     mixes = [synthetic_mix(fabric, seed) for seed in (1, 2)]
-    files = [
-        make_plan(1, fabric, mix, engine.route(fabric, mix, Options())).routes_file()
-        for mix in mixes
-    ]
+    plans = [make_plan(1, fabric, mix, engine.route(fabric, mix, Options())) for mix in mixes]
+    files = [plan.routes_file() for plan in plans]
     writing = Times()
     asked: dict[str, Times] = {"load": Times(), "SIGUSR2": Times()}
     blocks: dict[str, list[int]] = {"load": [], "SIGUSR2": []}
@@ -59,7 +57,7 @@ def _latency(spec: str) -> Table:
             if generation > 1:  # the first replaces another engine's tables
                 asked[way].append(taken)
                 blocks[way].append(bridge.status().lft_blocks_confirmed - before)
-    changed = entries_changed(*files)
+    changed = plans[0].routes.entries_changed(plans[1].routes)
     table = Table(
         f"Signal to fabric updated, {fabric.terminals:,} hosts, {fabric.switches:,} switches",
         ("asked by", "in force and confirmed, s", "LFT blocks sent", "runs"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from hypothesis import given, settings
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_jobs
 from sar_agent.lab.fluid import PATTERNS
@@ -21,6 +21,10 @@ from sar_agent.lab.fluid.events import end_times
 from sar_agent.lab.fluid.flows import Flows
 from sar_agent.lab.fluid.links import Links
 from sar_agent.lab.fluid.paths import routed_links
+from sar_agent.lab.trace.generate import PROGRAMS, Wish
+from sar_agent.lab.trace.parse import read_trace
+from sar_agent.lab.trace.place import place
+from sar_agent.lab.trace.play import flows_of
 from sar_agent.routing import Options, load_engine
 from tests.property.fluid import Case, cases
 
@@ -47,10 +51,11 @@ def judged(links: Links, flows: Flows) -> list[float]:
     """SimGrid's end times, seconds."""
     question = {
         "capacity": links.capacity.tolist(),
-        "paths": [links.link[a:b].tolist() for a, b in pairwise(links.path)],
+        "paths": [links.link[a:b].tolist() for a, b in zip(links.path, links.stop, strict=True)],
         "size": flows.size.tolist(),
         "step": flows.step.tolist(),
         "last": flows.last.tolist(),
+        "wait": flows.wait.tolist(),
     }
     done = subprocess.run(
         [PYTHON, JUDGE], input=json.dumps(question), capture_output=True, text=True
@@ -85,6 +90,21 @@ def test_all_jobs_of_a_tree(spec: str, engine: str, pattern: str, mixed: bool) -
     ours, theirs = end_times(links, flows), np.array(judged(links, flows))
     assert ours == pytest.approx(theirs, rel=NEAR)
     assert ours.max() > 1.1
+
+
+@pytest.mark.parametrize("engine", ["dmodk", "ftree"])
+@pytest.mark.parametrize("program", ["cartesian", "alltoall"])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_programs_that_compute_and_wait_at_barriers(program: str, engine: str, mixed: bool) -> None:
+    fabric = xgft_fabric("xgft:3;3,3,3;1,3,3")
+    wish = Wish(ranks=8, jobs=3, sizes=(4096, 262144), iterations=2, utilization=0.4, seed=2)
+    trace = read_trace(PROGRAMS[program](wish))
+    flows = flows_of(trace, place(fabric, trace, "random", 1))
+    routes = load_engine(engine).route(fabric, JobMix.of([]), Options())
+    links = routed_links(mixed_speeds(fabric) if mixed else fabric, routes, flows)
+    ours, theirs = end_times(links, flows), np.array(judged(links, flows))
+    assert ours == pytest.approx(theirs, rel=NEAR)
+    assert flows.wait.min() > 0 and len(flows.wait) >= 6
 
 
 @settings(deadline=None, max_examples=40)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -25,7 +24,8 @@ def cases(draw: st.DrawFn) -> Case:
     size = draw(st.lists(st.integers(1, 8), min_size=len(paths), max_size=len(paths)))
     later = draw(st.lists(st.booleans(), min_size=len(paths) - 1, max_size=len(paths) - 1))
     last = draw(st.lists(st.booleans(), min_size=sum(later), max_size=sum(later)))
-    return case_of(capacity, paths, size, later, last)
+    wait = draw(st.lists(st.integers(0, 3), min_size=len(last) + 1, max_size=len(last) + 1))
+    return case_of(capacity, paths, size, later, last, wait)
 
 
 def large_case(seed: int) -> Case:
@@ -43,11 +43,14 @@ def case_of(
     size: ArrayLike,
     later: list[bool],
     last: list[bool],
+    wait: list[int] | None = None,
 ) -> Case:
     """`later`: is this flow in another step than the one before it?"""
+    path = np.cumsum([0, *map(len, paths)], dtype=np.uint32)
     links = links_of(
         np.array(capacity, np.float64),
-        np.cumsum([0, *map(len, paths)], dtype=np.uint32),
+        path,
+        path[1:].copy(),
         np.concatenate(paths).astype(np.uint32),
     )
     nobody = np.zeros(len(paths), np.uint32)
@@ -58,12 +61,13 @@ def case_of(
         nobody,
         np.cumsum([0, *later], dtype=np.uint32),
         np.array([*last, True], np.bool_),
+        np.zeros(len(last) + 1) if wait is None else np.array(wait, np.float64),
     )
 
 
 def ways(links: Links) -> list[list[int]]:
     """The links of each flow."""
-    return [links.link[a:b].tolist() for a, b in itertools.pairwise(links.path)]
+    return [links.link[a:b].tolist() for a, b in zip(links.path, links.stop, strict=True)]
 
 
 def water_filling(capacity: list[Fraction], way: dict[int, list[int]]) -> dict[int, Fraction]:
@@ -84,15 +88,20 @@ def end_times_slowly(links: Links, flows: Flows) -> list[Fraction]:
     capacity = [Fraction(c) for c in links.capacity.tolist()]
     to_go = {f: Fraction(size) for f, size in enumerate(flows.size.tolist())}
     way, step, last = ways(links), flows.step.tolist(), flows.last.tolist()
+    wait = [Fraction(seconds) for seconds in flows.wait.tolist()]
     end = [Fraction(0)] * len(way)
-    begun = {p for p in range(len(last)) if p == 0 or last[p - 1]}
+    begin = {p: wait[p] for p in range(len(last)) if p == 0 or last[p - 1]}
     now = Fraction(0)
     while to_go:
         for p in range(len(last) - 1):
-            if p in begun and not last[p] and all(step[f] != p for f in to_go):
-                begun.add(p + 1)
-        rate = water_filling(capacity, {f: way[f] for f in to_go if step[f] in begun})
-        seconds = min(to_go[f] / r for f, r in rate.items())
+            done = p in begin and all(step[f] != p for f in to_go)
+            if done and not last[p] and p + 1 not in begin:
+                begin[p + 1] = now + wait[p + 1]
+        rate = water_filling(
+            capacity, {f: way[f] for f in to_go if begin.get(step[f], now + 1) <= now}
+        )
+        later = [b - now for b in begin.values() if b > now]
+        seconds = min([to_go[f] / r for f, r in rate.items()] + later)
         now += seconds
         for f, r in rate.items():
             to_go[f] -= seconds * r

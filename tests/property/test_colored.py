@@ -1,8 +1,6 @@
-"""`colored` against its bound, and patterns against what they are called."""
+"""`colored` against its bound."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
-from sar_agent.errors import InputError, Unserved
+from sar_agent.errors import Unserved
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
-from sar_agent.jobs.patterns import NAMED, phases_of
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.colored import colour, contention, phases
+from sar_agent.routing.colored import contention, phases
+from sar_agent.routing.keys.digits import flow_digits
 from sar_agent.routing.paths import PathRoutes
 from tests.property.test_oblivious import specs
 
@@ -27,7 +25,9 @@ KARY = ("xgft:2;4,4;1,4", "xgft:3;3,3,3;1,3,3", "xgft:3;4,4,2;1,4,4", "xgft:4;2,
 def coloured(spec: str, source: np.ndarray, target: np.ndarray) -> PathRoutes:
     fabric = load_fabric(spec)
     view = recognise_xgft(fabric)
-    digits = colour(fabric, view, source, target)
+    digits = flow_digits(
+        fabric, view, source, target, np.zeros(len(source), np.int32), merged=False
+    )
     return PathRoutes("colored", fabric, view, lambda s, d: digits)
 
 
@@ -85,31 +85,3 @@ def test_cg_d_128_of_the_paper() -> None:
     smodk = load_engine("smodk").paths(fabric, JobMix(()), Options())  # type: ignore[attr-defined]
     dmodk = PathRoutes("dmodk", fabric, smodk.view, lambda s, d: smodk.choose(d, s))
     assert contention(dmodk, source, target).flows in (7, 8)
-
-
-@pytest.mark.parametrize("name", NAMED)
-def test_named_patterns_are_permutations(name: str) -> None:
-    fabric = load_fabric("xgft:2;4,4;1,4")
-    job = make_job("a", range(16))
-    for source, target in phases_of(name, fabric, job):
-        assert len(np.unique(source)) == len(source) == len(np.unique(target))
-        assert (source != target).all()
-
-
-def test_a_file_of_pairs(tmp_path: Path) -> None:
-    fabric, job = load_fabric("xgft:2;4,4;1,4"), make_job("a", [9, 2, 5])
-    path = tmp_path / "pattern"
-    path.write_text("# mine\n0 1\n1 2 # on\n\n\n2 0\n2 2\n")
-    found = [[a.tolist() for a in phase] for phase in phases_of(str(path), fabric, job)]
-    assert found == [[[2, 5], [5, 9]], [[9], [2]]]
-    for text, said in [
-        ("0 1 2\n", "1: '0 1 2' is not `FROM TO`; two ranks, from 0"),
-        ("0 1\n0 3\n", "2: rank 3, but the job has ranks 0 … 2"),
-    ]:
-        path.write_text(text)
-        with pytest.raises(InputError, match=said.replace("…", ".")):
-            phases_of(str(path), fabric, job)
-    with pytest.raises(InputError, match="neither a pattern nor a file; patterns: shift"):
-        phases_of("nowhere", fabric, job)
-    with pytest.raises(InputError, match="transpose wants a square"):
-        phases_of("transpose", fabric, job)

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from sar_agent.check import check_routes
 from sar_agent.check.reach import check_reach
 from sar_agent.fabric import Fabric
-from sar_agent.install.plan import entries_changed, file_to_routes, routes_to_file
+from sar_agent.fabric.lids import assign_lids
+from sar_agent.install.changes import changes
+from sar_agent.install.plan import file_to_routes, routes_to_file
 from sar_agent.install.routes_file import encode
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
@@ -156,8 +158,12 @@ def test_a_routes_file_holds_all_of_the_routes(engine: str, network: Network) ->
     routes = routed(network, engine)
     file = routes_to_file(fabric, routes, 7)
     assert np.array_equal(file_to_routes(fabric, file).egress, routes.egress)
-    assert entries_changed(file, file) == 0
-    assert entries_changed(None, file) == routes.egress.size
+    assert changes(fabric, routes, routes) == (0, 0)
+    assert changes(fabric, None, routes).entries == routes.egress.size
     other = routed(network, "minhop")
-    changed = entries_changed(routes_to_file(fabric, other, 6), file)
-    assert routes.entries_changed(other) == changed
+    entries, blocks = changes(fabric, other, routes)
+    assert routes.entries_changed(other) == entries
+    switches, terminals = assign_lids(fabric)
+    lids = np.concatenate([terminals, switches])
+    d, s = np.nonzero(routes.egress[0] != other.egress[0])
+    assert blocks == len(set(zip((lids[d] // 64).tolist(), s.tolist(), strict=True)))

@@ -47,7 +47,7 @@ def test_rates_are_those_of_water_filling(case: Case) -> None:
     slow = water_filling([Fraction(c) for c in links.capacity.tolist()], way)
     assert links.rate == pytest.approx([float(slow[f]) for f in way], rel=NEAR)
 
-    carried = np.bincount(links.link, np.repeat(links.rate, np.diff(links.path)), len(links.users))
+    carried = np.bincount(links.link, links.rate[links.flow], len(links.users))
     assert (carried <= links.capacity * (1 + NEAR)).all()
     for f, over in way.items():  # everyone has a full link where nobody gets more
         assert any(
@@ -68,9 +68,9 @@ def test_times_are_those_of_exact_arithmetic(case: Case) -> None:
     assert end == pytest.approx([float(t) for t in slow], rel=NEAR)
     assert not links.users.any()
     # What a link carried, it carried no faster than it can.
-    carried = np.bincount(links.link, np.repeat(flows.size, np.diff(links.path)), len(links.users))
+    carried = np.bincount(links.link, flows.size[links.flow], len(links.users))
     busy_until = np.zeros(len(links.users))
-    np.maximum.at(busy_until, links.link, np.repeat(end, np.diff(links.path)))
+    np.maximum.at(busy_until, links.link, end[links.flow])
     assert (busy_until >= carried / links.capacity * (1 - NEAR)).all()
 
 
@@ -121,7 +121,7 @@ def test_flows_are_every_pair_of_a_job_on_its_route(
         ends = fabric.channels + int(s), fabric.channels + fabric.terminals + int(d)
         assert way == [ends[0], *channels, ends[1]]
     # The measure's load is what these flows bring to a channel while each job takes 1 second.
-    brought = np.bincount(links.link, np.repeat(flows.size, np.diff(links.path)), len(links.users))
+    brought = np.bincount(links.link, flows.size[links.flow], len(links.users))
     load = traffic_of(fabric, mix, routes).load
     assert brought[: fabric.channels] == pytest.approx(load * fabric.channel_rate)
     if mix.jobs:

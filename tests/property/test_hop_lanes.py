@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sar_agent.check import check_changed, check_routes
-from sar_agent.check.transition import transition_safe
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
@@ -207,4 +206,3 @@ def test_nothing_of_a_proof_by_service_levels_is_taken_over() -> None:
     flat = replace(found, hop_lane=np.zeros_like(found.hop_lane))
     assert not check_changed(fabric, flat, first.proved).verdict.passed
     assert not check_changed(fabric, plain, first.proved).verdict.passed
-    assert not transition_safe(first.proved, first.proved)

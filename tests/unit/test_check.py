@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sar_agent.check import check_changed, check_routes
-from sar_agent.check.transition import transition_safe
+from sar_agent.check.transition import Way, examine
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.xgft import xgft_fabric
@@ -35,7 +35,7 @@ def around(fabric: Fabric, to_last: list[int]) -> Routes:
     """Clockwise, all of them; `to_last`: the ports towards the host on switch 2."""
     hosts = [[4, 3, 3], [1, 5, 3], to_last]
     switches = [[0, 1, 3], [1, 0, 1], [3, 3, 0]]
-    return Routes("by hand", fabric.digest, np.array([hosts + switches], np.uint8))
+    return Routes("by-hand", fabric.digest, np.array([hosts + switches], np.uint8))
 
 
 def test_tables_whose_mixture_alone_closes_a_credit_loop() -> None:
@@ -43,11 +43,15 @@ def test_tables_whose_mixture_alone_closes_a_credit_loop() -> None:
     old, new, mixed = (around(fabric, ports) for ports in ([1, 4, 4], [2, 3, 4], [1, 3, 4]))
     assert check_routes(fabric, old).passed and check_routes(fabric, new).passed
     assert not check_routes(fabric, mixed).deadlock_free, "switch 1 has the new one, 0 the old"
-    before = check_changed(fabric, old, None).proved
-    after = check_changed(fabric, new, before).proved
-    assert before and after
-    assert not transition_safe(before, after)
-    assert transition_safe(before, before) and transition_safe(after, after)
+    found = examine(fabric, old, new)
+    assert found.way is Way.STAGED and len(found.stages) == 2 and found.proved
+    assert found.words.startswith("safe in 2 stages; at once, a credit loop in lane 0: ")
+    assert '"s0"[1] -> "s1"[1] (to h2, old entry), "s1"[3] -> "s2"[1] (to h0' in found.danger
+    assert examine(fabric, old, old).way is Way.SAME
+    assert examine(fabric, old, new, most_stages=1).way is Way.FITTED
+    broken = examine(fabric, mixed, new)
+    assert broken.way is Way.UNPROVED and not broken.proved
+    assert broken.words.startswith("not proved, because what is in force is not sound itself: a ")
 
 
 def test_a_switch_that_comes_back_is_asked_for_everything() -> None:

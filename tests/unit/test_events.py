@@ -16,7 +16,7 @@ import pytest
 from sar_agent.errors import Unavailable
 from sar_agent.events.authority import Authority, KnownJob, trusted_uids
 from sar_agent.events.door import Door, listen_tcp, listen_unix
-from sar_agent.events.hearing import Hearing
+from sar_agent.events.hearing import Hearing, JobEvents
 from sar_agent.events.inbox import Inbox
 from sar_agent.events.message import Refused, Why
 from sar_agent.events.spool import KEPT, Spool
@@ -54,7 +54,8 @@ class Ear:
         self.tally = Tally(self.metrics)
         self.inbox = Inbox(self.wake, **keys)
         self.authority = Authority(frozenset({ROOT}))
-        self.hearing = Hearing(decode, self.authority, self.inbox, self.tally, {"UCX_IB_SL": "1"})
+        self.jobs = JobEvents(self.authority, self.inbox, {"UCX_IB_SL": "1"})
+        self.hearing = Hearing(decode, self.jobs, self.tally)
 
     def wake(self) -> None:
         self.woken += 1
@@ -121,7 +122,7 @@ def test_a_message_twice(ear: Ear) -> None:
 def test_ids_are_remembered_long_enough_and_not_for_ever() -> None:
     authority = Authority(frozenset({ROOT}), remembered=10)
     ear = Ear()
-    ear.hearing.authority = authority
+    ear.jobs.authority = authority
     kept = [message() for _ in range(15)]
     for one in kept:
         assert ear.say(ROOT, one)["ok"]
@@ -251,8 +252,8 @@ def test_who_has_left_before_the_answer_is_heard(ear: Ear, door: Path) -> None:
 
 def test_a_line_without_end_is_cut_off(ear: Ear, door: Path) -> None:
     with dial(door) as stream:
-        stream.sendall(b"MUNGE:" + b"x" * 8186)
-        assert "8192" in json.loads(stream.makefile("rb").read())["error"]
+        stream.sendall(b"MUNGE:" + b"x" * 98298)
+        assert "98304" in json.loads(stream.makefile("rb").read())["error"]
     assert ear.refused("oversize") == 1
     with dial(door) as stream:
         stream.sendall(b"MUNGE:0:")
@@ -283,7 +284,7 @@ def test_a_munge_that_hangs_stops_nothing_else(ear: Ear, door: Path) -> None:
     for n, stream in enumerate(waiting):
         stream.sendall(signed(ROOT, message(job=str(n))) + b"\n")
     try:
-        assert b"no whole line" not in ask(door, b"x" * 9000), "noise is answered meanwhile"
+        assert b"no whole line" not in ask(door, b"x" * 99000), "noise is answered meanwhile"
     finally:
         go.set()
     for stream in waiting:

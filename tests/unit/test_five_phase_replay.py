@@ -76,18 +76,21 @@ def test_one_that_is_given_up() -> None:
     assert replay(timed(lines)).refused is None
 
 
+@pytest.mark.long
 def test_an_install_without_the_acknowledgement_is_refused() -> None:
     lines = timed([*JOINED, *AWAY[:-1], *BACK])
     refused = replay(lines).refused
     assert refused and refused["event"] == "install"
 
 
+@pytest.mark.long
 def test_offset_0_during_an_install_is_refused() -> None:
     lines = timed([*JOINED, *AWAY, BACK[0], sub("move", offset=0, update=U), *BACK[1:]])
     refused = replay(lines).refused
     assert refused and (refused["event"], refused["offset"]) == ("move", 0)
 
 
+@pytest.mark.long
 def test_an_acknowledgement_before_all_are_away_is_refused() -> None:
     lines = timed([*JOINED, *AWAY[:3], *AWAY[4:], *BACK])
     refused = replay(lines).refused

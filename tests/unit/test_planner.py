@@ -6,10 +6,12 @@ import pytest
 
 from sar_agent.agent import planner
 from sar_agent.config import AgentConfig, Config
+from sar_agent.config_update import UpdateConfig
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
+from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 
 QUIET = 60.0
@@ -76,3 +78,18 @@ def test_routes_are_tended_even_where_jobs_never_are_quiet(
         tended.tend(FABRIC, mix)
     assert len(looks) == 1
     assert planner.BUSY * QUIET <= looks[0] - began <= (planner.BUSY + 1) * QUIET
+
+
+@pytest.mark.parametrize("engine", ["sar", "sar-plus"])
+def test_a_cap_on_changed_entries_holds(engine: str) -> None:
+    tree = load_fabric("xgft:3;4,4,4;1,4,4")
+    mixes = [synthetic_mix(tree, seed) for seed in (1, 2)]
+
+    def second(most: int) -> int:
+        config = Config(update=UpdateConfig(max_changed_entries=most))
+        plans = planner.Planner(config, load_engine(engine))
+        first, then = (plans.plan(n, tree, mix) for n, mix in enumerate(mixes, 1))
+        return then.routes.entries_changed(first.routes)
+
+    free = second(0)
+    assert free > 100 >= second(100) and second(10 * free) == free

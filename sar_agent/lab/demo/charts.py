@@ -15,16 +15,18 @@ from numpy.typing import NDArray
 WIDTH = 420
 
 
-def _svg(height: float, label: str, parts: Sequence[str]) -> str:
+def svg(height: float, label: str, parts: Sequence[str]) -> str:
+    """A chart that screen readers call `label`."""
     return (
         f'<svg class="chart" viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
         f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
     )
 
 
-def _text(x: float, y: float, text: str, anchor: str = "start", style: str = "") -> str:
+def text(x: float, y: float, words: str, anchor: str = "start", style: str = "") -> str:
+    """One line of text."""
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f'<text class="{style}" {place}>{escape(text)}</text>'
+    return f'<text class="{style}" {place}>{escape(words)}</text>'
 
 
 def ticks(top: float, most: int = 4) -> list[float]:
@@ -43,10 +45,10 @@ def bars(label: str, rows: Sequence[tuple[str, float, str, str]]) -> str:
     for i, (name, value, words, style) in enumerate(rows):
         y = 6 + 34 * i
         width = max(1.5, value / top * 270)
-        parts.append(_text(70, y + 18, name, "end"))
+        parts.append(text(70, y + 18, name, "end"))
         parts.append(f'<rect class="{style}" x="78" y="{y}" width="{width:.1f}" height="24"/>')
-        parts.append(_text(84 + width, y + 18, words, style="strong"))
-    return _svg(34 * len(rows) + 8, label, parts)
+        parts.append(text(84 + width, y + 18, words, style="strong"))
+    return svg(34 * len(rows) + 8, label, parts)
 
 
 def histograms(
@@ -72,11 +74,11 @@ def histograms(
     parts = []
     for i, ((name, _, style), count) in enumerate(zip(panels, counts, strict=True)):
         base = 30 + (tall + 52) * i + tall
-        parts.append(_text(WIDTH - 4, base - tall - 10, name, "end", "strong"))
+        parts.append(text(WIDTH - 4, base - tall - 10, name, "end", "strong"))
         for tick in ticks(most, 3):
             y = base - tick / most * tall
             parts.append(f'<path class="grid" d="M{left} {y:.1f}H{WIDTH - 6}"/>')
-            parts.append(_text(left - 5, y + 4, f"{tick:.0f}", "end", "small"))
+            parts.append(text(left - 5, y + 4, f"{tick:.0f}", "end", "small"))
         for k, number in enumerate(count.tolist()):
             x, w = (left + 4, 22.0) if k == 0 else (start + (k - 1) * width, width - 1)
             h = number / most * tall
@@ -87,11 +89,11 @@ def histograms(
             )
         at = start + bound / step * width
         parts.append(f'<path class="bound" d="M{at:.1f} {base - tall + 8:.1f}V{base:.1f}"/>')
-        parts.append(_text(left + 15, base + 15, "dark", "middle", "small"))
+        parts.append(text(left + 15, base + 15, "dark", "middle", "small"))
         for tick in ticks(top, 5)[1:]:
             x = start + (tick - 0.5) / step * width
-            parts.append(_text(x, base + 15, f"{tick:.0f}", "middle", "small"))
-    return _svg(8 + (tall + 52) * len(panels), label, parts)
+            parts.append(text(x, base + 15, f"{tick:.0f}", "middle", "small"))
+    return svg(8 + (tall + 52) * len(panels), label, parts)
 
 
 def dumbbells(label: str, rows: Sequence[tuple[str, float, float]], form: str = ".0f") -> str:
@@ -106,15 +108,15 @@ def dumbbells(label: str, rows: Sequence[tuple[str, float, float]], form: str = 
     parts = []
     for tick in ticks(top):
         parts.append(f'<path class="grid" d="M{x_of(tick):.1f} 14V{foot}"/>')
-        parts.append(_text(x_of(tick), foot + 14, f"{tick:{form}}", "middle", "small"))
+        parts.append(text(x_of(tick), foot + 14, f"{tick:{form}}", "middle", "small"))
     for i, (name, before, after) in enumerate(rows):
         y = 24 + line * i
         a, b = x_of(before), x_of(after)
-        parts.append(_text(left - 10, y + 4, name, "end", "small"))
+        parts.append(text(left - 10, y + 4, name, "end", "small"))
         parts.append(f'<path class="stem" d="M{a:.1f} {y}H{b:.1f}"/>')
         parts.append(f'<circle class="hollow" cx="{a:.1f}" cy="{y}" r="5"/>')
         parts.append(f'<circle class="after" cx="{b:.1f}" cy="{y}" r="4"/>')
-    return _svg(foot + 20, label, parts)
+    return svg(foot + 20, label, parts)
 
 
 def lines(
@@ -134,10 +136,10 @@ def lines(
     for tick in ticks(top, 4):
         y = at(0, tick)[1]
         parts.append(f'<path class="grid" d="M{left} {y:.1f}H{right}"/>')
-        parts.append(_text(left - 6, y + 4, f"{tick:{form}}", "end", "small"))
+        parts.append(text(left - 6, y + 4, f"{tick:{form}}", "end", "small"))
     for share in (0, 0.25, 0.5, 0.75, 1):
         anchor = "end" if share == 1 else "middle"
-        parts.append(_text(at(share, 0)[0], foot + 16, f"{share:.0%}", anchor, "small"))
+        parts.append(text(at(share, 0)[0], foot + 16, f"{share:.0%}", anchor, "small"))
     for values, style in series:
         points = [at(s, v) for s, v in zip(x, values, strict=True)]
         path = "L".join(f"{px:.1f} {py:.1f}" for px, py in points)
@@ -147,4 +149,4 @@ def lines(
             parts += [
                 f'<circle class="{mark}" cx="{a:.1f}" cy="{b:.1f}" r="4"/>' for a, b in points
             ]
-    return _svg(foot + 22, label, parts)
+    return svg(foot + 22, label, parts)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import Bool
 
 WIDTH, PAD, ROW = 840, 24, 340
 LEVELS = 6
@@ -47,8 +48,9 @@ def height(fabric: Fabric) -> int:
     return 2 * PAD + max(1, rows(fabric) - 1) * ROW
 
 
-def draw_network(fabric: Fabric, efi: EFI, width: int) -> str:
-    """The inside of an `<svg viewBox="0 0 840 height">`."""
+def draw_network(fabric: Fabric, efi: EFI, width: int, shown: Bool | None = None) -> str:
+    """The inside of an `<svg viewBox="0 0 840 height">`; `shown`: bool[C], None for all."""
+    shown = fabric.channel_up if shown is None else shown & fabric.channel_up
     place = _places(fabric)
     lines: dict[int, list[str]] = defaultdict(list)
     parallel: Counter[tuple[int, int]] = Counter()
@@ -58,7 +60,7 @@ def draw_network(fabric: Fabric, efi: EFI, width: int) -> str:
         if fabric.channel_reverse[c] > c:
             shift[c] = shift[fabric.channel_reverse[c]] = 5 * parallel[min(ends), max(ends)]
             parallel[min(ends), max(ends)] += 1
-        if fabric.channel_up[c]:
+        if shown[c]:
             (x1, y1), (x2, y2) = place[ends[0]], place[ends[1]]
             flat = 60 if y1 == y2 else 0  # a cable within a row bows upwards
             middle = f"{(x1 + x2) / 2 + shift[c]:.0f} {(y1 + y2) / 2 - flat:.0f}"

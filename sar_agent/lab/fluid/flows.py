@@ -10,8 +10,8 @@ from sar_agent.routing.dag import U32
 
 
 class Flows(NamedTuple):
-    """F flows in P steps. All flows of a step start together, at time 0 or when all of the step
-    before it have ended: steps in a row are phases with barriers. No step is empty."""
+    """F flows in P steps. All flows of a step start together, `wait` after time 0 or after all of
+    the step before it have ended: steps in a row are phases with barriers. No step is empty."""
 
     source: U32
     """uint32[F], terminal."""
@@ -25,3 +25,5 @@ class Flows(NamedTuple):
     """uint32[F], ascending."""
     last: Bool
     """bool[P]: nothing waits for this step; the next one starts at time 0."""
+    wait: F64
+    """float64[P], seconds from then until the flows start: computation."""

@@ -24,17 +24,22 @@ class Links(NamedTuple):
     capacity: F64
     """float64[L], Gbit/s."""
     path: U32
-    """uint32[F + 1] into `link`."""
+    """uint32[F]: where in `link` the way of each flow begins."""
+    stop: U32
+    """uint32[F]: flow f crosses `link[path[f]:stop[f]]`; what is left before the next is room."""
     link: U32
-    """uint32[E]: flow f crosses `link[path[f]:path[f + 1]]`."""
-    room: U32
-    """uint32[L + 1] into `user`."""
-    user: U32
-    """uint32[E]: the flows that run over link l are `user[room[l]:room[l] + users[l]]`."""
+    """uint32[E]"""
+    flow: U32
+    """uint32[E]: whose entry it is, parallel to `link`."""
     users: U32
-    """uint32[L]"""
-    place: U32
-    """uint32[E]: where in `user` the running flow stands, parallel to `link`."""
+    """uint32[L]: how many flows run over each link. They are a linked list of entries, since a flow
+    may take another way while it runs, and no link knows how many will come."""
+    first: U32
+    """uint32[L]: the entry of one of them, if there is one."""
+    next: U32
+    """uint32[E]: the entry after this one in its link's list; `E` after the last."""
+    before: U32
+    """uint32[E]: the entry before it; the first one's own before the first."""
     rate: F64
     """float64[F], Gbit/s, of running flows."""
     limit: U32
@@ -47,44 +52,50 @@ class Links(NamedTuple):
     """bool[F], scratch, all False."""
 
 
-def links_of(capacity: F64, path: U32, link: U32) -> Links:
-    """No flow runs yet."""
-    flows = np.bincount(link, minlength=len(capacity))
-    room = np.concatenate([[0], np.cumsum(flows)])
+def links_of(capacity: F64, path: U32, stop: U32, link: U32) -> Links:
+    """No flow runs yet. `path` is uint32[F + 1] here, with the end of the last flow's room."""
+    entries, flows = len(link), len(path) - 1
     return Links(
         capacity,
-        path,
+        path[:-1].copy(),
+        stop,
         link,
-        room.astype(np.uint32),
-        np.zeros_like(link),
+        np.repeat(np.arange(flows, dtype=np.uint32), np.diff(path)),
         np.zeros(len(capacity), np.uint32),
-        np.zeros_like(link),
-        np.zeros(len(path) - 1, np.float64),
-        np.zeros(len(path) - 1, np.uint32),
+        np.full(len(capacity), entries, np.uint32),
+        np.zeros(entries, np.uint32),
+        np.zeros(entries, np.uint32),
+        np.zeros(flows),
+        np.zeros(flows, np.uint32),
         np.zeros(len(capacity), np.uint32),
-        np.zeros(len(capacity), np.float64),
-        np.zeros(len(path) - 1, np.bool_),
+        np.zeros(len(capacity)),
+        np.zeros(flows, np.bool_),
     )
 
 
 @njit(cache=True)
 def start_flow(links: Links, f: np.uint32) -> None:  # pragma: no cover
     """Flow f runs from now on."""
-    for e in range(links.path[f], links.path[f + 1]):
+    for e in range(links.path[f], links.stop[f]):
         c = links.link[e]
-        links.place[e] = links.room[c] + links.users[c]
-        links.user[links.place[e]] = f
+        after = links.first[c]
+        if after < len(links.link):
+            links.before[after] = e
+        links.next[e], links.before[e] = after, e
+        links.first[c] = e
         links.users[c] += np.uint32(1)
 
 
 @njit(cache=True)
 def end_flow(links: Links, f: np.uint32) -> None:  # pragma: no cover
-    """Flow f runs no more: the last user of each of its links takes its place there."""
-    for e in range(links.path[f], links.path[f + 1]):
+    """Flow f runs no more."""
+    for e in range(links.path[f], links.stop[f]):
         c = links.link[e]
+        before, after = links.before[e], links.next[e]
+        if after < len(links.link):
+            links.before[after] = after if before == e else before
+        if before == e:
+            links.first[c] = after
+        else:
+            links.next[before] = after
         links.users[c] -= np.uint32(1)
-        last = links.user[links.room[c] + links.users[c]]
-        links.user[links.place[e]] = last
-        for other in range(links.path[last], links.path[last + 1]):
-            if links.link[other] == c:
-                links.place[other] = links.place[e]

@@ -68,4 +68,5 @@ def _flows(fabric: Fabric, mix: JobMix, order: Callable[[I32], Sequence[Sequence
         of,
         np.repeat(np.arange(len(flows), dtype=np.uint32), np.array(flows, np.int64)),
         np.array(last, np.bool_),
+        np.zeros(len(last)),
     )

@@ -39,16 +39,21 @@ def share(links: Links, running: U32, moving: U32, count: int) -> None:  # pragm
             break
         checked = count
         for c in _fill(links, moving[:count]):
-            users = links.user[links.room[c] : links.room[c] + links.users[c]]
             carried = fastest = 0.0
             level = np.inf
-            for f in users:
+            e = links.first[c]
+            while e < len(links.link):
+                f = links.flow[e]
+                e = links.next[e]
                 carried += links.rate[f]
                 fastest = max(fastest, links.rate[f])
                 if links.moves[f] and links.limit[f] == c:
                     level = links.rate[f]
             full = carried >= links.capacity[c] * (1 - SAME)
-            for f in users:
+            e = links.first[c]
+            while e < len(links.link):
+                f = links.flow[e]
+                e = links.next[e]
                 rate = links.rate[f]
                 lost = links.limit[f] == c and not (full and rate >= fastest * (1 - SAME))
                 if not links.moves[f] and (lost or rate > level * (1 + SAME)):
@@ -72,7 +77,7 @@ def _fill(links: Links, flows: U32) -> list[np.uint32]:  # pragma: no cover
     touched = [np.uint32(0) for _ in range(0)]
     for f in flows:
         rate[f] = -1.0  # until its limit is found
-        for c in links.link[links.path[f] : links.path[f + 1]]:
+        for c in links.link[links.path[f] : links.stop[f]]:
             if not growing[c]:
                 touched.append(c)
             growing[c] += np.uint32(1)
@@ -80,8 +85,10 @@ def _fill(links: Links, flows: U32) -> list[np.uint32]:  # pragma: no cover
     heap = [(0.0, np.uint32(0)) for _ in range(0)]
     for c in touched:
         left[c] = links.capacity[c]
-        for f in links.user[links.room[c] : links.room[c] + links.users[c]]:
-            left[c] -= max(0.0, rate[f])
+        e = links.first[c]
+        while e < len(links.link):
+            left[c] -= max(0.0, rate[links.flow[e]])
+            e = links.next[e]
         heap.append((left[c] / growing[c], c))
     heapq.heapify(heap)
     waiting = len(flows)
@@ -94,12 +101,15 @@ def _fill(links: Links, flows: U32) -> list[np.uint32]:  # pragma: no cover
             heapq.heappush(heap, (each, c))
             continue
         each = max(0.0, each)  # the others may have left nothing
-        for f in links.user[links.room[c] : links.room[c] + links.users[c]]:
+        e = links.first[c]
+        while e < len(links.link):
+            f = links.flow[e]
+            e = links.next[e]
             if rate[f] < 0:
                 rate[f] = each
                 links.limit[f] = c
                 waiting -= 1
-                for m in links.link[links.path[f] : links.path[f + 1]]:
+                for m in links.link[links.path[f] : links.stop[f]]:
                     left[m] -= each
                     growing[m] -= np.uint32(1)
     return touched

@@ -1,6 +1,7 @@
 """When flows end, as SimGrid sees it. Run by the system's Python, which has the simgrid package:
-a JSON object on stdin (`capacity`, `paths`, `size`, `step`, `last` as in `sar_agent.lab.fluid`),
-a list of seconds on stdout. Every flow has two hosts of its own, so any path is a route.
+a JSON object on stdin (`capacity`, `paths`, `size`, `step`, `last`, `wait` as in
+`sar_agent.lab.fluid`), a list of seconds on stdout. Every flow has two hosts of its own, so any
+path is a route.
 """
 
 import json
@@ -8,7 +9,7 @@ import sys
 import tempfile
 from xml.sax.saxutils import quoteattr
 
-from simgrid import Actor, Comm, Engine, Host
+from simgrid import Actor, Comm, Engine, Host, this_actor
 
 SCALE = 10**12  # SimGrid takes bytes as whole numbers
 CONFIG = {
@@ -42,8 +43,9 @@ def platform(given):
 
 
 def play(given, steps, end):
-    """One sequence of steps: start all flows of a step, wait for each."""
-    for flows in steps:
+    """One sequence of steps: compute, start all flows of a step, wait for each."""
+    for wait, flows in steps:
+        this_actor.sleep_for(wait)
         running = {
             f: Comm.sendto_async(
                 Host.by_name(f"s{f}"), Host.by_name(f"d{f}"), round(given["size"][f] * SCALE)
@@ -68,7 +70,8 @@ def main():
     end = [0.0] * len(given["paths"])
     steps = []
     for p, last in enumerate(given["last"]):
-        steps.append([f for f, step in enumerate(given["step"]) if step == p])
+        flows = [f for f, step in enumerate(given["step"]) if step == p]
+        steps.append((given["wait"][p], flows))
         if last:
             Actor.create(f"a{p}", Host.by_name("s0"), play, given, steps, end)
             steps = []

@@ -26,9 +26,15 @@ class Subscriber:
         env: Mapping[str, str] | None = None,
         program: str = "sar-migrate-demo",
         name: str = "subscriber",
+        job: int = 7,
     ) -> None:
         self.trace = folder / f"{name}.jsonl"
-        command = [built("libsar_migrate", program), f"agent={agent}", f"munge={munge}", "job=7"]
+        command = [
+            built("libsar_migrate", program),
+            f"agent={agent}",
+            f"munge={munge}",
+            f"job={job}",
+        ]
         self.process = subprocess.Popen(
             [*command, f"trace={self.trace}", *words],
             env=dict(env or os.environ),

@@ -1,0 +1,145 @@
+"""From a plan to tables in force, in the way that `how_to_install` chooses."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import datetime
+from typing import TypeVar
+
+from sar_agent.agent.five_phase import FivePhase, Owners, Told
+from sar_agent.agent.how import Choice, How, Site, how_to_install
+from sar_agent.check.transition import Way
+from sar_agent.config import Config
+from sar_agent.errors import SarError, Unserved
+from sar_agent.events.authority import Authority
+from sar_agent.events.subscribers import Subscribers
+from sar_agent.install.bridge import Bridge
+from sar_agent.install.changes import changes
+from sar_agent.install.five_phase.coordinator import Coordinator
+from sar_agent.install.five_phase.machine import Rules
+from sar_agent.install.five_phase.shelter import moves, no_shelter, with_shelter_of
+from sar_agent.install.plan import Plan
+from sar_agent.install.transit import NotSafe
+from sar_agent.jobs.records import JobRecord
+from sar_agent.measure.metrics import Metrics
+from sar_agent.routing.routes import Routes
+
+log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+class Updates:
+    """`hears`: whether a door of this process hears subscribers; they cannot acknowledge else."""
+
+    def __init__(
+        self,
+        config: Config,
+        bridge: Bridge,
+        queue: Callable[[], Owners | None],
+        metrics: Metrics,
+    ) -> None:
+        update = config.update
+        self.config, self.metrics = update, metrics
+        self.hears = False
+        rules = Rules(
+            update.lease_seconds,
+            update.deadline_seconds,
+            lapsed_is_sheltered=update.lapsed == "drop",
+        )
+        self.coordinator = Coordinator(config.agent.state_dir, rules)
+        self.five_phase = FivePhase(self.coordinator, bridge, queue, metrics)
+        self.shelter_owed = False
+        """Whether the shelter in force is that of another fabric."""
+        self.last = Choice(How.DIRECT, "")
+
+    def subscribers(self, authority: Authority) -> Subscribers:
+        """Those who speak at the door."""
+        return Subscribers(self.coordinator, authority, self.metrics.subscribers.set)
+
+    def wait_before_planning(self, jobs: int, urgent: bool) -> str:
+        """Why no plan is worth making now: it could not be installed. Empty where one is."""
+        if self.config.mode != "window" or urgent:
+            return ""
+        choice = how_to_install(self.config, None, Site(jobs=jobs), _now())
+        return choice.why if choice.how is How.WAIT else ""
+
+    def prepare(
+        self,
+        plan: Plan,
+        before: Routes | None,
+        ours: bool,
+        records: Iterable[JobRecord],
+        urgent: bool,
+    ) -> tuple[Plan, Choice]:
+        """The plan as it can be installed, and how. `before` is in force (None: not known), `ours`
+        whether the agent made it. Raises `NotSafe` or `Unserved` where it must not be."""
+        state = self.coordinator.state
+        changed = moves(before, plan.routes) if before else None
+        obstacle = "" if ours and before else "the routes in force are not the agent's"
+        if state.members and not self.hears:
+            obstacle = "subscribers are heard by `sar-agent run` only"
+        five = self.config.mode == "five-phase" and bool(state.members)
+        if five and not obstacle and not (obstacle := no_shelter(plan.routes)):
+            assert before and changed
+            if changed.base and changed.shelter:
+                kept = with_shelter_of(plan, before)
+                if kept is None:
+                    obstacle = "the shelter in force (LID offset 1) does not fit the plan's fabric"
+                else:
+                    plan = kept
+        covered = {one.job for one in state.members.values()}
+        jobs = list(records)
+        site = Site(
+            jobs=len(jobs),
+            subscribers=len(state.members),
+            uncovered=sum(not covered & set(record.numbers) for record in jobs),
+            on_shelter=sum(one.offset == 1 for one in state.members.values()),
+            base_changes=changed is None or changed.base > 0,
+            shelter_changes=changed is None or changed.shelter > 0,
+            entries=changes(plan.fabric, before, plan.routes).entries,
+            urgent=urgent,
+            obstacle=obstacle,
+            known_in=max(0.0, self.coordinator.all_known_at - time.monotonic()),
+        )
+        choice = how_to_install(self.config, plan.transition, site, _now())
+        self.last = choice
+        if choice.how is How.REFUSE:
+            self.metrics.updates.labels("none", "refused").inc()
+            if plan.transition and plan.transition.way is Way.UNSAFE:
+                raise NotSafe(plan.transition, choice.why)
+            raise Unserved(choice.why)
+        if choice.how is not How.WAIT:
+            self.shelter_owed = bool(
+                choice.how is How.FIVE_PHASE and changed and changed.base and changed.shelter
+            )
+        return plan, choice
+
+    def put(self, choice: Choice, generation: int, load: Callable[[], _T]) -> _T:
+        """In force, by `load`. Raises `SarError`."""
+        if choice.how is How.FIVE_PHASE:
+            return self.five_phase.install(generation, load)
+        self.five_phase.told = Told()
+        found = load()
+        self.metrics.updates.labels(choice.how.value, "installed").inc()
+        return found
+
+    def settle(self) -> str:
+        """See `FivePhase.settle`."""
+        return self.five_phase.settle()
+
+    def know(self, jobs: Owners, looked_at: float) -> None:
+        """See `FivePhase.know`; a full disk is no reason to fail."""
+        with suppress(SarError):
+            self.five_phase.know(jobs, looked_at)
+
+
+def owners(records: Iterable[JobRecord]) -> Owners:
+    """By the numbers that Slurm's hooks call jobs by."""
+    return {number: record.uid for record in records for number in record.numbers}
+
+
+def _now() -> datetime:
+    return datetime.now()

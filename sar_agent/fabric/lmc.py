@@ -1,0 +1,104 @@
+"""How many LIDs a port may have: a subnet has 49,151 of them for all of its ports.
+
+With an LMC of l a port has 2**l LIDs that start at a multiple of 2**l; a switch has one. OpenSM
+gives each node the lowest LIDs that are free and aligned, so at every moment at most one block of
+2**l is filled in part, by switches. What fits is therefore a count of blocks, whatever the order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.cabling import MAX_LID
+from sar_agent.fabric.model import Fabric
+
+MOST = 7
+"""Of the InfiniBand specification: three bits."""
+SPOKEN_FOR = 2
+"""LID offsets that are no routing key's: 0 the engine's routes, 1 the shelter."""
+
+
+@dataclass(frozen=True)
+class LmcPlan:
+    """What one LMC would mean for a fabric of `ports` host ports and `switches`."""
+
+    ports: int
+    switches: int
+    lmc: int
+    largest: int
+    """The largest LMC that fits; -1 where not even one LID a port does."""
+
+    @property
+    def lids(self) -> int:
+        """That it takes."""
+        return self.switches + (self.ports << self.lmc)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the subnet has as many."""
+        return self.lmc <= self.largest
+
+    @property
+    def keys(self) -> int:
+        """LID offsets for routing keys."""
+        return max(0, (1 << self.lmc) - SPOKEN_FOR)
+
+    def require(self) -> LmcPlan:
+        """Itself. Raises `InputError` where it does not fit."""
+        if self.fits:
+            return self
+        raise InputError(
+            f"LMC {self.lmc} takes {self.lids:,} LIDs for {self.ports:,} ports and "
+            f"{self.switches:,} switches, and a subnet has {MAX_LID:,}"
+            if self.lmc <= MOST
+            else f"LMC {self.lmc} is more than the {MOST} that InfiniBand knows",
+            remedy=f"the largest that fits is {self.largest}, {_keys(1 << max(0, self.largest))}"
+            if self.largest >= 0
+            else "no LMC fits; split the fabric into two subnets",
+        )
+
+    def words(self) -> str:
+        """For people: a sentence."""
+        return (
+            f"LMC {self.lmc} takes {self.lids:,} of {MAX_LID:,} LIDs: offset 0 for the engine's "
+            f"routes, {_keys(1 << self.lmc)}; the largest that fits is {self.largest}"
+        )
+
+    def json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "ports": self.ports,
+            "switches": self.switches,
+            "lmc": self.lmc,
+            "largest": self.largest,
+            "lids": self.lids,
+            "lids_of_a_subnet": MAX_LID,
+            "keys": self.keys,
+            "fits": self.fits,
+        }
+
+
+def lmc_plan(fabric: Fabric, lmc: int | None = None) -> LmcPlan:
+    """For `lmc`, else for the largest that fits. Every HCA port counts, aggregation units of
+    switches too: OpenSM gives them LIDs like any other."""
+    return lmc_plan_of(fabric.terminals, fabric.switches, lmc)
+
+
+def lmc_plan_of(ports: int, switches: int, lmc: int | None = None) -> LmcPlan:
+    """Where no more than these counts is known."""
+    largest = max((one for one in range(MOST + 1) if _fits(ports, switches, one)), default=-1)
+    return LmcPlan(ports, switches, max(0, largest) if lmc is None else lmc, largest)
+
+
+def _fits(ports: int, switches: int, lmc: int) -> bool:
+    blocks = (MAX_LID + 1) >> lmc
+    return ports - (-(switches + 1) >> lmc) <= blocks  # LID 0 is nobody's
+
+
+def _keys(offsets: int) -> str:
+    if offsets == 1:
+        return "no LID to spare for a shelter or routing keys"
+    keys = offsets - SPOKEN_FOR
+    return f"offset 1 for the shelter, {keys or 'none'} for routing keys"

@@ -1,0 +1,227 @@
+"""The coordinator as a function: state, message, time → state, actions.
+
+What must hold: tables of offset 0 never change (INSTALL) while somebody who has subscribed, and was
+not dropped, uses offset 0. So a run waits in UNPATH until each of them has acknowledged *this*
+update; who comes later is told the phase and starts on offset 1. Whoever does not answer in time
+makes the run end without an install, unless its job is over. Messages may be lost, late or
+doubled: an acknowledgement counts for its own update and phase only, and both only ever rise.
+
+A lease is counted here from when its request arrived and by the subscriber from when it was sent,
+so it ends there first; and the subscriber leaves offset 0 a third of it before. Leases are not
+saved: who restarts gives everybody a new one, which ends after any that was given before.
+
+Times are seconds of one clock that does not jump. Only `Tick` moves a run on, so acknowledgements
+may come in any thread, and one driver has all the actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from sar_agent.install.five_phase.words import (
+    Ack,
+    Action,
+    AskQueue,
+    Begin,
+    Done,
+    GiveUp,
+    Install,
+    Installed,
+    Message,
+    Notice,
+    Phase,
+    Queue,
+    Subscribe,
+    Tick,
+    Unsubscribe,
+)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Seconds. `lapsed_is_sheltered`: who let its lease lapse need not acknowledge UNPATH."""
+
+    lease: float = 30.0
+    deadline: float = 15.0
+    repeat: float = 0.5
+    lapsed_is_sheltered: bool = False
+
+
+@dataclass(frozen=True)
+class Member:
+    """One that has subscribed."""
+
+    job: str
+    uid: int | None
+    """Who spoke for it; None for those who may speak for all."""
+    lease_until: float
+    since: float
+    """When it came."""
+    acked: bool = False
+    """The phase that is under way."""
+    offset: int = 0
+    """That it said it uses."""
+
+
+@dataclass(frozen=True)
+class State:
+    """All that the coordinator knows. `update` is that of the run, or of the last one."""
+
+    phase: Phase = Phase.IDLE
+    update: int = 0
+    generation: int = 0
+    """That the run installs."""
+    why: str = ""
+    """Why the run was given up."""
+    members: Mapping[str, Member] = field(default_factory=dict)
+    deadline: float = inf
+    """Of the phase."""
+    repeat_at: float = inf
+    """When the notice is raised again."""
+    ask_at: float = inf
+    """When somebody counts as late."""
+
+    @property
+    def due(self) -> float:
+        """When the next `Tick` has something to do, unless somebody acknowledges before."""
+        return min(self.deadline, self.repeat_at, self.ask_at)
+
+    def awaited(self, now: float, rules: Rules) -> list[str]:
+        """Whose acknowledgement of the phase is missing."""
+        if self.phase not in (Phase.UNPATH, Phase.REPATH):
+            return []
+        drop = rules.lapsed_is_sheltered or self.phase is Phase.REPATH
+        return [
+            name
+            for name, one in self.members.items()
+            if not one.acked and not (drop and one.lease_until <= now)
+        ]
+
+
+def restarted(saved: State, now: float, rules: Rules) -> State:
+    """A coordinator that finds `saved` on the disk. Before an install nothing has changed: that run
+    is given up. During one the tables must be read back first."""
+    lease = now + rules.lease
+    members = {n: replace(m, lease_until=lease, acked=False) for n, m in saved.members.items()}
+    state = replace(saved, members=members)
+    if state.phase is Phase.UNPATH:
+        return _back(state, now, rules, "the agent was restarted before the install")
+    if state.phase is Phase.REPATH:
+        return _back(state, now, rules, state.why)
+    return state
+
+
+def step(
+    state: State, message: Message, now: float, rules: Rules
+) -> tuple[State, tuple[Action, ...]]:
+    """Never raises; what does not fit the phase changes nothing."""
+    match message:
+        case Subscribe():
+            return _subscribe(state, message, now, rules), ()
+        case Ack():
+            return _ack(state, message), ()
+        case Unsubscribe():
+            return _without(state, {message.subscriber}), ()
+        case Queue():
+            return _without(state, _over(state, message)), ()
+        case Begin() if state.phase is Phase.IDLE:
+            update = max(state.update + 1, message.at)
+            members = {n: replace(m, acked=False) for n, m in state.members.items()}
+            begun = replace(
+                state, update=update, generation=message.generation, why="", members=members
+            )
+            return _enter(begun, Phase.UNPATH, now, rules), ()
+        case Installed() if state.phase is Phase.INSTALL:
+            return _back(state, now, rules, message.why), ()
+        case GiveUp() if state.phase is Phase.UNPATH:
+            return _back(state, now, rules, message.why), ()
+        case Tick():
+            return _tick(state, now, rules)
+    return state, ()
+
+
+def _subscribe(state: State, said: Subscribe, now: float, rules: Rules) -> State:
+    known = state.members.get(said.subscriber)
+    # Whoever has seen this run's REPATH and is on offset 0 has done all that it asks for.
+    back = state.phase is Phase.REPATH and (said.offset, said.update) == (0, state.update)
+    member = Member(
+        job=known.job if known else said.job,
+        uid=known.uid if known else said.uid,
+        lease_until=now + rules.lease,
+        since=known.since if known else now,
+        acked=back or bool(known and known.acked),
+        offset=said.offset,
+    )
+    return replace(state, members={**state.members, said.subscriber: member})
+
+
+def _ack(state: State, said: Ack) -> State:
+    member = state.members.get(said.subscriber)
+    if member is None or (said.phase, said.update) != (state.phase, state.update):
+        return state
+    offset = 1 if said.phase is Phase.UNPATH else 0
+    acked = replace(member, acked=True, offset=offset)
+    return replace(state, members={**state.members, said.subscriber: acked})
+
+
+def _over(state: State, queue: Queue) -> set[str]:
+    """Those whose job is not in the queue, though they came before it was looked at, or is
+    somebody else's: nobody knew that when they came."""
+    return {
+        name
+        for name, one in state.members.items()
+        if (one.job not in queue.jobs and one.since < queue.at)
+        or (one.uid is not None and queue.jobs.get(one.job) not in (None, one.uid))
+    }
+
+
+def _without(state: State, names: set[str]) -> State:
+    if not names & state.members.keys():
+        return state
+    return replace(state, members={n: m for n, m in state.members.items() if n not in names})
+
+
+def _tick(state: State, now: float, rules: Rules) -> tuple[State, tuple[Action, ...]]:
+    awaited = state.awaited(now, rules)
+    if state.phase is Phase.UNPATH and not awaited:
+        return _enter(state, Phase.INSTALL, now, rules), (Install(),)
+    if state.phase is Phase.UNPATH and now >= state.deadline:
+        jobs = sorted({state.members[name].job for name in awaited})
+        shown = ", ".join(jobs[:5]) + (", …" if len(jobs) > 5 else "")
+        why = (
+            f"{len(awaited)} of {len(state.members)} subscribers did not leave LID offset 0 "
+            f"within {rules.deadline:g} s (of jobs {shown})"
+        )
+        return _tick(_back(state, now, rules, why), now, rules)
+    if state.phase is Phase.REPATH and (not awaited or now >= state.deadline):
+        over = replace(state, phase=Phase.IDLE, deadline=inf, repeat_at=inf, ask_at=inf)
+        return over, (Done(state.why, tuple(awaited)),)
+    actions: list[Action] = []
+    if state.phase in (Phase.UNPATH, Phase.REPATH):
+        if now >= state.repeat_at:
+            actions.append(Notice(state.phase, state.update, state.generation))
+            state = replace(state, repeat_at=now + rules.repeat)
+        if now >= state.ask_at:
+            actions.append(AskQueue())
+            state = replace(state, ask_at=now + rules.deadline / 4)
+    return state, tuple(actions)
+
+
+def _back(state: State, now: float, rules: Rules, why: str) -> State:
+    """REPATH: after an install, or instead of one. Waiting for all of them makes nothing safer, so
+    it is a third of the deadline; the door tells the late."""
+    members = {n: replace(m, acked=False) for n, m in state.members.items()}
+    return _enter(replace(state, why=why, members=members), Phase.REPATH, now, rules)
+
+
+def _enter(state: State, phase: Phase, now: float, rules: Rules) -> State:
+    patience = rules.deadline / (3 if phase is Phase.REPATH else 1)
+    return replace(
+        state,
+        phase=phase,
+        deadline=now + patience if phase is not Phase.INSTALL else inf,
+        repeat_at=now,
+        ask_at=now + rules.deadline / 2 if phase is Phase.UNPATH else inf,
+    )

@@ -1,0 +1,88 @@
+"""Is there a shelter, and does it stay? Where connections wait, nothing may change.
+
+The shelter is LID offset 1: Up*/Down* in a lane of its own (routing/offsets.py). It hangs on the
+fabric only; so where that has changed, the plan is first installed with the shelter as it is in
+force, and the new one in an update of its own while everybody is on offset 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sar_agent.errors import CheckFailed
+from sar_agent.fabric.model import U8
+from sar_agent.install.plan import Plan, make_plan
+from sar_agent.routing.offsets import BASE, SHELTER
+from sar_agent.routing.routes import NO_ROUTE, Routes
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Entries, service levels included, that differ between two tables, by LID offset."""
+
+    base: int
+    shelter: int
+
+
+def moves(before: Routes, after: Routes) -> Moves:
+    """`before` as read back, on the same fabric; what it does not know does not count."""
+    return Moves(_differ(before, after, BASE), _differ(before, after, SHELTER))
+
+
+def _differ(before: Routes, after: Routes, offset: int) -> int:
+    if offset >= min(len(before.egress), len(after.egress)):
+        return 0 if len(before.egress) == len(after.egress) else after.egress[0].size
+    old, new = before.egress[offset], after.egress[offset]
+    # Nobody asks for the level of a way from a switch to itself.
+    wrong = (old != new) | ((_levels(before)[offset] != _levels(after)[offset]) & (new != 0))
+    wrong &= old != NO_ROUTE
+    if offset == SHELTER:  # switches have one LID, mostly
+        wrong = wrong[: len(new) - new.shape[1]]
+    return int(wrong.sum())
+
+
+def _levels(routes: Routes) -> U8:
+    return np.zeros_like(routes.egress) if routes.service_level is None else routes.service_level
+
+
+def no_shelter(routes: Routes) -> str:
+    """Why connections cannot wait on offset 1 of these tables; empty where they can."""
+    if len(routes.egress) < 2:
+        return (
+            "each port has one LID (lmc 0), so there is no offset to wait on; set lmc 1 in "
+            "opensm.conf"
+        )
+    if routes.hop_lane is not None:
+        return (
+            "lanes are chosen hop by hop, so none can be kept for LID offset 1; set "
+            'agent.lanes = "path"'
+        )
+    levels = routes.service_level
+    if levels is None or levels[SHELTER].min() <= levels[BASE].max():
+        return (
+            "no virtual lane is kept for LID offset 1; set agent.reserve_lane = true, and "
+            f"agent.max_lanes above {routes.virtual_lanes}"
+        )
+    return ""
+
+
+def with_shelter_of(plan: Plan, before: Routes) -> Plan | None:
+    """The plan with the shelter that is in force; None where that does not serve this fabric, or
+    stands in another lane."""
+    fabric, routes, old = plan.fabric, plan.routes, before
+    levels, known = routes.service_level, old.service_level
+    if old.egress.shape != routes.egress.shape or levels is None or known is None:
+        return None
+    fits = old.egress[SHELTER] != NO_ROUTE
+    if (known[SHELTER][fits] != levels[SHELTER][fits]).any():
+        return None
+    egress = routes.egress.copy()
+    egress[SHELTER] = np.where(fits, old.egress[SHELTER], routes.egress[SHELTER])
+    try:
+        kept = replace(routes, egress=egress, mark=0)
+        made = make_plan(plan.generation, fabric, plan.mix, kept, before=plan)
+        return replace(made, transition=plan.transition)
+    except CheckFailed:
+        return None

@@ -1,0 +1,96 @@
+"""Applications with barriers under D-mod-k, a Conga-like peer, ARK and NRK (routing-keys-2017,
+IV-C).
+
+Each application steps through a Cartesian permutation, +x to -z in an order of its own, with a
+barrier and computation between phases, on hosts drawn at random. ARK and NRK make one key a phase;
+NRK shifts it for the flows that run when the phase is about to send. Asking takes no time, as in
+the paper. What is compared is the time that the worst application spends sending.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.lab.fluid.adaptive import Adaptive
+from sar_agent.lab.trace.generate import PROGRAMS, Wish
+from sar_agent.lab.trace.parse import read_trace
+from sar_agent.lab.trace.place import place
+from sar_agent.lab.trace.play import Asked, Keys, play
+from sar_agent.routing.engine import Options, load_engine
+from sar_agent.routing.keys import Key, KeyTree, as_made, choose_shift, key_tree, make_key, rows_of
+from sar_agent.routing.offsets import KeyRows
+from sar_agent.routing.routes import Routes
+
+SMALL, LARGE = "xgft:3;6,6,6;1,6,6", "xgft:3;12,12,12;1,12,12"
+RATE = 40.0
+"""Gbit/s of all links."""
+KILO = 2.0**10
+MIXED = (4 * KILO, 256 * KILO)
+"""Bytes of a message: powers of two, each as likely as another; the paper's distribution, after a
+Facebook trace, is not printed."""
+ENGINES = ("conga", "dmodk", "ark", "nrk")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One point of a figure."""
+
+    spec: str
+    applications: int
+    utilization: float
+    """Share of the time in communication where nobody shares a link."""
+    sizes: tuple[float, float] = MIXED
+    iterations: int = 1
+
+    def worst(self, engine: str, seed: int) -> float:
+        """Seconds that the worst application sends."""
+        fabric, tree, routes = _network(self.spec)
+        ranks = fabric.terminals // self.applications
+        wish = Wish(
+            ranks, self.applications, self.sizes, self.iterations, self.utilization, RATE, seed
+        )
+        trace = read_trace(PROGRAMS["cartesian"](wish))
+        placement = place(fabric, trace, "random", seed)
+        if engine == "conga":
+            times = play(fabric, Adaptive(seed=seed), trace, placement)
+        else:
+            keys = None if engine == "dmodk" else keys_for(tree, shifted=engine == "nrk")
+            times = play(fabric, routes, trace, placement, keys=keys)
+        return max(float(one.sending.sum()) for one in times)
+
+
+@cache
+def _network(spec: str) -> tuple[Fabric, KeyTree, Routes]:
+    fabric = xgft_fabric(spec)
+    fabric = replace(
+        fabric,
+        channel_rate=np.full_like(fabric.channel_rate, RATE),
+        terminal_rate=np.full_like(fabric.terminal_rate, RATE),
+    )
+    routes = load_engine("dmodk").route(fabric, JobMix(()), Options())
+    return fabric, key_tree(fabric), routes
+
+
+def keys_for(tree: KeyTree, *, shifted: bool) -> Keys:
+    """ARK's answer to each request, or NRK's. A key is made once for each phase of a job."""
+    made: dict[tuple[str, str], Key] = {}
+    rows: dict[tuple[str, str], KeyRows] = {}
+
+    def answer(asked: Asked) -> KeyRows:
+        name = asked.job, asked.key
+        if name not in made:
+            made[name] = make_key(tree, [(asked.source, asked.destination)])
+        if shifted:
+            shift = choose_shift(made[name], asked.flows)
+            return rows_of(made[name], shift, tree.fabric)
+        if name not in rows:
+            rows[name] = rows_of(made[name], as_made(made[name]), tree.fabric)
+        return rows[name]
+
+    return answer

@@ -1,0 +1,115 @@
+"""The trees of pftree-2016's simulations (Table 3), and partitions on them: victims, and the rest.
+
+Victims are drawn, the same number under every leaf switch. The paper draws them anew for each of
+its 50,000 simulations; here each seed is one draw, with routes of its own, and some thousand
+simulations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32
+from sar_agent.fabric.xgft import parse_xgft, xgft_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.partitions import Partition, Partitions, Policy, make_partitions
+from sar_agent.routing.engine import Engine, Options, load_engine
+from sar_agent.routing.pftree import PFTree
+from sar_agent.routing.routes import Routes
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A line of Table 3."""
+
+    nodes: int
+    spec: str
+    oversubscription: int
+    """Hosts of a leaf switch for each way up."""
+    victims: int
+
+    @property
+    def leaves(self) -> int:
+        return parse_xgft(self.spec).m[1]
+
+    @property
+    def roots(self) -> int:
+        return parse_xgft(self.spec).w[1]
+
+
+TREES = tuple(
+    Tree(*line)
+    for line in (
+        (32, "xgft:2;8,4;1,4", 2, 8),
+        (48, "xgft:2;12,4;1,4", 3, 12),
+        (64, "xgft:2;16,4;1,4", 4, 16),
+        (128, "xgft:2;16,8;1,8", 2, 32),
+        (192, "xgft:2;24,8;1,8", 3, 48),
+        (256, "xgft:2;32,8;1,8", 4, 64),
+        (512, "xgft:2;32,16;1,16", 2, 128),
+        (768, "xgft:2;48,16;1,16", 3, 192),
+        (1024, "xgft:2;64,16;1,16", 4, 256),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One tree with its victims."""
+
+    tree: Tree
+    fabric: Fabric
+    victims: I32
+    """int32[V], ascending."""
+    others: I32
+    """int32[N - V], ascending."""
+
+
+def draw_victims(tree: Tree, seed: int) -> Draw:
+    """The same for the same seed."""
+    random = np.random.default_rng([tree.nodes, seed])
+    fabric = xgft_fabric(tree.spec)
+    by_leaf = np.argsort(fabric.terminal_switch, kind="stable").reshape(tree.leaves, -1)
+    each = tree.victims // tree.leaves
+    victims = np.sort(random.permuted(by_leaf, axis=1)[:, :each].ravel()).astype(np.int32)
+    everyone = np.arange(fabric.terminals, dtype=np.int32)
+    return Draw(tree, fabric, victims, np.setdiff1d(everyone, victims))
+
+
+def partitions_of(draw: Draw, weights: dict[int, float] | None = None) -> Partitions:
+    """Victims with policy `phy`, which only -ext heeds; the rest without one."""
+    return make_partitions(
+        (
+            Partition("victim", 1, draw.victims, Policy.PHY),
+            Partition("rest", 2, draw.others),
+        ),
+        draw.fabric,
+        strict=True,
+        weight=weights or {},
+    )
+
+
+def routed(draw: Draw, engine: str, weights: dict[int, float] | None = None) -> Routes:
+    """Raises `CheckFailed` where the policies cannot be met."""
+    options = Options(partitions=partitions_of(draw, weights))
+    return _engine(engine).route(draw.fabric, JobMix(()), options)
+
+
+@cache
+def _engine(name: str) -> Engine:
+    return AsPrinted() if name == AsPrinted.name else load_engine(name)
+
+
+class AsPrinted(PFTree):
+    """pFTree with the paper's choice of one way down to each host, by the load down alone. Our own
+    lets each leaf switch take its cheapest way, and so keeps partitions apart where this mixes
+    them."""
+
+    name = "pftree-printed"
+
+    def one_way(self, options: Options) -> bool:
+        return True

@@ -1,0 +1,1 @@
+"""A job history through engines: what each would have made of every moment of it."""

@@ -1,0 +1,116 @@
+"""A replay on Dask: two workers of a scheduler, and jobs of a real Slurm, give the same bytes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sar_agent.lab.live.process import Daemon, free_port, wait_until
+from sar_agent.lab.live.slurm import SlurmCluster
+
+pytestmark = [pytest.mark.live, pytest.mark.long]
+
+START = [sys.executable, "-c", "from sar_agent.cli import main; main()"]
+REPLAY = (
+    "replay --fabric standin:taurus --history synthetic:taurus,days=1 --every 10 --chunk 4 "
+    "--engine dfsssp --engine sar-plus --json"
+)
+WORDS = REPLAY.split()
+
+
+def replay(out: Path, *more: str, env: dict[str, str] | None = None) -> dict[str, bytes]:
+    done = subprocess.run(
+        [*START, *WORDS, "--out", str(out), *more],
+        capture_output=True,
+        text=True,
+        env=env,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["out"] == str(out)
+    return {name: (out / name).read_bytes() for name in ("replay.parquet", "replay.json")}
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory) -> dict[str, bytes]:
+    return replay(tmp_path_factory.mktemp("replay") / "alone", "--workers", "1")
+
+
+@contextmanager
+def dask(folder: Path):
+    """A scheduler with two workers, a thread each; its address."""
+    port = free_port()
+    address = f"tcp://127.0.0.1:{port}"
+    quiet = ["--no-dashboard"]
+    scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1"]
+
+    def log(name: str) -> str:
+        return (folder / f"{name}.log").read_text()
+
+    daemons = [
+        Daemon([*scheduler, "--host", "127.0.0.1", "--port", str(port), *quiet], folder / "s.log")
+    ]
+    try:
+        for name in ("a", "b"):
+            here = ["--name", name, "--local-directory", str(folder / name), "--no-nanny", *quiet]
+            daemons.append(Daemon([*worker, *here], folder / f"{name}.log"))
+        assert wait_until(lambda: all("Registered to" in log(n) for n in ("a", "b")), 60)
+        yield address
+    finally:
+        for daemon in reversed(daemons):
+            daemon.stop(10)
+
+
+def test_two_workers_of_a_scheduler(tmp_path, alone):
+    with dask(tmp_path) as address:
+        assert replay(tmp_path / "out", "--dask", address) == alone
+
+
+def test_jobs_of_slurm(tmp_path, alone):
+    """dask-jobqueue asks a real slurmctld for two jobs; they are gone when the replay is done."""
+    config = tmp_path / "dask"
+    config.mkdir()
+    (config / "jobqueue.yaml").write_text(
+        json.dumps(  # which is YAML, too
+            {
+                "jobqueue": {
+                    "slurm": {
+                        "cores": 1,
+                        "memory": "900MB",
+                        "processes": 1,
+                        "interface": "lo",
+                        "python": sys.executable,
+                        "local-directory": str(tmp_path),
+                        "log-directory": str(tmp_path),
+                        "walltime": "00:10:00",
+                        "queue": "batch",
+                        "job-extra-directives": ["--ntasks=1"],
+                    }
+                }
+            }
+        )
+    )
+    with SlurmCluster("n[001-004]", leaf_size=2) as slurm:
+        env = slurm.env() | {"DASK_CONFIG": str(config)}
+        assert replay(tmp_path / "out", "--dask", "slurm:2", env=env) == alone
+        assert wait_until(lambda: not slurm.squeue("-h"), 30)
+    logs = [path.read_text() for path in tmp_path.glob("dask-worker-*.err")]
+    assert len(logs) == 2 and any("Registered to" in log for log in logs)
+
+
+def test_nobody_there(tmp_path):
+    """A sentence and exit code 1, as for anybody who does not answer."""
+    done = subprocess.run(
+        [*START, *WORDS, "--out", str(tmp_path), "--dask", f"tcp://127.0.0.1:{free_port()}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 1
+    assert "no Dask scheduler answers" in done.stderr and "Traceback" not in done.stderr

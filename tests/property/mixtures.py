@@ -1,0 +1,99 @@
+"""Every mixture of old and new tables, one by one: what `check/mixture.py` sees at once."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+import networkx as nx
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.routing import Routes
+
+LOST, ROUND = "lost", "round"
+
+
+def enumerated(fabric: Fabric, before: Routes, after: Routes) -> str:
+    """What the first mixture that does harm does: `round`, `lost`, `loop`; empty where none does.
+
+    A mixture gives each switch its old or its new tables. Of one destination at a time all 2^S are
+    made, and all its packets sent; the channels that these hold and ask for make the graph of a
+    lane (or, lanes hop by hop, of channel and lane), over all mixtures, as packets of one may still
+    be there in another.
+    """
+    lanes = nx.DiGraph()
+    harm = set()
+    for o, d in np.ndindex(*after.egress.shape[:2]):
+        asked = fabric.destination_switch[d]
+        host = d < fabric.terminals
+        if not (fabric.terminal_up[d] if host else fabric.switch_up[asked]):
+            continue
+        counts = host and bool(fabric.is_host_port[d])
+        senders = np.flatnonzero(_sends(fabric))
+        tables = before.egress[o, d], after.egress[o, d]
+        whole = {s for s in senders if _way(fabric, tables[0], d, s)[1] == ""}
+        differ = np.flatnonzero(tables[0] != tables[1])
+        for some in product((False, True), repeat=len(differ)):
+            row = tables[0].copy()
+            row[differ[list(some)]] = tables[1][differ[list(some)]]
+            for s in senders:
+                way, end = _way(fabric, row, d, s)
+                if end == ROUND or (end == LOST and s in whole):
+                    harm.add(end)
+                if counts and fabric.terminals_at[s] > 0:
+                    for routes in (before, after):
+                        lanes.add_edges_from(_dependencies(fabric, routes, o, d, s, way))
+    for worst in (ROUND, LOST):
+        if worst in harm:
+            return worst
+    return "" if nx.is_directed_acyclic_graph(lanes) else "loop"
+
+
+def loses(fabric: Fabric, routes: Routes) -> bool:
+    """Whether any packets do not arrive."""
+    return any(
+        _way(fabric, routes.egress[0, d], d, s)[1]
+        for d in range(fabric.destinations)
+        for s in np.flatnonzero(_sends(fabric))
+    )
+
+
+def _way(fabric: Fabric, row: np.ndarray, d: int, s: int) -> tuple[list[int], str]:
+    """The channels from switch s on, and how the way ends: at the destination (empty), or not."""
+    way: list[int] = []
+    v, root = s, fabric.destination_switch[d]
+    for _ in range(fabric.switches + 1):
+        if v == root and row[v] == fabric.destination_port[d]:
+            return way, ""
+        c = int(fabric.channel_by_port[v, row[v]])
+        if c < 0 or not fabric.channel_up[c] or not fabric.switch_up[fabric.channel_target[c]]:
+            return way, LOST
+        way.append(c)
+        v = int(fabric.channel_target[c])
+    return way, ROUND
+
+
+def _sends(fabric: Fabric) -> np.ndarray:
+    """bool[S]: live switches at which packets begin, those of aggregation units, too."""
+    found = np.zeros(fabric.switches, np.bool_)
+    found[fabric.terminal_switch[fabric.terminal_up]] = True
+    return found & fabric.switch_up
+
+
+def _dependencies(
+    fabric: Fabric, routes: Routes, o: int, d: int, s: int, way: list[int]
+) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Pairs of (channel, lane) that a packet of s holds and asks for."""
+    if routes.hop_lane is None:
+        level = 0 if routes.service_level is None else int(routes.service_level[o, d, s])
+        return list(pairwise((c, level % routes.virtual_lanes) for c in way))
+    found = []
+    hosts = (fabric.terminal_switch == s) & fabric.is_host_port & fabric.terminal_up
+    for t in np.flatnonzero(hosts):
+        entry, steps = int(fabric.terminal_switch_port[t]), []
+        for c in way:
+            port = int(fabric.channel_port[c])
+            steps.append((c, int(routes.hop_lane[fabric.channel_source[c], entry, port])))
+            entry = int(fabric.channel_port[fabric.channel_reverse[c]])
+        found += pairwise(steps)
+    return found

@@ -1,0 +1,97 @@
+"""The smallest change among routes that are as good, against walks in plain Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sar_agent.check import check_routes
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.demand import route_demand
+from sar_agent.measure import measure
+from sar_agent.routing import Before, Options, Routes, load_engine
+from sar_agent.routing.keep import keep_rows
+from tests.property.networks import networks
+
+Network = tuple[Fabric, JobMix]
+OBJECTIVES = st.sampled_from(["load", "routes"])
+
+
+def sar(fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+    return load_engine("sar").route(fabric, mix, options)
+
+
+def loads(fabric: Fabric, mix: JobMix, routes: Routes, options: Options) -> Counter[int]:
+    """What each channel carries, pair by pair."""
+    found: Counter[int] = Counter()
+    demand = route_demand(fabric, mix)
+    for job, amount in zip(mix.jobs, demand, strict=True):
+        for d in job.terminals:
+            for t in job.terminals:
+                v, root = fabric.terminal_switch[t], fabric.terminal_switch[d]
+                while v != root:
+                    c = int(fabric.channel_by_port[v, routes.egress[0, d, v]])
+                    rate = float(fabric.channel_rate[c])
+                    found[c] += amount / rate if options.objective == "load" else 1
+                    v = fabric.channel_target[c]
+    return found
+
+
+@settings(deadline=None, max_examples=80)
+@given(network=networks(), dropped=st.integers(0, 3), objective=OBJECTIVES)
+def test_what_comes_out_is_no_worse_and_changes_less(
+    network: Network, dropped: int, objective: str
+) -> None:
+    fabric, mix = network
+    options = Options(objective="load" if objective == "load" else "routes")
+    less = JobMix.of(mix.jobs[: len(mix.jobs) - dropped])
+    old, new = sar(fabric, mix, options), sar(fabric, less, options)
+    kept = keep_rows(Before(fabric, mix, old), fabric, less, new, options)
+    assert kept.entries_changed(old) <= new.entries_changed(old)
+    for d in range(fabric.destinations):
+        row = kept.egress[0, d].tolist()
+        assert row in (old.egress[0, d].tolist(), new.egress[0, d].tolist())
+    most = [max(loads(fabric, less, one, options).values(), default=0) for one in (kept, new)]
+    assert most[0] <= most[1] * (1 + 1e-6)
+    assert check_routes(fabric, kept).unreachable_pairs == 0
+    used = {int(t) for job in less.jobs for t in job.terminals}
+    unused = [d for d in range(fabric.destinations) if d not in used]
+    assert (kept.egress[0, unused] == old.egress[0, unused]).all()
+
+
+@settings(deadline=None, max_examples=60)
+@given(network=networks(), data=st.data())
+def test_entries_over_dead_links_are_never_kept(network: Network, data: st.DataObject) -> None:
+    fabric, mix = network
+    cut = fabric.with_links_down([data.draw(st.integers(0, max(0, fabric.channels - 1)))])
+    try:
+        old, new = sar(fabric, mix, Options()), sar(cut, mix, Options())
+    except Exception:  # the fabric fell apart
+        return
+    if check_routes(cut, new).unreachable_pairs:
+        return
+    kept = keep_rows(Before(fabric, mix, old), cut, mix, new, Options())
+    assert check_routes(cut, kept).unreachable_pairs == 0
+    assert measure(cut, mix, kept).load_max <= measure(cut, mix, new).load_max * (1 + 1e-6)
+
+
+@settings(deadline=None, max_examples=40)
+@given(network=networks(), share=st.integers(0, 3))
+def test_a_cap_holds_where_the_old_entries_can_stay(network: Network, share: int) -> None:
+    fabric, mix = network
+    old, new = sar(fabric, JobMix(()), Options()), sar(fabric, mix, Options())
+    most = new.entries_changed(old) * share // 3
+    before = Before(fabric, JobMix(()), old)
+    kept = keep_rows(before, fabric, mix, new, Options(), most)
+    assert kept.entries_changed(old) <= most
+    assert check_routes(fabric, kept).unreachable_pairs == 0
+
+
+def test_routes_of_another_fabric_are_not_looked_at() -> None:
+    one, two = load_fabric("xgft:2;4,4;1,2"), load_fabric("xgft:2;4,4;1,4")
+    old, new = (sar(fabric, JobMix(()), Options()) for fabric in (one, two))
+    assert keep_rows(Before(one, JobMix(()), old), two, JobMix(()), new, Options()) is new

@@ -1,0 +1,108 @@
+"""Congestion against a slow count, and what must hold whatever the pattern."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from sar_agent.fabric import Fabric
+from sar_agent.jobs import JobMix
+from sar_agent.lab.orcs import METRICS, Congestion, Network, network_of_routes, simulate
+from sar_agent.lab.orcs.patterns import NAMED, RANDOM
+from sar_agent.lab.orcs.ranks import load_of
+from sar_agent.lab.orcs.schedule import Schedule, schedule_of
+from sar_agent.routing import Options, load_engine
+from tests.property.networks import networks
+from tests.property.orcs import Pair, congestions, longest_delay, way
+
+SINGLE = [*(name for name in NAMED if name != RANDOM), "neighbor:1", "neighbor:3"]
+
+
+def network_of(network: tuple[Fabric, JobMix]) -> Network:
+    fabric, _ = network
+    return network_of_routes(fabric, load_engine("dfsssp").route(fabric, JobMix.of([]), Options()))
+
+
+def levels_of(schedule: Schedule) -> list[list[Pair]]:
+    pairs = list(zip(schedule.source.tolist(), schedule.destination.tolist(), strict=True))
+    return [pairs[a:b] for a, b in itertools.pairwise(schedule.level)]
+
+
+def one_run(network: Network, schedule: Schedule, order: list[int]) -> dict[str, Congestion]:
+    hosts = np.array(order, np.int32)
+    return {metric: simulate(network, schedule, metric, order=hosts) for metric in METRICS}
+
+
+@settings(deadline=None, max_examples=150)
+@given(network=networks(), data=st.data())
+def test_all_metrics_of_one_run(network: tuple[Fabric, JobMix], data: st.DataObject) -> None:
+    found = network_of(network)
+    hosts = len(found.guid)
+    order = data.draw(st.permutations(range(hosts)))
+    first = data.draw(st.integers(2, hosts - 1)) if hosts > 2 else None
+    pattern = data.draw(st.sampled_from(SINGLE))
+    if first and data.draw(st.booleans()):
+        pattern += "::" + data.draw(st.sampled_from(SINGLE))
+    schedule = schedule_of(pattern, hosts, first)
+    levels = levels_of(schedule)
+    each = [congestions(found, order, level) for level in levels]
+    flat = sorted(itertools.chain(*each))
+    seen = one_run(found, schedule, order)
+    assert seen["sum_max_cong"].values.tolist() == [sum(map(max, each))]
+    assert np.repeat(seen["hist_max_cong"].values, seen["hist_max_cong"].times).tolist() == flat
+    if flat:
+        mean = sum(1 / c for c in flat) / len(flat)
+        assert seen["hist_acc_band"].values == pytest.approx([mean])
+    else:
+        assert seen["hist_acc_band"].json()["avg"] is None
+    slow = longest_delay(found, order, levels, first or hosts)
+    assert seen["dep_max_delay"].values.tolist() == [slow]
+
+
+@settings(deadline=None, max_examples=60)
+@given(network=networks(), seed=st.integers(0, 9), data=st.data())
+def test_a_fixed_group_meets_the_same_noise_whether_set_aside_or_not(
+    network: tuple[Fabric, JobMix], seed: int, data: st.DataObject
+) -> None:
+    """With a fixed first group, an all-to-all of the others is counted once for all runs; under
+    another name the same pairs are counted in each run."""
+    found = network_of(network)
+    hosts = len(found.guid)
+    assume(hosts > 4)
+    group = np.array(data.draw(st.permutations(range(hosts)))[:3], np.int32)
+    pattern = data.draw(st.sampled_from(["gather", "tree", "bisect", "recdbl", "rand"]))
+    schedule = schedule_of(f"{pattern}::alltoall", hosts, 3)
+    aside, plain = (
+        simulate(found, each, "dep_max_delay", runs=20, seed=seed, group=group)
+        for each in (schedule, schedule._replace(pattern="the same"))
+    )
+    assert aside.values.tolist() == plain.values.tolist()
+
+
+@settings(deadline=None, max_examples=60)
+@given(network=networks())
+def test_loads_of_many_pairs(network: tuple[Fabric, JobMix]) -> None:
+    found = network_of(network)
+    hosts = np.arange(len(found.guid), dtype=np.uint32)
+    pairs = [(a, b) for a in hosts for b in hosts]
+    ways = list(itertools.chain(*(way(found, int(a), int(b)) for a, b in pairs)))
+    load = load_of(found, *np.array(pairs, np.uint32).T)
+    assert load.tolist() == np.bincount(ways, minlength=len(found.head)).tolist()
+
+
+@settings(deadline=None, max_examples=40)
+@given(network=networks(), runs=st.integers(2, 600), seed=st.integers(0, 3))
+def test_random_receivers(network: tuple[Fabric, JobMix], runs: int, seed: int) -> None:
+    """Everybody sends to another one and receives once: a host's own link carries 1."""
+    found = network_of(network)
+    hosts = len(found.guid)
+    schedule = schedule_of(RANDOM, hosts)
+    assert schedule.drawn.tolist() == [[0, hosts, 0]]
+    result = simulate(found, schedule, "hist_max_cong", runs=runs, seed=seed)
+    assert result.times.sum() == runs * hosts
+    again = simulate(found, schedule, "hist_max_cong", runs=runs, seed=seed)
+    assert result.json() == again.json()

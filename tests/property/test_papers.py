@@ -1,0 +1,160 @@
+"""Rows of the papers that have to come out exactly (class E), and how verdicts are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sar_agent.lab.papers import oblivious_fig3, oblivious_fig4, pftree_table3
+from sar_agent.lab.papers.claims import Claim, order, value, verdict
+from sar_agent.lab.papers.keys_runs import SMALL as SMALL_CLUSTER
+from sar_agent.lab.papers.keys_runs import Setup
+from sar_agent.lab.papers.oblivious_permutations import LARGE, SMALL, histograms
+from sar_agent.lab.papers.pftree_delays import ENGINES, PATTERNS, delays
+from sar_agent.lab.papers.pftree_trees import TREES, Tree
+from sar_agent.lab.papers.receivers import shared
+from sar_agent.lab.papers.xgft_slowdown import program, slimmed, times
+
+ROOTS = st.integers(1, 16)
+
+
+@pytest.mark.parametrize("name", ["smodk", "dmodk"])
+def test_modulo_routes_per_root(name: str) -> None:
+    """oblivious-xgft-2009, Fig. 4 and ERRATA."""
+    assert set(oblivious_fig4.routes_per_root(name, 16)) == {3840}
+    assert sorted(oblivious_fig4.routes_per_root(name, 10)) == [3840] * 4 + [7680] * 6
+
+
+@settings(deadline=None, max_examples=20)
+@given(name=st.sampled_from(["random", "rnca-u", "rnca-d"]), roots=ROOTS, seed=st.integers(0, 99))
+def test_drawn_routes_per_root_add_up(name: str, roots: int, seed: int) -> None:
+    counts = oblivious_fig4.routes_per_root(name, roots, seed)
+    assert counts.sum() == 256 * 240
+    if name != "random" and 16 % roots == 0:
+        assert len(set(counts)) == 1, "a balanced map is even where the digits divide"
+
+
+@settings(deadline=None, max_examples=16)
+@given(roots=ROOTS)
+def test_wrf_is_the_ceiling_under_modulo(roots: int) -> None:
+    """Fig. 2a: sources of one digit share a root, and each has two receivers."""
+    fabric, view = slimmed(roots)
+    for name in ("smodk", "dmodk"):
+        assert times(name, fabric, view, program("wrf256").phases) == [-(-16 // roots)]
+
+
+def test_cg_d_128_phase_factors(tmp_path: Path) -> None:
+    """Section VII-A and ERRATA: 7, not 8; in all 2.2."""
+    result = oblivious_fig3.run([], tmp_path)
+    assert result.verdict == "reproduced"
+    assert result.picture and result.picture.stat().st_size > 1000
+    fabric, view = slimmed(16)
+    assert times("dmodk", fabric, view, program("cgd128").phases) == [1, 1, 1, 1, 7]
+
+
+def test_cg_transpose_is_the_papers_equation() -> None:
+    """Equation 2 for the first switch, and its own inverse everywhere."""
+    source, destination = program("cgd128").phases[4].pairs.T
+    first = source < 16
+    assert (destination[first] == source[first] // 2 * 16 + source[first] % 2).all()
+    to = dict(zip(source.tolist(), destination.tolist(), strict=True))
+    assert all(to[to[s]] == s for s in to)
+    assert len(to) == 128 - 16, "the diagonal sends to itself"
+
+
+@settings(deadline=None, max_examples=10)
+@given(seed=st.integers(0, 10**9))
+def test_inverse_permutations_meet_the_same_contention(seed: int) -> None:
+    """Section VII-B; with a permutation that is no inverse, they do not."""
+    some = np.random.default_rng(seed).permuted(
+        np.tile(np.arange(256, dtype=np.int32), (50, 1)), axis=1
+    )
+    inverse = np.argsort(some, axis=1).astype(np.int32)
+    for spec in (LARGE, "xgft:3;4,8,8;1,3,5"):
+        found = histograms(spec, some, inverse)
+        assert np.array_equal(found["smodk"], found["dmodk"])
+
+
+def test_contention_of_a_permutation_worked_by_hand() -> None:
+    """On SMALL host 4 l + i has digit i, and 3 parents: D-mod-k sends digits 0 and 3 over one.
+    Swapping the two leaves puts both on one channel; keeping everybody at home uses none."""
+    swap = np.array([[4, 5, 6, 7, 0, 1, 2, 3]], np.int32)
+    home = np.arange(8, dtype=np.int32)[None, :]
+    assert histograms(SMALL, swap, home)["smodk"].tolist() == [0, 0, 1]
+    assert histograms(SMALL, swap, home)["dmodk"].tolist() == [1, 0, 0]
+
+
+@given(published=st.floats(0.1, 1e6), off=st.floats(-0.5, 0.5), near=st.sampled_from([1e-9, 0.2]))
+def test_a_value_holds_within_its_share(published: float, off: float, near: float) -> None:
+    claim = value("x", published, published * (1 + off), near)
+    if abs(abs(off) - near) > 1e-6:
+        assert claim.holds == (abs(off) < near)
+
+
+def test_verdicts() -> None:
+    good, number = order("a", True), Claim("b", "1", "2", False)
+    assert verdict([good]) == "reproduced"
+    assert verdict([good, number], "of c") == "same shape; other numbers: b, because of c"
+    partly = verdict([good, order("d", False)])
+    assert partly == "reproduced in part (1 of 2 claims); not: d"
+    assert verdict([order("d", False)]) == "not reproduced: d"
+
+
+SMALL_TREES = [tree for tree in TREES if tree.nodes <= 256]
+
+
+@settings(deadline=None, max_examples=25)
+@given(data=st.data(), tree=st.sampled_from(SMALL_TREES), seed=st.integers(0, 10**6))
+def test_weighted_receivers_share_no_link_down(data: st.DataObject, tree: Tree, seed: int) -> None:
+    """pftree-2016, Figs. 13 and 14: as many ways down as victims, so none is shared."""
+    per_leaf = data.draw(st.integers(1, tree.victims // tree.leaves))
+    found = shared(tree, "pftree-wt", seed, per_leaf)
+    assert (found.down, found.links_down) == (0, 0)
+
+
+def test_shared_links_worked_by_hand() -> None:
+    """All victims receive: pFTree leads the two of a leaf over one link down, on four leaves."""
+    found = shared(TREES[0], "pftree", 0, 2)
+    assert (found.down, found.links_down, found.interference) == (4, 4, 0)
+
+
+@settings(deadline=None, max_examples=10)
+@given(
+    tree=st.sampled_from(SMALL_TREES),
+    seed=st.integers(0, 10**6),
+    pattern=st.sampled_from(PATTERNS),
+)
+def test_noise_does_not_reach_an_isolated_partition(tree: Tree, seed: int, pattern: str) -> None:
+    """Fig. 10: pFTree-Ext with noise equals pFTree-Ext without, pair by pair."""
+    quiet, noisy = (
+        delays(tree, "pftree-ext", pattern, noise, [seed], 20) for noise in ("null", "alltoall")
+    )
+    assert quiet == noisy
+
+
+@settings(deadline=None, max_examples=10)
+@given(
+    tree=st.sampled_from(SMALL_TREES), seed=st.integers(0, 10**6), engine=st.sampled_from(ENGINES)
+)
+def test_gather_without_noise_takes_its_root_as_long_as_senders(
+    tree: Tree, seed: int, engine: str
+) -> None:
+    """Fig. 10b: victims - 1, whatever the routes."""
+    found = delays(tree, engine, "gather", "null", [seed], 20)
+    assert found.least == found.mean.value == found.most == tree.victims - 1
+
+
+def test_table_3(tmp_path: Path) -> None:
+    assert pftree_table3.run([], tmp_path).verdict == "reproduced"
+
+
+def test_keys_free_an_application_that_is_alone() -> None:
+    """routing-keys-2017, II-A: one application of permutations, so its own links alone count."""
+    setup = Setup(SMALL_CLUSTER, 1, 0.5)
+    alone = {engine: setup.worst(engine, 3) for engine in ("dmodk", "ark", "nrk")}
+    assert alone["ark"] == pytest.approx(alone["nrk"])
+    assert alone["ark"] < alone["dmodk"]

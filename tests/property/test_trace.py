@@ -1,0 +1,292 @@
+"""Programs on given routes: against exact arithmetic, by hand, and what must hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sar_agent.errors import CheckFailed, InputError, Unserved
+from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job
+from sar_agent.lab.fluid.adaptive import Adaptive, play_adaptive
+from sar_agent.lab.fluid.paths import routed_links
+from sar_agent.lab.trace.generate import PROGRAMS, Wish
+from sar_agent.lab.trace.keyed import routing_keys
+from sar_agent.lab.trace.model import Program, Trace, make_phase
+from sar_agent.lab.trace.parse import read_trace
+from sar_agent.lab.trace.place import place, place_jobs
+from sar_agent.lab.trace.play import Asked, JobTime, by_offset, flows_of, play
+from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing.offsets import KeyRows
+from tests.property.fluid import end_times_slowly, ways
+
+NOBODY = JobMix.of([])
+TREE = "xgft:2;4,4;1,4"
+
+
+def routes_of(spec: str, engine: str) -> Routes:
+    return load_engine(engine).route(xgft_fabric(spec), NOBODY, Options())
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> Trace:
+    """1-3 programs of 2-5 ranks, phases that send, compute, or do neither."""
+    programs = []
+    for job in range(draw(st.integers(1, 3))):
+        ranks = draw(st.integers(2, 5))
+        phases = []
+        for _ in range(draw(st.integers(0, 4))):
+            rank = st.integers(0, ranks - 1)
+            pairs = draw(st.lists(st.tuples(rank, rank), max_size=5))
+            sizes = draw(st.lists(st.integers(1, 9), min_size=len(pairs), max_size=len(pairs)))
+            phases.append(
+                make_phase(
+                    np.array(pairs, np.int32).reshape(-1, 2),
+                    np.array(sizes) * 1.25e8,  # whole Gbit
+                    compute=float(draw(st.integers(0, 2))),
+                    key=draw(st.sampled_from([None, "a", "b"])),
+                )
+            )
+        programs.append(Program(str(job), ranks, float(draw(st.integers(0, 2))), tuple(phases)))
+    return Trace("drawn", tuple(programs))
+
+
+@settings(deadline=None, max_examples=80)
+@given(trace=traces(), seed=st.integers(0, 5))
+def test_times_are_those_of_exact_arithmetic(trace: Trace, seed: int) -> None:
+    fabric = xgft_fabric(TREE)
+    routes = routes_of(TREE, "dmodk")
+    placement = place(fabric, trace, "random", seed)
+    flows = flows_of(trace, placement, 0.0)
+    slow = [float(t) for t in end_times_slowly(routed_links(fabric, routes, flows), flows)]
+    times = play(fabric, routes, trace, placement)
+    step = 0
+    for each, program, terminals in zip(times, trace.programs, placement, strict=True):
+        now, own = program.start, 0
+        for phase in program.phases:
+            now += phase.compute
+            if not len(phase.pairs):
+                continue
+            end = max(t for t, s in zip(slow, flows.step, strict=True) if s == step)
+            volume = np.zeros((2, fabric.terminals))
+            for side in (0, 1):
+                np.add.at(volume[side], terminals[phase.pairs[:, side]], phase.size)
+            alone = volume.max() * 8e-9 / float(fabric.terminal_rate[0])
+            assert each.begin[own] == pytest.approx(now)
+            assert each.sending[own] == pytest.approx(end - now)
+            assert each.alone[own] == pytest.approx(alone)
+            assert each.sending[own] >= alone * (1 - 1e-9)
+            now, own, step = end, own + 1, step + 1
+        assert own == len(each.begin)
+        assert each.seconds == pytest.approx(now - program.start)
+
+
+@settings(deadline=None, max_examples=30)
+@given(trace=traces(), seed=st.integers(0, 5))
+def test_keys_by_offset_go_by_that_offset(trace: Trace, seed: int) -> None:
+    """All keys at offset 0 change nothing; all sends under a key of the other tables take just
+    what they take where these are everybody's."""
+    fabric = xgft_fabric(TREE)
+    d, u = routes_of(TREE, "dmodk"), routes_of(TREE, "rnca-d")
+    both = Routes("two", d.fabric_digest, np.stack([d.egress[0], u.egress[0]]))
+    placement = place(fabric, trace, "random", seed)
+    plain = [t.json() for t in play(fabric, d, trace, placement)]
+    keys = by_offset(both, {"a": 0, "b": 0})
+    assert [t.json() for t in play(fabric, both, trace, placement, keys=keys)] == plain
+    asked = [under_one_key(program) for program in trace.programs]
+    always = Trace("always", tuple(asked))
+    other = play(fabric, u, trace, placement)
+    same = play(fabric, both, always, placement, keys=by_offset(both, {"a": 1}))
+    for one, two in zip(other, same, strict=True):
+        assert one.sending == pytest.approx(two.sending)
+
+
+def under_one_key(program: Program) -> Program:
+    phases = tuple(make_phase(p.pairs, p.size, compute=p.compute, key="a") for p in program.phases)
+    return Program(program.job, program.ranks, program.start, phases)
+
+
+CROSS = "trace 1\njob A 4\n{}send 0 2 1MB\nsend 1 3 1MB\nbarrier\n{}send 0 2 1MB\nsend 1 3 1MB\n"
+"""Two pairs from one leaf to the other of `xgft:2;2,2;1,2`, in two phases."""
+
+
+def two(ask: str = "", done: str = "") -> tuple[Trace, list[np.ndarray]]:
+    trace = read_trace(CROSS.format(ask, done))
+    return trace, place(xgft_fabric("xgft:2;2,2;1,2"), trace, "linear")
+
+
+def crossing(root: int) -> Routes:
+    """Everybody over one root."""
+    fabric = xgft_fabric("xgft:2;2,2;1,2")
+    paths = load_engine("smodk")
+    routes = paths.route(fabric, NOBODY, Options(lmc=1))
+    return Routes("one root", routes.fabric_digest, routes.egress[root : root + 1])
+
+
+def test_a_key_for_one_phase_by_hand() -> None:
+    """Over one root the two messages share a cable: twice the time. The key leads rank 1's receiver
+    over the other root, while it is asked for: the first phase takes half of the second."""
+    fabric, (trace, placement) = xgft_fabric("xgft:2;2,2;1,2"), two("request k\n", "done\n")
+    base, other = crossing(0), crossing(1)
+    to = int(placement[0][3])
+    seen: list[Asked] = []
+
+    def keys(asked: Asked) -> KeyRows:
+        seen.append(asked)
+        return KeyRows(np.array([to], np.int32), other.egress[0, [to]])
+
+    (time,) = play(fabric, base, trace, placement, keys=keys, request_seconds=0.5)
+    megabyte = 2**20 * 8e-9 / float(fabric.terminal_rate[0])
+    assert time.sending == pytest.approx([megabyte, 2 * megabyte])
+    assert time.begin == pytest.approx([0.5, 0.5 + megabyte])
+    (asked,) = seen
+    assert (asked.job, asked.key) == ("A", "k")
+    assert (asked.source.tolist(), asked.destination.tolist()) == ([0, 1], [2, 3])
+    assert not asked.flows.any()
+    assert time.json()["slowdown"] == pytest.approx(1.5)
+
+
+def test_a_key_sees_what_runs_when_it_is_asked_for() -> None:
+    fabric = xgft_fabric("xgft:2;2,2;1,2")
+    trace = read_trace(
+        "trace 1\njob A 2\nsend 0 1 1MB\njob B 2\nstart 1us\nrequest k\nsend 0 1 1KB\n"
+    )
+    placement = [np.array([0, 2], np.int32), np.array([1, 3], np.int32)]
+    seen: list[int] = []
+
+    def keys(asked: Asked) -> None:
+        seen.append(int(asked.flows.sum()))
+
+    play(fabric, crossing(0), trace, placement, keys=keys)
+    assert seen == [2]  # one flow, up and down
+
+
+def test_wrong_offsets_and_places() -> None:
+    fabric, (trace, _) = xgft_fabric("xgft:2;2,2;1,2"), two()
+    with pytest.raises(InputError, match="0 … 0"):
+        by_offset(crossing(0), {"k": 1})
+    with pytest.raises(InputError, match="has 8 ranks"):
+        place(fabric, read_trace("trace 1\njob A 8\ncompute 1us\n"), "linear")
+    with pytest.raises(InputError, match="linear, random"):
+        place(fabric, trace, "best")
+    with pytest.raises(InputError, match="'A'"):
+        place_jobs(fabric, trace, NOBODY)
+    with pytest.raises(InputError, match="one rank a port"):
+        place_jobs(fabric, trace, JobMix((make_job("A", [0, 2]),)))
+    found = place_jobs(fabric, trace, JobMix((make_job("A", [3, 2, 1, 0]),)))
+    assert found[0].tolist() == [0, 1, 2, 3]
+
+
+def test_a_way_that_does_not_arrive_is_named() -> None:
+    fabric, (trace, placement) = xgft_fabric("xgft:2;2,2;1,2"), two("request k\n")
+    nowhere = np.full_like(crossing(0).egress[0], 255)
+    with pytest.raises(CheckFailed, match="key k of job A: no route"):
+        play(fabric, crossing(0), trace, placement, keys=lambda _: nowhere)
+
+
+def slowdown(times: list[JobTime]) -> float:
+    return float(times[0].json()["slowdown"])
+
+
+def test_cg_and_wrf_on_the_papers_tree() -> None:
+    """oblivious-xgft-2009, VII-A, as a fluid model sees it: CG's transpose takes 7, all 2.2; WRF
+    without contention, and with ten roots ceil(16 / 10) = 2."""
+    full, slim = "xgft:2;16,16;1,16", "xgft:2;16,16;1,10"
+    cg, wrf = (read_trace(PROGRAMS[name](Wish())) for name in ("cgd128", "wrf256"))
+    fabric = xgft_fabric(full)
+    routes = load_engine("dmodk").route(fabric, NOBODY, Options())
+    by_source = load_engine("smodk").paths(fabric, NOBODY, Options())  # type: ignore[attr-defined]
+    for each in (routes, by_source):
+        (time,) = play(fabric, each, cg, place(fabric, cg, "linear"))
+        assert time.sending / time.alone == pytest.approx([1, 1, 1, 1, 7])
+        assert slowdown([time]) == pytest.approx(2.2)
+        assert slowdown(play(fabric, each, wrf, place(fabric, wrf, "linear"))) == pytest.approx(1)
+    thin = load_engine("dmodk").route(xgft_fabric(slim), NOBODY, Options())
+    times = play(xgft_fabric(slim), thin, wrf, place(xgft_fabric(slim), wrf, "linear"))
+    assert slowdown(times) == pytest.approx(2)
+
+
+ADAPTIVE = Adaptive(flowlet=16 * 2**10, feedback=5e-6)
+
+
+@pytest.mark.parametrize("spec", ["xgft:2;6,6;1,6", "xgft:3;4,4,4;1,4,4", "xgft:3;4,3,3;1,3,2"])
+def test_an_adaptive_peer(spec: str) -> None:
+    """All that is sent arrives; nobody is faster than alone; long messages find better ways than
+    those they began with."""
+    fabric = xgft_fabric(spec)
+    wish = Wish(ranks=fabric.terminals, sizes=(2**22, 2**22))
+    trace = read_trace(PROGRAMS["cartesian"](wish))
+    placement = place(fabric, trace, "random", 3)
+    (time,) = play(fabric, ADAPTIVE, trace, placement)
+    assert (time.sending >= time.alone * (1 - 1e-9)).all()
+    (again,) = play(fabric, ADAPTIVE, trace, placement)
+    assert time.sending.tolist() == again.sending.tolist()
+    # One flowlet a message: the way it began with, by chance, since all start together.
+    whole = Adaptive(flowlet=2**23, feedback=5e-6)
+    assert slowdown([time]) < slowdown(play(fabric, whole, trace, placement))
+
+
+def test_an_adaptive_flow_avoids_what_it_knows_to_be_loaded() -> None:
+    """Job A fills one way for long. B's messages begin later, when feedback tells of A: of two
+    roots they take the free one, and so are never slowed down, whatever the chance."""
+    fabric = xgft_fabric("xgft:2;2,2;1,2")
+    trace = read_trace(
+        "trace 1\njob A 2\nsend 0 1 64MB\njob B 2\nstart 100us\n"
+        "repeat 9\nsend 0 1 16KB\nbarrier\nend\n"
+    )
+    placement = [np.array([0, 2], np.int32), np.array([1, 3], np.int32)]
+    for seed in range(8):
+        peer = Adaptive(flowlet=2**30, feedback=20e-6, seed=seed)
+        a, b = play(fabric, peer, trace, placement)
+        assert slowdown([b]) == pytest.approx(1) and slowdown([a]) == pytest.approx(1)
+    # Feedback that never comes: what a leaf knows of its own uplinks is enough on two levels.
+    a, b = play(fabric, Adaptive(2**30, 10.0), trace, placement)
+    assert slowdown([b]) == pytest.approx(1)
+
+
+def test_what_an_adaptive_peer_needs() -> None:
+    fabric = xgft_fabric("xgft:2;2,2;1,2")
+    trace, placement = two()
+    with pytest.raises(InputError, match="above 0"):
+        play(fabric, Adaptive(flowlet=0), trace, placement)
+    with pytest.raises(Unserved):
+        play(fabric.with_links_down([0]), Adaptive(), trace, placement)
+
+
+def test_all_bytes_are_accounted_for() -> None:
+    """What links carried under moves and feedback is what the flows sent."""
+    fabric = xgft_fabric("xgft:3;4,4,4;1,4,4")
+    trace = read_trace(PROGRAMS["cartesian"](Wish(ranks=64, sizes=(2**20, 2**20))))
+    placement = place(fabric, trace, "random", 1)
+    flows = flows_of(trace, placement, 0.0)
+    progress = play_adaptive(fabric, flows, ADAPTIVE)
+    routes = load_engine("dmodk").route(fabric, NOBODY, Options())
+    links = routed_links(fabric, routes, flows)
+    expected = sum(float(s) * len(w) for s, w in zip(flows.size, ways(links), strict=True))
+    assert progress.carried.sum() == pytest.approx(expected)
+    ends = progress.carried[fabric.channels :]
+    sent = np.bincount(flows.source, flows.size, fabric.terminals)
+    assert ends[: fabric.terminals] == pytest.approx(sent)
+
+
+def test_routing_keys_keep_a_job_to_itself_and_nrk_others_out() -> None:
+    """On a full tree each phase is a permutation: one job alone is never slowed down. Of several,
+    at different phases, NRK's share less than ARK's, which know nothing of each other."""
+    fabric = xgft_fabric("xgft:3;4,4,4;1,4,4")
+    routes = load_engine("dmodk").route(fabric, NOBODY, Options())
+
+    def worst(jobs: int, how: str) -> float:
+        wish = Wish(ranks=64 // jobs, jobs=jobs, sizes=(2**16, 2**18), iterations=4, seed=5)
+        trace = read_trace(PROGRAMS["cartesian"](wish))
+        keys = routing_keys(fabric, how) if how else None
+        return max(
+            slowdown([time])
+            for time in play(fabric, routes, trace, place(fabric, trace, "random", 2), keys=keys)
+        )
+
+    assert worst(1, "ark") == pytest.approx(1) and worst(1, "nrk") == pytest.approx(1)
+    assert worst(1, "") > 1.5
+    assert 1 <= worst(4, "nrk") < min(worst(4, "ark"), worst(4, ""))

@@ -1,0 +1,334 @@
+"""`sar-agent assess`: its numbers are those of `measure`, its words follow them, and what could
+not be used is named."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.lab.assess.given import Given, read_given, typical_moment
+from sar_agent.lab.assess.heat import classes, heat_map, level_bars, levels
+from sar_agent.lab.assess.rate import Ratings, rate_all
+from sar_agent.lab.assess.verdict import judge
+from sar_agent.lab.history import HistoryBuilder, place
+from sar_agent.lab.history.leonardo import leonardo_stand_in
+from tests.data import data_path
+from tests.unit.test_cli import said, sar_agent
+from tests.unit.test_demo import Strict
+
+SPEC = "xgft:2;6,6;1,4"
+SAME = ("--fabric", SPEC, "--jobs", "mix:3")
+QUICK = ("--engine", "minhop", "--engine", "sar-plus")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object], Path]:
+    out = tmp_path_factory.mktemp("assess") / "new" / "folder"
+    return said("assess", *SAME, "--out", out, "--json"), out
+
+
+def test_the_numbers_are_those_of_measure(
+    report: tuple[dict[str, object], Path], tmp_path: Path
+) -> None:
+    engines = {e["engine"]: e for e in report[0]["engines"]}  # type: ignore[attr-defined]
+    assert list(engines) == ["minhop", "updn", "ftree", "dfsssp", "sar", "sar-plus"]
+    for name, found in engines.items():
+        said("route", *SAME, "--engine", name, "--out", tmp_path / name, "--json")
+        measured = said("measure", *SAME, "--routes", tmp_path / name, "--json")
+        assert {key: found[key] for key in measured} == measured
+        assert found["check_passed"]
+        assert found["efi_distribution"][-1][0] == measured["effective_efi_max"]
+        assert sum(count for _, count in found["efi_distribution"]) == measured["channels"]
+    minhop, plus = ("--routes", tmp_path / "minhop"), ("--routes", tmp_path / "sar-plus")
+    check = said("check", "--fabric", SPEC, *plus, "--from", *minhop[1:], "--json")
+    assert report[0]["before"]["engine"] == "minhop"  # type: ignore[index]
+    assert engines["sar-plus"]["entries_changed"] == check["entries_changed"]
+    assert json.loads((report[1] / "assess.json").read_text()).items() <= report[0].items()
+
+
+def test_the_verdict_is_the_time_that_simulate_says(report: tuple[dict[str, object], Path]) -> None:
+    found = report[0]
+    times = []
+    for name in (found["before"]["engine"], found["after"]):  # type: ignore[index]
+        told = said("simulate", *SAME, "--engine", str(name), "--json")
+        jobs = told["results"][0]["jobs_detail"]  # type: ignore[index]
+        weights = [job["terminals"] for job in jobs]
+        times.append(np.average([job["time"] for job in jobs], weights=weights))
+    verdict = found["verdict"]
+    assert isinstance(verdict, dict)
+    assert verdict["saved"] == pytest.approx(1 - times[1] / times[0])
+    assert verdict["kind"] == "little"
+    assert f"{verdict['saved']:.0%} less time" in verdict["sentence"]
+
+
+def test_the_page_holds_the_numbers_and_needs_nobody_else(
+    report: tuple[dict[str, object], Path],
+) -> None:
+    text = (report[1] / "index.html").read_text()
+    page = Strict(text)
+    assert str(report[0]["verdict"]["sentence"]) in page.text  # type: ignore[index]
+    for engine in report[0]["engines"]:  # type: ignore[attr-defined]
+        assert f"{engine['load_time']:.2f}×" in page.text
+        assert f"{engine['load_max']:.2f}" in page.text
+        assert str(engine["effective_efi_max"]) in page.text
+    assert "No tables of yours were given" in page.text
+    assert "The jobs are made up" in page.text
+    assert "://" not in text and "url(" not in text
+    assert not any("src" in tag.split() for tag in text.split("<"))
+    assert "prefers-color-scheme: dark" in text
+    assert all('role="img" aria-label="' in tag for tag in text.split("<") if "viewBox" in tag
+               and "aria-hidden" not in tag)  # fmt: skip
+
+
+def test_today_is_the_dump_that_was_given(tmp_path: Path) -> None:
+    said("route", *SAME, "--engine", "dfsssp", "--out", tmp_path, "--export", "lfts", "--json")
+    given = ("--routes", tmp_path / "lfts.dump", "--no-simulate", *QUICK)
+    found = said("assess", *SAME, *given, "--out", tmp_path / "o", "--json")
+    measured = said("measure", *SAME, "--routes", tmp_path, "--json")
+    before = found["before"]
+    assert isinstance(before, dict)
+    assert (before["engine"], found["before_assumed"]) == ("today", False)
+    assert {key: before[key] for key in measured} == measured
+    assert (before["time"], before["time_by"]) == (before["load_time"], "load")
+    page = Strict((tmp_path / "o/index.html").read_text())
+    assert "No tables of yours were given" not in page.text
+    assert "the traffic was not simulated" in page.text
+
+
+def test_a_dump_of_another_fabric_is_named_and_the_usual_taken(tmp_path: Path) -> None:
+    other = ("--fabric", "xgft:2;4,4;1,2", "--jobs", "mix:1")
+    said("route", *other, "--engine", "minhop", "--out", tmp_path, "--export", "lfts", "--json")
+    given = (*QUICK, "--routes", tmp_path / "lfts.dump")
+    found = said("assess", *SAME, *given, "--out", tmp_path / "o", "--json")
+    assert found["before_assumed"]
+    assert "today's routes that cannot be used" in found["left_out"][0]["reason"]  # type: ignore[index]
+    assert "that cannot be used" in Strict((tmp_path / "o/index.html").read_text()).text
+
+
+def given_of(fabric: Fabric, jobs: dict[str, list[str]], tmp_path: Path) -> Given:
+    file = tmp_path / "map"
+    file.write_text("".join(f"{host} {job}\n" for job, hosts in jobs.items() for host in hosts))
+    return read_given(fabric, str(file), None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "kind", "word"),
+    [
+        ({"1": ["n001", "n002"], "2": ["n007", "n008"]}, "inside", "spans two switches"),
+        ({"1": ["elsewhere1", "elsewhere2"]}, "unknown", "of one cluster"),
+        ({}, "unknown", "list of jobs is empty"),
+        ({"1": ["n001", "n007"]}, "idle", "links idle anyway"),
+    ],
+)
+def test_nothing_to_gain_is_said_plainly(
+    jobs: dict[str, list[str]], kind: str, word: str, tmp_path: Path
+) -> None:
+    given_of(load_fabric(SPEC), jobs, tmp_path)
+    found = said(
+        "assess", "--fabric", SPEC, "--jobs", tmp_path / "map", *QUICK, "--out", tmp_path, "--json"
+    )
+    verdict = found["verdict"]
+    assert isinstance(verdict, dict)
+    assert (verdict["kind"], verdict["saved"]) == (kind, 0.0)
+    assert word in verdict["why"]
+    page = Strict((tmp_path / "index.html").read_text())
+    assert verdict["sentence"] in page.text
+
+
+def ratings_of(fabric: Fabric, given: Given) -> Ratings:
+    return rate_all(fabric, given.mix, None, ("minhop", "sar-plus"), simulate=False)
+
+
+def test_adaptive_routing_leaves_nothing_to_gain() -> None:
+    fabric = load_fabric(SPEC)
+    given = read_given(fabric, "mix:3", None, None, None)
+    ratings = ratings_of(fabric, given)
+    assert judge(given, ratings, adaptive=False).kind == "gain"
+    told = judge(given, ratings, adaptive=True)
+    assert (told.kind, told.saved) == ("adaptive", 0.0)
+
+
+def test_no_more_is_claimed_than_a_hundredth() -> None:
+    fabric = load_fabric(SPEC)
+    given = read_given(fabric, "mix:3", None, None, None)
+    ratings = ratings_of(fabric, given)
+    assert ratings.after is not None
+    times = tuple(ratings.before.times)
+    for share, kind in (
+        (1.2, "same"),
+        (1.0, "same"),
+        (0.995, "same"),
+        (0.97, "little"),
+        (0.8, "gain"),
+    ):
+        after = replace(ratings.after, simulated=tuple(t * share for t in times))
+        told = judge(given, replace(ratings, after=after), adaptive=False)
+        assert told.kind == kind
+        assert ("even be slower" in told.why) == (share > 1)
+        assert told.saved == pytest.approx(0.0 if kind == "same" else 1 - share)
+
+
+def test_an_engine_that_cannot_serve_says_why(tmp_path: Path) -> None:
+    lines = []
+    for s in range(5):
+        left, right = (s - 1) % 5, (s + 1) % 5
+        lines.append(f'Switch 4 "s{s}"\n[1] "s{right}"[2]\n[2] "s{left}"[1]\n[3] "h{s}"[1]\n')
+        lines.append(f'Hca 1 "h{s}"\n[1] "s{s}"[3]\n')
+    (tmp_path / "ring.net").write_text("\n".join(lines))
+    given = ("--fabric", tmp_path / "ring.net", "--jobs", "mix:1", "--engine", "ftree", *QUICK)
+    found = said("assess", *given, "--out", tmp_path / "o", "--json")
+    assert [e["engine"] for e in found["unserved"]] == ["ftree"]  # type: ignore[attr-defined]
+    assert "ftree is not in the table" in Strict((tmp_path / "o/index.html").read_text()).text
+
+
+SACCT = """JobID|Start|End|State|NodeList
+1|2026-01-05T10:00:00|2026-01-05T14:00:00|COMPLETED|n[001-009]
+2|2026-01-05T11:00:00|2026-01-05T13:00:00|COMPLETED|n[010-030]
+3|2026-01-05T13:30:00|2026-01-05T12:00:00|COMPLETED|n[010-030]
+4|2026-01-05T11:30:00|2026-01-05T12:00:00|COMPLETED|x[1-3]
+5|2026-01-05T20:00:00|2026-01-05T21:00:00|COMPLETED|n[010-030]
+6|2026-01-05T20:00:0
+"""
+
+
+def test_a_history_gives_a_moment_a_timeline_and_what_was_left_out(tmp_path: Path) -> None:
+    (tmp_path / "sacct").write_text(SACCT)
+    given = ("--history", tmp_path / "sacct", "--samples", "11", "--no-simulate", *QUICK)
+    found = said("assess", "--fabric", SPEC, *given, "--out", tmp_path / "o", "--json")
+    history = found["history"]
+    assert isinstance(history, dict)
+    assert history["jobs"] == [1, 2, 2, 1, 1]
+    assert history["idle"] == 6
+    assert [p["efi_max"] for p in history["before"]] == [
+        found["before"]["effective_efi_max"] if n == found["multi_switch_jobs"] else p["efi_max"]  # type: ignore[index]
+        for n, p in zip(history["jobs"], history["before"], strict=True)
+    ]
+    left = {each["reason"].split(" (")[0]: each["count"] for each in found["left_out"]}  # type: ignore[attr-defined]
+    assert left == {
+        "jobs that end before they start": 1,
+        "lines that are cut short or are no record": 1,
+        "hosts of jobs that are not in the fabric": 3,
+        "jobs of which no host is in the fabric": 1,
+    }
+    page = Strict((tmp_path / "o/index.html").read_text())
+    for each in left:
+        assert each in page.text
+    # The same file by the other option.
+    again = said(
+        "assess", "--fabric", SPEC, "--jobs", *given[1:], "--out", tmp_path / "p", "--json"
+    )
+    assert again["history"] == history
+
+
+def test_the_typical_moment_is_the_median_over_time() -> None:
+    fabric = load_fabric(SPEC)
+    builder = HistoryBuilder("h")
+    builder.add("short and large", 0.0, 1.0, [f"n{i:03}" for i in range(1, 31)])
+    builder.add("long", 1.0, 10.0, ["n001", "n007", "n013"])
+    builder.add("at last", 10.0, 12.0, ["n001", "n007"])
+    placed = place(builder.build(), fabric)
+    assert [job.id for job in placed.mix_at(typical_moment(placed)).jobs] == ["long"]
+
+
+def test_the_map_has_each_live_link_that_is_used_once() -> None:
+    fabric = load_fabric(SPEC).with_links_down([0])
+    load = np.arange(fabric.channels, dtype=np.float64) / 10
+    inside, tall = heat_map(fabric, load)
+    kinds = np.bincount(classes(load[fabric.channel_up]), minlength=7)
+    drawn: Counter[int] = Counter()
+    for line in inside.splitlines():
+        if line.startswith("<path"):
+            drawn[int(line.split('class="h')[1][0])] += line.count("M")
+    assert drawn == {k: n for k, n in enumerate(kinds.tolist()) if k and n}
+    assert tall > 0
+    assert sum(len(level.channels) for level in levels(fabric)) == fabric.channels - 2
+    assert "4.70 × full" in level_bars(fabric, load, load)[0]
+    assert classes(np.array([0, 0.1, 0.5, 0.6, 1.0, 1.2, 3.0, 3.1])).tolist() == [
+        0, 1, 1, 2, 2, 3, 5, 6
+    ]  # fmt: skip
+
+
+def test_a_stand_in_is_called_one(tmp_path: Path) -> None:
+    lines = [
+        f"NODE {n:04} RACK 1 CELL {1 + n // 4} ROW 1 PARTITION 1  SWITCH {100 + n // 2}"
+        for n in range(8)
+    ]
+    (tmp_path / "list").write_text("\n".join(lines) + "\n")
+    fabric = leonardo_stand_in(tmp_path / "list")
+    assert (fabric.terminals, len(fabric.leaves), fabric.switches) == (8, 4, 4 + 2 * 18)
+    assert fabric.channels == 2 * (4 * 18 + 18)
+    (tmp_path / "map").write_text("lrdn0000 1\nlrdn0005 1\n")
+    given = ("--fabric", tmp_path / "list", "--jobs", tmp_path / "map", *QUICK)
+    said("assess", *given, "--out", tmp_path / "o", "--json")
+    assert (
+        "cables between switches are made up"
+        in Strict((tmp_path / "o/index.html").read_text()).text
+    )
+
+
+def test_topology_that_differs_is_told(tmp_path: Path) -> None:
+    (tmp_path / "topology.conf").write_text(
+        "SwitchName=a Nodes=n[001-005,007]\nSwitchName=b Nodes=n[006,008-036]\n"
+        "SwitchName=r Switches=a,b\n"
+    )
+    found = said(
+        "assess", *SAME, *QUICK, "--topology-conf", tmp_path / "topology.conf", "--out", tmp_path,
+        "--json",
+    )  # fmt: skip
+    assert any('"a" is 2 switches' in line for line in found["topology"])  # type: ignore[attr-defined]
+
+
+@pytest.mark.data
+@pytest.mark.long
+def test_leonardo_with_its_stand_in(tmp_path: Path) -> None:
+    network = ("--fabric", data_path("leonardo-node-switch-map.txt"), *QUICK)
+    given = ("--history", data_path("leonardo-jobs.tar.gz"), "--samples", "2")
+    found = said("assess", *network, *given, "--out", tmp_path, "--json")
+    assert "stand-in" in str(found["fabric"])
+    assert [left["count"] for left in found["left_out"]] == [1, 14, 19]  # type: ignore[attr-defined]
+    page = Strict((tmp_path / "index.html").read_text())
+    assert "cables between switches are made up" in page.text
+    assert "no end times" in page.text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("--fabric", SPEC), "give --jobs FILE"),
+        (("--fabric", SPEC, "--jobs", "none"), "none"),
+        (("--fabric", SPEC, "--history", "none"), "none"),
+        ((*SAME, "--routes", "none"), "no such file"),
+        ((*SAME, "--topology-conf", "none"), "no such file"),
+        ((*SAME, "--engine", "magic"), "no engine is called"),
+        (("--fabric", SPEC, "--jobs", "mix:x"), "seed"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments: tuple[str, ...], word: str, tmp_path: Path) -> None:
+    done = sar_agent("assess", *arguments, "--out", tmp_path / "o")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert word in done.stderr
+    assert not (tmp_path / "o").exists()
+
+
+def one_switch() -> Fabric:
+    builder = FabricBuilder("one")
+    switch = builder.add_switch(1, "s", 4)
+    for i in range(3):
+        builder.add_terminal(10 + i, f"h{i} HCA-1", f"h{i}", switch, 1 + i)
+    return builder.build()
+
+
+def test_a_fabric_of_one_switch_has_nothing_to_draw() -> None:
+    fabric = one_switch()
+    ratings = rate_all(fabric, JobMix(()), None, ("minhop", "sar-plus"))
+    assert levels(fabric) == []
+    assert ratings.before.time == 1.0

@@ -1,0 +1,409 @@
+"""The agent's side of a five-phase update, against stand-ins; the machine itself is in
+tests/property/test_five_phase.py, the real parties in tests/live/test_five_phase.py."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sar_agent.agent.decide import Reason
+from sar_agent.agent.gather import Gatherer
+from sar_agent.agent.loop import Agent
+from sar_agent.agent.report import Report, Result
+from sar_agent.agent.rollback import rollback
+from sar_agent.config import Config
+from sar_agent.errors import SarError, Unavailable, Unserved
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
+from sar_agent.fabric.lids import assign_lids
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.install.five_phase import saved
+from sar_agent.install.five_phase.coordinator import Coordinator
+from sar_agent.install.five_phase.machine import Rules
+from sar_agent.install.five_phase.words import (
+    Ack,
+    Begin,
+    Installed,
+    Phase,
+    Subscribe,
+    Tick,
+    Unsubscribe,
+)
+from sar_agent.install.routes_file import RoutesFile, read_routes_file
+from tests.fake_opensm import FakeBridge, FakeSource, job
+
+JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))
+NAME = "00000000000000aa"
+
+
+def with_lids(fabric: Fabric, lmc: int) -> Fabric:
+    switches, terminals = assign_lids(fabric, lmc)
+    return replace(fabric, lmc=lmc, switch_lid=switches, terminal_lid=terminals)
+
+
+class Subscriber:
+    """A fake of libsar_migrate without a network: notices reach it, it acknowledges at once."""
+
+    def __init__(self, world: World, name: str = NAME, job: str = "1") -> None:
+        self.world, self.name, self.offset, self.deaf = world, name, 0, False
+        self.seen: list[tuple[str, int]] = []
+        self.coordinator.hear(Subscribe(name, job, None, 0, 0))
+        world.bridge.on_notice.append(self.notice)
+
+    @property
+    def coordinator(self) -> Coordinator:
+        return self.world.agent.updates.coordinator
+
+    def notice(self, kind: str, update: int) -> None:
+        if self.deaf:
+            return
+        self.seen.append((kind, self.offset))
+        self.offset = int(kind == "unpath")
+        self.coordinator.hear(Ack(self.name, Phase(kind), update))
+
+
+class World:
+    """An agent that installs in phases; it hears subscribers."""
+
+    def __init__(self, folder: Path, lmc: int = 1, **update: Any) -> None:
+        self.folder, self.net = folder, folder / "fabric.net"
+        write_ibsim_net(with_lids(load_fabric("xgft:2;4,4;1,2"), lmc), self.net)
+        self.bridge = FakeBridge(folder / "run", self.fabric, lmc=lmc)
+        self.source = FakeSource(JOBS)
+        self.update = {"mode": "five-phase", "deadline_seconds": 0.3, "lease_seconds": 1} | update
+        self.agent = self.restart()
+
+    @property
+    def fabric(self) -> Fabric:
+        return read_ibsim_net(self.net)
+
+    @property
+    def config(self) -> Config:
+        return Config.model_validate(
+            {
+                "agent": {
+                    "mode": "install",
+                    "state_dir": str(self.folder / "state"),
+                    "run_dir": str(self.folder / "run"),
+                },
+                "slurm": {"topology_conf": ""},
+                "fabric": {"file": str(self.net)},
+                "opensm": {"bridge_socket": str(self.bridge.socket_path)},
+                "update": self.update,
+            },
+            strict=False,
+        )
+
+    def restart(self, known: bool = True) -> Agent:
+        config, bridge, source = self.config, self.bridge, self.source
+        any_bridge: Any = bridge
+        any_source: Any = source
+        gatherer = Gatherer(config, any_bridge, source=any_source)
+        (self.folder / "state").mkdir(exist_ok=True)
+        self.agent = Agent(config, bridge=any_bridge, gatherer=gatherer)
+        self.agent.updates.hears = True
+        if known:
+            self.agent.updates.coordinator.all_known_at = 0.0
+        return self.agent
+
+    def once(self) -> Report:
+        return self.agent.pass_once()
+
+    def fewer_jobs(self) -> None:
+        self.source.records = self.source.records[:1]
+
+    def tables(self) -> RoutesFile:
+        assert self.bridge.tables is not None
+        return self.bridge.tables
+
+    @property
+    def phase(self) -> Phase:
+        return self.agent.updates.coordinator.state.phase
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path)
+    assert world.once().result is Result.INSTALLED
+    return world
+
+
+def test_subscribers_are_on_offset_1_while_tables_change_and_only_those_of_offset_0_do(
+    world: World,
+) -> None:
+    one, two = Subscriber(world), Subscriber(world, "00000000000000bb", "2")
+    during: list[tuple[int, int, Phase]] = []
+    world.bridge.on_load.append(lambda: during.append((one.offset, two.offset, world.phase)))
+    before = world.tables()
+    world.source.records = (*JOBS, job("3", "n003", "n007", "n011"))
+    report = world.once()
+    assert report.result is Result.INSTALLED, report.sentence
+    assert during == [(1, 1, Phase.INSTALL)]
+    assert (one.offset, two.offset, world.phase) == (0, 0, Phase.IDLE)
+    after = world.tables()
+    assert (before.forwarding[0] != after.forwarding[0]).any()
+    assert (before.forwarding[1] == after.forwarding[1]).all()
+    assert before.service_levels is not None and after.service_levels is not None
+    assert (before.service_levels[1] == after.service_levels[1]).all()
+    row = world.agent.history.last(1)[0]
+    assert row.how == "five-phase" and row.phases is not None
+    assert row.phases["subscribers"] == 2 and row.phases["late"] == 0
+    assert set(row.phases["seconds"]) == {"unpath", "install", "repath"}
+    value = world.agent.metrics.registry.get_sample_value
+    assert value("sar_updates_total", {"how": "five-phase", "result": "installed"}) == 1
+    assert value("sar_update_phase") == 0
+    assert "five-phase" in report.sentence
+
+
+def test_who_does_not_answer_ends_the_run_without_an_install(world: World) -> None:
+    one, deaf = Subscriber(world), Subscriber(world, "00000000000000bb", "1")
+    deaf.deaf = True
+    before, loads = world.tables(), list(world.bridge.loads)
+    world.fewer_jobs()
+    report = world.once()
+    assert report.result is Result.FAILED
+    assert "1 of 2 subscribers did not leave LID offset 0" in report.sentence
+    assert "of jobs 1" in report.sentence
+    assert world.bridge.loads == loads and world.tables() is before
+    assert one.offset == 0 and world.phase is Phase.IDLE
+    assert world.agent.history.last(1)[0].phases is not None
+
+
+def test_who_does_not_answer_because_its_job_is_over_is_let_go(world: World) -> None:
+    Subscriber(world)
+    deaf = Subscriber(world, "00000000000000bb", "2")
+    deaf.deaf = True
+    world.fewer_jobs()  # job 2 is over, as the queue tells at the look
+    assert world.once().result is Result.INSTALLED
+    assert set(world.agent.updates.coordinator.state.members) == {NAME}
+
+
+def test_a_job_that_ends_during_the_run_holds_up_nobody(world: World) -> None:
+    deaf = Subscriber(world)
+    deaf.deaf = True
+    world.source.records = (*JOBS, job("3", "n003", "n007", "n011"))
+    queue, polls = world.source.poll, []
+
+    def poll() -> Any:
+        polls.append(1)
+        if len(polls) > 1:
+            world.source.records = world.source.records[1:]
+        return queue()
+
+    world.source.poll = poll  # type: ignore[method-assign]
+    assert world.once().result is Result.INSTALLED
+    assert len(polls) > 1
+
+
+def test_lapsed_leases_may_be_taken_as_sheltered(tmp_path: Path) -> None:
+    world = World(tmp_path, lapsed="drop", deadline_seconds=5)
+    world.once()
+    deaf = Subscriber(world)
+    deaf.deaf = True
+    world.fewer_jobs()
+    assert world.once().result is Result.INSTALLED
+
+
+@pytest.mark.parametrize("phase", [Phase.UNPATH, Phase.INSTALL, Phase.REPATH])
+@pytest.mark.parametrize("loaded", [False, True])
+def test_a_restart_in_every_phase_ends_the_run(world: World, phase: Phase, loaded: bool) -> None:
+    """The agent is gone in the middle, as after kill -9; the load may have gone through."""
+    Subscriber(world)
+    coordinator = world.agent.updates.coordinator
+    coordinator.drive(Begin(7, 1))
+    if phase is not Phase.UNPATH:
+        coordinator.hear(Ack(NAME, Phase.UNPATH, coordinator.state.update))
+        coordinator.drive(Tick())
+    if phase is Phase.REPATH:
+        coordinator.drive(Installed())
+    assert coordinator.state.phase is phase
+    if loaded:
+        world.bridge.generation = 7
+    world.bridge.on_notice.clear()
+    update = coordinator.state.update
+    world.restart()
+    assert world.phase is (Phase.INSTALL if phase is Phase.INSTALL else Phase.REPATH)
+    told: list[tuple[str, int]] = []
+    world.bridge.on_notice.append(lambda kind, number: told.append((kind, number)))
+    world.once()
+    assert world.phase is Phase.IDLE
+    assert ("repath", update) in told
+    again = world.agent.updates.coordinator.drive(Begin(8, 0))
+    assert world.agent.updates.coordinator.state.update > update, again
+
+
+def test_an_opensm_that_goes_away_in_the_load_leaves_everybody_sheltered(world: World) -> None:
+    one = Subscriber(world)
+
+    def gone() -> None:
+        world.bridge.away = True
+        raise Unavailable("OpenSM was killed (test)")
+
+    world.bridge.on_load.append(gone)
+    world.fewer_jobs()
+    report = world.once()
+    assert report.result is Result.FAILED
+    assert (one.offset, world.phase) == (1, Phase.INSTALL)
+    report = world.once()
+    assert "is not over" in report.sentence or not report.ok
+    assert (one.offset, world.phase) == (1, Phase.INSTALL)
+    world.bridge.away = False
+    world.bridge.on_load.clear()
+    for _ in range(3):
+        world.once()
+    assert (one.offset, world.phase) == (0, Phase.IDLE)
+    assert world.once().result is Result.NOTHING
+
+
+def test_a_load_that_is_refused_brings_everybody_back(world: World) -> None:
+    one = Subscriber(world)
+    world.bridge.refuse = ["generation 1 stays in force: the file is bad (test)"]
+    world.fewer_jobs()
+    report = world.once()
+    assert report.result is Result.FAILED and "the file is bad" in report.sentence
+    assert (one.offset, world.phase) == (0, Phase.IDLE)
+    assert [kind for kind, _ in one.seen] == ["unpath", "repath"]
+
+
+def test_a_plugin_that_knows_no_notices(world: World) -> None:
+    Subscriber(world)
+
+    def unknown(kind: str, update: int, generation: int) -> None:
+        raise SarError("unknown request; there are status, load GENERATION and dump")
+
+    world.bridge.notice = unknown  # type: ignore[method-assign]
+    world.fewer_jobs()
+    report = world.once()
+    assert report.result is Result.FAILED
+    assert "raises no notice" in report.sentence and "same release" in report.sentence
+    assert world.phase is Phase.IDLE
+
+
+def test_without_lids_to_spare_it_is_said(tmp_path: Path) -> None:
+    world = World(tmp_path, lmc=0)
+    world.once()
+    Subscriber(world)
+    world.fewer_jobs()
+    report = world.once()
+    assert report.result is Result.FAILED
+    assert "no five-phase update" in report.sentence and "set lmc 1" in report.sentence
+
+
+def test_who_has_subscribed_is_waited_for_where_nothing_was_saved(world: World) -> None:
+    for name in ("update.json", "subscribers.json"):
+        (world.folder / "state" / name).unlink(missing_ok=True)
+    world.update |= {"lease_seconds": 1000}
+    world.restart(known=False)
+    world.fewer_jobs()
+    report = world.once()
+    assert report.result is Result.LATER and "who has subscribed" in report.sentence
+
+
+def test_a_cable_that_comes_back_moves_the_shelter_only_when_all_are_back(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    whole = world.fabric
+    down = np.flatnonzero((whole.channel_source == 0) & (whole.channel_port == 5)).tolist()
+    write_ibsim_net(whole.with_links_down(down), world.net)
+    world.once()
+    one, before = Subscriber(world), world.tables()
+
+    def shelter_moved() -> bool:  # of the ways to hosts: switches have one LID
+        old, new = (file.forwarding[1][:, : whole.terminals] for file in (before, world.tables()))
+        return bool((old != new).any())
+
+    write_ibsim_net(whole, world.net)
+    world.bridge.topology_changes += 1
+    used: list[int] = []
+    world.bridge.on_load.append(lambda: used.append(one.offset))
+    report = world.once()
+    assert report.result is Result.INSTALLED and "five-phase" in report.sentence
+    assert (world.tables().forwarding[0] != before.forwarding[0]).any()
+    assert not shelter_moved()
+    while (report := world.once()).reason is Reason.BETTER:  # a repair is bettered soon
+        assert not shelter_moved()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.SHELTER)
+    assert shelter_moved()
+    assert used[0] == 1 and used[-1] == 0, "nobody is on tables that change"
+    assert world.once().result is Result.NOTHING
+
+
+def test_a_cable_that_the_shelter_needs_is_mended_at_once(world: World) -> None:
+    """Beyond the protocol: OpenSM has lost those packets already."""
+    Subscriber(world)
+    fabric = world.fabric
+    down = np.flatnonzero((fabric.channel_source == 0) & (fabric.channel_port == 5)).tolist()
+    write_ibsim_net(fabric.with_links_down(down), world.net)
+    world.bridge.topology_changes += 1
+    report = world.once()
+    assert report.result is Result.INSTALLED and "five-phase" not in report.sentence
+
+
+def test_a_rollback_does_not_change_tables_under_subscribers(world: World) -> None:
+    world.fewer_jobs()
+    world.once()
+    Subscriber(world)
+    with pytest.raises(Unserved, match="1 subscribers have been promised"):
+        rollback(world.config, 1, None)
+
+
+# -- the coordinator among threads, and its disk ----------------------------------------------
+
+
+def test_each_step_is_on_the_disk_before_it_is_heard_of(tmp_path: Path) -> None:
+    first = Coordinator(tmp_path, Rules(deadline=5))
+    first.hear(Subscribe(NAME, "1", 1000, 0, 0))
+    assert set(Coordinator(tmp_path, Rules()).state.members) == {NAME}
+    first.drive(Begin(3, 0))
+    again = Coordinator(tmp_path, Rules())
+    assert (again.state.phase, again.state.update) == (Phase.REPATH, first.state.update)
+    first.hear(Unsubscribe(NAME))
+    assert not Coordinator(tmp_path, Rules()).state.members
+    first.drive(Tick())
+    again = Coordinator(tmp_path, Rules())
+    assert (again.state.phase, again.state.generation) == (Phase.INSTALL, 3)
+
+
+def test_a_full_disk_makes_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    coordinator = Coordinator(tmp_path, Rules())
+    coordinator.hear(Subscribe(NAME, "1", None, 0, 0))
+
+    def full(path: Path, text: str) -> None:
+        raise SarError("no space")
+
+    monkeypatch.setattr(saved, "write_text", full)
+    with pytest.raises(SarError):
+        coordinator.drive(Begin(3, 0))
+    assert coordinator.state.phase is Phase.IDLE
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"phase": "lunch"}'])
+def test_a_broken_file_is_none(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
+    Coordinator(tmp_path, Rules()).hear(Subscribe(NAME, "1", None, 0, 0))
+    (tmp_path / "update.json").write_text(text)
+    coordinator = Coordinator(tmp_path, Rules(lease=20))
+    assert not coordinator.state.members
+    assert coordinator.all_known_at > coordinator.clock() + 10
+    assert "cannot be used" in caplog.text
+
+
+def test_the_driver_wakes_when_the_last_has_acknowledged(tmp_path: Path) -> None:
+    coordinator = Coordinator(tmp_path, Rules(deadline=1000, repeat=1000))
+    coordinator.hear(Subscribe(NAME, "1", None, 0, 0))
+    coordinator.drive(Begin(3, 0))
+    coordinator.drive(Tick())
+    update = coordinator.state.update
+    waiter = threading.Thread(target=coordinator.wait, daemon=True)
+    waiter.start()
+    coordinator.hear(Ack(NAME, Phase.UNPATH, update))
+    waiter.join(20)
+    assert not waiter.is_alive()
+
+
+def test_the_file_read_back_is_a_plan_of_two_offsets(world: World) -> None:
+    found = read_routes_file(world.bridge.dump())
+    assert len(found.forwarding) == 2 and found.service_levels is not None

@@ -1,0 +1,254 @@
+"""Histories: built from records in any order, iterated as changes, placed on a fabric."""
+
+from __future__ import annotations
+
+import json
+import os
+import tarfile
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.lab.history import HistoryBuilder, place, read_history
+from sar_agent.lab.history.first_seen import ends_of as first_seen_ends
+from sar_agent.lab.history.leonardo import leonardo_stand_in
+from sar_agent.lab.history.trace_csv import format_trace_csv
+from tests.data import data_path
+
+
+def test_jobs_are_sorted_by_start_and_run_until_just_before_their_end() -> None:
+    builder = HistoryBuilder("h")
+    builder.add("2", 20.0, 30.0, ["b", "a", "b"])
+    builder.add("1", 10.0, 20.0, ["a"])
+    builder.add("3", 20.0, inf, ["c"])
+    history = builder.build()
+    assert history.ids == ("1", "2", "3")
+    assert [history.hosts[h] for h in history.hosts_of(1)] == ["b", "a"]
+    assert history.size.tolist() == [1, 2, 1]
+    assert history.running(9.9).tolist() == []
+    assert history.running(19.9).tolist() == [0]
+    assert history.running(20.0).tolist() == [1, 2]
+    assert history.running(1e12).tolist() == [2]
+    assert history.span == (10.0, 30.0)
+
+
+def test_changes_follow_what_runs_and_ends_come_first() -> None:
+    draw = np.random.default_rng(1)
+    builder = HistoryBuilder("h")
+    for i in range(200):
+        start = float(draw.integers(0, 50))
+        builder.add(str(i), start, start + float(draw.integers(1, 20)), [f"n{draw.integers(9)}"])
+    history = builder.build()
+    running: set[int] = set()
+    before = -inf
+    for change in history.changes():
+        assert change.time > before
+        before = change.time
+        assert running >= set(change.ended.tolist())
+        running = running - set(change.ended.tolist()) | set(change.started.tolist())
+        assert sorted(running) == history.running(change.time).tolist()
+    assert not running
+
+
+def test_what_cannot_have_run_is_left_out_and_counted() -> None:
+    builder = HistoryBuilder("h")
+    builder.add("1", 5.0, 9.0, ["a"])
+    builder.add("1", 5.0, 9.0, ["a"])
+    builder.add("2", 5.0, 4.0, ["a"])
+    builder.add("3", 5.0, 9.0, [])
+    builder.add("4", 5.0, 5.0, ["a"])
+    history = builder.build()
+    assert history.ids == ("1",)
+    assert [(left.count, left.examples) for left in history.left_out] == [
+        (1, ("1",)), (1, ("2",)), (1, ("3",)), (1, ("4",))
+    ]  # fmt: skip
+    assert "a clock jumped" in str(history.left_out[1])
+
+
+def test_nothing_usable_is_an_error_that_says_why() -> None:
+    builder = HistoryBuilder("h")
+    builder.add("3", 5.0, 9.0, [])
+    with pytest.raises(InputError, match="1 jobs without nodes: 3"):
+        builder.build()
+
+
+def test_only_some_jobs() -> None:
+    builder = HistoryBuilder("h")
+    for i, hosts in enumerate((["a"], ["a", "b"], ["c", "d", "e"])):
+        builder.add(str(i), i, i + 5.0, hosts)
+    history = builder.build()
+    wide = history.only(history.size > 1)
+    assert wide.ids == ("1", "2")
+    assert [[wide.hosts[h] for h in wide.hosts_of(j)] for j in range(2)] == [
+        ["a", "b"], ["c", "d", "e"]
+    ]  # fmt: skip
+
+
+def test_placed_on_a_fabric_only_jobs_over_two_leaves_are_in_the_mix() -> None:
+    fabric = load_fabric("xgft:2;4,4;1,2")  # n001 … n004 on one leaf
+    builder = HistoryBuilder("h")
+    builder.add("inside", 0.0, 10.0, ["n001", "n002"])
+    builder.add("wide", 5.0, 20.0, ["n003", "n005"])
+    builder.add("odd", 5.0, 15.0, ["n004", "n006", "elsewhere"])
+    builder.add("lost", 5.0, 15.0, ["nowhere"])
+    placed = place(builder.build(), fabric)
+    assert [job.id for job in placed.mix_at(6.0).jobs] == ["wide", "odd"]
+    assert [job.id for job in placed.mix_at(15.0).jobs] == ["wide"]
+    assert placed.change_times.tolist() == [5.0, 15.0, 20.0]
+    assert [str(left) for left in placed.left_out] == [
+        "2 hosts of jobs that are not in the fabric: elsewhere, nowhere",
+        "1 jobs of which no host is in the fabric: lost",
+    ]
+
+
+SACCT = (
+    "JobID|Start|End|State|NodeList\n"
+    "7|2026-01-05T10:00:00|2026-01-05T11:00:00|COMPLETED|n[001-002]\n"
+    "7.batch|2026-01-05T10:00:00|2026-01-05T11:00:00|COMPLETED|n001\n"
+    "8+0|2026-01-05T10:30:00|2026-01-05T11:30:00|COMPLETED|n003\n"
+    "8+1|2026-01-05T10:30:00|2026-01-05T11:30:00|COMPLETED|n005\n"
+    "9|2026-01-05T12:00:00|2026-01-05T11:00:00|COMPLETED|n004\n"
+    "10|Unknown|Unknown|PENDING|None assigned\n"
+    "11|2026-01-05T12:00:00|Unknown|RUNNING|n[001,005]\n"
+    "12|2026-01-05T12:00:00|Unknown|NODE_FAIL|n007\n"
+    "13|2026-01-05T12:00:00|2026-01-05T12:10:00|CANCELLED by 0|None assigned\n"
+    "14|1970-01-01T00:00:01|2026-01-05T12:10:00|COMPLETED|n001\n"
+    "15|2026-01-05T12:00:00|2026-01-0"
+)
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_sacct_as_text_with_all_that_goes_wrong(tmp_path: Path) -> None:
+    history = read_history(write(tmp_path / "sacct.txt", SACCT))
+    assert history.ids == ("7", "8", "11")
+    assert [len(history.hosts_of(j)) for j in range(3)] == [2, 2, 2]
+    assert history.end[2] == inf
+    assert history.remarks == ("1 jobs still ran when the record was made.",)
+    left = {each.reason.split(" (")[0]: each.examples for each in history.left_out}
+    assert left == {
+        "records of job steps": ("7.batch",),
+        "jobs that end before they start": ("9",),
+        "jobs that never started": ("10",),
+        "jobs that are over, but nobody knows since when": ("12",),
+        "jobs without nodes": ("13",),
+        "jobs of 1970": ("14",),
+        "lines that are cut short or are no record": ("line 12",),
+    }
+
+
+def test_sacct_json_whole_and_cut_in_the_middle(tmp_path: Path) -> None:
+    jobs = [
+        {
+            "job_id": i,
+            "array": {"job_id": 0, "task_id": None},
+            "het": {"job_id": 0, "job_offset": None},
+            "time": {"start": 100_000_000 + i, "end": {"set": True, "number": 100_000_100}},
+            "state": {"current": ["COMPLETED"]},
+            "nodes": "n[1-2]",
+        }
+        for i in (1, 2, 3)
+    ]
+    text = json.dumps({"meta": {}, "jobs": jobs})
+    whole = read_history(write(tmp_path / "a.json", text))
+    assert (whole.ids, whole.left_out) == (("1", "2", "3"), ())
+    cut = read_history(write(tmp_path / "b.json", text[:-40]))
+    assert cut.ids == ("1", "2")
+    assert "end in the middle" in str(cut.left_out[0])
+
+
+def test_a_trace_goes_there_and_back(tmp_path: Path) -> None:
+    text = 'job,start,end,nodelist\n1,5e7,50000100,"n[1-2],n9"\n2,50000050,,n3\nx,y\n'
+    history = read_history(write(tmp_path / "trace.csv", text))
+    assert history.ids == ("1", "2")
+    assert history.size.tolist() == [3, 1]
+    assert history.left_out[0].examples == ("line 4",)
+    again = read_history(write(tmp_path / "again.csv", format_trace_csv(history)))
+    assert (again.hosts, again.ids) == (history.hosts, history.ids)
+    assert np.array_equal(again.end, history.end)
+
+
+def first_seen_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "jobs"
+    folder.mkdir()
+    seen = (
+        ("1", 1000, "a b"),
+        ("2", 1000, "c"),
+        ("3", 2000, "b d"),
+        ("4", 3000, "a"),
+        ("5", 2000, ""),
+    )
+    for id, time, nodes in seen:
+        os.utime(write(folder / f"{id}.txt", nodes.replace(" ", "\n")), (time, time))
+    return folder
+
+
+def test_without_end_times_the_next_job_on_a_node_bounds_it(tmp_path: Path) -> None:
+    folder = first_seen_folder(tmp_path)
+    history = read_history(folder)
+    assert dict(zip(history.ids, history.end.tolist(), strict=True)) == {
+        "1": 2000.0, "2": 3000.0, "3": 3000.0
+    }  # fmt: skip
+    assert {left.examples for left in history.left_out} == {("4",), ("5",)}
+    assert "no end times" in history.remarks[0]
+    with tarfile.open(tmp_path / "jobs.tar.gz", "w:gz") as archive:
+        archive.add(folder, "jobs")
+    packed = read_history(tmp_path / "jobs.tar.gz")
+    assert (packed.ids, packed.end.tolist()) == (history.ids, history.end.tolist())
+
+
+def test_an_archive_that_ends_in_the_middle(tmp_path: Path) -> None:
+    names = np.random.default_rng(1).integers(0, 10**9, (40, 300))  # gzip cannot shrink it away
+    with tarfile.open(tmp_path / "whole.tar.gz", "w:gz") as archive:
+        for i, row in enumerate(names.tolist()):
+            file = write(tmp_path / f"{i}.txt", "\n".join(f"n{n}" for n in row))
+            os.utime(file, (1000 + i, 1000 + i))
+            archive.add(file, f"jobs/{i}.txt")
+    whole = (tmp_path / "whole.tar.gz").read_bytes()
+    (tmp_path / "half.tar.gz").write_bytes(whole[: len(whole) // 2])
+    history = read_history(tmp_path / "half.tar.gz")
+    assert 10 < history.jobs < 30
+    assert history.size.tolist()[:10] == [300] * 10
+    assert any("end in the middle" in str(left) for left in history.left_out)
+
+
+def test_two_jobs_first_seen_together_on_one_node_both_last() -> None:
+    assert first_seen_ends([(1.0, "a", ("n",)), (1.0, "b", ("n",)), (4.0, "c", ("n",))], 9.0) == [
+        4.0, 4.0, 9.0
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("n1 5\n", "begins no history"),
+        ("JobID|Start\n1|2\n", "no columns End, NodeList"),
+        ('{"jobs": [{"job_id": 1, "job_state": "RUNNING"}]}', "squeue's JSON"),
+        ("{}", 'no list "jobs"'),
+        ("job,start,end,nodelist\n", "no job in it"),
+    ],
+)
+def test_what_is_no_history_is_said(text: str, word: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=word):
+        read_history(write(tmp_path / "file", text))
+
+
+@pytest.mark.data
+def test_real_records() -> None:
+    sacct = read_history(data_path("sacct-2016.log"))
+    assert sacct.jobs + sum(left.count for left in sacct.left_out) == 4285
+    text, found = (read_history(data_path(f"slurm/sacct{n}")) for n in ("_all.txt", ".json"))
+    assert np.array_equal(text.start, found.start) and np.array_equal(text.host, found.host)
+    jobs = read_history(data_path("leonardo-jobs.tar.gz"))
+    assert jobs.jobs + sum(left.count for left in jobs.left_out) == 2215
+    fabric = leonardo_stand_in(data_path("leonardo-node-switch-map.txt"))
+    assert (len(fabric.leaves), fabric.terminals, "stand-in" in fabric.name) == (392, 4992, True)
+    unknown = place(jobs, fabric).left_out[0]
+    assert (unknown.count, unknown.examples[0]) == (14, "viz02")

@@ -1,0 +1,53 @@
+"""How many LIDs a port may have. Against a real OpenSM: tests/live/test_lmc_live.py."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.cabling import MAX_LID
+from sar_agent.fabric.lmc import MOST, LmcPlan, _fits, lmc_plan
+from sar_agent.fabric.spec import load_fabric
+
+
+def first_fit(needs: list[int]) -> bool:
+    """As OpenSM's `__osm_lid_mgr_find_free_lid_range`: the lowest that are free and aligned."""
+    taken = [True] + [False] * MAX_LID
+    lowest = dict.fromkeys(needs, 0)
+    for need in needs:
+        at = lowest[need]
+        while at + need <= MAX_LID + 1 and any(taken[at : at + need]):
+            at += need
+        if at + need > MAX_LID + 1:
+            return False
+        taken[at : at + need] = [True] * need
+        lowest[need] = at + need
+    return True
+
+
+@pytest.mark.parametrize("lmc", [0, 3, 5, 7])
+def test_what_fits_is_what_first_fit_finds_in_any_order(lmc: int) -> None:
+    draw = random.Random(lmc)
+    for switches in (1, 127, 128, 1000):
+        most = max(n for n in range(MAX_LID + 1) if _fits(n, switches, lmc))
+        for ports in (most, most + 1):
+            needs = [1] * switches + [1 << lmc] * ports
+            draw.shuffle(needs)
+            assert first_fit(needs) == (ports == most)
+
+
+def test_the_largest_is_said_and_more_is_refused_with_why() -> None:
+    fabric = load_fabric("xgft:3;12,12,12;1,12,12")
+    plan = lmc_plan(fabric)
+    assert (plan.lmc, plan.largest, plan.keys, plan.fits) == (4, 4, 14, True)
+    assert plan.lids == 432 + 1728 * 16 and plan.lids <= MAX_LID
+    assert "14 for routing keys; the largest that fits is 4" in plan.words()
+    with pytest.raises(InputError, match=r"LMC 5 takes 55,728 LIDs .* 49,151; the largest .* is 4"):
+        lmc_plan(fabric, 5).require()
+    with pytest.raises(InputError, match="LMC 9 is more than the 7"):
+        lmc_plan(fabric, 9).require()
+    assert lmc_plan(fabric, 1).require().keys == 0
+    assert lmc_plan(load_fabric("xgft:2;4,4;1,2")).largest == MOST
+    assert LmcPlan(60000, 1, 0, -1).json()["fits"] is False

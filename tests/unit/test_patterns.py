@@ -1,0 +1,106 @@
+"""Patterns: what they are called, and what they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs.model import make_job
+from sar_agent.jobs.patterns import NAMED, phases_of, rank_phases, read_phases
+from sar_agent.jobs.traffic import forms
+
+FABRIC = load_fabric("xgft:2;4,4;1,4")
+WORDS = ("ring", "stencil2d:4x4", "stencil3d:2x2x4", "transpose", "shift:3", "bitcomp",
+         "butterfly", "alltoall")  # fmt: skip
+
+
+def pairs(word: str, size: int) -> dict[str, list[tuple[int, int]]]:
+    found = rank_phases(word, size)
+    assert len({phase.name for phase in found}) == len(found)
+    return {p.name: [(int(a), int(b)) for a, b in zip(*p[1:], strict=True)] for p in found}
+
+
+def test_the_table_of_the_plugin_has_a_maker_a_form() -> None:
+    named = [form.form.partition(":")[0] for form in forms()]
+    assert set(NAMED) == {n for n in named if n != "none" and not n.startswith("weight")}
+    assert {word.partition(":")[0] for word in WORDS} == set(NAMED)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_patterns_are_permutations(word: str) -> None:
+    for source, target in phases_of(word, FABRIC, make_job("a", range(16))):
+        assert len(np.unique(source)) == len(source) == len(np.unique(target))
+        assert (source != target).all()
+
+
+def test_patterns_are_what_their_meaning_says() -> None:
+    assert pairs("ring", 3) == {"+1": [(0, 1), (1, 2), (2, 0)]}
+    assert pairs("ring", 1) == {}
+    assert pairs("shift:2", 3) == {"+2": [(0, 2), (1, 0), (2, 1)]}
+    assert pairs("bitcomp", 4) == {"complement": [(0, 3), (1, 2), (2, 1), (3, 0)]}
+    assert pairs("transpose", 4) == {"transpose": [(1, 2), (2, 1)]}
+    assert pairs("butterfly", 4)["bit 1"] == [(0, 2), (1, 3), (2, 0), (3, 1)]
+    assert list(pairs("alltoall", 4)) == ["+1", "+2", "+3"]
+    grid = pairs("stencil2d:2x3", 7)
+    assert list(grid) == ["+x", "-x", "+y", "-y"]
+    assert grid["+x"] == [(0, 3), (1, 4), (2, 5), (3, 0), (4, 1), (5, 2)]
+    assert grid["-y"] == [(0, 2), (1, 0), (2, 1), (3, 5), (4, 3), (5, 4)]
+    assert list(pairs("stencil3d:2x2x2", 8)) == ["+x", "-x", "+y", "-y", "+z", "-z"]
+    assert pairs("stencil2d:1x3", 3)["+x"] == []
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("stencil2d:4x5", "a grid of 4x5 wants 20 ranks, the job has 16"),
+        ("stencil3d:999999x999999x999999", "the job has 16"),
+        ("shift:16", "shift:16 wants more than 16 ranks, the job has 16"),
+        ("none", "says not who sends to whom; there are ring, stencil2d:AxB"),
+        ("weight=0.5", "says not who sends to whom"),
+        ("shift", "says not who sends to whom"),
+        ("ring:2", "says not who sends to whom"),
+        ("gather", "says not who sends to whom"),
+    ],
+)
+def test_what_does_not_fit_is_a_sentence(word: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        rank_phases(word, 16)
+
+
+def test_sizes_that_a_pattern_cannot_have() -> None:
+    for word, said in (("transpose", "wants a square"), ("butterfly", "wants a power of two")):
+        with pytest.raises(InputError, match=said):
+            rank_phases(word, 3)
+
+
+def test_a_file_of_pairs(tmp_path: Path) -> None:
+    path = tmp_path / "pattern"
+    path.write_text("# mine\n0 1\n1 2 # on\n\n\n2 0\n\n[back]\n\n1 0\n# still\n2 1\n[none]\n")
+    job = make_job("a", [9, 2, 5])
+    found = [[a.tolist() for a in phase] for phase in phases_of(str(path), FABRIC, job)]
+    assert found == [[[2, 5], [5, 9]], [[9], [2]], [[5, 9], [2, 5]]]
+    assert [phase.name for phase in read_phases(path.read_text(), 3)] == ["1", "2", "back"]
+    with pytest.raises(InputError, match="neither a pattern nor a file; there are ring"):
+        phases_of("nowhere", FABRIC, job)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0 1 2\n", "f:1: '0 1 2' is not `FROM TO`; two ranks, from 0"),
+        ("0 1\n0 3\n", "f:2: rank 3, but the job has ranks 0 … 2"),
+        ("0 1\n1 1\n", "f:2: rank 1 sends to itself"),
+        ("[a]\n0 1\n[a]\n", "f:3: two phases are called 'a'"),
+        ("[2]\n0 1\n\n1 2\n", "f:4: two phases are called '2'"),
+        ("[ ]\n0 1\n", "f:1: a phase without a name"),
+        ("# nothing\n", "f: no pair of ranks"),
+    ],
+)
+def test_a_file_that_makes_no_sense(text: str, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        read_phases(text, 3, "f")
+    assert said in str(error.value)

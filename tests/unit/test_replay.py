@@ -1,0 +1,377 @@
+"""A history through engines: the numbers, the pieces, what is left out, and what kill -9 leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from sar_agent.errors import InputError, Unserved
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs.model import JobMix
+from sar_agent.lab.history import HistoryBuilder, place
+from sar_agent.lab.replay.pools import here, on_cores
+from sar_agent.lab.replay.run import run_replay
+from sar_agent.lab.replay.samples import samples_of
+from sar_agent.lab.replay.table1 import column, table1
+from sar_agent.lab.replay.work import Work
+from sar_agent.measure import measure
+from sar_agent.routing import Options, load_engine
+
+FABRIC = "xgft:2;4,6;1,3"
+RESULT = ("replay.parquet", "replay.json")
+
+
+def hosts(*numbers):
+    return [f"n{n:03d}" for n in numbers]
+
+
+def make_history(name, rows):
+    builder = HistoryBuilder(name)
+    for row in rows:
+        builder.add(*row)
+    return builder.build()
+
+
+def churn(seed=1, jobs=60):
+    """Jobs of 2 … 8 hosts that come and go, a change every few minutes."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for i in range(jobs):
+        start = 300.0 * i
+        nodes = random.choice(24, random.integers(2, 9), replace=False) + 1
+        rows.append((f"j{i}", start, start + float(random.integers(300, 6000)), hosts(*nodes)))
+    return make_history("churn", rows)
+
+
+def work_of(history, engines=("dfsssp", "sar"), every=600.0, chunk=5, **more):
+    fabric = load_fabric(FABRIC)
+    return Work(fabric, samples_of(fabric, history, every), engines, chunk=chunk, **more)
+
+
+def contents(folder):
+    return {name: (folder / name).read_bytes() for name in RESULT}
+
+
+def test_every_sample_has_the_numbers_that_measure_gives(tmp_path):
+    history = churn()
+    work = work_of(history)
+    run_replay(history, work, tmp_path, here, "made by hand")
+    whole = pq.read_table(tmp_path / "replay.parquet")
+    assert len(whole) == 2 * len(work.samples.at)
+    for engine in ("dfsssp", "sar"):
+        before = None
+        for m, at in enumerate(work.samples.at):
+            mix = place(history, work.fabric).mix_at(at)  # straight from the history
+            routes = load_engine(engine).route(work.fabric, mix, Options())
+            found = measure(work.fabric, mix, routes)
+            assert column(whole, engine, "effective_efi_max")[m] == found.effective_efi_max
+            assert column(whole, engine, "dark_fiber_ratio")[m] == found.dark_fiber_ratio
+            assert column(whole, engine, "load_max")[m] == found.load_max
+            if mix.jobs:
+                links = np.mean([job.links for job in found.jobs_detail])
+                assert column(whole, engine, "job_links")[m] == pytest.approx(links)
+                alone = [
+                    measure(work.fabric, JobMix.of([job]), routes).effective_efi_max
+                    for job in mix.jobs
+                ]
+                assert column(whole, engine, "job_efi_own")[m] == pytest.approx(np.mean(alone))
+            changed = column(whole, engine, "entries_changed")[m]
+            assert (
+                np.isnan(changed) if before is None else (changed == routes.entries_changed(before))
+            )
+            before = routes
+
+
+@pytest.mark.long
+def test_two_processes_are_one(tmp_path):
+    history = churn()
+    work = work_of(history, ("sar", "sar-plus"))
+    for name, pool in (("one", here), ("two", on_cores(2))):
+        run_replay(history, work, tmp_path / name, pool, "x")
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_chunks_matter_only_to_engines_that_go_on(tmp_path):
+    history = churn()
+    tables = {}
+    for chunk in (5, 1000):
+        out = tmp_path / str(chunk)
+        run_replay(history, work_of(history, ("dfsssp", "sar"), chunk=chunk), out, here, "x")
+        tables[chunk] = pq.read_table(out / "replay.parquet")
+    assert tables[5].equals(tables[1000])
+
+
+def test_order_in_which_pieces_are_done_does_not_matter(tmp_path):
+    history = churn()
+    work = work_of(history, ("sar-plus",))
+    run_replay(history, work, tmp_path / "a", here, "x")
+    run_replay(history, work, tmp_path / "b", lambda w, p: here(w, list(reversed(p))), "x")
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+def test_at_every_change(tmp_path):
+    history = make_history(
+        "few",
+        [
+            ("a", 100.0, 500.0, hosts(1, 5)),
+            ("b", 200.0, 300.0, hosts(2, 6)),
+            ("same", 500.0, 600.0, hosts(1, 5)),  # takes over a's hosts: no change
+            ("one", 250.0, 260.0, hosts(1, 2)),  # one leaf switch
+        ],
+    )
+    samples = samples_of(load_fabric(FABRIC), history, None)
+    assert samples.at.tolist() == [100.0, 200.0, 300.0, 500.0]
+    assert samples.state.tolist() == [0, 1, 2, 2]
+    assert samples.single_switch == 1
+
+
+def test_what_is_odd_is_counted_and_named(tmp_path):
+    builder = HistoryBuilder("odd")
+    builder.leave_out("lines that end early", "line 7")
+    for row in (
+        ("good", 0.0, 1000.0, hosts(1, 5)),
+        ("backwards", 500.0, 400.0, hosts(2, 6)),
+        ("nodeless", 0.0, 10.0, []),
+        ("partly", 0.0, 1000.0, [*hosts(3, 7), "ghost1"]),
+        ("elsewhere", 0.0, 10.0, ["ghost1", "ghost2"]),
+    ):
+        builder.add(*row)
+    history = builder.build()
+    found = run_replay(history, work_of(history), tmp_path, here, "x")
+    left = {each["reason"]: (each["count"], each["examples"]) for each in found["left_out"]}
+    assert left == {
+        "lines that end early": (1, ["line 7"]),
+        "jobs that end before they start (a clock jumped)": (1, ["backwards"]),
+        "jobs without nodes": (1, ["nodeless"]),
+        "hosts of jobs that are not in the fabric": (2, ["ghost1", "ghost2"]),
+        "jobs of which no host is in the fabric": (1, ["elsewhere"]),
+    }
+    assert found["multi_switch_jobs"] == 2
+    assert json.loads((tmp_path / "replay.json").read_text()) == found
+
+
+def test_moments_without_jobs_are_not_in_table_1(tmp_path):
+    history = make_history(
+        "gap", [("a", 0.0, 600.0, hosts(1, 5)), ("b", 1800.0, 3000.0, hosts(2, 6, 10))]
+    )
+    found = run_replay(history, work_of(history), tmp_path, here, "x")
+    assert {g["samples"] for g in found["table1"]} == {3}
+    idle = {each["count"] for each in found["left_out"] if "without a multi" in each["reason"]}
+    assert idle == {2}
+
+
+def test_table_1_by_hand():
+    import pyarrow as pa
+
+    nan = float("nan")
+    rows = {
+        "engine": ["sar"] * 3 + ["ftree"] * 3,
+        "effective_efi_max": [10.0, 30.0, nan, 40.0, 20.0, 50.0],
+        "job_efi_own": [5.0, 5.0, nan, 10.0, 5.0, 1.0],
+        "dark_fiber_ratio": [0.1, 0.2, nan, 0.3, 0.1, 0.5],
+        "job_links": [30.0, 20.0, nan, 20.0, 20.0, 9.0],
+    }
+    cells = {g.metric: g for g in table1(pa.table(rows), "sar", ["ftree"])}
+    efi = cells["effective_efi_max"]
+    assert (efi.largest, efi.largest_percent) == (30.0, 75.0)
+    # The mean of the differences by the mean of the other's, not the mean of per cents.
+    assert (efi.mean, efi.mean_percent) == (10.0, pytest.approx(100 / 3))
+    assert (efi.smallest, efi.samples) == (-10.0, 2)
+    dark = cells["dark_fiber_ratio"]
+    assert (dark.largest, dark.mean) == (pytest.approx(20.0), pytest.approx(5.0))
+    assert dark.largest_percent is None
+    links = cells["job_links"]
+    assert (links.largest, links.largest_percent, links.mean_percent) == (10.0, 50.0, 25.0)
+
+
+def test_reconfigurations_a_day(tmp_path):
+    rows = [(f"d{d}-{i}", 86400.0 * d + 3600 * i, 86400.0 * d + 3600 * i + 1800,
+             hosts(1, 5)) for d, n in enumerate((2, 0, 3)) for i in range(n)]  # fmt: skip
+    rows.append(("all", 0.0, 3 * 86400.0, hosts(9, 13)))
+    history = make_history("days", rows)
+    found = run_replay(history, work_of(history, ("dfsssp",)), tmp_path, here, "x")
+    # Each start and end is a change, but the first job of all is there from the first moment on.
+    assert found["reconfigurations"]["a_day"] == [3, 0, 6]
+
+
+def test_unserved(tmp_path):
+    fabric = load_fabric("dragonfly:a=4,p=2,h=2")
+    history = make_history("h", [("a", 0.0, 600.0, [fabric.terminal_host[i] for i in (0, 9)])])
+    work = Work(fabric, samples_of(fabric, history, 60.0), ("ftree",))
+    with pytest.raises(Unserved, match="ftree serves no moment"):
+        run_replay(history, work, tmp_path, here, "x")
+
+
+def test_what_is_done_is_not_done_again(tmp_path):
+    """A pool that fails after three pieces; the next is asked for the rest alone."""
+    history = churn()
+    work = work_of(history)
+
+    def breaks(work, pieces):
+        yield from here(work, pieces[:3])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_replay(history, work, tmp_path / "broken", breaks, "x")
+    asked = []
+
+    def rest(work, pieces):
+        asked.extend(pieces)
+        return here(work, pieces)
+
+    run_replay(history, work, tmp_path / "broken", rest, "x")
+    assert asked == work.pieces()[3:]
+    run_replay(history, work, tmp_path / "whole", here, "x")
+    assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
+
+
+def test_another_replay_s_folder_is_refused(tmp_path):
+    history = churn()
+    run_replay(history, work_of(history), tmp_path, here, "x")
+    before = contents(tmp_path)
+    with pytest.raises(InputError, match="holds another replay"):
+        run_replay(history, work_of(history, chunk=6), tmp_path, here, "x")
+    run_replay(history, work_of(history), tmp_path, here, "x")  # the same again: all is there
+    assert contents(tmp_path) == before
+
+
+def test_nothing_to_replay():
+    fabric = load_fabric(FABRIC)
+    history = make_history("other", [("a", 0.0, 1.0, ["x1", "x2"])])
+    with pytest.raises(InputError, match="no job of other spans two leaf switches"):
+        samples_of(fabric, history, 60.0)
+    with pytest.raises(InputError, match="at most"):
+        samples_of(fabric, churn(), 1e-9)
+
+
+def _command(out, workers):
+    words = (
+        f"replay --fabric standin:tsubame --history synthetic:tsubame,days=1 --every 10 "
+        f"--until 2024-01-01T06:00 --engine sar --engine sar-plus --chunk 2 --workers {workers}"
+    )
+    start = [sys.executable, "-c", "from sar_agent.cli import main; main()"]
+    return [*start, *words.split(), "--out", str(out)]
+
+
+@pytest.mark.long
+def test_killed_and_resumed_is_identical(tmp_path):
+    """kill -9 in the middle, twice; what comes out is what an undisturbed run writes."""
+    broken, whole = tmp_path / "broken", tmp_path / "whole"
+    for least in (2, 5):
+        process = subprocess.Popen(_command(broken, 2), stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 200
+        while len(list(broken.glob("pieces/*.parquet"))) < least:
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert not (broken / "replay.json").exists()
+    (broken / "pieces" / ".sar-00000000.parquet.1").write_bytes(b"half a fi")  # as a kill leaves it
+    subprocess.run(_command(broken, 2), check=True, capture_output=True)
+    subprocess.run(_command(whole, 1), check=True, capture_output=True)
+    assert contents(broken) == contents(whole)
+
+
+@pytest.mark.long
+def test_workers_do_not_outlive_a_killed_replay(tmp_path):
+    process = subprocess.Popen(_command(tmp_path / "out", 2), stderr=subprocess.DEVNULL)
+    while not list(tmp_path.glob("out/pieces/*.parquet")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    children = _children(process.pid)
+    assert children
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    deadline = time.monotonic() + 30
+    while any(_alive(child) for child in children):
+        assert time.monotonic() < deadline, "a worker outlived its parent"
+        time.sleep(0.1)
+
+
+def _children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:  # noqa: PTH123
+        return [int(child) for child in file.read().split()]
+
+
+def _alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def _cli(capsys, *words):
+    """(exit code, standard error)"""
+    from unittest.mock import patch
+
+    from sar_agent.cli import main
+
+    with patch.object(sys, "argv", ["sar-agent", "replay", *map(str, words)]):
+        try:
+            main()
+        except SystemExit as end:
+            return end.code or 0, capsys.readouterr().err
+    raise AssertionError("main always exits")
+
+
+def test_bad_input_is_one_sentence(tmp_path, capsys):
+    trace = tmp_path / "trace.csv"
+    trace.write_text(
+        'job,start,end,nodelist\n1,2024-01-01T00:00:00,2024-01-01T02:00:00,"n[001,005]"\n'
+    )
+    good = ["--fabric", FABRIC, "--history", trace, "--workers", 1, "--engine", "sar"]
+    for more, says in (
+        (["--from", "yesterday"], "is no date"),
+        (["--from", "2025-01-01"], "lies from"),
+        (["--every", "0"], "--every more than 0"),
+        (["--engine", "nobody"], "no engine is called"),
+        (["--dask", "slurm:many"], "no number of jobs"),
+    ):
+        code, error = _cli(capsys, *good, *more, "--out", tmp_path / "out")
+        assert (code, says in error, error.count("\n")) == (2, True, 1), error
+    assert _cli(capsys, *good, "--every", 30, "--json", "--out", tmp_path / "out")[0] == 0
+    assert len(pq.read_table(tmp_path / "out" / "replay.parquet")) == 4
+    code, error = _cli(capsys, *good, "--every", 15, "--out", tmp_path / "out")
+    assert code == 2 and "holds another replay" in error
+
+
+def test_a_folder_that_cannot_be_made(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    history = churn()
+    with pytest.raises(InputError, match="cannot be used as a folder"):
+        run_replay(history, work_of(history), tmp_path / "file" / "out", here, "x")
+
+
+def test_a_broken_result_is_said(tmp_path):
+    history = churn()
+    run_replay(history, work_of(history), tmp_path, here, "x")
+    (tmp_path / "replay.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match="no replay can be read"):
+        run_replay(history, work_of(history), tmp_path, here, "x")
+
+
+@pytest.mark.data
+def test_leonardo(tmp_path):
+    """Real jobs on the stand-in of their network; what is odd in the record is told."""
+    from sar_agent.lab.mixes.read import fabric_of, history_of
+    from tests.data import data_path
+
+    fabric, remarks = fabric_of(str(data_path("leonardo-node-switch-map.txt")))
+    history = history_of(str(data_path("leonardo-jobs.tar.gz")))
+    assert "stand-in" in remarks[0]
+    samples = samples_of(fabric, history, 86400.0)
+    work = Work(fabric, samples, ("updn",))
+    found = run_replay(history, work, tmp_path, here, "x")
+    assert found["moments"] == 7
+    assert any("not in the fabric" in each["reason"] for each in found["left_out"])
+    updn = found["engines"]["updn"]
+    assert updn["effective_efi_max"] >= updn["lower_bound_efi_max"] > 0

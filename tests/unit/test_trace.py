@@ -1,0 +1,168 @@
+"""The trace format, and the generators that write it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sar_agent.errors import InputError
+from sar_agent.lab.trace.generate import PROGRAMS, Wish
+from sar_agent.lab.trace.groups import grid_of, step_pairs, steps_of
+from sar_agent.lab.trace.model import Phase
+from sar_agent.lab.trace.parse import read_trace
+from sar_agent.lab.trace.units import size_of, size_text, time_of, time_text
+
+
+def told(phase: Phase) -> tuple[float, str | None, list[tuple[int, int, float]]]:
+    sends = [(a, b, s) for (a, b), s in zip(phase.pairs.tolist(), phase.size, strict=True)]
+    return round(phase.compute, 12), phase.key, sends
+
+
+def test_every_word() -> None:
+    trace = read_trace("""
+        trace 1   # the format
+        job A 4
+        start 3us
+        grid 2x2
+        compute 1ms
+        compute 1us
+        repeat 2
+          request k
+          shift -1 2B
+          barrier
+          done
+          repeat 1
+            step +x 1KB
+            step -y 2KiB
+          end
+        end
+        send 0 0 9
+        send 3 1 9
+        job B 2
+        alltoall 1.5KB
+        """)
+    a, b = trace.programs
+    assert (a.job, a.ranks, a.start, b.job, b.ranks, b.start) == ("A", 4, 3e-6, "B", 2, 0)
+    left = [(0, 3, 2), (1, 0, 2), (2, 1, 2), (3, 2, 2)]
+    east = [(0, 2, 1024), (1, 3, 1024), (2, 0, 1024), (3, 1, 1024)]
+    south = [(0, 1, 2048), (1, 0, 2048), (2, 3, 2048), (3, 2, 2048)]
+    assert [told(phase) for phase in a.phases] == [
+        (0.001001, None, []),
+        *[(0, "k", left), (0, None, east + south)] * 2,
+        (0, None, [(3, 1, 9)]),
+    ]
+    assert [told(phase) for phase in b.phases] == [(0, None, [(0, 1, 1536), (1, 0, 1536)])]
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "word"),
+    [
+        ("jump 3", 3, "'jump' is no word"),
+        ("job A 3", 3, "there twice"),
+        ("job B", 3, "`job NAME RANKS`"),
+        ("job B 0", 3, "'0' ranks"),
+        ("send 0 4 1KB", 3, "job A has 0 … 3"),
+        ("send 0 1", 3, "`send 0 1 64KB`"),
+        ("send 0 1 big", 3, "'big' is no size"),
+        ("send 0 1 0", 3, "'0' is no size"),
+        ("shift x 1KB", 3, "distance"),
+        ("step +x 1KB", 3, "without a grid"),
+        ("grid 2x2\nstep +z 1KB", 4, "+x -x +y -y"),
+        ("grid 2x3", 3, "of 4 ranks"),
+        ("grid 2xx", 3, "sizes"),
+        ("compute fast", 3, "no time"),
+        ("send 0 1 1KB\ncompute 1us", 4, "under way"),
+        ("send 0 1 1KB\nrequest k", 4, "under way"),
+        ("request k\nsend 0 1 1KB\ndone", 5, "under way"),
+        ("request", 3, "one key"),
+        ("done", 3, "without a request"),
+        ("barrier now", 3, "stands alone"),
+        ("alltoall", 3, "names a size"),
+        ("compute 1us\nstart 1us", 4, "below `job`"),
+        ("end", 3, "without `repeat`"),
+        ("repeat 3\nbarrier", 3, "without `end`"),
+        ("repeat 3\nrequest k\nend", 5, "`done` before `end`"),
+        ("repeat 0", 3, "'0' repeats"),
+        ("repeat 999999\nrepeat 2\ncompute 1us\nend\nend", 7, "repeat less"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(
+    tmp_path: Path, body: str, line: int, word: str
+) -> None:
+    path = tmp_path / "x.trace"
+    path.write_text(f"trace 1\njob A 4\n{body}\n")
+    with pytest.raises(InputError, match=re.escape(word)) as caught:
+        read_trace(path)
+    assert (caught.value.file, caught.value.line) == (str(path), line)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("job A 2\n", "`trace 1` first"), ("trace 1\n", "no job"), ("trace 1\nend\n", "first job")],
+)
+def test_what_is_no_trace(text: str, word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        read_trace(text)
+
+
+@given(st.integers(1, 1 << 40), st.floats(0, 100))
+def test_sizes_and_times_are_found_again(size: int, seconds: float) -> None:
+    assert size_of(size_text(size)) == size
+    found = time_of(time_text(seconds))
+    assert found is not None and found == pytest.approx(seconds, rel=1e-9, abs=1e-18)
+
+
+def test_steps_of_a_grid_are_permutations_that_undo_each_other() -> None:
+    for ranks in (2, 36, 54, 216):
+        grid = grid_of(ranks)
+        assert np.prod(grid) == ranks
+        for axis in {step[1] for step in steps_of(grid)}:
+            there, back = (dict(step_pairs(grid, sign + axis).tolist()) for sign in "+-")
+            assert sorted(there.values()) == list(range(ranks))
+            assert all(back[there[rank]] == rank for rank in range(ranks))
+    assert dict(step_pairs((4, 3, 3), "+y").tolist())[0] == 3
+
+
+def test_cg_is_as_nas_has_it() -> None:
+    """Phases 1 … 4 stay in 16 ranks. In phase 5 each of the 16 sends to r / 2 · 16 + r mod 2 from
+    the first 16 (Equation 2), and one pair of each parity to itself."""
+    program = read_trace(PROGRAMS["cgd128"](Wish())).programs[0]
+    assert len(program.phases) == 5
+    for phase in program.phases[:4]:
+        assert (phase.pairs[:, 0] // 16 == phase.pairs[:, 1] // 16).all()
+        assert len(phase.pairs) == 128
+    last = dict(program.phases[4].pairs.tolist())
+    assert [last.get(r, r) for r in range(16)] == [r // 2 * 16 + r % 2 for r in range(16)]
+    assert len(last) == 128 - 16 and all(last[last[r]] == r for r in last)
+    assert set(program.phases[4].size.tolist()) == {750 * 1024}
+
+
+def test_wrf_is_a_mesh() -> None:
+    program = read_trace(PROGRAMS["wrf256"](Wish())).programs[0]
+    (phase,) = program.phases
+    sends = Counter(phase.pairs[:, 0].tolist())
+    assert sends == {r: 1 if r < 16 or r >= 240 else 2 for r in range(256)}
+    assert set(np.abs(phase.pairs[:, 0] - phase.pairs[:, 1])) == {16}
+
+
+def test_utilization_is_the_share_of_undisturbed_communication() -> None:
+    wish = Wish(ranks=36, jobs=3, sizes=(4096, 262144), iterations=4, utilization=0.25, rate=40)
+    trace = read_trace(PROGRAMS["cartesian"](wish))
+    orders = set()
+    for program in trace.programs:
+        assert len(program.phases) == 6 * 4
+        computed = sum(phase.compute for phase in program.phases)
+        sent = sum(float(phase.size.max()) * 8e-9 / 40 for phase in program.phases)
+        assert sent / (sent + computed) == pytest.approx(0.25)
+        orders.add(tuple(phase.key for phase in program.phases[:6]))
+        assert {phase.key for phase in program.phases} == {"+x", "+y", "+z", "-x", "-y", "-z"}
+        assert min(p.size.min() for p in program.phases) >= 4096
+        assert max(p.size.max() for p in program.phases) <= 262144
+    assert len(orders) > 1
+    assert PROGRAMS["cartesian"](wish) == PROGRAMS["cartesian"](wish)
