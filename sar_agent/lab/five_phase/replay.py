@@ -64,16 +64,17 @@ def read_trace(texts: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def _code(line: Mapping[str, Any]) -> int | None:
-    party, event = line["party"], line["event"]
+    party, event = str(line["party"]), str(line["event"])
+    phase = str(line.get("phase", ""))
     if (party, event) in _AWAY_OR_BACK:
-        return _AWAY_OR_BACK[party, event] + (line["phase"] == "repath")
+        return _AWAY_OR_BACK[party, event] + (phase == "repath")
     if party == "subscriber" and event in _BY_OFFSET:
         return _BY_OFFSET[event] + int(line["offset"])
     if event == "installed":
         return _INSTALLED if line.get("ok", True) else _FAILED
     code = (_SUBSCRIBER if party == "subscriber" else _COORDINATOR).get(event)
-    if code is not None and event in ("answer", "subscribe") and "phase" in line:
-        return code + _PHASES.index(line["phase"])
+    if code is not None and event in ("answer", "subscribe") and phase in _PHASES:
+        return code + _PHASES.index(phase)
     return code
 
 
