@@ -72,6 +72,7 @@ def register(app: typer.Typer) -> None:
         page = write_page(out)
         if as_json:
             rows = [{k: v for k, v in each.items() if k != "table"} for each in found]
-            print_json({"page": str(page), "rows": rows})
+            alone = len(names) == 1 and not whole
+            print_json({"page": str(page), **(rows[0] if alone else {"rows": rows})})
             return
         typer.echo(f"Look at it: {page.resolve()}")

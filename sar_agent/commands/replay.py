@@ -53,6 +53,9 @@ def register(app: typer.Typer) -> None:
             int,
             typer.Option("--chunk", min=1, help="states after which engines start anew"),
         ] = 64,
+        anew: Annotated[
+            bool, typer.Option("--anew", help="no engine goes on from its routes before")
+        ] = False,
         workers: Annotated[
             int | None, typer.Option("--workers", min=1, help="processes; by default all cores")
         ] = None,
@@ -90,7 +93,7 @@ def register(app: typer.Typer) -> None:
         jobs = replace(jobs, remarks=(*jobs.remarks, *remarks))
         step = None if every is None else 60.0 * every
         samples = samples_of(network, jobs, step, _moment(begin), _moment(until))
-        work = Work(network, samples, chosen, objective, chunk)
+        work = Work(network, samples, chosen, objective, chunk, anew)
         command = _command(
             chosen,
             {
@@ -101,6 +104,7 @@ def register(app: typer.Typer) -> None:
                 "--until": until,
                 "--objective": objective if objective != "load" else None,
                 "--chunk": chunk if chunk != 64 else None,
+                "--anew": "" if anew else None,
             },
         )
         with ExitStack() as stack:
@@ -119,7 +123,8 @@ def _command(engines: Sequence[str], options: Mapping[str, object]) -> str:
     """What makes the same result again, wherever and by however many workers."""
     words = ["sar-agent", "replay"]
     for option, value in options.items():
-        words += [option, str(value)] if value is not None else []
+        if value is not None:
+            words += [option, str(value)] if value != "" else [option]
     for engine in engines:
         words += ["--engine", engine]
     return shlex.join(words)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from sar_agent.cli import app
 from sar_agent.errors import InputError
 from sar_agent.lab.papers import routing_keys_fig4 as fig4
-from sar_agent.lab.papers.registry import CLASSES, experiment, experiments
+from sar_agent.lab.papers.registry import CLASSES, Result, experiment, experiments
 from tests.unit.test_cli import said, sar_agent
 
 
@@ -23,8 +27,14 @@ def test_each_says_what_it_is() -> None:
 
 
 def test_they_are_listed() -> None:
-    lines = [line.split(None, 2) for line in sar_agent("lab", "list").stdout.splitlines()]
-    assert ["routing-keys-fig4", "S"] in [words[:2] for words in lines]
+    listed = [line.split(maxsplit=2) for line in sar_agent("lab", "list").stdout.splitlines()]
+    where = {words[0]: words[1:] for words in listed}
+    assert where["routing-keys-fig4"][0] == "S"
+    assert where["routing-keys-fig4"][1].startswith("Routing Keys 2017, Figure 4: D-mod-k")
+    names = [name for name in where if name.startswith("pftree-fig")]
+    assert names == [f"pftree-fig{n}" for n in (10, 11, 13, 14, 15)]
+    names = [name for name in where if name.startswith("routing-keys")]
+    assert names == [f"routing-keys-fig{n}" for n in (2, 4, 6, 7, 8, 9)]
     rows = said("lab", "list", "--json")["experiments"]
     assert isinstance(rows, list) and len(rows) == len(experiments())
     assert sar_agent("lab", "run", "magic").returncode == 2
@@ -34,10 +44,54 @@ def test_one_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fig4, "SIDES", (4, 16))
     command = ("lab", "run", fig4.NAME, "--seeds", "2", "--out", str(tmp_path))
     [row] = said(*command, "--json")["rows"]  # type: ignore[misc, attr-defined]
-    assert row["class"] == "S" and len(row["ours"]["claims"]) == 3
-    assert (tmp_path / "images" / "reproduction" / f"{fig4.NAME}.png").exists()
+    assert row["class"] == "S" and row["seeds"] == [0, 1] and len(row["ours"]["claims"]) == 3
+    assert (tmp_path / row["picture"]).stat().st_size > 1000
     printed = sar_agent(*command).stdout
     assert "published: D-mod-k" in printed and "\nverdict: " in printed
+    [again] = said(*command, "--json")["rows"]  # type: ignore[misc, attr-defined]
+    assert again["ours"] == row["ours"]
+    page = (tmp_path / "reproduction.md").read_text()
+    assert "--seeds 2" in page and "Not run: " in page and row["verdict"] in page
+
+
+def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that is kept is not run again, unless asked for, or asked for by name."""
+    ran: list[str] = []
+
+    def row(name: str) -> SimpleNamespace:
+        def run(seeds: Sequence[int], out: Path) -> Result:
+            ran.append(name)
+            if name == "b" and len(ran) == 2:
+                raise RuntimeError("killed")
+            return Result({"drawn": list(seeds)}, "reproduced")
+
+        return SimpleNamespace(NAME=name, WHERE=name, CLASS="E", PUBLISHED="x", SEEDS=20, run=run)
+
+    rows = {name: row(name) for name in "abc"}
+    for module in ("registry", "page"):
+        monkeypatch.setattr(f"sar_agent.lab.papers.{module}.experiments", lambda: rows)
+    command = ("lab", "run", "all", "--quick", "--out", str(tmp_path))
+    with pytest.raises(RuntimeError, match="killed"):
+        run_here(*command)
+    run_here(*command)
+    assert ran == ["a", "b", "b", "c"]
+    run_here(*command)
+    assert len(ran) == 4
+    run_here(*command, "--again")
+    run_here("lab", "run", "a", "--quick", "--out", str(tmp_path))
+    assert ran[4:] == ["a", "b", "c", "a"]
+    run_here("lab", "run", "all", "--seeds", "3", "--out", str(tmp_path))
+    assert ran[8:] == ["a", "b", "c"], "other seeds are another run"
+    kept = json.loads((tmp_path / "reproduction" / "b.json").read_text())
+    assert kept["ours"]["drawn"] == [0, 1, 2]
+    (tmp_path / "reproduction" / "b.json").write_text("{")
+    with pytest.raises(InputError, match=r"b\.json: is no result"):
+        run_here(*command)
+
+
+def run_here(*words: str) -> None:
+    """In this process, where rows can be others."""
+    app(list(words), standalone_mode=False)
 
 
 def test_figure_2_is_as_printed(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def contents(folder):
 
 def test_every_sample_has_the_numbers_that_measure_gives(tmp_path):
     history = churn()
-    work = work_of(history)
+    work = work_of(history, anew=True)
     run_replay(history, work, tmp_path, here, "made by hand")
     whole = pq.read_table(tmp_path / "replay.parquet")
     assert len(whole) == 2 * len(work.samples.at)
@@ -90,6 +90,17 @@ def test_every_sample_has_the_numbers_that_measure_gives(tmp_path):
             before = routes
 
 
+def test_engines_go_on_as_in_the_agent(tmp_path):
+    """Then fewer entries change than where every state is computed anew."""
+    history = churn()
+    changed = {}
+    for anew in (False, True):
+        work = work_of(history, ("sar-plus",), anew=anew)
+        found = run_replay(history, work, tmp_path / str(anew), here, "x")
+        changed[anew] = found["engines"]["sar-plus"]["entries_changed"]
+    assert changed[False] < changed[True]
+
+
 @pytest.mark.long
 def test_two_processes_are_one(tmp_path):
     history = churn()
@@ -104,7 +115,9 @@ def test_chunks_matter_only_to_engines_that_go_on(tmp_path):
     tables = {}
     for chunk in (5, 1000):
         out = tmp_path / str(chunk)
-        run_replay(history, work_of(history, ("dfsssp", "sar"), chunk=chunk), out, here, "x")
+        run_replay(
+            history, work_of(history, ("dfsssp", "sar"), chunk=chunk, anew=True), out, here, "x"
+        )
         tables[chunk] = pq.read_table(out / "replay.parquet")
     assert tables[5].equals(tables[1000])
 

@@ -45,8 +45,9 @@ def outcome(
 ) -> Result:
     """`how`: the setup, what a reader must know to judge it. `because`: why something does not
     hold, as far as it is known. `draw` fills the picture `path`, of `size` inches."""
-    if draw:
-        save(draw, path, size)
+    drawn = draw is not None and save(draw, path, size)
+    if draw and not drawn:
+        how += " There is no picture: `pip install 'sar-agent[lab]'`."
     ours = {
         "claims": [claim.json() for claim in claims],
         "how": how,
@@ -56,4 +57,4 @@ def outcome(
         ["", "published", "ours", "holds"],
         [[c.says, c.published, c.ours, "yes" if c.holds else "**no**"] for c in claims],
     )
-    return Result(ours, verdict(claims, because), "\n".join(said.lines()), path if draw else None)
+    return Result(ours, verdict(claims, because), "\n".join(said.lines()), path if drawn else None)

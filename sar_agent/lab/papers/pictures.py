@@ -30,11 +30,13 @@ COLOURS = {
 """Paul Tol's bright palette, told apart by colour-blind eyes, too."""
 
 
-def save(draw: Callable[[Figure], None], path: Path, size: tuple[float, float]) -> None:
-    """Writes a PNG; no window system is asked."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
+def save(draw: Callable[[Figure], None], path: Path, size: tuple[float, float]) -> bool:
+    """Writes a PNG, and asks no window system; False without matplotlib."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        return False
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     draw(figure)
@@ -43,3 +45,4 @@ def save(draw: Callable[[Figure], None], path: Path, size: tuple[float, float]) 
         axes.grid(alpha=0.25)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=DPI, metadata={"Software": ""})
+    return True

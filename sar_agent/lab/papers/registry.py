@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -51,14 +52,15 @@ class Experiment(Protocol):
 
 
 def experiments() -> dict[str, Experiment]:
-    """All there are, by name."""
+    """All there are, by name; Fig. 9 before Fig. 10."""
     package = __name__.rpartition(".")[0]
     found = {}
     for module in iter_modules(import_module(package).__path__):
         here = import_module(f"{package}.{module.name}")
         if hasattr(here, "NAME"):
             found[here.NAME] = cast(Experiment, here)
-    return dict(sorted(found.items()))
+    numbered = sorted(found, key=lambda name: [part.zfill(4) for part in re.split(r"(\d+)", name)])
+    return {name: found[name] for name in numbered}
 
 
 def experiment(name: str) -> Experiment:

@@ -5,9 +5,9 @@ installed. What differs: nothing is tended in quiet time, since what a clock dec
 twice.
 
 A chain starts from a full computation at the state *before* its first, and the engine goes on from
-there as it does in the agent: `sar-plus` reroutes, others compute anew. So each state's numbers,
-also the entries that changed since the state before, depend on where chains begin, and on nothing
-else.
+there as it does in the agent: `sar` and `sar-plus` start from the routes before. So each state's
+numbers, also the entries that changed since the state before, depend on where chains begin, and on
+nothing else. With `anew` every state is a full computation, as in sar-2016, Section 4.2.
 """
 
 from __future__ import annotations
@@ -76,17 +76,22 @@ class Steady(Engine):
         return self._routes
 
 
-def steady(engine: Engine) -> Engine:
-    """The engine, or one that spares what needs no second look."""
-    return engine if isinstance(engine, Rerouting) else Steady(engine)
+def steady(engine: Engine, anew: bool) -> Engine:
+    """The engine, or one that does not go on from routes before, nor look twice without need."""
+    return engine if isinstance(engine, Rerouting) and not anew else Steady(engine)
 
 
 def replay_chain(
-    fabric: Fabric, engine: str, objective: str, states: Iterable[tuple[int, JobMix]], first: int
+    fabric: Fabric,
+    engine: str,
+    objective: str,
+    states: Iterable[tuple[int, JobMix]],
+    first: int,
+    anew: bool = False,
 ) -> Iterator[Row]:
     """A row for each state from number `first` on; those before it only lead there."""
     config = Config(agent=AgentConfig.model_validate({"engine": engine, "objective": objective}))
-    planner = Planner(config, steady(load_engine(engine)))
+    planner = Planner(config, steady(load_engine(engine), anew))
     before: Plan | None = None
     for number, mix in states:
         began = time.perf_counter()

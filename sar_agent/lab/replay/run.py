@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 AWARE = ("sar", "sar-plus")
 """Engines that Table 1 is made for, against all others; the later ones against the earlier, too."""
 CHAINS = "each piece of `chunk` states begins with a full computation for the state before it"
+ANEW = "every state is a full computation"
 DAY = 86400.0
 Progress = Callable[[int, int], None]
 """Called with how many pieces are done, and of how many."""
@@ -84,7 +85,7 @@ def summary_of(history: History, work: Work, whole: pa.Table, command: str) -> d
         "history": history.name,
         "chunk": work.chunk,
         "objective": work.objective,
-        "chains": CHAINS,
+        "chains": ANEW if work.anew else CHAINS,
         "moments": len(samples.at),
         "states": samples.states,
         "multi_switch_jobs": len(samples.jobs),

@@ -43,6 +43,8 @@ class Work:
     engines: tuple[str, ...]
     objective: str = "load"
     chunk: int = CHUNK
+    anew: bool = False
+    """Every state is a full computation."""
 
     def pieces(self) -> list[Piece]:
         """All of them, in the order of the result."""
@@ -65,6 +67,7 @@ class Work:
             "engines": list(self.engines),
             "objective": self.objective,
             "chunk": self.chunk,
+            "anew": self.anew,
             "sar_agent": __version__,
             "digest": state.hexdigest(),
         }
@@ -85,4 +88,5 @@ def do_piece(work: Work, piece: Piece) -> list[Row]:
     """Its rows."""
     lead = max(0, piece.first - 1)
     states = ((k, work.samples.mix(k)) for k in range(lead, piece.end))
-    return list(replay_chain(work.fabric, piece.engine, work.objective, states, piece.first))
+    chain = replay_chain(work.fabric, piece.engine, work.objective, states, piece.first, work.anew)
+    return list(chain)
