@@ -72,7 +72,6 @@ def register(app: typer.Typer) -> None:
         page = write_page(out)
         if as_json:
             rows = [{k: v for k, v in each.items() if k != "table"} for each in found]
-            alone = len(names) == 1 and not whole
-            print_json({"page": str(page), **(rows[0] if alone else {"rows": rows})})
+            print_json({"page": str(page), "rows": rows})
             return
         typer.echo(f"Look at it: {page.resolve()}")

@@ -80,7 +80,7 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         "a quarter here, and leaves the others what is theirs",
         tables=[Table(["bandwidth", *(str(tree.nodes) for tree in TREES)], rows)],
         draw=lambda figure: _draw(figure, found),
-        size=(7.0, 3.6),
+        size=(8.0, 3.8),
     )
 
 
@@ -93,4 +93,4 @@ def _draw(figure: Figure, found: dict[tuple[str, int], Estimate]) -> None:
         axes.bar(where, means, 0.19, color=COLOURS[engine], label=LABELS[engine])
     axes.set_xticks(at, [f"{t.nodes}\n{t.oversubscription}:1" for t in TREES])
     axes.set(xlabel="nodes, oversubscription", ylabel="share of full bandwidth")
-    axes.legend()
+    figure.legend(loc="outside upper center", ncols=4)

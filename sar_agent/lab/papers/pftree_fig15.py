@@ -30,7 +30,7 @@ PUBLISHED = (
     "inter-partition interference, 32 nodes: pFTree 192, pFTree-Wt 293 (+52 %); 1,024 nodes: "
     "+86.76 %"
 )
-SEEDS = 10
+SEEDS = 5
 NODES = [tree.nodes for tree in TREES]
 
 

@@ -92,7 +92,7 @@ def run(seeds: Sequence[int], out: Path) -> Result:
             )
         ],
         draw=lambda figure: _draw(figure, found),
-        size=(8.0, 3.2),
+        size=(8.0, 3.8),
     )
 
 
@@ -119,4 +119,5 @@ def _draw(figure: Figure, found: dict[tuple[str, int, str], Delays]) -> None:
         axes.set_xticks(at, [p.replace("bisect_", "bisect\n") for p in PATTERNS], fontsize=7)
         axes.set(title=f"{tree.nodes} nodes, {tree.oversubscription}:1", yscale="log")
     figure.axes[0].set_ylabel("mean delay")
-    figure.axes[0].legend(fontsize=6)
+    lines, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside lower center", ncols=3, fontsize=8)
