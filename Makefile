@@ -44,6 +44,7 @@ demo-live: $(VENV)/.run bridge
 test: setup bridge spank lint
 	$(MAKE) -C opensm_bridge check
 	$(MAKE) -C slurm_spank check
+	$(MAKE) -C libsar_key check
 	$(BIN)/pytest
 
 test-fast: setup

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from sar_agent.config_events import EventsConfig
+from sar_agent.config_keys import KeysConfig
 from sar_agent.config_types import (
     Absolute,
     Address,
@@ -258,6 +259,7 @@ class Config(Section):
     fabric: FabricConfig = Field(default_factory=lambda: FabricConfig())
     opensm: OpensmConfig = Field(default_factory=lambda: OpensmConfig())
     events: EventsConfig = Field(default_factory=lambda: EventsConfig())
+    keys: KeysConfig = Field(default_factory=lambda: KeysConfig())
     update: UpdateConfig = Field(default_factory=lambda: UpdateConfig())
 
 

@@ -1,13 +1,12 @@
 /* Reads what PROTOCOL.md promises and passes over what a later agent may add. Nothing is allocated. */
 #include "answer.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #define DEEPEST 8
 #define LONGEST_LEASE 86400000u
-
-static const char *const update_keys[] = {"lease", "phase", "update", "generation"};
 
 struct scan {
 	const char *at;
@@ -196,6 +195,20 @@ static bool number(struct scan *s, unsigned decimals, uint64_t *value)
 	return seen > 0 && *s->at != 'e' && *s->at != 'E';
 }
 
+/* For a log: it must not pose as another line of it. */
+static bool sentence(struct scan *s, char *to, size_t room)
+{
+	struct string text;
+
+	if (!string(s, &text))
+		return false;
+	snprintf(to, room, "%.199s", text.text);
+	for (char *c = to; *c; c++)
+		if (*c < ' ')
+			*c = ' ';
+	return true;
+}
+
 static bool of_update(struct scan *s, const char *key, struct answer *answer)
 {
 	struct string phase;
@@ -219,8 +232,18 @@ static bool of_update(struct scan *s, const char *key, struct answer *answer)
 
 static bool field(struct scan *s, const struct string *key, void *to)
 {
+	static const struct {
+		const char *key;
+		size_t place;
+		unsigned decimals;
+	} numbers[] = {
+		{"offset", offsetof(struct answer, offset), 0}, {"own", offsetof(struct answer, own), 0},
+		{"total", offsetof(struct answer, total), 0},	{"wait", offsetof(struct answer, wait), 3},
+		{"retry", offsetof(struct answer, wait), 3},
+	};
+	static const char *update_keys[] = {"update", "generation", "lease", "phase"};
 	struct answer *answer = to;
-	struct string error;
+	uint64_t value;
 
 	if (!strcmp(key->text, "ok")) {
 		answer->ok = word(s, "true");
@@ -228,18 +251,22 @@ static bool field(struct scan *s, const struct string *key, void *to)
 	}
 	if (!strcmp(key->text, "env"))
 		return object(s, variable, &answer->env);
-	if (!strcmp(key->text, "error") && blank_then(s) == '"') {
-		if (!string(s, &error))
-			return false;
-		snprintf(answer->error, sizeof(answer->error), "%.199s", error.text);
-		for (char *c = answer->error; *c; c++)
-			if (*c < ' ') /* it goes to a log, and must not pose as another line of it */
-				*c = ' ';
-		return true;
-	}
+	if (!strcmp(key->text, "error") && blank_then(s) == '"')
+		return sentence(s, answer->error, sizeof(answer->error));
+	if ((!strcmp(key->text, "note") || !strcmp(key->text, "sentence")) && blank_then(s) == '"')
+		return sentence(s, answer->note, sizeof(answer->note));
+	if (!strcmp(key->text, "state") && blank_then(s) == '"')
+		return sentence(s, answer->state, sizeof(answer->state));
 	for (size_t i = 0; i < sizeof(update_keys) / sizeof(*update_keys); i++)
 		if (!strcmp(key->text, update_keys[i]))
 			return of_update(s, key->text, answer);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (!strcmp(key->text, numbers[i].key) && blank_then(s) >= '0' && *s->at <= '9') {
+			if (!number(s, numbers[i].decimals, &value) || value > INT_MAX)
+				return false;
+			*(unsigned *)((char *)answer + numbers[i].place) = (unsigned)value;
+			return true;
+		}
 	return skip_value(s);
 }
 

@@ -11,6 +11,10 @@
 struct answer {
 	bool ok;
 	char error[200];
+	unsigned wait;	/* milliseconds after which to ask again; 0: this is the last word */
+	char note[200]; /* why there is no routing key */
+	char state[16]; /* of a key: waiting, in_force, none, done */
+	unsigned offset, own, total;
 	struct environment env; /* variables that are not fit are left out */
 	/* To a subscriber of updates in phases (libsar_migrate/PROTOCOL.md); 0 and "" are not said. */
 	unsigned lease; /* milliseconds */

@@ -23,6 +23,7 @@ void arguments_default(struct arguments *a)
 		.state = "/run/sar-spank",
 		.allow = "UCX_IB_LID_PATH_BITS:UCX_IB_SL:UCX_IB_NUM_PATHS:NCCL_IB_SL",
 		.timeout = USUAL_TIMEOUT,
+		.key_timeout = USUAL_KEY_TIMEOUT,
 	};
 }
 
@@ -64,11 +65,20 @@ bool arguments_take(struct arguments *a, const char *word, struct reason *why)
 		a->timeout = (unsigned)milliseconds;
 		return true;
 	}
+	if (key == 11 && !memcmp(word, "key_timeout", key)) {
+		const unsigned long milliseconds = strtoul(value, &end, 10);
+
+		if (*value < '0' || *value > '9' || *end || milliseconds > MOST_KEY_TIMEOUT)
+			REFUSE("argument key_timeout must be 0 to %d milliseconds, not \"%.60s\"", MOST_KEY_TIMEOUT,
+			       value);
+		a->key_timeout = (unsigned)milliseconds;
+		return true;
+	}
 	if (key == 5 && !memcmp(word, "debug", key) && (!strcmp(value, "0") || !strcmp(value, "1"))) {
 		a->debug = *value == '1';
 		return true;
 	}
 	REFUSE("unknown argument \"%.60s\"; there are agent, munge_socket, spool, state, env_file, allow, "
-	       "timeout and debug (0 or 1)",
+	       "timeout, key_timeout and debug (0 or 1)",
 	       word);
 }

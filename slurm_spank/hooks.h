@@ -27,7 +27,8 @@ void step_set_environment(spank_t spank, int count, char **words);
 void tell_read(struct arguments *arguments, int count, char **words);
 /* The job's number and owner; false if Slurm does not say. */
 bool tell_about(spank_t spank, struct message *message);
-/* Sends it; with an answer, its environment is kept for the job's steps. */
-void tell(const struct arguments *arguments, struct message *message, struct environment *environment);
+/* Sends it; with an answer, its environment is kept for the job's steps. How many milliseconds later to
+ * ask again, 0 for never, -1 if nobody answered. */
+int tell(const struct arguments *arguments, struct message *message, struct environment *environment);
 
 #endif

@@ -20,7 +20,7 @@ static void speak(spank_t spank, int count, char **words, const char *event)
 		message.nodes = getenv("SLURM_JOB_NODELIST");
 	option_given(spank, traffic);
 	environment_forget(arguments.state, message.job); /* also of another job of that number */
-	tell(&arguments, &message, &environment);
+	(void)tell(&arguments, &message, &environment);
 }
 
 void job_starts(spank_t spank, int count, char **words)

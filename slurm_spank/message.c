@@ -59,9 +59,9 @@ void message_identify(struct message *message)
 	snprintf(message->id, sizeof(message->id), "%016" PRIx64, random);
 }
 
-static size_t write_payload(const struct message *m, const char *nodes, char payload[PAYLOAD_SIZE])
+static size_t write_payload(const struct message *m, const char *nodes, char *payload, size_t room)
 {
-	struct text text = {payload, payload + PAYLOAD_SIZE};
+	struct text text = {payload, payload + room};
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -74,13 +74,24 @@ static size_t write_payload(const struct message *m, const char *nodes, char pay
 	put_string(&text, "phase", m->phase);
 	if (m->subscriber)
 		put(&text, ",\"update\":%" PRIu64 ",\"offset\":%u", m->update, m->offset);
+	put_string(&text, "tasks", m->tasks);
+	if (m->lease)
+		put(&text, ",\"lease\":%u.%03u", m->lease / 1000, m->lease % 1000);
+	for (size_t i = 0; i < 2 * m->pair_count; i++)
+		put(&text, "%s%d", i ? "," : ",\"pairs\":[", m->pairs[i]);
+	put(&text, "%s", m->pair_count ? "]" : "");
 	put(&text, ",\"at\":%lld.%03ld,\"id\":\"%s\"}", (long long)now.tv_sec, now.tv_nsec / 1000000, m->id);
 	return text.at ? (size_t)(text.at - payload) : 0;
 }
 
+size_t message_write(const struct message *m, char *payload, size_t room)
+{
+	const size_t length = write_payload(m, m->nodes, payload, room);
+
+	return length ? length : write_payload(m, NULL, payload, room);
+}
+
 size_t message_payload(const struct message *m, char payload[PAYLOAD_SIZE])
 {
-	const size_t length = write_payload(m, m->nodes, payload);
-
-	return length ? length : write_payload(m, NULL, payload);
+	return message_write(m, payload, PAYLOAD_SIZE);
 }

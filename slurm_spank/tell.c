@@ -22,26 +22,26 @@ bool tell_about(spank_t spank, struct message *message)
 	return spank_get_item(spank, S_JOB_ID, &message->job) == ESPANK_SUCCESS;
 }
 
-void tell(const struct arguments *arguments, struct message *message, struct environment *environment)
+int tell(const struct arguments *arguments, struct message *message, struct environment *environment)
 {
 	struct answer answer;
 	struct reason why = {""};
 	enum heard heard;
 
 	if (!*arguments->agent && !*arguments->spool)
-		return; /* the controller's hooks speak, or nobody does */
+		return 0; /* the controller's hooks speak, or nobody does */
 	heard = talk(arguments, message, &answer, &why);
 	switch (heard) {
 	case HEARD_NOTHING:
 		SAY("%s of job %u was not told: %s", message->event, message->job, why.text);
-		return;
+		return -1;
 	case HEARD_SENT:
 	case HEARD_SPOOLED:
 		if (arguments->debug)
 			SAY("%s of job %u %s %s", message->event, message->job,
 			    heard == HEARD_SENT ? "went to" : "is in",
 			    heard == HEARD_SENT ? arguments->agent : arguments->spool);
-		return;
+		return 0;
 	case HEARD_ANSWER:
 		break;
 	}
@@ -50,7 +50,10 @@ void tell(const struct arguments *arguments, struct message *message, struct env
 	else if (arguments->debug)
 		SAY("%s of job %u was told, %u variables came back", message->event, message->job,
 		    answer.env.count);
+	if (*answer.note)
+		SAY("job %u has no routing key: %s", message->job, answer.note);
 	*environment = answer.env;
 	if (answer.ok && !environment_keep(environment, arguments->state, message->job, &why))
 		SAY("the answer for job %u is lost: %s", message->job, why.text);
+	return answer.ok ? (int)answer.wait : 0;
 }

@@ -18,15 +18,19 @@ from types import FrameType
 
 from sar_agent import __version__
 from sar_agent.agent.gather import Gatherer
+from sar_agent.agent.keys.making import warm
 from sar_agent.agent.lock import Lock
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.nerves import Nerves, Pace
 from sar_agent.agent.notify import Notifier
 from sar_agent.config import Config
 from sar_agent.events.ears import Ears
+from sar_agent.events.keys import KeyDesk
 from sar_agent.install.bridge import Bridge, BridgeStatus
 
 log = logging.getLogger(__name__)
+KEYS_AGAIN = 0.2
+"""Seconds."""
 
 
 def run(config: Config) -> None:
@@ -53,6 +57,10 @@ def run(config: Config) -> None:
         ears.status = subscribers.status
         agent.updates.hears = ears.has_door
         gatherer.hints.refused = ears.not_owner
+        desk = agent.keys.desk = KeyDesk(ears.authority, wake.set)
+        ears.families.append(desk)
+        ears.more = desk.of_job
+        agent.keys.show()
         if address := config.agent.metrics_host_port:
             agent.metrics.serve(*address)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -64,6 +72,7 @@ def run(config: Config) -> None:
             "sar-agent %s, %s mode, engine %s", __version__, config.agent.mode, config.agent.engine
         )
         notifier.ready()
+        warmed = False
         try:
             while not stop.is_set():
                 edited.clear()
@@ -72,6 +81,9 @@ def run(config: Config) -> None:
                 report = agent.pass_once()
                 nerves.end(time.monotonic())
                 ears.know(gatherer.running())
+                if not desk.closed and not warmed:
+                    warmed = True
+                    threading.Thread(target=warm, daemon=True).start()
                 notifier.alive(report.sentence)
                 _wait(agent, config, Woken(wake, stop, edited), ears, nerves, notifier.alive)
         finally:
@@ -106,13 +118,19 @@ def _wait(
         woken.wake.clear()
         if woken.stop.is_set() or woken.edited.is_set():
             break
+        if agent.keys.desk.busy:
+            agent.serve_keys()
+            before = _situation(agent.ask_status())
         for at in ears.inbox.pending() or ():
             nerves.heard(at)
         now = time.monotonic()
         left = nerves.look_at() - now
         if left <= 0:
             break
-        if woken.wake.wait(min(left, max(0.0, ask_at - now))) or time.monotonic() < ask_at:
+        nap = min(left, max(0.0, ask_at - now))
+        # Who waits for a job to be seen, or for OpenSM, is looked after again soon.
+        nap = min(nap, KEYS_AGAIN) if agent.keys.desk.busy else nap
+        if woken.wake.wait(nap) or time.monotonic() < ask_at:
             continue
         alive()
         ask_at = time.monotonic() + config.opensm.poll_seconds

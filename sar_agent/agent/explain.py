@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from sar_agent.agent.gather import Gatherer, Look
+from sar_agent.agent.keys.leases import Leases
+from sar_agent.agent.keys.words import KeyInWords, keys_of
 from sar_agent.agent.observe import TablesInForce
 from sar_agent.agent.planner import Planner
 from sar_agent.check.reach import check_reach
@@ -48,6 +50,8 @@ class Explained:
     multi_switch: bool
     in_force: Under | None
     planned: Under | None
+    keys: list[KeyInWords] = field(default_factory=list)
+    """Its routing keys."""
     update_mode: str = "fast"
     subscribers: int = 0
     """Processes of it that have subscribed to updates in phases."""
@@ -74,6 +78,7 @@ class Explained:
                 )
             elif self.multi_switch:
                 lines.append(f"{name}: not known")
+        lines += [one.words() for one in self.keys]
         if self.subscribers or self.update_mode == "five-phase":
             lines.append(
                 f"mode {self.update_mode}: {self.subscribers} subscribers of it are moved to LID "
@@ -105,8 +110,9 @@ def explain(config: Config, wanted: str) -> Explained:
     mix = mix_of_records(fabric, look.records).mix
     job = next((one for one in mix.jobs if one.id == wanted), None)
     in_force = planned = None
+    routes = TablesInForce(bridge, config.opensm.lfts_dump).look(look.status, fabric)
     if job:
-        in_force = _in_force(config, bridge, look, mix, job)
+        in_force = _in_force(routes, look, mix, job)
         engine = load_engine(config.agent.engine)
         plan = Planner(config, engine).plan(1, fabric, mix)
         planned = _under(fabric, mix, job, plan.routes)
@@ -117,13 +123,13 @@ def explain(config: Config, wanted: str) -> Explained:
         multi_switch=job is not None,
         in_force=in_force,
         planned=planned,
+        keys=keys_of(fabric, routes, Leases(config.agent.state_dir), record.numbers),
         update_mode=config.update.mode,
         subscribers=sum(one.job in record.numbers for one in saved.members.values()),
     )
 
 
-def _in_force(config: Config, bridge: Bridge, look: Look, mix: JobMix, job: Job) -> Under | None:
-    routes = TablesInForce(bridge, config.opensm.lfts_dump).look(look.status, look.fabric)
+def _in_force(routes: Routes | None, look: Look, mix: JobMix, job: Job) -> Under | None:
     if routes is None or check_reach(look.fabric, routes).unreachable_pairs:
         return None
     return _under(look.fabric, mix, job, routes)

@@ -155,6 +155,11 @@ class Gatherer:
         """All jobs of the last good poll, with what users said of them."""
         return self.hints.apply(self.queue.value or ())
 
+    def poll_now(self) -> bool:
+        """Ask for the queue alone, where somebody knows more than the last look; False, with what
+        was read before, where that fails."""
+        return self.queue.read(self._poll)
+
     def status(self) -> tuple[BridgeStatus | None, str]:
         """What OpenSM's plugin says, or why it says nothing."""
         try:

@@ -22,6 +22,8 @@ from sar_agent.agent.five_phase import Owners, Told
 from sar_agent.agent.gather import Gatherer, Look
 from sar_agent.agent.history import History, Row, summary
 from sar_agent.agent.how import How
+from sar_agent.agent.keys.manager import KeyManager
+from sar_agent.agent.keys.serve import resume, serve, show
 from sar_agent.agent.lock import Lock
 from sar_agent.agent.nerves import Nerves
 from sar_agent.agent.observe import TablesInForce, Worth
@@ -36,7 +38,7 @@ from sar_agent.errors import CheckFailed, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.generations import Generations
-from sar_agent.install.plan import file_to_routes
+from sar_agent.install.plan import Plan, file_to_routes
 from sar_agent.install.transit import NotSafe, transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import host_sets
@@ -91,11 +93,16 @@ class Agent:
         self.backoff = Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds)
         self.say = SayOnce(log)
         self._worth: dict[Which, Worth] = {"in_force": Worth(), "planned": Worth()}
-        self._planned: tuple[Made, Routes] | None = None
+        self.planned: tuple[Made, Routes] | None = None
         self._planned_on = b""
         """Digest of the fabric whose indices the planned routes speak in."""
         self._status: BridgeStatus | None = None
         self._map_written: tuple[JobRecord, ...] | None = None
+        self.stands: Plan | None = None
+        """The plan in force, where this process knows it."""
+        self.keys = KeyManager(config.keys, folder)
+        self.rerouter.planner.keys_on = self.keys.rows
+        self.rerouter.keys_lost = self.keys.lose_all
 
     def pass_once(self) -> Report:
         """Never raises `SarError`: what went wrong is the report's sentence."""
@@ -105,12 +112,18 @@ class Agent:
         except SarError as error:
             report = Report(Result.FAILED, str(error))
         now = time.time()
+        show(self)
         self.metrics.last_pass.set(now)
         if report.ok:
             self.metrics.last_success.set(now)
         level = logging.ERROR if report.result is Result.FAILED else logging.INFO
         log.log(level, "%s", report.sentence)
         return report
+
+    def serve_keys(self) -> None:
+        """Requests for routing keys, between passes; quick, and never raises `SarError`."""
+        serve(self)
+        show(self)
 
     def ask_status(self) -> BridgeStatus | None:
         """What the plugin says now, shown in the metrics, too."""
@@ -125,6 +138,7 @@ class Agent:
             self._show_sources()
         if not self.gatherer.queue.problem:
             self.gatherer.hints.settle(self.gatherer.queue.value or ())
+            self.keys.settle({n for one in self.gatherer.queue.value or () for n in one.numbers})
             self.updates.know(owners(self.gatherer.running()), self.gatherer.looked_at)
         unfinished = self.updates.settle()
         self.pacing.saw(look)
@@ -134,6 +148,7 @@ class Agent:
         self._write_map(look.records)
         state = self.store.load()
         before = self._show_in_force(look.status, look.fabric, mix)
+        resume(self, look, state)
 
         obstacle = self._obstacle(look) or unfinished
         made = self._made(state, obstacle)
@@ -186,7 +201,7 @@ class Agent:
         """What new routes are compared with: what is installed, or else what was planned last."""
         if not obstacle:
             return state.made if state else None
-        return self._planned[0] if self._planned else None
+        return self.planned[0] if self.planned else None
 
     def _seen(self, look: Look, obstacle: str) -> Seen:
         return Seen(
@@ -258,7 +273,7 @@ class Agent:
             done.plan.fabric.digest,
             self.config.agent.engine,
         )
-        self._planned, self._planned_on = (made, done.plan.routes), done.plan.fabric.digest
+        self.planned, self._planned_on = (made, done.plan.routes), done.plan.fabric.digest
         if result is not Result.LATER:
             self.pacing.acted()
         plan = done.plan
@@ -280,7 +295,7 @@ class Agent:
     def _installed(self, done: Done) -> None:
         """Only now may the state say so; the file of the generation it names is there first."""
         assert done.read_back is not None
-        plan = done.plan
+        plan = self.stands = done.plan
         self.keep(done)
         self.store.save(
             State(
@@ -379,8 +394,8 @@ class Agent:
         routes: Routes | None = None
         if which == "in_force":
             routes = self.tables.look(self._status, fabric)
-        elif self._planned and self._planned_on == fabric.digest:
-            routes = self._planned[1]
+        elif self.planned and self._planned_on == fabric.digest:
+            routes = self.planned[1]
         if routes is None:
             return None
         try:
@@ -404,13 +419,13 @@ class Agent:
         """After a restart, or a rollback, the plan is the generation that was kept."""
         if state and self.config.agent.mode == "install":
             self.metrics.generation_wanted.set(state.generation)
-            have = self._planned and (self._planned[0].generation, self._planned_on)
+            have = self.planned and (self.planned[0].generation, self._planned_on)
             if have != (state.generation, fabric.digest):
                 with suppress(
                     SarError
                 ):  # none is kept: then no more is known than what is in force
                     kept = file_to_routes(fabric, self.generations.read(state.generation))
-                    self._planned, self._planned_on = (state.made, kept), fabric.digest
+                    self.planned, self._planned_on = (state.made, kept), fabric.digest
         self.metrics.show_measures("planned", self._measures("planned", fabric, mix))
 
     def _show_status(self, status: BridgeStatus | None) -> None:

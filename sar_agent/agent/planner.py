@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from sar_agent.agent.state import State
@@ -58,6 +59,8 @@ class Planner:
         )
         self.keys: Mapping[int, KeyRows] = {}
         """By LID offset: the routing keys that the next plans hold."""
+        self.keys_on: Callable[[Fabric], Mapping[int, KeyRows]] | None = None
+        """Who makes them for a fabric; each plan asks."""
         self._last: Plan | None = None
         """In force or not; the next plan's routes, check and measures start from it."""
         self._base: Routes | None = None
@@ -77,6 +80,8 @@ class Planner:
         with self.timed("route"):
             require_connected(fabric)  # engines take that for granted
             self._read_partitions(fabric, mix)
+            if self.keys_on and not keep_base:
+                self.keys = self.keys_on(fabric)
             base = self._base if self._last and self._last.fabric.digest == fabric.digest else None
             routes, kept = (base, True) if keep_base and base else self._routes(fabric, mix)
             routes = self._capped(fabric, mix, routes)
@@ -96,6 +101,18 @@ class Planner:
         self.adopt(plan)
         return plan
 
+    def plan_keys(self, generation: int, keys: Mapping[int, KeyRows], stands: Plan) -> Plan:
+        """`stands`, the plan in force, with other keys: all else stays as it is. Raises
+        `CheckFailed`; then the next plan has the keys of before."""
+        base, before, self.keys = base_of(stands.routes), self.keys, keys
+        try:
+            plan = self._stacked(generation, stands.fabric, stands.mix, base)
+        except SarError:
+            self.keys = before
+            raise
+        self.adopt(plan)
+        return plan
+
     def adopt(self, plan: Plan) -> None:
         """Start from this one next: what came into force may be less than what was planned."""
         self._last, self._base = plan, base_of(plan.routes)
@@ -111,19 +128,7 @@ class Planner:
     def _checked(self, generation: int, fabric: Fabric, mix: JobMix, routes: Routes) -> Plan:
         """The plan, with the lanes of the one before where they still do, else with new ones."""
         before = self._last
-
-        def plan(routes: Routes) -> Plan:
-            own_lane = self.options.reserve_lane
-            shelter = self._shelter_beside(routes, fabric)
-            try:
-                stacked = stack(routes, shelter, fabric.lmc, self.keys, own_lane=own_lane)
-                return make_plan(generation, fabric, mix, stacked, self.timed, before)
-            except CreditLoop:
-                if own_lane or not shelter:
-                    raise
-            stacked = stack(routes, None, fabric.lmc, self.keys)
-            return make_plan(generation, fabric, mix, stacked, self.timed, before)
-
+        plan = partial(self._stacked, generation, fabric, mix)
         base = self._base
         laid = before and base and with_levels_of(base, before.fabric, routes, fabric, self.options)
         if not laid and base and base.virtual_lanes == 1:
@@ -137,6 +142,19 @@ class Planner:
         with self.timed("route"):
             laid = relay(routes, fabric, mix, self.options)
         return plan(laid)
+
+    def _stacked(self, generation: int, fabric: Fabric, mix: JobMix, routes: Routes) -> Plan:
+        """The plan of `routes` for offset 0, with shelter and keys beside them."""
+        own_lane, before = self.options.reserve_lane, self._last
+        shelter = self._shelter_beside(routes, fabric)
+        try:
+            stacked = stack(routes, shelter, fabric.lmc, self.keys, own_lane=own_lane)
+            return make_plan(generation, fabric, mix, stacked, self.timed, before)
+        except CreditLoop:
+            if own_lane or not shelter:
+                raise
+        stacked = stack(routes, None, fabric.lmc, self.keys)
+        return make_plan(generation, fabric, mix, stacked, self.timed, before)
 
     def _capped(self, fabric: Fabric, mix: JobMix, routes: Routes) -> Routes:
         """With no more entries changed than `update.max_changed_entries`, where that can be."""

@@ -14,7 +14,8 @@ from sar_agent.agent.planner import Planner
 from sar_agent.agent.state import State
 from sar_agent.agent.updates import Updates
 from sar_agent.config import Config
-from sar_agent.errors import InputError, SarError, Unavailable, Unserved
+from sar_agent.errors import CheckFailed, InputError, SarError, Unavailable, Unserved
+from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.changes import Changes
 from sar_agent.install.install import ReadBackDiffers, Timed
@@ -63,6 +64,8 @@ class Rerouter:
         self.config, self.bridge, self.updates = config, bridge, updates
         self.gatherer, self.timed = gatherer, timed
         self.planner = Planner(config, engine, timed)
+        self.keys_lost: Callable[[str], None] = lambda why: None
+        """Told why plans hold no routing keys."""
 
     def reroute(
         self,
@@ -81,12 +84,12 @@ class Rerouter:
         """
         fabric, records = look.fabric, look.records
         if not install:
-            return Done(self.planner.plan(1, fabric, mix_of_records(fabric, records).mix), records)
+            return Done(self._plan(1, fabric, records), records)
         for left in range(self.config.agent.tries - 1, -1, -1):
             generation = next_generation(self.config, self.bridge.status(), state)
             if state:
                 self.planner.resume(state, fabric, self.bridge)
-            plan = self.planner.plan(generation, fabric, mix_of_records(fabric, records).mix)
+            plan = self._plan(generation, fabric, records)
             if not worth(plan):
                 return Done(plan, records)
             try:
@@ -102,6 +105,18 @@ class Rerouter:
                 log.warning("%s; the fabric has changed meanwhile, planning again", error)
                 fabric, records = now, self.gatherer.jobs(now)[0]
         raise AssertionError("unreachable: tries is at least 1")
+
+    def _plan(self, generation: int, fabric: Fabric, records: tuple[JobRecord, ...]) -> Plan:
+        """Without routing keys, rather than not at all."""
+        mix, planner = mix_of_records(fabric, records).mix, self.planner
+        try:
+            return planner.plan(generation, fabric, mix)
+        except CheckFailed as error:
+            if not planner.keys:
+                raise
+            log.warning("%s; planning without routing keys", error)
+            self.keys_lost(str(error))
+            return planner.plan(generation, fabric, mix)
 
     def install(self, plan: Plan, records: tuple[JobRecord, ...], *, urgent: bool = False) -> Done:
         """Raises `SarError` where the plan is not in force afterwards, unless it waits."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sar_agent.agent.decide import OUR_ENGINE
+from sar_agent.agent.keys.leases import Lease, Leases
 from sar_agent.agent.lock import holder
 from sar_agent.agent.state import State, StateStore
 from sar_agent.config import Config
 from sar_agent.errors import SarError
 from sar_agent.events.ask import ask_door
+from sar_agent.fabric.lmc import LmcPlan, lmc_plan_of
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.generations import Generations
 
@@ -28,6 +30,8 @@ class Found:
     """Why `in_force` is not known."""
     generations: list[int]
     update_mode: str = "fast"
+    leases: list[Lease] = field(default_factory=list)
+    """Routing keys."""
     events: dict[str, Any] | None = None
     """What came at the agent's door, and what was refused; None where it does not answer."""
 
@@ -41,6 +45,14 @@ class Found:
             and self.in_force.generation_in_force == self.wanted.generation
         )
 
+    @property
+    def lids(self) -> LmcPlan | None:
+        """What OpenSM's LMC means for this subnet, where it tells."""
+        status = self.in_force
+        if status is None:
+            return None
+        return lmc_plan_of(status.hca_ports, status.switches, status.lmc)
+
     def json(self) -> dict[str, Any]:
         """For `--json`."""
         return {
@@ -52,6 +64,10 @@ class Found:
             "problem": self.problem,
             "generations": self.generations,
             "update_mode": self.update_mode,
+            "lids": self.lids and self.lids.json(),
+            "keys": [
+                one.model_dump(mode="json", exclude={"pairs", "hosts"}) for one in self.leases
+            ],
             "events": self.events,
         }
 
@@ -80,6 +96,9 @@ class Found:
                 lines.append(f"           {status.last_error}")
         else:
             lines.append(f"in force   not known: {self.problem}")
+        if lids := self.lids:
+            lines.append(f"LIDs       {lids.words()}")
+            lines.append(f"keys       {_leased(self.leases)}")
         if self.events is not None:
             lines.append(f"events     {_counted(self.events)}")
             lines.append(f"updates    {_phase(self.update_mode, self.events['update'])}")
@@ -102,7 +121,17 @@ def look_at(config: Config) -> Found:
         problem,
         Generations(folder).numbers(),
         config.update.mode,
+        list(Leases(folder)),
         ask_door(config.events.socket_path(config.agent.run_dir)),
+    )
+
+
+def _leased(leases: list[Lease]) -> str:
+    offsets, jobs = {one.offset for one in leases}, {one.job for one in leases}
+    lost = sum(bool(one.lost) for one in leases)
+    return (
+        f"{len(leases)} leased to {len(jobs)} jobs at {len(offsets)} LID offsets"
+        + f", {lost} of them lost to the fabric as it is" * bool(lost)
     )
 
 

@@ -23,7 +23,10 @@ class Wanted:
 
     trace: Path
     place: str
+    key: list[str]
+    """`NAME=OFFSET`"""
     keys: list[str]
+    """`ark`, `nrk`"""
     request_time: str
     peer: tuple[str, str, int] | None
     """Flowlet, feedback and levels of the adaptive peer."""
@@ -33,10 +36,12 @@ def trace(source: Source, wanted: Wanted, as_json: bool) -> None:
     """Every program of a trace, all beside each other."""
     from rich.console import Console
 
+    from sar_agent.lab.trace.keyed import routing_keys
     from sar_agent.lab.trace.parse import read_trace
     from sar_agent.lab.trace.place import place, place_jobs
     from sar_agent.lab.trace.play import play
     from sar_agent.lab.trace.table import summary, trace_table
+    from sar_agent.routing import Routes
 
     programs = read_trace(wanted.trace)
     request = _time(wanted.request_time, "--request-time")
@@ -54,9 +59,16 @@ def trace(source: Source, wanted: Wanted, as_json: bool) -> None:
     )
     results: list[dict[str, Any]] = []
     for name, each in routes.items():
-        keys = _keys(wanted.keys, each)
+        keys = _keys(wanted.key, each)
         times = play(fabric, each, programs, placement, keys=keys, request_seconds=request)
         results.append({"engine": name, **summary(times)})
+    for how in wanted.keys:
+        base = next((each for each in tables.values() if isinstance(each, Routes)), None)
+        if base is None:
+            raise InputError("keys need tables for what asks for none", remedy="add --engine dmodk")
+        found = routing_keys(fabric, how)
+        times = play(fabric, base, programs, placement, keys=found, request_seconds=request)
+        results.append({"engine": how, **summary(times)})
     if as_json:
         print_json({"trace": str(wanted.trace), "jobs": len(placement), "results": results})
     else:

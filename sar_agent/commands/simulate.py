@@ -87,6 +87,10 @@ def register(app: typer.Typer) -> None:
                 "--key", help="KEY=OFFSET or JOB/KEY=OFFSET: a key's LID offset; repeatable"
             ),
         ] = None,
+        keys: Annotated[
+            list[str] | None,
+            typer.Option("--keys", help="ark, nrk: a row with a routing key a request; repeatable"),
+        ] = None,
         request_time: Annotated[
             str, typer.Option("--request-time", help="how long a program waits for a key")
         ] = "0us",
@@ -124,9 +128,8 @@ def register(app: typer.Typer) -> None:
                     remedy="leave --orcs-dot, --metric and --pattern out",
                 )
             peer = (flowlet, feedback, load_levels) if adaptive else None
-            played.trace(
-                source, played.Wanted(trace, place, key or [], request_time, peer), as_json
-            )
+            wanted = played.Wanted(trace, place, key or [], keys or [], request_time, peer)
+            played.trace(source, wanted, as_json)
             return
         if orcs_dot is None and metric is None:
             simulated.time(source, pattern or "alltoall", as_json)

@@ -23,8 +23,10 @@ STATUS = b"status"
 class Family(Protocol):
     """Some events, and what becomes of them. Called from any thread."""
 
-    models: Mapping[str, type[Message]]
-    """By name of the event."""
+    @property
+    def models(self) -> Mapping[str, type[Message]]:
+        """By name of the event."""
+        ...
 
     def take(self, message: Message, uid: int) -> Mapping[str, Any]:
         """What the answer says beside `ok`, quickly. Raises `Refused`, for the tally; an answer
@@ -55,6 +57,8 @@ class JobEvents:
         if self.authority.is_news(message):
             self.inbox.put(message, uid)
         more = self.more(message, uid)
+        if message.event == "start" and "wait" in more:
+            return more  # an empty environment makes the job's steps ask for the whole of it
         env = {**self.environment, **more.get("env", {})}
         return {**more, "env": env} if env else more
 

@@ -38,6 +38,10 @@ class Refused(Exception):
         super().__init__(sentence)
 
 
+Tasks = Annotated[str, Field(pattern=r"^[0-9x(),]{1,1000}$")]
+"""Tasks of each node, as SLURM_TASKS_PER_NODE has them: `2(x3),1`."""
+
+
 class Message(BaseModel):
     """What all messages have. What is optional in one is None where the sender did not know it."""
 
@@ -63,6 +67,7 @@ class Event(Message):
     event: Literal["start", "end", "hint"]
     nodes: str | None = None
     traffic: str | None = None
+    tasks: Tasks | None = None
 
     @property
     def known_traffic(self) -> str | None:

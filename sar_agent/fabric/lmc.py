@@ -83,7 +83,11 @@ class LmcPlan:
 def lmc_plan(fabric: Fabric, lmc: int | None = None) -> LmcPlan:
     """For `lmc`, else for the largest that fits. Every HCA port counts, aggregation units of
     switches too: OpenSM gives them LIDs like any other."""
-    ports, switches = fabric.terminals, fabric.switches
+    return lmc_plan_of(fabric.terminals, fabric.switches, lmc)
+
+
+def lmc_plan_of(ports: int, switches: int, lmc: int | None = None) -> LmcPlan:
+    """Where no more than these counts is known."""
     largest = max((one for one in range(MOST + 1) if _fits(ports, switches, one)), default=-1)
     return LmcPlan(ports, switches, max(0, largest) if lmc is None else lmc, largest)
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.install.bridge import Bridge
@@ -19,6 +20,8 @@ from sar_agent.install.routes_file import (
     write_routes_file,
 )
 
+Indices = NDArray[np.integer]
+Table = NDArray[np.uint8]
 Timed = Callable[[str], AbstractContextManager[object]]
 
 
@@ -62,22 +65,22 @@ def differences(wanted: RoutesFile, found: RoutesFile) -> int:
     know, where LID offsets beyond the plan's repeat its first; and lanes hop by hop. Most switches
     have one LID: other offsets of theirs are nowhere, and found as repetitions of the first."""
     (want_s, have_s), (want_d, have_d) = shared_by(wanted, found)
+    ours, theirs = _picker(want_s, want_d, wanted), _picker(have_s, have_d, found)
     count = 0
     for offset, table in enumerate(found.forwarding):
         used = offset if offset < len(wanted.forwarding) else 0
-        have = table[np.ix_(have_s, have_d)]
-        want = wanted.forwarding[used][np.ix_(want_s, want_d)]
+        have, want = theirs(table), ours(wanted.forwarding[used])
         # A checked plan has no route only to ports whose link is down; one that came up since
         # is routed by the plugin.
         wrong = (have != want) & (want != NO_ROUTE)
         if wanted.service_levels is not None:
             if found.service_levels is None:
                 return int(wanted.forwarding.size)
-            levels = wanted.service_levels[used][np.ix_(want_s, want_d)]
+            levels = ours(wanted.service_levels[used])
             # Nobody asks for the level of a way from a switch to itself.
-            wrong |= (levels != found.service_levels[offset][np.ix_(have_s, have_d)]) & (want != 0)
+            wrong |= (levels != theirs(found.service_levels[offset])) & (want != 0)
         if offset:
-            first = found.forwarding[0][np.ix_(have_s, have_d)]
+            first = theirs(found.forwarding[0])
             one_lid = (have_d >= len(found.terminal_guids)) & (have == first).all(axis=0)
             wrong[:, one_lid] = False
         count += int(wrong.sum())
@@ -88,6 +91,17 @@ def differences(wanted: RoutesFile, found: RoutesFile) -> int:
         lanes = wanted.hop_lanes[want_s, :wide, :wide] != found.hop_lanes[have_s, :wide, :wide]
         count += int(lanes.sum())
     return count
+
+
+def _picker(rows: Indices, columns: Indices, file: RoutesFile) -> Callable[[Table], Table]:
+    """What is at `rows` and `columns` of a table of `file`, not copied where that is all of it."""
+    whole = file.forwarding.shape[1:]
+    if all(
+        len(some) == size and (some == np.arange(size)).all()
+        for some, size in zip((rows, columns), whole, strict=True)
+    ):
+        return lambda table: table
+    return lambda table: table[np.ix_(rows, columns)]
 
 
 def _former(path: Path) -> RoutesFile | None:

@@ -223,7 +223,7 @@ class Metrics:
         )
         for why in REFUSALS:
             self.events_refused.labels(why)
-        for event in ("start", "end", "hint", "subscribe", "ack", "unsubscribe"):
+        for event in ("start", "end", "hint", "subscribe", "ack", "unsubscribe", "key", "key-done"):
             self.events.labels(event, "tcp")
         self.event_delay = Histogram(
             "sar_event_delay_seconds",
@@ -233,6 +233,34 @@ class Metrics:
         )
         self.events_waiting = gauge(
             "events_waiting", "Jobs that were told of since the last look at the queue."
+        )
+        self.key_leases = gauge("key_leases", "Routing keys that are leased to jobs.")
+        self.key_offsets = gauge(
+            "key_offsets", "LID offsets for routing keys that OpenSM's LMC gives."
+        )
+        self.key_offsets_free = gauge(
+            "key_offsets_free", "LID offsets for routing keys that no job has anywhere."
+        )
+        self.keys_lost = gauge(
+            "keys_lost", "Leased routing keys that the fabric as it is cannot hold."
+        )
+        self.key_flows = gauge(
+            "key_flows_max",
+            "Most flows of routing keys predicted on one link: of one key, or of all together.",
+            "of",
+        )
+        for of in ("own", "total"):
+            self.key_flows.labels(of)
+        self.key_installs = counter(
+            "key_installs", "Installs for routing keys, by how they ended.", "result"
+        )
+        for result in ("installed", "failed"):
+            self.key_installs.labels(result)
+        self.key_seconds = Histogram(
+            "sar_key_seconds",
+            "Time from a request for a routing key until it is in force.",
+            buckets=_SECONDS,
+            registry=self.registry,
         )
         self.subscribers = gauge(
             "subscribers", "Processes of jobs that have subscribed to updates in phases."
@@ -287,6 +315,17 @@ class Metrics:
         self._engine = engine
         self.generation_in_force.set(generation)
         self.unknown_terminals.set(unknown_terminals)
+
+    def show_keys(
+        self, leased: int, lost: int, offsets: int, free: int, own: int, total: int
+    ) -> None:
+        """The routing keys in force; `own` and `total` are flows over one link."""
+        self.key_leases.set(leased)
+        self.keys_lost.set(lost)
+        self.key_offsets.set(offsets)
+        self.key_offsets_free.set(free)
+        self.key_flows.labels("own").set(own)
+        self.key_flows.labels("total").set(total)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

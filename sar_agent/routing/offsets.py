@@ -16,7 +16,7 @@ import numpy as np
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, U8
-from sar_agent.routing.routes import Routes
+from sar_agent.routing.routes import NO_ROUTE, Routes
 
 BASE, SHELTER, FIRST_KEY = 0, 1, 2
 
@@ -28,7 +28,8 @@ class KeyRows:
     destinations: I32
     """int32[D]: terminals."""
     egress: U8
-    """uint8[D, S], as the rows of `Routes.egress`."""
+    """uint8[D, S], as the rows of `Routes.egress`; 255 where the shelter's entry will do, so that
+    an install sends no more than the key's flows need."""
 
 
 def stack(
@@ -66,16 +67,23 @@ def stack(
     lanes, own_lane = base.virtual_lanes, own_lane and shelter is not None
     egress = np.empty((offsets, *base.egress.shape[1:]), np.uint8)
     egress[BASE], egress[SHELTER:] = base.egress[0], (shelter or base).egress[0]
+    # A switch has one LID, so that no other offset leads to it; what is read back says so, too.
+    hosts = slice(egress.shape[1] - egress.shape[2])
+    egress[SHELTER:, hosts.stop :] = base.egress[0, hosts.stop :]
     levels: U8 | None = None
     if own_lane or base.service_level is not None:
         levels = np.zeros_like(egress)
         if base.service_level is not None:
             levels[BASE] = base.service_level[0]
-            levels[SHELTER:] = 0 if shelter else levels[BASE]
+            levels[SHELTER:] = levels[BASE]
+            levels[SHELTER:, hosts] = 0 if shelter else levels[BASE, hosts]
         if own_lane:
-            levels[SHELTER:] = lanes
+            levels[SHELTER:, hosts] = lanes
     for offset, rows in keys.items():
-        egress[offset, rows.destinations] = rows.egress
+        there = rows.egress != NO_ROUTE
+        egress[offset, rows.destinations] = np.where(
+            there, rows.egress, egress[offset, rows.destinations]
+        )
         if levels is not None:
             levels[offset, rows.destinations] = 0
     return replace(base, egress=egress, service_level=levels, virtual_lanes=lanes + int(own_lane))

@@ -14,7 +14,8 @@ partition may take links in proportion to its members at a switch, so that some 
 
     pftree            no policies: balance, then separation; lanes where links are shared
     pftree-ext        policies phy, vlane, def; strict or best-effort (Section 6)
-    pftree-wt         loads are the destinations' weights (Section 7)
+    pftree-wt         loads are the destinations' weights (Section 7); all come down to a host over
+                      the same links, so that heavy ones have links of their own
     pftree-combined   A times the price of -ext plus (1 - A) times that of -wt (Equation 2)
 """
 
@@ -58,6 +59,11 @@ class PFTree:
         """A of Equation 2: 1 counts routes, 0 weights."""
         return 1.0
 
+    def one_way(self, options: Options) -> bool:
+        """Whether all sources come down to a host over the same links, as the paper has it. Where
+        routes are counted that spoils separation; where weights are, heavy hosts want it."""
+        return False
+
     def partitions(self, given: Partitions) -> Partitions:
         """What of the policies this engine heeds: here none, all want a lane of their own."""
         parts = tuple(replace(part, policy=Policy.VLANE) for part in given.parts)
@@ -94,6 +100,7 @@ class PFTree:
             partitions.weights(fabric.terminals),
             _quotas(fabric, partitions, legal.higher),
             self.share(options),
+            self.one_way(options),
             owners,
             egress,
         )
@@ -127,6 +134,9 @@ class PFTreeWt(PFTree):
     def share(self, options: Options) -> float:
         return 0.0
 
+    def one_way(self, options: Options) -> bool:
+        return True
+
 
 class PFTreeCombined(PFTreeExt):
     """Both (Section 8)."""
@@ -136,6 +146,9 @@ class PFTreeCombined(PFTreeExt):
 
     def share(self, options: Options) -> float:
         return options.combine
+
+    def one_way(self, options: Options) -> bool:
+        return options.combine < 1.0
 
 
 def senders_of(fabric: Fabric, mix: JobMix, partitions: Partitions) -> Senders:

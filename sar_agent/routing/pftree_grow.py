@@ -23,6 +23,8 @@ MARKED = 1.0
 SHARED = 64.0
 """A link that another partition uses."""
 LOAD = 1024.0
+ASIDE = float(1 << 40)
+"""A way down that is not the one chosen for the destination by loads down (`one_way`)."""
 TOO_MANY = float(1 << 44)
 """A further link for a `phy` partition that has its share."""
 FORBIDDEN = float(1 << 49)
@@ -62,6 +64,7 @@ def grow_partition_trees(
     weight: F64,
     quota: I32,
     share: float,
+    one_way: bool,
     owners: Owners,
     egress: U8,
 ) -> I32:  # pragma: no cover
@@ -69,7 +72,8 @@ def grow_partition_trees(
     that had to break a `phy` policy.
 
     `isolation` int32[T] (-1: in no partition), `policy` uint8[T], `weight` float64[T]; `quota`
-    int32[·, S] by isolation number, the last row zeros; `share` is A of Equation 2.
+    int32[·, S] by isolation number, the last row zeros; `share` is A of Equation 2; `one_way`:
+    all sources come down to a destination over the same links.
     """
     switches, channels = egress.shape[1], len(graph.target)
     one = np.uint32(1)
@@ -80,6 +84,7 @@ def grow_partition_trees(
     has_down = np.zeros((quota.shape[0], switches), np.int32)
     cost = np.empty(switches, np.float64)
     via = np.empty(switches, np.uint32)
+    own = np.zeros(switches, np.uint32)  # from where to come down to each switch
     seen = np.zeros(switches, np.bool_)
     broken = np.empty((len(dests), 2), np.int32)
     breaks = 0
@@ -95,6 +100,20 @@ def grow_partition_trees(
         if root != previous:
             legal_row(graph, legal, row, root)
             previous = np.int64(root)
+        cost[:] = np.inf
+        for i in range(one, row.size[0]):
+            v = row.order[i]
+            if one_way and row.falls[v]:
+                for e in range(row.start[i], row.start[i + one]):
+                    c = row.edge[e]
+                    w = graph.target[c]
+                    price = _price(
+                        graph, legal, owners, marks, has_up, has_down, quota, routes, weights,
+                        share, mean, mine, phy, v, c,
+                    )  # fmt: skip
+                    if price < cost[w]:
+                        cost[w] = price
+                        own[w] = v
         cost[root] = 0.0
         for i in range(one, row.size[0]):
             v = row.order[i]
@@ -102,21 +121,12 @@ def grow_partition_trees(
             for e in range(row.start[i], row.start[i + one]):
                 c = row.edge[e]
                 w = graph.target[c]
-                load = share * routes[c] + (1.0 - share) * weights[c] / mean
-                price = LOAD * load
-                user = owners.user[c]
-                other = user != NOBODY and user != mine
-                if other:
-                    price += SHARED
-                if marks[mine, w] == 0:
-                    price += MARKED
-                if other and (phy or owners.held[c]):
-                    price += FORBIDDEN
-                elif phy and user == NOBODY:
-                    up = legal.higher[c]
-                    has = has_up[mine, v] if up else has_down[mine, w]
-                    if has >= quota[mine, v if up else w]:
-                        price += TOO_MANY
+                price = _price(
+                    graph, legal, owners, marks, has_up, has_down, quota, routes, weights,
+                    share, mean, mine, phy, v, c,
+                )  # fmt: skip
+                if one_way and row.falls[v] and own[w] != v:
+                    price += ASIDE
                 if price + cost[w] < best:
                     best = price + cost[w]
                     via[v] = c
@@ -157,3 +167,40 @@ def grow_partition_trees(
             previous = np.int64(-1)
         tree[root] = last_port[d]
     return broken[:breaks]
+
+
+@njit(cache=True)
+def _price(
+    graph: Graph,
+    legal: Legal,
+    owners: Owners,
+    marks: I32,
+    has_up: I32,
+    has_down: I32,
+    quota: I32,
+    routes: F64,
+    weights: F64,
+    share: float,
+    mean: float,
+    mine: int,
+    phy: bool,
+    v: np.uint32,
+    c: np.uint32,
+) -> float:  # pragma: no cover
+    """Of channel c, which leaves v, for a destination of isolation number `mine`."""
+    w = graph.target[c]
+    price = LOAD * (share * routes[c] + (1.0 - share) * weights[c] / mean)
+    user = owners.user[c]
+    other = user != NOBODY and user != mine
+    if other:
+        price += SHARED
+    if marks[mine, w] == 0:
+        price += MARKED
+    if other and (phy or owners.held[c]):
+        price += FORBIDDEN
+    elif phy and user == NOBODY:
+        up = legal.higher[c]
+        has = has_up[mine, v] if up else has_down[mine, w]
+        if has >= quota[mine, v if up else w]:
+            price += TOO_MANY
+    return float(price)

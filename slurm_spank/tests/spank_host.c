@@ -78,6 +78,16 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
 	return ESPANK_SUCCESS;
 }
 
+spank_err_t spank_getenv(spank_t spank, const char *name, char *text, int room)
+{
+	const char *value = getenv(name);
+
+	(void)spank;
+	if (!value)
+		return ESPANK_ENV_NOEXIST;
+	return snprintf(text, (size_t)room, "%s", value) < room ? ESPANK_SUCCESS : ESPANK_NOSPACE;
+}
+
 spank_err_t spank_setenv(spank_t spank, const char *name, const char *value, int overwrite)
 {
 	(void)spank;

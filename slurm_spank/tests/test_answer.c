@@ -23,7 +23,7 @@ static void noise(void)
 	static const char *seeds[] = {
 		"{\"ok\":true,\"env\":{\"UCX_IB_LID_PATH_BITS\":\"2\",\"UCX_IB_SL\":\"\\u0031\"},\"more\":[1,{\"a\":null}]}",
 		"{\"ok\":true,\"lease\":30.25,\"phase\":\"repath\",\"update\":12345678901234567890,\"generation\":3}",
-		"{\"ok\":false,\"error\":\"a sentence \\\"quoted\\\" \\u00e9\"}",
+		"{\"ok\":false,\"error\":\"a sentence \\\"quoted\\\" \\u00e9\",\"note\":\"x\",\"wait\":0.5,\"state\":\"none\"}",
 	};
 	struct answer a;
 	unsigned taken = 0;
@@ -89,6 +89,13 @@ int main(void)
 	sprintf(at, "}}");
 	a = good(deep);
 	CHECK(a.env.count == MOST_VARIABLES, "%u", a.env.count);
+	a = good("{\"ok\":true,\"wait\":0.25}");
+	CHECK(a.ok && a.wait == 250, "%u", a.wait);
+	a = good("{\"ok\":true,\"wait\":3.4567,\"note\":\"all\\nleased\",\"state\":\"in_force\",\"offset\":7}");
+	CHECK(a.wait == 3456 && !strcmp(a.note, "all leased"), "%u %s", a.wait, a.note);
+	CHECK(!strcmp(a.state, "in_force") && a.offset == 7 && !a.own, "%s %u", a.state, a.offset);
+	a = good("{\"ok\":true,\"retry\":2,\"sentence\":\"no\",\"own\":1,\"total\":12,\"offset\":-1,\"wait\":null}");
+	CHECK(a.wait == 2000 && !strcmp(a.note, "no") && a.own == 1 && a.total == 12 && !a.offset, "%u", a.wait);
 	bad("");
 	bad("{}x");
 	bad("[]");

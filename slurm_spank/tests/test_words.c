@@ -39,18 +39,19 @@ static void refused(const char *word, const char *expected)
 static void argument_words(void)
 {
 	static const char *words[] = {"agent=[::1]:7777", "timeout=70", "munge_socket=/m", "spool=/s", "state=/t",
-				      "env_file=/e/%j", "allow=A:B", "debug=1"};
+				      "env_file=/e/%j", "allow=A:B", "debug=1", "key_timeout=0"};
 	struct arguments a;
 	struct reason why = {""};
 	char deep[700] = "spool=/";
 
 	arguments_default(&a);
 	CHECK(!*a.agent && a.timeout == 50 && !strcmp(a.state, "/run/sar-spank") && !a.debug, "defaults");
+	CHECK(a.key_timeout == 2000, "%u", a.key_timeout);
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		CHECK(arguments_take(&a, words[i], &why), "%s: %s", words[i], why.text);
 	CHECK(!strcmp(a.agent, "[::1]:7777") && a.timeout == 70 && !strcmp(a.munge_socket, "/m"), "first");
 	CHECK(!strcmp(a.spool, "/s") && !strcmp(a.state, "/t") && !strcmp(a.env_file, "/e/%j"), "folders");
-	CHECK(!strcmp(a.allow, "A:B") && a.debug, "last");
+	CHECK(!strcmp(a.allow, "A:B") && a.debug && !a.key_timeout, "last");
 	CHECK(arguments_take(&a, "agent=/run/sar-agent/events.sock", &why), "%s", why.text);
 	refused("agnet=a:1", "unknown argument \"agnet=a:1\"");
 	refused("agent", "key=value");
@@ -62,6 +63,9 @@ static void argument_words(void)
 	refused("timeout=101", "10 to 100");
 	refused("timeout=50ms", "10 to 100");
 	refused("timeout=-1", "10 to 100");
+	refused("key_timeout=8001", "0 to 8000");
+	refused("key_timeout=", "0 to 8000");
+	refused("key_timeout=-1", "0 to 8000");
 	refused("debug=yes", "unknown argument");
 	refused("spool=relative", "absolute");
 	memset(deep + 7, 'x', 600);
@@ -104,8 +108,15 @@ static void payloads(void)
 		length = message_payload(&m, payload);
 		CHECK(length && length <= 4096 && length == strlen(payload), "%zu: %zu", room, length);
 	}
-	m.traffic = many;
 	m.nodes = NULL;
+	m.tasks = "2(x3),1";
+	m.phase = "halo";
+	m.lease = 90500;
+	m.pairs = (const int[]){0, 1, 1, 70000};
+	m.pair_count = 2;
+	CHECK(message_payload(&m, payload) && strstr(payload, "\"phase\":\"halo\",\"tasks\":\"2(x3),1\",\"lease\":90.500,"
+						      "\"pairs\":[0,1,1,70000],\"at\":"), "%s", payload);
+	m.traffic = many;
 	memset(many, 't', sizeof(many) - 1);
 	CHECK(!message_payload(&m, payload), "nothing fits");
 }

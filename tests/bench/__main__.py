@@ -18,6 +18,7 @@ from tests.bench import (
     five_phase,
     install_latency,
     job_times,
+    key_latency,
     keys,
     mixes,
     performance,
@@ -38,6 +39,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "time": job_times.tables,
     "events": events.tables,
     "latency": event_latency.tables,
+    "keys-live": key_latency.tables,
     "five-phase": five_phase.tables,
     "keys": keys.tables,
 }

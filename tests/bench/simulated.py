@@ -22,15 +22,17 @@ MODULES = "osm_ucast_mgr.c 0x07\n"
 
 
 @contextmanager
-def opensm(ibsim: Ibsim, fabric: Fabric, engines: str, patience: float) -> Iterator[OpenSM]:
+def opensm(
+    ibsim: Ibsim, fabric: Fabric, engines: str, patience: float, **options: str
+) -> Iterator[OpenSM]:
     """OpenSM with `engines` and the plugin, its first two heavy sweeps done (the plugin asks for
     the second: only then does OpenSM send nothing but what changed)."""
-    with started(ibsim, fabric, engines) as manager:
+    with started(ibsim, fabric, engines, **options) as manager:
         wait_sweeps(manager, 2, patience)
         yield manager
 
 
-def started(ibsim: Ibsim, fabric: Fabric, engines: str) -> OpenSM:
+def started(ibsim: Ibsim, fabric: Fabric, engines: str, **options: str) -> OpenSM:
     """OpenSM with `engines` and the plugin, as a context manager that waits for nothing."""
     subprocess.run(["make", "-s", "-C", str(BRIDGE)], check=True)
     modules = ibsim.scratch / "modules.conf"
@@ -40,7 +42,7 @@ def started(ibsim: Ibsim, fabric: Fabric, engines: str) -> OpenSM:
         host=net_ids(fabric)[1][int(fabric.is_host_port.argmax())],
         plugin=BRIDGE / "build" / "libsarbridge.so",
         routing_engine=engines,
-        options={"per_module_logging_file": str(modules)},
+        options={"per_module_logging_file": str(modules), **options},
         log_flags=LOG,
     )
 

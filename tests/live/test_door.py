@@ -124,7 +124,7 @@ def test_ten_megabytes_of_noise(agent: Agent) -> None:
         try:
             stream.sendall(noise)
             stream.sendall(b"\n")
-            assert b"8192" in stream.makefile("rb").read()
+            assert b"98304" in stream.makefile("rb").read()
         except (ConnectionResetError, BrokenPipeError):
             pass  # it hung up in the middle
     assert wait_until(

@@ -9,9 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sar_agent.lab.papers import oblivious_fig3, oblivious_fig4
+from sar_agent.lab.papers import oblivious_fig3, oblivious_fig4, pftree_table3
 from sar_agent.lab.papers.claims import Claim, order, value, verdict
+from sar_agent.lab.papers.keys_runs import SMALL as SMALL_CLUSTER
+from sar_agent.lab.papers.keys_runs import Setup
 from sar_agent.lab.papers.oblivious_permutations import LARGE, SMALL, histograms
+from sar_agent.lab.papers.pftree_delays import ENGINES, PATTERNS, delays
+from sar_agent.lab.papers.pftree_trees import TREES, Tree
+from sar_agent.lab.papers.receivers import shared
 from sar_agent.lab.papers.xgft_slowdown import program, slimmed, times
 
 ROOTS = st.integers(1, 16)
@@ -97,3 +102,59 @@ def test_verdicts() -> None:
     partly = verdict([good, order("d", False)])
     assert partly == "reproduced in part (1 of 2 claims); not: d"
     assert verdict([order("d", False)]) == "not reproduced: d"
+
+
+SMALL_TREES = [tree for tree in TREES if tree.nodes <= 256]
+
+
+@settings(deadline=None, max_examples=25)
+@given(data=st.data(), tree=st.sampled_from(SMALL_TREES), seed=st.integers(0, 10**6))
+def test_weighted_receivers_share_no_link_down(data: st.DataObject, tree: Tree, seed: int) -> None:
+    """pftree-2016, Figs. 13 and 14: as many ways down as victims, so none is shared."""
+    per_leaf = data.draw(st.integers(1, tree.victims // tree.leaves))
+    found = shared(tree, "pftree-wt", seed, per_leaf)
+    assert (found.down, found.links_down) == (0, 0)
+
+
+def test_shared_links_worked_by_hand() -> None:
+    """All victims receive: pFTree leads the two of a leaf over one link down, on four leaves."""
+    found = shared(TREES[0], "pftree", 0, 2)
+    assert (found.down, found.links_down, found.interference) == (4, 4, 0)
+
+
+@settings(deadline=None, max_examples=10)
+@given(
+    tree=st.sampled_from(SMALL_TREES),
+    seed=st.integers(0, 10**6),
+    pattern=st.sampled_from(PATTERNS),
+)
+def test_noise_does_not_reach_an_isolated_partition(tree: Tree, seed: int, pattern: str) -> None:
+    """Fig. 10: pFTree-Ext with noise equals pFTree-Ext without, pair by pair."""
+    quiet, noisy = (
+        delays(tree, "pftree-ext", pattern, noise, [seed], 20) for noise in ("null", "alltoall")
+    )
+    assert quiet == noisy
+
+
+@settings(deadline=None, max_examples=10)
+@given(
+    tree=st.sampled_from(SMALL_TREES), seed=st.integers(0, 10**6), engine=st.sampled_from(ENGINES)
+)
+def test_gather_without_noise_takes_its_root_as_long_as_senders(
+    tree: Tree, seed: int, engine: str
+) -> None:
+    """Fig. 10b: victims - 1, whatever the routes."""
+    found = delays(tree, engine, "gather", "null", [seed], 20)
+    assert found.least == found.mean.value == found.most == tree.victims - 1
+
+
+def test_table_3(tmp_path: Path) -> None:
+    assert pftree_table3.run([], tmp_path).verdict == "reproduced"
+
+
+def test_keys_free_an_application_that_is_alone() -> None:
+    """routing-keys-2017, II-A: one application of permutations, so its own links alone count."""
+    setup = Setup(SMALL_CLUSTER, 1, 0.5)
+    alone = {engine: setup.worst(engine, 3) for engine in ("dmodk", "ark", "nrk")}
+    assert alone["ark"] == pytest.approx(alone["nrk"])
+    assert alone["ark"] < alone["dmodk"]

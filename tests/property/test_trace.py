@@ -14,6 +14,7 @@ from sar_agent.jobs.model import make_job
 from sar_agent.lab.fluid.adaptive import Adaptive, play_adaptive
 from sar_agent.lab.fluid.paths import routed_links
 from sar_agent.lab.trace.generate import PROGRAMS, Wish
+from sar_agent.lab.trace.keyed import routing_keys
 from sar_agent.lab.trace.model import Program, Trace, make_phase
 from sar_agent.lab.trace.parse import read_trace
 from sar_agent.lab.trace.place import place, place_jobs
@@ -269,3 +270,23 @@ def test_all_bytes_are_accounted_for() -> None:
     ends = progress.carried[fabric.channels :]
     sent = np.bincount(flows.source, flows.size, fabric.terminals)
     assert ends[: fabric.terminals] == pytest.approx(sent)
+
+
+def test_routing_keys_keep_a_job_to_itself_and_nrk_others_out() -> None:
+    """On a full tree each phase is a permutation: one job alone is never slowed down. Of several,
+    at different phases, NRK's share less than ARK's, which know nothing of each other."""
+    fabric = xgft_fabric("xgft:3;4,4,4;1,4,4")
+    routes = load_engine("dmodk").route(fabric, NOBODY, Options())
+
+    def worst(jobs: int, how: str) -> float:
+        wish = Wish(ranks=64 // jobs, jobs=jobs, sizes=(2**16, 2**18), iterations=4, seed=5)
+        trace = read_trace(PROGRAMS["cartesian"](wish))
+        keys = routing_keys(fabric, how) if how else None
+        return max(
+            slowdown([time])
+            for time in play(fabric, routes, trace, place(fabric, trace, "random", 2), keys=keys)
+        )
+
+    assert worst(1, "ark") == pytest.approx(1) and worst(1, "nrk") == pytest.approx(1)
+    assert worst(1, "") > 1.5
+    assert 1 <= worst(4, "nrk") < min(worst(4, "ark"), worst(4, ""))

@@ -21,6 +21,7 @@ from sar_agent.lab.assess.rate import Ratings, rate_all
 from sar_agent.lab.assess.verdict import judge
 from sar_agent.lab.history import HistoryBuilder, place
 from sar_agent.lab.history.leonardo import leonardo_stand_in
+from tests.data import data_path
 from tests.unit.test_cli import said, sar_agent
 from tests.unit.test_demo import Strict
 
@@ -284,6 +285,19 @@ def test_topology_that_differs_is_told(tmp_path: Path) -> None:
         "--json",
     )  # fmt: skip
     assert any('"a" is 2 switches' in line for line in found["topology"])  # type: ignore[attr-defined]
+
+
+@pytest.mark.data
+@pytest.mark.long
+def test_leonardo_with_its_stand_in(tmp_path: Path) -> None:
+    network = ("--fabric", data_path("leonardo-node-switch-map.txt"), *QUICK)
+    given = ("--history", data_path("leonardo-jobs.tar.gz"), "--samples", "2")
+    found = said("assess", *network, *given, "--out", tmp_path, "--json")
+    assert "stand-in" in str(found["fabric"])
+    assert [left["count"] for left in found["left_out"]] == [1, 14, 19]  # type: ignore[attr-defined]
+    page = Strict((tmp_path / "index.html").read_text())
+    assert "cables between switches are made up" in page.text
+    assert "no end times" in page.text
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ BAD = (
     "not a number", "no routes",
 )  # fmt: skip
 ENGINES = (
-    "colored dfsssp dmodk ftree minhop pftree pftree-combined pftree-ext pftree-wt random rnca-d "
-    "rnca-u sar sar-plus smodk updn"
+    "ark colored dfsssp dmodk ftree minhop nrk pftree pftree-combined pftree-ext pftree-wt random "
+    "rnca-d rnca-u sar sar-plus smodk updn"
 )
 JOB_KEYS = {"job", "terminals", "switches", "efi_max", "links", "throughput"}
 
@@ -136,7 +136,7 @@ def bad(tmp_path: Path) -> dict[str, tuple[list[str | Path], str]]:
         "two pieces": (["route", "--fabric", tmp_path / "pieces.net", *jobs], "piece"),
         "job line": (["route", "--fabric", TREE, "--jobs", tmp_path / "jobs"], "jobs:1"),
         "seed": (["route", "--fabric", TREE, "--jobs", "mix:x"], "seed"),
-        "engine": (["route", "--fabric", TREE, *jobs, "--engine", "magic"], "one of colored,"),
+        "engine": (["route", "--fabric", TREE, *jobs, "--engine", "magic"], "one of ark, colored,"),
         "export": (
             ["route", "--fabric", TREE, *jobs, "--out", tmp_path / "o", "--export", "x"],
             "lfts, ibdm, ibsim",

@@ -51,7 +51,7 @@ def test_every_error_at_once_with_its_key_value_and_remedy() -> None:
         ("slurm.squeue = 'squeue'", "array"),
         ("fabric.host_pattern = '('", "no regular expression"),
         ("fabric.environment.a = 1", "string"),
-        ("foo: no such key", "there are agent, events, fabric, opensm, slurm, update"),
+        ("foo: no such key", "there are agent, events, fabric, keys, opensm, slurm, update"),
     ]
     assert len(found) == len(expected)
     for start, part in expected:

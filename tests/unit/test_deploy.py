@@ -90,6 +90,7 @@ ALERTS = {
     "SarNoSuccess": ({"sar_last_success_timestamp_seconds": "1x120"}, "65m"),
     "SarPlansFailCheck": ({"sar_check_failures_total": "0 0 1x20"}, "5m"),
     "SarUnknownHosts": ({"sar_unknown_hosts": "11x60"}, "31m"),
+    "SarKeysFail": ({'sar_key_installs_total{result="failed"}': "0 0 1x20"}, "5m"),
     "SarUpdateStuck": ({"sar_update_phase": "2x20"}, "11m"),
     "SarEventsRefused": ({'sar_events_refused_total{why="credential"}': "0+10x60"}, "20m"),
 }
@@ -105,6 +106,7 @@ QUIET = {
     "sar_last_success_timestamp_seconds": "0+60x120",
     "sar_check_failures_total": "3x120",
     "sar_unknown_hosts": "2x120",
+    'sar_key_installs_total{result="failed"}': "3x120",
     "sar_update_phase": "0x120",
     'sar_events_refused_total{why="credential"}': "0+2x120",
 }

@@ -204,6 +204,21 @@ def test_without_end_times_the_next_job_on_a_node_bounds_it(tmp_path: Path) -> N
     assert (packed.ids, packed.end.tolist()) == (history.ids, history.end.tolist())
 
 
+def test_an_archive_that_ends_in_the_middle(tmp_path: Path) -> None:
+    names = np.random.default_rng(1).integers(0, 10**9, (40, 300))  # gzip cannot shrink it away
+    with tarfile.open(tmp_path / "whole.tar.gz", "w:gz") as archive:
+        for i, row in enumerate(names.tolist()):
+            file = write(tmp_path / f"{i}.txt", "\n".join(f"n{n}" for n in row))
+            os.utime(file, (1000 + i, 1000 + i))
+            archive.add(file, f"jobs/{i}.txt")
+    whole = (tmp_path / "whole.tar.gz").read_bytes()
+    (tmp_path / "half.tar.gz").write_bytes(whole[: len(whole) // 2])
+    history = read_history(tmp_path / "half.tar.gz")
+    assert 10 < history.jobs < 30
+    assert history.size.tolist()[:10] == [300] * 10
+    assert any("end in the middle" in str(left) for left in history.left_out)
+
+
 def test_two_jobs_first_seen_together_on_one_node_both_last() -> None:
     assert first_seen_ends([(1.0, "a", ("n",)), (1.0, "b", ("n",)), (4.0, "c", ("n",))], 9.0) == [
         4.0, 4.0, 9.0

@@ -102,6 +102,7 @@ def test_names_help_and_labels(metrics: Metrics, measures: Measures) -> None:
         "mode",
         "how",
         "phase",
+        "of",
     }
     for family in text_string_to_metric_families(generate_latest(metrics.registry).decode()):
         assert family.name.startswith("sar_")

@@ -39,12 +39,14 @@ def test_each_offset_has_what_it_is_for() -> None:
     routes = stack(base, shelter, 2, {3: key})
     assert routes.egress.shape == (4, *base.egress.shape[1:])
     assert (routes.egress[0] == base.egress[0]).all()
-    assert (routes.egress[1:3] == shelter.egress[0]).all()
+    hosts, switches = slice(TREE.terminals), slice(TREE.terminals, None)
+    assert (routes.egress[1:3, hosts] == shelter.egress[0, hosts]).all()
+    assert (routes.egress[1:, switches] == base.egress[0, switches]).all(), "they have one LID"
     assert (routes.egress[3, [0, 5]] == key.egress).all()
-    others = np.setdiff1d(np.arange(TREE.destinations), [0, 5])
+    others = np.setdiff1d(np.arange(TREE.terminals), [0, 5])
     assert (routes.egress[3, others] == shelter.egress[0, others]).all()
     assert routes.virtual_lanes == 2 and routes.service_level is not None
-    assert (routes.service_level[0] == 0).all() and (routes.service_level[1:3] == 1).all()
+    assert (routes.service_level[0] == 0).all() and (routes.service_level[1:3, hosts] == 1).all()
     assert (routes.service_level[3, [0, 5]] == 0).all()
     assert (routes.service_level[3, others] == 1).all()
 
@@ -86,15 +88,17 @@ def test_plans_hold_a_shelter_in_a_lane_of_its_own(spec: str) -> None:
     plan = planner_of(lanes="path").plan(1, fabric, synthetic_mix(fabric, 1))
     routes = plan.routes
     assert plan.verdict.passed and routes.service_level is not None
-    assert (routes.service_level[1] == routes.virtual_lanes - 1).all()
+    hosts = slice(fabric.terminals)
+    assert (routes.service_level[1, hosts] == routes.virtual_lanes - 1).all()
     assert (routes.service_level[0] < routes.virtual_lanes - 1).all()
-    assert (routes.egress[1] == routes_of("updn", fabric).egress[0]).all()
+    assert (routes.egress[1, hosts] == routes_of("updn", fabric).egress[0, hosts]).all()
 
 
 def test_without_a_lane_of_its_own_it_shares_one_where_that_closes_no_circle() -> None:
     plan = planner_of(reserve_lane=False).plan(1, TREE, synthetic_mix(TREE, 1))
     assert plan.routes.virtual_lanes == 1
-    assert (plan.routes.egress[1] == routes_of("updn").egress[0]).all()
+    hosts = slice(TREE.terminals)
+    assert (plan.routes.egress[1, hosts] == routes_of("updn").egress[0, hosts]).all()
     ring = replace(load_fabric("torus:5,hosts=1"), lmc=1)
     plan = planner_of(reserve_lane=False, lanes="path").plan(1, ring, synthetic_mix(ring, 1))
     assert plan.verdict.passed
@@ -104,7 +108,8 @@ def test_jobs_change_offset_0_and_nothing_else() -> None:
     plans = planner_of()
     first, second = (plans.plan(n, TREE, synthetic_mix(TREE, n)).routes for n in (1, 2))
     assert (first.egress[0] != second.egress[0]).any()
-    assert (first.egress[1:] == second.egress[1:]).all()
+    hosts = slice(TREE.terminals)
+    assert (first.egress[1:, hosts] == second.egress[1:, hosts]).all()
 
 
 def test_a_key_changes_its_offset_and_nothing_else() -> None:

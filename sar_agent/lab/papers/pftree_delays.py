@@ -1,6 +1,6 @@
 """Delays of a victim partition under noise (pftree-2016, Section 6.3), as ORCS counts them.
 
-`ftree` is there for comparison: it balances without looking at partitions.
+pFTree is here as printed; for comparison our own, and `ftree`, which sees no partitions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sar_agent.lab.papers.pftree_trees import Draw, Tree, draw_victims, routed
 from sar_agent.lab.statistics import Estimate, median_of
 
 PATTERNS = ("bisect", "gather", "scatter", "bisect_fb_sym", "alltoall")
-ENGINES = ("pftree", "pftree-ext", "ftree")
+ENGINES = ("pftree-printed", "pftree-ext", "pftree", "ftree")
 
 
 @dataclass(frozen=True)

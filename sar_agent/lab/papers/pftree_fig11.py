@@ -28,9 +28,10 @@ PUBLISHED = (
     "smallest trees, -31.75 % over the largest three; pFTree-Ext over 70 % of it at 2:1, 23.3 % "
     "at 1,024 nodes"
 )
-SEEDS = 20
-RUNS = 250
-ENGINES = ("pftree", "pftree-ext", "ftree")
+SEEDS = 10
+RUNS = 500
+NODES = [tree.nodes for tree in TREES]
+ENGINES = ("pftree-printed", "pftree-ext", "pftree", "ftree")
 
 
 def bandwidth(tree: Tree, engine: str, seeds: Sequence[int]) -> Estimate:
@@ -47,18 +48,16 @@ def bandwidth(tree: Tree, engine: str, seeds: Sequence[int]) -> Estimate:
 
 
 def run(seeds: Sequence[int], out: Path) -> Result:
-    """20 draws of victims on nine trees."""
+    """10 draws of victims on nine trees."""
     found = {
         (engine, tree.nodes): bandwidth(tree, engine, seeds) for tree in TREES for engine in ENGINES
     }
-    share = {
-        t.nodes: found["pftree-ext", t.nodes].value / found["pftree", t.nodes].value for t in TREES
-    }
-    last = [found["pftree", n].value for n in (512, 1024)]
+    share = {n: found["pftree-ext", n].value / found["pftree-printed", n].value for n in NODES}
+    last = [found["pftree-printed", n].value for n in (512, 1024)]
     last_ext = [found["pftree-ext", n].value for n in (512, 1024)]
     claims = [
-        value("pFTree, 32 nodes, 2:1", 0.76, found["pftree", 32].value, NEAR),
-        value("pFTree, 64 nodes, 4:1", 0.62, found["pftree", 64].value, NEAR),
+        value("pFTree, 32 nodes, 2:1", 0.76, found["pftree-printed", 32].value, NEAR),
+        value("pFTree, 64 nodes, 4:1", 0.62, found["pftree-printed", 64].value, NEAR),
         value("pFTree, largest three: loss in %", 31.75, 100 * (1 - last[1] / last[0]), NEAR),
         value("pFTree-Ext, largest three: loss in %", 76.7,
               100 * (1 - last_ext[1] / last_ext[0]), NEAR),
@@ -66,8 +65,8 @@ def run(seeds: Sequence[int], out: Path) -> Result:
               ", ".join(f"{share[n]:.0%}" for n in (32, 128, 512))),
         value("pFTree-Ext, 1,024 nodes 4:1: % of pFTree", 23.3, 100 * share[1024], NEAR),
         order("pFTree falls with oversubscription", all(
-            found["pftree", a].value > found["pftree", b].value > found["pftree", c].value
-            for a, b, c in ((32, 48, 64), (128, 192, 256), (512, 768, 1024)))),
+            found["pftree-printed", a].value > found["pftree-printed", b].value
+            for a, b in ((32, 48), (48, 64), (128, 192), (192, 256), (512, 768), (768, 1024)))),
     ]  # fmt: skip
     rows = [
         [LABELS[engine], *(found[engine, tree.nodes].words() for tree in TREES)]
@@ -77,8 +76,8 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         out / f"{NAME}.png",
         claims,
         f"{len(seeds)} draws of victims, {RUNS} random bisections of the others each.",
-        because="our pFTree-Ext leaves the others links in proportion to their hosts, and our "
-        "pFTree already keeps the victims on links of their own: isolation costs nothing more here",
+        because="our pFTree-Ext takes links for a `phy` partition by its share of the hosts only, "
+        "a quarter here, and leaves the others what is theirs",
         tables=[Table(["bandwidth", *(str(tree.nodes) for tree in TREES)], rows)],
         draw=lambda figure: _draw(figure, found),
         size=(7.0, 3.6),
@@ -90,8 +89,8 @@ def _draw(figure: Figure, found: dict[tuple[str, int], Estimate]) -> None:
     at = np.arange(len(TREES))
     for place, engine in enumerate(ENGINES):
         means = [found[engine, tree.nodes].value for tree in TREES]
-        where = at + 0.27 * (place - 1)
-        axes.bar(where, means, 0.25, color=COLOURS[engine], label=LABELS[engine])
+        where = at + 0.2 * (place - 1.5)
+        axes.bar(where, means, 0.19, color=COLOURS[engine], label=LABELS[engine])
     axes.set_xticks(at, [f"{t.nodes}\n{t.oversubscription}:1" for t in TREES])
     axes.set(xlabel="nodes, oversubscription", ylabel="share of full bandwidth")
     axes.legend()

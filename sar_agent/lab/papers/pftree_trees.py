@@ -8,6 +8,7 @@ simulations.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from sar_agent.fabric.model import I32
 from sar_agent.fabric.xgft import parse_xgft, xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Partition, Partitions, Policy, make_partitions
-from sar_agent.routing.engine import Options, load_engine
+from sar_agent.routing.engine import Engine, Options, load_engine
+from sar_agent.routing.pftree import PFTree
 from sar_agent.routing.routes import Routes
 
 
@@ -94,4 +96,20 @@ def partitions_of(draw: Draw, weights: dict[int, float] | None = None) -> Partit
 def routed(draw: Draw, engine: str, weights: dict[int, float] | None = None) -> Routes:
     """Raises `CheckFailed` where the policies cannot be met."""
     options = Options(partitions=partitions_of(draw, weights))
-    return load_engine(engine).route(draw.fabric, JobMix(()), options)
+    return _engine(engine).route(draw.fabric, JobMix(()), options)
+
+
+@cache
+def _engine(name: str) -> Engine:
+    return AsPrinted() if name == AsPrinted.name else load_engine(name)
+
+
+class AsPrinted(PFTree):
+    """pFTree with the paper's choice of one way down to each host, by the load down alone. Our own
+    lets each leaf switch take its cheapest way, and so keeps partitions apart where this mixes
+    them."""
+
+    name = "pftree-printed"
+
+    def one_way(self, options: Options) -> bool:
+        return True

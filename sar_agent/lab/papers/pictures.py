@@ -14,6 +14,7 @@ DPI = 80
 LABELS = {
     "smodk": "S-mod-k", "dmodk": "D-mod-k", "random": "Random", "colored": "pattern-aware",
     "rnca-u": "r-NCA-u", "rnca-d": "r-NCA-d", "pftree": "pFTree", "pftree-ext": "pFTree-Ext",
+    "pftree-printed": "pFTree as printed",
     "pftree-wt": "pFTree-Wt",
     "ftree": "ftree (sees no partitions)",
     "ark": "ARK", "nrk": "NRK", "conga": "Conga-like",
@@ -21,7 +22,8 @@ LABELS = {
 """As the papers write them."""
 COLOURS = {
     "smodk": "#4477aa", "dmodk": "#228833", "random": "#ee6677", "colored": "#000000",
-    "rnca-u": "#ccbb44", "rnca-d": "#aa3377", "pftree": "#ee6677", "pftree-ext": "#4477aa",
+    "rnca-u": "#ccbb44", "rnca-d": "#aa3377", "pftree": "#ccbb44", "pftree-ext": "#4477aa",
+    "pftree-printed": "#ee6677",
     "pftree-wt": "#4477aa",
     "ftree": "#999999", "ark": "#ccbb44", "nrk": "#4477aa", "conga": "#ee6677",
 }  # fmt: skip

@@ -26,16 +26,15 @@ from sar_agent.routing.routes import Routes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ENGINES = ("pftree", "pftree-wt")
+ENGINES = ("pftree-printed", "pftree-wt", "pftree")
 WEIGHT = 100.0
 HOW = (
     "Draws of victims, and of 1 … all victims under each leaf switch as receivers; means over all "
     "these experiments, least and most as error bars, as in the paper."
 )
-ONE_WAY = (
-    "in our pFTree family each leaf switch takes its own cheapest way to a host, so a receiver is "
-    "reached over two or three roots and loads two or three links down; the paper leads everybody "
-    "over one root, chosen by the load down alone"
+DRAWS = (
+    "which of several equally loaded ports is taken, and which victims and receivers are drawn, is "
+    "not printed"
 )
 I64 = NDArray[np.int64]
 
@@ -140,10 +139,10 @@ def error_bars(axes: Axes, found: dict[tuple[str, int], Spread], title: str) -> 
     nodes."""
     for place, engine in enumerate(ENGINES):
         each = [found[engine, tree.nodes] for tree in TREES]
-        at = np.arange(len(TREES)) + 0.3 * (place - 0.5)
+        at = np.arange(len(TREES)) + 0.27 * (place - 1)
         means = np.array([one.mean for one in each])
         bars = [means - [one.least for one in each], np.array([one.most for one in each]) - means]
-        axes.bar(at, means, 0.28, color=COLOURS[engine], label=LABELS[engine])
+        axes.bar(at, means, 0.25, color=COLOURS[engine], label=LABELS[engine])
         axes.errorbar(at, means, bars, fmt="none", ecolor="black", capsize=2, lw=1)
     axes.set_xticks(range(len(TREES)), [str(tree.nodes) for tree in TREES])
     axes.set(title=title, xlabel="nodes")

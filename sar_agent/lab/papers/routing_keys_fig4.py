@@ -41,11 +41,14 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         for e, of in rows.items()
     }
     ours["seeds"] = len(seeds)
-    grows = rows["dmodk"][64].high < rows["dmodk"][4096].low
-    nrk = [s.median for s in rows["nrk"].values()]
-    flat = max(nrk) - min(nrk) <= 1 and nrk[-1] < rows["dmodk"][4096].median
-    between = f"D-mod-k {rows['dmodk'][64].median:g} → {rows['dmodk'][4096].median:g}, "
-    between += f"NRK {nrk[0]:g} → {nrk[-1]:g} (medians at n = 64 and 4,096, {len(seeds)} seeds)"
+    least, largest_n = SIDES[0] ** 2, SIDES[-1] ** 2
+    dmodk, nrk = rows["dmodk"], [s.median for s in rows["nrk"].values()]
+    grows = dmodk[least].high < dmodk[largest_n].low
+    flat = nrk[-1] <= nrk[0] and nrk[-1] < dmodk[largest_n].median
+    between = (
+        f"D-mod-k {dmodk[least].median:g} → {dmodk[largest_n].median:g}, NRK {nrk[0]:g} → "
+        f"{nrk[-1]:g} (medians at {least} and {largest_n} hosts, {len(seeds)} seeds)"
+    )
     verdict = f"reproduced: {between}" if grows and flat else f"not: {between}"
     lines = [f"{'hosts':>6}  " + "  ".join(f"{e:>20}" for e in ENGINES) + "   mean [95 %] median"]
     for n in rows["nrk"]:

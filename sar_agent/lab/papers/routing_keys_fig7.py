@@ -27,7 +27,7 @@ PUBLISHED = (
     "2 applications, 10 % utilization: ARK and NRK 2.7 times as fast as D-mod-k and Conga, NRK "
     "hardly better than ARK; with 8 and 32 applications NRK gains on ARK"
 )
-SEEDS = 10
+SEEDS = 6
 APPLICATIONS = (2, 8, 32)
 CONGA = (
     "messages' sizes follow a distribution of ours, and a fluid peer that learns of loads pays for "

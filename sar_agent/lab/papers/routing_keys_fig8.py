@@ -16,7 +16,7 @@ NAME = "routing-keys-fig8"
 WHERE = "Routing Keys 2017, Figure 8"
 CLASS = "Q"
 PUBLISHED = "one message size, 32 KB: D-mod-k about as fast as ARK, NRK faster"
-SEEDS = 10
+SEEDS = 6
 SIZES = (32 * KILO, 32 * KILO)
 
 

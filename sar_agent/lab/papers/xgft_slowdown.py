@@ -21,7 +21,7 @@ from sar_agent.lab.trace.generate import PROGRAMS, Wish
 from sar_agent.lab.trace.parse import read_trace
 from sar_agent.lab.trace.place import place
 from sar_agent.lab.trace.play import play
-from sar_agent.routing.engine import load_engine
+from sar_agent.routing.engine import Engine, load_engine
 from sar_agent.routing.keys.digits import flow_digits
 from sar_agent.routing.paths import Choice, PathRoutes
 
@@ -33,6 +33,7 @@ def slimmed(roots: int) -> tuple[Fabric, XgftView]:
     return fabric, recognise_xgft(fabric)
 
 
+@cache
 def program(name: str) -> Program:
     """`wrf256` or `cgd128`, as `sar-agent make-trace` has them."""
     return read_trace(PROGRAMS[name](Wish())).programs[0]
@@ -40,12 +41,18 @@ def program(name: str) -> Program:
 
 def choice_of(name: str, fabric: Fabric, view: XgftView, seed: int = 0) -> Choice:
     """The way up under an oblivious engine, whether it asks the source or the destination."""
-    engine = load_engine(name)
+    engine = _engine(name)
     if hasattr(engine, "choice"):
         chosen: Choice = engine.choice(fabric, view, seed)
         return chosen
     labels = engine.labels(fabric, view, seed)  # type: ignore[attr-defined]
     return lambda source, destination: labels[destination]
+
+
+@cache
+def _engine(name: str) -> Engine:
+    """To find one means to read what is installed."""
+    return load_engine(name)
 
 
 def times(

@@ -17,13 +17,24 @@ from sar_agent.routing.keys.tree import KeyTree
 from sar_agent.routing.oblivious import modulo_labels
 from sar_agent.routing.oblivious_tables import fill_digits
 from sar_agent.routing.offsets import KeyRows
+from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.updn import legal_rows
 
 
 def rows_of(key: Key, shift: Shift, fabric: Fabric) -> KeyRows:
     """The rows of the hosts that the key's flows end at, ascending; `fabric` is the key's."""
+    own = own_rows(key, shift)
+    others = own.egress == NO_ROUTE
+    own.egress[others] = _elsewhere(key.tree, own.destinations)[others]
+    return own
+
+
+def own_rows(key: Key, shift: Shift) -> KeyRows:
+    """Only what the flows pass, 255 at other switches: `stack` puts the shelter there. It goes up,
+    then down, too, so any mixture of the two arrives, and an install sends the less."""
+    fabric = key.tree.fabric
     destinations = np.unique(key.destination).astype(np.int32)
-    rows = _elsewhere(key.tree, destinations)
+    rows = np.full((len(destinations), fabric.switches), NO_ROUTE, np.uint8)
     place = np.searchsorted(destinations, key.destination)
     flow, hop = np.nonzero(shift.channels >= 0)
     channel = shift.channels[flow, hop]

@@ -7,13 +7,15 @@ import os
 import subprocess
 import sys
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import write_ibsim_net
+from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.lab.live.process import free_port, wait_until
 from tests.fake_squeue import fake_squeue
@@ -22,6 +24,14 @@ from tests.live.helpers.munged import NOBODY, tell
 ROOT = Path(__file__).parents[3]
 FABRIC = "xgft:2;4,4;1,2"
 CLI = [sys.executable, "-c", "from sar_agent.cli import main; main()"]
+
+
+def with_lids(fabric: Fabric, lmc: int) -> Fabric:
+    """As after a sweep of an OpenSM with that LMC."""
+    if not lmc:
+        return fabric
+    switch, terminal = assign_lids(fabric, lmc)
+    return replace(fabric, lmc=lmc, switch_lid=switch, terminal_lid=terminal)
 
 
 @dataclass
@@ -89,10 +99,11 @@ def start(
     env: dict[str, str] | None = None,
     bridge: Path | None = None,
     planned: str = "planned, not installed",
+    lmc: int = 0,
     **keys: Any,
 ) -> Agent:
     """`keys` are of [events], `more` of [agent]; returns once it has planned."""
-    write_ibsim_net(load_fabric(fabric), folder / "fabric.net")
+    write_ibsim_net(with_lids(load_fabric(fabric), lmc), folder / "fabric.net")
     squeue = squeue or fake_squeue(
         folder, [{"%i": "7", "%A": "7", "%N": "n[001,005]", "%U": str(NOBODY)}]
     )

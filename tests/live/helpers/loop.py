@@ -194,10 +194,12 @@ def _section(name: str, keys: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def loop_site(folder: Path, slurm: SlurmCluster, **opensm: Any) -> Iterator[LoopSite]:
+def loop_site(
+    folder: Path, slurm: SlurmCluster, spec: str = FABRIC, **opensm: Any
+) -> Iterator[LoopSite]:
     """The agent installs unless told otherwise; it is not started yet."""
     net = folder / "fabric.net"
-    write_ibsim_net(load_fabric(FABRIC), net)
+    write_ibsim_net(load_fabric(spec), net)
     opensm.setdefault("plugin", plugin())
     with ExitStack() as stack:
         fabric = stack.enter_context(Ibsim(net))

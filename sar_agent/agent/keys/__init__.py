@@ -1,0 +1,1 @@
+"""The application-flow manager of routing-keys-2017, III: who has which key, where, until when."""

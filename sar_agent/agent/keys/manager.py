@@ -1,0 +1,258 @@
+"""The keys that are leased, on the fabric as it is, for the planner; and drafts of new ones.
+
+Nothing here installs: `serve.py` does. A key that the fabric as it is now cannot hold any more is
+lost, not its job: its offset leads by the shelter's tables again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from sar_agent.agent.keys.flows import hosts_of, phases_of_wish
+from sar_agent.agent.keys.leases import Lease, Leases, free_offset
+from sar_agent.agent.keys.making import Made, from_routes, load_of, make
+from sar_agent.config_keys import KeysConfig
+from sar_agent.errors import SarError, Unserved
+from sar_agent.events.keys import KeyDesk, Leased, Ticket
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32
+from sar_agent.jobs.records import JobRecord
+from sar_agent.routing.offsets import FIRST_KEY, KeyRows
+from sar_agent.routing.routes import Routes
+
+log = logging.getLogger(__name__)
+Key = tuple[str, str]
+"""Job, by the number that clients use, and phase."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A key that is not in force yet."""
+
+    ticket: Ticket
+    lease: Lease
+    made: Made
+
+
+class KeyManager:
+    """`leases.json` in `folder`; `desk` hears of what becomes of requests."""
+
+    def __init__(self, config: KeysConfig, folder: Path, desk: KeyDesk | None = None) -> None:
+        self.config, self.leases = config, Leases(folder)
+        self.desk = desk or KeyDesk()
+        self._fabric: Fabric | None = None
+        self._made: dict[Key, Made] = {}
+        """Of `_fabric`."""
+
+    def rows(self, fabric: Fabric, drafts: Sequence[Draft] = ()) -> Mapping[int, KeyRows]:
+        """By LID offset, of all leases, and as it would be with `drafts`; made anew where the
+        fabric is another than before."""
+        self._settle_on(fabric)
+        keys = [(one.offset, self._made.get(one.key), one.key) for one in self.leases]
+        new = {one.lease.key for one in drafts}
+        found: dict[int, list[KeyRows]] = {}
+        for offset, made in [
+            *((offset, made) for offset, made, key in keys if key not in new),
+            *((one.lease.offset, one.made) for one in drafts),
+        ]:
+            if made:
+                found.setdefault(offset, []).append(made.rows)
+        return {offset: _joined(rows) for offset, rows in found.items()}
+
+    def resume(self, fabric: Fabric, routes: Routes) -> None:
+        """After a restart, from the tables in force, so that nothing changes."""
+        if self._fabric is not None:
+            return
+        self._fabric = fabric
+        for lease in self.leases:
+            try:
+                phases = phases_of_wish(fabric, lease.hosts, lease.wish)
+            except SarError as error:
+                self._lose(lease, str(error))
+                continue
+            if not lease.lost and lease.offset < len(routes.egress):
+                self._made[lease.key] = from_routes(
+                    fabric, lease.hosts, phases, lease.offset, routes
+                )
+        self.show()
+
+    def load(self, besides: Collection[Key] = ()) -> I32:
+        """int32[C]: flows of all keys over each channel but those of `besides`."""
+        assert self._fabric is not None
+        return load_of(self._fabric, (m for key, m in self._made.items() if key not in besides))
+
+    def draft(
+        self, ticket: Ticket, record: JobRecord, fabric: Fabric, drafts: list[Draft]
+    ) -> Draft:
+        """A key for the ticket beside those in force and `drafts`. Raises `InputError` for a wish
+        that makes no sense, `Unserved` where there is no key for it."""
+        self._settle_on(fabric)
+        key = ticket.job, ticket.phase
+        others = {k: m for k, m in self._made.items() if k != key}
+        offset_of = {lease.key: lease.offset for lease in self.leases}
+        for one in drafts:
+            others[one.lease.key], offset_of[one.lease.key] = one.made, one.lease.offset
+        load = load_of(fabric, others.values())
+        hosts = hosts_of(record, ticket.wish.nodes)
+        made = make(fabric, hosts, ticket.wish, load)
+        taken = [(offset_of[k], m.ports) for k, m in others.items()]
+        offset = free_offset(1 << fabric.lmc, made.ports, taken)
+        if offset is None:
+            raise Unserved(
+                f"all {(1 << fabric.lmc) - FIRST_KEY} LID offsets for keys are leased on hosts of "
+                f"job {ticket.job}"
+            )
+        now = time.time()
+        lease = Lease(
+            job=ticket.job,
+            phase=ticket.phase,
+            uid=record.uid,
+            offset=offset,
+            traffic=ticket.wish.traffic,
+            pairs=ticket.wish.pairs,
+            nodes=ticket.wish.nodes,
+            tasks=ticket.wish.tasks,
+            hosts=hosts,
+            ends=None if ticket.with_job else now + self._seconds(ticket.lease),
+            made_at=now,
+            own=made.own,
+            total=made.total(load),
+            seconds=0.0,
+        )
+        return Draft(ticket, lease, made)
+
+    def took(self, drafts: list[Draft]) -> None:
+        """They are in force: now they are leases, and the desk may say so."""
+        for one in drafts:
+            self._made[one.lease.key] = one.made
+        self.leases.put(one.lease for one in drafts)
+        self.show()
+
+    def release(self, keys: Collection[Key]) -> None:
+        """The offsets are free. Their tables stay until the next install: nobody uses them."""
+        for key in keys:
+            self._made.pop(key, None)
+        self.leases.drop(keys)
+        self.show()
+
+    def settle(self, running: Collection[str]) -> None:
+        """Release the keys of jobs that are not among `running` (numbers), and those past their
+        end."""
+        gone = [one.key for one in self.leases if one.job not in running]
+        over = [one.key for one in self.leases.over() if one.key not in gone]
+        for job, phase in over:
+            log.info("the lease of job %s's key for phase %s is over", job, phase)
+        if gone or over:
+            self.release(gone + over)
+
+    def obey(self) -> None:
+        """What clients want of keys that are there: an end, or a longer lease."""
+        orders = self.desk.orders()
+        longer = []
+        for key, seconds in orders.renewed.items():
+            lease = self.leases.get(key)
+            if lease and lease.ends is not None and key not in orders.done:
+                longer.append(
+                    lease.model_copy(update={"ends": time.time() + self._seconds(seconds)})
+                )
+        if longer:
+            self.leases.put(longer)
+        if orders.done:
+            self.release(orders.done)
+
+    def show(self) -> None:
+        """Tell the desk which keys there are."""
+        self.desk.show(
+            {
+                one.key: Leased(
+                    -1 if one.uid is None else one.uid, one.wish, answer_of(one, self.config)
+                )
+                for one in self.leases
+                if not one.lost and one.key in self._made
+            }
+        )
+
+    def lose_all(self, why: str) -> None:
+        """No plan passes its checks with them."""
+        for lease in self.leases:
+            self._lose(lease, why)
+        self.show()
+
+    def counts(self, offsets: int) -> tuple[int, int, int, int, int, int]:
+        """For `Metrics.show_keys`, with `offsets` LID offsets a port."""
+        leases = list(self.leases)
+        pool = max(0, offsets - FIRST_KEY)
+        used = {one.offset for one in leases if FIRST_KEY <= one.offset < offsets}
+        own = max((one.own for one in self._made.values()), default=0)
+        total = int(self.load().max(initial=0)) if self._made else 0
+        lost = sum(bool(one.lost) for one in leases)
+        return len(leases) - lost, lost, pool, pool - len(used), own, total
+
+    def made(self, key: Key) -> Made | None:
+        """The rows and links of a lease, where it is not lost."""
+        return self._made.get(key)
+
+    def _seconds(self, wanted: float | None) -> float:
+        return min(wanted or self.config.lease_seconds, self.config.lease_most_seconds)
+
+    def _settle_on(self, fabric: Fabric) -> None:
+        if self._fabric is not None and self._fabric.digest == fabric.digest:
+            return
+        had, self._fabric, self._made = self._fabric is not None, fabric, {}
+        for lease in self.leases:
+            try:
+                if lease.offset >= 1 << fabric.lmc:
+                    raise Unserved(f"OpenSM runs with LMC {fabric.lmc} now")
+                load = self.load()
+                made = make(fabric, lease.hosts, lease.wish, load)
+            except SarError as error:
+                self._lose(lease, str(error))
+                continue
+            self._made[lease.key] = made
+            now = {"own": made.own, "total": made.total(load), "lost": ""}
+            self.leases.put([lease.model_copy(update=now)])
+        if had and len(self.leases):
+            log.info("keys of %d phases were made anew for the fabric as it is", len(self.leases))
+        self.show()
+
+    def _lose(self, lease: Lease, why: str) -> None:
+        self._made.pop(lease.key, None)
+        if lease.lost != why:
+            log.warning(
+                "job %s lost its key for phase %s: %s; its tasks are led by the shelter's tables",
+                lease.job,
+                lease.phase,
+                why,
+            )
+            self.leases.put([lease.model_copy(update={"lost": why})])
+
+
+def answer_of(lease: Lease, config: KeysConfig) -> dict[str, object]:
+    """What a client hears of a key in force."""
+    return {
+        "state": "in_force",
+        "job": lease.job,
+        "phase": lease.phase,
+        "offset": lease.offset,
+        "own": lease.own,
+        "total": lease.total,
+        "ends": lease.ends,
+        "seconds": round(lease.seconds, 3),
+        "env": dict.fromkeys(config.variables, str(lease.offset)),
+    }
+
+
+def _joined(rows: list[KeyRows]) -> KeyRows:
+    if len(rows) == 1:
+        return rows[0]
+    return replace(
+        rows[0],
+        destinations=np.concatenate([one.destinations for one in rows]),
+        egress=np.concatenate([one.egress for one in rows]),
+    )

@@ -1,0 +1,432 @@
+"""Routing keys from request to in force, against stand-ins; live: tests/live/test_keys_live.py."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sar_agent.agent.keys.flows import phases_of_wish, rank_hosts
+from sar_agent.agent.keys.making import from_routes
+from sar_agent.agent.keys.words import keys_of
+from sar_agent.agent.report import Result
+from sar_agent.agent.state import State
+from sar_agent.agent.status import Found
+from sar_agent.config import Config
+from sar_agent.errors import CheckFailed, Unserved
+from sar_agent.events.authority import Authority, KnownJob
+from sar_agent.events.keys import KeyDesk, Wish
+from sar_agent.events.message import Event, Refused
+from sar_agent.fabric.ibsim_net import write_ibsim_net
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.install.install import ReadBackDiffers
+from sar_agent.install.plan import file_to_routes
+from sar_agent.install.routes_file import read_routes_file
+from tests.fake_opensm import job
+from tests.live.helpers.listening import with_lids
+from tests.unit.test_loop import World
+
+ROOT, ALICE, BOB = 0, 1001, 1002
+TORUS_HOSTS = ("n001", "n005", "n009", "n013")
+JOBS = (
+    replace(job("1", *TORUS_HOSTS), uid=ALICE),
+    replace(job("2", "n002", "n006", "n010", "n014"), uid=BOB),
+)
+
+
+class Site(World):
+    """With LIDs to spare, and a desk that the test stands at."""
+
+    def __init__(self, folder: Path, lmc: int = 3, **agent: Any) -> None:
+        self.lmc = lmc
+        self.now = 0.0
+        super().__init__(folder, **agent)
+        self.bridge.fabric = self.fabric
+        self.source.records = JOBS
+
+    def restart(self, topology: str = "") -> Any:
+        fabric = with_lids(load_fabric("xgft:2;4,4;1,2"), self.lmc)
+        if not (self.folder / "cut").exists():
+            write_ibsim_net(fabric, self.net)
+        agent = super().restart(topology)
+        self.authority = Authority(frozenset({ROOT}))
+        agent.keys.desk = self.desk = KeyDesk(self.authority, clock=lambda: self.now)
+        agent.keys.show()
+        return agent
+
+    def cut(self, spine: int = 0) -> None:
+        super().cut(spine)
+        (self.folder / "cut").touch()
+
+    def pass_(self) -> Any:
+        report = self.once()
+        self.know()
+        return report
+
+    def know(self) -> None:
+        self.authority.known = {
+            number: KnownJob(one.uid, one.traffic)
+            for one in self.agent.gatherer.running()
+            for number in one.numbers
+        }
+
+    def say(self, event: str, uid: int = ALICE, **keys: Any) -> dict[str, Any]:
+        given = {"v": 1, "event": event, "job": "1", "id": os.urandom(8).hex()} | keys
+        model = KeyDesk.models.get(event, Event)
+        message = model.model_validate_json(json.dumps(given))
+        if isinstance(message, Event):
+            return dict(self.desk.of_job(message, uid))
+        return dict(self.desk.take(message, uid))
+
+    def ask(self, uid: int = ALICE, phase: str = "x", **keys: Any) -> dict[str, Any]:
+        """Until there is an answer."""
+        keys = {"traffic": "ring"} | keys
+        first = self.say("key", uid, phase=phase, **keys)
+        if first.get("state") != "waiting":
+            return first
+        self.agent.serve_keys()
+        return self.say("key", uid, phase=phase, **keys)
+
+    def tables(self) -> np.ndarray:
+        assert self.bridge.tables is not None
+        return self.bridge.tables.forwarding.copy()
+
+    def changed(self, before: np.ndarray) -> list[int]:
+        """LID offsets whose tables are others."""
+        after = self.tables()
+        return [o for o in range(len(after)) if not np.array_equal(before[o], after[o])]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    site = Site(tmp_path)
+    assert site.pass_().result is Result.INSTALLED
+    return site
+
+
+def test_a_key_is_in_force_and_only_its_offset_changes(site: Site) -> None:
+    before = site.tables()
+    assert len(before) == 8
+    answer = site.ask()
+    assert answer["state"] == "in_force" and answer["offset"] == 2
+    assert answer["env"] == {"UCX_IB_LID_PATH_BITS": "2"}
+    assert site.changed(before) == [2]
+    assert answer["own"] == answer["total"] == 1, "nobody in the way"
+    columns = np.flatnonzero((site.tables()[2] != before[2]).any(axis=0))
+    assert set(columns) <= {site.fabric.hosts[host][0] for host in TORUS_HOSTS}
+    state = site.agent.store.load()
+    assert isinstance(state, State) and state.generation == site.bridge.generation == 2
+    assert site.once().result is Result.NOTHING, "a key is no reason to reroute"
+    assert site.value("sar_key_leases") == 1
+    assert site.value("sar_key_offsets_free") == 5
+    assert site.value("sar_key_installs_total", result="installed") == 1
+    assert site.agent.generations.numbers() == [2], "a rollback goes behind keys"
+
+
+def test_jobs_share_an_offset_and_leave_each_other_s_rows_alone(site: Site) -> None:
+    site.ask()
+    before = site.tables()
+    assert site.ask(BOB, job="2")["offset"] == 2
+    assert site.changed(before) == [2]
+    mine = [site.fabric.hosts[host][0] for host in TORUS_HOSTS]
+    assert np.array_equal(site.tables()[2][:, mine], before[2][:, mine])
+
+
+def test_phases_have_offsets_of_their_own_until_there_are_none(site: Site) -> None:
+    found = [site.ask(phase=f"p{n}", traffic=f"shift:{1 + n % 3}")["offset"] for n in range(6)]
+    assert found == [2, 3, 4, 5, 6, 7]
+    full = site.ask(phase="p6")
+    assert full["state"] == "none" and full["offset"] == 0
+    assert full["sentence"] == "all 6 LID offsets for keys are leased on hosts of job 1"
+    assert site.say("key-done", phase="p3")["phases"] == ["p3"]
+    site.now += 11
+    assert site.ask(phase="p6")["offset"] == 5
+    listed = site.say("key-list")
+    assert [one["phase"] for one in listed["keys"]] == ["p0", "p1", "p2", "p4", "p5", "p6"]
+    assert site.say("key-done")["phases"] == ["p0", "p1", "p2", "p4", "p5", "p6"]
+    assert site.say("key-done")["error"] == "job 1 has no key"
+
+
+def test_somebody_else_s_job(site: Site) -> None:
+    with pytest.raises(Refused, match="job 1 is not one of uid 1002"):
+        site.ask(BOB)
+    site.authority.known = {}  # not seen yet: judged when it is
+    assert site.ask(BOB)["error"] == "job 1 is not one of uid 1002"
+    site.ask()
+    with pytest.raises(Refused):
+        site.know()
+        site.say("key-done", BOB, phase="x")
+    assert site.ask(ROOT)["offset"] == 2
+
+
+def test_a_job_that_is_not_there_is_waited_for_and_then_refused(site: Site) -> None:
+    assert site.ask(job="77")["state"] == "waiting"
+    site.source.records = (*JOBS, replace(job("77", "n003", "n007"), uid=ALICE))
+    site.agent.serve_keys()
+    assert site.say("key", job="77", phase="x", traffic="ring")["state"] == "in_force"
+    assert site.ask(job="78")["state"] == "waiting"
+    site.now += 100
+    site.agent.serve_keys()
+    answer = site.say("key", job="78", phase="x", traffic="ring")
+    assert answer["error"] == "no job 78 is running"
+
+
+@pytest.mark.parametrize(
+    ("wish", "error"),
+    [
+        ({"pairs": [0, 9]}, "rank 9 is not in the job, which has 0 … 3"),
+        ({"pairs": [0, 0]}, "rank 0 sends to itself"),
+        ({"pairs": [0, 1, 2]}, "the last rank of pairs has nobody to send to"),
+        ({"pairs": [0, 1], "tasks": "1(x9)2"}, "is not of the form 2(x3),1"),
+        ({"pairs": [0, 1], "tasks": "2(x9)"}, "is of more hosts than the job's 4"),
+        ({"traffic": "butterfly", "tasks": "2(x3)"}, "power of two"),
+        ({"traffic": "squares"}, "'squares' says not who sends to whom; there are ring"),
+        ({"traffic": "stencil2d:4x2"}, "a grid of 4x2 wants 8 ranks, the job has 4"),
+        ({"traffic": "ring", "nodes": "n[001,002]"}, "n002 is no host of job 1"),
+    ],
+)
+def test_wishes_that_make_no_sense(site: Site, wish: dict[str, Any], error: str) -> None:
+    wish = {"traffic": None} | wish
+    answer = site.ask(**wish)
+    assert answer["ok"] is False and error in answer["error"], answer
+    assert site.bridge.generation == 1
+
+
+def test_a_phase_has_one_name_and_one_wish(site: Site) -> None:
+    site.ask()
+    answer = site.ask(traffic="bitcomp")
+    assert answer["ok"] is False
+    assert answer["error"].startswith("phase x of job 1 has a key for other traffic")
+    assert site.ask()["offset"] == 2
+
+
+def test_a_lease_ends_unless_it_is_renewed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = itertools.count(time.time(), 0.001)
+    monkeypatch.setattr(time, "time", lambda: next(at))
+    assert site.ask(lease=100)["ends"] == pytest.approx(next(at) + 100, abs=1)
+    at = itertools.count(next(at) + 90, 0.001)
+    assert site.ask(lease=100)["state"] == "in_force"
+    site.agent.serve_keys()
+    at = itertools.count(next(at) + 90, 0.001)
+    site.once()
+    assert site.value("sar_key_leases") == 1
+    at = itertools.count(next(at) + 90, 0.001)
+    site.once()
+    assert site.value("sar_key_leases") == 0
+
+
+def test_the_end_of_the_job_frees_the_offset(site: Site) -> None:
+    site.ask()
+    site.source.records = JOBS[1:]
+    before = site.tables()
+    assert site.once().result is Result.INSTALLED
+    assert site.value("sar_key_leases") == 0
+    assert 2 in site.changed(before), "the shelter's tables again"
+    hosts = slice(site.fabric.terminals)
+    assert np.array_equal(site.tables()[2][:, hosts], site.tables()[1][:, hosts])
+
+
+def test_a_restart_keeps_the_keys_byte_for_byte(site: Site) -> None:
+    site.ask(traffic="shift:2")
+    before = site.tables()
+    site.restart()
+    site.pass_()
+    assert site.ask(traffic="shift:2")["offset"] == 2, "no install: it is known"
+    assert site.ask(phase="y")["offset"] == 3
+    assert site.changed(before) == [3]
+    site.restart()
+    site.source.records = JOBS[:1]
+    site.pass_()  # a reroute for other jobs
+    assert np.array_equal(site.tables()[2][:, :16], before[2][:, :16])
+
+
+def test_a_cable_that_breaks_makes_keys_anew(site: Site) -> None:
+    site.ask(traffic="shift:2")
+    before = site.tables()
+    net = site.net.read_text()
+    site.cut()
+    assert site.pass_().result is Result.INSTALLED
+    assert site.say("key-list")["keys"][0]["offset"] == 2
+    assert site.ask(traffic="shift:2")["state"] == "in_force", "no request, no install"
+    site.net.write_text(net)
+    site.bridge.topology_changes += 1
+    assert site.pass_().result is Result.INSTALLED
+    assert np.array_equal(site.tables()[2][:, :16], before[2][:, :16])
+
+
+def test_a_fabric_that_cannot_hold_a_key_takes_it_and_no_job(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.ask(traffic="shift:2")
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            "sar_agent.agent.keys.manager.make",
+            lambda *_: (_ for _ in ()).throw(Unserved("no tree (test)")),
+        )
+        site.cut()
+        assert site.pass_().result is Result.INSTALLED
+        assert site.value("sar_keys_lost") == 1
+        assert site.say("key-list")["keys"] == []
+        assert np.array_equal(site.tables()[2][:, :16], site.tables()[1][:, :16])
+
+
+def test_a_key_that_fails_its_check_is_told_and_leaves_all_as_it_was(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = site.tables()
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            "sar_agent.agent.planner.make_plan",
+            lambda *_: (_ for _ in ()).throw(CheckFailed("a loop (test)")),
+        )
+        answer = site.ask()
+    assert answer["sentence"] == "the key could not be put in force: a loop (test)"
+    assert site.changed(before) == []
+    site.source.records = JOBS[:1]
+    assert site.once().result is Result.INSTALLED
+    assert site.value("sar_key_installs_total", result="failed") == 1
+
+
+def test_opensm_refuses_a_key(site: Site) -> None:
+    site.bridge.refuse = ["stale (test)"]
+    assert "stale (test)" in site.ask()["sentence"]
+    assert site.once().result is Result.NOTHING
+    site.now += 11
+    assert site.ask()["offset"] == 2
+
+
+def test_a_key_that_is_not_read_back(site: Site) -> None:
+    site.bridge.spoil = True
+    assert "entries differ" in site.ask()["sentence"]
+    site.bridge.spoil = False
+    assert ReadBackDiffers
+    assert site.once().result is Result.INSTALLED, "another generation is in force than ours"
+    assert site.value("sar_key_leases") == 0
+
+
+def test_opensm_restarts_in_the_middle(site: Site) -> None:
+    site.bridge.fall_back()
+    assert site.ask()["state"] == "waiting"
+    assert site.pass_().result is Result.INSTALLED
+    site.agent.serve_keys()
+    assert site.ask()["offset"] == 2
+    site.bridge.away = True
+    assert site.ask(phase="y")["state"] == "waiting"
+    site.now += 100
+    site.agent.serve_keys()
+    assert "does not answer" in site.ask(phase="y")["sentence"]
+    site.bridge.away = False
+    site.bridge.fall_back()
+    assert site.pass_().result is Result.INSTALLED
+    hosts = slice(site.fabric.terminals)
+    again = site.tables()
+    assert not np.array_equal(again[2][:, hosts], again[1][:, hosts]), "the key is there again"
+
+
+def test_no_lmc_no_keys_and_observing_neither(tmp_path: Path) -> None:
+    flat = Site(tmp_path, lmc=0)
+    flat.pass_()
+    assert "OpenSM runs with LMC 0" in flat.ask()["sentence"]
+    flat.agent.config = Config.model_validate({"agent": {"mode": "observe"}})
+    flat.agent.serve_keys()
+    assert "only observes" in flat.ask()["sentence"]
+
+
+def test_a_job_that_names_its_traffic_has_a_key_to_its_end(site: Site) -> None:
+    start = {"traffic": "ring", "nodes": "n[001,005,009,013]"}
+    assert site.say("start", ROOT, traffic="weight=0.5") == {}
+    assert site.say("start", ROOT, **start) == {"wait": 0.05}
+    site.agent.serve_keys()
+    assert site.say("hint", ROOT, **start)["env"] == {"UCX_IB_LID_PATH_BITS": "2"}
+    assert site.say("hint", ALICE, **start)["env"] == {"UCX_IB_LID_PATH_BITS": "2"}
+    assert site.say("end", ROOT, **start) == {}
+    assert [one.ends for one in site.agent.keys.leases] == [None]
+    two = start | {"tasks": "2(x4)"}  # only the step knows
+    assert "wait" in site.say("hint", ROOT, **two)
+    site.agent.serve_keys()
+    assert site.say("hint", ROOT, **two)["env"] == {"UCX_IB_LID_PATH_BITS": "2"}
+    assert [one.tasks for one in site.agent.keys.leases] == ["2(x4)"]
+
+
+def test_many_nodes_are_asked_not_to_come_all_at_once(site: Site) -> None:
+    nodes = "n[0001-1728]"
+    assert site.say("start", ROOT, traffic="ring", nodes=nodes)["wait"] == pytest.approx(3.456)
+
+
+def test_what_is_in_the_tables_is_what_was_counted(site: Site) -> None:
+    """The links that a shift says are those that packets take."""
+    for n, traffic in enumerate(("shift:1", "shift:2", "bitcomp", "ring", "butterfly")):
+        site.ask(phase=f"p{n}", traffic=traffic)
+    assert site.bridge.tables is not None
+    routes = file_to_routes(site.fabric, site.bridge.tables)
+    for lease in site.agent.keys.leases:
+        phases = phases_of_wish(site.fabric, lease.hosts, lease.wish)
+        walked = from_routes(site.fabric, lease.hosts, phases, lease.offset, routes)
+        made = site.agent.keys.made(lease.key)
+        assert made is not None and np.array_equal(walked.use, made.use), lease.phase
+        assert lease.own == walked.own
+
+
+def test_a_job_s_keys_in_words(site: Site) -> None:
+    site.ask(traffic="shift:2", lease=100)
+    site.say("start", ROOT, traffic="ring")
+    site.agent.serve_keys()
+    assert site.bridge.tables is not None
+    routes = file_to_routes(site.fabric, site.bridge.tables)
+    halo, whole = keys_of(site.fabric, routes, site.agent.keys.leases, ["1"])
+    assert halo.words().startswith(
+        "key for phase x at LID offset 2 (shift:2): 4 flows in 1 phases over "
+    )
+    assert "of a phase on a link, 1 with other keys'; leased until" in halo.words()
+    assert whole.words().endswith("with other keys'; leased until the job ends")
+    assert keys_of(site.fabric, routes, site.agent.keys.leases, ["2"]) == []
+    lost = keys_of(site.fabric, None, site.agent.keys.leases, ["1"])[0]
+    assert "lost, what is in force is not known" in lost.words()
+
+
+def test_status_says_what_the_lmc_gives(site: Site) -> None:
+    site.ask()
+    leases = list(site.agent.keys.leases)
+    found = Found("install", "", None, site.bridge.status(), "", [], leases=leases)
+    assert "keys       1 leased to 1 jobs at 1 LID offsets" in found.words()
+    assert "the largest that fits is 7" in found.words()
+    assert found.json()["keys"][0]["offset"] == 2
+
+
+def test_ranks_are_laid_in_blocks_along_the_hosts(site: Site) -> None:
+    assert rank_hosts("2(x2),1", 4).tolist() == [0, 0, 1, 1, 2]
+    hosts, fabric = TORUS_HOSTS, site.fabric
+    place = [fabric.hosts[host][0] for host in hosts]
+    [(a, b)] = phases_of_wish(fabric, hosts, Wish(pairs=(0, 1, 1, 2, 0, 3, 2, 0), tasks="2(x2)"))
+    assert sorted(zip(a.tolist(), b.tolist(), strict=True)) == [
+        (place[0], place[1]),
+        (place[1], place[0]),
+    ], "what stays in a host is no flow, and each is one"
+
+
+def test_a_plan_that_fails_with_keys_is_made_without(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sar_agent.agent import planner
+
+    site.ask()
+    real = planner.stack
+
+    def stack(base: Any, shelter: Any, lmc: int, keys: Any = None, **more: Any) -> Any:
+        if keys:
+            raise CheckFailed("a loop (test)")
+        return real(base, shelter, lmc, keys, **more)
+
+    monkeypatch.setattr(planner, "stack", stack)
+    site.source.records = JOBS[:1]
+    assert site.once().result is Result.INSTALLED
+    assert site.value("sar_keys_lost") == 1
+    assert site.say("key-list")["keys"] == []
+    assert read_routes_file(site.bridge.dump()).generation == 3
