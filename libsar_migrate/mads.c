@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#define METHOD_GET 0x01
 #define METHOD_SET 0x02
 #define METHOD_GET_RESP 0x81
 #define METHOD_REPORT_RESP 0x86
@@ -9,6 +10,11 @@
 #define ATTRIBUTE_INFORM_INFO 0x0003
 #define SA_DATA 56 /* behind the common, RMPP and SA headers */
 #define DETAILS 10 /* in a notice */
+#define CLASS_DIRECTED 0x81
+#define ATTR_SM_INFO 0x20
+#define SMP_RETURNS 0x8000 /* in the status: on its way back */
+#define SMP_DATA 64
+#define SMP_DATA_SIZE 64
 
 static void put16(uint8_t *to, uint16_t value)
 {
@@ -61,6 +67,19 @@ bool mad_report_notice(const uint8_t mad[MAD_SIZE], struct notice *notice)
 	const uint8_t *info = mad + SA_DATA;
 
 	return (info[0] & 0x80) && notice_unpack(notice, get16(info + 4), info + DETAILS);
+}
+
+bool mad_is_sm_question(const uint8_t mad[MAD_SIZE])
+{
+	return mad[1] == CLASS_DIRECTED && mad[3] == METHOD_GET && mad[16] == 0 && mad[17] == ATTR_SM_INFO;
+}
+
+void mad_sm_answer(uint8_t mad[MAD_SIZE], uint64_t guid)
+{
+	mad[3] = METHOD_GET_RESP;
+	put16(mad + 4, SMP_RETURNS);
+	memset(mad + SMP_DATA, 0, SMP_DATA_SIZE);
+	memcpy(mad + SMP_DATA, &guid, sizeof(guid));
 }
 
 void mad_report_answer(uint8_t mad[MAD_SIZE])

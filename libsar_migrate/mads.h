@@ -18,6 +18,10 @@ bool mad_is_inform_answer(const uint8_t mad[MAD_SIZE], uint32_t *transaction, ui
 bool mad_is_report(const uint8_t mad[MAD_SIZE]);
 /* False if the Report's notice is not of ours. */
 bool mad_report_notice(const uint8_t mad[MAD_SIZE], struct notice *notice);
+/* The subnet manager asks (directed route, SubnGet) what kind of manager we are. */
+bool mad_is_sm_question(const uint8_t mad[MAD_SIZE]);
+/* Turns that question into its answer: none that is active; `guid` is the port's, in network order. */
+void mad_sm_answer(uint8_t mad[MAD_SIZE], uint64_t guid);
 /* Turns a Report into the ReportResp to it. */
 void mad_report_answer(uint8_t mad[MAD_SIZE]);
 

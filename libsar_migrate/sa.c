@@ -15,7 +15,8 @@
 
 struct sa {
 	char ca[UMAD_CA_NAME_LEN];
-	int number, port, agent, issm;
+	int number, port, agent, issm, directed;
+	uint64_t guid; /* of the port, in network order */
 	bool simulated;
 	uint32_t transaction;	  /* of the first of the last two; the other's is one more */
 	unsigned answered;	  /* a bit each */
@@ -25,13 +26,15 @@ struct sa {
 /*
  * ibsim hands reports only to who poses as a subnet manager, and then the true one's questions, too; umad2sim
  * falls over classes that nobody has registered for. So this comes after the registering, and the port is not
- * closed before the process ends.
+ * closed before the process ends. The questions are answered (sa_notice): OpenSM has no timeouts here, and would
+ * wait for the answer before its next routing for ever.
  */
 static bool pose_as_sm(struct sa *sa, struct reason *why)
 {
 	char path[256];
 
-	if (umad_register(sa->port, 0x01, 1, 0, NULL) >= 0 && umad_register(sa->port, 0x81, 1, 0, NULL) >= 0 &&
+	sa->directed = umad_register(sa->port, 0x81, 1, 0, NULL);
+	if (umad_register(sa->port, 0x01, 1, 0, NULL) >= 0 && sa->directed >= 0 &&
 	    !umad_get_issm_path(sa->ca, sa->number, path, sizeof(path)))
 		sa->issm = open(path, O_RDWR | O_CLOEXEC);
 	if (sa->issm >= 0)
@@ -72,6 +75,7 @@ struct sa *sa_open(const char *ca, int port, bool simulated, struct reason *why)
 	}
 	snprintf(sa->ca, sizeof(sa->ca), "%s", about.ca_name);
 	sa->number = about.portnum;
+	sa->guid = about.port_guid;
 	umad_release_port(&about);
 	sa->port = umad_open_port(sa->ca, sa->number);
 	if (sa->port < 0)
@@ -136,6 +140,15 @@ static void answer_report(struct sa *sa, uint8_t *mad)
 	(void)umad_send(sa->port, sa->agent, sa->buffer, MAD_SIZE, 0, 0);
 }
 
+static void answer_sm(struct sa *sa, uint8_t *mad)
+{
+	const ib_mad_addr_t from = *umad_get_mad_addr(sa->buffer);
+
+	mad_sm_answer(mad, sa->guid);
+	umad_set_addr_net(sa->buffer, from.lid, from.qpn, from.sl, 0);
+	(void)umad_send(sa->port, sa->directed, sa->buffer, MAD_SIZE, 0, 0);
+}
+
 bool sa_notice(struct sa *sa, struct notice *notice)
 {
 	uint8_t *mad = umad_get_mad(sa->buffer);
@@ -158,6 +171,8 @@ bool sa_notice(struct sa *sa, struct notice *notice)
 			answer_report(sa, mad);
 			if (ours)
 				return true;
+		} else if (sa->simulated && mad_is_sm_question(mad)) {
+			answer_sm(sa, mad);
 		}
 	}
 	return false;

@@ -17,6 +17,8 @@ from sar_agent.config import Config
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import Bridge
+from sar_agent.install.five_phase.machine import State
+from sar_agent.install.five_phase.saved import Disk
 from sar_agent.jobs import Job, JobMix
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.measure.traffic import traffic_of
@@ -50,6 +52,9 @@ class Explained:
     planned: Under | None
     keys: list[KeyInWords] = field(default_factory=list)
     """Its routing keys."""
+    update_mode: str = "fast"
+    subscribers: int = 0
+    """Processes of it that have subscribed to updates in phases."""
 
     def json(self) -> dict[str, Any]:
         """For `--json`."""
@@ -74,6 +79,11 @@ class Explained:
             elif self.multi_switch:
                 lines.append(f"{name}: not known")
         lines += [one.words() for one in self.keys]
+        if self.subscribers or self.update_mode == "five-phase":
+            lines.append(
+                f"mode {self.update_mode}: {self.subscribers} subscribers of it are moved to LID "
+                "offset 1 before tables change"
+            )
         return "\n".join(lines)
 
 
@@ -90,6 +100,7 @@ def explain(config: Config, wanted: str) -> Explained:
         raise InputError(
             f"no job {wanted} is running", remedy=f"jobs on several leaf switches are: {running}"
         )
+    saved = Disk(config.agent.state_dir).load() or State()
     leaves: dict[str, list[str]] = {}
     for host in record.hosts:
         for terminal in fabric.hosts.get(host, ()):
@@ -113,6 +124,8 @@ def explain(config: Config, wanted: str) -> Explained:
         in_force=in_force,
         planned=planned,
         keys=keys_of(fabric, routes, Leases(config.agent.state_dir), record.numbers),
+        update_mode=config.update.mode,
+        subscribers=sum(one.job in record.numbers for one in saved.members.values()),
     )
 
 

@@ -36,15 +36,18 @@ def trace(source: Source, wanted: Wanted, as_json: bool) -> None:
     """Every program of a trace, all beside each other."""
     from rich.console import Console
 
-    from sar_agent.lab.trace.keyed import routing_keys
+    from sar_agent.lab.trace.keyed import keys_for
     from sar_agent.lab.trace.parse import read_trace
     from sar_agent.lab.trace.place import place, place_jobs
     from sar_agent.lab.trace.play import play
     from sar_agent.lab.trace.table import summary, trace_table
     from sar_agent.routing import Routes
+    from sar_agent.routing.keys import key_tree
 
     programs = read_trace(wanted.trace)
     request = _time(wanted.request_time, "--request-time")
+    if wrong := [how for how in wanted.keys if how not in ("ark", "nrk")]:
+        raise InputError(f"no kind of routing keys is called {wrong[0]!r}", remedy="ark, nrk")
     peer = _peer(wanted.peer, source.seed)
     if not peer:
         require_some(source, ", or --adaptive")
@@ -66,7 +69,7 @@ def trace(source: Source, wanted: Wanted, as_json: bool) -> None:
         base = next((each for each in tables.values() if isinstance(each, Routes)), None)
         if base is None:
             raise InputError("keys need tables for what asks for none", remedy="add --engine dmodk")
-        found = routing_keys(fabric, how)
+        found = keys_for(key_tree(fabric), shifted=how == "nrk")
         times = play(fabric, base, programs, placement, keys=found, request_seconds=request)
         results.append({"engine": how, **summary(times)})
     if as_json:

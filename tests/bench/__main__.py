@@ -15,6 +15,7 @@ from tests.bench import (
     event_latency,
     events,
     failures,
+    five_phase,
     install_latency,
     job_times,
     key_latency,
@@ -39,6 +40,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "events": events.tables,
     "latency": event_latency.tables,
     "keys-live": key_latency.tables,
+    "five-phase": five_phase.tables,
     "keys": keys.tables,
 }
 KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {

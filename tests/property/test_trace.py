@@ -14,12 +14,13 @@ from sar_agent.jobs.model import make_job
 from sar_agent.lab.fluid.adaptive import Adaptive, play_adaptive
 from sar_agent.lab.fluid.paths import routed_links
 from sar_agent.lab.trace.generate import PROGRAMS, Wish
-from sar_agent.lab.trace.keyed import routing_keys
+from sar_agent.lab.trace.keyed import keys_for
 from sar_agent.lab.trace.model import Program, Trace, make_phase
 from sar_agent.lab.trace.parse import read_trace
 from sar_agent.lab.trace.place import place, place_jobs
 from sar_agent.lab.trace.play import Asked, JobTime, by_offset, flows_of, play
 from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing.keys import key_tree
 from sar_agent.routing.offsets import KeyRows
 from tests.property.fluid import end_times_slowly, ways
 
@@ -276,12 +277,12 @@ def test_routing_keys_keep_a_job_to_itself_and_nrk_others_out() -> None:
     """On a full tree each phase is a permutation: one job alone is never slowed down. Of several,
     at different phases, NRK's share less than ARK's, which know nothing of each other."""
     fabric = xgft_fabric("xgft:3;4,4,4;1,4,4")
-    routes = load_engine("dmodk").route(fabric, NOBODY, Options())
+    routes, tree = load_engine("dmodk").route(fabric, NOBODY, Options()), key_tree(fabric)
 
     def worst(jobs: int, how: str) -> float:
         wish = Wish(ranks=64 // jobs, jobs=jobs, sizes=(2**16, 2**18), iterations=4, seed=5)
         trace = read_trace(PROGRAMS["cartesian"](wish))
-        keys = routing_keys(fabric, how) if how else None
+        keys = keys_for(tree, shifted=how == "nrk") if how else None
         return max(
             slowdown([time])
             for time in play(fabric, routes, trace, place(fabric, trace, "random", 2), keys=keys)

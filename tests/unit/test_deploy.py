@@ -63,7 +63,7 @@ def test_promtool_accepts_the_rules() -> None:
         [tool("promtool"), "check", "rules", str(RULES)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "10 rules found" in done.stdout
+    assert "11 rules found" in done.stdout
 
 
 ALERTS = {
@@ -91,6 +91,7 @@ ALERTS = {
     "SarPlansFailCheck": ({"sar_check_failures_total": "0 0 1x20"}, "5m"),
     "SarUnknownHosts": ({"sar_unknown_hosts": "11x60"}, "31m"),
     "SarKeysFail": ({'sar_key_installs_total{result="failed"}': "0 0 1x20"}, "5m"),
+    "SarUpdateStuck": ({"sar_update_phase": "2x20"}, "11m"),
     "SarEventsRefused": ({'sar_events_refused_total{why="credential"}': "0+10x60"}, "20m"),
 }
 QUIET = {
@@ -106,6 +107,7 @@ QUIET = {
     "sar_check_failures_total": "3x120",
     "sar_unknown_hosts": "2x120",
     'sar_key_installs_total{result="failed"}': "3x120",
+    "sar_update_phase": "0x120",
     'sar_events_refused_total{why="credential"}': "0+2x120",
 }
 

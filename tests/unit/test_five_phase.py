@@ -311,6 +311,11 @@ def test_a_cable_that_comes_back_moves_the_shelter_only_when_all_are_back(tmp_pa
     write_ibsim_net(whole.with_links_down(down), world.net)
     world.once()
     one, before = Subscriber(world), world.tables()
+
+    def shelter_moved() -> bool:  # of the ways to hosts: switches have one LID
+        old, new = (file.forwarding[1][:, : whole.terminals] for file in (before, world.tables()))
+        return bool((old != new).any())
+
     write_ibsim_net(whole, world.net)
     world.bridge.topology_changes += 1
     used: list[int] = []
@@ -318,11 +323,11 @@ def test_a_cable_that_comes_back_moves_the_shelter_only_when_all_are_back(tmp_pa
     report = world.once()
     assert report.result is Result.INSTALLED and "five-phase" in report.sentence
     assert (world.tables().forwarding[0] != before.forwarding[0]).any()
-    assert (world.tables().forwarding[1] == before.forwarding[1]).all()
+    assert not shelter_moved()
     while (report := world.once()).reason is Reason.BETTER:  # a repair is bettered soon
-        assert (world.tables().forwarding[1] == before.forwarding[1]).all()
+        assert not shelter_moved()
     assert (report.result, report.reason) == (Result.INSTALLED, Reason.SHELTER)
-    assert (world.tables().forwarding[1] != before.forwarding[1]).any()
+    assert shelter_moved()
     assert used[0] == 1 and used[-1] == 0, "nobody is on tables that change"
     assert world.once().result is Result.NOTHING
 

@@ -8,8 +8,10 @@ force, and the new one in an update of its own while everybody is on offset 0.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.errors import CheckFailed
 from sar_agent.fabric.model import U8
@@ -38,9 +40,12 @@ def _differ(before: Routes, after: Routes, offset: int) -> int:
     # Nobody asks for the level of a way from a switch to itself.
     wrong = (old != new) | ((_levels(before)[offset] != _levels(after)[offset]) & (new != 0))
     wrong &= old != NO_ROUTE
-    if offset == SHELTER:  # switches have one LID, mostly
-        wrong = wrong[: len(new) - new.shape[1]]
-    return int(wrong.sum())
+    return int((_of_ports(wrong) if offset == SHELTER else wrong).sum())
+
+
+def _of_ports(table: NDArray[Any]) -> NDArray[Any]:
+    """[T, S] of [T + S, S]: what leads to terminals. Switches have one LID, mostly."""
+    return table[: len(table) - table.shape[1]]
 
 
 def _levels(routes: Routes) -> U8:
@@ -60,7 +65,7 @@ def no_shelter(routes: Routes) -> str:
             'agent.lanes = "path"'
         )
     levels = routes.service_level
-    if levels is None or levels[SHELTER].min() <= levels[BASE].max():
+    if levels is None or _of_ports(levels[SHELTER]).min() <= levels[BASE].max():
         return (
             "no virtual lane is kept for LID offset 1; set agent.reserve_lane = true, and "
             f"agent.max_lanes above {routes.virtual_lanes}"
@@ -76,6 +81,7 @@ def with_shelter_of(plan: Plan, before: Routes) -> Plan | None:
     if old.egress.shape != routes.egress.shape or levels is None or known is None:
         return None
     fits = old.egress[SHELTER] != NO_ROUTE
+    fits[len(fits) - fits.shape[1] :] = False  # switches have one LID
     if (known[SHELTER][fits] != levels[SHELTER][fits]).any():
         return None
     egress = routes.egress.copy()

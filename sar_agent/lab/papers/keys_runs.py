@@ -19,12 +19,12 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.lab.fluid.adaptive import Adaptive
 from sar_agent.lab.trace.generate import PROGRAMS, Wish
+from sar_agent.lab.trace.keyed import keys_for
 from sar_agent.lab.trace.parse import read_trace
 from sar_agent.lab.trace.place import place
-from sar_agent.lab.trace.play import Asked, Keys, play
+from sar_agent.lab.trace.play import play
 from sar_agent.routing.engine import Options, load_engine
-from sar_agent.routing.keys import Key, KeyTree, as_made, choose_shift, key_tree, make_key, rows_of
-from sar_agent.routing.offsets import KeyRows
+from sar_agent.routing.keys import KeyTree, key_tree
 from sar_agent.routing.routes import Routes
 
 SMALL, LARGE = "xgft:3;6,6,6;1,6,6", "xgft:3;12,12,12;1,12,12"
@@ -75,22 +75,3 @@ def _network(spec: str) -> tuple[Fabric, KeyTree, Routes]:
     )
     routes = load_engine("dmodk").route(fabric, JobMix(()), Options())
     return fabric, key_tree(fabric), routes
-
-
-def keys_for(tree: KeyTree, *, shifted: bool) -> Keys:
-    """ARK's answer to each request, or NRK's. A key is made once for each phase of a job."""
-    made: dict[tuple[str, str], Key] = {}
-    rows: dict[tuple[str, str], KeyRows] = {}
-
-    def answer(asked: Asked) -> KeyRows:
-        name = asked.job, asked.key
-        if name not in made:
-            made[name] = make_key(tree, [(asked.source, asked.destination)])
-        if shifted:
-            shift = choose_shift(made[name], asked.flows)
-            return rows_of(made[name], shift, tree.fabric)
-        if name not in rows:
-            rows[name] = rows_of(made[name], as_made(made[name]), tree.fabric)
-        return rows[name]
-
-    return answer

@@ -103,7 +103,7 @@ class Phased:
         self.agents[-1].kill()
         self.agents[-1].wait()
 
-    def subscribe(self, job: int = 1) -> Subscriber:
+    def subscribe(self, job: int = 1, *words: str) -> Subscriber:
         """`sar-migrate-demo` on a host of its own; it hears OpenSM's notices."""
         number = len(self.subscribers)
         self.subscribers.append(
@@ -111,7 +111,7 @@ class Phased:
                 self.folder,
                 self.door,
                 self.munge,
-                *("notices=1", "simulated=1", "pairs=2"),
+                *("notices=1", "simulated=1", "pairs=2", *words),
                 env=self.fabric.env(f"n{number + 3:03d}"),
                 name=f"subscriber-{number}",
                 job=job,
@@ -178,9 +178,7 @@ def phased(folder: Path, fabric: str = TREE, **update: Any) -> Iterator[Phased]:
     with ExitStack() as stack:
         munge = stack.enter_context(Munge())
         net = stack.enter_context(ibsim_of(load_fabric(fabric)))
-        sm = stack.enter_context(
-            OpenSM(net, host="n001", plugin=plugin(), options={"lmc": "1", "sweep_interval": "0"})
-        )
+        sm = stack.enter_context(OpenSM(net, host="n001", plugin=plugin(), options={"lmc": "1"}))
         sm.wait_up()
         keys = {"mode": "five-phase", "deadline_seconds": 4, "lease_seconds": 2} | update
         site = Phased(folder, net, sm, munge.socket, keys)
@@ -191,7 +189,7 @@ def phased(folder: Path, fabric: str = TREE, **update: Any) -> Iterator[Phased]:
             yield site
         finally:
             for one in site.subscribers:
-                one.kill()
+                one.__exit__()
             for agent in site.agents:
                 agent.kill()
                 agent.wait()

@@ -1,0 +1,104 @@
+"""A ring and a torus where old and new routes are each free of loops, and their mixture is not: at
+once is refused, five-phase goes through. The agent runs in this process, with an engine of the
+test's; OpenSM, munge and the subscriber are real processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from sar_agent.agent.loop import Agent
+from sar_agent.agent.report import Result
+from sar_agent.config import load_config
+from sar_agent.events.ears import Ears
+from sar_agent.fabric import Fabric
+from sar_agent.jobs import JobMix
+from sar_agent.lab.live.process import wait_until
+from sar_agent.routing import Engine, Options
+from sar_agent.routing.routes import NO_ROUTE, Routes
+from tests.live.helpers.phased import Phased, phased
+
+pytestmark = pytest.mark.live
+FIRST, SECOND = ("n[001,003]",), ("n[001,003]", "n[002,004]")
+
+
+class Trees(Engine):
+    """Along a spanning tree, another for each number of jobs: nothing can be in a loop."""
+
+    name, summary = "trees", "of this test"
+
+    def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+        cables = nx.Graph()
+        for c in np.flatnonzero(fabric.channel_up):
+            cables.add_edge(int(fabric.channel_source[c]), int(fabric.channel_target[c]))
+        roots = sorted(cables)
+        tree = nx.Graph(nx.bfs_edges(cables, roots[0 if len(mix.jobs) == 1 else len(roots) // 2]))
+        egress = np.full((1, fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+        own = np.concatenate([fabric.terminal_switch, np.arange(fabric.switches)])
+        for d, target in enumerate(own.tolist()):
+            for s, on in nx.predecessor(tree, target).items():
+                port = 0 if d >= fabric.terminals else int(fabric.terminal_switch_port[d])
+                egress[0, d, s] = self._port(fabric, s, on[0]) if on else port
+        return Routes(engine=self.name, fabric_digest=fabric.digest, egress=egress)
+
+    @staticmethod
+    def _port(fabric: Fabric, s: int, towards: int) -> int:
+        there = (fabric.channel_source == s) & (fabric.channel_target == towards)
+        return int(fabric.channel_port[np.flatnonzero(there & fabric.channel_up)[0]])
+
+
+@contextmanager
+def agent_of(site: Phased) -> Iterator[Agent]:
+    """In this process, with a door."""
+    config = load_config(site.config(engine="updn"))
+    agent = Agent(config)
+    agent.rerouter.planner.engine = Trees()
+    agent.updates.coordinator.all_known_at = 0.0
+    ears = Ears(config, agent.metrics, lambda: None)
+    family = agent.updates.subscribers(ears.authority)
+    ears.families.append(family)
+    ears.status = family.status
+    agent.updates.hears = True
+    ears.start()
+    try:
+        yield agent
+    finally:
+        ears.stop()
+
+
+@pytest.mark.parametrize("fabric", ["torus:6,hosts=1", "torus:3x3,hosts=1"])
+def test_five_phase_goes_where_at_once_must_not(tmp_path: Path, fabric: str) -> None:
+    with phased(tmp_path, fabric) as site:
+        site.jobs(*FIRST)
+        with agent_of(site) as agent:
+            assert agent.pass_once().result is Result.INSTALLED
+            before = site.dumped()
+            one = site.subscribe(1)
+            assert wait_until(lambda: bool(one.events("moved", offset=0)), 30)
+            site.jobs(*SECOND)
+            report = agent.pass_once()
+            assert report.result is Result.INSTALLED, report.sentence
+        row = site.rows()[0]
+        assert row.how == "five-phase" and "at once, " in row.transition, row
+        after = site.dumped()
+        assert (before.forwarding[0] != after.forwarding[0]).any()
+        hosts = len(after.terminal_guids)
+        assert (before.forwarding[1][:, :hosts] == after.forwarding[1][:, :hosts]).all()
+        for subscriber in site.subscribers:
+            assert wait_until(lambda s=subscriber: s.events("moved")[-1]["offset"] == 0, 30)
+
+
+def test_fast_does_not_install_them_at_once(tmp_path: Path) -> None:
+    with phased(tmp_path, "torus:6,hosts=1", mode="fast") as site:
+        site.jobs(*FIRST)
+        with agent_of(site) as agent:
+            assert agent.pass_once().result is Result.INSTALLED
+            site.jobs(*SECOND)
+            agent.pass_once()
+        row = site.rows()[0]
+        assert row.how != "direct" and "at once" in row.transition + row.message, row

@@ -1,0 +1,128 @@
+"""What subscribers of updates in phases say at the door, and who is believed."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.events.authority import KnownJob
+from sar_agent.events.hearing import Hearing
+from sar_agent.events.subscribers import Subscribers
+from sar_agent.install.five_phase import saved
+from sar_agent.install.five_phase.coordinator import Coordinator
+from sar_agent.install.five_phase.machine import Rules
+from sar_agent.install.five_phase.words import Begin, Phase, Tick
+from tests.unit.test_events import ALICE, BOB, ROOT, Ear, decode
+
+NAME = "00000000000000aa"
+
+
+class Desk(Ear):
+    """A door with subscribers; job 7 is Alice's."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.coordinator = Coordinator(folder, Rules(lease=30.0))
+        self.counts: list[int] = []
+        self.family = Subscribers(self.coordinator, self.authority, self.counts.append)
+        self.hearing = Hearing(
+            decode, self.jobs, self.tally, [self.family], status=self.family.status
+        )
+        self.authority.known = {"7": KnownJob(ALICE, None)}
+
+    def tell(self, uid: int, event: str, **keys: Any) -> dict[str, Any]:
+        said = {"v": 1, "event": event, "job": "7", "subscriber": NAME, "at": time.time()}
+        return self.say(uid, said | {"id": os.urandom(8).hex()} | keys)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_a_subscriber_is_told_the_phase_and_counted(desk: Desk) -> None:
+    answer = desk.tell(ALICE, "subscribe", offset=0)
+    assert answer == {"ok": True, "lease": 30.0, "phase": "idle", "update": 0, "generation": 0}
+    assert desk.counts == [1]
+    desk.coordinator.drive(Begin(4, 2**63))
+    answer = desk.tell(ALICE, "subscribe", offset=0, update=0)
+    assert (answer["phase"], answer["update"], answer["generation"]) == ("unpath", 2**63, 4)
+    assert desk.tell(ALICE, "ack", phase="unpath", update=2**63, offset=1) == {"ok": True}
+    desk.coordinator.drive(Tick())
+    assert desk.coordinator.state.phase is Phase.INSTALL
+    assert desk.tell(ROOT, "unsubscribe") == {"ok": True}
+    assert desk.counts[-1] == 0
+    value = desk.metrics.registry.get_sample_value
+    for event, count in (("subscribe", 2), ("ack", 1), ("unsubscribe", 1)):
+        assert value("sar_events_total", {"event": event, "way": "tcp"}) == count
+    assert desk.family.status()["update"]["phase"] == "install"
+
+
+def test_nobody_speaks_for_others(desk: Desk) -> None:
+    assert desk.tell(BOB, "subscribe", offset=0)["error"] == f"job 7 is not one of uid {BOB}"
+    desk.tell(ALICE, "subscribe", offset=0)
+    for event, keys in (
+        ("ack", {"phase": "unpath", "update": 1, "offset": 1}),
+        ("unsubscribe", {}),
+        ("subscribe", {"offset": 0}),
+    ):
+        # By a job that nobody knows yet, which could be Bob's.
+        answer = desk.tell(BOB, event, job="99", **keys)
+        assert answer == {"ok": False, "error": f"subscriber {NAME} is not one of uid {BOB}"}
+    assert set(desk.coordinator.state.members) == {NAME}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"event": "subscribe"},
+        {"event": "subscribe", "offset": 2},
+        {"event": "subscribe", "offset": 0, "subscriber": "short"},
+        {"event": "subscribe", "offset": 0, "update": 2**64},
+        {"event": "ack", "phase": "idle", "update": 1, "offset": 0},
+        {"event": "ack", "phase": "unpath", "update": 1, "offset": 0},
+    ],
+)
+def test_what_is_no_message(desk: Desk, keys: dict[str, Any]) -> None:
+    desk.tell(ALICE, "subscribe", offset=0)
+    before = desk.coordinator.state
+    assert desk.tell(ALICE, **keys)["ok"] is False
+    assert desk.coordinator.state is before
+
+
+def test_who_is_not_known_is_to_subscribe_again(desk: Desk) -> None:
+    answer = desk.tell(ALICE, "ack", phase="unpath", update=1, offset=1)
+    assert not answer["ok"] and "subscribe again" in answer["error"]
+    assert desk.tell(ALICE, "unsubscribe")["ok"], "there is nothing to do"
+
+
+def test_there_is_an_end_to_one_job_s_subscribers(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sar_agent.events.subscribers.MOST_OF_A_JOB", 2)
+    for n in range(3):
+        answer = desk.tell(ALICE, "subscribe", offset=0, subscriber=f"{n:016x}")
+    assert not answer["ok"] and "job 7 has 2 subscribers already" in answer["error"]
+
+
+def test_who_cannot_be_saved_is_not_told_that_it_is_registered(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, text: str) -> None:
+        raise InputError("cannot be written (No space left on device)", file=path)
+
+    monkeypatch.setattr(saved, "write_text", full)
+    answer = desk.tell(ALICE, "subscribe", offset=0)
+    assert not answer["ok"] and "No space left" in answer["error"]
+    assert not desk.coordinator.state.members
+
+
+def test_a_file_gets_no_answer_so_it_cannot_subscribe(desk: Desk) -> None:
+    said = b'{"v":1,"event":"subscribe","job":"7","id":"%s"}' % os.urandom(8).hex().encode()
+    assert not desk.hearing.file(said, ALICE)
+    assert desk.refused("garbage") == 1
