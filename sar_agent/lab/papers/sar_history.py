@@ -29,8 +29,8 @@ HOW = (
 )
 BECAUSE = (
     "of something that is not known: the histories are made up, and the paper prints no sizes of "
-    "jobs. Without jobs of more than 64 nodes SAR comes out ahead of fat-tree (Table 1's last table, "
-    "added after the first look); our Up*/Down* uses more links than the paper's"
+    "jobs. Without jobs of more than 64 nodes SAR comes out ahead of fat-tree (the last table of "
+    "Table 1, added after the first look); our Up*/Down* uses more links than the paper's"
 )
 
 
