@@ -44,6 +44,7 @@ demo-live: $(VENV)/.run bridge
 test: setup bridge spank lint
 	$(MAKE) -C opensm_bridge check
 	$(MAKE) -C slurm_spank check
+	$(MAKE) -C libsar_migrate check
 	$(MAKE) -C libsar_key check
 	$(BIN)/pytest
 
@@ -63,3 +64,4 @@ clean:  # numba keeps compiled kernels in __pycache__, by the file they stand in
 	find sar_agent -name __pycache__ -prune -exec rm -rf {} +
 	$(MAKE) -C opensm_bridge clean
 	$(MAKE) -C slurm_spank clean
+	$(MAKE) -C libsar_migrate clean

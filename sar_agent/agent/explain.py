@@ -19,6 +19,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import Bridge
 from sar_agent.install.five_phase.machine import State
 from sar_agent.install.five_phase.saved import Disk
+from sar_agent.install.transit import transition_to
 from sar_agent.jobs import Job, JobMix
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.measure.traffic import traffic_of
@@ -50,6 +51,8 @@ class Explained:
     multi_switch: bool
     in_force: Under | None
     planned: Under | None
+    transition: str = ""
+    """How the planned routes may replace those in force, with the proof, in words."""
     keys: list[KeyInWords] = field(default_factory=list)
     """Its routing keys."""
     update_mode: str = "fast"
@@ -78,6 +81,8 @@ class Explained:
                 )
             elif self.multi_switch:
                 lines.append(f"{name}: not known")
+        if self.transition:
+            lines.append(f"from one to the other: {self.transition}")
         lines += [one.words() for one in self.keys]
         if self.subscribers or self.update_mode == "five-phase":
             lines.append(
@@ -109,13 +114,14 @@ def explain(config: Config, wanted: str) -> Explained:
                 names.append(host)
     mix = mix_of_records(fabric, look.records).mix
     job = next((one for one in mix.jobs if one.id == wanted), None)
-    in_force = planned = None
+    in_force = planned = transition = None
     routes = TablesInForce(bridge, config.opensm.lfts_dump).look(look.status, fabric)
     if job:
         in_force = _in_force(routes, look, mix, job)
         engine = load_engine(config.agent.engine)
         plan = Planner(config, engine).plan(1, fabric, mix)
         planned = _under(fabric, mix, job, plan.routes)
+        transition = transition_to(plan, routes).transition
     return Explained(
         job=wanted,
         leaves=leaves,
@@ -123,6 +129,7 @@ def explain(config: Config, wanted: str) -> Explained:
         multi_switch=job is not None,
         in_force=in_force,
         planned=planned,
+        transition=transition.words if transition else "",
         keys=keys_of(fabric, routes, Leases(config.agent.state_dir), record.numbers),
         update_mode=config.update.mode,
         subscribers=sum(one.job in record.numbers for one in saved.members.values()),

@@ -147,7 +147,7 @@ class KeyDesk:
     ) -> None:
         self.authority = authority or Authority(frozenset())
         self._wake, self._clock = wake, clock
-        self.closed = "the agent has just started"
+        self.closed = ""
         """Why there are no keys here at all; empty where there are."""
         self._lock = threading.Lock()
         self._tickets: dict[tuple[str, str, int], Ticket] = {}

@@ -33,7 +33,11 @@ def run(script: str, folder: Path, *extra_path: Path) -> str:
     """What `sar-agent` prints, called from a shell as a reader would."""
     command = folder / "bin" / "sar-agent"
     command.parent.mkdir(exist_ok=True)
-    command.write_text(f"#!{sys.executable}\nfrom sar_agent.cli import main\n\nmain()\n")
+    command.write_text(
+        # As pip writes it: processes that a command starts import it, and must not run it.
+        f"#!{sys.executable}\nfrom sar_agent.cli import main\n\nif __name__ == '__main__':\n"
+        "    main()\n"
+    )
     command.chmod(0o755)
     if not (folder / "docs").exists():
         (folder / "docs").symlink_to(ROOT / "docs")

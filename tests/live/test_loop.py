@@ -246,7 +246,7 @@ def test_every_query_of_dashboard_and_alerts_finds_its_series(site: LoopSite) ->
             prometheus.query(expression.replace("$instance", ".*"))
         groups = prometheus.get("rules")["groups"]
         alerts = [rule for group in groups for rule in group["rules"]]
-        assert len(alerts) == 9
+        assert len(alerts) == 11
         assert wait_until(
             lambda: all(
                 rule["health"] == "ok"
@@ -294,6 +294,7 @@ def test_what_a_person_asks_and_takes_back(site: LoopSite) -> None:
     assert said["leaves"] == {"S1-0": ["n001"], "S1-1": ["n005"], "S1-2": ["n009"]}
     assert said["in_force"] == said["planned"]
     assert '"S1-' in done("explain", job)
+    assert said["transition"] and "from one to the other: " in done("explain", job)
     code, _, err = site.ask("explain", "999")
     assert code == 2 and "no job 999 is running" in err
 

@@ -177,6 +177,21 @@ def test_no_more_is_claimed_than_a_hundredth() -> None:
         assert told.saved == pytest.approx(0.0 if kind == "same" else 1 - share)
 
 
+def test_what_jobs_wait_for_at_hosts_that_they_share_no_routes_can_save(tmp_path: Path) -> None:
+    """Two jobs on the same two hosts, on different leaves: each gets half of the hosts' ports."""
+    fabric = load_fabric(SPEC)
+    given = given_of(fabric, {"1": ["n001", "n007"], "2": ["n001", "n007"]}, tmp_path)
+    ratings = rate_all(fabric, given.mix, None, ("minhop", "sar-plus"))
+    assert ratings.after is not None
+    assert ratings.before.ports == (2.0, 2.0)
+    for rated in (ratings.before, ratings.after):
+        assert rated.times == pytest.approx((2.0, 2.0))
+        assert rated.load_time == pytest.approx(2.0)
+    told = judge(given, ratings, adaptive=False)
+    assert told.kind == "same"
+    assert "2 hosts run several jobs at once" in told.why
+
+
 def test_an_engine_that_cannot_serve_says_why(tmp_path: Path) -> None:
     lines = []
     for s in range(5):

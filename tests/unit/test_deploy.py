@@ -63,7 +63,7 @@ def test_promtool_accepts_the_rules() -> None:
         [tool("promtool"), "check", "rules", str(RULES)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "10 rules found" in done.stdout
+    assert "11 rules found" in done.stdout
 
 
 ALERTS = {

@@ -189,6 +189,8 @@ def test_a_job_that_is_not_there_is_waited_for_and_then_refused(site: Site) -> N
         ({"traffic": "butterfly", "tasks": "2(x3)"}, "power of two"),
         ({"traffic": "squares"}, "'squares' says not who sends to whom; there are ring"),
         ({"traffic": "stencil2d:4x2"}, "a grid of 4x2 wants 8 ranks, the job has 4"),
+        ({"traffic": "ring", "tasks": "999999(x4)"}, "are more than 1048576 ranks"),
+        ({"traffic": "ring", "nodes": "n[001,n002"}, "n[001,n002"),
         ({"traffic": "ring", "nodes": "n[001,002]"}, "n002 is no host of job 1"),
     ],
 )
@@ -197,6 +199,12 @@ def test_wishes_that_make_no_sense(site: Site, wish: dict[str, Any], error: str)
     answer = site.ask(**wish)
     assert answer["ok"] is False and error in answer["error"], answer
     assert site.bridge.generation == 1
+
+
+def test_an_all_to_all_is_the_engine_s(site: Site) -> None:
+    assert site.ask(traffic="alltoall")["state"] == "in_force"
+    answer = site.ask(phase="y", traffic="alltoall", tasks="100(x4)")
+    assert answer["sentence"].startswith("an all-to-all of 400 ranks is too much for a routing key")
 
 
 def test_a_phase_has_one_name_and_one_wish(site: Site) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sar_agent.errors import InputError
+from sar_agent.errors import InputError, Unserved
 from sar_agent.events.keys import Wish
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostlist import expand
@@ -20,6 +20,9 @@ from sar_agent.fabric.model import I32
 from sar_agent.jobs.patterns import Phase, rank_phases
 from sar_agent.jobs.records import JobRecord
 
+MOST_RANKS = 1 << 20
+MOST_FLOWS = 1 << 17
+"""What the agent's loop may be kept busy with by one request."""
 _TASKS = re.compile(r"(\d{1,6})(?:\(x(\d{1,6})\))?")
 
 
@@ -28,7 +31,7 @@ def hosts_of(record: JobRecord, nodes: str | None) -> tuple[str, ...]:
     where that is none, or the job has not all of them."""
     if nodes is None:
         return record.hosts
-    found = tuple(expand(nodes))
+    found: tuple[str, ...] = expand.__wrapped__(nodes)  # anybody's text is not to be kept
     if strange := set(found) - set(record.hosts):
         raise InputError(f"{min(strange)} is no host of job {record.id}")
     return found
@@ -47,6 +50,8 @@ def rank_hosts(tasks: str | None, hosts: int) -> I32:
         counts += [int(found[1])] * min(int(found[2] or 1), hosts + 1 - len(counts))
     if len(counts) > hosts:
         raise InputError(f"tasks {tasks[:60]!r} is of more hosts than the job's {hosts}")
+    if sum(counts) > MOST_RANKS:
+        raise InputError(f"tasks {tasks[:60]!r} are more than {MOST_RANKS} ranks")
     return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 
 
@@ -85,7 +90,15 @@ def _rank_phases(wish: Wish, ranks: int) -> list[Phase]:
         return [_pairs(wish.pairs, ranks)]
     if not wish.traffic:
         raise InputError("a key is for a pattern or for pairs of ranks, and there is neither")
-    return [(one.source, one.destination) for one in rank_phases(wish.traffic, ranks)]
+    if wish.traffic == "alltoall" and ranks * (ranks - 1) > MOST_FLOWS:
+        raise Unserved(
+            f"an all-to-all of {ranks} ranks is too much for a routing key; the engine's routes, "
+            "at offset 0, are made for it"
+        )
+    found = rank_phases(wish.traffic, ranks)
+    if sum(len(one.source) for one in found) > MOST_FLOWS:
+        raise Unserved(f"more than {MOST_FLOWS} flows are too many for one routing key")
+    return [(one.source, one.destination) for one in found]
 
 
 def _pairs(pairs: tuple[int, ...], ranks: int) -> Phase:

@@ -107,9 +107,9 @@ def restarted(saved: State, now: float, rules: Rules) -> State:
     members = {n: replace(m, lease_until=lease, acked=False) for n, m in saved.members.items()}
     state = replace(saved, members=members)
     if state.phase is Phase.UNPATH:
-        return _back(state, now, rules, "the agent was restarted before the install")
+        return _back(state, now, "the agent was restarted before the install")
     if state.phase is Phase.REPATH:
-        return _back(state, now, rules, state.why)
+        return _back(state, now, state.why)
     return state
 
 
@@ -132,11 +132,11 @@ def step(
             begun = replace(
                 state, update=update, generation=message.generation, why="", members=members
             )
-            return _enter(begun, Phase.UNPATH, now, rules), ()
+            return _enter(begun, Phase.UNPATH, now), ()
         case Installed() if state.phase is Phase.INSTALL:
-            return _back(state, now, rules, message.why), ()
+            return _back(state, now, message.why), ()
         case GiveUp() if state.phase is Phase.UNPATH:
-            return _back(state, now, rules, message.why), ()
+            return _back(state, now, message.why), ()
         case Tick():
             return _tick(state, now, rules)
     return state, ()
@@ -184,9 +184,9 @@ def _without(state: State, names: set[str]) -> State:
 
 
 def _tick(state: State, now: float, rules: Rules) -> tuple[State, tuple[Action, ...]]:
-    awaited = state.awaited(now, rules)
+    state, awaited = _with_deadline(state, now, rules), state.awaited(now, rules)
     if state.phase is Phase.UNPATH and not awaited:
-        return _enter(state, Phase.INSTALL, now, rules), (Install(),)
+        return _enter(state, Phase.INSTALL, now), (Install(),)
     if state.phase is Phase.UNPATH and now >= state.deadline:
         jobs = sorted({state.members[name].job for name in awaited})
         shown = ", ".join(jobs[:5]) + (", …" if len(jobs) > 5 else "")
@@ -194,7 +194,7 @@ def _tick(state: State, now: float, rules: Rules) -> tuple[State, tuple[Action, 
             f"{len(awaited)} of {len(state.members)} subscribers did not leave LID offset 0 "
             f"within {rules.deadline:g} s (of jobs {shown})"
         )
-        return _tick(_back(state, now, rules, why), now, rules)
+        return _tick(_back(state, now, why), now, rules)
     if state.phase is Phase.REPATH and (not awaited or now >= state.deadline):
         over = replace(state, phase=Phase.IDLE, deadline=inf, repeat_at=inf, ask_at=inf)
         return over, (Done(state.why, tuple(awaited)),)
@@ -209,19 +209,21 @@ def _tick(state: State, now: float, rules: Rules) -> tuple[State, tuple[Action, 
     return state, tuple(actions)
 
 
-def _back(state: State, now: float, rules: Rules, why: str) -> State:
+def _back(state: State, now: float, why: str) -> State:
     """REPATH: after an install, or instead of one. Waiting for all of them makes nothing safer, so
     it is a third of the deadline; the door tells the late."""
     members = {n: replace(m, acked=False) for n, m in state.members.items()}
-    return _enter(replace(state, why=why, members=members), Phase.REPATH, now, rules)
+    return _enter(replace(state, why=why, members=members), Phase.REPATH, now)
 
 
-def _enter(state: State, phase: Phase, now: float, rules: Rules) -> State:
-    patience = rules.deadline / (3 if phase is Phase.REPATH else 1)
-    return replace(
-        state,
-        phase=phase,
-        deadline=now + patience if phase is not Phase.INSTALL else inf,
-        repeat_at=now,
-        ask_at=now + rules.deadline / 2 if phase is Phase.UNPATH else inf,
-    )
+def _enter(state: State, phase: Phase, now: float) -> State:
+    """Its deadline is set when it is first looked at: it counts from the first notice."""
+    return replace(state, phase=phase, deadline=inf, repeat_at=now, ask_at=inf)
+
+
+def _with_deadline(state: State, now: float, rules: Rules) -> State:
+    if state.deadline < inf or state.phase not in (Phase.UNPATH, Phase.REPATH):
+        return state
+    if state.phase is Phase.REPATH:
+        return replace(state, deadline=now + rules.deadline / 3)
+    return replace(state, deadline=now + rules.deadline, ask_at=now + rules.deadline / 2)

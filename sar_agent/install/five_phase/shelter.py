@@ -38,9 +38,14 @@ def _differ(before: Routes, after: Routes, offset: int) -> int:
     # Nobody asks for the level of a way from a switch to itself.
     wrong = (old != new) | ((_levels(before)[offset] != _levels(after)[offset]) & (new != 0))
     wrong &= old != NO_ROUTE
-    if offset == SHELTER:  # switches have one LID, mostly
-        wrong = wrong[: len(new) - new.shape[1]]
+    if offset == SHELTER:
+        wrong = wrong[: _hosts(after)]
     return int(wrong.sum())
+
+
+def _hosts(routes: Routes) -> int:
+    """Terminals: the first rows; those of switches follow, which have one LID, mostly."""
+    return int(routes.egress.shape[1] - routes.egress.shape[2])
 
 
 def _levels(routes: Routes) -> U8:
@@ -60,7 +65,8 @@ def no_shelter(routes: Routes) -> str:
             'agent.lanes = "path"'
         )
     levels = routes.service_level
-    if levels is None or levels[SHELTER].min() <= levels[BASE].max():
+    hosts = _hosts(routes)
+    if levels is None or levels[SHELTER, :hosts].min() <= levels[BASE, :hosts].max():
         return (
             "no virtual lane is kept for LID offset 1; set agent.reserve_lane = true, and "
             f"agent.max_lanes above {routes.virtual_lanes}"
@@ -75,11 +81,12 @@ def with_shelter_of(plan: Plan, before: Routes) -> Plan | None:
     levels, known = routes.service_level, old.service_level
     if old.egress.shape != routes.egress.shape or levels is None or known is None:
         return None
-    fits = old.egress[SHELTER] != NO_ROUTE
-    if (known[SHELTER][fits] != levels[SHELTER][fits]).any():
+    ways, there = slice(_hosts(routes)), old.egress[SHELTER, : _hosts(routes)]
+    fits = there != NO_ROUTE
+    if (known[SHELTER, ways][fits] != levels[SHELTER, ways][fits]).any():
         return None
     egress = routes.egress.copy()
-    egress[SHELTER] = np.where(fits, old.egress[SHELTER], routes.egress[SHELTER])
+    egress[SHELTER, ways] = np.where(fits, there, egress[SHELTER, ways])
     try:
         kept = replace(routes, egress=egress, mark=0)
         made = make_plan(plan.generation, fabric, plan.mix, kept, before=plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sar_agent.lab.assess.given import Given
+from sar_agent.lab.assess.ports import shared_hosts
 from sar_agent.lab.assess.rate import Ratings
 
 FAST = 200.0
@@ -40,6 +41,11 @@ def limits_of(given: Given, ratings: Ratings, adaptive: bool) -> tuple[str, ...]
         "posted together). Programs that send one message at a time, phase after phase, hardly "
         "gain (docs/load-is-time.md)."
     )
+    if hosts := shared_hosts(given.fabric, given.mix):
+        found.append(
+            f"{hosts} hosts run several jobs that span switches; what these wait for each other at "
+            "the hosts' own cables is part of the times, and no routes change it."
+        )
     if before.simulated is None and given.mix.jobs:
         found.append(
             "Times are what the fullest link on a job's way says, since the traffic was not "

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sar_agent.lab.assess.ports import port_load
 from sar_agent.lab.assess.rate import Ratings
 from sar_agent.lab.history import Placed
 from sar_agent.measure.traffic import Traffic, traffic_of
@@ -95,10 +96,11 @@ def follow(
 def _point(traffic: Traffic) -> Point:
     live = traffic.fabric.channel_up
     size = np.diff(traffic.mix.offset)
+    fullest = np.maximum(traffic.job_load, port_load(traffic.fabric, traffic.mix))
     return Point(
         int(traffic.efi[live].max(initial=0)),
         float(traffic.job_efi.mean()),
         float((traffic.efi[live] == 0).mean()) if live.any() else 0.0,
         float(traffic.job_links.mean()),
-        float(np.average(np.maximum(1.0, traffic.job_load), weights=size)),
+        float(np.average(np.maximum(1.0, fullest), weights=size)),
     )

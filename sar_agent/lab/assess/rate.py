@@ -15,6 +15,7 @@ from sar_agent.fabric.model import Bool
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.lab.assess.ports import port_load
 from sar_agent.lab.fluid import PATTERNS, job_times
 from sar_agent.measure import Measures, measure
 from sar_agent.measure.bounds import Bounds, bounds_of
@@ -44,6 +45,8 @@ class Rated:
     measures: Measures
     live: Bool
     """bool[C]: the channels that are up."""
+    ports: tuple[float, ...]
+    """Each job's `port_load`."""
     entries_changed: int | None = None
     """Against what is (or is taken to be) installed."""
     switches_changed: int | None = None
@@ -61,7 +64,8 @@ class Rated:
         """Each job's: simulated, or as the fullest link on its way says, which is a bit more."""
         if self.simulated is not None:
             return self.simulated
-        return tuple(1.0 / job.throughput for job in self.measures.jobs_detail)
+        rows = zip(self.measures.jobs_detail, self.ports, strict=True)
+        return tuple(max(1.0 / job.throughput, port) for job, port in rows)
 
     @property
     def time(self) -> float:
@@ -165,7 +169,8 @@ def _warm(name: str) -> None:
 
 def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> Rated:
     measures = measure(fabric, mix, routes, bounds=bounds)
-    return Rated(name, routes, check_routes(fabric, routes), measures, fabric.channel_up)
+    ports = tuple(port_load(fabric, mix).tolist())
+    return Rated(name, routes, check_routes(fabric, routes), measures, fabric.channel_up, ports)
 
 
 def _simulated(fabric: Fabric, mix: JobMix, rated: Rated) -> Rated:

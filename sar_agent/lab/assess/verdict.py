@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from sar_agent.lab.assess.given import Given
-from sar_agent.lab.assess.rate import Ratings
+from sar_agent.lab.assess.ports import shared_hosts
+from sar_agent.lab.assess.rate import Rated, Ratings
 
 Kind = Literal["unknown", "inside", "adaptive", "unserved", "idle", "same", "little", "gain"]
 LEAST, LITTLE = 0.01, 0.05
@@ -77,6 +78,7 @@ def judge(given: Given, ratings: Ratings, adaptive: bool) -> Judgement:
             (f"Routes made for the jobs would even be slower, {after.time:.2f} against "
              f"{before.time:.2f}." if slower else
              f"Jobs would get through less than {LEAST:.0%} sooner.")
+            + _ports(given, ratings.before)
             + f" The fullest link carries {before.measures.load_max:.2f} times what it can, and no "
             f"routes could bring that below {bound:.2f}.", 0.0,
         )  # fmt: skip
@@ -90,6 +92,17 @@ def judge(given: Given, ratings: Ratings, adaptive: bool) -> Judgement:
         "gain", f"Your jobs would spend up to {amount}.",
         "Routes that know which jobs run keep them out of each other's way.", saved,
     )  # fmt: skip
+
+
+def _ports(given: Given, before: Rated) -> str:
+    """A sentence where it is the hosts' own cables that jobs wait for."""
+    hosts = shared_hosts(given.fabric, given.mix)
+    if not hosts or max(before.ports) <= FULL:
+        return ""
+    return (
+        f" {hosts} hosts run several jobs at once, which wait for each other at the host's own "
+        "cable, whatever the routes."
+    )
 
 
 def all_unknown(given: Given) -> bool:

@@ -3,9 +3,8 @@
 Differences are taken sample by sample, so that plus is better: of peaks and dark fiber other -
 ours, of links ours - other. "max." is the largest difference, and its per cent that of the same
 sample's other value ("reduced by 279.0 (or 50.8 %), at least once"). "avg." is the mean difference;
-its per cent is that of the mean of the other: the only reading under which all the paper's Tsubame
-columns tell of the same SAR (190.7 routes, 15.6 of a job, 123.5 links). Dark fiber is in points of
-per cent.
+its per cent is that of the mean of the other: so read, all the paper's Tsubame columns tell of the
+same SAR (190.7 routes, 15.6 of a job, 123.5 links). Dark fiber is in points of per cent.
 
 Samples without a multi-switch job have no job to average over and are left out.
 """

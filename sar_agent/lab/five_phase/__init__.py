@@ -1,0 +1,1 @@
+"""Traces of real five-phase updates, replayed against the model that was proved."""

@@ -1,0 +1,140 @@
+"""Could the model have done what a real run did? Asked of spin, on the model that it explored.
+
+A trace is JSON lines of the agent and of subscribers (libsar_migrate/PROTOCOL.md), in order of
+their time. Each line that is an event of the model becomes a number; with TRACE, a transition of
+`five_phase.pml` that a trace would show is possible only when its number is next. So there is no
+second description of the rules that could differ from the first. What no trace shows (a message on
+its way, tables on theirs) stays free.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sar_agent.errors import InputError, Unavailable
+
+CHECK = Path(__file__).parents[3] / "libsar_migrate/model/check.sh"
+_PHASES = ("idle", "unpath", "install", "repath")
+# The numbers of `#define E_…` and `C_…` in five_phase.pml, by party and event.
+_SUBSCRIBER = {"start": 1, "subscribe": 2, "answer": 3, "fence": 15, "unsubscribe": 16}
+_COORDINATOR = {
+    "start": 20,
+    "run": 21,
+    "subscribe": 22,
+    "drop": 28,
+    "unsubscribe": 29,
+    "install": 30,
+    "repath": 33,
+    "idle": 34,
+}
+_AWAY_OR_BACK = {("subscriber", "notice"): 7, ("subscriber", "ack"): 13, ("coordinator", "ack"): 26}
+_BY_OFFSET = {"move": 9, "moved": 11}
+_STARTED, _INSTALLED, _FAILED, _REPATH = 20, 31, 32, 33
+_WITHOUT_UPDATE = {1}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`accepted`: events of the trace, from the first, that the model can do, of `events`."""
+
+    accepted: int
+    events: int
+    refused: Mapping[str, Any] | None
+    """The first line that it cannot."""
+
+
+def read_trace(texts: Iterable[str]) -> list[dict[str, Any]]:
+    """The lines of all files in order of time. Raises `InputError`."""
+    lines: list[dict[str, Any]] = []
+    for text in texts:
+        for number, line in enumerate(text.splitlines(), 1):
+            try:
+                one = json.loads(line)
+                lines.append(one | {"at": float(one["at"])})
+            except (ValueError, KeyError, TypeError) as error:
+                raise InputError(f"this is no line of a trace: {line[:80]}", line=number) from error
+    return sorted(lines, key=lambda one: one["at"])
+
+
+def _code(line: Mapping[str, Any]) -> int | None:
+    party, event = str(line["party"]), str(line["event"])
+    phase = str(line.get("phase", ""))
+    if (party, event) in _AWAY_OR_BACK:
+        return _AWAY_OR_BACK[party, event] + (phase == "repath")
+    if party == "subscriber" and event in _BY_OFFSET:
+        return _BY_OFFSET[event] + int(line["offset"])
+    if event == "installed":
+        return _INSTALLED if line.get("ok", True) else _FAILED
+    code = (_SUBSCRIBER if party == "subscriber" else _COORDINATOR).get(event)
+    if code is not None and event in ("answer", "subscribe") and phase in _PHASES:
+        return code + _PHASES.index(phase)
+    return code
+
+
+def _numbers(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, dict[str, Any]]], int, int]:
+    """Events with their numbers; how many subscribers and updates there are. Updates are counted
+    from the first that the trace saw begin; what was before is none."""
+    names: dict[str, int] = {}
+    begun = sorted({one["update"] for one in lines if one["event"] == "run"})
+    events = []
+    back = set[int]()  # updates whose way back the model has begun with another line
+    for line in lines:
+        code = _code(line)
+        update = line.get("update", 0)
+        if code is None or line.get("counts") is False or (code == _REPATH and update in back):
+            continue  # also: the end of a process; an answer that came too late
+        if code in (_STARTED, _INSTALLED, _FAILED):
+            back.add(update)
+        name = line["id"] if line["party"] == "subscriber" else line.get("subscriber")
+        who = names.setdefault(name, len(names)) if name else 0
+        place = 0 if code in _WITHOUT_UPDATE else bisect_right(begun, update)
+        events.append((code * 65536 + who * 256 + place, line))
+    return events, max(1, len(names)), max(1, len(begun))
+
+
+def replay(lines: list[dict[str, Any]]) -> Verdict:
+    """`Unavailable` without spin, gcc or the model (it is not part of an installed package)."""
+    events, subscribers, updates = _numbers(lines)
+    if subscribers > 200 or updates > 200:
+        raise InputError(
+            f"{subscribers} subscribers in {updates} updates are too many for a replay",
+            remedy="cut the trace to 200 of either",
+        )
+
+    def possible(count: int) -> bool:
+        return not count or _accepts([code for code, _ in events[:count]], subscribers, updates)
+
+    low, high = 0, len(events)
+    if possible(high):
+        return Verdict(high, high, None)
+    while high - low > 1:  # the model can do `low` of them, and not `high`
+        middle = (low + high) // 2
+        low, high = (middle, high) if possible(middle) else (low, middle)
+    return Verdict(low, len(events), events[low][1])
+
+
+def _accepts(codes: list[int], subscribers: int, updates: int) -> bool:
+    numbers = ", ".join(map(str, [*codes, -1]))
+    with tempfile.TemporaryDirectory() as folder:
+        header = Path(folder) / "trace.h"
+        header.write_text(f"static const int trace[] = {{{numbers}}};\n")
+        try:
+            run = subprocess.run(
+                [CHECK, "trace", header, str(subscribers), str(updates), str(len(codes))],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        except OSError as error:
+            raise Unavailable(f"{CHECK}: {error.strerror}; run this from a checkout") from error
+    reached = "assertion violated (place<" in run.stdout
+    if run.returncode not in (0, 1) or (run.returncode == 1 and not reached):
+        raise Unavailable(f"spin cannot replay this: {(run.stdout + run.stderr)[-300:]}")
+    return reached

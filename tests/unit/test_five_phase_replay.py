@@ -1,0 +1,102 @@
+"""Traces that the model can do, and traces that it cannot, down to the line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import Any
+
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.lab.five_phase.replay import read_trace, replay
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("spin") is None or shutil.which("gcc") is None,
+    reason="no spin: run deploy/install-debian-packages",
+)
+U = 1790000000000000000  # as the agent numbers updates
+
+
+def sub(event: str, **more: Any) -> dict[str, Any]:
+    return {"party": "subscriber", "id": "00000000000000aa", "job": "7", "event": event, **more}
+
+
+def agent(event: str, update: int = U, **more: Any) -> dict[str, Any]:
+    return {"party": "coordinator", "event": event, "update": update, **more}
+
+
+JOINED = [
+    sub("start", offset=1),
+    sub("subscribe", update=0, offset=1),
+    agent("subscribe", U - 5, subscriber="00000000000000aa", phase="idle"),
+    sub("answer", phase="idle", update=U - 5, counts=True),
+    sub("move", offset=0, update=U - 5),
+    sub("moved", offset=0, update=U - 5),
+]
+AWAY = [
+    agent("run"),
+    sub("notice", phase="unpath", update=U),
+    sub("move", offset=1, update=U),
+    sub("moved", offset=1, update=U),
+    sub("ack", phase="unpath", update=U, offset=1),
+    agent("ack", subscriber="00000000000000aa", phase="unpath"),
+]
+BACK = [
+    agent("install"),
+    agent("installed", ok=True),
+    agent("repath"),
+    sub("notice", phase="repath", update=U),
+    sub("move", offset=0, update=U),
+    sub("moved", offset=0, update=U),
+    sub("ack", phase="repath", update=U, offset=0),
+    agent("ack", subscriber="00000000000000aa", phase="repath"),
+    agent("idle"),
+]
+
+
+def timed(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return read_trace(json.dumps(one | {"at": 1.0 + i}) for i, one in enumerate(lines))
+
+
+def test_a_whole_update_is_one_of_the_models() -> None:
+    verdict = replay(timed(JOINED + AWAY + BACK))
+    assert (verdict.refused, verdict.accepted) == (None, verdict.events)
+    assert verdict.events == len(JOINED + AWAY + BACK) - 1  # repath comes with installed
+
+
+def test_one_that_is_given_up() -> None:
+    lines = [
+        *JOINED,
+        *AWAY,
+        agent("repath"),
+        sub("notice", phase="repath", update=U),
+        agent("idle"),
+    ]
+    assert replay(timed(lines)).refused is None
+
+
+@pytest.mark.long
+def test_an_install_without_the_acknowledgement_is_refused() -> None:
+    lines = timed([*JOINED, *AWAY[:-1], *BACK])
+    refused = replay(lines).refused
+    assert refused and refused["event"] == "install"
+
+
+@pytest.mark.long
+def test_offset_0_during_an_install_is_refused() -> None:
+    lines = timed([*JOINED, *AWAY, BACK[0], sub("move", offset=0, update=U), *BACK[1:]])
+    refused = replay(lines).refused
+    assert refused and (refused["event"], refused["offset"]) == ("move", 0)
+
+
+@pytest.mark.long
+def test_an_acknowledgement_before_all_are_away_is_refused() -> None:
+    lines = timed([*JOINED, *AWAY[:3], *AWAY[4:], *BACK])
+    refused = replay(lines).refused
+    assert refused and (refused["party"], refused["event"]) == ("subscriber", "ack")
+
+
+def test_what_is_no_trace() -> None:
+    with pytest.raises(InputError, match="no line of a trace: nonsense"):
+        read_trace(["nonsense"])
