@@ -73,4 +73,5 @@ def draw(figure: Figure, panels: Mapping[str, Curves], label: str, *, log: bool 
             axes.set_xscale("log", base=2)
             axes.set_xticks(x, [f"{one:g}" for one in x])
     places[0].set_ylabel("sending of the worst application, ms")
-    places[0].legend()
+    lines, names = places[0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside upper center", ncols=4)

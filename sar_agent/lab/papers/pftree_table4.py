@@ -114,7 +114,7 @@ def _draw(figure: Figure, found: dict[tuple[str, int, str], Delays]) -> None:
                 at + 0.2 * (side - 1.5),
                 printed,
                 f"k{marker}",
-                label=f"printed {LABELS[ENGINES[side]]}",
+                label=f"published, {'pFTree-Ext' if side else 'pFTree'}",
             )
         axes.set_xticks(at, [p.replace("bisect_", "bisect\n") for p in PATTERNS], fontsize=7)
         axes.set(title=f"{tree.nodes} nodes, {tree.oversubscription}:1", yscale="log")
