@@ -44,7 +44,9 @@ def test_the_numbers_are_those_of_measure(
     for name, found in engines.items():
         said("route", *SAME, "--engine", name, "--out", tmp_path / name, "--json")
         measured = said("measure", *SAME, "--routes", tmp_path / name, "--json")
-        assert {key: found[key] for key in measured} == measured
+        # Bounds by price are bettered for so many seconds.
+        same = [key for key in measured if not key.startswith("lower_bound")]
+        assert {key: found[key] for key in same} == {key: measured[key] for key in same}
         assert found["check_passed"]
         assert found["efi_distribution"][-1][0] == measured["effective_efi_max"]
         assert sum(count for _, count in found["efi_distribution"]) == measured["channels"]

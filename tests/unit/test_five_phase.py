@@ -75,7 +75,7 @@ class World:
         write_ibsim_net(with_lids(load_fabric("xgft:2;4,4;1,2"), lmc), self.net)
         self.bridge = FakeBridge(folder / "run", self.fabric, lmc=lmc)
         self.source = FakeSource(JOBS)
-        self.update = {"mode": "five-phase", "deadline_seconds": 0.3, "lease_seconds": 1} | update
+        self.update = {"mode": "five-phase", "deadline_seconds": 3, "lease_seconds": 20} | update
         self.agent = self.restart()
 
     @property
@@ -201,7 +201,7 @@ def test_a_job_that_ends_during_the_run_holds_up_nobody(world: World) -> None:
 
 
 def test_lapsed_leases_may_be_taken_as_sheltered(tmp_path: Path) -> None:
-    world = World(tmp_path, lapsed="drop", deadline_seconds=5)
+    world = World(tmp_path, lapsed="drop", deadline_seconds=5, lease_seconds=1)
     world.once()
     deaf = Subscriber(world)
     deaf.deaf = True
