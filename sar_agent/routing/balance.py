@@ -38,6 +38,10 @@ LIGHTER = 4
 """Items lighter than what is placed count 1 / 2**LIGHTER: they can be moved out of the way."""
 
 
+AGAIN = -1
+"""Instead of a weight class, in `place_trees`."""
+
+
 class Work(NamedTuple):
     """What is to be placed: for each terminal its jobs, for each job its leaves with sources."""
 
@@ -93,9 +97,15 @@ class Scratch(NamedTuple):
     fixed: Bool
     path: U32
     taken: U32
+    lead: U8
+    """uint8[S]: class of the heaviest of the tree's jobs with sources at each leaf."""
+    now: Bool
+    """bool[S]: the leaves whose path is to be found, ..."""
+    waiting: I64
+    """int64[S, K]: ... and what waits for it there, by weight class."""
 
 
-def scratch_for(cache: DagCache, switches: int) -> Scratch:
+def scratch_for(cache: DagCache, switches: int, classes: int) -> Scratch:
     """Clean scratch arrays."""
     rows = len(cache.tag)
     return Scratch(
@@ -109,6 +119,9 @@ def scratch_for(cache: DagCache, switches: int) -> Scratch:
         fixed=np.zeros(switches, np.bool_),
         path=np.zeros(switches, np.uint32),
         taken=np.zeros(switches, np.uint32),
+        lead=np.zeros(switches, np.uint8),
+        now=np.zeros(switches, np.bool_),
+        waiting=np.zeros((switches, classes), np.int64),
     )
 
 
@@ -243,12 +256,17 @@ def place_trees(
     scratch: Scratch,
     dests: U32,
     moved: Moved,
-    again: bool,
+    turn: int,
     egress: U8,
 ) -> None:  # pragma: no cover
     """Grows the tree of each of `dests` in turn and writes its job paths into `egress` uint8[D, S];
-    other entries stay. `again`: its old tree is in the loads and is taken off first."""
+    other entries stay.
+
+    `turn` is a weight class: the paths that are placed are those of leaves whose heaviest job is of
+    that class. Those of heavier ones stand already, those of lighter ones come later. `AGAIN`: all
+    old paths are in the loads, are taken off first, and all are placed."""
     whole = len(moved.offset) == 0
+    again = turn == AGAIN
     for n in range(len(dests)):
         d = dests[n]
         root = work.root[d]
@@ -258,18 +276,21 @@ def place_trees(
         if again:
             carry_tree(graph, by_port, work, loads, egress, d, -1)
         first = np.uint32(0) if whole else moved.offset[n]
-        _mark(graph, by_port, work, scratch, d, first, moved, egress[d])
+        if not _gather(work, scratch, d, first, moved, turn):
+            continue
+        _fix(graph, by_port, work, scratch, d, first, moved, turn, egress[d])
         _first_pass(graph, cache, row, loads, scratch)
-        k = first
-        for q in range(work.on_offset[d], work.on_offset[d + 1]):
-            job = work.on_job[q]
+        for q in range(work.on_offset[d + 1], work.on_offset[d], -1):
+            job = work.on_job[q - 1]
             for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
                 source = work.leaf[i]
+                if not scratch.now[source]:
+                    continue
                 # A leaf that is cut off has nothing to choose; the check will name it.
-                if source != root and (whole or moved.source[k]) and scratch.cost[source] < np.inf:
-                    _place(graph, cache, row, loads, scratch, source, work.weight_class[job],
-                           work.item[i])  # fmt: skip
-                k += np.uint32(1)
+                if scratch.cost[source] < np.inf:
+                    _place(graph, cache, row, loads, scratch, source)
+                scratch.now[source] = False
+                scratch.waiting[source] = 0
         tree, order = egress[d], cache.order[row]
         for i in range(cache.size[row]):
             v = order[i]
@@ -281,7 +302,47 @@ def place_trees(
 
 
 @njit(cache=True)
-def _mark(
+def _gather(
+    work: Work, scratch: Scratch, d: int, first: np.uint32, moved: Moved, turn: int
+) -> bool:  # pragma: no cover
+    """Marks the leaves that need a path now, and adds up what waits there; whether there are any.
+
+    All that a leaf sends to a destination takes one path, whatever the jobs. So it is placed at
+    once, in the turn of the heaviest: had the lighter ones to follow later, blindly, they would
+    upset what was balanced without them.
+    """
+    root = work.root[d]
+    whole = len(moved.offset) == 0
+    begin, end = work.on_offset[d], work.on_offset[d + 1]
+    for q in range(begin, end):
+        job = work.on_job[q]
+        for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+            scratch.lead[work.leaf[i]] = work.weight_class[job]
+    if end - begin > 1:
+        for q in range(begin, end):
+            job = work.on_job[q]
+            for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+                v = work.leaf[i]
+                scratch.lead[v] = min(scratch.lead[v], work.weight_class[job])
+    found = False
+    k = first
+    for q in range(begin, end):
+        job = work.on_job[q]
+        for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+            v = work.leaf[i]
+            free = v != root and (whole or moved.source[k])
+            if free and (turn == AGAIN or scratch.lead[v] == turn):
+                scratch.waiting[v, work.weight_class[job]] += work.item[i]
+                scratch.now[v] = True
+                scratch.needed[v] = True
+                scratch.cost[v] = np.inf
+                found = True
+            k += np.uint32(1)
+    return found
+
+
+@njit(cache=True)
+def _fix(
     graph: Graph,
     by_port: U32,
     work: Work,
@@ -289,25 +350,31 @@ def _mark(
     d: int,
     first: np.uint32,
     moved: Moved,
+    turn: int,
     tree: U8,
 ) -> None:  # pragma: no cover
-    """Marks the leaves that need a path, and fixes the paths of the others."""
+    """Fixes the paths of the other leaves that have one: those not moved, and those of turns before
+    this one."""
     root = work.root[d]
     whole = len(moved.offset) == 0
+    if whole and (turn == AGAIN or work.on_offset[d + 1] - work.on_offset[d] == 1):
+        return
     k = first
     for q in range(work.on_offset[d], work.on_offset[d + 1]):
         job = work.on_job[q]
         for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
             v = work.leaf[i]
-            if whole or moved.source[k]:
-                scratch.needed[v] = True
-                scratch.cost[v] = np.inf
-            else:
-                while v != root and not scratch.fixed[v]:
-                    scratch.fixed[v] = True
-                    scratch.via[v] = by_port[v, tree[v]]
-                    v = graph.target[scratch.via[v]]
+            free = whole or moved.source[k]
             k += np.uint32(1)
+            if scratch.now[v] or (free and scratch.lead[v] > turn):
+                continue
+            while v != root and not scratch.fixed[v]:
+                c = by_port[v, tree[v]]
+                if c >= len(graph.target):
+                    break
+                scratch.fixed[v] = True
+                scratch.via[v] = c
+                v = graph.target[c]
 
 
 @njit(cache=True)
@@ -400,10 +467,8 @@ def _place(
     loads: Loads,
     scratch: Scratch,
     source: int,
-    weight_class: int,
-    units: int,
 ) -> None:  # pragma: no cover
-    """Finds `source`'s cheapest path among what is still free, fixes it and puts `units` on it."""
+    """Finds `source`'s cheapest path among what is still free, fixes it, puts on it what waits."""
     target, price = graph.target, loads.price
     cost, rise, via, fixed = scratch.cost, scratch.rise, scratch.via, scratch.fixed
     entry, path, taken = scratch.entry[row], scratch.path, scratch.taken
@@ -430,9 +495,12 @@ def _place(
         if fixed[source] or true <= SLACK * (cost[source] + rise[entry[source]]):
             break
     true = np.float32(0)
-    for k in range(length - 1, -1, -1):
-        v, c = path[k], taken[k]
-        _add(loads, weight_class, c, units)
+    waiting = scratch.waiting[source]
+    for n in range(length - 1, -1, -1):
+        v, c = path[n], taken[n]
+        for k in range(loads.units.shape[0]):
+            if waiting[k]:
+                _add(loads, k, c, waiting[k])
         fixed[v] = True
         via[v] = c
         true += price[c]

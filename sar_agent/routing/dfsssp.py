@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32
+from sar_agent.fabric.model import I32, U8
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
 from sar_agent.routing.grow import EVERYONE, grow_trees
@@ -24,9 +24,13 @@ class Dfsssp:
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for every fabric; the check decides whether one virtual lane is enough."""
-        leaf = fabric.switch_guid[fabric.terminal_switch]
-        order = np.lexsort((fabric.terminal_guid, leaf, fabric.terminal_kind))
-        live: I32 = order[fabric.is_host_port[order]].astype(np.int32)
-        count = np.full(len(live), EVERYONE, np.uint8)
-        egress, seconds = grow_trees(fabric, JobMix(()), live, count)
+        egress, seconds = grow_trees(fabric, JobMix(()), *dfsssp_order(fabric))
         return Routes(self.name, fabric.digest, egress[None], seconds=seconds)
+
+
+def dfsssp_order(fabric: Fabric) -> tuple[I32, U8]:
+    """(int32[·] terminals, uint8[·] whose routes count: everyone's)."""
+    leaf = fabric.switch_guid[fabric.terminal_switch]
+    order = np.lexsort((fabric.terminal_guid, leaf, fabric.terminal_kind))
+    live = order[fabric.is_host_port[order]].astype(np.int32)
+    return live, np.full(len(live), EVERYONE, np.uint8)

@@ -12,6 +12,7 @@ again, heaviest first. What did not help is undone.
 from __future__ import annotations
 
 from collections import Counter
+from copy import copy
 from functools import cached_property
 from typing import Literal
 
@@ -19,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8
+from sar_agent.fabric.model import U8, Bool
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
 from sar_agent.routing.balance import (
+    AGAIN,
     Loads,
     Moved,
     Work,
@@ -88,7 +90,6 @@ class Balance:
     def __init__(self, fabric: Fabric, mix: JobMix, egress: U8, objective: Objective) -> None:
         self.fabric, self.egress, self.objective = fabric, egress, objective
         self.graph, self.cache = graph_of(fabric), new_cache(fabric)
-        self.scratch = scratch_for(self.cache, fabric.switches)
         self.by_port = fabric.channel_by_port.astype(np.uint32)
         channels = max(1, fabric.channels)
         share = np.full(channels, ROUTES_SHARE, np.float32)
@@ -97,6 +98,7 @@ class Balance:
             share[: fabric.channels] = 1 / (rate * FULL_LOAD)
         self.share = share
         self.units = np.zeros((CLASSES if objective == "load" else 1, channels), np.int64)
+        self.scratch = scratch_for(self.cache, fabric.switches, len(self.units))
         self.counted = True
         """Whether the loads are those of the tables; else they are counted when first asked for."""
         self.use(mix)
@@ -135,6 +137,19 @@ class Balance:
         classes: U8 = self.work.weight_class[self.work.on_job[last]]
         return classes
 
+    def _classes_on(self, terminals: NDArray[np.integer]) -> Bool:
+        """bool[·, CLASSES]: those of all jobs on each."""
+        on = np.zeros((self.fabric.terminals, CLASSES), np.bool_)
+        terminal = np.repeat(np.arange(len(on)), np.diff(self.work.on_offset))
+        on[terminal, self.work.weight_class[self.work.on_job]] = True
+        classes: Bool = on[terminals]
+        return classes
+
+    def _lightest(self, terminals: NDArray[np.integer]) -> NDArray[np.intp]:
+        """int[·]: of the lightest job on each."""
+        lightest: NDArray[np.intp] = self._classes_on(terminals)[:, ::-1].argmax(axis=1)
+        return CLASSES - 1 - lightest
+
     @property
     def load(self) -> NDArray[np.float64]:
         """float64[C]: share of each channel that is asked for (routes / 1024 for `routes`)."""
@@ -151,6 +166,19 @@ class Balance:
     def neighbours(self) -> U32:
         """uint32[S, ports]: what is at the other end of each live cable."""
         return neighbours_of(self.fabric)
+
+    def beside(self, egress: U8) -> Balance:
+        """The balance of other tables for the same jobs; this one stays as it is."""
+        other = copy(self)
+        other.egress, other.units = egress, np.zeros_like(self.units)
+        channels = len(self.share)
+        other.loads = self.loads._replace(
+            units=other.units,
+            counted=np.zeros(channels, np.int64),
+            price=np.zeros(channels, np.float32),
+        )
+        other.put_back(other.terminals)
+        return other
 
     def count(self) -> None:
         """Loads of the tables as they stand, where nobody has kept them."""
@@ -186,9 +214,9 @@ class Balance:
     def _carry(self, terminals: U32, sign: int) -> None:
         carry_trees(self.graph, self.by_port, self.work, self.loads, self.egress, terminals, sign)
 
-    def place(self, terminals: U32, *, again: bool = False) -> None:
-        """Grows their trees, heaviest first; `again`: takes each one's old tree off before."""
-        self._place(self._in_order(terminals), again=again)
+    def place(self, terminals: U32) -> None:
+        """Grows their trees, heaviest first."""
+        self._place(self._in_order(terminals))
 
     def _lift_hot(self, terminals: U32, hot: NDArray[np.intp]) -> Moved:
         is_hot = np.zeros(len(self.share), np.bool_)
@@ -197,24 +225,35 @@ class Balance:
         moved: Moved = lift_hot(*args)
         return moved
 
-    def _place(self, terminals: U32, moved: Moved | None = None, *, again: bool = False) -> None:
+    def _place(self, terminals: U32, moved: Moved | None = None) -> None:
         moved = moved or all_moved()
-        classes = self._classes(terminals)
-        for weight_class in np.unique(classes):
+        classes = self._classes_on(terminals)
+        for weight_class in np.flatnonzero(classes.any(axis=0)).tolist():
             count_for_class(self.loads, weight_class)
-            first, last = np.searchsorted(classes, [weight_class, weight_class + 1])
-            place_trees(
-                self.graph,
-                self.cache,
-                self.by_port,
-                self.work,
-                self.loads,
-                self.scratch,
-                terminals[first:last],
-                Moved(moved.offset[first : last + 1], moved.source),
-                again,
-                self.egress,
-            )
+            here = np.flatnonzero(classes[:, weight_class])
+            offset = moved.offset[here] if len(moved.offset) else moved.offset
+            self._place_trees(terminals[here], Moved(offset, moved.source), weight_class)
+
+    def _place_again(self, terminals: U32) -> None:
+        """Takes each one's tree off, and grows it again beside all the others."""
+        lightest = self._lightest(terminals)
+        for weight_class in np.unique(lightest).tolist():
+            count_for_class(self.loads, weight_class)
+            self._place_trees(terminals[lightest == weight_class], all_moved(), AGAIN)
+
+    def _place_trees(self, terminals: U32, moved: Moved, turn: int) -> None:
+        place_trees(
+            self.graph,
+            self.cache,
+            self.by_port,
+            self.work,
+            self.loads,
+            self.scratch,
+            terminals,
+            moved,
+            turn,
+            self.egress,
+        )
 
     def score(self) -> tuple[float, float]:
         """Less is better: the largest load, then how heavily the others press towards it."""
@@ -257,6 +296,8 @@ class Balance:
             trees = self._in_order(self.terminals if what == "in turn" else self._crossing(hot))
             cost = len(trees) if what == "paths" else self._items(trees)
             if cost > items:
+                if what == "shuffle":
+                    break  # all that follow would cost as much
                 continue
             items -= cost
             saved = self.egress[trees], self.units.copy()
@@ -271,7 +312,7 @@ class Balance:
                 for one in some:
                     self._place(np.array([one]))
             else:
-                self._place(trees, again=True)
+                self._place_again(trees)
             score = self.score()
             if score < best:
                 best, failures = score, 0
@@ -279,8 +320,11 @@ class Balance:
                 self.egress[trees], self.units[:] = saved
 
     def _items(self, terminals: U32) -> int:
-        job = self.work.on_job[self.work.on_offset[terminals]]
-        return int(np.diff(self.work.leaf_offset)[job].sum())
+        """How many paths their trees have: of several jobs at a leaf, at most one for each leaf."""
+        before = np.append(0, np.diff(self.work.leaf_offset)[self.work.on_job].cumsum())
+        on = self.work.on_offset
+        paths = before[on[terminals + 1]] - before[on[terminals]]
+        return int(np.minimum(paths, len(self.fabric.leaves)).sum())
 
     @property
     def dark(self) -> int:
@@ -288,17 +332,18 @@ class Balance:
         used = self.units[:, : self.fabric.channels].any(axis=0)
         return int((self.fabric.channel_up & ~used).sum())
 
-    def brighten(self, dark: int) -> None:
+    def brighten(self, dark: int, most: float) -> None:
         """Uses channels that nobody uses until no more than `dark` are left, where that raises the
-        largest load by no more than 2 %."""
+        largest load by no more than 2 %, nor above `most`, the peak of others."""
         loads, peak = self.loads, self.score()[0]
+        most = max(peak, min(1.02 * peak, most))
         for worth in (1e-4, 1e-2, 1.0):
             if self.dark <= dark:
                 break
             saved = self.egress[self.terminals], self.units.copy(), self.dark
             self.loads = loads._replace(first_use=np.float32(worth * peak**5))
-            self.place(self.terminals, again=True)
-            if self.score()[0] > 1.02 * peak or self.dark >= saved[2]:
+            self._place_again(self.terminals)
+            if self.score()[0] > most or self.dark >= saved[2]:
                 self.egress[self.terminals], self.units[:] = saved[:2]
         self.loads = loads
 

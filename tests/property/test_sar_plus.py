@@ -14,10 +14,13 @@ from sar_agent.check import check_routes
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.measure import measure
 from sar_agent.routing import Before, Options, Routes
+from sar_agent.routing.dfsssp import Dfsssp
 from sar_agent.routing.hops import FAR, all_hops
+from sar_agent.routing.plus import GOOD_ENOUGH
 from sar_agent.routing.sar import Sar
 from sar_agent.routing.sar_plus import SarPlus
 from tests.property.job_histories import job_history
@@ -109,13 +112,41 @@ def test_histories_on_any_fabric(fabric: Fabric, seed: int, objective: str) -> N
 
 @settings(deadline=None, max_examples=60)
 @given(network=networks())
-def test_never_worse_than_sar_in_what_it_makes_least(network: tuple[Fabric, JobMix]) -> None:
+def test_never_worse_than_sar_and_dfsssp_in_what_it_makes_least(
+    network: tuple[Fabric, JobMix],
+) -> None:
     fabric, mix = network
-    sar = measure(fabric, mix, Sar().route(fabric, mix, Options()))
     load = measure(fabric, mix, SarPlus().route(fabric, mix, Options(objective="load")))
-    assert load.load_max <= sar.load_max * 1.02 + 1e-6  # `brighten` may give 2 %
     routes = measure(fabric, mix, SarPlus().route(fabric, mix, Options(objective="routes")))
-    assert routes.effective_efi_max <= sar.effective_efi_max * 1.02
+    for other in (Sar(), Dfsssp()):
+        found = measure(fabric, mix, other.route(fabric, mix, Options()))
+        # Whoever is near the bound stops, and does not look at the others.
+        enough = max(found.load_max, GOOD_ENOUGH * load.lower_bound_load_max)
+        assert load.load_max <= enough * 1.02 + 1e-6  # `brighten` may give 2 %
+        few = max(found.effective_efi_max, GOOD_ENOUGH * routes.lower_bound_efi_max)
+        assert routes.effective_efi_max <= few * 1.02
+
+
+def sharing_mix(fabric: Fabric, seed: int, jobs: int) -> JobMix:
+    """Jobs of 2 hosts to half of all, who share them as they come."""
+    random = np.random.default_rng(seed)
+    sizes = np.exp(random.uniform(np.log(2), np.log(fabric.terminals / 2), jobs)).astype(int)
+    drawn = (random.permutation(fabric.terminals)[:size].tolist() for size in sizes)
+    return multi_switch_mix(fabric, [make_job(str(j), hosts) for j, hosts in enumerate(drawn)])
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize(
+    ("spec", "enough"),
+    [("xgft:2;8,8;1,8", 1.15), ("xgft:3;4,4,6;1,4,4", 1.05), ("xgft:3;4,4,4;1,4,2", 1.05)],
+)
+def test_near_the_bound_where_jobs_share_hosts(spec: str, enough: float, seed: int) -> None:
+    """What a leaf sends to a host takes one path, whichever of its jobs it is for. Blind to that,
+    these came to 1.08-1.31 times the bound, and on large trees above DFSSSP."""
+    fabric = xgft_fabric(spec)
+    mix = sharing_mix(fabric, seed, 40)
+    load = measure(fabric, mix, SarPlus().route(fabric, mix, Options()))
+    assert load.load_max <= enough * load.lower_bound_load_max
 
 
 @pytest.mark.parametrize("seed", range(1, 4))
