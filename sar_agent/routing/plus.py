@@ -14,36 +14,22 @@ from __future__ import annotations
 from collections import Counter
 from copy import copy
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8, Bool
+from sar_agent.fabric.model import U8
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import route_demand
-from sar_agent.routing.balance import (
-    AGAIN,
-    Loads,
-    Moved,
-    Work,
-    all_moved,
-    carry_trees,
-    count_for_class,
-    lift_hot,
-    place_trees,
-    scratch_for,
-    trees_over,
-)
+from sar_agent.routing.balance import place_trees
 from sar_agent.routing.dag import U32, graph_of, new_cache
 from sar_agent.routing.hops import all_hops
+from sar_agent.routing.hot import Moved, all_moved, lift_hot, trees_over
+from sar_agent.routing.loads import Loads, carry_trees, count_for_class
 from sar_agent.routing.mend import neighbours_of
+from sar_agent.routing.waiting import AGAIN, scratch_for
+from sar_agent.routing.work import CLASSES, FULL_LOAD, Objective, classes_on, work_of
 
-Objective = Literal["load", "routes"]
-CLASSES = 8
-FULL_LOAD = 1 << 30
-"""Units of a terminal that sends at the fabric's fastest rate."""
 ROUTES_SHARE = 1 / 1024
 """With objective `routes` all channels count alike; the number only keeps prices in range."""
 HOT_CHANNELS = 64
@@ -55,33 +41,6 @@ whole trees of these paths; every tree, one at a time. All others are lifted tog
 SHUFFLES = 100
 """Then, while there is time (on small fabrics), half of the trees over hot channels in any order:
 the heaviest first is a good order, not always the best."""
-
-
-def work_of(fabric: Fabric, mix: JobMix, objective: Objective) -> Work:
-    """The mix as the kernels read it. Units do not depend on the other jobs, so that loads can
-    be kept while jobs come and go."""
-    offset, leaf, count = mix.by_leaf(fabric)
-    job = np.repeat(np.arange(len(mix.jobs)), np.diff(offset))
-    unit = np.ones(len(mix.jobs), np.int64)
-    weight_class = np.zeros(len(mix.jobs), np.uint8)
-    if objective == "load" and mix.jobs:
-        share = route_demand(fabric, mix) / float(fabric.terminal_rate.max())
-        unit = np.maximum(1, np.round(share * FULL_LOAD)).astype(np.int64)
-        halvings = np.floor(-np.log2(np.minimum(1.0, share)) + 1e-9)
-        weight_class = np.minimum(halvings, CLASSES - 1).astype(np.uint8)
-    order = np.lexsort((leaf, -count, job))
-    on_offset, on_job = mix.by_terminal(fabric.terminals)
-    return Work(
-        root=fabric.terminal_switch.astype(np.uint32),
-        last_port=fabric.terminal_switch_port.astype(np.uint8),
-        on_offset=on_offset.astype(np.uint32),
-        on_job=on_job.astype(np.uint32),
-        leaf_offset=offset.astype(np.uint32),
-        leaf=leaf[order].astype(np.uint32),
-        sources=count[order].astype(np.int64),
-        item=(count[order] * unit[job[order]]).astype(np.int64),
-        weight_class=weight_class,
-    )
 
 
 class Balance:
@@ -106,6 +65,7 @@ class Balance:
     def use(self, mix: JobMix) -> None:
         """Other jobs from now on; loads stay as they are."""
         self.mix, self.work = mix, work_of(self.fabric, mix, self.objective)
+        self.classes = classes_on(self.work)
         mean = float(self.work.item.mean()) if len(self.work.item) else 0.0
         channels = len(self.share)
         self.loads = Loads(
@@ -127,28 +87,10 @@ class Balance:
         size = np.diff(self.mix.offset) * (1 if self.objective == "load" else -1)
         first_job = work.on_job[work.on_offset[unique]] if len(unique) else unique
         leaf_guid = fabric.switch_guid[fabric.terminal_switch[unique]]
-        keys = (fabric.terminal_guid[unique], leaf_guid, size[first_job], self._classes(unique))
+        heaviest = self.classes[unique].argmax(axis=1)
+        keys = (fabric.terminal_guid[unique], leaf_guid, size[first_job], heaviest)
         ordered: U32 = unique[np.lexsort(keys)].astype(np.uint32)
         return ordered
-
-    def _classes(self, terminals: NDArray[np.integer]) -> U8:
-        """uint8[·]: class of the heaviest job on each (the mix lists the largest jobs first)."""
-        last = self.work.on_offset[terminals + 1] - 1
-        classes: U8 = self.work.weight_class[self.work.on_job[last]]
-        return classes
-
-    def _classes_on(self, terminals: NDArray[np.integer]) -> Bool:
-        """bool[·, CLASSES]: those of all jobs on each."""
-        on = np.zeros((self.fabric.terminals, CLASSES), np.bool_)
-        terminal = np.repeat(np.arange(len(on)), np.diff(self.work.on_offset))
-        on[terminal, self.work.weight_class[self.work.on_job]] = True
-        classes: Bool = on[terminals]
-        return classes
-
-    def _lightest(self, terminals: NDArray[np.integer]) -> NDArray[np.intp]:
-        """int[·]: of the lightest job on each."""
-        lightest: NDArray[np.intp] = self._classes_on(terminals)[:, ::-1].argmax(axis=1)
-        return CLASSES - 1 - lightest
 
     @property
     def load(self) -> NDArray[np.float64]:
@@ -227,7 +169,7 @@ class Balance:
 
     def _place(self, terminals: U32, moved: Moved | None = None) -> None:
         moved = moved or all_moved()
-        classes = self._classes_on(terminals)
+        classes = self.classes[terminals]
         for weight_class in np.flatnonzero(classes.any(axis=0)).tolist():
             count_for_class(self.loads, weight_class)
             here = np.flatnonzero(classes[:, weight_class])
@@ -236,7 +178,7 @@ class Balance:
 
     def _place_again(self, terminals: U32) -> None:
         """Takes each one's tree off, and grows it again beside all the others."""
-        lightest = self._lightest(terminals)
+        lightest = CLASSES - 1 - self.classes[terminals, ::-1].argmax(axis=1)
         for weight_class in np.unique(lightest).tolist():
             count_for_class(self.loads, weight_class)
             self._place_trees(terminals[lightest == weight_class], all_moved(), AGAIN)

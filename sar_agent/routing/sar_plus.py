@@ -29,11 +29,12 @@ from sar_agent.routing.mend import (
     same_indices,
     where_hops_changed,
 )
-from sar_agent.routing.plus import GOOD_ENOUGH, Balance, Objective
+from sar_agent.routing.plus import GOOD_ENOUGH, Balance
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.routing.sar import destination_order
 from sar_agent.routing.settle import settle
 from sar_agent.routing.spread import Turns, spread_trees, terminal_rows, turns_of
+from sar_agent.routing.work import Objective
 
 ITEMS = 40_000
 """How much is placed again to come nearer the bound: milliseconds, whatever the fabric's size."""

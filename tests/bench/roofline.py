@@ -14,11 +14,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.routing.balance import Loads, Scratch, Work, _first_pass
+from sar_agent.routing.balance import _first_pass
 from sar_agent.routing.dag import U32, DagCache, Graph, dag_row
 from sar_agent.routing.grow import EVERYONE, grow
+from sar_agent.routing.loads import Loads
 from sar_agent.routing.plus import Balance
 from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.routing.waiting import Scratch
+from sar_agent.routing.work import Work
 from tests.bench.fabrics import LARGEST, MIDDLE, fabric_of, size_of
 from tests.bench.kept import Kept
 from tests.bench.table import Table

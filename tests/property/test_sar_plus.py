@@ -149,6 +149,21 @@ def test_near_the_bound_where_jobs_share_hosts(spec: str, enough: float, seed: i
     assert load.load_max <= enough * load.lower_bound_load_max
 
 
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_jobs_with_hosts_on_a_leaf_that_is_cut_off(seed: int) -> None:
+    """Their paths end where they begin: once, clearing hot channels walked on from there."""
+    whole = xgft_fabric("xgft:2;4,4;1,4")
+    cables = np.flatnonzero(whole.channel_source == whole.terminal_switch[0])
+    fabric = whole.with_links_down(cables.tolist())
+    mix = sharing_mix(fabric, seed, 12)
+    engine = SarPlus()
+    routes = engine.route(fabric, mix, Options())
+    assert check_routes(fabric, routes).unreachable_pairs > 0
+    balance = engine._last.balance  # type: ignore[union-attr]
+    found = measure(fabric, mix, routes)
+    assert np.allclose(balance.load[: fabric.channels], found.channel_load, atol=1e-5)
+
+
 @pytest.mark.parametrize("seed", range(1, 4))
 @pytest.mark.parametrize("spec", ["xgft:2;8,8;1,8", "xgft:3;4,4,6;1,4,4"])
 def test_near_the_bound_on_full_trees(spec: str, seed: int) -> None:
