@@ -8,8 +8,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from sar_agent.check.transition import Transition, Way, examine
 from sar_agent.errors import SarError
 from sar_agent.install.bridge import Bridge
@@ -47,25 +45,9 @@ def in_force(bridge: Bridge, plan: Plan) -> Routes | None:
     """What OpenSM has in force, read back, on the indices of the plan's fabric; None where it
     cannot be told."""
     try:
-        found = file_to_routes(plan.fabric, read_routes_file(bridge.dump()))
+        return file_to_routes(plan.fabric, read_routes_file(bridge.dump()))
     except SarError:
         return None
-    return _without_lids_that_are_none(found, plan)
-
-
-def _without_lids_that_are_none(found: Routes, plan: Plan) -> Routes:
-    """Most switches have one LID: what is said of their other offsets is in no table, so nothing
-    of it changes, whatever the plan says."""
-    egress, level = found.egress.copy(), found.service_level
-    level = None if level is None else level.copy()
-    first = plan.fabric.terminals
-    for o in range(1, min(len(egress), len(plan.routes.egress))):
-        same = (egress[o, first:] == egress[0, first:]).all(axis=1)
-        rows = first + np.flatnonzero(same)
-        egress[o, rows] = plan.routes.egress[o, rows]
-        if level is not None and plan.routes.service_level is not None:
-            level[o, rows] = plan.routes.service_level[o, rows]
-    return replace(found, egress=egress, service_level=level)
 
 
 def transition_to(plan: Plan, before: Routes | None, timed: Timed = nullcontext) -> Plan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,23 @@ def test_what_must_not_be_mixed_is_installed_in_stages(place: Place) -> None:
     assert arrived.found.generation == 3 and arrived.changed == (2, 2)
     assert arrived.transition and arrived.transition.way is Way.STAGED
     assert read_routes_file(place.path).generation == 3
+
+
+def test_a_stage_is_in_force_as_planned_where_a_switch_has_one_lid(tmp_path: Path) -> None:
+    """What leads to switch 2 goes the ways of its host, and moves as late, at both offsets."""
+
+    def with_two_offsets(to_last: list[int]) -> Routes:
+        routes = around(ring(), to_last)
+        egress = routes.egress.repeat(2, axis=0)
+        egress[:, 5] = [*to_last[:2], 0]
+        return replace(routes, egress=egress)
+
+    place = Place(tmp_path, with_two_offsets(OLD))
+    seen: list[Plan] = []
+    arrived = place.go(place.plan(with_two_offsets(NEW)), between=seen.append)
+    assert arrived.transition.way is Way.STAGED and len(seen) > 1
+    assert all((stage.routes.egress[0, 3:] == stage.routes.egress[1, 3:]).all() for stage in seen)
+    assert (arrived.plan.routes.egress == with_two_offsets(NEW).egress).all()
 
 
 def test_a_stage_that_is_refused_leaves_the_last_one_in_force(place: Place) -> None:
