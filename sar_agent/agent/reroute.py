@@ -24,7 +24,6 @@ from sar_agent.install.routes_file import RoutesFile, read_routes_file
 from sar_agent.install.transit import (
     Arrived,
     NotSafe,
-    at_once,
     bring_into_force,
     in_force,
     transition_to,
@@ -129,8 +128,7 @@ class Rerouter:
 
         def load() -> Arrived:
             path = self.config.agent.run_dir / "routes.sar"
-            bring = at_once if choice.whole else bring_into_force
-            return bring(self.bridge, plan, path, before, self.timed)
+            return bring_into_force(self.bridge, plan, path, before, self.timed, whole=choice.whole)
 
         arrived = self.updates.put(choice, plan.generation, load)
         self.planner.adopt(arrived.plan)

@@ -58,15 +58,6 @@ def transition_to(plan: Plan, before: Routes | None, timed: Timed = nullcontext)
         return replace(plan, transition=examine(plan.fabric, before, plan.routes, plan.proved))
 
 
-def at_once(
-    bridge: Bridge, plan: Plan, path: Path, before: Routes | None, timed: Timed = nullcontext
-) -> Arrived:
-    """Installs all of a plan in one step, whatever the verdict: nobody is there whom a mixture of
-    old and new tables could hurt. Raises as `put_in_force`."""
-    found = put_in_force(bridge, plan, path, timed)
-    return Arrived(plan, found, changes(plan.fabric, before, plan.routes), plan.transition)
-
-
 def bring_into_force(
     bridge: Bridge,
     plan: Plan,
@@ -74,20 +65,24 @@ def bring_into_force(
     before: Routes | None,
     timed: Timed = nullcontext,
     between: Callable[[Plan], None] = lambda stage: None,
+    *,
+    whole: bool = False,
 ) -> Arrived:
     """Installs a plan of which `transition_to` was asked, through its stages, each with a
-    generation of its own, checked, read back, and then told to `between`.
+    generation of its own, checked, read back, and then told to `between`; `whole`: in one step,
+    whatever the verdict, where nobody is there whom a mixture of old and new tables could hurt.
 
     Raises `NotSafe` where there is no safe way, else as `put_in_force`: then the last stage that
     arrived is in force.
     """
-    transition = plan.transition
-    if transition and transition.way is Way.UNSAFE:
-        raise NotSafe(transition)
-    if transition and not transition.proved:
-        log.warning("generation %d: the transition is %s", plan.generation, transition.words)
-    stages = transition.stages if transition and transition.way is not Way.SAME else (plan.routes,)
-    step = plan
+    transition, step = plan.transition, plan
+    stages: tuple[Routes, ...] = (plan.routes,)
+    if transition and not whole:
+        if transition.way is Way.UNSAFE:
+            raise NotSafe(transition)
+        if not transition.proved:
+            log.warning("generation %d: the transition is %s", plan.generation, transition.words)
+        stages = transition.stages
     for number, routes in enumerate(stages):
         if routes is not plan.routes:
             generation, mix = plan.generation + number, plan.mix
