@@ -144,14 +144,8 @@ def test_jobs_change_offset_0_and_nothing_else() -> None:
 
 def test_a_key_changes_its_offset_and_nothing_else() -> None:
     plans, mix = planner_of(), synthetic_mix(TREE, 1)
-    first = plans.plan(1, TREE, mix).routes
-    plans.keys = {2: key_of(routes_of("dmodk"), [1, 2, 9])}
-    second = plans.plan(2, TREE, synthetic_mix(TREE, 2), keep_base=True).routes
-    changed = [o for o in range(4) if (first.egress[o] != second.egress[o]).any()]
-    assert changed == [2]
-    plans.keys = {}
-    assert plans.plan(3, TREE, mix, keep_base=True).routes.digest == first.digest
-
-
-def test_a_plan_that_keeps_its_base_needs_one() -> None:
-    assert planner_of().plan(1, TREE, JobMix(()), keep_base=True).verdict.passed
+    first = plans.plan(1, TREE, mix)
+    second = plans.plan_keys(2, {2: key_of(routes_of("dmodk"), [1, 2, 9])}, first)
+    both = first.routes.egress, second.routes.egress
+    assert [o for o in range(4) if (both[0][o] != both[1][o]).any()] == [2]
+    assert plans.plan_keys(3, {}, second).routes.digest == first.routes.digest
