@@ -50,7 +50,8 @@ class Traffic:
     """float64[C]: the same with each route at its job's `route_demand`, as a share of what the
     channel can carry; 1.0 is a full link while every job does all-to-all at once."""
     job_efi: I64
-    """int64[J], the largest `efi` among the channels the job uses (gamma_max(j))."""
+    """int64[J], the largest `efi` among the channels the job uses: routes of all jobs, where the
+    paper's gamma_max(j) (Section 4.2.1) is said of the job's own (`lab/replay/chain.py` has it)."""
     job_load: NDArray[np.float64]
     """float64[J], the largest `load` among them."""
     job_links: I64
