@@ -66,13 +66,17 @@ class Mixer:
         )
 
     def changed(self) -> Bool:
-        """bool[O, D]: trees of which an entry or a service level differs."""
+        """bool[O, D]: trees of their own of which an entry or a service level differs."""
         old, new = self.old, self.new
         differs = np.zeros(old.egress.shape[:2], np.bool_)
         up = self.fabric.switch_up
         for o in range(len(differs)):
             differs[o] = ((old.egress[o] != new.egress[o]) & up).any(axis=1)
             differs[o] |= (old.level[o] != new.level[o]).any(axis=1)
+        # Ways to a switch that repeat those of offset 0, before and after, move with them.
+        ways = slice(self.fabric.terminals, None)
+        repeat = [(t[1:, ways] == t[:1, ways]).all(axis=2) for t in (*old, *new)]
+        differs[1:, ways] &= ~np.logical_and.reduce(repeat)
         return differs
 
     def knows(self, proved: Proved) -> bool:
