@@ -91,7 +91,7 @@ class Actor:
         if done.plan.transition:
             self.metrics.transitions.labels(done.plan.transition.way.value).inc()
         plan, achieved = done.plan, None
-        state = State(
+        after = State(
             generation=plan.generation,
             engine=self.engine,
             jobs=host_sets(done.records),
@@ -99,7 +99,7 @@ class Actor:
             installed_at=time.time(),
         )
         if done.read_back is None:
-            self.standing.plans(plan, state.made)
+            self.standing.plans(plan, after.made)
             result, words = Result.PLANNED, "planned, not installed"
             if not obstacle:
                 result, words = Result.LATER, done.choice.why if done.choice else TOO_LITTLE
@@ -112,7 +112,7 @@ class Actor:
             )
             if done.choice and done.choice.how is not How.DIRECT:
                 words += f" ({done.choice.how.value}: {done.choice.why})"
-            achieved = self._installed(done, state)
+            achieved = self._installed(done, after)
         self.show.plan(plan)
         self._count(decision.reason, result)
         seconds = time.monotonic() - start
