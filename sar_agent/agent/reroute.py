@@ -21,7 +21,7 @@ from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.changes import Changes
 from sar_agent.install.install import ReadBackDiffers, Timed
 from sar_agent.install.plan import Plan
-from sar_agent.install.routes_file import RoutesFile, read_routes_file
+from sar_agent.install.routes_file import RoutesFile, read_generation
 from sar_agent.install.transit import (
     Arrived,
     NotSafe,
@@ -64,7 +64,7 @@ class Rerouter:
     ) -> None:
         self.config, self.bridge, self.updates = config, bridge, updates
         self.gatherer, self.timed = gatherer, timed
-        self.path = config.agent.run_dir / "routes.sar"
+        self.path = config.agent.routes_path
         self.planner = Planner(config, engine, timed)
         self.keys_lost: Callable[[str], None] = lambda why: None
         """Told why plans hold no routing keys."""
@@ -154,5 +154,5 @@ def next_generation(config: Config, status: BridgeStatus, state: State | None) -
     """Above all that anybody has heard of."""
     known = [status.generation_in_force, status.generation_loaded]
     with suppress(SarError):
-        known.append(read_routes_file(config.agent.run_dir / "routes.sar").generation)
+        known.append(read_generation(config.agent.routes_path))
     return 1 + max(known + ([state.generation] if state else []))

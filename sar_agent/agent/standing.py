@@ -39,6 +39,7 @@ class Standing:
 
     def __init__(self, config: Config, bridge: Bridge, say: SayOnce) -> None:
         self.bridge, self.say = bridge, say
+        self.path = config.agent.routes_path
         folder = config.agent.state_dir
         self.store = StateStore(folder)
         self.generations = Generations(folder, config.agent.generations_kept)
@@ -80,7 +81,7 @@ class Standing:
     def keep(self, plan: Plan, instead: int | None = None) -> None:
         """For a rollback, `instead` of another generation; a full disk is no reason to fail."""
         try:
-            self.generations.add(plan.routes_file())
+            self.generations.add(plan.generation, self.path)
             self.say.problem("generations", "")
         except SarError as error:
             self.say.problem("generations", f"{error}; no rollback to this generation")

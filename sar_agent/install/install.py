@@ -17,6 +17,7 @@ from sar_agent.install.routes_file import (
     RoutesFile,
     read_routes_file,
     shared_by,
+    write_in_place,
     write_routes_file,
 )
 
@@ -48,7 +49,7 @@ def put_in_force(bridge: Bridge, plan: Plan, path: Path, timed: Timed = nullcont
     except SarError:
         if before is not None:
             with suppress(SarError):
-                write_routes_file(path, before)
+                write_in_place(path, before)
         raise
     with timed("read_back"):
         found = read_routes_file(bridge.dump())
@@ -99,8 +100,8 @@ def _picker(rows: Indices, columns: Indices, file: RoutesFile) -> Callable[[Tabl
     return lambda table: table[np.ix_(rows, columns)]
 
 
-def _former(path: Path) -> RoutesFile | None:
+def _former(path: Path) -> bytes | None:
     try:
-        return read_routes_file(path)
-    except SarError:
+        return path.read_bytes()
+    except OSError:
         return None
