@@ -171,7 +171,7 @@ def test_the_generation_is_in_the_head(tmp_path: Path) -> None:
     assert read_generation(path) == small_routes().generation, "no more than the head is looked at"
     for broken in (image[:100], b"X" + image[1:], image[:20] + b"\xff" + image[21:]):
         path.write_bytes(broken)
-        with pytest.raises(InputError, match="routes.sar"):
+        with pytest.raises(InputError, match=r"routes\.sar"):
             read_generation(path)
     with pytest.raises(InputError, match="cannot read"):
         read_generation(tmp_path / "none")
