@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+ALL_CORES := --numprocesses auto --dist worksteal
 
 .PHONY: setup system-packages bridge spank demo demo-live test test-fast bench lint clean
 .DEFAULT_GOAL := help
@@ -46,10 +47,12 @@ test: setup bridge spank lint
 	$(MAKE) -C slurm_spank check
 	$(MAKE) -C libsar_migrate check
 	$(MAKE) -C libsar_key check
-	$(BIN)/pytest
+	# Without daemons first: after that no daemon waits for a kernel to be compiled.
+	$(BIN)/pytest $(ALL_CORES) tests/unit tests/property
+	$(BIN)/pytest tests/live
 
 test-fast: setup
-	$(BIN)/pytest -q -m 'not long' tests/unit tests/property
+	$(BIN)/pytest -q -m 'not long' $(ALL_CORES) tests/unit tests/property
 
 bench: setup bridge
 	$(BIN)/python -m tests.bench
@@ -65,3 +68,4 @@ clean:  # numba keeps compiled kernels in __pycache__, by the file they stand in
 	$(MAKE) -C opensm_bridge clean
 	$(MAKE) -C slurm_spank clean
 	$(MAKE) -C libsar_migrate clean
+	$(MAKE) -C libsar_key clean

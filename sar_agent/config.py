@@ -143,6 +143,11 @@ class AgentConfig(Section):
         return self
 
     @property
+    def routes_path(self) -> Path:
+        """The file that the plugin loads."""
+        return self.run_dir / "routes.sar"
+
+    @property
     def metrics_host_port(self) -> tuple[str, int] | None:
         """None where there are to be no metrics."""
         return host_port(self.metrics_address)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sar_agent.errors import SarError, Unavailable
@@ -56,6 +56,8 @@ class FakeBridge:
     unknown_terminals: int = 0
     loads: list[int] = field(default_factory=list)
     lmc: int = 0
+    lmc_esp0: bool = False
+    """Whether switches have as many LIDs as hosts, not one."""
     notices: list[tuple[str, int, int]] = field(default_factory=list)
     on_notice: list[Callable[[str, int], None]] = field(default_factory=list)
     """Subscribers: called with the kind and the update."""
@@ -114,7 +116,8 @@ class FakeBridge:
             look()
         file = read_routes_file(self.folder / "routes.sar")
         assert file.generation == generation
-        self.tables, self.engine, self.generation = file, "sar", generation
+        self.tables = file if self.lmc_esp0 else _switches_have_one_lid(file)
+        self.engine, self.generation = "sar", generation
         self.routings += 1
         return Loaded(engine_in_force="sar", generation_in_force=generation, unknown_terminals=0)
 
@@ -139,3 +142,13 @@ class FakeBridge:
     def _there(self) -> None:
         if self.away:
             raise Unavailable("OpenSM's plugin does not answer (test)")
+
+
+def _switches_have_one_lid(file: RoutesFile) -> RoutesFile:
+    """What is in force of a file, as the plugin dumps it."""
+    both = {"forwarding": file.forwarding, "service_levels": file.service_levels}
+    for name, table in both.items():
+        if table is not None:
+            both[name] = table.copy()
+            both[name][1:, :, len(file.terminal_guids) :] = table[0, :, len(file.terminal_guids) :]
+    return replace(file, **both)

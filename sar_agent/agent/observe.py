@@ -33,6 +33,8 @@ class TablesInForce:
         """On the indices of `fabric`."""
         key = (self._moved(status), fabric.digest)
         if key == self._key:
+            if self._routes is None and self.file:
+                self._routes = file_to_routes(fabric, self.file)
             return self._routes
         self.file, self._routes, self._key, self.problem = None, None, key, ""
         try:
@@ -48,12 +50,11 @@ class TablesInForce:
             self._key = None  # ask again
         return self._routes
 
-    def took(self, file: RoutesFile, status: BridgeStatus | None, fabric: Fabric) -> Routes:
-        """What an install has just read back."""
-        self.file, self.problem = file, ""
-        self._routes = file_to_routes(fabric, file)
+    def took(self, file: RoutesFile, status: BridgeStatus | None, fabric: Fabric) -> None:
+        """What an install has just read back. On whose indices can wait until somebody looks, an
+        application that asked for a key cannot."""
+        self.file, self._routes, self.problem = file, None, ""
         self._key = (self._moved(status), fabric.digest)
-        return self._routes
 
     def _moved(self, status: BridgeStatus | None) -> object:
         if status:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from sar_agent.agent.state import State
@@ -71,19 +70,14 @@ class Planner:
         self._tend_by = 0.0
         self._better: Routes | None = None
 
-    def plan(
-        self, generation: int, fabric: Fabric, mix: JobMix, *, keep_base: bool = False
-    ) -> Plan:
-        """With `keep_base` only the keys are other than in the last plan, where there is one of the
-        same fabric. Raises `CheckFailed`, `Unserved`, or `InputError` for a fabric in several
-        pieces."""
+    def plan(self, generation: int, fabric: Fabric, mix: JobMix) -> Plan:
+        """Raises `CheckFailed`, `Unserved`, or `InputError` for a fabric in several pieces."""
         with self.timed("route"):
             require_connected(fabric)  # engines take that for granted
             self._read_partitions(fabric, mix)
-            if self.keys_on and not keep_base:
+            if self.keys_on:
                 self.keys = self.keys_on(fabric)
-            base = self._base if self._last and self._last.fabric.digest == fabric.digest else None
-            routes, kept = (base, True) if keep_base and base else self._routes(fabric, mix)
+            routes, kept = self._routes(fabric, mix)
             routes = self._capped(fabric, mix, routes)
         try:
             plan = self._checked(generation, fabric, mix, routes)
@@ -102,16 +96,10 @@ class Planner:
         return plan
 
     def plan_keys(self, generation: int, keys: Mapping[int, KeyRows], stands: Plan) -> Plan:
-        """`stands`, the plan in force, with other keys: all else stays as it is. Raises
-        `CheckFailed`; then the next plan has the keys of before."""
-        base, before, self.keys = base_of(stands.routes), self.keys, keys
-        try:
-            plan = self._stacked(generation, stands.fabric, stands.mix, base)
-        except SarError:
-            self.keys = before
-            raise
-        self.adopt(plan)
-        return plan
+        """`stands`, the plan in force, with other keys: all else stays as it is. To be adopted once
+        it is in force. Raises `CheckFailed`."""
+        base = base_of(stands.routes)
+        return self._stacked(generation, stands.fabric, stands.mix, base, keys, stands)
 
     def adopt(self, plan: Plan) -> None:
         """Start from this one next: what came into force may be less than what was planned."""
@@ -127,9 +115,11 @@ class Planner:
 
     def _checked(self, generation: int, fabric: Fabric, mix: JobMix, routes: Routes) -> Plan:
         """The plan, with the lanes of the one before where they still do, else with new ones."""
-        before = self._last
-        plan = partial(self._stacked, generation, fabric, mix)
-        base = self._base
+        before, base = self._last, self._base
+
+        def plan(laid: Routes) -> Plan:
+            return self._stacked(generation, fabric, mix, laid, self.keys, before)
+
         laid = before and base and with_levels_of(base, before.fabric, routes, fabric, self.options)
         if not laid and base and base.virtual_lanes == 1:
             laid = routes  # the check says soonest whether one lane still is enough
@@ -143,17 +133,25 @@ class Planner:
             laid = relay(routes, fabric, mix, self.options)
         return plan(laid)
 
-    def _stacked(self, generation: int, fabric: Fabric, mix: JobMix, routes: Routes) -> Plan:
+    def _stacked(
+        self,
+        generation: int,
+        fabric: Fabric,
+        mix: JobMix,
+        routes: Routes,
+        keys: Mapping[int, KeyRows],
+        before: Plan | None,
+    ) -> Plan:
         """The plan of `routes` for offset 0, with shelter and keys beside them."""
-        own_lane, before = self.options.reserve_lane, self._last
+        own_lane = self.options.reserve_lane
         shelter = self._shelter_beside(routes, fabric)
         try:
-            stacked = stack(routes, shelter, fabric.lmc, self.keys, own_lane=own_lane)
+            stacked = stack(routes, shelter, fabric.lmc, keys, own_lane=own_lane)
             return make_plan(generation, fabric, mix, stacked, self.timed, before)
         except CreditLoop:
             if own_lane or not shelter:
                 raise
-        stacked = stack(routes, None, fabric.lmc, self.keys)
+        stacked = stack(routes, None, fabric.lmc, keys)
         return make_plan(generation, fabric, mix, stacked, self.timed, before)
 
     def _capped(self, fabric: Fabric, mix: JobMix, routes: Routes) -> Routes:

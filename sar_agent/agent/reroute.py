@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
@@ -13,6 +13,7 @@ from sar_agent.agent.how import Choice, How
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.state import State
 from sar_agent.agent.updates import Updates
+from sar_agent.check.transition import Way
 from sar_agent.config import Config
 from sar_agent.errors import CheckFailed, InputError, SarError, Unavailable, Unserved
 from sar_agent.fabric import Fabric
@@ -20,11 +21,10 @@ from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.changes import Changes
 from sar_agent.install.install import ReadBackDiffers, Timed
 from sar_agent.install.plan import Plan
-from sar_agent.install.routes_file import RoutesFile, read_routes_file
+from sar_agent.install.routes_file import RoutesFile, read_generation
 from sar_agent.install.transit import (
     Arrived,
     NotSafe,
-    at_once,
     bring_into_force,
     in_force,
     transition_to,
@@ -32,6 +32,7 @@ from sar_agent.install.transit import (
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.records import JobRecord
 from sar_agent.routing import Engine
+from sar_agent.routing.offsets import KeyRows
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +64,7 @@ class Rerouter:
     ) -> None:
         self.config, self.bridge, self.updates = config, bridge, updates
         self.gatherer, self.timed = gatherer, timed
+        self.path = config.agent.routes_path
         self.planner = Planner(config, engine, timed)
         self.keys_lost: Callable[[str], None] = lambda why: None
         """Told why plans hold no routing keys."""
@@ -128,18 +130,29 @@ class Rerouter:
             return Done(plan, records, choice=choice)
 
         def load() -> Arrived:
-            path = self.config.agent.run_dir / "routes.sar"
-            bring = at_once if choice.whole else bring_into_force
-            return bring(self.bridge, plan, path, before, self.timed)
+            return bring_into_force(
+                self.bridge, plan, self.path, before, self.timed, whole=choice.whole
+            )
 
         arrived = self.updates.put(choice, plan.generation, load)
         self.planner.adopt(arrived.plan)
         return Done(arrived.plan, records, arrived.found, arrived.changed, choice)
+
+    def install_keys(self, generation: int, keys: Mapping[int, KeyRows], stands: Plan) -> Arrived:
+        """Nothing but `keys` (by LID offset) besides `stands`, which is in force, at once or in
+        stages, and all of it. Raises `SarError`; then nothing has changed."""
+        plan = self.planner.plan_keys(generation, keys, stands)
+        plan = transition_to(plan, stands.routes, self.timed)
+        if plan.transition and plan.transition.way is Way.FITTED:
+            raise NotSafe(plan.transition)
+        arrived = bring_into_force(self.bridge, plan, self.path, stands.routes, self.timed)
+        self.planner.adopt(arrived.plan)
+        return arrived
 
 
 def next_generation(config: Config, status: BridgeStatus, state: State | None) -> int:
     """Above all that anybody has heard of."""
     known = [status.generation_in_force, status.generation_loaded]
     with suppress(SarError):
-        known.append(read_routes_file(config.agent.run_dir / "routes.sar").generation)
+        known.append(read_generation(config.agent.routes_path))
     return 1 + max(known + ([state.generation] if state else []))

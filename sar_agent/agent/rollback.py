@@ -56,7 +56,7 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
         plan = make_plan(fresh, look.fabric, mix, file_to_routes(look.fabric, old))
         before = in_force(bridge, plan)
         plan = transition_to(plan, before)
-        arrived = bring_into_force(bridge, plan, config.agent.run_dir / "routes.sar", before)
+        arrived = bring_into_force(bridge, plan, config.agent.routes_path, before)
         plan, fresh = arrived.plan, arrived.plan.generation
         now = host_sets(look.records)
         timed = hold_minutes is not None
@@ -71,7 +71,7 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
                 hold=SavedHold(jobs=now, until=until),
             )
         )
-        kept.add(plan.routes_file())
+        kept.add(plan.generation, config.agent.routes_path)
         measures = summary(plan.measures)
         changed = arrived.changed.entries
         words = "until the jobs change" if until is None else f"for {hold_minutes:g} minutes"

@@ -6,8 +6,9 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sar_agent.agent.five_phase import FivePhase, Owners, Told
 from sar_agent.agent.how import Choice, How, Site, how_to_install
@@ -125,6 +126,11 @@ class Updates:
         found = load()
         self.metrics.updates.labels(choice.how.value, "installed").inc()
         return found
+
+    def told(self) -> dict[str, Any] | None:
+        """Of the five-phase update that the last decision made, if it did; once."""
+        told, self.five_phase.told = self.five_phase.told, Told()
+        return asdict(told) if told.update else None
 
     def settle(self) -> str:
         """See `FivePhase.settle`."""

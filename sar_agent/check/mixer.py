@@ -1,17 +1,17 @@
-"""Old tables and new on one fabric, made comparable, and what their mixtures may do."""
+"""Old tables and new on one fabric, made comparable, and what their mixtures may do.
+
+In words: `telling.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import pairwise
 from typing import NamedTuple
 
-import networkx as nx
 import numpy as np
 
-from sar_agent.check.deadlock import credit_loop, loop_free
+from sar_agent.check.deadlock import loop_free
 from sar_agent.check.hop import Hops, hop_loop, hops_of
-from sar_agent.check.mixture import CIRCLE, DROP, mix_trees
+from sar_agent.check.mixture import mix_trees
 from sar_agent.check.proof import Proved
 from sar_agent.check.wiring import wiring_of
 from sar_agent.fabric import Fabric
@@ -66,13 +66,17 @@ class Mixer:
         )
 
     def changed(self) -> Bool:
-        """bool[O, D]: trees of which an entry or a service level differs."""
+        """bool[O, D]: trees of their own of which an entry or a service level differs."""
         old, new = self.old, self.new
         differs = np.zeros(old.egress.shape[:2], np.bool_)
         up = self.fabric.switch_up
         for o in range(len(differs)):
             differs[o] = ((old.egress[o] != new.egress[o]) & up).any(axis=1)
             differs[o] |= (old.level[o] != new.level[o]).any(axis=1)
+        # Ways to a switch that repeat those of offset 0, before and after, move with them.
+        ways = slice(self.fabric.terminals, None)
+        repeat = [(t[1:, ways] == t[:1, ways]).all(axis=2) for t in (*old, *new)]
+        differs[1:, ways] &= ~np.logical_and.reduce(repeat)
         return differs
 
     def knows(self, proved: Proved) -> bool:
@@ -106,35 +110,6 @@ class Mixer:
             return not hop_loop(self.wiring, self.hops, planes, everyone=False)
         return loop_free(self.wiring, planes)[0]
 
-    def loop(self, pair: Pair, planes: U8) -> str:
-        """The credit loop in words, each of its steps with a destination that may take it."""
-        if self.by_hop:
-            found = hop_loop(self.wiring, self.hops, planes, everyone=False)
-            cycle = [int(self.fabric.channel_by_port[s, p]) for s, p, _ in found]
-            lane = f"lanes {', '.join(sorted({str(lane) for *_, lane in found}))}"
-        else:
-            loop = credit_loop(self.fabric, self.wiring, planes)
-            assert loop, "what cannot be peeled has a cycle"
-            lane, cycle = f"lane {loop[0]}", loop[1]
-        if not self.same_lanes:
-            lane = "any lane (lanes are others, too)"
-        steps = [
-            f"{self.fabric.channel_name(a)}{self._towards(pair, a, b)}"
-            for a, b in pairwise([*cycle, cycle[0]])
-        ]
-        more = f" … ({len(steps)} channels)" if len(steps) > 8 else ""
-        return f"a credit loop in {lane}: {', '.join(steps[:8])}{more}, and back"
-
-    def hazard(self, pair: Pair, found: I32) -> str:
-        """The first destination that may be harmed, in words; empty where none is."""
-        for kind, words in ((CIRCLE, "could go round"), (DROP, "could be lost")):
-            if len(at := np.argwhere(found == kind)):
-                o, d = map(int, at[0])
-                way = self._way(pair, o, d, kind)
-                more = f", and {len(at) - 1} more destinations" if len(at) > 1 else ""
-                return f"packets to {self._name(d)} {words}: {way}{more}"
-        return ""
-
     def dead(self, egress: U8, which: Bool) -> Bool:
         """bool[O, D]: trees that do not bring every sender's packets to their destination."""
         found = np.zeros(which.shape, np.bool_)
@@ -156,94 +131,11 @@ class Mixer:
             found[o, d] = len(here) > 0 or row[root] != wiring.last[d]
         return found
 
-    def lost(self) -> str:
-        """Whose packets are lost by the old tables alone, in words; empty where nobody's are."""
-        dead = np.argwhere(self.dead(self.old.egress, np.ones(self.old.egress.shape[:2], np.bool_)))
-        if not len(dead):
-            return ""
-        more = f" and {len(dead) - 1} more destinations" if len(dead) > 1 else ""
-        return f"packets to {self._name(int(dead[0][1]))}{more} are lost now"
-
     def _levels_of(self, routes: Routes, offsets: int) -> U8:
         levels = routes.service_level
         if not self.same_lanes or levels is None or routes.virtual_lanes == 1:
             return np.empty((offsets, routes.egress.shape[1], 0), np.uint8)
         return _repeated(levels, offsets)
-
-    def _name(self, d: int) -> str:
-        fabric = self.fabric
-        if d < fabric.terminals:
-            return f"{fabric.terminal_host[d]} (port {fabric.terminal_guid[d]:#x})"
-        return f'switch "{fabric.switch_name[d - fabric.terminals]}"'
-
-    def _towards(self, pair: Pair, first: int, then: int) -> str:
-        """A destination whose packets may hold `first` and ask for `then`."""
-        fabric, ports = self.fabric, int(self.wiring.ports)
-        s, w = int(fabric.channel_source[first]), int(fabric.channel_source[then])
-        p, q = int(fabric.channel_port[first]), int(fabric.channel_port[then])
-        at = (s * ports + p) * ports + q
-        rows = pair[0].egress, pair[1].egress
-        held = (rows[0][..., s] == p) | (rows[1][..., s] == p)
-        asked = (rows[0][..., w] == q) | (rows[1][..., w] == q)
-        hosts = np.arange(held.shape[1]) < fabric.terminals
-        for o, d in np.argwhere(held & asked & hosts):
-            only = np.zeros(held.shape, np.bool_)
-            only[o, d] = True
-            planes = self.planes()
-            self.mix(pair, only, planes)
-            if planes[: len(planes) // 2, at].any():
-                old, new = (int(table[o, d, s]) == p for table in rows)
-                age = "both entries" if old and new else "old entry" if old else "new entry"
-                return f" (to {fabric.terminal_host[d]}, {age})"
-        return ""
-
-    def _way(self, pair: Pair, o: int, d: int, kind: int) -> str:
-        """The circle, or the way to where packets are lost, with the age of each entry."""
-        fabric, wiring = self.fabric, self.wiring
-        graph: nx.DiGraph[int] = nx.DiGraph()
-        onward: dict[int, int] = {}
-        ends: set[int] = set()
-        root = int(wiring.root[d])
-        for age, table in zip(("new", "old"), reversed(pair), strict=True):
-            for s in range(fabric.switches):
-                port = int(table.egress[o, d, s])
-                w = int(wiring.next[s * (int(wiring.ports) + 1) + min(port, int(wiring.ports))])
-                if w < fabric.switches:
-                    graph.add_edge(s, w, age=age)
-                    onward[s] = w  # the old ones come last
-                elif age == "old" and not (s == root and port == wiring.last[d]):
-                    ends.add(s)
-                    onward.pop(s, None)
-        senders = np.flatnonzero(wiring.sends[wiring.asks[d] - 1]).tolist()
-        if kind == CIRCLE:
-            for sender in senders:
-                circle = _circle_from(graph, sender) if sender in graph else []
-                if circle:
-                    return self._arrows(graph, circle)
-        for sender in senders:
-            v = sender
-            for _ in range(fabric.switches):
-                v = onward.get(v, v)
-            for end in sorted(ends - {v}) if v not in ends and sender in graph else ():
-                if end in graph and nx.has_path(graph, sender, end):
-                    path: list[int] = nx.shortest_path(graph, sender, end)
-                    lost = f', where the old entry of "{fabric.switch_name[end]}" leads nowhere'
-                    return self._arrows(graph, pairwise(path)) + lost
-        return "by a way that was not found again"
-
-    def _arrows(self, graph: nx.DiGraph[int], edges: Iterable[tuple[int, int]]) -> str:
-        names = self.fabric.switch_name
-        return ", ".join(
-            f'"{names[a]}" -> "{names[b]}" ({graph.edges[a, b]["age"]} entry)' for a, b in edges
-        )
-
-
-def _circle_from(graph: nx.DiGraph[int], sender: int) -> list[tuple[int, int]]:
-    """Edges of a circle that packets from `sender` may come to; empty where there is none."""
-    try:
-        return list(nx.find_cycle(graph, sender))
-    except nx.NetworkXNoCycle:
-        return []
 
 
 def _same_lanes(before: Routes, after: Routes) -> bool:

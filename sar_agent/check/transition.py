@@ -16,6 +16,7 @@ from sar_agent.check.mixer import Mixer, Tables
 from sar_agent.check.mixture import CIRCLE, FINE
 from sar_agent.check.proof import Proved
 from sar_agent.check.staged import Steps, find_steps
+from sar_agent.check.telling import hazard, loop, lost
 from sar_agent.fabric import Fabric
 from sar_agent.routing.routes import Routes
 
@@ -93,17 +94,17 @@ def examine(
     known = proved is not None and mixer.knows(proved)
     planes = (proved.counts > 0).view(np.uint8) if known and proved else mixer.planes()
     found = mixer.mix(pair, changed if known else np.ones_like(changed), planes)
-    danger = mixer.hazard(pair, np.where(changed, found, FINE))
+    danger = hazard(mixer, pair, np.where(changed, found, FINE))
     if not danger and mixer.acyclic(planes):
         return Transition(Way.DIRECT, "", (after,))
     if own := _own_danger(mixer):
         return Transition(Way.UNPROVED, own, (after,))
-    danger = danger or mixer.loop(pair, planes)
+    danger = danger or loop(mixer, pair, planes)
     steps = find_steps(mixer, changed, found, most_stages)
     # Where hardly anything moves the plan is not worth its name.
     if not steps.tables or 2 * steps.unmoved > np.count_nonzero(changed[:, : fabric.terminals]):
-        if lost := mixer.lost():
-            return Transition(Way.UNPROVED, f"{lost}; at once, {danger}", (after,))
+        if now := lost(mixer):
+            return Transition(Way.UNPROVED, f"{now}; at once, {danger}", (after,))
         return Transition(Way.UNSAFE, danger, ())
     return _through(after, steps, danger)
 
@@ -112,9 +113,9 @@ def _own_danger(mixer: Mixer) -> str:
     """What can happen in what is in force, without any new entry."""
     pair, planes = (mixer.old, mixer.old), mixer.planes()
     found = mixer.mix(pair, np.ones(mixer.old.egress.shape[:2], np.bool_), planes)
-    if circles := mixer.hazard(pair, np.where(found == CIRCLE, found, 0)):
+    if circles := hazard(mixer, pair, np.where(found == CIRCLE, found, 0)):
         return circles
-    return "" if mixer.acyclic(planes) else mixer.loop(pair, planes)
+    return "" if mixer.acyclic(planes) else loop(mixer, pair, planes)
 
 
 def _through(after: Routes, steps: Steps, danger: str) -> Transition:

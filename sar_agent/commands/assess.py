@@ -5,14 +5,11 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from sar_agent.commands.output import JsonOption, print_json, read_fabric
-
-if TYPE_CHECKING:
-    from sar_agent.fabric import Fabric
+from sar_agent.commands.output import JsonOption, print_json
 
 
 def register(app: typer.Typer) -> None:
@@ -77,12 +74,14 @@ def register(app: typer.Typer) -> None:
         from sar_agent.lab.assess.given import read_given
         from sar_agent.lab.assess.page import write_assessment
         from sar_agent.lab.assess.rate import ENGINES
+        from sar_agent.lab.mixes.read import fabric_of
         from sar_agent.routing import load_engine
 
         names = tuple(engine or ENGINES)
         for name in names:
             load_engine(name)  # a wrong name is told before the work
-        given = read_given(_network(fabric), jobs, history, routes, topology)
+        network, remarks = fabric_of(fabric)
+        given = read_given(network, jobs, history, routes, topology, remarks)
         found = run(
             given,
             command=shlex.join(["sar-agent", *sys.argv[1:]]),
@@ -106,12 +105,6 @@ def register(app: typer.Typer) -> None:
         for left in given.left_out:
             typer.echo(f"left out: {left}")
         typer.echo(f"Look at it: {page.resolve()}")
-
-
-def _network(spec: str) -> Fabric:
-    from sar_agent.lab.history.leonardo import is_node_list, leonardo_stand_in
-
-    return leonardo_stand_in(Path(spec)) if is_node_list(Path(spec)) else read_fabric(spec)
 
 
 def _say(what: str) -> None:

@@ -1,4 +1,4 @@
-"""The agent itself: `run`, `once`, `rollback`; and, in `ask`, what one can ask of it."""
+"""The agent itself: `run`, `once`, `rollback`, `warm-up`; and, in `ask`, what one can ask of it."""
 
 from __future__ import annotations
 
@@ -68,6 +68,23 @@ def register(app: typer.Typer) -> None:
 
         log_to_stderr()
         typer.echo(take_back(load_config(config), to, hold))
+
+    @app.command("warm-up")
+    def warm_up(config: ConfigOption = DEFAULT, as_json: JsonOption = False) -> None:
+        """Compile what the agent computes with, so that no job waits for it; touches nothing."""
+        from sar_agent.agent.rehearsal import rehearse
+        from sar_agent.config import load_config
+
+        log_to_stderr()
+        settings = load_config(config)
+        done = rehearse(settings)
+        if as_json:
+            print_json({"compiled": done.compiled, "seconds": done.seconds})
+        else:
+            what = (
+                f"{done.compiled} kernels compiled" if done.compiled else "all was compiled before"
+            )
+            typer.echo(f"engine {settings.agent.engine}: {what} ({done.seconds:.1f} s)")
 
 
 def log_to_stderr() -> None:

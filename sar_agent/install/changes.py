@@ -8,6 +8,7 @@ import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.lids import assign_lids
+from sar_agent.routing.offsets import own_rows
 from sar_agent.routing.routes import Routes
 
 BLOCK = 64
@@ -31,8 +32,7 @@ def changes(fabric: Fabric, before: Routes | None, after: Routes) -> Changes:
         differs = np.ones(new.shape, np.bool_)
         if before and offset < len(before.egress):
             differs = before.egress[offset] != new
-        if offset:  # a switch has one LID
-            differs[fabric.terminals :] = False
+        differs = differs[own_rows(after, offset)]
         entries += int(np.count_nonzero(differs))
         some = np.flatnonzero(differs.any(axis=1))
         block = np.concatenate([terminals + offset, switches])[some] // BLOCK

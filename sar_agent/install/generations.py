@@ -5,7 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
+from sar_agent.errors import InputError
+from sar_agent.install.routes_file import (
+    RoutesFile,
+    read_generation,
+    read_routes_file,
+    write_in_place,
+)
 
 
 class Generations:
@@ -27,12 +33,16 @@ class Generations:
         """Raises `InputError` where it is missing or broken."""
         return read_routes_file(self.path(generation))
 
-    def add(self, file: RoutesFile) -> None:
-        """Keep it, and let the oldest go. Raises `InputError` where the disk does not take it."""
+    def add(self, generation: int, file: Path) -> None:
+        """Keep a copy of the routes file `file`, and let the oldest go. Raises `InputError` where
+        it holds another generation, or the disk does not take it."""
+        if (found := read_generation(file)) != generation:
+            raise InputError(f"it holds generation {found}, not {generation}", file=file)
+        image = file.read_bytes()
         with suppress(OSError):  # writing says it better
             self.folder.mkdir(parents=True, exist_ok=True)
         # First make room: on a full disk the newest is worth more than the oldest.
         for old in self.numbers()[: -self.kept + 1]:
             with suppress(OSError):
                 self.path(old).unlink()
-        write_routes_file(self.path(file.generation), file)
+        write_in_place(self.path(generation), image)

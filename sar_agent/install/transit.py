@@ -8,8 +8,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from sar_agent.check.transition import Transition, Way, examine
 from sar_agent.errors import SarError
 from sar_agent.install.bridge import Bridge
@@ -47,25 +45,9 @@ def in_force(bridge: Bridge, plan: Plan) -> Routes | None:
     """What OpenSM has in force, read back, on the indices of the plan's fabric; None where it
     cannot be told."""
     try:
-        found = file_to_routes(plan.fabric, read_routes_file(bridge.dump()))
+        return file_to_routes(plan.fabric, read_routes_file(bridge.dump()))
     except SarError:
         return None
-    return _without_lids_that_are_none(found, plan)
-
-
-def _without_lids_that_are_none(found: Routes, plan: Plan) -> Routes:
-    """Most switches have one LID: what is said of their other offsets is in no table, so nothing
-    of it changes, whatever the plan says."""
-    egress, level = found.egress.copy(), found.service_level
-    level = None if level is None else level.copy()
-    first = plan.fabric.terminals
-    for o in range(1, min(len(egress), len(plan.routes.egress))):
-        same = (egress[o, first:] == egress[0, first:]).all(axis=1)
-        rows = first + np.flatnonzero(same)
-        egress[o, rows] = plan.routes.egress[o, rows]
-        if level is not None and plan.routes.service_level is not None:
-            level[o, rows] = plan.routes.service_level[o, rows]
-    return replace(found, egress=egress, service_level=level)
 
 
 def transition_to(plan: Plan, before: Routes | None, timed: Timed = nullcontext) -> Plan:
@@ -76,15 +58,6 @@ def transition_to(plan: Plan, before: Routes | None, timed: Timed = nullcontext)
         return replace(plan, transition=examine(plan.fabric, before, plan.routes, plan.proved))
 
 
-def at_once(
-    bridge: Bridge, plan: Plan, path: Path, before: Routes | None, timed: Timed = nullcontext
-) -> Arrived:
-    """Installs all of a plan in one step, whatever the verdict: nobody is there whom a mixture of
-    old and new tables could hurt. Raises as `put_in_force`."""
-    found = put_in_force(bridge, plan, path, timed)
-    return Arrived(plan, found, changes(plan.fabric, before, plan.routes), plan.transition)
-
-
 def bring_into_force(
     bridge: Bridge,
     plan: Plan,
@@ -92,20 +65,24 @@ def bring_into_force(
     before: Routes | None,
     timed: Timed = nullcontext,
     between: Callable[[Plan], None] = lambda stage: None,
+    *,
+    whole: bool = False,
 ) -> Arrived:
     """Installs a plan of which `transition_to` was asked, through its stages, each with a
-    generation of its own, checked, read back, and then told to `between`.
+    generation of its own, checked, read back, and then told to `between`; `whole`: in one step,
+    whatever the verdict, where nobody is there whom a mixture of old and new tables could hurt.
 
     Raises `NotSafe` where there is no safe way, else as `put_in_force`: then the last stage that
     arrived is in force.
     """
-    transition = plan.transition
-    if transition and transition.way is Way.UNSAFE:
-        raise NotSafe(transition)
-    if transition and not transition.proved:
-        log.warning("generation %d: the transition is %s", plan.generation, transition.words)
-    stages = transition.stages if transition and transition.way is not Way.SAME else (plan.routes,)
-    step = plan
+    transition, step = plan.transition, plan
+    stages: tuple[Routes, ...] = (plan.routes,)
+    if transition and not whole:
+        if transition.way is Way.UNSAFE:
+            raise NotSafe(transition)
+        if not transition.proved:
+            log.warning("generation %d: the transition is %s", plan.generation, transition.words)
+        stages = transition.stages
     for number, routes in enumerate(stages):
         if routes is not plan.routes:
             generation, mix = plan.generation + number, plan.mix

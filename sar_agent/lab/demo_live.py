@@ -18,6 +18,8 @@ from rich.markup import escape
 
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.history import Row
+from sar_agent.agent.rehearsal import rehearse
+from sar_agent.config import Config
 from sar_agent.errors import CheckFailed
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
@@ -139,6 +141,9 @@ def _play(story: Story, stack: ExitStack) -> None:
     fabric = xgft_fabric(f"xgft:2;{HOSTS_PER_LEAF},{LEAVES};1,{SPINES}")
     hosts = fabric.terminal_host
     ibsim, manager, slurm = _start(story, stack, fabric)
+    done = rehearse(Config(), lambda what: story.tell(f"  {what}"))
+    if done.compiled:
+        story.tell(f"  {done.compiled} kernels are compiled, in {done.seconds:.0f} s")
     story.agent = stack.enter_context(AgentProcess(ibsim, manager, slurm, hosts[1]))
     story.tell("the agent runs in install mode and looks at Slurm twice a second")
     story.expect("first routes", lambda row: row.result == "installed")

@@ -21,6 +21,8 @@ from sar_agent.fabric.model import U8
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
 from sar_agent.routing.dag import U32
+from sar_agent.routing.follow import Ways, differ, ways_of
+from sar_agent.routing.grow import Sources, sources_of
 from sar_agent.routing.routes import Routes
 
 I64 = NDArray[np.int64]
@@ -48,7 +50,8 @@ class Traffic:
     """float64[C]: the same with each route at its job's `route_demand`, as a share of what the
     channel can carry; 1.0 is a full link while every job does all-to-all at once."""
     job_efi: I64
-    """int64[J], the largest `efi` among the channels the job uses (gamma_max(j))."""
+    """int64[J], the largest `efi` among the channels the job uses: routes of all jobs, where the
+    paper's gamma_max(j) (Section 4.2.1) is said of the job's own (`lab/replay/chain.py` has it)."""
     job_load: NDArray[np.float64]
     """float64[J], the largest `load` among them."""
     job_links: I64
@@ -76,16 +79,10 @@ def traffic_of(
         known = {job.terminals.tobytes(): j for j, job in enumerate(before.mix.jobs)}
         old, lists = before.routes, before.lists
     source = [known.get(job.terminals.tobytes(), -1) for job in mix.jobs]
-    leaf_offset, leaf, count = (a.astype(np.uint32) for a in mix.by_leaf(fabric))
+    sources = sources_of(fabric, mix)
     lists = _list_routes(
-        Ways(
-            fabric.channel_by_port.view(np.uint32),
-            fabric.channel_target.view(np.uint32),
-            fabric.destination_switch.view(np.uint32),
-        ),
-        Sources(
-            mix.offset.astype(np.uint32), mix.terminal.astype(np.uint32), leaf_offset, leaf, count
-        ),
+        ways_of(fabric),
+        sources,
         old.egress[0],
         routes.egress[0],
         np.array(source, np.int64),
@@ -97,29 +94,8 @@ def traffic_of(
     capacity = fabric.channel_rate.astype(np.float64)
     _add_up(lists, route_demand(fabric, mix), capacity, efi, load, job_efi, job_load)
     links = lists.offset[1:] - lists.offset[:-1]
-    switches = (leaf_offset[1:] - leaf_offset[:-1]).astype(np.int64)
+    switches = np.diff(sources.leaf_offset).astype(np.int64)
     return Traffic(efi, load, job_efi, job_load, links, switches, lists, fabric, mix, routes)
-
-
-class Ways(NamedTuple):
-    """How tables are followed."""
-
-    channel_by_port: U32
-    """uint32[S, 256]; what is no channel is a number above all of them."""
-    target: U32
-    """uint32[C]"""
-    root: U32
-    """uint32[D], the last switch before each destination."""
-
-
-class Sources(NamedTuple):
-    """The mix: `JobMix.offset` and `.terminal`, and `JobMix.by_leaf`."""
-
-    offset: U32
-    terminal: U32
-    leaf_offset: U32
-    leaf: U32
-    senders: U32
 
 
 _NO_LISTS = Lists(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint32))
@@ -145,9 +121,9 @@ def _list_routes(
     carried = np.zeros(channels, np.int64)
     listed = np.full(channels, -1, np.int64)
     differs = np.zeros(len(new), np.bool_)
-    differs[mix.terminal] = True
+    differs[mix.job_terminal] = True
     for d in range(len(new)):  # in the order in which they lie in memory
-        differs[d] = differs[d] and _differ(old[d], new[d])
+        differs[d] = differs[d] and differ(old[d], new[d])
     end = 0
     for j in range(jobs):
         if end + channels > len(channel):
@@ -160,12 +136,12 @@ def _list_routes(
             channel[end : end + copied] = before.channel[first:past]
             routes[end : end + copied] = before.routes[first:past]
             end += copied
-            walks = differs[mix.terminal[mix.offset[j] : mix.offset[j + 1]]].any()
+            walks = differs[mix.job_terminal[mix.job_offset[j] : mix.job_offset[j + 1]]].any()
         if walks:
             for i in range(start, end):
                 carried[channel[i]] = routes[i]
                 listed[channel[i]] = j
-            for d in mix.terminal[mix.offset[j] : mix.offset[j + 1]]:
+            for d in mix.job_terminal[mix.job_offset[j] : mix.job_offset[j + 1]]:
                 if source[j] < 0:
                     end = _walk(ways, mix, j, d, new[d], 1, carried, listed, channel, end)
                 elif differs[d]:
@@ -181,14 +157,6 @@ def _list_routes(
             end = kept
         offset[j + 1] = end
     return Lists(offset, channel, routes)
-
-
-@njit(cache=True)
-def _differ(old: U8, new: U8) -> bool:  # pragma: no cover
-    found = np.uint8(0)
-    for s in range(len(new)):
-        found |= old[s] ^ new[s]
-    return bool(found > 0)
 
 
 @njit(cache=True)
@@ -214,7 +182,7 @@ def _walk(
             c = ways.channel_by_port[v, table[v]]
             if c >= len(carried):
                 break
-            carried[c] += step * np.int64(mix.senders[i])
+            carried[c] += step * np.int64(mix.leaf_count[i])
             if listed[c] != j:
                 listed[c] = j
                 channel[end] = c

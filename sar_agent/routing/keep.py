@@ -26,37 +26,12 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
 from sar_agent.routing.dag import U32
 from sar_agent.routing.engine import Before, Options
+from sar_agent.routing.follow import Ways, differ, ways_of
+from sar_agent.routing.grow import Sources, sources_of
 from sar_agent.routing.mend import same_indices
 from sar_agent.routing.routes import Routes
 
 F64 = NDArray[np.float64]
-
-
-class Senders(NamedTuple):
-    """Who sends to each destination, and how much; C channels."""
-
-    offset: U32
-    """uint32[D + 1]"""
-    leaf: U32
-    """uint32[·]: from these switches, offset[d] … offset[d + 1] for destination d"""
-    amount: F64
-    """float64[·]: so much each."""
-    capacity: F64
-    """float64[C]"""
-
-
-class Ways(NamedTuple):
-    """How tables are followed."""
-
-    channel_by_port: U32
-    """uint32[S, 256]; what is no live channel is a number above all of them."""
-    target: U32
-    root: U32
-    """uint32[D], the last switch before each destination."""
-    last: U8
-    """uint8[D], its port there."""
-    switches: U32
-    """uint32[·], those that are up"""
 
 
 def keep_rows(
@@ -71,61 +46,39 @@ def keep_rows(
     at: what comes out is to be checked like any other."""
     if not same_indices(before.fabric, fabric) or before.routes.egress.shape != routes.egress.shape:
         return routes
-    egress = routes.egress[0].copy()
-    senders, ways = _senders(fabric, mix, options), _ways(fabric)
-    old = before.routes.egress[0]
+    egress, old = routes.egress[0].copy(), before.routes.egress[0]
+    ways, senders = ways_of(fabric, live=True), _senders(fabric, mix, options)
     amount = np.zeros(fabric.channels)
     _carry_all(ways, senders, egress, amount)
-    harm = _take_back(ways, senders, old, egress, amount)
+    up = np.flatnonzero(fabric.switch_up).astype(np.uint32)
+    harm = _take_back(ways, senders, up, fabric.destination_port, old, egress, amount)
     if most is not None:
+        changed = np.count_nonzero(egress != old, axis=1)
+        left = int(changed.sum())
         for d in np.argsort(harm, kind="stable"):
-            if np.count_nonzero(egress != old) <= most or np.isinf(harm[d]):
+            if left <= most or np.isinf(harm[d]):
                 break
+            left -= int(changed[d])
             egress[d] = old[d]
     return replace(routes, egress=egress[None], mark=0)
 
 
-def _senders(fabric: Fabric, mix: JobMix, options: Options) -> Senders:
+class Senders(NamedTuple):
+    """Who sends, and how much."""
+
+    sources: Sources
     demand: F64
+    """float64[J]: so much each of a job's terminals, to each of the others."""
+    capacity: F64
+    """float64[C]"""
+
+
+def _senders(fabric: Fabric, mix: JobMix, options: Options) -> Senders:
+    demand: F64 = np.ones(len(mix.jobs))
+    capacity = np.ones(fabric.channels)
     if options.objective == "load":
         demand, capacity = route_demand(fabric, mix), fabric.channel_rate.astype(np.float64)
-    else:
-        demand, capacity = np.ones(len(mix.jobs)), np.ones(fabric.channels)
-    leaf_offset, leaf, count = mix.by_leaf(fabric)
-    to, leaves = [], []
-    amounts: list[F64] = []
-    for j in range(len(mix.jobs)):
-        here = slice(leaf_offset[j], leaf_offset[j + 1])
-        terminals = mix.terminal[mix.offset[j] : mix.offset[j + 1]]
-        to.append(np.repeat(terminals, len(leaf[here])))
-        leaves.append(np.tile(leaf[here], len(terminals)))
-        amounts.append(np.tile(demand[j] * count[here], len(terminals)))
-    if not to:
-        none = np.zeros(0, np.uint32)
-        return Senders(np.zeros(fabric.destinations + 1, np.uint32), none, np.zeros(0), capacity)
-    destination = np.concatenate(to)
-    order = np.argsort(destination, kind="stable")
-    amount: F64 = np.concatenate(amounts)[order]
-    offset = np.searchsorted(destination[order], np.arange(fabric.destinations + 1))
-    return Senders(
-        offset.astype(np.uint32),
-        np.concatenate(leaves)[order].astype(np.uint32),
-        amount,
-        capacity,
-    )
-
-
-def _ways(fabric: Fabric) -> Ways:
-    up = fabric.channel_up & fabric.switch_up[fabric.channel_target]
-    channel = fabric.channel_by_port.copy()
-    channel[(channel >= 0) & ~up[np.maximum(channel, 0)]] = -1
-    return Ways(
-        channel.view(np.uint32),
-        fabric.channel_target.view(np.uint32),
-        fabric.destination_switch.astype(np.uint32),
-        fabric.destination_port,
-        np.flatnonzero(fabric.switch_up).astype(np.uint32),
-    )
+    return Senders(sources_of(fabric, mix), demand, capacity)
 
 
 @njit(cache=True)
@@ -140,25 +93,34 @@ def _carry(
 ) -> float:  # pragma: no cover
     """Adds `step` times what is sent to d along its tree; the largest amount on the way then."""
     most = 0.0
-    for i in range(senders.offset[d], senders.offset[d + 1]):
-        v = senders.leaf[i]
-        while v != ways.root[d]:
-            c = ways.channel_by_port[v, row[v]]
-            amount[c] += step * senders.amount[i] / senders.capacity[c]
-            most = max(most, amount[c])
-            v = ways.target[c]
+    mix = senders.sources
+    if d + 1 >= len(mix.on_offset):  # no job sends to a switch
+        return most
+    for j in mix.on_job[mix.on_offset[d] : mix.on_offset[d + 1]]:
+        for i in range(mix.leaf_offset[j], mix.leaf_offset[j + np.int64(1)]):
+            v = mix.leaf[i]
+            sent = step * (senders.demand[j] * mix.leaf_count[i])
+            while v != ways.root[d]:
+                c = ways.channel_by_port[v, row[v]]
+                amount[c] += sent / senders.capacity[c]
+                most = max(most, amount[c])
+                v = ways.target[c]
     return most
 
 
 @njit(cache=True)
 def _take_back(
-    ways: Ways, senders: Senders, old: U8, egress: U8, amount: F64
+    ways: Ways, senders: Senders, up: U32, last: U8, old: U8, egress: U8, amount: F64
 ) -> F64:  # pragma: no cover
-    """Gives trees their old rows where that is no worse. float64[D]: the largest amount on the old
+    """`up` uint32[·]: switches that are; `last` uint8[D]: a destination's port at its switch.
+
+    Gives trees their old rows where that is no worse. float64[D]: the largest amount on the old
     tree of each that did not take it; infinite where it cannot, or need not."""
     harm = np.full(len(egress), np.inf)
     for d in range(len(egress)):
-        if not _differ(old[d], egress[d]) or not _as_short(ways, old[d], egress[d], d):
+        if not differ(old[d], egress[d]) or old[d, ways.root[d]] != last[d]:
+            continue
+        if not _as_short(ways, up, old[d], egress[d], ways.root[d]):
             continue
         stands = _carry(ways, senders, egress[d], d, 0.0, amount)
         _carry(ways, senders, egress[d], d, -1.0, amount)
@@ -173,20 +135,10 @@ def _take_back(
 
 
 @njit(cache=True)
-def _differ(old: U8, new: U8) -> bool:  # pragma: no cover
-    found = np.uint8(0)
-    for s in range(len(new)):
-        found |= old[s] ^ new[s]
-    return bool(found > 0)
-
-
-@njit(cache=True)
-def _as_short(ways: Ways, old: U8, new: U8, d: int) -> bool:  # pragma: no cover
-    """Whether the old tree leads everywhere in no more hops than the new."""
-    root, channels = ways.root[d], len(ways.target)
-    if old[root] != ways.last[d]:
-        return False
-    for s in ways.switches:
+def _as_short(ways: Ways, up: U32, old: U8, new: U8, root: np.uint32) -> bool:  # pragma: no cover
+    """Whether the old tree leads everywhere to `root` in no more hops than the new."""
+    channels = len(ways.target)
+    for s in up:
         v, w = s, s
         while w != root:
             here, there = ways.channel_by_port[v, old[v]], ways.channel_by_port[w, new[w]]

@@ -67,18 +67,14 @@ def stack(
     lanes, own_lane = base.virtual_lanes, own_lane and shelter is not None
     egress = np.empty((offsets, *base.egress.shape[1:]), np.uint8)
     egress[BASE], egress[SHELTER:] = base.egress[0], (shelter or base).egress[0]
-    # A switch has one LID, so that no other offset leads to it; what is read back says so, too.
-    hosts = slice(egress.shape[1] - egress.shape[2])
-    egress[SHELTER:, hosts.stop :] = base.egress[0, hosts.stop :]
     levels: U8 | None = None
     if own_lane or base.service_level is not None:
         levels = np.zeros_like(egress)
         if base.service_level is not None:
             levels[BASE] = base.service_level[0]
-            levels[SHELTER:] = levels[BASE]
-            levels[SHELTER:, hosts] = 0 if shelter else levels[BASE, hosts]
+            levels[SHELTER:] = 0 if shelter else levels[BASE]
         if own_lane:
-            levels[SHELTER:, hosts] = lanes
+            levels[SHELTER:] = lanes
     for offset, rows in keys.items():
         there = rows.egress != NO_ROUTE
         egress[offset, rows.destinations] = np.where(
@@ -87,6 +83,28 @@ def stack(
         if levels is not None:
             levels[offset, rows.destinations] = 0
     return replace(base, egress=egress, service_level=levels, virtual_lanes=lanes + int(own_lane))
+
+
+def own_rows(routes: Routes, offset: int) -> slice:
+    """Destinations of which an offset of a plan says what offset 0 does not: terminals."""
+    terminals = routes.egress.shape[1] - routes.egress.shape[2]
+    return slice(terminals if offset else None)
+
+
+def repeat_to_switches(routes: Routes) -> Routes:
+    """With the ways of offset 0 to switches at every other offset, too.
+
+    Most switches have one LID: what other offsets say of them is in no table, and is read back as
+    this. With `lmc_esp0 TRUE` in opensm.conf they have more, which are then led like the first.
+    """
+    switches = slice(own_rows(routes, SHELTER).stop, None)
+    tables = [routes.egress, *([] if routes.service_level is None else [routes.service_level])]
+    if all((table[1:, switches] == table[BASE, switches]).all() for table in tables):
+        return routes
+    tables = [table.copy() for table in tables]
+    for table in tables:
+        table[1:, switches] = table[BASE, switches]
+    return replace(routes, egress=tables[0], service_level=tables[1] if tables[1:] else None)
 
 
 def base_of(routes: Routes) -> Routes:

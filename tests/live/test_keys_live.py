@@ -57,7 +57,7 @@ def site(
         made.settings["events"] = munge | {"tcp_address": tcp}
         monkeypatch.setenv("SAR_MUNGE_SOCKET", str(cluster.munge_socket))
         monkeypatch.setenv("SAR_AGENT", tcp)
-        cluster.arguments(agent=made.sm.run_dir / "events.sock", debug=1)
+        cluster.arguments(agent=made.sm.run_dir / "events.sock", key_timeout=8000, debug=1)
         made.start()
         made.wait_installed()
         yield made

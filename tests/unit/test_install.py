@@ -13,7 +13,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.generations import Generations
 from sar_agent.install.install import ReadBackDiffers, differences, put_in_force
 from sar_agent.install.plan import Plan, make_plan
-from sar_agent.install.routes_file import RoutesFile, read_routes_file
+from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
@@ -119,8 +119,11 @@ def test_generations_keep_the_newest(tmp_path: Path, file: RoutesFile) -> None:
     kept = Generations(tmp_path, 3)
     assert kept.numbers() == []
     for generation in (8, 9, 10, 11):
-        kept.add(replace(file, generation=generation))
+        write_routes_file(tmp_path / "routes.sar", replace(file, generation=generation))
+        kept.add(generation, tmp_path / "routes.sar")
     assert kept.numbers() == [9, 10, 11]
+    with pytest.raises(InputError, match="it holds generation 11, not 12"):
+        kept.add(12, tmp_path / "routes.sar")
     assert kept.read(10).generation == 10
     with pytest.raises(InputError, match=r"8\.sar"):
         kept.read(8)

@@ -127,7 +127,7 @@ def test_a_key_is_in_force_and_only_its_offset_changes(site: Site) -> None:
     assert site.value("sar_key_leases") == 1
     assert site.value("sar_key_offsets_free") == 5
     assert site.value("sar_key_installs_total", result="installed") == 1
-    assert site.agent.generations.numbers() == [2], "a rollback goes behind keys"
+    assert site.agent.standing.generations.numbers() == [2], "a rollback goes behind keys"
 
 
 def test_jobs_share_an_offset_and_leave_each_other_s_rows_alone(site: Site) -> None:
@@ -342,7 +342,7 @@ def test_no_lmc_no_keys_and_observing_neither(tmp_path: Path) -> None:
     flat = Site(tmp_path, lmc=0)
     flat.pass_()
     assert "OpenSM runs with LMC 0" in flat.ask()["sentence"]
-    flat.agent.config = Config.model_validate({"agent": {"mode": "observe"}})
+    flat.agent.key_server.config = Config.model_validate({"agent": {"mode": "observe"}})
     flat.agent.serve_keys()
     assert "only observes" in flat.ask()["sentence"]
 

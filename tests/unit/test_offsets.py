@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sar_agent.agent.planner import Planner
+from sar_agent.check.transition import Way
 from sar_agent.config import AgentConfig, Config
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.plan import file_to_routes, routes_to_file
+from sar_agent.install.install import put_in_force
+from sar_agent.install.plan import file_to_routes, make_plan, routes_to_file
+from sar_agent.install.transit import in_force, transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.offsets import KeyRows, base_of, stack
+from tests.fake_opensm import FakeBridge
 
 TREE = replace(load_fabric("xgft:2;4,4;1,4"), lmc=2)
 
@@ -39,9 +44,8 @@ def test_each_offset_has_what_it_is_for() -> None:
     routes = stack(base, shelter, 2, {3: key})
     assert routes.egress.shape == (4, *base.egress.shape[1:])
     assert (routes.egress[0] == base.egress[0]).all()
-    hosts, switches = slice(TREE.terminals), slice(TREE.terminals, None)
+    hosts = slice(TREE.terminals)
     assert (routes.egress[1:3, hosts] == shelter.egress[0, hosts]).all()
-    assert (routes.egress[1:, switches] == base.egress[0, switches]).all(), "they have one LID"
     assert (routes.egress[3, [0, 5]] == key.egress).all()
     others = np.setdiff1d(np.arange(TREE.terminals), [0, 5])
     assert (routes.egress[3, others] == shelter.egress[0, others]).all()
@@ -49,6 +53,32 @@ def test_each_offset_has_what_it_is_for() -> None:
     assert (routes.service_level[0] == 0).all() and (routes.service_level[1:3, hosts] == 1).all()
     assert (routes.service_level[3, [0, 5]] == 0).all()
     assert (routes.service_level[3, others] == 1).all()
+
+
+@pytest.mark.parametrize("esp0", [False, True])
+def test_a_switch_is_led_to_by_its_first_lid_or_by_all_in_one_way(
+    tmp_path: Path, esp0: bool
+) -> None:
+    """What the plugin installs of a plan is what the plan says, whether switches have one LID or
+    as many as hosts (lmc_esp0), and whoever made the tables of several offsets."""
+    base, others = routes_of("sar"), []
+    for root in range(4):  # to leaf switches over one root each
+        egress = base.egress.copy()
+        to_leaves = egress[0, TREE.terminals : TREE.terminals + 4, :4]
+        to_leaves[to_leaves != 0] = 5 + root
+        others.append(replace(base, egress=egress))
+    stacked = stack(base, others[2], 2)
+    several = replace(base, egress=np.concatenate([one.egress for one in others]))
+    switches = slice(TREE.terminals, None)
+    for routes in (stacked, several):
+        assert (routes.egress[1:, switches] != routes.egress[0, switches]).any()
+        plan = make_plan(1, TREE, JobMix(()), routes)
+        assert (plan.routes.egress[:, : TREE.terminals] == routes.egress[:, : TREE.terminals]).all()
+        bridge = FakeBridge(tmp_path, TREE, lmc_esp0=esp0)
+        put_in_force(bridge, plan, tmp_path / "routes.sar")  # type: ignore[arg-type]
+        found = in_force(bridge, plan)  # type: ignore[arg-type]
+        assert found and found.digest == plan.routes.digest
+        assert transition_to(plan, found).transition.way is Way.SAME  # type: ignore[union-attr]
 
 
 def test_the_base_comes_out_again_from_what_a_plugin_dumps() -> None:
@@ -114,14 +144,8 @@ def test_jobs_change_offset_0_and_nothing_else() -> None:
 
 def test_a_key_changes_its_offset_and_nothing_else() -> None:
     plans, mix = planner_of(), synthetic_mix(TREE, 1)
-    first = plans.plan(1, TREE, mix).routes
-    plans.keys = {2: key_of(routes_of("dmodk"), [1, 2, 9])}
-    second = plans.plan(2, TREE, synthetic_mix(TREE, 2), keep_base=True).routes
-    changed = [o for o in range(4) if (first.egress[o] != second.egress[o]).any()]
-    assert changed == [2]
-    plans.keys = {}
-    assert plans.plan(3, TREE, mix, keep_base=True).routes.digest == first.digest
-
-
-def test_a_plan_that_keeps_its_base_needs_one() -> None:
-    assert planner_of().plan(1, TREE, JobMix(()), keep_base=True).verdict.passed
+    first = plans.plan(1, TREE, mix)
+    second = plans.plan_keys(2, {2: key_of(routes_of("dmodk"), [1, 2, 9])}, first)
+    both = first.routes.egress, second.routes.egress
+    assert [o for o in range(4) if (both[0][o] != both[1][o]).any()] == [2]
+    assert plans.plan_keys(3, {}, second).routes.digest == first.routes.digest

@@ -8,7 +8,6 @@ import pytest
 
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.nerves import Nerves, Pace
-from sar_agent.agent.pacing import Pacing
 from sar_agent.agent.report import Result
 from tests.unit.test_loop import JOBS, World
 
@@ -16,7 +15,7 @@ from tests.unit.test_loop import JOBS, World
 def nervous(folder: Path, **pace: float) -> tuple[World, Nerves]:
     """Its first routes are installed."""
     world, nerves = World(folder), Nerves(Pace(**pace))
-    world.agent.pacing = Pacing(world.agent.config.agent, nerves)
+    world.agent.pacing.nerves = nerves
     assert world.once().result is Result.INSTALLED
     return world, nerves
 

@@ -15,6 +15,7 @@ from sar_agent.install.routes_file import (
     RoutesFile,
     decode,
     encode,
+    read_generation,
     read_routes_file,
     write_routes_file,
 )
@@ -159,3 +160,18 @@ def test_unknown_versions_and_sections_are_refused() -> None:
     image[128] = 9  # the id of the first section
     with pytest.raises(InputError, match="section 1 is missing"):
         decode(sealed(bytes(image)))
+
+
+def test_the_generation_is_in_the_head(tmp_path: Path) -> None:
+    path = tmp_path / "routes.sar"
+    write_routes_file(path, small_routes())
+    image = path.read_bytes()
+    assert read_generation(path) == small_routes().generation
+    path.write_bytes(image[:128])
+    assert read_generation(path) == small_routes().generation, "no more than the head is looked at"
+    for broken in (image[:100], b"X" + image[1:], image[:20] + b"\xff" + image[21:]):
+        path.write_bytes(broken)
+        with pytest.raises(InputError, match=r"routes\.sar"):
+            read_generation(path)
+    with pytest.raises(InputError, match="cannot read"):
+        read_generation(tmp_path / "none")

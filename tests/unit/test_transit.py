@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sar_agent.agent.history import History
+from sar_agent.check.mixer import Mixer
 from sar_agent.check.transition import Way
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
@@ -62,6 +64,31 @@ def test_what_must_not_be_mixed_is_installed_in_stages(place: Place) -> None:
     assert arrived.found.generation == 3 and arrived.changed == (2, 2)
     assert arrived.transition and arrived.transition.way is Way.STAGED
     assert read_routes_file(place.path).generation == 3
+
+
+def with_two_offsets(to_last: list[int], to_middle: int) -> Routes:
+    """Switch 0 leads to switch 1 by port `to_middle`, at both offsets."""
+    routes = around(ring(), to_last)
+    egress = routes.egress.repeat(2, axis=0)
+    egress[:, 4, 0] = to_middle
+    return replace(routes, egress=egress)
+
+
+def test_a_stage_is_in_force_as_planned_where_a_switch_has_one_lid(tmp_path: Path) -> None:
+    place = Place(tmp_path, with_two_offsets(OLD, 1))
+    seen: list[Plan] = []
+    arrived = place.go(place.plan(with_two_offsets(NEW, 2)), between=seen.append)
+    assert arrived.transition.way is Way.STAGED and len(seen) > 1
+    assert [stage.routes.egress[:, 4, 0].tolist() for stage in seen] == [[2, 2]] * len(seen)
+    assert (arrived.plan.routes.egress == with_two_offsets(NEW, 2).egress).all()
+
+
+def test_what_leads_to_a_switch_alike_at_all_offsets_moves_once() -> None:
+    old, new = with_two_offsets(OLD, 1), with_two_offsets(NEW, 2)
+    alike = Mixer(ring(), old, new).changed()
+    assert alike[0].nonzero()[0].tolist() == [2, 4] and alike[1].nonzero()[0].tolist() == [2]
+    old.egress[1, 4, 0] = 2  # switches have several LIDs, and another engine's tables are in force
+    assert Mixer(ring(), old, with_two_offsets(NEW, 1)).changed()[:, 4].tolist() == [False, True]
 
 
 def test_a_stage_that_is_refused_leaves_the_last_one_in_force(place: Place) -> None:

@@ -131,7 +131,9 @@ class KeyManager:
         """They are in force: now they are leases, and the desk may say so."""
         for one in drafts:
             self._made[one.lease.key] = one.made
-        self.leases.put(one.lease for one in drafts)
+        self.leases.put(
+            one.lease.model_copy(update={"seconds": self.desk.age(one.ticket)}) for one in drafts
+        )
         self.show()
 
     def release(self, keys: Collection[Key]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from sar_agent.errors import CheckFailed
 from sar_agent.fabric.model import U8
 from sar_agent.install.plan import Plan, make_plan
-from sar_agent.routing.offsets import BASE, SHELTER
+from sar_agent.routing.offsets import BASE, SHELTER, own_rows
 from sar_agent.routing.routes import NO_ROUTE, Routes
 
 
@@ -34,18 +34,11 @@ def moves(before: Routes, after: Routes) -> Moves:
 def _differ(before: Routes, after: Routes, offset: int) -> int:
     if offset >= min(len(before.egress), len(after.egress)):
         return 0 if len(before.egress) == len(after.egress) else after.egress[0].size
-    old, new = before.egress[offset], after.egress[offset]
+    at = offset, own_rows(after, offset)
+    old, new = before.egress[at], after.egress[at]
     # Nobody asks for the level of a way from a switch to itself.
-    wrong = (old != new) | ((_levels(before)[offset] != _levels(after)[offset]) & (new != 0))
-    wrong &= old != NO_ROUTE
-    if offset == SHELTER:
-        wrong = wrong[: _hosts(after)]
-    return int(wrong.sum())
-
-
-def _hosts(routes: Routes) -> int:
-    """Terminals: the first rows; those of switches follow, which have one LID, mostly."""
-    return int(routes.egress.shape[1] - routes.egress.shape[2])
+    wrong = (old != new) | ((_levels(before)[at] != _levels(after)[at]) & (new != 0))
+    return int((wrong & (old != NO_ROUTE)).sum())
 
 
 def _levels(routes: Routes) -> U8:
@@ -65,8 +58,8 @@ def no_shelter(routes: Routes) -> str:
             'agent.lanes = "path"'
         )
     levels = routes.service_level
-    hosts = _hosts(routes)
-    if levels is None or levels[SHELTER, :hosts].min() <= levels[BASE, :hosts].max():
+    ways = own_rows(routes, SHELTER)
+    if levels is None or levels[SHELTER, ways].min() <= levels[BASE, ways].max():
         return (
             "no virtual lane is kept for LID offset 1; set agent.reserve_lane = true, and "
             f"agent.max_lanes above {routes.virtual_lanes}"
@@ -81,7 +74,8 @@ def with_shelter_of(plan: Plan, before: Routes) -> Plan | None:
     levels, known = routes.service_level, old.service_level
     if old.egress.shape != routes.egress.shape or levels is None or known is None:
         return None
-    ways, there = slice(_hosts(routes)), old.egress[SHELTER, : _hosts(routes)]
+    ways = own_rows(routes, SHELTER)
+    there = old.egress[SHELTER, ways]
     fits = there != NO_ROUTE
     if (known[SHELTER, ways][fits] != levels[SHELTER, ways][fits]).any():
         return None

@@ -6,6 +6,7 @@ is counted and goes into the report (`left_out`), as a report that hides it woul
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,6 @@ from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.synthetic import synthetic_jobs, synthetic_mix
 from sar_agent.lab.history import LeftOut, Placed, place, read_history
 from sar_agent.lab.history.files import is_history
-from sar_agent.lab.history.leonardo import REMARK as STAND_IN
 from sar_agent.lab.history.model import EXAMPLES
 from sar_agent.lab.history.times import day_of
 from sar_agent.routing.routes import Routes
@@ -56,15 +56,17 @@ def read_given(
     history: Path | None,
     routes: Path | None,
     topology: Path | None,
+    stand_in: Sequence[str] = (),
 ) -> Given:
     """`jobs`: a file as elsewhere, `mix:SEED`, or a history; without it, a moment of `history`.
+    `stand_in`: what must be said of the fabric.
 
     Raises `InputError` where neither is given or one cannot be read.
     """
     if jobs and history is None and not jobs.startswith("mix:") and is_history(Path(jobs)):
         history, jobs = Path(jobs), None
     left: list[LeftOut] = []
-    remarks: list[str] = [STAND_IN] if "stand-in" in fabric.name else []
+    remarks = list(stand_in)
     remarks += [f"{fabric.name}: {note}" for note in fabric.notes[:EXAMPLES]]
     placed = place(read_history(history), fabric) if history else None
     if placed:

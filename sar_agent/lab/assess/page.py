@@ -48,7 +48,7 @@ def render(found: Assessment) -> str:
             before=before,
             after=after,
             before_said=before.name if ratings.assumed else "today’s tables",
-            rows=[*([] if ratings.assumed else [before]), *ratings.engines],
+            rows=_columns(found),
             gainers=found.gainers[:JOBS_SHOWN],
             counts=_counts(found),
             pictures=_pictures(given.fabric, before, after) if after and given.mix.jobs else None,
@@ -57,6 +57,14 @@ def render(found: Assessment) -> str:
             change=change,
         )
     )
+
+
+def _columns(found: Assessment) -> list[Rated]:
+    """Before and after first: a telephone shows three columns."""
+    ratings = found.ratings
+    rated = [*([] if ratings.assumed else [ratings.before]), *ratings.engines]
+    first = [r.name for r in (ratings.before, ratings.after) if r]
+    return sorted(rated, key=lambda r: first.index(r.name) if r.name in first else len(first))
 
 
 def _counts(found: Assessment) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""`--history` and `--fabric` of a replay: what a site recorded, or what is made up."""
+"""`--history` and `--fabric` of a replay, and the latter of `assess`: recorded, or made up."""
 
 from __future__ import annotations
 

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sar_agent.lab.papers.claims import NEAR, value
-from sar_agent.lab.papers.outcome import outcome
 from sar_agent.lab.papers.pftree_trees import TREES
-from sar_agent.lab.papers.receivers import (
-    DRAWS,
-    ENGINES,
-    HOW,
-    Spread,
-    error_bars,
-    experiments,
-    spreads_table,
-)
+from sar_agent.lab.papers.receivers import HOW, over_trees, told
 from sar_agent.lab.papers.registry import Result
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NAME = "pftree-fig13"
 WHERE = "pftree-2016, Fig. 13"
@@ -35,10 +22,7 @@ SEEDS = 5
 
 def run(seeds: Sequence[int], out: Path) -> Result:
     """1 … all victims of a leaf switch are receivers."""
-    down, up = (
-        {(e, t.nodes): experiments(t, e, seeds, field) for t in TREES for e in ENGINES}
-        for field in ("down", "up")
-    )
+    down, up = (over_trees(seeds, field) for field in ("down", "up"))
     more = {
         n: 100 * (up["pftree-printed", n].mean / up["pftree-wt", n].mean - 1) for n in (768, 1024)
     }
@@ -51,20 +35,10 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         value("up, 768 nodes: pFTree above pFTree-Wt, %", 10.7, more[768], NEAR),
         value("up, 1,024 nodes: pFTree above pFTree-Wt, %", 14.64, more[1024], NEAR),
     ]  # fmt: skip
-    return outcome(
+    return told(
         out / f"{NAME}.png",
         claims,
         f"{HOW} The printed mean of 8.6 cannot be: for the same experiments Fig. 14 prints 41.1 "
         "contended links on average, and each adds at least 1.",
-        because=DRAWS,
-        tables=[spreads_table("down", down), spreads_table("up", up)],
-        draw=lambda figure: _draw(figure, down, up),
+        [("down", down, "total contention down"), ("up", up, "total contention up")],
     )
-
-
-def _draw(
-    figure: Figure, down: dict[tuple[str, int], Spread], up: dict[tuple[str, int], Spread]
-) -> None:
-    left, right = figure.subplots(1, 2)
-    error_bars(left, down, "total contention down")
-    error_bars(right, up, "total contention up")

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sar_agent.lab.papers.claims import NEAR, order, value
-from sar_agent.lab.papers.outcome import outcome
 from sar_agent.lab.papers.pftree_trees import TREES
-from sar_agent.lab.papers.receivers import (
-    DRAWS,
-    ENGINES,
-    HOW,
-    Spread,
-    error_bars,
-    experiments,
-    spreads_table,
-)
+from sar_agent.lab.papers.receivers import DRAWS, HOW, over_trees, told
 from sar_agent.lab.papers.registry import Result
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NAME = "pftree-fig15"
 WHERE = "pftree-2016, Fig. 15"
@@ -36,7 +23,7 @@ NODES = [tree.nodes for tree in TREES]
 
 def run(seeds: Sequence[int], out: Path) -> Result:
     """The experiments of Fig. 13."""
-    found = {(e, t.nodes): experiments(t, e, seeds, "interference") for t in TREES for e in ENGINES}
+    found = over_trees(seeds, "interference")
     means = {n: (found["pftree-printed", n].mean, found["pftree-wt", n].mean) for n in NODES}
     more = sum(weighted > printed for printed, weighted in means.values())
     last = 100 * (means[1024][1] / means[1024][0] - 1)
@@ -46,19 +33,13 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         value("32 nodes, pFTree-Wt", 293, means[32][1], NEAR),
         value("1,024 nodes: pFTree-Wt above pFTree, %", 86.76, last, NEAR),
     ]
-    return outcome(
+    return told(
         out / f"{NAME}.png",
         claims,
         f"{HOW} Interference is counted per link and flow; the paper does not say whether it "
         "counts links, flows or both.",
+        [("interference", found, "flows on links of both partitions")],
         because=f"{DRAWS}; nor how interference is counted",
-        tables=[spreads_table("interference", found)],
-        draw=lambda figure: _draw(figure, found),
+        scale="symlog",
         size=(7.0, 3.6),
     )
-
-
-def _draw(figure: Figure, found: dict[tuple[str, int], Spread]) -> None:
-    axes = figure.subplots()
-    error_bars(axes, found, "flows on links of both partitions")
-    axes.set(yscale="symlog")

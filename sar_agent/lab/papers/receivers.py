@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,13 +19,16 @@ from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
-from sar_agent.lab.papers.outcome import Table
+from sar_agent.lab.papers.claims import Claim
+from sar_agent.lab.papers.outcome import Table, outcome
 from sar_agent.lab.papers.pftree_trees import TREES, Draw, Tree, draw_victims, routed
 from sar_agent.lab.papers.pictures import COLOURS, LABELS
+from sar_agent.lab.papers.registry import Result
 from sar_agent.routing.routes import Routes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 ENGINES = ("pftree-printed", "pftree-wt", "pftree")
 WEIGHT = 100.0
@@ -123,6 +127,10 @@ class Spread:
         return f"{self.least:g} / {self.mean:.1f} / {self.most:g}"
 
 
+Spreads = dict[tuple[str, int], Spread]
+"""By engine and nodes."""
+
+
 def experiments(tree: Tree, engine: str, seeds: Sequence[int], field: str) -> Spread:
     """A field of `Shared`, with 1 receiver under each leaf switch … all victims."""
     per_leaf = tree.victims // tree.leaves
@@ -134,9 +142,36 @@ def experiments(tree: Tree, engine: str, seeds: Sequence[int], field: str) -> Sp
     return Spread(min(found), float(np.mean(found)), max(found))
 
 
-def error_bars(axes: Axes, found: dict[tuple[str, int], Spread], title: str) -> None:
-    """Means with least and most over the trees, an engine beside the other; `found` by engine and
-    nodes."""
+def over_trees(seeds: Sequence[int], field: str) -> Spreads:
+    """The same of all trees and engines."""
+    return {(e, t.nodes): experiments(t, e, seeds, field) for t in TREES for e in ENGINES}
+
+
+def told(
+    path: Path,
+    claims: Sequence[Claim],
+    how: str,
+    panels: Sequence[tuple[str, Spreads, str]],
+    *,
+    because: str = DRAWS,
+    scale: str = "linear",
+    size: tuple[float, float] = (8.0, 4.0),
+) -> Result:
+    """See `outcome`. A panel is what its table is called, what it shows, and what its bars say."""
+
+    def draw(figure: Figure) -> None:
+        for axes, (_, found, title) in zip(
+            figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
+        ):
+            _error_bars(axes, found, title)
+            axes.set(yscale=scale)
+
+    tables = [_table(title, found) for title, found, _ in panels]
+    return outcome(path, claims, how, because=because, tables=tables, draw=draw, size=size)
+
+
+def _error_bars(axes: Axes, found: Spreads, title: str) -> None:
+    """Means with least and most over the trees, an engine beside the other."""
     for place, engine in enumerate(ENGINES):
         each = [found[engine, tree.nodes] for tree in TREES]
         at = np.arange(len(TREES)) + 0.27 * (place - 1)
@@ -149,7 +184,7 @@ def error_bars(axes: Axes, found: dict[tuple[str, int], Spread], title: str) -> 
     axes.legend()
 
 
-def spreads_table(title: str, found: dict[tuple[str, int], Spread]) -> Table:
+def _table(title: str, found: Spreads) -> Table:
     """Engines by trees."""
     rows = [[LABELS[e], *(found[e, t.nodes].words() for t in TREES)] for e in ENGINES]
     return Table([f"{title}: least / mean / most", *(str(t.nodes) for t in TREES)], rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,12 +35,14 @@ BECAUSE = (
 )
 
 
-def month(system: str, seed: int, largest: int | None = None) -> pa.Table:
+def month(
+    system: str, seed: int, largest: int | None = None, engines: Sequence[str] = tuple(LABELS)
+) -> pa.Table:
     """`replay.parquet` of a month, where asked without jobs of more nodes; all cores."""
     fabric = load_fabric(f"standin:{system}")
     spec = f"synthetic:{system},seed={seed}" + (f",largest={largest}" if largest else "")
     history = synthetic_history(spec)
-    work = Work(fabric, samples_of(fabric, history, EVERY), tuple(LABELS), anew=True)
+    work = Work(fabric, samples_of(fabric, history, EVERY), tuple(engines), anew=True)
     with tempfile.TemporaryDirectory(prefix="sar-replay-") as folder:
         run_replay(history, work, Path(folder), pool_for(None), "")
         return read_result(Path(folder))

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from sar_agent.lab.papers.claims import NEAR, Claim, order, value
 from sar_agent.lab.papers.outcome import Table, outcome
 from sar_agent.lab.papers.registry import Result
-from sar_agent.lab.papers.sar_history import BECAUSE, HOW, OTHERS, SYSTEMS, month
-from sar_agent.lab.replay.table1 import METRICS, Gain, table1
+from sar_agent.lab.papers.sar_history import BECAUSE, HOW, LABELS, OTHERS, SYSTEMS, month
+from sar_agent.lab.replay.table1 import METRICS, Gain, column, table1
 from sar_agent.lab.statistics import Estimate, median_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME = "sar-table1"
 WHERE = "sar-2016, Table 1"
@@ -22,10 +29,26 @@ PUBLISHED = (
 )
 SEEDS = 6
 SMALL = 64
-"""Largest job of the last table, which shows how much hangs on the sizes that nobody knows."""
+"""Largest job of one of the tables, which shows how much hangs on the sizes that nobody knows."""
+SIZES = ("effective_efi_max", "job_efi_own", "job_links")
+"""What the paper prints a value and its per cent of, so that the whole can be told."""
+OURS, OURS_SEEDS = "sar-plus", 3
+"""Our own engine beside the paper's, in the first months: it is no claim of theirs."""
 
 Drawn = dict[tuple[str, str], list[Gain]]
 """Other engine and metric: a gain each seed."""
+
+
+@dataclass(frozen=True)
+class Months:
+    """What all seeds' months of one machine say."""
+
+    sar: Drawn
+    plus: Drawn
+    means: dict[str, list[float]]
+    """Metric: SAR's own, a mean each seed."""
+
+
 _MEAN = {
     "taurus": {
         "dfsssp": (57.3, 23.3, 4.3, 23.4, 6.03, 7.7, 11.1),
@@ -47,31 +70,49 @@ def published(system: str, other: str, metric: str) -> float:
     return _MEAN[system][other][place[metric]]
 
 
+def implied(system: str, metric: str) -> float:
+    """SAR's own mean, from how much it is less (links: more) than DFSSSP's, and per cent."""
+    at = {"effective_efi_max": 0, "job_efi_own": 2, "job_links": 5}[metric]
+    gain, percent = _MEAN[system]["dfsssp"][at : at + 2]
+    return gain / percent * 100 - METRICS[metric][1] * gain
+
+
 def run(seeds: Sequence[int], out: Path) -> Result:
     """Each seed is a month of both machines."""
-    drawn = {system: _drawn(system, seeds) for system in SYSTEMS}
-    small = _drawn("tsubame", seeds, SMALL)
+    months = {system: _months(system, seeds) for system in SYSTEMS}
+    small = _months("tsubame", seeds, SMALL)
+    tables = [
+        _table(f"{name} stand-in", system, months[system].sar) for system, name in SYSTEMS.items()
+    ]
+    tables.append(_table(f"Tsubame2.5 stand-in, no job above {SMALL} nodes", "tsubame", small.sar))
+    tables.append(_sizes({**months, f"{SMALL}": small}))
+    tables += [_ours(SYSTEMS[system], months[system].plus) for system in SYSTEMS]
     return outcome(
         out / f"{NAME}.png",
-        [claim for system in SYSTEMS for claim in _claims(system, drawn[system])],
-        f"{HOW} Medians over seeds of the month's mean; brackets are 95 % confidence intervals.",
+        [claim for system in SYSTEMS for claim in _claims(system, months[system].sar)],
+        f"{HOW} Medians over seeds of the month's mean; brackets are 95 % confidence intervals. "
+        f"The tables of {OURS}, which is ours, are of the first {OURS_SEEDS} seeds.",
         because=BECAUSE,
-        tables=[
-            *(
-                _table(f"{name} stand-in", system, drawn[system])
-                for system, name in SYSTEMS.items()
-            ),
-            _table(f"Tsubame2.5 stand-in, no job above {SMALL} nodes", "tsubame", small),
-        ],
+        tables=tables,
+        draw=lambda figure: _draw(figure, {**months, f"{SMALL}": small}),
+        size=(11.0, 7.0),
     )
 
 
-def _drawn(system: str, seeds: Sequence[int], largest: int | None = None) -> Drawn:
-    """A gain each seed."""
-    found: Drawn = {}
+def _months(system: str, seeds: Sequence[int], largest: int | None = None) -> Months:
+    found = Months({}, {}, {})
     for seed in seeds:
-        for gain in table1(month(system, seed, largest), "sar", list(OTHERS)):
-            found.setdefault((gain.other, gain.metric), []).append(gain)
+        with_ours = largest is None and seed in seeds[:OURS_SEEDS]
+        engines = (*LABELS, OURS) if with_ours else tuple(LABELS)
+        whole = month(system, seed, largest, engines)
+        for gain in table1(whole, "sar", list(OTHERS)):
+            found.sar.setdefault((gain.other, gain.metric), []).append(gain)
+        if with_ours:
+            for gain in table1(whole, OURS, list(LABELS)):
+                found.plus.setdefault((gain.other, gain.metric), []).append(gain)
+        for metric in SIZES:
+            values = column(whole, "sar", metric)
+            found.means.setdefault(metric, []).append(float(np.nanmean(values)))
     return found
 
 
@@ -109,3 +150,50 @@ def _table(title: str, system: str, drawn: Drawn) -> Table:
             row += [f"{largest.value:.1f}", _mean(gains).words(1), f"{said:.1f}"]
         rows.append(row)
     return Table(head, rows)
+
+
+def _sizes(months: Mapping[str, Months]) -> Table:
+    """How large the jobs are that the paper must have had, beside ours."""
+    head = ["SAR's own mean", "Taurus: paper", "stand-in", "Tsubame2.5: paper", "stand-in"]
+    rows = []
+    for metric in SIZES:
+        row = [METRICS[metric][0]]
+        for system in SYSTEMS:
+            ours = median_of(months[system].means[metric])
+            row += [f"{implied(system, metric):.1f}", ours.words(1)]
+        row.append(median_of(months[f"{SMALL}"].means[metric]).words(1))
+        rows.append(row)
+    return Table([*head, f"no job above {SMALL} nodes"], rows)
+
+
+def _ours(name: str, drawn: Drawn) -> Table:
+    """No claim of the paper's: our engine on the same months."""
+    head = [f"{name} stand-in, {OURS} gains on average, %", *LABELS.values()]
+    rows = [
+        [METRICS[metric][0], *(_mean(drawn[other, metric]).words(1) for other in LABELS)]
+        for metric in METRICS
+    ]
+    return Table(head, rows)
+
+
+def _draw(figure: Figure, months: Mapping[str, Months]) -> None:
+    axes = figure.subplots(len(months), len(METRICS), sharey="row")
+    for row, (name, found) in enumerate(months.items()):
+        system = name if name in SYSTEMS else "tsubame"
+        title = SYSTEMS[system] + ("" if name in SYSTEMS else f",\n≤ {SMALL} nodes")
+        for here, (metric, (label, _)) in zip(axes[row], METRICS.items(), strict=True):
+            ours = [_mean(found.sar[other, metric]) for other in OTHERS]
+            middle = [each.value for each in ours]
+            whiskers = [[e.value - e.low for e in ours], [e.high - e.value for e in ours]]
+            said = [published(system, other, metric) for other in OTHERS]
+            here.axhline(0.0, color="#888888", lw=0.8)
+            here.plot(said, "D", color="#ee6677", mfc="none", label="published")
+            here.errorbar(
+                range(len(ours)), middle, whiskers, fmt="o", color="#4477aa", label="ours"
+            )
+            here.set_xticks(range(len(ours)), OTHERS.values(), fontsize="small")
+            here.set_xlim(-0.5, len(ours) - 0.5)
+            if row == 0:
+                here.set_title(label)
+        axes[row][0].set_ylabel(f"{title}\nSAR gains, %")
+    axes[0][0].legend(fontsize="small")

@@ -1,0 +1,107 @@
+"""A rehearsal on tiny fabrics: all that an agent computes, before somebody waits for it.
+
+Kernels are compiled when they are first called and then kept on disk, in `NUMBA_CACHE_DIR` or
+beside their files. That first time takes about a minute, and would come while jobs start.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from numba.core import event
+
+from sar_agent.agent.keys.making import warm
+from sar_agent.agent.planner import Planner
+from sar_agent.config import Config
+from sar_agent.errors import SarError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.install.transit import transition_to
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.mapping import mix_of_host_sets
+from sar_agent.routing import load_engine
+from sar_agent.routing.lanes.hop_tables import other_tables
+
+log = logging.getLogger(__name__)
+FABRICS = ("xgft:3;2,2,2;1,2,2", "torus:4x4,hosts=1")
+"""Trees need one lane; a torus needs several, which is other code."""
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What it took."""
+
+    compiled: int
+    """Kernels; 0 where all of them were on disk."""
+    seconds: float
+
+
+def rehearse(config: Config, tell: Callable[[str], None] = log.info) -> Rehearsal:
+    """Plans that nobody installs, with the engine and the options of `config`. Says beforehand
+    that it takes a while, once there is something to compile. Raises `InputError` for an engine
+    that does not exist."""
+    began = perf_counter()
+    load_engine(config.agent.engine)
+    with _compiling(lambda: tell("compiling kernels, about a minute, the first time only")) as seen:
+        for spec in FABRICS:
+            for lmc in (0, 1):
+                with suppress(SarError):  # not every engine routes every fabric
+                    _play(config, replace(load_fabric(spec), lmc=lmc))
+        warm()
+    return Rehearsal(len(seen), perf_counter() - began)
+
+
+def _play(config: Config, fabric: Fabric) -> None:
+    """Jobs come and go, a cable breaks, and the routes that stand are looked over."""
+    quiet = config.model_copy(
+        update={"agent": config.agent.model_copy(update={"partitions": None, "tend_seconds": 1e-9})}
+    )
+    planner = Planner(quiet, load_engine(config.agent.engine))
+    cut = fabric.with_links_down([0], [])
+    stands = None
+    for generation, (now, mix) in enumerate(_days(fabric, cut), 1):
+        plan = planner.plan(generation, now, mix)
+        transition_to(plan, stands)
+        stands = plan.routes
+        planner.tend(now, mix)
+    if stands:
+        other_tables(fabric, stands.egress)  # seldom needed, so that tiny fabrics do without
+
+
+def _days(fabric: Fabric, cut: Fabric) -> Iterator[tuple[Fabric, JobMix]]:
+    hosts: Sequence[str] = sorted(fabric.hosts)
+    one, two = frozenset(hosts[::3]), frozenset(hosts[1::3])
+    for now, jobs in (
+        (fabric, []),
+        (fabric, [one]),
+        (fabric, [one, two]),
+        (fabric, [two]),
+        (cut, [two]),
+        (cut, [one, two]),
+        (fabric, [one]),
+    ):
+        yield now, mix_of_host_sets(now, jobs)
+
+
+@contextmanager
+def _compiling(first: Callable[[], None]) -> Iterator[set[object]]:
+    """Kernels of ours that are compiled meanwhile."""
+    seen: set[object] = set()
+
+    class Listener(event.Listener):
+        def on_start(self, event: event.Event) -> None:
+            kernel = event.data["dispatcher"].py_func
+            if kernel.__module__.startswith("sar_agent."):
+                if not seen:
+                    first()
+                seen.add(kernel)
+
+        def on_end(self, event: event.Event) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Listener()):
+        yield seen
