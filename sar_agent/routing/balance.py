@@ -63,6 +63,7 @@ def place_trees(
             _find_entries(graph, cache, row, scratch)
         if again:
             carry_tree(graph, by_port, work, loads, egress, d, -1)
+        egress[d, root] = work.last_port[d]
         first = np.uint32(0) if whole else moved.offset[n]
         if not gather(work, scratch, d, first, moved, turn):
             continue
@@ -86,7 +87,6 @@ def place_trees(
                 tree[v] = graph.port[scratch.via[v]]
                 scratch.fixed[v] = False
             scratch.needed[v] = False
-        tree[root] = work.last_port[d]
 
 
 @njit(cache=True)

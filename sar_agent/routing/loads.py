@@ -66,6 +66,7 @@ def count_for_class(loads: Loads, weight_class: int) -> None:  # pragma: no cove
 
 @njit(cache=True)
 def add(loads: Loads, weight_class: int, channel: int, units: int) -> None:  # pragma: no cover
+    """Puts units of that class on a channel, less than 0 takes them off; its price follows."""
     loads.units[weight_class, channel] += units
     loads.counted[channel] += units
     loads.price[channel] = price_of(loads, channel)
