@@ -130,26 +130,27 @@ def test_ids_are_remembered_long_enough_and_not_for_ever() -> None:
     assert len(authority._ids) + len(authority._older) <= 20
 
 
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        (b"", "garbage"),
-        (b"GET / HTTP/1.1\r", "garbage"),
-        (b"MUNGE:0:\0", "garbage"),
-        (signed(0, "no JSON"), "garbage"),
-        (signed(0, "[1]"), "garbage"),
-        (signed(0, "NaN"), "garbage"),
-        (signed(0, message(v=2)), "garbage"),
-        (signed(0, message(job="7; rm -rf /")), "garbage"),
-        (signed(0, message(job=7)), "garbage"),
-        (signed(0, message(at=float("nan"))), "garbage"),
-        (signed(0, message(user=-1)), "garbage"),
-        (signed(0, message(id="short")), "garbage"),
-        (signed(0, message(event="stop")), "garbage"),
-        (signed(0, message(nodes="n" * 5000)), "oversize"),
-        (b"MUNGE:away:", "no_munge"),
-    ],
-)
+NO_MESSAGES = [
+    (b"", "garbage"),
+    (b"GET / HTTP/1.1\r", "garbage"),
+    (b"MUNGE:0:\0", "garbage"),
+    (signed(0, "no JSON"), "garbage"),
+    (signed(0, "[1]"), "garbage"),
+    (signed(0, "NaN"), "garbage"),
+    (signed(0, message(v=2)), "garbage"),
+    (signed(0, message(job="7; rm -rf /")), "garbage"),
+    (signed(0, message(job=7)), "garbage"),
+    (signed(0, message(at=float("nan"))), "garbage"),
+    (signed(0, message(user=-1)), "garbage"),
+    (signed(0, message(id="short")), "garbage"),
+    (signed(0, message(event="stop")), "garbage"),
+    (signed(0, message(nodes="n" * 5000)), "oversize"),
+    (b"MUNGE:away:", "no_munge"),
+]
+
+
+# Each has an id of its own making, which would be another test in each process.
+@pytest.mark.parametrize(("line", "why"), NO_MESSAGES, ids=range(len(NO_MESSAGES)))
 def test_what_is_no_message(ear: Ear, line: bytes, why: str) -> None:
     answer = json.loads(ear.hearing.line(line, "tcp"))
     assert answer["ok"] is False and answer["error"]
