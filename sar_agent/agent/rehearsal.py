@@ -1,7 +1,7 @@
 """A rehearsal on tiny fabrics: all that an agent computes, before somebody waits for it.
 
 Kernels are compiled when they are first called and then kept on disk, in `NUMBA_CACHE_DIR` or
-beside their files. That first time takes about a minute, and would come while jobs start.
+beside their files. That first time takes a minute or two, and would come while jobs start.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def rehearse(config: Config, tell: Callable[[str], None] = log.info) -> Rehearsa
     that does not exist."""
     began = perf_counter()
     load_engine(config.agent.engine)
-    with _compiling(lambda: tell("compiling kernels, about a minute, the first time only")) as seen:
+    with _compiling(lambda: tell("compiling kernels once, a minute or two")) as seen:
         for spec in FABRICS:
             for lmc in (0, 1):
                 with suppress(SarError):  # not every engine routes every fabric

@@ -97,16 +97,17 @@ def write_routes_file(path: str | Path, routes: RoutesFile) -> None:
 def encode(routes: RoutesFile, file: str | Path | None = None) -> bytes:
     """The bytes of the file. GUIDs may come in any order; the file has them ascending."""
     header, sections = _sorted_sections(routes, file)
-    table, body, at = bytearray(), bytearray(), HEADER_SIZE + _SECTION.size * len(sections)
+    table, body, at = b"", [], HEADER_SIZE + _SECTION.size * len(sections)
     for number, section in zip(_ids(routes.version, routes.lanes), sections, strict=True):
-        body += bytes(-len(body) % 8)
-        table += _SECTION.pack(number, 0, at + len(body), len(section))
-        body += section
-    payload = bytes(table + body)
-    head = _HEADER.pack(
-        MAGIC, routes.version, HEADER_SIZE, HEADER_SIZE + len(payload), *header, zlib.crc32(payload)
-    )
-    image = head + struct.pack("<I", zlib.crc32(head)) + payload
+        gap = -at % 8
+        table += _SECTION.pack(number, 0, at + gap, len(section))
+        body += [bytes(gap), section]
+        at += gap + len(section)
+    checksum = 0
+    for part in (table, *body):  # one by one, since tables are large to copy
+        checksum = zlib.crc32(part, checksum)
+    head = _HEADER.pack(MAGIC, routes.version, HEADER_SIZE, at, *header, checksum)
+    image = b"".join([head, struct.pack("<I", zlib.crc32(head)), table, *body])
     decode(image, file)  # what we would refuse to read we do not write
     return image
 
@@ -241,7 +242,7 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
             sections == len(_ids(version, lanes)),
             f"{sections} sections for {lanes} virtual lanes",
         ),
-        (zlib.crc32(image[HEADER_SIZE:]) == payload_crc, "bad payload checksum"),
+        (zlib.crc32(memoryview(image)[HEADER_SIZE:]) == payload_crc, "bad payload checksum"),
     )
     table = offsets * switches * (terminals + switches)
     lengths = [8 * switches, 8 * terminals, 4 * terminals, switches, table, table, 16, offsets]
@@ -261,7 +262,7 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
         if at + lengths[index] > size or any(image[end:at]):
             _refuse(f"section {number} runs past the end or has dirty padding", file, _REMEDY)
         end = at + lengths[index]
-        parts.append(np.frombuffer(image[at:end], _TYPES[number]))
+        parts.append(np.frombuffer(memoryview(image)[at:end], _TYPES[number]))
     if end != size:
         _refuse("bytes after the last section", file, _REMEDY)
     shape = (offsets, switches, terminals + switches)
