@@ -34,8 +34,8 @@ BECAUSE = (
     "links on Tsubame2.5, where our stand-in's have ten and seven times as many (sar-table1, "
     "found after the first look). With no job above 96 nodes, about that size, SAR is ahead of "
     "fat-tree and Up*/Down*, too (the same; no claim is judged by it). In large jobs SAR counts "
-    "a whole tree with one set of weights, while sources of one job crowd (docs/how-sar-plus- "
-    "works.md). Our Up*/Down* uses more links than the paper's"
+    "a whole tree with one set of weights, while sources of one job crowd "
+    "(docs/how-sar-plus-works.md). Our Up*/Down* uses more links than the paper's"
 )
 
 
