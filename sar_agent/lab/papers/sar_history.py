@@ -32,10 +32,10 @@ BECAUSE = (
     "our made-up jobs are too large, whose sizes the paper does not print: its gains, in routes "
     "and in per cent, tell that SAR's jobs had 15.6 routes on their hottest link and 123.5 "
     "links on Tsubame2.5, where our stand-in's have ten and seven times as many (sar-table1, "
-    "found after the first look). With no job above 96 nodes, about that size, SAR is ahead of "
-    "fat-tree and Up*/Down*, too (the same; no claim is judged by it). In large jobs SAR counts "
-    "a whole tree with one set of weights, while sources of one job crowd "
-    "(docs/how-sar-plus-works.md). Our Up*/Down* uses more links than the paper's"
+    "found after the first look). With no job above 96 nodes, about that size, SAR has fewer "
+    "routes on hot links than fat-tree and Up*/Down*, too (the same; no claim is judged by it). "
+    "In large jobs SAR counts a whole tree with one set of weights, while sources of one job "
+    "crowd (docs/how-sar-plus-works.md). Our Up*/Down* uses more links than the paper's"
 )
 
 
