@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 
 from sar_agent.check.deadlock import credit_loop
@@ -14,6 +14,9 @@ from sar_agent.check.mixer import Mixer, Pair
 from sar_agent.check.mixture import CIRCLE, DROP
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
+
+if TYPE_CHECKING:  # it takes a sixth of a second to load, which most starts need not wait for
+    import networkx as nx
 
 
 def loop(mixer: Mixer, pair: Pair, planes: U8) -> str:
@@ -86,6 +89,8 @@ def _towards(mixer: Mixer, pair: Pair, first: int, then: int) -> str:
 
 def _way(mixer: Mixer, pair: Pair, o: int, d: int, kind: int) -> str:
     """The circle, or the way to where packets are lost, with the age of each entry."""
+    import networkx as nx
+
     fabric, wiring = mixer.fabric, mixer.wiring
     graph: nx.DiGraph[int] = nx.DiGraph()
     onward: dict[int, int] = {}
@@ -128,6 +133,8 @@ def _arrows(fabric: Fabric, graph: nx.DiGraph[int], edges: Iterable[tuple[int, i
 
 def _circle_from(graph: nx.DiGraph[int], sender: int) -> list[tuple[int, int]]:
     """Edges of a circle that packets from `sender` may come to; empty where there is none."""
+    import networkx as nx
+
     try:
         return list(nx.find_cycle(graph, sender))
     except nx.NetworkXNoCycle:

@@ -198,3 +198,12 @@ def test_exports_are_written_and_the_network_reads_back(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} >= names
     for again in ("fabric.net", "subnet.lst"):
         assert load_fabric(tmp_path / again).digest == load_fabric(TREE).digest
+
+
+def test_the_agent_starts_without_what_it_seldom_needs() -> None:
+    """Cron starts it once a minute; these take a sixth of a second each, or more."""
+    code = "import sys, sar_agent.agent.loop; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+    seldom = {"networkx", "matplotlib", "pyarrow", "jinja2", "scipy.sparse"}
+    assert "sar_agent.agent.loop" in loaded.split()
+    assert not seldom & set(loaded.split())

@@ -14,12 +14,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
+
+if TYPE_CHECKING:  # it takes a sixth of a second to load, and most fabrics need one lane
+    import networkx as nx
 
 MOST_NEIGHBOURS = 16
 Cable = tuple[int, int]
@@ -36,6 +39,8 @@ class Grid:
 
 def grid_of(fabric: Fabric) -> Grid | None:
     """The torus that the live fabric is; None where it is none."""
+    import networkx as nx
+
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(np.flatnonzero(fabric.switch_up).tolist())
     up = fabric.channel_up
@@ -59,6 +64,8 @@ def grid_of(fabric: Fabric) -> Grid | None:
 
 def _dimensions(graph: nx.Graph[int]) -> list[list[Cable]]:
     """Cables (low end, high end), by dimension."""
+    import networkx as nx
+
     same: nx.utils.UnionFind[Cable] = nx.utils.UnionFind()
     near = {v: set(around) for v, around in graph.adjacency()}
 
@@ -83,6 +90,8 @@ def _dimensions(graph: nx.Graph[int]) -> list[list[Cable]]:
 def _coordinate(graph: nx.Graph[int], cables: list[Cable]) -> I32 | None:
     """int32[S]: the piece of each switch without these cables, numbered along the ring that the
     pieces form; None where they form none."""
+    import networkx as nx
+
     rest = graph.copy()
     rest.remove_edges_from(cables)
     piece = np.empty(len(graph), np.int32)
