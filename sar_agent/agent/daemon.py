@@ -81,7 +81,7 @@ def run(config: Config) -> None:
                 report = agent.pass_once()
                 nerves.end(time.monotonic())
                 ears.know(gatherer.running())
-                if not desk.closed and not warmed:
+                if not desk.closed and not warmed:  # for those who start without `warm-up`
                     warmed = True
                     threading.Thread(target=warm, daemon=True).start()
                 notifier.alive(report.sentence)

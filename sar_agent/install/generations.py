@@ -8,7 +8,8 @@ from pathlib import Path
 from sar_agent.errors import InputError
 from sar_agent.install.routes_file import (
     RoutesFile,
-    read_generation,
+    generation_of,
+    read_image,
     read_routes_file,
     write_in_place,
 )
@@ -36,9 +37,9 @@ class Generations:
     def add(self, generation: int, file: Path) -> None:
         """Keep a copy of the routes file `file`, and let the oldest go. Raises `InputError` where
         it holds another generation, or the disk does not take it."""
-        if (found := read_generation(file)) != generation:
+        image = read_image(file)
+        if (found := generation_of(image, file)) != generation:
             raise InputError(f"it holds generation {found}, not {generation}", file=file)
-        image = file.read_bytes()
         with suppress(OSError):  # writing says it better
             self.folder.mkdir(parents=True, exist_ok=True)
         # First make room: on a full disk the newest is worth more than the oldest.

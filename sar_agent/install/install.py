@@ -15,6 +15,7 @@ from sar_agent.install.plan import Plan
 from sar_agent.install.routes_file import (
     NO_ROUTE,
     RoutesFile,
+    read_image,
     read_routes_file,
     shared_by,
     write_in_place,
@@ -102,6 +103,6 @@ def _picker(rows: Indices, columns: Indices, file: RoutesFile) -> Callable[[Tabl
 
 def _former(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
-    except OSError:
+        return read_image(path)
+    except SarError:
         return None

@@ -186,27 +186,34 @@ def _sorted_sections(
 
 def read_routes_file(path: str | Path) -> RoutesFile:
     """The content, every rule of FORMAT.md checked; InputError names the first broken one."""
-    path = Path(path)
+    return decode(read_image(path), path)
+
+
+def read_image(path: str | Path, size: int = -1) -> bytes:
+    """Its first `size` bytes, or all, as they are. Raises `InputError` where it cannot be read."""
     try:
-        image = path.read_bytes()
+        with Path(path).open("rb") as file:
+            return file.read(size)
     except OSError as error:
         raise InputError(f"cannot read the routes file: {error.strerror}", file=path) from error
-    return decode(image, path)
 
 
 def read_generation(path: str | Path) -> int:
     """What the head of the file says, no more of which is read. Raises `InputError` where there
     is no such file, or its head is broken."""
-    path = Path(path)
-    try:
-        with path.open("rb") as file:
-            head = file.read(HEADER_SIZE)
-    except OSError as error:
-        raise InputError(f"cannot read the routes file: {error.strerror}", file=path) from error
-    if len(head) < HEADER_SIZE:
-        _refuse(f"only {len(head)} bytes, shorter than the header", path, _REMEDY)
-    _require(path, *_sound_head(head))
-    return int(_HEADER.unpack_from(head)[4])
+    return generation_of(read_image(path, HEADER_SIZE), path)
+
+
+def generation_of(image: bytes, file: str | Path | None = None) -> int:
+    """Likewise, of bytes that begin as a routes file does."""
+    _require_size(image, file)
+    _require(file, *_sound_head(image))
+    return int(_HEADER.unpack_from(image)[4])
+
+
+def _require_size(image: bytes, file: str | Path | None) -> None:
+    if len(image) < HEADER_SIZE:
+        _refuse(f"only {len(image)} bytes, shorter than the header", file, _REMEDY)
 
 
 def _sound_head(image: bytes) -> tuple[tuple[bool, str], ...]:
@@ -218,8 +225,7 @@ def _sound_head(image: bytes) -> tuple[tuple[bool, str], ...]:
 
 def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
     """Like `read_routes_file`, from bytes already in memory."""
-    if len(image) < HEADER_SIZE:
-        _refuse(f"only {len(image)} bytes, shorter than the header", file, _REMEDY)
+    _require_size(image, file)
     (
         _, version, header_size, size, generation, switches, terminals, offsets, lanes,
         sections, flags, digest, engine, made_at, payload_crc,

@@ -86,7 +86,7 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         _table(f"{name} stand-in", system, months[system].sar) for system, name in SYSTEMS.items()
     ]
     tables.append(_table(f"Tsubame2.5 stand-in, no job above {SMALL} nodes", "tsubame", small.sar))
-    tables.append(_sizes({**months, f"{SMALL}": small}))
+    tables.append(_sizes(months, small))
     tables += [_ours(SYSTEMS[system], months[system].plus) for system in SYSTEMS]
     return outcome(
         out / f"{NAME}.png",
@@ -95,7 +95,7 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         f"The tables of {OURS}, which is ours, are of the first {OURS_SEEDS} seeds.",
         because=BECAUSE,
         tables=tables,
-        draw=lambda figure: _draw(figure, {**months, f"{SMALL}": small}),
+        draw=lambda figure: _draw(figure, months, small),
         size=(11.0, 7.0),
     )
 
@@ -153,7 +153,7 @@ def _table(title: str, system: str, drawn: Drawn) -> Table:
     return Table(head, rows)
 
 
-def _sizes(months: Mapping[str, Months]) -> Table:
+def _sizes(months: Mapping[str, Months], small: Months) -> Table:
     """How large the jobs are that the paper must have had, beside ours."""
     head = ["SAR's own mean", "Taurus: paper", "stand-in", "Tsubame2.5: paper", "stand-in"]
     rows = []
@@ -162,7 +162,7 @@ def _sizes(months: Mapping[str, Months]) -> Table:
         for system in SYSTEMS:
             ours = median_of(months[system].means[metric])
             row += [f"{implied(system, metric):.1f}", ours.words(1)]
-        row.append(median_of(months[f"{SMALL}"].means[metric]).words(1))
+        row.append(median_of(small.means[metric]).words(1))
         rows.append(row)
     return Table([*head, f"no job above {SMALL} nodes"], rows)
 
@@ -177,11 +177,11 @@ def _ours(name: str, drawn: Drawn) -> Table:
     return Table(head, rows)
 
 
-def _draw(figure: Figure, months: Mapping[str, Months]) -> None:
-    axes = figure.subplots(len(months), len(METRICS), sharey="row")
-    for row, (name, found) in enumerate(months.items()):
-        system = name if name in SYSTEMS else "tsubame"
-        title = SYSTEMS[system] + ("" if name in SYSTEMS else f",\n≤ {SMALL} nodes")
+def _draw(figure: Figure, months: Mapping[str, Months], small: Months) -> None:
+    rows = [(system, SYSTEMS[system], found) for system, found in months.items()]
+    rows.append(("tsubame", f"{SYSTEMS['tsubame']},\n≤ {SMALL} nodes", small))
+    axes = figure.subplots(len(rows), len(METRICS), sharey="row")
+    for row, (system, title, found) in enumerate(rows):
         for here, (metric, (label, _)) in zip(axes[row], METRICS.items(), strict=True):
             ours = [_mean(found.sar[other, metric]) for other in OTHERS]
             middle = [each.value for each in ours]
