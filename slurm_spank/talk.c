@@ -3,8 +3,9 @@
  * wait for such know no deadline. So a child does it all and writes one report into a pipe, for which
  * Slurm's process waits no longer than `timeout`. Whatever breaks, breaks in a process of its own.
  *
- * On a machine under load 50 ms may be over before the child has had its turn. So one that has a start or
- * an end to tell is left alone then and has two seconds to deliver it; only its answer is lost.
+ * On a machine under load 50 ms may be over before the child, or the agent, has had its turn. So a child
+ * that has a start or an end to tell is left alone then and has two seconds to deliver it. What a start is
+ * answered late it keeps itself, since steps ask only where an answer was kept.
  */
 #include "talk.h"
 
@@ -27,6 +28,8 @@
 
 /* Milliseconds, after which an alarm ends the child whatever it does. */
 #define LINGER 2000
+/* Milliseconds for a late answer. Not long: who keeps it for a job that is over keeps it for nobody. */
+#define LATE 500
 
 /* Not more than PIPE_BUF, so that it is written at once or not at all. */
 struct report {
@@ -61,14 +64,25 @@ static bool lingers(const struct message *message)
 	return strcmp(message->event, "hint") != 0;
 }
 
+/* When nobody may be left to whom it could be reported. */
+static void keep_late(const struct arguments *a, const struct message *message, const char *json)
+{
+	struct answer answer;
+	struct reason unsaid;
+
+	if (*a->state && answer_read(&answer, json) && answer.ok)
+		(void)environment_keep(&answer.env, a->state, message->job, &unsaid);
+}
+
 /* What it leaves open or allocated ends with the process. */
 static void report(const struct arguments *a, const struct message *message, int64_t start, int pipe)
 {
 	char payload[PAYLOAD_SIZE];
 	const size_t length = message_payload(message, payload);
 	/* Some time is kept back to say what went wrong, and for the spool folder. */
-	const int64_t patience = start + (int64_t)a->timeout - 5;
-	const int64_t deadline = lingers(message) ? start + LINGER - 200 : patience;
+	const int64_t heeded = start + (int64_t)a->timeout - 5;
+	const int64_t deadline = lingers(message) ? start + LINGER - 200 : heeded;
+	const int64_t patience = lingers(message) ? start + LATE : heeded;
 	const bool ends = !strcmp(message->event, "end");
 	struct report report = {.heard = HEARD_NOTHING};
 	struct reason why = {"neither agent nor spool are given"};
@@ -83,6 +97,8 @@ static void report(const struct arguments *a, const struct message *message, int
 		report.heard = HEARD_SPOOLED;
 	if (report.heard == HEARD_NOTHING)
 		snprintf(report.text, sizeof(report.text), "%s", why.text);
+	if (report.heard == HEARD_ANSWER && lingers(message) && clock_ms() >= heeded)
+		keep_late(a, message, report.text);
 	while (write(pipe, &report, sizeof(report.heard) + strlen(report.text) + 1) < 0 && errno == EINTR)
 		;
 }

@@ -151,6 +151,17 @@ def test_no_step_asks_an_agent_that_was_silent_at_the_start(slurm, agent):
     assert agent.of(job, "hint") == []
 
 
+def test_what_is_answered_late_is_kept(slurm, agent):
+    """An agent that was busy for longer than a job's start may wait."""
+    agent.slow = 0.2
+    job = slurm.salloc(1, "--sar-traffic=ring")
+    assert wait_until((slurm.state / job).exists, 10)
+    assert f"start of job {job} was not told: no answer within 50 ms" in slurm.log()
+    agent.slow, agent.answer = 0, KEY
+    assert slurm.tasks_see(f"--jobid={job}", "--sar-traffic=ring")["UCX_IB_SL"] == "1"
+    agent.heard(job, "hint")
+
+
 def test_a_file_of_the_site(slurm):
     slurm.arguments(env_file=slurm.folder / "env-%j")
     job = slurm.salloc(1)

@@ -46,6 +46,8 @@ class Agent:
         self.events: list[Event] = []
         self.cut_off = 0
         self.answer: dict[str, Any] | str | None = OK
+        self.slow = 0.0
+        """Seconds before it answers."""
         self._munge = munge_socket
         self._listener = socket.socket(socket.AF_UNIX if unix else socket.AF_INET)
         self._listener.bind(str(unix) if unix else ("127.0.0.1", 0))
@@ -89,6 +91,7 @@ class Agent:
                 return
             answer = self.answer
             if answer is not None:
+                time.sleep(self.slow)
                 text = answer if isinstance(answer, str) else json.dumps(answer)
                 with suppress(OSError):  # who tells of an end does not wait for it
                     stream.sendall(text.encode() + b"\n")
