@@ -99,6 +99,11 @@ class UpdateConfig(Section):
         default=0,
         description="most forwarding-table entries that change under running jobs; 0 is any number",
     )
+    trace: str = Field(
+        default="",
+        description="five-phase: a file to append what the coordinator says and does to, for a "
+        "replay against the model (libsar_migrate/PROTOCOL.md); empty writes none",
+    )
 
     @field_validator("windows")
     @classmethod

@@ -275,9 +275,7 @@ end:	do
 		SEEN;
 		die(s, LEFT)
 	}
-#ifndef TRACE
-	:: atomic { life[s] == ALIVE -> die(s, GONE) }
-#endif
+	:: atomic { life[s] == ALIVE -> die(s, GONE) } /* in a trace, too: who is killed says nothing */
 	od
 }
 
@@ -468,7 +466,9 @@ init {
 		run deadlines();
 		run sm();
 		run restarts();
+#ifndef TRACE /* which may end anywhere */
 		run at_rest()
+#endif
 	}
 }
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sar_agent.agent.five_phase import FivePhase, Owners, Told
@@ -50,7 +51,8 @@ class Updates:
             update.deadline_seconds,
             lapsed_is_sheltered=update.lapsed == "drop",
         )
-        self.coordinator = Coordinator(config.agent.state_dir, rules)
+        trace = Path(update.trace) if update.trace else None
+        self.coordinator = Coordinator(config.agent.state_dir, rules, trace=trace)
         self.five_phase = FivePhase(self.coordinator, bridge, queue, metrics)
         self.shelter_owed = False
         """Whether the shelter in force is that of another fabric."""

@@ -63,6 +63,7 @@ def site(tmp_path: Path) -> Iterator[Phased]:
     with phased(tmp_path) as here:
         here.jobs(*FIRST)
         yield here
+    here.assert_model_could()
 
 
 def begin(site: Phased) -> tuple[Subscriber, Subscriber]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sar_agent.errors import InputError
+from sar_agent.lab.five_phase.__main__ import main
 from sar_agent.lab.five_phase.replay import read_trace, replay
 
 pytestmark = pytest.mark.skipif(
@@ -56,7 +58,8 @@ BACK = [
 
 
 def timed(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return read_trace(json.dumps(one | {"at": 1.0 + i}) for i, one in enumerate(lines))
+    texts = [json.dumps(one | {"at": 1.0 + i}) for i, one in enumerate(lines)]
+    return read_trace({"a trace": "\n".join(texts)})
 
 
 def test_a_whole_update_is_one_of_the_models() -> None:
@@ -74,6 +77,38 @@ def test_one_that_is_given_up() -> None:
         agent("idle"),
     ]
     assert replay(timed(lines)).refused is None
+
+
+def killed_after_saving(phase: str, update: int = U) -> dict[str, Any]:
+    return agent("start", update, phase=phase, members=["00000000000000aa"], why="")
+
+
+@pytest.mark.parametrize(
+    ("seen", "saved"),
+    [
+        (AWAY[:0], "unpath"),
+        (AWAY, "install"),
+        ([*AWAY, BACK[0]], "repath"),
+        (AWAY, "repath"),
+        ([*AWAY, *BACK[:-1]], "idle"),
+    ],
+)
+def test_a_coordinator_killed_between_disk_and_trace(
+    seen: list[dict[str, Any]], saved: str
+) -> None:
+    start = killed_after_saving(saved)
+    then = [agent("installed", ok=False)] * (saved == "install") + [agent("idle")] * (
+        saved != "idle"
+    )
+    again = [agent("run", U + 1), agent("repath", U + 1), agent("idle", U + 1)]
+    lines = timed([*JOINED, *seen, start, *then, *again])
+    assert replay(lines).refused is None
+
+
+def test_a_member_that_only_the_disk_knows() -> None:
+    start = killed_after_saving("idle", U - 5)
+    lines = timed([*JOINED[:2], start, *AWAY[:2], AWAY[-2], *AWAY[-1:], *BACK[:3], BACK[-1]])
+    assert replay(lines).refused is None
 
 
 @pytest.mark.long
@@ -98,5 +133,16 @@ def test_an_acknowledgement_before_all_are_away_is_refused() -> None:
 
 
 def test_what_is_no_trace() -> None:
-    with pytest.raises(InputError, match="no line of a trace: nonsense"):
-        read_trace(["nonsense"])
+    with pytest.raises(InputError, match="a trace:2: this is no line of a trace: nonsense"):
+        read_trace({"a trace": '{"at": 1}\nnonsense'})
+
+
+def test_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "trace.jsonl"
+    file.write_text("\n".join(json.dumps(one | {"at": 1.0}) for one in JOINED))
+    assert main([str(file)]) == 0
+    assert capsys.readouterr().out == "the model can do all 6 events\n"
+    file.write_text(json.dumps(BACK[-1] | {"at": 1.0}))
+    assert main([str(file)]) == 1
+    assert "0 of 1 events" in capsys.readouterr().out
+    assert main([str(tmp_path / "none")]) == 2

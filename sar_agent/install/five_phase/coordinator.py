@@ -11,23 +11,29 @@ from pathlib import Path
 
 from sar_agent.install.five_phase.machine import Rules, State, restarted, step
 from sar_agent.install.five_phase.saved import Disk
+from sar_agent.install.five_phase.trace import Trace
 from sar_agent.install.five_phase.words import Action, Message
 
 
 class Coordinator:
-    """Goes on from what is saved in `folder`. `clock` must not jump.
+    """Goes on from what is saved in `folder`. `clock` must not jump; `trace` is a file for replays.
 
     Raises `InputError` from where a step cannot be saved; then it is not made."""
 
     def __init__(
-        self, folder: Path, rules: Rules, clock: Callable[[], float] = time.monotonic
+        self,
+        folder: Path,
+        rules: Rules,
+        clock: Callable[[], float] = time.monotonic,
+        trace: Path | None = None,
     ) -> None:
         self.rules, self.clock = rules, clock
-        self._disk = Disk(folder)
+        self._disk, self._trace = Disk(folder), Trace(trace)
         self._news = threading.Condition()
         saved, now = self._disk.load(), clock()
         self._saved = saved
         self._state = restarted(saved, now, rules) if saved else State()
+        self._trace.started(saved or State())
         self.all_known_at = now if saved else now + rules.lease
         """From when on whoever is not known here has left offset 0 by itself: its lease is over."""
 
@@ -60,5 +66,6 @@ class Coordinator:
         state, actions = step(self._state, message, self.clock(), self.rules)
         if state is not self._state:
             self._disk.save(self._saved, state)
+            self._trace.step(self._state, message, state)
             self._state = self._saved = state
         return actions

@@ -13,7 +13,7 @@ import json
 import subprocess
 import tempfile
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,13 @@ _COORDINATOR = {
 }
 _AWAY_OR_BACK = {("subscriber", "notice"): 7, ("subscriber", "ack"): 13, ("coordinator", "ack"): 26}
 _BY_OFFSET = {"move": 9, "moved": 11}
+_LEADS_TO = {
+    "run": "unpath",
+    "install": "install",
+    "installed": "repath",
+    "repath": "repath",
+    "idle": "idle",
+}
 _STARTED, _INSTALLED, _FAILED, _REPATH = 20, 31, 32, 33
 _WITHOUT_UPDATE = {1}
 
@@ -50,17 +57,50 @@ class Verdict:
     """The first line that it cannot."""
 
 
-def read_trace(texts: Iterable[str]) -> list[dict[str, Any]]:
-    """The lines of all files in order of time. Raises `InputError`."""
+def read_trace(texts: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The lines of all files, each by its name, in order of time. Raises `InputError`."""
     lines: list[dict[str, Any]] = []
-    for text in texts:
+    for file, text in texts.items():
         for number, line in enumerate(text.splitlines(), 1):
             try:
                 one = json.loads(line)
                 lines.append(one | {"at": float(one["at"])})
             except (ValueError, KeyError, TypeError) as error:
-                raise InputError(f"this is no line of a trace: {line[:80]}", line=number) from error
+                what = f"this is no line of a trace: {line[:80]}"
+                raise InputError(what, file=file, line=number) from error
     return sorted(lines, key=lambda one: one["at"])
+
+
+def _as_on_disk(lines: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """With what a coordinator that was killed had saved, and not come to write here. Nobody had
+    heard of it, so it may as well have been just before the next start."""
+    phase, members = "idle", set[str]()
+    for line in lines:
+        if line["party"] == "coordinator":
+            event, name = line["event"], line.get("subscriber", "")
+            if event == "start" and "phase" in line:
+                for missing in _missing(phase, members, line):
+                    yield line | missing
+                phase = "repath" if line["phase"] == "unpath" else line["phase"]
+                members = set(line["members"])
+            phase = _LEADS_TO.get(event, phase)
+            if event == "subscribe":
+                members.add(name)
+            elif event in ("drop", "unsubscribe"):
+                members.discard(name)
+        yield line
+
+
+def _missing(phase: str, members: set[str], start: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for name in sorted(members - set(start["members"])):
+        yield {"event": "drop", "subscriber": name}
+    for name in sorted(set(start["members"]) - members):
+        yield {"event": "subscribe", "subscriber": name, "phase": phase}
+    if start["phase"] == phase:
+        return
+    events = [event for event, to in _LEADS_TO.items() if to == start["phase"]]
+    event = events[0] if phase == "install" else events[-1]
+    yield {"event": event, "ok": not start["why"]}
 
 
 def _code(line: Mapping[str, Any]) -> int | None:
@@ -81,6 +121,7 @@ def _code(line: Mapping[str, Any]) -> int | None:
 def _numbers(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, dict[str, Any]]], int, int]:
     """Events with their numbers; how many subscribers and updates there are. Updates are counted
     from the first that the trace saw begin; what was before is none."""
+    lines = list(_as_on_disk(lines))
     names: dict[str, int] = {}
     begun = sorted({one["update"] for one in lines if one["event"] == "run"})
     events = []

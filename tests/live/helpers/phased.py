@@ -18,6 +18,7 @@ from sar_agent.agent.history import History, Row
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.routes_file import RoutesFile, read_routes_file
+from sar_agent.lab.five_phase.replay import read_trace, replay
 from sar_agent.lab.live.generated import ibsim_of
 from sar_agent.lab.live.ibsim import Ibsim
 from sar_agent.lab.live.munge import Munge
@@ -45,6 +46,10 @@ class Phased:
     @property
     def bridge(self) -> Bridge:
         return Bridge(self.sm.socket_path)
+
+    @property
+    def trace(self) -> Path:
+        return self.folder / "coordinator.jsonl"
 
     @property
     def door(self) -> Path:
@@ -75,7 +80,7 @@ class Phased:
             "slurm": {"squeue": [str(self.folder / "fake-squeue")], "topology_conf": ""},
             "opensm": {"bridge_socket": str(self.sm.socket_path), "poll_seconds": 0.1},
             "events": {"munge_socket": str(self.munge)},
-            "update": self.update,
+            "update": {"trace": str(self.trace)} | self.update,
         }
         text = "".join(
             f"[{name}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in keys.items())
@@ -132,6 +137,15 @@ class Phased:
 
     def dumped(self) -> RoutesFile:
         return read_routes_file(self.bridge.dump())
+
+    def assert_model_could(self) -> None:
+        """All that agent and subscribers did is something that spin has looked into: there is one
+        protocol, and it is proved."""
+        traces = [self.trace, *(one.trace for one in self.subscribers)]
+        lines = read_trace({path.name: path.read_text() for path in traces})
+        assert {one["party"] for one in lines} == {"coordinator", "subscriber"}
+        verdict = replay(lines)
+        assert verdict.refused is None, (verdict, lines)
 
     def wait_installed(self, after: int = 0, seconds: float = 90) -> BridgeStatus:
         def there() -> bool:
