@@ -187,12 +187,13 @@ def offsets_at(one: Subscriber, when: float) -> set[int]:
 
 
 @contextmanager
-def phased(folder: Path, fabric: str = TREE, **update: Any) -> Iterator[Phased]:
-    """The agent is not started yet; OpenSM runs on n001 with lmc 1."""
+def phased(folder: Path, fabric: str = TREE, lmc: int = 1, **update: Any) -> Iterator[Phased]:
+    """The agent is not started yet; OpenSM runs on n001."""
     with ExitStack() as stack:
         munge = stack.enter_context(Munge())
         net = stack.enter_context(ibsim_of(load_fabric(fabric)))
-        sm = stack.enter_context(OpenSM(net, host="n001", plugin=plugin(), options={"lmc": "1"}))
+        options = {"lmc": str(lmc)}
+        sm = stack.enter_context(OpenSM(net, host="n001", plugin=plugin(), options=options))
         sm.wait_up()
         keys = {"mode": "five-phase", "deadline_seconds": 4, "lease_seconds": 2} | update
         site = Phased(folder, net, sm, munge.socket, keys)
