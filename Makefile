@@ -52,7 +52,7 @@ test: setup bridge spank lint
 	$(BIN)/pytest tests/live
 
 test-fast: setup
-	$(BIN)/pytest -q -m 'not long' $(ALL_CORES) tests/unit tests/property
+	SAR_EXAMPLES=0.1 $(BIN)/pytest -q -m 'not long' $(ALL_CORES) tests/unit tests/property
 
 bench: setup bridge
 	$(BIN)/python -m tests.bench

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
@@ -26,6 +26,7 @@ from sar_agent.lab.trace.parse import read_trace
 from sar_agent.lab.trace.place import place
 from sar_agent.lab.trace.play import flows_of
 from sar_agent.routing import Options, load_engine
+from tests.examples import examples
 from tests.property.fluid import Case, cases
 
 JUDGE = Path(__file__).parent / "helpers" / "simgrid_judge.py"
@@ -107,7 +108,7 @@ def test_programs_that_compute_and_wait_at_barriers(program: str, engine: str, m
     assert flows.wait.min() > 0 and len(flows.wait) >= 6
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(case=cases())
 def test_random_flows(case: Case) -> None:
     links, flows = case

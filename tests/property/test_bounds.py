@@ -7,7 +7,7 @@ from math import ceil
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 from sar_agent.fabric import Fabric
@@ -22,6 +22,7 @@ from sar_agent.measure.prices import bound_at, price_bound
 from sar_agent.measure.spread import spread_of
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.dag import graph_of, new_cache
+from tests.examples import examples
 from tests.property.networks import networks
 from tests.property.optimum import least_dark, least_maximum
 from tests.property.test_engines import ENGINES
@@ -44,7 +45,7 @@ def uneven(draw: st.DrawFn) -> Network:
     return replace(fabric, channel_rate=rate), JobMix.of(jobs)
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@examples(100, suppress_health_check=[HealthCheck.too_slow])
 @given(network=uneven())
 def test_bounds_are_below_the_optimum_and_that_below_every_engine(network: Network) -> None:
     bounds = bounds_of(*network, rounds=20)
@@ -67,7 +68,7 @@ def test_bounds_are_below_the_optimum_and_that_below_every_engine(network: Netwo
         assert m.least_dark_fiber <= m.dark_fiber_ratio + EPS
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(network=uneven())
 def test_prices_find_the_optimum_of_split_routes(network: Network) -> None:
     fabric, mix = network
@@ -79,7 +80,7 @@ def test_prices_find_the_optimum_of_split_routes(network: Network) -> None:
     assert optimum - EPS <= found.fractional
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(network=uneven(), data=st.data())
 def test_any_prices_bound_the_load(network: Network, data: st.DataObject) -> None:
     fabric, mix = network
@@ -90,7 +91,7 @@ def test_any_prices_bound_the_load(network: Network, data: st.DataObject) -> Non
     assert found <= least_maximum(fabric, mix, load=True, whole=False) + EPS
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(network=networks())
 def test_least_dark_fiber_is_below_every_routing(network: Network) -> None:
     fabric, mix = network

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
@@ -17,6 +17,7 @@ from sar_agent.routing import Options, load_engine
 from sar_agent.routing.colored import contention, phases
 from sar_agent.routing.keys.digits import flow_digits
 from sar_agent.routing.paths import PathRoutes
+from tests.examples import examples
 from tests.property.test_oblivious import specs
 
 KARY = ("xgft:2;4,4;1,4", "xgft:3;3,3,3;1,3,3", "xgft:3;4,4,2;1,4,4", "xgft:4;2,2,2,2;1,2,2,2")
@@ -31,7 +32,7 @@ def coloured(spec: str, source: np.ndarray, target: np.ndarray) -> PathRoutes:
     return PathRoutes("colored", fabric, view, lambda s, d: digits)
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(spec=st.sampled_from(KARY), random=st.randoms(use_true_random=False))
 def test_permutations_on_k_ary_n_trees_meet_nowhere(spec: str, random) -> None:
     hosts = np.arange(load_fabric(spec).terminals, dtype=np.int32)
@@ -43,7 +44,7 @@ def test_permutations_on_k_ary_n_trees_meet_nowhere(spec: str, random) -> None:
     assert found.flows <= 1
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(spec=specs(), data=st.data())
 def test_two_levels_meet_the_bound_and_more_come_near(spec: str, data: st.DataObject) -> None:
     fabric = load_fabric(spec)

@@ -7,7 +7,7 @@ from random import Random
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
@@ -21,6 +21,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.measure import measure
 from sar_agent.routing import Options, Routes, load_engine
+from tests.examples import examples
 from tests.property.fabrics import fabric_of, records
 from tests.property.networks import networks
 from tests.property.oracles import (
@@ -39,7 +40,7 @@ def routed(network: Network, engine: str) -> Routes:
     return load_engine(engine).route(*network, Options())
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @pytest.mark.parametrize("engine", ENGINES)
 @given(network=networks())
 def test_every_route_is_a_shortest_path(engine: str, network: Network) -> None:
@@ -56,7 +57,7 @@ def test_every_route_is_a_shortest_path(engine: str, network: Network) -> None:
             assert len(way) == hops[s][int(fabric.destination_switch[d])]
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(network=networks())
 def test_sar_is_algorithm_1(network: Network) -> None:
     fabric, mix = network
@@ -65,7 +66,7 @@ def test_sar_is_algorithm_1(network: Network) -> None:
         assert {s: int(channels[t, s]) for s in tree} == tree
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @pytest.mark.parametrize("engine", ENGINES)
 @given(network=networks(), random=st.randoms(use_true_random=False))
 def test_broken_tables_are_found_as_brute_force_finds_them(
@@ -91,7 +92,7 @@ def test_broken_tables_are_found_as_brute_force_finds_them(
         assert check_routes(fabric, routes).deadlock_free == (not has_credit_loop(fabric, routes))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @pytest.mark.parametrize("engine", ENGINES)
 @given(network=networks())
 def test_verdict_agrees_with_networkx(engine: str, network: Network) -> None:
@@ -102,7 +103,7 @@ def test_verdict_agrees_with_networkx(engine: str, network: Network) -> None:
     assert verdict.deadlock_free or not verdict.deadlock_free_everyone
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @pytest.mark.parametrize("engine", ENGINES)
 @given(network=networks())
 def test_measures_agree_with_counting_pairs(engine: str, network: Network) -> None:
@@ -123,7 +124,7 @@ def test_measures_agree_with_counting_pairs(engine: str, network: Network) -> No
         assert detail.efi_max == max((efi[c] for c in used), default=0)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(network=networks(), random=st.randoms(use_true_random=False))
 def test_sar_gives_the_same_bytes_whatever_the_order_of_jobs(
     network: Network, random: Random
@@ -136,7 +137,7 @@ def test_sar_gives_the_same_bytes_whatever_the_order_of_jobs(
     assert routed((fabric, again), "sar").digest == routed(network, "sar").digest
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_the_order_of_nodes_in_a_file_changes_no_byte(data: st.DataObject) -> None:
     nodes = data.draw(records())
@@ -150,7 +151,7 @@ def test_the_order_of_nodes_in_a_file_changes_no_byte(data: st.DataObject) -> No
     assert files[0] == files[1]
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @pytest.mark.parametrize("engine", ENGINES)
 @given(network=networks())
 def test_a_routes_file_holds_all_of_the_routes(engine: str, network: Network) -> None:

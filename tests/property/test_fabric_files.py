@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
@@ -20,11 +20,12 @@ from sar_agent.fabric.netlines import Node
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from sar_agent.fabric.xgft import xgft_fabric
+from tests.examples import examples
 from tests.fabric_texts import SMALL, differences, ibnetdiscover_text
 from tests.property.fabrics import FABRICS, fabric_of, records
 
 
-@settings(deadline=None)
+@examples()
 @given(FABRICS)
 def test_ibsim_net_round_trip(fabric: Fabric) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -35,7 +36,7 @@ def test_ibsim_net_round_trip(fabric: Fabric) -> None:
         assert max(map(len, path.read_bytes().split(b"\n"))) < 255
 
 
-@settings(deadline=None)
+@examples()
 @given(FABRICS)
 def test_net_ids_are_legal_and_name_one_node(fabric: Fabric) -> None:
     switches, terminals = net_ids(fabric)
@@ -48,7 +49,7 @@ def test_net_ids_are_legal_and_name_one_node(fabric: Fabric) -> None:
         assert node_of.setdefault(ident, guid) == guid
 
 
-@settings(deadline=None)
+@examples()
 @given(FABRICS, st.integers(0, 3))
 def test_subnet_lst_round_trip(fabric: Fabric, lmc: int) -> None:
     lids = assign_lids(fabric, lmc)
@@ -62,7 +63,7 @@ def test_subnet_lst_round_trip(fabric: Fabric, lmc: int) -> None:
     assert sorted(back.switch_lid.tolist()) == sorted(lids[0].tolist())
 
 
-@settings(deadline=None)
+@examples()
 @given(FABRICS, st.integers(0, 7))
 def test_lids_are_valid(fabric: Fabric, lmc: int) -> None:
     switches, terminals = assign_lids(fabric, lmc)
@@ -74,7 +75,7 @@ def test_lids_are_valid(fabric: Fabric, lmc: int) -> None:
     assert everything.max() <= 0xBFFF
 
 
-@settings(deadline=None)
+@examples()
 @given(st.data())
 def test_order_of_nodes_is_no_part_of_the_digest(data: st.DataObject) -> None:
     nodes: list[Node] = data.draw(records())
@@ -92,7 +93,7 @@ TEXTS = [SMALL, ibnetdiscover_text(TREE)]
 WHOLE = [read_ibnetdiscover(text) for text in TEXTS]
 
 
-@settings(deadline=None)
+@examples()
 @given(st.integers(0, 1), st.data())
 def test_cut_anywhere(which: int, data: st.DataObject) -> None:
     """A cut file is refused in one sentence, or nothing that matters was lost."""
@@ -124,7 +125,7 @@ READERS: list[tuple[Callable[[str], Fabric], str]] = [
 ]
 
 
-@settings(deadline=None)
+@examples()
 @given(st.sampled_from(READERS), st.data())
 def test_damaged_anywhere(
     reader_and_text: tuple[Callable[[str], Fabric], str], data: st.DataObject

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.install.five_phase.machine import Rules, State, step
 from sar_agent.install.five_phase.words import Ack, Begin, Install, Phase, Subscribe, Tick
+from tests.examples import examples
 from tests.property.five_phase_world import Subscriber, World
 
 OFTEN = ["tick", "tick", "time", *["deliver"] * 4, "renew", "drain", "drain"]
@@ -53,7 +54,7 @@ def world_of(count: int, drop: bool) -> World:
     return world
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.integers(1, 4), st.booleans(), st.lists(EVENT, max_size=120))
 def test_tables_never_change_under_a_subscriber_and_every_run_ends(
     count: int, drop: bool, events: list[tuple[str, int]]
@@ -71,7 +72,7 @@ def test_tables_never_change_under_a_subscriber_and_every_run_ends(
     assert world.installs == installs + 1 or dead
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(EVENT, min_size=20, max_size=80), st.booleans())
 def test_every_step_of_a_run_may_be_the_last_before_a_crash(
     events: list[tuple[str, int]], drop: bool

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
@@ -19,6 +19,7 @@ from sar_agent.lab.fluid.paths import routed_links
 from sar_agent.lab.fluid.share import share
 from sar_agent.measure.traffic import traffic_of
 from sar_agent.routing import Options, load_engine
+from tests.examples import examples
 from tests.property.fluid import (
     Case,
     case_of,
@@ -34,7 +35,7 @@ from tests.property.oracles import path
 NEAR = 1e-9
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(case=cases())
 def test_rates_are_those_of_water_filling(case: Case) -> None:
     links, flows = case
@@ -59,7 +60,7 @@ def test_rates_are_those_of_water_filling(case: Case) -> None:
         )
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(case=cases())
 def test_times_are_those_of_exact_arithmetic(case: Case) -> None:
     links, flows = case
@@ -97,7 +98,7 @@ def test_a_limit_is_lost_on_a_link_that_stays_full() -> None:
     assert end_times(links, flows) == pytest.approx(slow, rel=NEAR)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @pytest.mark.parametrize("pattern", PATTERNS)
 @given(network=networks())
 def test_flows_are_every_pair_of_a_job_on_its_route(

@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.check import check_changed, check_routes
@@ -16,6 +16,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.measure.traffic import traffic_of
 from sar_agent.routing import Routes
+from tests.examples import examples
 from tests.property.histories import SHAPES, history
 from tests.property.networks import networks
 
@@ -23,7 +24,7 @@ Shape = tuple[int, int]
 Network = tuple[Fabric, JobMix]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(network=networks(), random=st.randoms(use_true_random=False), of=SHAPES)
 def test_the_verdict_of_a_change_is_that_of_the_whole(
     network: Network, random: Random, of: Shape
@@ -37,7 +38,7 @@ def test_the_verdict_of_a_change_is_that_of_the_whole(
 
 
 @pytest.mark.parametrize("few", [0, 1, 99])
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(network=networks(), random=st.randoms(use_true_random=False), of=SHAPES)
 def test_dependencies_are_counted_exactly(
     few: int, network: Network, random: Random, of: Shape
@@ -52,7 +53,7 @@ def test_dependencies_are_counted_exactly(
         before = step or before
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(network=networks(), random=st.randoms(use_true_random=False), of=SHAPES)
 def test_traffic_after_a_change_is_bit_for_bit_that_of_the_whole(
     network: Network, random: Random, of: Shape

@@ -8,7 +8,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.check import check_changed, check_routes
@@ -17,6 +17,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes.hop import hop_lanes
+from tests.examples import examples
 from tests.grids import by_dimension, dragonfly, routes_by, torus
 from tests.property.networks import fabrics
 from tests.property.oracles import has_credit_loop, path
@@ -58,7 +59,7 @@ def pairs_close_a_cycle(fabric: Fabric, routes: Routes) -> bool:
     return not nx.is_directed_acyclic_graph(graph)
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(fabrics(), st.sampled_from(["minhop", "dfsssp"]))
 def test_lanes_are_found_wherever_they_exist(fabric: Fabric, engine: str) -> None:
     routes = load_engine(engine).route(fabric, JobMix.of([]), Options())
@@ -74,7 +75,7 @@ def test_lanes_are_found_wherever_they_exist(fabric: Fabric, engine: str) -> Non
         assert found.hop_lane.max() == found.virtual_lanes - 1 and not loops(fabric, found)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(fabrics())
 def test_other_paths_are_shortest_too_and_proved(fabric: Fabric) -> None:
     routes = load_engine("minhop").route(fabric, JobMix.of([]), Options())
@@ -107,7 +108,7 @@ def test_forced_paths_that_close_a_cycle_are_not_tried() -> None:
     assert found is not None and found.virtual_lanes == 2 and not loops(six, found)
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(fabrics(), st.integers(1, 3), st.integers(0, 2**32))
 def test_the_check_agrees_with_the_oracle_on_any_lanes(
     fabric: Fabric, lanes: int, seed: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
@@ -15,6 +15,7 @@ from sar_agent.jobs.demand import route_demand
 from sar_agent.measure import measure
 from sar_agent.routing import Before, Options, Routes, load_engine
 from sar_agent.routing.keep import keep_rows
+from tests.examples import examples
 from tests.property.networks import networks
 
 Network = tuple[Fabric, JobMix]
@@ -41,7 +42,7 @@ def loads(fabric: Fabric, mix: JobMix, routes: Routes, options: Options) -> Coun
     return found
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(network=networks(), dropped=st.integers(0, 3), objective=OBJECTIVES)
 def test_what_comes_out_is_no_worse_and_changes_less(
     network: Network, dropped: int, objective: str
@@ -63,7 +64,7 @@ def test_what_comes_out_is_no_worse_and_changes_less(
     assert (kept.egress[0, unused] == old.egress[0, unused]).all()
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(network=networks(), data=st.data())
 def test_entries_over_dead_links_are_never_kept(network: Network, data: st.DataObject) -> None:
     fabric, mix = network
@@ -79,7 +80,7 @@ def test_entries_over_dead_links_are_never_kept(network: Network, data: st.DataO
     assert measure(cut, mix, kept).load_max <= measure(cut, mix, new).load_max * (1 + 1e-6)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(network=networks(), share=st.integers(0, 3))
 def test_a_cap_holds_where_the_old_entries_can_stay(network: Network, share: int) -> None:
     fabric, mix = network

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
@@ -12,6 +12,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.routing.keys import as_made, choose_shift, key_tree, make_key, shift_in
 from sar_agent.routing.keys.assign import least_cost, least_most
 from sar_agent.routing.keys.equitable import even_colours
+from tests.examples import examples, share
 from tests.property.keys import (
     flows,
     followed,
@@ -52,7 +53,7 @@ def test_ten_thousand_permutations_meet_nowhere(spec: str) -> None:
     permutations_meet_nowhere(spec, FULL[spec])
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(tree=st.sampled_from(SMALL), data=st.data())
 def test_one_flow_a_host_is_the_optimum(tree, data: st.DataObject) -> None:
     pairs = data.draw(phases(tree.fabric, 6, sources=False))
@@ -77,7 +78,7 @@ def test_several_sources_a_host_are_nearly_always_the_optimum() -> None:
     assert missed <= 2
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(spec=st.sampled_from(sorted(TREES)), data=st.data())
 def test_phases_at_one_offset_are_counted_as_they_are(spec: str, data: st.DataObject) -> None:
     tree = TREES[spec]
@@ -123,7 +124,7 @@ def test_a_hundred_pairs_that_collide_and_need_not() -> None:
     for spec in ("xgft:2;4,4;1,4", "xgft:3;2,3,3;1,3,2"):
         tree = key_tree(load_fabric(spec))
         hosts, found = tree.fabric.terminals, 0
-        while found < 50:
+        while found < share(50):
             order = random.permutation(hosts).tolist()
             size = int(random.integers(2, hosts // 4 + 1))
             jobs = [order[:size], order[size : 2 * size]]
@@ -137,7 +138,7 @@ def test_a_hundred_pairs_that_collide_and_need_not() -> None:
             found += best[0] == 1
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(
     tree=st.sampled_from([SMALL[0], SMALL[1], SMALL[2], TREES["xgft:2;4,4;1,4"]]),
     data=st.data(),
@@ -170,7 +171,7 @@ def test_assignments_are_scipys(size: int, data: st.DataObject) -> None:
             break
 
 
-@settings(deadline=None)
+@examples()
 @given(colours=st.integers(1, 6), data=st.data())
 def test_colours_are_even_at_leaves_and_at_subtrees(colours: int, data: st.DataObject) -> None:
     """Leaves of two a subtree, all edges leave both."""

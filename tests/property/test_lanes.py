@@ -8,7 +8,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
@@ -18,6 +18,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import lay_lanes, routed, with_levels_of
+from tests.examples import examples
 from tests.property.networks import networks
 from tests.property.oracles import path
 
@@ -61,7 +62,7 @@ def require_safe(fabric: Fabric, routes: Routes) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(network=loopy(), spread=st.booleans())
 def test_no_lane_has_a_cycle(engine: str, network: Network, spread: bool) -> None:
     options = Options(lanes="path", max_lanes=15, spread_lanes=spread)
@@ -75,7 +76,7 @@ def test_no_lane_has_a_cycle(engine: str, network: Network, spread: bool) -> Non
     assert np.array_equal(laid.egress[0, hosts], plain.egress[0, hosts])
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(network=loopy(), lanes=st.integers(1, 3))
 def test_best_effort_serves_every_network(network: Network, lanes: int) -> None:
     options = Options(lanes="path", max_lanes=lanes, best_effort=True)
@@ -85,7 +86,7 @@ def test_best_effort_serves_every_network(network: Network, lanes: int) -> None:
     assert laid.engine == "dfsssp" or laid.remarks
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(network=loopy(), data=st.data(), best_effort=st.booleans(), spread=st.booleans())
 def test_groups_never_share_a_lane(
     network: Network, data: st.DataObject, best_effort: bool, spread: bool
@@ -105,7 +106,7 @@ def test_groups_never_share_a_lane(
             assert used.setdefault(level, int(groups[d])) == groups[d]
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(network=loopy())
 def test_levels_that_are_kept_are_as_safe(network: Network) -> None:
     """The same tables with the levels they had are the same routes."""

@@ -7,7 +7,7 @@ from random import Random
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from sar_agent.check import check_routes
 from sar_agent.errors import Unserved
@@ -20,6 +20,7 @@ from sar_agent.routing import Options, load_engine
 from sar_agent.routing.dag import graph_of
 from sar_agent.routing.legal import Legal
 from sar_agent.routing.updn import updn_order
+from tests.examples import examples, share
 from tests.property.fabrics import FABRICS
 from tests.property.networks import fabrics
 from tests.property.oracles import live_graph, path
@@ -49,7 +50,7 @@ def legal_distance(fabric: Fabric, legal: Legal, source: int, root: int) -> int:
     return best
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(fabric=fabrics())
 def test_updn_serves_every_fabric_in_one_lane(fabric: Fabric) -> None:
     if not is_connected(fabric):
@@ -67,7 +68,7 @@ def test_updn_serves_every_fabric_in_one_lane(fabric: Fabric) -> None:
             assert turns == sorted(turns, reverse=True), "never up again"
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(fabric=FABRICS)
 def test_updn_on_odd_fabrics(fabric: Fabric) -> None:
     if not is_connected(fabric) or not fabric.is_host_port.any():
@@ -85,7 +86,7 @@ def test_updn_on_odd_fabrics(fabric: Fabric) -> None:
 def test_degraded_trees_are_served_or_refused(engine: str) -> None:
     """500 trees with up to a third of their cables gone: every pair, or one sentence."""
     served = 0
-    for seed in range(500):
+    for seed in range(share(500)):
         random = Random(seed)
         whole = load_fabric(TREES[seed % len(TREES)])
         dead = random.sample(range(whole.channels), random.randint(0, whole.channels // 6))
@@ -99,7 +100,7 @@ def test_degraded_trees_are_served_or_refused(engine: str) -> None:
             continue
         served += 1
         assert check_routes(fabric, routes).unreachable_pairs == 0
-    assert served >= (5 if engine in ("dmodk", "rnca-d") else 100)
+    assert served >= share(5 if engine in ("dmodk", "rnca-d") else 100)
 
 
 def test_ftree_paths_are_shortest_where_the_tree_is_whole() -> None:

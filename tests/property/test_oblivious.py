@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
@@ -23,6 +23,7 @@ from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.oblivious import scrambled_labels
 from sar_agent.routing.paths import PathRoutes
+from tests.examples import examples
 from tests.unit.test_cli import said, sar_agent
 
 NOBODY = JobMix(())
@@ -75,7 +76,7 @@ def follow(fabric: Fabric, egress: np.ndarray, source: int, destination: int) ->
         at = int(fabric.channel_target[fabric.channel_by_port[at, egress[destination, at]]])
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(spec=specs(), random=st.randoms(use_true_random=False))
 def test_dmodk_and_smodk_are_their_formulas(spec: str, random) -> None:
     fabric, tree = load_fabric(spec), parse_xgft(spec)
@@ -99,7 +100,7 @@ def names(fabric: Fabric, paths: PathRoutes, source: int, destination: int) -> l
     return [first, *(fabric.switch_name[fabric.channel_target[c]] for c in way)]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(spec=specs(), data=st.data())
 def test_smodk_on_a_pattern_is_dmodk_on_its_inverse(spec: str, data: st.DataObject) -> None:
     """As many routes through every root, Section VII-B."""
@@ -127,7 +128,7 @@ def test_routes_per_nca_of_figure_4() -> None:
     assert sorted(roots.values(), reverse=True) == [7680] * 6 + [3840] * 4
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(spec=specs(), seed=st.integers(0, 10**9))
 def test_scrambled_labels_are_even_in_every_subtree(spec: str, seed: int) -> None:
     fabric = load_fabric(spec)
@@ -147,7 +148,7 @@ def test_scrambled_labels_are_even_in_every_subtree(spec: str, seed: int) -> Non
             assert counts.max() - counts.min() <= 1
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @pytest.mark.parametrize("engine", ["smodk", "random", "rnca-u"])
 @given(spec=specs(), seed=st.integers(0, 99))
 def test_offsets_hold_what_one_table_cannot(engine: str, spec: str, seed: int) -> None:

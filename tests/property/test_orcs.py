@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sar_agent.fabric import Fabric
@@ -16,6 +16,7 @@ from sar_agent.lab.orcs.patterns import NAMED, RANDOM
 from sar_agent.lab.orcs.ranks import load_of
 from sar_agent.lab.orcs.schedule import Schedule, schedule_of
 from sar_agent.routing import Options, load_engine
+from tests.examples import examples
 from tests.property.networks import networks
 from tests.property.orcs import Pair, congestions, longest_delay, way
 
@@ -37,7 +38,7 @@ def one_run(network: Network, schedule: Schedule, order: list[int]) -> dict[str,
     return {metric: simulate(network, schedule, metric, order=hosts) for metric in METRICS}
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(network=networks(), data=st.data())
 def test_all_metrics_of_one_run(network: tuple[Fabric, JobMix], data: st.DataObject) -> None:
     found = network_of(network)
@@ -63,7 +64,7 @@ def test_all_metrics_of_one_run(network: tuple[Fabric, JobMix], data: st.DataObj
     assert seen["dep_max_delay"].values.tolist() == [slow]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(network=networks(), seed=st.integers(0, 9), data=st.data())
 def test_a_fixed_group_meets_the_same_noise_whether_set_aside_or_not(
     network: tuple[Fabric, JobMix], seed: int, data: st.DataObject
@@ -83,7 +84,7 @@ def test_a_fixed_group_meets_the_same_noise_whether_set_aside_or_not(
     assert aside.values.tolist() == plain.values.tolist()
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(network=networks())
 def test_loads_of_many_pairs(network: tuple[Fabric, JobMix]) -> None:
     found = network_of(network)
@@ -94,7 +95,7 @@ def test_loads_of_many_pairs(network: tuple[Fabric, JobMix]) -> None:
     assert load.tolist() == np.bincount(ways, minlength=len(found.head)).tolist()
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(network=networks(), runs=st.integers(2, 600), seed=st.integers(0, 3))
 def test_random_receivers(network: tuple[Fabric, JobMix], runs: int, seed: int) -> None:
     """Everybody sends to another one and receives once: a host's own link carries 1."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.lab.papers import oblivious_fig3, oblivious_fig4, pftree_table3
@@ -18,6 +18,7 @@ from sar_agent.lab.papers.pftree_delays import ENGINES, PATTERNS, delays
 from sar_agent.lab.papers.pftree_trees import TREES, Tree
 from sar_agent.lab.papers.receivers import shared
 from sar_agent.lab.papers.xgft_slowdown import program, slimmed, times
+from tests.examples import examples
 
 ROOTS = st.integers(1, 16)
 
@@ -29,7 +30,7 @@ def test_modulo_routes_per_root(name: str) -> None:
     assert sorted(oblivious_fig4.routes_per_root(name, 10)) == [3840] * 4 + [7680] * 6
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(name=st.sampled_from(["random", "rnca-u", "rnca-d"]), roots=ROOTS, seed=st.integers(0, 99))
 def test_drawn_routes_per_root_add_up(name: str, roots: int, seed: int) -> None:
     counts = oblivious_fig4.routes_per_root(name, roots, seed)
@@ -38,7 +39,7 @@ def test_drawn_routes_per_root_add_up(name: str, roots: int, seed: int) -> None:
         assert len(set(counts)) == 1, "a balanced map is even where the digits divide"
 
 
-@settings(deadline=None, max_examples=16)
+@examples(16)
 @given(roots=ROOTS)
 def test_wrf_is_the_ceiling_under_modulo(roots: int) -> None:
     """Fig. 2a: sources of one digit share a root, and each has two receivers."""
@@ -66,7 +67,7 @@ def test_cg_transpose_is_the_papers_equation() -> None:
     assert len(to) == 128 - 16, "the diagonal sends to itself"
 
 
-@settings(deadline=None, max_examples=10)
+@examples(10)
 @given(seed=st.integers(0, 10**9))
 def test_inverse_permutations_meet_the_same_contention(seed: int) -> None:
     """Section VII-B; with a permutation that is no inverse, they do not."""
@@ -107,7 +108,7 @@ def test_verdicts() -> None:
 SMALL_TREES = [tree for tree in TREES if tree.nodes <= 256]
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(data=st.data(), tree=st.sampled_from(SMALL_TREES), seed=st.integers(0, 10**6))
 def test_weighted_receivers_share_no_link_down(data: st.DataObject, tree: Tree, seed: int) -> None:
     """pftree-2016, Figs. 13 and 14: as many ways down as victims, so none is shared."""
@@ -122,7 +123,7 @@ def test_shared_links_worked_by_hand() -> None:
     assert (found.down, found.links_down, found.interference) == (4, 4, 0)
 
 
-@settings(deadline=None, max_examples=10)
+@examples(10)
 @given(
     tree=st.sampled_from(SMALL_TREES),
     seed=st.integers(0, 10**6),
@@ -136,7 +137,7 @@ def test_noise_does_not_reach_an_isolated_partition(tree: Tree, seed: int, patte
     assert quiet == noisy
 
 
-@settings(deadline=None, max_examples=10)
+@examples(10)
 @given(
     tree=st.sampled_from(SMALL_TREES), seed=st.integers(0, 10**6), engine=st.sampled_from(ENGINES)
 )

@@ -17,6 +17,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Partition, Partitions, Policy, make_partitions
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.pftree import _algorithm_2
+from tests.examples import share
 
 NOBODY = JobMix(())
 
@@ -171,7 +172,7 @@ TREES = ("xgft:2;4,4;1,4", "xgft:3;2,3,3;1,2,2", "xgft:3;3,2,4;1,3,3", "xgft:2;4
 @pytest.mark.parametrize("engine", ["pftree-ext", "pftree-combined"])
 def test_phy_partitions_share_no_link_ever(engine: str) -> None:
     kept = 0
-    for seed in range(200):
+    for seed in range(share(200)):
         random = Random(seed)
         fabric = load_fabric(TREES[seed % len(TREES)])
         partitions = random_partitions(fabric, random, strict=True)
@@ -188,7 +189,7 @@ def test_phy_partitions_share_no_link_ever(engine: str) -> None:
             for n in users:
                 if partitions.parts[n].policy is Policy.VLANE:
                     assert lanes.count(lane_of(routes, partitions, n)) == 1
-    assert kept > 100
+    assert kept > share(100)
 
 
 def lane_of(routes: Routes, partitions: Partitions, number: int) -> int:
@@ -238,7 +239,7 @@ def test_load_is_even_among_what_members_send() -> None:
 @pytest.mark.parametrize("engine", ["pftree", "pftree-ext", "pftree-wt"])
 def test_degraded_trees_are_served_or_refused(engine: str) -> None:
     served = 0
-    for seed in range(200):
+    for seed in range(share(200)):
         random = Random(seed)
         whole = load_fabric(TREES[seed % len(TREES)])
         dead = random.sample(range(whole.channels), random.randint(0, whole.channels // 6))
@@ -251,4 +252,4 @@ def test_degraded_trees_are_served_or_refused(engine: str) -> None:
             assert "serve" in str(refusal)
             continue
         served += 1
-    assert served > 60
+    assert served > share(60)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.lab.history import HistoryBuilder, place
 from sar_agent.lab.replay.samples import samples_of
+from tests.examples import examples
 
 FABRIC = load_fabric("xgft:2;3,3;1,2")
 
@@ -22,7 +23,7 @@ jobs = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(jobs, st.sampled_from([None, 1.0, 3.0, 7.5]), st.none() | times, st.none() | times)
 def test_states_are_what_runs(rows, every, begin, until):
     builder = HistoryBuilder("made")

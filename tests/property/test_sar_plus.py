@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
@@ -23,6 +23,7 @@ from sar_agent.routing.hops import FAR, all_hops
 from sar_agent.routing.plus import GOOD_ENOUGH
 from sar_agent.routing.sar import Sar
 from sar_agent.routing.sar_plus import SarPlus
+from tests.examples import examples
 from tests.property.job_histories import job_history
 from tests.property.networks import fabrics, networks
 from tests.property.oracles import live_graph
@@ -104,13 +105,13 @@ def test_a_thousand_histories_on_trees(first: int, last: int) -> None:
     assert passed >= 4 * (last - first) - 4
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(fabric=fabrics(), seed=st.integers(0, 10**6), objective=st.sampled_from(OBJECTIVES))
 def test_histories_on_any_fabric(fabric: Fabric, seed: int, objective: str) -> None:
     follow(fabric, seed, 5, objective, strict=False)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(network=networks())
 def test_never_worse_than_sar_and_dfsssp_in_what_it_makes_least(
     network: tuple[Fabric, JobMix],
@@ -196,7 +197,7 @@ def test_a_job_that_starts_changes_few_entries() -> None:
     assert 0 < after.entries_changed(before) < 0.2 * before.egress.size  # 3 % at 1,728 hosts
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(fabric=fabrics())
 def test_all_hops_are_those_of_networkx(fabric: Fabric) -> None:
     import networkx as nx

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.errors import CheckFailed, InputError, Unserved
@@ -22,6 +22,7 @@ from sar_agent.lab.trace.play import Asked, JobTime, by_offset, flows_of, play
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.keys import key_tree
 from sar_agent.routing.offsets import KeyRows
+from tests.examples import examples
 from tests.property.fluid import end_times_slowly, ways
 
 NOBODY = JobMix.of([])
@@ -55,7 +56,7 @@ def traces(draw: st.DrawFn) -> Trace:
     return Trace("drawn", tuple(programs))
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(trace=traces(), seed=st.integers(0, 5))
 def test_times_are_those_of_exact_arithmetic(trace: Trace, seed: int) -> None:
     fabric = xgft_fabric(TREE)
@@ -85,7 +86,7 @@ def test_times_are_those_of_exact_arithmetic(trace: Trace, seed: int) -> None:
         assert each.seconds == pytest.approx(now - program.start)
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(trace=traces(), seed=st.integers(0, 5))
 def test_keys_by_offset_go_by_that_offset(trace: Trace, seed: int) -> None:
     """All keys at offset 0 change nothing; all sends under a key of the other tables take just

@@ -7,12 +7,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
 from sar_agent.jobs.records import LEAST_WEIGHT, MOST_WEIGHT, JobRecord, traffic_hint
 from sar_agent.jobs.traffic import forms, is_traffic, require_traffic
+from tests.examples import examples
 
 SPANK = Path(__file__).parents[2] / "slurm_spank"
 NAMES = [form.form for form in forms()]
@@ -41,7 +42,7 @@ def checker() -> Path:
     return SPANK / "build" / "traffic_check"
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(words=st.lists(WORDS, min_size=100, max_size=300))
 def test_c_and_python_take_the_same_words(checker: Path, words: list[str]) -> None:
     done = subprocess.run(

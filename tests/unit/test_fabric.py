@@ -6,11 +6,12 @@ import hashlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.pieces import require_connected
 from sar_agent.fabric.xgft import xgft_fabric
+from tests.examples import examples
 from tests.property.networks import fabrics
 
 TREE = xgft_fabric("xgft:2;4,4;1,2")
@@ -44,7 +45,7 @@ def by_lexsort(fabric: Fabric) -> bytes:
     return state.digest()
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(fabric=fabrics())
 def test_the_digest_is_what_it_always_was(fabric: Fabric) -> None:
     assert fabric.digest == by_lexsort(fabric)

@@ -37,6 +37,7 @@ def states(said: str) -> int:
     return int(found[1])
 
 
+@pytest.mark.long
 def test_one_subscriber_two_updates() -> None:
     code, said = check("1", "2")
     assert code == 0, said

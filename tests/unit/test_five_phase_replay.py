@@ -83,6 +83,7 @@ def killed_after_saving(phase: str, update: int = U) -> dict[str, Any]:
     return agent("start", update, phase=phase, members=["00000000000000aa"], why="")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("seen", "saved"),
     [
@@ -105,6 +106,7 @@ def test_a_coordinator_killed_between_disk_and_trace(
     assert replay(lines).refused is None
 
 
+@pytest.mark.long
 def test_a_member_that_only_the_disk_knows() -> None:
     start = killed_after_saving("idle", U - 5)
     lines = timed([*JOINED[:2], start, *AWAY[:2], AWAY[-2], *AWAY[-1:], *BACK[:3], BACK[-1]])
@@ -137,6 +139,7 @@ def test_what_is_no_trace() -> None:
         read_trace({"a trace": '{"at": 1}\nnonsense'})
 
 
+@pytest.mark.long
 def test_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "trace.jsonl"
     file.write_text("\n".join(json.dumps(one | {"at": 1.0}) for one in JOINED))

@@ -106,6 +106,7 @@ def test_tsubame_is_the_paper_s_tree():
     assert set(fabric.terminals_at[fabric.leaves]) == {15, 16}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("machine, least", [("taurus", 0.66), ("tsubame", 0.50)])
 def test_marks_of_the_papers(machine, least):
     history = synthetic_history(f"synthetic:{machine},seed=1")

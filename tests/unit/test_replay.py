@@ -60,6 +60,7 @@ def contents(folder):
     return {name: (folder / name).read_bytes() for name in RESULT}
 
 
+@pytest.mark.long
 def test_every_sample_has_the_numbers_that_measure_gives(tmp_path):
     history = churn()
     work = work_of(history, anew=True)
@@ -90,6 +91,7 @@ def test_every_sample_has_the_numbers_that_measure_gives(tmp_path):
             before = routes
 
 
+@pytest.mark.long
 def test_engines_go_on_as_in_the_agent(tmp_path):
     """Then fewer entries change than where every state is computed anew."""
     history = churn()
@@ -122,6 +124,7 @@ def test_chunks_matter_only_to_engines_that_go_on(tmp_path):
     assert tables[5].equals(tables[1000])
 
 
+@pytest.mark.long
 def test_order_in_which_pieces_are_done_does_not_matter(tmp_path):
     history = churn()
     work = work_of(history, ("sar-plus",))
