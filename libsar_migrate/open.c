@@ -176,6 +176,19 @@ void sar_migrate_pulled(struct sar_migrate *m, void *qp)
 	wake(m);
 }
 
+int sar_migrate_heard(struct sar_migrate *m, uint64_t *update, uint64_t *generation)
+{
+	int kind;
+
+	pthread_mutex_lock(&m->mutex);
+	kind = m->rules.stage == STAGE_AWAY ? NOTICE_UNPATH : NOTICE_REPATH;
+	kind = m->rules.update ? kind : 0; /* before the first update the door says idle */
+	*update = m->rules.update;
+	*generation = m->rules.generation;
+	pthread_mutex_unlock(&m->mutex);
+	return kind;
+}
+
 void sar_migrate_notice(struct sar_migrate *m, int kind, uint64_t update, uint64_t generation)
 {
 	const struct notice notice = {kind == NOTICE_REPATH ? NOTICE_REPATH : NOTICE_UNPATH, update, generation};

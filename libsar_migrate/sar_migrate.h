@@ -71,7 +71,9 @@ void sar_migrate_remove(struct sar_migrate *m, void *qp);
 void sar_migrate_drained(struct sar_migrate *m, void *qp);
 /* It has changed over to the alternate path by itself, as its peer did (IBV_EVENT_PATH_MIG). */
 void sar_migrate_pulled(struct sar_migrate *m, void *qp);
-/* A notice that this process was told of by another one of its job. `kind`: 1 unpath, 2 repath. */
+/* The newest that was heard of updates, from the SM, the door or another process: 0 nothing, 1 unpath, 2 repath. */
+int sar_migrate_heard(struct sar_migrate *m, uint64_t *update, uint64_t *generation);
+/* That another process of the job heard it. */
 void sar_migrate_notice(struct sar_migrate *m, int kind, uint64_t update, uint64_t generation);
 
 /* What is wrong at the moment, one sentence; "" if nothing is. */

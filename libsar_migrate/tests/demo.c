@@ -86,6 +86,22 @@ static void work(struct subscriber *s, unsigned qps, bool threaded)
 	}
 }
 
+/* As a rank that hears tells the others of its job. */
+static void pass_on(struct subscriber *all, int count)
+{
+	static uint64_t said_update;
+	static int said;
+	uint64_t update, generation;
+	const int kind = sar_migrate_heard(all->m, &update, &generation);
+
+	if (kind == said && update == said_update)
+		return;
+	for (int i = 1; i < count; i++)
+		sar_migrate_notice(all[i].m, kind, update, generation);
+	said = kind;
+	said_update = update;
+}
+
 static void end(struct subscriber *s, unsigned qps)
 {
 	char trouble[512];
@@ -143,6 +159,7 @@ int main(int count, char **words)
 				sar_migrate_step(all[i].m);
 			work(&all[i], qps, threaded);
 		}
+		pass_on(all, subscribers);
 	}
 	for (int i = 0; i < subscribers; i++)
 		end(&all[i], qps);

@@ -189,3 +189,23 @@ def test_kill_9_of_a_subscriber(site: Phased, phase: str) -> None:
         second.kill()
         site.jobs(SECOND[0], SECOND[2])
     assert_consistent(site, before, first)
+
+
+def test_a_rank_that_hears_tells_the_others(tmp_path: Path) -> None:
+    """One of a job's processes hears the SM; the others do not wait until they ask the door."""
+    with phased(tmp_path, lease_seconds=9) as site:
+        others_hear(site)
+    site.assert_model_could()
+
+
+def others_hear(site: Phased) -> None:
+    site.jobs(*FIRST)
+    site.start()
+    generation = site.wait_installed().generation_in_force
+    ranks = site.subscribe(1, "count=6")
+    site.wait_subscribed(6)
+    assert wait_until(lambda: len(ranks.events("moved", offset=0)) == 6, 30)
+    site.jobs(*SECOND)
+    site.wait_installed(generation)
+    told = {line["id"] for line in ranks.events("notice")}
+    assert len(told) > 1, "one hears OpenSM; now and then the door is quicker than both"

@@ -136,6 +136,8 @@ def _numbers(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, dict[str, Any
         name = line["id"] if line["party"] == "subscriber" else line.get("subscriber")
         who = names.setdefault(name, len(names)) if name else 0
         place = 0 if code in _WITHOUT_UPDATE else bisect_right(begun, update)
+        if line["event"] == "notice" and not place:
+            continue  # of an update that was over
         events.append((code * 65536 + who * 256 + place, line))
     return events, max(1, len(names)), max(1, len(begun))
 
