@@ -12,6 +12,7 @@ import pytest
 
 from sar_agent.errors import SarError
 from sar_agent.install.routes_file import write_routes_file
+from sar_agent.lab.live.process import PATIENCE
 from tests.live.helpers.fat_tree import FatTree
 from tests.live.helpers.site import Site, site
 
@@ -196,7 +197,8 @@ def test_multicast_works_after_a_reroute(here: Site) -> None:
     here.load(here.tree.routes(5, shift=1))
     here.join_broadcast("n016")
     members = {"leaf0": 3, "leaf1": 2, "leaf3": 4}
-    deadline = time.monotonic() + 10  # OpenSM builds the tree some time after it said yes
+    # OpenSM builds the tree some time after it said yes
+    deadline = time.monotonic() + 10 * PATIENCE
     while not all(port in (tree := here.multicast())[leaf] for leaf, port in members.items()):
         assert time.monotonic() < deadline, tree
     tops = [spine for spine in ("spine0", "spine1") if tree[spine]]

@@ -26,7 +26,7 @@ def scratch(tmp_path: Path) -> dict[str, str]:
 
 
 def test_the_whole_loop(scratch: dict[str, str]) -> None:
-    done = subprocess.run(COMMAND, env=scratch, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(COMMAND, env=scratch, capture_output=True, text=True, timeout=800)
     assert done.returncode == 0, done.stdout + done.stderr
     for line in (
         r"a real Slurm is up: slurmctld and 24 slurmd",

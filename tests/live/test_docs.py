@@ -52,7 +52,7 @@ def run(script: str, folder: Path, *extra_path: Path) -> str:
         },
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=800,
     )
     assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
     return done.stdout

@@ -227,7 +227,7 @@ def test_a_taken_port_is_one_sentence(tmp_path: Path, munge: Path) -> None:
             env=os.environ | {"PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
         )
     assert done.returncode == 1
     assert done.stderr.startswith(f"sar-agent: cannot listen for events on {address}")

@@ -23,6 +23,7 @@ from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.lab.live.process import PATIENCE
 from tests.data import data_path
 from tests.fabric_texts import SMALL, differences
 
@@ -52,7 +53,7 @@ class _Simulation:
             stdin=subprocess.PIPE, stdout=self.log, stderr=subprocess.STDOUT,
         )  # fmt: skip
         self.attach_to = net_ids(fabric)[1][int(np.flatnonzero(fabric.terminal_up)[0])]
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 30 * PATIENCE
         while "Network simulator ready" not in self.output():
             assert self.process.poll() is None, self.output()
             assert time.monotonic() < deadline, self.output()
@@ -65,7 +66,7 @@ class _Simulation:
         """Run an InfiniBand program on a host of the simulated fabric."""
         folder = str(self.folder)
         done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+            command, cwd=folder, capture_output=True, text=True, timeout=480, check=False,
             env=os.environ | {
                 "LD_PRELOAD": str(UMAD2SIM), "SIM_HOST": self.attach_to, "IBSIM_SOCKNAME": self.tag,
                 "OSM_CACHE_DIR": folder, "OSM_TMP_DIR": folder,
@@ -148,7 +149,7 @@ def test_unlink_at_the_console(folder: Path) -> None:
         assert simulation.process.stdin
         simulation.process.stdin.write(b'Unlink "S1-0"[5]\nUnlink "n016"[1]\n')
         simulation.process.stdin.flush()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 20 * PATIENCE
         while (seen := read_ibnetdiscover(simulation.run("ibnetdiscover"))).terminals == 16:
             assert time.monotonic() < deadline, simulation.output()
     finally:
@@ -167,7 +168,7 @@ def test_ibdmchk_reads_our_subnet_lst(spec: str, folder: Path) -> None:
     # Its exit code means nothing: it may crash after the verdict.
     words = subprocess.run(
         ["ibdmchk", "-s", "subnet.lst", "-f", "opensm.fdbs", "-m", "empty.mcfdbs"],
-        cwd=folder, capture_output=True, text=True, timeout=60, check=False,
+        cwd=folder, capture_output=True, text=True, timeout=240, check=False,
     ).stdout  # fmt: skip
     nodes = seen.switches + len(set(seen.terminal_node_guid.tolist()))
     assert f"-I- Defined {nodes}/{nodes} systems/nodes" in words

@@ -37,7 +37,7 @@ def notify(*words: object, **env: str) -> str:
             env={"PATH": os.environ["PATH"]} | to_file(Path(folder)) | env,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=120,
         )
         print(f"{1000 * (time.monotonic() - started):.0f} ms")
         assert_no_report(Path(folder))

@@ -29,7 +29,7 @@ def replay(out: Path, *more: str, env: dict[str, str] | None = None) -> dict[str
         capture_output=True,
         text=True,
         env=env,
-        timeout=240,
+        timeout=800,
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["out"] == str(out)
@@ -110,7 +110,7 @@ def test_nobody_there(tmp_path):
         [*START, *WORDS, "--out", str(tmp_path), "--dask", f"tcp://127.0.0.1:{free_port()}"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=480,
     )
     assert done.returncode == 1
     assert "no Dask scheduler answers" in done.stderr and "Traceback" not in done.stderr

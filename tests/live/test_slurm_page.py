@@ -86,7 +86,7 @@ class Reader:
             | {"PATH": f"{self.root}/bin:{self.root}/usr/bin:{os.environ['PATH']}"},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=480,
         )
         assert (done.returncode != 0) == refused, f"{script}\n{done.stdout}\n{done.stderr}"
         self.printed = done.stderr if refused else done.stdout

@@ -36,7 +36,7 @@ def host(munge, tmp_path) -> Host:
             env={"PATH": os.environ["PATH"], "SLURM_NODELIST": "n[1-4]"} | to_file(tmp_path) | env,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=120,
         )
         assert_no_report(tmp_path)
         return done.returncode, done.stdout, done.stderr

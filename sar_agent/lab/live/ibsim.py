@@ -16,7 +16,7 @@ import uuid
 from pathlib import Path
 
 from sar_agent.errors import SarError, Unavailable
-from sar_agent.lab.live.process import Daemon, find_program, wait_for
+from sar_agent.lab.live.process import PATIENCE, Daemon, find_program, wait_for
 
 _NODE = re.compile(r"^(Switch|Hca|Ca|Rt)\s*(\d+)", re.MULTILINE)
 _UMAD2SIM = "umad2sim/libumad2sim.so"
@@ -128,6 +128,7 @@ class Ibsim:
     ) -> subprocess.CompletedProcess[str]:
         """Run a diagnostic tool (ibroute, saquery, smpquery, …) from `host`; the caller judges
         the exit code. Tools leave folders behind when they crash, so each has one of its own."""
+        timeout *= PATIENCE
         program = find_program(tool, _PACKAGES.get(tool, "infiniband-diags"))
         with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
             try:

@@ -15,6 +15,8 @@ from typing import IO, Self
 
 from sar_agent.errors import SarError, Unavailable
 
+PATIENCE = float(os.environ.get("SAR_PATIENCE", "1"))
+"""A factor for all that is waited for: on a busy machine what takes long has not failed yet."""
 _PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 
@@ -59,8 +61,9 @@ def _is_free(port: int) -> bool:
 
 
 def wait_until(true: Callable[[], bool], seconds: float, pause: float = 0.05) -> bool:
-    """Ask every `pause` seconds until `true()` or `seconds` are over; the last answer."""
-    end = time.monotonic() + seconds
+    """Ask every `pause` seconds until `true()` or `seconds` are over; the last answer. `PATIENCE`
+    times as many seconds, as everywhere here."""
+    end = time.monotonic() + seconds * PATIENCE
     while not (answer := true()) and time.monotonic() < end:
         time.sleep(pause)
     return answer
@@ -80,7 +83,7 @@ def wait_for(
         return
     if not alive():
         raise Unavailable(f"{what}: the process ended before that; {last_words()[-1500:]}")
-    raise Unavailable(f"{what}: not within {seconds:g} s")
+    raise Unavailable(f"{what}: not within {seconds * PATIENCE:g} s")
 
 
 class Daemon:

@@ -20,7 +20,7 @@ from sar_agent.fabric.hostlist import expand
 from sar_agent.fabric.topology_conf import read_topology_conf
 from sar_agent.lab.live.leftovers import end_all
 from sar_agent.lab.live.munge import Munge
-from sar_agent.lab.live.process import Daemon, free_port, require, wait_until
+from sar_agent.lab.live.process import PATIENCE, Daemon, free_port, require, wait_until
 
 _CONF = """\
 ClusterName=sar
@@ -199,6 +199,7 @@ class SlurmCluster:
     def _run(
         self, command: tuple[str, ...], timeout: float, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
+        timeout *= PATIENCE
         try:
             done = subprocess.run(
                 command,

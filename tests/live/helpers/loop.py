@@ -81,7 +81,7 @@ class LoopSite:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=480,
         )
 
     def ask(self, *words: str, **agent: Any) -> tuple[int, str, str]:

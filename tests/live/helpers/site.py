@@ -89,7 +89,7 @@ class Site:
             env=self.fabric.env(host) | {"PYTHONPATH": str(ROOT)},
             cwd=self.fabric.scratch,
             check=True,
-            timeout=30,
+            timeout=120,
         )
 
     def multicast(self) -> dict[str, frozenset[int]]:

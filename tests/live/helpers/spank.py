@@ -39,7 +39,7 @@ class SpankCluster(SlurmCluster):
             command,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             env=self.env() | env,
             cwd=self.folder,
         )
