@@ -160,6 +160,7 @@ def test_subscribers_are_on_offset_1_while_tables_change_and_only_those_of_offse
     assert "five-phase" in report.sentence
 
 
+@pytest.mark.long
 def test_who_does_not_answer_ends_the_run_without_an_install(world: World) -> None:
     one, deaf = Subscriber(world), Subscriber(world, "00000000000000bb", "1")
     deaf.deaf = True

@@ -69,6 +69,7 @@ def test_every_run_ends_and_one_without_deadlines_does_not() -> None:
     assert code == 1 and "acceptance cycle" in said, said
 
 
+@pytest.mark.long
 def test_it_can_succeed() -> None:
     """Else all of the above would hold of a model in which nothing happens."""
     code, said = check("succeeds")

@@ -63,6 +63,7 @@ def test_a_torus_that_lacks_a_cable_is_routed_while_it_is_laid() -> None:
     assert check_routes(fabric, routes).passed
 
 
+@pytest.mark.long
 def test_lanes_run_out_in_one_sentence() -> None:
     with pytest.raises(Unserved, match="credit loops take 4 virtual lanes to avoid"):
         laid("torus:8x8x8", max_lanes=2)

@@ -31,6 +31,7 @@ def test_model_keeps_its_shares():
     assert jobs.seconds[jobs.nodes > 32].mean() > 1.5 * jobs.seconds[jobs.nodes < 8].mean()
 
 
+@pytest.mark.long
 def test_daily_cycle():
     jobs = submitted(Workload(largest=64), np.random.default_rng(2), 400 * DAY)
     hour = (jobs.arrival % DAY // 3600).astype(int)
@@ -60,6 +61,7 @@ def test_backfilling_fills():
     assert [r.start for r in ran] == [0, 2, 100]
 
 
+@pytest.mark.long
 def test_no_node_is_held_twice():
     jobs = submitted(Workload(largest=32, gap_times=0.05), np.random.default_rng(3), 3 * DAY)
     ran = run_queue(jobs, 40, pieces(np.random.default_rng(4), 3))
