@@ -55,6 +55,7 @@ def _phases(site: Phased) -> Table:
         f"Five-phase update, {SUBSCRIBERS} subscribers on loopback",
         ("phase", "seconds: median (min … max)"),
         f"{ROUNDS} updates on 16 hosts, subscribers in one process, over munge and a Unix socket; "
+        "one of them hears OpenSM's notices and tells the others; "
         f"late in all of them together: {late}. `install` is the load with its reading back.",
     )
     for phase, found in times.items():
