@@ -97,7 +97,7 @@ def examine(
     danger = hazard(mixer, pair, np.where(changed, found, FINE))
     if not danger and mixer.acyclic(planes):
         return Transition(Way.DIRECT, "", (after,))
-    if own := _own_danger(mixer):
+    if own := _own_danger(mixer if mixer.same_lanes else Mixer(fabric, before, before)):
         return Transition(Way.UNPROVED, own, (after,))
     danger = danger or loop(mixer, pair, planes)
     steps = find_steps(mixer, changed, found, most_stages)
@@ -110,7 +110,8 @@ def examine(
 
 
 def _own_danger(mixer: Mixer) -> str:
-    """What can happen in what is in force, without any new entry."""
+    """What can happen in what is in force, without any new entry. In its own lanes: taken as one
+    they may seem to close a loop that is none, and it would be left for a mixture that does."""
     pair, planes = (mixer.old, mixer.old), mixer.planes()
     found = mixer.mix(pair, np.ones(mixer.old.egress.shape[:2], np.bool_), planes)
     if circles := hazard(mixer, pair, np.where(found == CIRCLE, found, 0)):

@@ -163,6 +163,24 @@ def test_lanes_that_become_others_are_taken_as_one() -> None:
     assert found.stages == () and found.words.startswith("not safe: a credit loop")
 
 
+@pytest.mark.parametrize("kinds", [("path", "hop"), ("hop", "path"), ("hop", "hop")])
+def test_what_is_sound_in_its_own_lanes_is_not_called_unsound(kinds: tuple[str, str]) -> None:
+    """All lanes taken as one may close a loop in what is in force alone. That is no loop, and no
+    reason to let a mixture happen."""
+    whole = load_fabric("torus:3x3x3,hosts=2")
+    fabric = whole.with_links_down([0, 1, 8, 9, 40])
+    before, after = (
+        routed(load_engine("sar"), fabric, synthetic_mix(fabric, seed), Options(lanes=kind))
+        for seed, kind in enumerate(kinds, 1)
+    )
+    assert check_routes(fabric, before).passed and check_routes(fabric, after).passed
+    assert [routes.hop_lane is not None for routes in (before, after)] == [
+        k == "hop" for k in kinds
+    ]
+    found = examine(fabric, before, after)
+    assert found.way is Way.UNSAFE and "lanes are others, too" in found.danger
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_proof_of_the_new_tables_saves_work_and_changes_nothing(seed: int) -> None:
     fabric, before, after = random_pair(Random(seed))
