@@ -123,8 +123,13 @@ class Rerouter:
     def install(self, plan: Plan, records: tuple[JobRecord, ...], *, urgent: bool = False) -> Done:
         """Raises `SarError` where the plan is not in force afterwards, unless it waits."""
         before = in_force(self.bridge, plan)
-        plan = transition_to(plan, before, self.timed)
         ours = self.bridge.status().engine_in_force == OUR_ENGINE
+        if ours and before is None:
+            raise Unavailable(
+                "the routes in force could not be read back, so no way from them can be proved "
+                "safe; they stay"
+            )
+        plan = transition_to(plan, before, self.timed)
         plan, choice = self.updates.prepare(plan, before, ours, records, urgent)
         if choice.how is How.WAIT:
             return Done(plan, records, choice=choice)

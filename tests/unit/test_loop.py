@@ -16,7 +16,7 @@ from sar_agent.agent.loop import Agent
 from sar_agent.agent.report import Report, Result
 from sar_agent.agent.state import SavedHold
 from sar_agent.config import Config
-from sar_agent.errors import CheckFailed, InputError
+from sar_agent.errors import CheckFailed, InputError, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
@@ -375,6 +375,24 @@ def test_routes_that_cannot_be_written_change_nothing(world: World) -> None:
     report = world.once()
     assert report.result is Result.FAILED and "routes.sar" in report.sentence
     assert world.bridge.loads == [1]
+
+
+def test_what_cannot_be_read_back_is_not_replaced(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing can be proved of a way that begins nobody knows where."""
+    world.once()
+
+    def no_room() -> Path:
+        raise SarError("no room for the dump (test)")
+
+    world.source.records = JOBS[:1]
+    with monkeypatch.context() as patch:
+        patch.setattr(world.bridge, "dump", no_room)
+        report = world.once()
+    assert report.result is Result.FAILED and "could not be read back" in report.sentence
+    assert world.bridge.loads == [1]
+    assert world.once().result is Result.INSTALLED
 
 
 def test_no_jobs_at_all(world: World) -> None:
