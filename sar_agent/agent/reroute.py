@@ -26,7 +26,7 @@ from sar_agent.install.transit import (
     Arrived,
     NotSafe,
     bring_into_force,
-    in_force,
+    read_in_force,
     transition_to,
 )
 from sar_agent.jobs.mapping import mix_of_records
@@ -122,13 +122,16 @@ class Rerouter:
 
     def install(self, plan: Plan, records: tuple[JobRecord, ...], *, urgent: bool = False) -> Done:
         """Raises `SarError` where the plan is not in force afterwards, unless it waits."""
-        before = in_force(self.bridge, plan)
         ours = self.bridge.status().engine_in_force == OUR_ENGINE
-        if ours and before is None:
-            raise Unavailable(
-                "the routes in force could not be read back, so no way from them can be proved "
-                "safe; they stay"
-            )
+        try:
+            before = read_in_force(self.bridge, plan)
+        except SarError as error:
+            if ours:
+                raise Unavailable(
+                    f"the routes in force could not be read back ({error}), so no way from them "
+                    "can be proved safe; they stay"
+                ) from error
+            before = None
         plan = transition_to(plan, before, self.timed)
         plan, choice = self.updates.prepare(plan, before, ours, records, urgent)
         if choice.how is How.WAIT:

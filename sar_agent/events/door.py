@@ -22,7 +22,7 @@ from typing import cast
 
 from sar_agent.errors import Unavailable
 from sar_agent.events.hearing import Hearing
-from sar_agent.events.message import LONGEST_LINE, Refused, Why
+from sar_agent.events.message import CREDENTIAL, LONGEST_LINE, Refused, Why
 
 log = logging.getLogger(__name__)
 BACKLOG = 4096
@@ -31,6 +31,8 @@ PLACES = 400
 WORK = 2000
 """Lines that wait to be judged."""
 WORKERS = 4
+"""For lines with a credential; others, as `status`, have one of their own, for a munged that is
+stopped holds up these."""
 CROWDED = 0.1
 """Seconds of silence after which a connection makes place where there is none."""
 
@@ -70,6 +72,9 @@ def _listen(
     return listener
 
 
+Work = queue.SimpleQueue[tuple["Caller", bytes] | None]
+
+
 class Door:
     """Listens on `listeners` from `start` until `stop`, and closes them."""
 
@@ -85,7 +90,9 @@ class Door:
         self._listeners = listeners
         self._callers: dict[Caller, None] = {}
         """Open connections, the oldest first."""
-        self._work: queue.SimpleQueue[tuple[Caller, bytes] | None] = queue.SimpleQueue()
+        self._work: Work = queue.SimpleQueue()
+        self._plain: Work = queue.SimpleQueue()
+        """Lines without a credential."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: asyncio.Event | None = None
         self._threads: list[threading.Thread] = []
@@ -94,7 +101,10 @@ class Door:
         """Returns at once."""
         ready = threading.Event()
         # As daemons: one that waits for munged must not keep the agent from ending.
-        judges = [threading.Thread(target=self._judge, daemon=True) for _ in range(WORKERS)]
+        judges = [
+            threading.Thread(target=self._judge, args=[work], daemon=True)
+            for work in (*[self._work] * WORKERS, self._plain)
+        ]
         mover = threading.Thread(target=self._run, args=[ready], daemon=True)
         self._threads = [mover, *judges]
         for thread in self._threads:
@@ -108,20 +118,22 @@ class Door:
                 self._loop.call_soon_threadsafe(self._end.set)
         for _ in range(WORKERS):
             self._work.put(None)
+        self._plain.put(None)
         for thread in self._threads:
             thread.join(1)
 
     def submit(self, caller: Caller, line: bytes) -> None:
         """Judge a line; the caller is answered later."""
-        if self._work.qsize() >= WORK:
+        work = self._work if line.startswith(CREDENTIAL) else self._plain
+        if work.qsize() >= WORK:
             full = Refused(Why.FULL, "too many messages wait to be judged")
             caller.answer(self.hearing.refuse(full, caller.way))
         else:
-            self._work.put((caller, line))
+            work.put((caller, line))
 
-    def _judge(self) -> None:
-        while work := self._work.get():
-            caller, line = work
+    def _judge(self, work: Work) -> None:
+        while one := work.get():
+            caller, line = one
             try:
                 answer = self.hearing.line(line, caller.way)
             except Exception:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from sar_agent.events.authority import Authority
 from sar_agent.events.inbox import Inbox
-from sar_agent.events.message import MODELS, Event, Message, Refused, Why, parse
+from sar_agent.events.message import CREDENTIAL, MODELS, Event, Message, Refused, Why, parse
 from sar_agent.events.tally import Tally
 
 Decode = Callable[[bytes], tuple[int, bytes]]
@@ -90,7 +90,7 @@ class Hearing:
             counts = self.tally.counts()
             return _json({"ok": True, **counts, "waiting": waiting, **self._status()})
         try:
-            if not line.startswith(b"MUNGE:") or b"\0" in line:
+            if not line.startswith(CREDENTIAL) or b"\0" in line:
                 raise Refused(Why.GARBAGE, "this is no munge credential")
             uid, payload = self.decode(line)
             message = parse(payload, self._models)

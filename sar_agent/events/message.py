@@ -13,6 +13,8 @@ from sar_agent.jobs.traffic import is_traffic
 
 LONGEST_PAYLOAD = 65536
 """Of any message: a routing key's pairs of ranks. All others have `Message.longest`."""
+CREDENTIAL = b"MUNGE:"
+"""How a line begins that says who speaks."""
 LONGEST_LINE = 98304
 
 

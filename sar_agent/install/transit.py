@@ -41,11 +41,16 @@ class Arrived:
     """None where it is not known what was in force before."""
 
 
+def read_in_force(bridge: Bridge, plan: Plan) -> Routes:
+    """What OpenSM has in force, read back, on the indices of the plan's fabric. Raises `SarError`
+    where it cannot be told."""
+    return file_to_routes(plan.fabric, read_routes_file(bridge.dump()))
+
+
 def in_force(bridge: Bridge, plan: Plan) -> Routes | None:
-    """What OpenSM has in force, read back, on the indices of the plan's fabric; None where it
-    cannot be told."""
+    """The same; None where it cannot be told."""
     try:
-        return file_to_routes(plan.fabric, read_routes_file(bridge.dump()))
+        return read_in_force(bridge, plan)
     except SarError:
         return None
 

@@ -162,7 +162,7 @@ def test_a_munged_that_stops_answering(agent: Agent, tmp_path: Path) -> None:
         other = start(tmp_path / "a", munged.socket)
         try:
             encode = Encoder(munged.socket)
-            lines = [encode(message(job=str(n))) for n in range(20)]
+            lines = [encode(message(job=str(n))) for n in range(60)]
             pids = subprocess.run(["pgrep", "-f", str(munged.socket)], capture_output=True)
             pid = int(pids.stdout.split()[0])
             os.kill(pid, signal.SIGSTOP)
