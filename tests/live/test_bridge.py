@@ -130,7 +130,7 @@ def test_a_corrupt_file_changes_nothing(here: Site) -> None:
     image[-3] ^= 1
     here.sm.routes_path.write_bytes(image)
     with pytest.raises(SarError, match=r"routes\.sar is invalid: bad payload checksum"):
-        here.bridge.load(6)
+        here.bridge.load(6, None)
     status = here.bridge.status()
     assert (status.state, status.generation_in_force) == ("failed", 5)
     assert "checksum" in status.last_error
@@ -139,7 +139,7 @@ def test_a_corrupt_file_changes_nothing(here: Site) -> None:
     here.assert_in_force(good)
     here.sm.routes_path.unlink()
     with pytest.raises(SarError, match="No such file"):
-        here.bridge.load(7)
+        here.bridge.load(7, None)
     here.assert_in_force(good)
 
 
@@ -147,9 +147,9 @@ def test_another_generation_than_asked_for_is_refused(here: Site) -> None:
     here.load(here.tree.routes(5))
     write_routes_file(here.sm.routes_path, here.tree.routes(6))
     with pytest.raises(SarError, match="holds generation 6, not 7"):
-        here.bridge.load(7)
+        here.bridge.load(7, None)
     assert here.bridge.status().generation_in_force == 5
-    assert here.bridge.load(6).generation_in_force == 6
+    assert here.bridge.load(6, None).generation_in_force == 6
 
 
 def test_routes_that_loop_are_refused_with_the_switch_named(here: Site) -> None:

@@ -33,7 +33,7 @@ def test_a_dead_link_brings_the_fallback_and_the_link_brings_us_back(here: Site)
     assert status.topology_changes == before.topology_changes + 1
     assert "the next routing engine takes over" in here.sm.log()
     with pytest.raises(SarError, match=r"engine dfsssp is in force: stale"):
-        here.bridge.load(5)
+        here.bridge.load(5, None)
 
     here.fabric.relink("leaf0", 5)
     here.sm.sweep()

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.live
 def test_an_opensm_without_the_plugin_survives_the_client() -> None:
     with site(plugin=None) as here:
         with pytest.raises(Unavailable, match="event_plugin_name"):
-            here.bridge.load(1)
+            here.bridge.load(1, None)
         with pytest.raises(Unavailable, match="event_plugin_name"):
             here.bridge.signal_reload(here.sm.pid)  # SIGUSR2 would end it
         here.sm.sweep()
@@ -102,7 +102,7 @@ def test_a_crash_leaves_a_socket_that_the_next_start_replaces() -> None:
         here.sm.kill()
         assert here.sm.socket_path.exists()
         with pytest.raises(Unavailable, match="Connection refused"):
-            here.bridge.load(5)
+            here.bridge.load(5, None)
         here.sm.start().wait_up()
         assert here.wait_primed().generation_in_force == 5
 

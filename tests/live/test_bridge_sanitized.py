@@ -25,7 +25,7 @@ def test_no_sanitizer_complains(monkeypatch: pytest.MonkeyPatch) -> None:
         here.tool("saquery", "PR", "--slid", "1", "--dlid", "5")
         here.sm.routes_path.write_bytes(b"SARROUTE" * 100)
         with pytest.raises(SarError, match="invalid"):
-            here.bridge.load(5)
+            here.bridge.load(5, None)
         here.fabric.unlink("leaf0", 5)
         here.wait(lambda s: s.engine_in_force == "dfsssp")
         here.fabric.relink("leaf0", 5)

@@ -52,7 +52,7 @@ class Here:
         self.sm.sweep()
         wait_for(lambda: self.bridge.status().routings > before, 20, "a sweep")
         wait_for(lambda: self.sm.log().count("SUBNET UP") > ups, 20, "the end of the sweep")
-        return ibdmchk(self.sm, read_routes_file(self.bridge.dump()), self.sm.lids())
+        return ibdmchk(self.sm, read_routes_file(self.bridge.dump().path), self.sm.lids())
 
     def lanes(self, switch: int, out: int) -> list[set[int]]:
         """By port in: the lanes of all 16 service levels, by smpquery."""
@@ -99,7 +99,7 @@ def test_installed_read_back_and_clean_whatever_the_level(name: str) -> None:
         assert two.clean and two.lanes == 2, two.text[-1500:]
         # The same tables without them: the ports' order alone does not save anybody.
         write_routes_file(here.sm.routes_path, routes_to_file(here.fabric, here.one, 4))
-        here.bridge.load(4)
+        here.bridge.load(4, None)
         assert not here.verdict().clean
 
 
@@ -122,4 +122,4 @@ def test_a_cable_in_another_port_makes_them_stale() -> None:
         here.sm.sweep()
         with pytest.raises(SarError, match="ends elsewhere than the lanes"):
             write_routes_file(here.sm.routes_path, routes_to_file(here.fabric, here.two, 4))
-            here.bridge.load(4)
+            here.bridge.load(4, None)

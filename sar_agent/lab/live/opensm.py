@@ -69,6 +69,11 @@ class OpenSM:
         return self.run_dir / "routes.sar"
 
     @property
+    def next_path(self) -> Path:
+        """What a `load` reads."""
+        return self.run_dir / "routes.next"
+
+    @property
     def dump_path(self) -> Path:
         return self.run_dir / "in_force.sar"
 
