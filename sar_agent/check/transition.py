@@ -7,10 +7,12 @@ may be mixed with the next; or as much of the new routes as can be reached that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.check.mixer import Mixer, Tables
 from sar_agent.check.mixture import CIRCLE, FINE
@@ -18,6 +20,7 @@ from sar_agent.check.proof import Proved
 from sar_agent.check.staged import Steps, find_steps
 from sar_agent.check.telling import hazard, loop, lost
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8
 from sar_agent.routing.routes import Routes
 
 
@@ -35,6 +38,8 @@ class Way(StrEnum):
     UNPROVED = "unproved"
     """What is in force has circles or credit loops of its own, so nothing can be proved; or it
     loses packets now, and only a mixture that may do harm ends that."""
+    UNKNOWN = "unknown"
+    """What is in force is not known well enough."""
     UNSAFE = "unsafe"
     """A mixture may do harm, and no way round it was found."""
 
@@ -72,6 +77,8 @@ class Transition:
             )
         if self.way is Way.UNPROVED:
             return f"not proved, because what is in force is not sound itself: {self.danger}"
+        if self.way is Way.UNKNOWN:
+            return f"what is in force is not known well enough: {self.danger}"
         return f"not safe: {self.danger}"
 
 
@@ -81,11 +88,20 @@ def examine(
     after: Routes,
     proved: Proved | None = None,
     *,
+    also: Sequence[Routes] = (),
+    had: U8 | None = None,
+    levels: NDArray[np.uint16] | None = None,
     most_stages: int = 16,
 ) -> Transition:
     """Whether and how `after` (which passed the check) may replace `before` (as read back, on the
     indices of `fabric`; broken entries allowed). With the proof that the check of `after` left
     behind only trees that change are walked."""
+    if had is not None and (had != before.egress).any():
+        return Transition(Way.UNKNOWN, "switches have not confirmed what they were sent", ())
+    for other in also:
+        second = examine(fabric, other, after, proved, levels=levels, most_stages=most_stages)
+        if second.way not in (Way.SAME, Way.DIRECT):
+            return replace(second, way=Way.UNSAFE, stages=())
     mixer = Mixer(fabric, before, after)
     changed = mixer.changed()
     if mixer.same_lanes and not changed.any():
