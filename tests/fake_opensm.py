@@ -60,6 +60,8 @@ class FakeBridge:
     state: State = "built"
     head_of_queue: float = 0.0
     """Seconds."""
+    built_at: int = 0
+    """Unix seconds."""
     engine: str = "minhop"
     generation: int = 0
     last_error: str = ""
@@ -147,7 +149,7 @@ class FakeBridge:
             topology_changes=self.topology_changes,
             routings=self.routings,
             lft_blocks_confirmed=0,
-            last_build_unix=0,
+            last_build_unix=self.built_at,
         )
 
     def load(self, generation: int, proved_from: str | None = None) -> Loaded:

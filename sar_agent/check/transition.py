@@ -39,8 +39,6 @@ class Way(StrEnum):
     UNPROVED = "unproved"
     """What is in force has circles or credit loops of its own, so nothing can be proved; or it
     loses packets now, and only a mixture that may do harm ends that."""
-    UNKNOWN = "unknown"
-    """What is in force is not known well enough."""
     UNSAFE = "unsafe"
     """A mixture may do harm, and no way round it was found."""
     UNKNOWN = "unknown"

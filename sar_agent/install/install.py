@@ -79,10 +79,11 @@ def next_path(path: Path) -> Path:
     return path.with_name("routes.next")
 
 
-def read_in_force(bridge: Bridge, fabric: Fabric, patience: float = PATIENCE) -> InForce:
-    """What the switches have, on the indices of `fabric`. Raises `NotYet` where OpenSM is still at
-    work on tables after `patience` seconds, else `SarError` where it cannot be told."""
-    until = time.monotonic() + patience
+def read_in_force(bridge: Bridge, fabric: Fabric, patience: float | None = None) -> InForce:
+    """What the switches have, on the indices of `fabric`. Raises `NotYet` where OpenSM is at work
+    for longer than `patience` (None: `PATIENCE`) seconds, else `SarError` where it cannot be told.
+    """
+    until = time.monotonic() + (PATIENCE if patience is None else patience)
     while True:
         before = bridge.status()
         if before.state == "built":
@@ -137,7 +138,7 @@ def put_in_force(
             bridge.load(file.generation, proved_from)
     except Refused as error:
         if error.code not in LATER_IN_FORCE:
-            waiting.unlink(missing_ok=True)
+            _remove(waiting)
         if error.code == "busy":
             raise NotYet(str(error)) from error
         raise
@@ -172,7 +173,7 @@ def finish_or_restore(bridge: Bridge, path: Path) -> str:
     try:
         file = read_routes_file(waiting)
     except InputError as error:
-        waiting.unlink(missing_ok=True)
+        _remove(waiting)
         return f"removed routes that nobody loads: {error}"
     status = bridge.status()
     if status.sm_state != "master":
@@ -188,7 +189,7 @@ def finish_or_restore(bridge: Bridge, path: Path) -> str:
         if status.generation_in_force == file.generation and not differences(file, found):
             _rename(waiting, path)
             return f"{what} is in force and confirmed, and is what OpenSM starts from now"
-    waiting.unlink(missing_ok=True)
+    _remove(waiting)
     return f"{what} did not come into force, and its file is removed"
 
 
@@ -206,6 +207,16 @@ def _rename(waiting: Path, path: Path) -> None:
             f"cannot be replaced by {waiting.name}: {error.strerror}",
             file=path,
             remedy="fix the folder; until then OpenSM would start from older routes",
+        ) from error
+
+
+def _remove(waiting: Path) -> None:
+    """Raises `InputError`."""
+    try:
+        waiting.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot be removed: {error.strerror}", file=waiting, remedy="fix the folder"
         ) from error
 
 

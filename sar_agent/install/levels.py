@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.text import write_bytes
+from sar_agent.install.plan import EVERY_LEVEL
 from sar_agent.routing.routes import Routes
 
 log = logging.getLogger(__name__)
@@ -48,10 +49,12 @@ class _Era:
     """uint16[K, S]: what is told there besides."""
     until: float = np.inf
     """Unix seconds; infinite while it is in force."""
+    foreign: bool = False
+    """Another engine's, whose levels nobody here knows."""
 
     def same(self, other: _Era) -> bool:
         """Whatever the times."""
-        parts = ("nodes", "all", "at", "rows")
+        parts = ("nodes", "all", "at", "rows", "foreign")
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in parts)
 
     def bits(self) -> U16:
@@ -83,30 +86,42 @@ class Levels:
     def __init__(self, folder: Path, now: Callable[[], float] = time.time) -> None:
         self.path, self.now = folder / "levels.bin", now
         self._eras = self._read()
+        self._new: _Era | None = None
 
     @property
     def told_at_all(self) -> int:
-        """Bit set of all levels told anywhere."""
+        """Bit set of all levels that may have been told anywhere: not to be dropped."""
+        if any(era.foreign for era in self._eras):
+            return EVERY_LEVEL
         parts = [part for era in self._eras for part in (era.all, era.rows)]
-        return int(np.bitwise_or.reduce([0, *(np.bitwise_or.reduce(p, None) for p in parts)]))
+        return int(np.bitwise_or.reduce([1, *(np.bitwise_or.reduce(p, None) for p in parts)]))
 
     def told(self, fabric: Fabric, routes: Routes) -> U16 | None:
         """uint16[O, D, S] on the indices of `fabric`: what jobs may have been told; None where no
         level decides about a lane of `routes`."""
-        if routes.service_level is None or not self._eras:
-            return None
+        ended = any(era.until < np.inf for era in self._eras)
+        if routes.service_level is None or not (ended or len(self._eras) > 1):
+            return None  # what is in force says all
         union = np.zeros(routes.egress.shape, np.uint16)
         for era in self._eras:
             union |= era.on(_nodes(fabric), fabric.terminals, len(union))
         return union
 
-    def tells(self, fabric: Fabric, before: Routes, after: Routes) -> None:
-        """`after` is about to come into force instead of `before`: hosts may be told its levels."""
-        if not self._eras and before.service_level is None and after.service_level is None:
+    def tells(self, fabric: Fabric, before: Routes, after: Routes, *, ours: bool) -> None:
+        """`after` is about to come into force instead of `before` (`ours`: not another engine's):
+        hosts may be told its levels."""
+        if not self._eras and ours and before.service_level is after.service_level is None:
             return  # no level but 0 was ever told
-        for era in (_era(fabric, before), _era(fabric, after)):
+        self._new = None
+        for era in (_era(fabric, before, foreign=not ours), new := _era(fabric, after)):
             if not any(era.same(one) for one in self._eras):
                 self._eras.append(era)
+                self._new = era if era is new else None
+        self._save()
+
+    def take_back(self) -> None:
+        """What `tells` was last told of did not come into force."""
+        self._eras = [era for era in self._eras if era is not self._new]
         self._save()
 
     def only(self, fabric: Fabric, routes: Routes) -> None:
@@ -123,7 +138,7 @@ class Levels:
         that is not known."""
         oldest = min((-np.inf if at is None else at for at in starts), default=np.inf)
         kept = [era for era in self._eras if era.until == np.inf or era.until > oldest]
-        if all(era.all.max(initial=0) <= 1 and not len(era.at) for era in kept):
+        if not any(era.foreign or era.all.max(initial=0) > 1 or len(era.at) for era in kept):
             kept = []  # level 0 alone: so it is where nobody was told anything
         if len(kept) < len(self._eras):
             self._eras = kept
@@ -156,8 +171,9 @@ class Levels:
                     found[f"at{n}"],
                     found[f"rows{n}"],
                     float(found[f"until{n}"]),
+                    bool(found[f"foreign{n}"]),
                 )
-                for n in range(len(found.files) // 6)
+                for n in range(len(found.files) // 7)
             ]
         except FileNotFoundError:
             return []
@@ -171,7 +187,7 @@ class Levels:
             return []
 
 
-def _era(fabric: Fabric, routes: Routes) -> _Era:
+def _era(fabric: Fabric, routes: Routes, *, foreign: bool = False) -> _Era:
     offsets, many, switches = routes.egress.shape
     if routes.service_level is None:
         one = np.ones((offsets, many), np.uint16)
@@ -183,7 +199,7 @@ def _era(fabric: Fabric, routes: Routes) -> _Era:
         one[at] = 0
         one = one.reshape(offsets, many)
         rows = np.left_shift(1, level[at].astype(np.uint16), dtype=np.uint16)
-    return _Era(_nodes(fabric), fabric.terminals, one, at, rows)
+    return _Era(_nodes(fabric), fabric.terminals, one, at, rows, foreign=foreign)
 
 
 def _nodes(fabric: Fabric) -> NDArray[np.uint64]:
@@ -199,4 +215,5 @@ def _both(old: _Era, new: _Era) -> _Era:
     one = flat[:, 0].copy()
     one[at] = 0
     shape = new.all.shape
-    return _Era(new.nodes, new.terminals, one.reshape(shape), at, flat[at], new.until)
+    foreign = old.foreign or new.foreign
+    return _Era(new.nodes, new.terminals, one.reshape(shape), at, flat[at], new.until, foreign)

@@ -13,16 +13,16 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
 from sar_agent.check.transition import Transition, Way, examine
-from sar_agent.errors import SarError
+from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import Bridge, Refused
 from sar_agent.install.changes import Changes, changes
 from sar_agent.install.install import (
+    LATER_IN_FORCE,
     InForce,
     NotYet,
     Timed,
@@ -38,8 +38,10 @@ from sar_agent.routing.routes import Routes
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
-AT_ONCE = frozenset({Way.SAME, Way.DIRECT, Way.UNPROVED})
-"""Verdicts that waiting does not better."""
+NO_LIMIT = (
+    "packets of tables before would have to be gone first, and OpenSM sets no limit to how long "
+    "they wait (head_of_queue_lifetime)"
+)
 
 
 class NotSafe(SarError):
@@ -98,8 +100,7 @@ def transition_to(
             had=of.had if of else None,
             levels=told,
         )
-    kept = levels.told_at_all if levels else 0
-    return replace(plan, transition=verdict, levels=plan.levels | kept)
+    return replace(plan, transition=verdict)
 
 
 class Transit:
@@ -122,8 +123,17 @@ class Transit:
         self.recent = recent or Recent()
 
     def read(self, fabric: Fabric) -> InForce:
-        """What is in force, on the indices of `fabric`. As `read_in_force`."""
-        found = read_in_force(self.bridge, fabric)
+        """What is in force, on the indices of `fabric`. Raises `NotYet` as `read_in_force`, and
+        `Unavailable` where it cannot be told."""
+        try:
+            found = read_in_force(self.bridge, fabric)
+        except NotYet:
+            raise
+        except SarError as error:
+            raise Unavailable(
+                f"the routes in force could not be read back ({error}), so no way from them can be "
+                "proved safe; they stay"
+            ) from error
         self.recent.saw(fabric, found)
         return found
 
@@ -148,27 +158,18 @@ class Transit:
         raise AssertionError("unreachable: tries is at least 1")
 
     def examined(self, plan: Plan, before: InForce) -> Plan:
-        """The plan with the verdict on the way from `before`, once packets of tables before that
-        are gone, where that is needed."""
-        if not before.confirmed and (before.routes.digest == plan.routes.digest):
+        """The plan with the verdict on the way from `before`, and from tables before that, by which
+        packets may still be on their way. Raises as `commit`."""
+        if not before.confirmed and before.routes.digest == plan.routes.digest:
             raise NotYet(f"these routes were sent; {at_work(before.status)}")
         self._pause(self.recent.must_wait())
         also = self.recent.also(plan.fabric)
-        examined = self._verdict(plan, before, also)
-        assert examined.transition
-        left = self.recent.left()
-        if also and examined.transition.way not in AT_ONCE and left < math.inf:
-            self._pause(left)
-            examined = self._verdict(plan, before, ())
-        assert examined.transition
-        if examined.transition.way is Way.UNKNOWN:
-            raise NotKnown(examined.transition)
-        return examined
-
-    def _verdict(self, plan: Plan, before: InForce, also: tuple[Routes, ...]) -> Plan:
-        return transition_to(
+        plan = transition_to(
             plan, before.routes, self.timed, also=also, of=before, levels=self.levels
         )
+        if plan.transition and plan.transition.way is Way.UNKNOWN:
+            raise NotKnown(plan.transition)
+        return plan
 
     def bring(
         self,
@@ -192,53 +193,41 @@ class Transit:
         if not (transition.proved or whole):
             log.warning("generation %d: the transition is %s", plan.generation, transition.words)
         stages = (plan.routes,) if whole else transition.stages
+        drains = (*transition.drains, *(False,) * len(stages))[: len(stages)]
+        if transition.proved and any(drains) and before.status.head_of_queue_seconds < 0:
+            raise NotSafe(transition, f"{transition.words}; {NO_LIMIT}; the routes in force stay")
         steps = [plan if routes is plan.routes else self._stage(plan, routes) for routes in stages]
-        if len(steps) > 1 and before.status.head_of_queue_seconds < 0:
-            self._require_threes(before.routes, steps, transition)
-        for number, stage in enumerate(steps):
-            if number:
-                self._drain(now, stage)
+        for number, (stage, drain) in enumerate(zip(steps, drains, strict=True)):
+            if drain:
+                self._pause(self.recent.left())
             step = replace(stage, generation=plan.generation + number)
-            if self.levels:  # before the first host can be told them
-                self.levels.tells(plan.fabric, now.routes, step.routes)
-            now = put_in_force(self.bridge, step, self.path, now.digest, self.timed)
-            self.recent.saw(plan.fabric, now)
+            now = self._put(step, now)
             between(step)
         if self.levels:
             self.levels.only(plan.fabric, step.routes)
         changed = changes(plan.fabric, before.routes, now.routes)
         return Arrived(step, now, changed, transition)
 
+    def _put(self, step: Plan, before: InForce) -> InForce:
+        levels = self.levels
+        if levels:  # on the disk before the first host can be told them
+            levels.tells(step.fabric, before.routes, step.routes, ours=before.generation > 0)
+            step = replace(step, levels=levels.told_at_all)
+        try:
+            now = put_in_force(self.bridge, step, self.path, before.digest, self.timed)
+        except Refused as error:
+            if levels and error.code not in LATER_IN_FORCE:
+                levels.take_back()
+            raise
+        self.recent.saw(step.fabric, now)
+        return now
+
     def _stage(self, plan: Plan, routes: Routes) -> Plan:
         made = make_plan(plan.generation, plan.fabric, plan.mix, routes, self.timed, before=plan)
-        return replace(made, transition=plan.transition, levels=plan.levels)
-
-    def _drain(self, now: InForce, stage: Plan) -> None:
-        """Between two stages: until packets of the tables before the last are gone, where not three
-        tables at once are proved to be safe."""
-        also = self.recent.also(stage.fabric)
-        if also and not _safe(now.routes, stage, also):
-            self._pause(self.recent.left())
-
-    def _require_threes(self, before: Routes, steps: list[Plan], transition: Transition) -> None:
-        """Where packets may wait without limit, no pause helps."""
-        tables = [before, *(step.routes for step in steps)]
-        for earlier, (now, step) in zip(tables, pairwise(steps), strict=False):
-            if not _safe(now.routes, step, (earlier,)):
-                raise NotSafe(
-                    transition,
-                    f"{transition.words}; but OpenSM sets no limit to how long packets wait "
-                    "(head_of_queue_lifetime), so stages cannot follow each other safely; the "
-                    "routes in force stay",
-                )
+        return replace(made, transition=plan.transition)
 
     def _pause(self, seconds: float) -> None:
         if 0 < seconds < math.inf:
             log.info("waiting %.1f s until packets of the tables before are gone", seconds)
             with self.timed("drain"):
                 self.sleep(seconds)
-
-
-def _safe(now: Routes, then: Plan, also: tuple[Routes, ...]) -> bool:
-    way = examine(then.fabric, now, then.routes, then.proved, also=also).way
-    return way in (Way.SAME, Way.DIRECT)
