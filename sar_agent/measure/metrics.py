@@ -31,6 +31,8 @@ REFUSALS = (
     "not_allowed",
     "not_owner",
     "full",
+    "too_many",
+    "too_often",
     "no_munge",
 )
 """Why a message of Slurm's hooks was not taken."""
@@ -233,6 +235,11 @@ class Metrics:
         )
         self.events_waiting = gauge(
             "events_waiting", "Jobs that were told of since the last look at the queue."
+        )
+        self.unexpected_errors = counter(
+            "unexpected_errors",
+            "Exceptions that nobody expected, by where they were caught.",
+            "where",
         )
         self.key_leases = gauge("key_leases", "Routing keys that are leased to jobs.")
         self.key_offsets = gauge(
