@@ -169,6 +169,9 @@ class Metrics:
         self.check_failures = counter(
             "check_failures", "Plans that failed a check and were not installed."
         )
+        self.unexpected_errors = counter(
+            "unexpected_errors", "Errors that nobody foresaw; the agent went on.", "where"
+        )
         self.stage_seconds = Histogram(
             "sar_stage_seconds",
             "How long each stage of a pass took.",
@@ -235,11 +238,6 @@ class Metrics:
         )
         self.events_waiting = gauge(
             "events_waiting", "Jobs that were told of since the last look at the queue."
-        )
-        self.unexpected_errors = counter(
-            "unexpected_errors",
-            "Exceptions that nobody expected, by where they were caught.",
-            "where",
         )
         self.key_leases = gauge("key_leases", "Routing keys that are leased to jobs.")
         self.key_offsets = gauge(
