@@ -33,6 +33,10 @@ class InputError(SarError):
         super().__init__(f"{place}{what}" + (f"; {remedy}" if remedy else ""))
 
 
+class TooMany(InputError):
+    """More of something than there may be: refused before it is made."""
+
+
 class CheckFailed(SarError):
     """Routes failed a check: the message names the first pair or the cycle."""
 

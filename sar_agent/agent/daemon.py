@@ -57,6 +57,7 @@ def run(config: Config) -> None:
         ears.status = subscribers.status
         agent.updates.hears = ears.has_door
         gatherer.hints.refused = ears.not_owner
+        gatherer.hints.too_many = ears.too_many
         desk = agent.keys.desk = KeyDesk(ears.authority, wake.set)
         ears.families.append(desk)
         ears.more = desk.of_job

@@ -4,12 +4,16 @@ A hint comes with an event, the job with the queue, in any order. So hints wait 
 gave them; one counts if root or SlurmUser gave it, or the user whose job the queue shows. What the
 queue itself says (`sar:` in a comment) comes first: the site can overrule a user there. A hint
 whose job the queue does not show is forgotten after a minute; the rest survives a restart.
+
+Hints on jobs that the queue shows as the speaker's are as many as it has jobs. Of others each uid
+may have `MOST_UNSEEN`, and all users together `MOST`; root and SlurmUser always have room.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +29,8 @@ from sar_agent.jobs.records import JobRecord
 log = logging.getLogger(__name__)
 PATIENCE = 60.0
 """Seconds in which a job must appear in the queue, and after which one that left is forgotten."""
-MOST = 65536
+MOST = 16384
+MOST_UNSEEN = 256
 
 
 class Hint(BaseModel):
@@ -44,7 +49,7 @@ _FILE = TypeAdapter(list[Hint])
 
 class Hints:
     """`hints.json` in `folder`. `trusted` are uids that may speak of all jobs; `refused` is
-    told of hints that turned out to be on somebody else's job."""
+    told of hints that turned out to be on somebody else's job, `too_many` of those past a bound."""
 
     def __init__(
         self,
@@ -54,7 +59,10 @@ class Hints:
     ) -> None:
         self.path, self._trusted, self._clock = folder / "hints.json", trusted, clock
         self.refused: Callable[[str], None] = lambda sentence: None
+        self.too_many: Callable[[str], None] = lambda sentence: None
         self._say = SayOnce(log)
+        self._owner: dict[str, int | None] = {}
+        """Of each job, as the queue showed it last."""
         self._hints: dict[tuple[str, int], Hint] = {}
         self._saved: dict[tuple[str, int], Hint] = {}
         try:
@@ -70,13 +78,22 @@ class Hints:
 
     def hear(self, heard: Iterable[Heard]) -> None:
         """What came since the last look."""
+        unseen = Counter(uid for job, uid in self._hints if not self._certain(job, uid))
         for one in heard:
             key = one.job, one.uid
-            room = len(self._hints) < MOST or key in self._hints or one.uid in self._trusted
-            if one.traffic and room:
-                self._hints[key] = Hint(
-                    job=one.job, uid=one.uid, traffic=one.traffic, at=self._clock()
-                )
+            if not one.traffic:
+                continue
+            if key not in self._hints and not self._certain(*key):
+                if unseen[one.uid] >= MOST_UNSEEN or unseen.total() >= MOST:
+                    many = f"uid {one.uid} has hints on {unseen[one.uid]} jobs that nobody knows"
+                    self.too_many(many)
+                    continue
+                unseen[one.uid] += 1
+            self._hints[key] = Hint(job=one.job, uid=one.uid, traffic=one.traffic, at=self._clock())
+
+    def _certain(self, job: str, uid: int) -> bool:
+        """Whether `uid` may speak of the job, as far as the queue was seen."""
+        return uid in self._trusted or (job in self._owner and self._owner[job] == uid)
 
     def apply(self, records: Iterable[JobRecord]) -> tuple[JobRecord, ...]:
         """`records` with the hints that count, where the queue has none of its own."""
@@ -90,7 +107,9 @@ class Hints:
     def settle(self, records: Iterable[JobRecord]) -> None:
         """The queue as it is now: drop false hints, and those whose jobs are gone; then save."""
         now = self._clock()
-        owner = {number: record.uid for record in records for number in record.numbers}
+        owner = self._owner = {
+            number: record.uid for record in records for number in record.numbers
+        }
         for key, hint in list(self._hints.items()):
             if hint.job not in owner:
                 if now - hint.at > PATIENCE:

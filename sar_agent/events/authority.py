@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import pwd
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from sar_agent.events.message import Event, Message, Refused, Why
@@ -35,6 +35,8 @@ class Authority:
     def __init__(self, trusted: frozenset[int], remembered: int = REMEMBERED) -> None:
         self.trusted = trusted
         self.known: Mapping[str, KnownJob] = {}
+        self.refused: Callable[[Why, str], None] = lambda why, sentence: None
+        """Told of what is refused after it was heard."""
         self._remembered = remembered
         self._lock = threading.Lock()
         # Two ages of ids: the older is forgotten as a whole, so the cost stays flat.
@@ -43,19 +45,27 @@ class Authority:
 
     def check(self, event: Event, uid: int) -> None:
         """Raises `Refused`."""
-        if uid not in self.trusted and event.event != "hint":
-            raise Refused(Why.NOT_ALLOWED, f"uid {uid} may not tell of the {event.event} of jobs")
+        self.may_tell(event.event, uid)
         self.own(event, uid)
+
+    def may_tell(self, event: str, uid: int) -> None:
+        """Of Slurm's hooks. Raises `Refused`."""
+        if uid not in self.trusted and event != "hint":
+            raise Refused(Why.NOT_ALLOWED, f"uid {uid} may not tell of the {event} of jobs")
 
     def own(self, message: Message, uid: int) -> bool:
         """Whether the queue has shown that `uid` may speak of the job; trusted users may of all.
         Raises `Refused` where the job is somebody else's, and for a message heard before."""
         job = self.known.get(message.job)
-        known = uid in self.trusted or bool(job and job.uid is not None)
         if uid not in self.trusted and job and job.uid is not None and job.uid != uid:
             raise Refused(Why.NOT_OWNER, f"job {message.job} is not one of uid {uid}")
         self._once(message.id)
-        return known
+        return self.shows(message.job, uid)
+
+    def shows(self, job: str, uid: int) -> bool:
+        """Whether `uid` may speak of the job for certain: it is trusted, or the queue says so."""
+        known = self.known.get(job)
+        return uid in self.trusted or bool(known and known.uid == uid)
 
     def is_news(self, event: Event) -> bool:
         """Whether a look may find something. Steps may be many a second, each with its hint."""

@@ -6,17 +6,24 @@ between is bounded. What does not fit waits in the kernel's queue, where a clien
 ends it. A client may have left before it is answered (its deadline is 50 ms); its line counts.
 
 Clients that send nothing are cut off after `patience` seconds, sooner where all places are taken.
+No origin (an address of the network, a uid of this machine) has more than half of the places and of
+the lines that wait, so that one of them does not shut out all others.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import queue
 import socket
+import struct
+import tempfile
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -26,6 +33,8 @@ from sar_agent.events.message import CREDENTIAL, LONGEST_LINE, Refused, Why
 
 log = logging.getLogger(__name__)
 BACKLOG = 4096
+LONGEST_PATH = 107
+"""Bytes of a Unix socket's name."""
 PLACES = 400
 """Connections at a time: well below the 1,024 files that a service may open."""
 WORK = 2000
@@ -33,6 +42,8 @@ WORK = 2000
 WORKERS = 4
 """For lines with a credential; others, as `status`, have one of their own, for a munged that is
 stopped holds up these."""
+Origin = str | int
+"""An address of the network, or a uid of this machine."""
 CROWDED = 0.1
 """Seconds of silence after which a connection makes place where there is none."""
 
@@ -46,14 +57,43 @@ def listen_tcp(host: str, port: int) -> socket.socket:
 
 
 def listen_unix(path: Path) -> socket.socket:
-    """Everybody may connect: the credential says who speaks. Raises `Unavailable`."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with suppress(OSError):
+    """Everybody may connect: the credential says who speaks. Raises `Unavailable`.
+
+    The socket is made in a folder that is ours alone, given its mode there, and renamed: nobody
+    sees it with another mode, nor can put another file in its place between the two, whatever the
+    umask.
+    """
+    remedy = "set events.socket to another path"
+    folder = ""
+    try:
+        if len(os.fsencode(path)) > LONGEST_PATH:  # clients could not name it
+            raise OSError(0, "AF_UNIX path too long")
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_socket():
-            path.unlink()  # of an agent that is gone: we hold the lock
-    listening = _listen(listener, str(path), str(path), "set events.socket to another path")
-    path.chmod(0o666)
+        if os.path.lexists(path) and not path.is_socket():
+            raise OSError(0, "there is a file that is no socket")
+        folder = tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent)
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            # By a short name: the folder's own may be too long for a socket's.
+            short = f"/proc/self/fd/{opened}/s"
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            listening = _listen(listener, short, str(path), remedy)
+            try:
+                os.chmod("s", 0o666, dir_fd=opened)
+                # Over the one of an agent that is gone: we hold the lock.
+                os.replace("s", path, src_dir_fd=opened)
+            except OSError:
+                listening.close()
+                raise
+        finally:
+            os.close(opened)
+    except OSError as error:
+        raise _cannot(str(path), error, remedy) from error
+    finally:
+        if folder:
+            with suppress(OSError):
+                Path(folder, "s").unlink()
+            Path(folder).rmdir()
     return listening
 
 
@@ -65,11 +105,13 @@ def _listen(
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
-        raise Unavailable(
-            f"cannot listen for events on {name} ({error.strerror or error}); {remedy}"
-        ) from error
+        raise _cannot(name, error, remedy) from error
     listener.setblocking(False)
     return listener
+
+
+def _cannot(name: str, error: OSError, remedy: str) -> Unavailable:
+    return Unavailable(f"cannot listen for events on {name} ({error.strerror or error}); {remedy}")
 
 
 Work = queue.SimpleQueue[tuple["Caller", bytes] | None]
@@ -90,6 +132,10 @@ class Door:
         self._listeners = listeners
         self._callers: dict[Caller, None] = {}
         """Open connections, the oldest first."""
+        self._of_origin: Counter[Origin] = Counter()
+        """How many of them."""
+        self._lines: Counter[Origin] = Counter()
+        """That wait to be judged; of the moving thread only."""
         self._work: Work = queue.SimpleQueue()
         self._plain: Work = queue.SimpleQueue()
         """Lines without a credential."""
@@ -128,20 +174,33 @@ class Door:
         if work.qsize() >= WORK:
             full = Refused(Why.FULL, "too many messages wait to be judged")
             caller.answer(self.hearing.refuse(full, caller.way))
+        elif self._lines[caller.origin] >= WORK // 2 and not self._is_trusted(caller):
+            many = Refused(Why.TOO_MANY, f"too many messages of {caller.origin} wait to be judged")
+            caller.answer(self.hearing.refuse(many, caller.way))
         else:
+            self._lines[caller.origin] += 1
             work.put((caller, line))
+
+    def _judged(self, caller: Caller, answer: bytes) -> None:
+        self._lines[caller.origin] -= 1
+        if not self._lines[caller.origin]:
+            del self._lines[caller.origin]
+        caller.answer(answer)
+
+    def _is_trusted(self, caller: Caller) -> bool:
+        return caller.peer is not None and caller.peer in self.hearing.trusted
 
     def _judge(self, work: Work) -> None:
         while one := work.get():
             caller, line = one
             try:
-                answer = self.hearing.line(line, caller.way)
-            except Exception:
-                log.exception("an event could not be judged; this is a bug of sar-agent")
+                answer = self.hearing.line(line, caller.way, caller.peer)
+            except Exception as error:
+                self.hearing.tally.unexpected["door"].caught(error)
                 answer = b'{"ok":false,"error":"an error of the agent; see its log"}\n'
             if self._loop:
                 with suppress(RuntimeError):  # the loop has ended
-                    self._loop.call_soon_threadsafe(caller.answer, answer)
+                    self._loop.call_soon_threadsafe(self._judged, caller, answer)
 
     def _run(self, ready: threading.Event) -> None:
         try:
@@ -173,8 +232,12 @@ class Door:
             while len(self._callers) >= self.places and not self._make_place():
                 await asyncio.sleep(0.01)
             try:
-                stream, _ = await loop.sock_accept(listener)
-                await loop.connect_accepted_socket(lambda: Caller(self, way), stream)
+                stream, address = await loop.sock_accept(listener)
+                peer = _peer(stream) if way == "unix" else None
+                origin = address[0] if way == "tcp" else -1 if peer is None else peer
+                caller = Caller(self, way, origin, peer)
+                self._make_room(caller)
+                await loop.connect_accepted_socket(partial(_same, caller), stream)
             except OSError as error:  # no more files, or it has left already
                 log.debug("accept: %s", error)
                 await asyncio.sleep(0.05)
@@ -186,6 +249,17 @@ class Door:
 
     def _make_place(self) -> bool:
         return self._cut_silent(min(CROWDED, self.patience), most=1)
+
+    def _make_room(self, new: Caller) -> None:
+        """An origin that has half of the places gives up its oldest for a new one."""
+        if self._of_origin[new.origin] < max(1, self.places // 2) or self._is_trusted(new):
+            return
+        for one in self._callers:
+            if one.origin == new.origin and one.silent:
+                many = f"{new.origin} has {self.places // 2} connections already"
+                self.hearing.refuse(Refused(Why.TOO_MANY, many), one.way)
+                one.cut()
+                return
 
     def _cut_silent(self, silence: float, most: int = PLACES) -> bool:
         """Cut off callers that came that long ago and have not sent their line."""
@@ -199,18 +273,38 @@ class Door:
 
     def enter(self, caller: Caller) -> None:
         """A connection is there."""
-        self._callers[caller] = None
+        if caller not in self._callers:
+            self._callers[caller] = None
+            self._of_origin[caller.origin] += 1
 
     def leave(self, caller: Caller) -> None:
         """It is gone."""
-        self._callers.pop(caller, None)
+        if caller in self._callers:
+            del self._callers[caller]
+            self._of_origin[caller.origin] -= 1
+            if not self._of_origin[caller.origin]:
+                del self._of_origin[caller.origin]
+
+
+def _same(caller: Caller) -> Caller:
+    return caller
+
+
+def _peer(stream: socket.socket) -> int | None:
+    """The uid at the other end of a Unix socket, as the kernel has it."""
+    try:
+        about = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    except OSError:
+        return None
+    return int(struct.unpack("iII", about)[1])
 
 
 class Caller(asyncio.Protocol):
     """One connection: one line, one answer."""
 
-    def __init__(self, door: Door, way: str) -> None:
+    def __init__(self, door: Door, way: str, origin: Origin, peer: int | None) -> None:
         self.door, self.way = door, way
+        self.origin, self.peer = origin, peer
         self.came = time.monotonic()
         self.silent = True
         self._line = bytearray()

@@ -31,9 +31,10 @@ class Ears:
     def __init__(self, config: Config, metrics: Metrics, wake: Callable[[], None]) -> None:
         self.config = config.events
         self.run_dir = config.agent.run_dir
-        self.inbox = Inbox(wake)
         self.tally = Tally(metrics)
         self.authority = Authority(trusted_uids(self.config.users))
+        self.authority.refused = lambda why, sentence: self.tally.refused(why, sentence, "queue")
+        self.inbox = Inbox(wake, trusted=self.authority.trusted)
         metrics.events_waiting.set_function(lambda: len(self.inbox))
         self.families: list[Family] = []
         """Beside Slurm's hooks; to be filled before `start`."""
@@ -87,6 +88,10 @@ class Ears:
     def not_owner(self, sentence: str) -> None:
         """What the queue showed only after it was said."""
         self.tally.refused(Why.NOT_OWNER, sentence, "queue")
+
+    def too_many(self, sentence: str) -> None:
+        """What was heard, and is more than may be kept."""
+        self.tally.refused(Why.TOO_MANY, sentence, "queue")
 
     def _listeners(self) -> list[socket.socket]:
         listeners = []

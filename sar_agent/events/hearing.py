@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from sar_agent.events.authority import Authority
 from sar_agent.events.inbox import Inbox
-from sar_agent.events.message import CREDENTIAL, MODELS, Event, Message, Refused, Why, parse
+from sar_agent.events.message import CREDENTIAL, MODELS, Event, Head, Message, Refused, Why, parse
+from sar_agent.events.quota import Rate
 from sar_agent.events.tally import Tally
 
 Decode = Callable[[bytes], tuple[int, bytes]]
@@ -34,6 +35,15 @@ class Family(Protocol):
         ...
 
 
+@runtime_checkable
+class Bounded(Protocol):
+    """A family that can refuse a message before all of it is read."""
+
+    def admit(self, head: Head, uid: int) -> None:
+        """Raises `Refused` where there is no room for it."""
+        ...
+
+
 class JobEvents:
     """What Slurm's hooks tell; `environment` is what the tasks of a job are given."""
 
@@ -49,6 +59,10 @@ class JobEvents:
         """`more` may add to the answer of one job; its `env` is merged with `environment`."""
         self.authority, self.inbox, self.environment = authority, inbox, environment
         self.more = more
+
+    def admit(self, head: Head, uid: int) -> None:
+        """Whom only root may tell of is known by the head. Raises `Refused`."""
+        self.authority.may_tell(head.event, uid)
 
     def take(self, message: Message, uid: int) -> Mapping[str, Any]:
         """To the inbox, if it is news."""
@@ -82,9 +96,11 @@ class Hearing:
         for family in (*others, jobs):
             self._families |= dict.fromkeys(family.models, family)
         self._models = {name: one.models[name] for name, one in self._families.items()}
+        self.rate = Rate()
 
-    def line(self, line: bytes, way: str) -> bytes:
-        """The answer to one line, without its line end."""
+    def line(self, line: bytes, way: str, peer: int | None = None) -> bytes:
+        """The answer to one line, without its line end. `peer`: the uid at the other end, where the
+        kernel tells it; one that has spoken too often is not decoded."""
         if line == STATUS:
             waiting = len(self.jobs.inbox)
             counts = self.tally.counts()
@@ -92,18 +108,29 @@ class Hearing:
         try:
             if not line.startswith(CREDENTIAL) or b"\0" in line:
                 raise Refused(Why.GARBAGE, "this is no munge credential")
+            if peer is not None and peer not in self.trusted and self.rate.spent(peer):
+                raise _too_often(peer)
             uid, payload = self.decode(line)
-            message = parse(payload, self._models)
+            message = self._parse(payload, uid, self._models)
             answer = self._families[message.event].take(message, uid)
         except Refused as refused:
             return self.refuse(refused, way)
         self.tally.took(message, way)
         return _json({"ok": True, **answer})
 
-    def file(self, payload: bytes, uid: int) -> bool:
-        """What a file of `uid` says; False where it is refused."""
+    @property
+    def trusted(self) -> frozenset[int]:
+        """Uids that are believed whatever they tell of, and for whom there is always room."""
+        return self.jobs.authority.trusted
+
+    def file(self, payload: bytes, uid: int, *, certain: bool = True) -> bool:
+        """What a file of `uid` says; False where it is refused. Where it is not `certain` that this
+        user left it there, it is worth a look at the queue and no more."""
         try:
-            message = parse(payload)
+            message = self._parse(payload, uid, MODELS)
+            assert isinstance(message, Event)
+            if not certain and uid in self.trusted:
+                message = message.model_copy(update={"traffic": None})
             self.jobs.take(message, uid)
         except Refused as refused:
             self.refuse(refused, "spool")
@@ -111,10 +138,25 @@ class Hearing:
         self.tally.took(message, "spool")
         return True
 
+    def _parse(self, payload: bytes, uid: int, models: Mapping[str, type[Message]]) -> Message:
+        if uid not in self.trusted and not self.rate.take(uid, len(payload)):
+            raise _too_often(uid)
+
+        def admit(head: Head) -> None:
+            family = self._families[head.event]
+            if isinstance(family, Bounded):
+                family.admit(head, uid)
+
+        return parse(payload, models, admit)
+
     def refuse(self, refused: Refused, way: str) -> bytes:
         """Counted; returns the answer."""
         self.tally.refused(refused.why, str(refused), way)
         return _json({"ok": False, "error": str(refused)})
+
+
+def _too_often(uid: int) -> Refused:
+    return Refused(Why.TOO_OFTEN, f"uid {uid} says too much in too short a time")
 
 
 def _json(answer: Mapping[str, Any]) -> bytes:

@@ -2,19 +2,22 @@
 
 An event carries next to nothing (look; and what a job's traffic is), so a thousand of them are no
 more than one for each job and speaker. Past `most` of these only that something was said is kept:
-the look that follows finds the rest in the queue.
+the look that follows finds the rest in the queue. A quarter of the room is kept for root and
+SlurmUser, and no other uid has more than `MOST_OF_A_UID`.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from sar_agent.events.message import Event, Refused, Why
 
 MOST = 65536
+MOST_OF_A_UID = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,11 @@ class Inbox:
         wake: Callable[[], None] = lambda: None,
         most: int = MOST,
         clock: Callable[[], float] = time.monotonic,
+        trusted: Collection[int] = frozenset(),
     ) -> None:
         self._wake, self._most, self._clock = wake, most, clock
+        self.trusted = trusted
+        self._of_uid: Counter[int] = Counter()
         self._lock = threading.Lock()
         self._heard: dict[tuple[str, int], Heard] = {}
         self._times: tuple[float, float] | None = None
@@ -47,14 +53,29 @@ class Inbox:
             now, before = self._clock(), self._times
             self._times = (before[0] if before else now, now)
             known = self._heard.get(key)
-            full = known is None and len(self._heard) >= self._most
+            full = self._full(uid) if known is None else None
             if not full:
+                self._of_uid[uid] += known is None
                 before_that = known.traffic if known else None
                 self._heard[key] = Heard(event.job, uid, traffic or before_that)
         if before is None:
             self._wake()
         if full:
-            raise Refused(Why.FULL, f"more than {self._most} jobs are waiting for a look")
+            raise full
+
+    def _full(self, uid: int) -> Refused | None:
+        if uid in self.trusted:
+            if len(self._heard) < self._most:
+                return None
+            return Refused(Why.FULL, f"more than {self._most} jobs are waiting for a look")
+        if self._of_uid[uid] >= min(MOST_OF_A_UID, self._most):
+            return Refused(
+                Why.TOO_MANY, f"{self._of_uid[uid]} jobs of uid {uid} are waiting for a look"
+            )
+        users = len(self._heard) - sum(self._of_uid[one] for one in self.trusted)
+        if users < self._most * 3 // 4:
+            return None
+        return Refused(Why.FULL, f"{users} jobs of users are waiting for a look")
 
     def pending(self) -> tuple[float, float] | None:
         """When the first and the last event came that nobody has taken; monotonic seconds."""
@@ -64,6 +85,7 @@ class Inbox:
         """All of it; a look at the queue must begin after this call."""
         with self._lock:
             heard, self._heard, self._times = self._heard, {}, None
+            self._of_uid = Counter()
         return tuple(heard.values())
 
     def __len__(self) -> int:

@@ -3,31 +3,35 @@
 Requests are only noted here, in the door's threads; the agent's loop serves them (`agent/keys/`)
 and puts down what came of it. So nobody waits on a connection: a client that hears `waiting` asks
 again with the same words, which is also how a lease is renewed. Answers that are no key are kept a
-few seconds, since every node of a job may ask.
+few seconds, since every node of a job may ask. How much may wait is `tickets.py`'s.
 """
 
 from __future__ import annotations
 
-import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from sar_agent.errors import InputError
+from sar_agent.events import tickets
 from sar_agent.events.authority import Authority
-from sar_agent.events.message import Event, Message, Refused, Tasks, Why
+from sar_agent.events.message import Event, Head, Message, Refused, Tasks, Why
+from sar_agent.events.tickets import WHOLE_JOB, Ticket, Tickets, Wish
+from sar_agent.fabric.hostlist import count_names
 
-MOST = 4096
-"""Requests that may wait."""
 KEPT = 10.0
 """Seconds for which an answer that is no key is given again."""
-WHOLE_JOB = "job"
-"""The phase of a key that `--sar-traffic` asks for."""
 NODES_A_SECOND = 500
 """Of one job, that may ask again: a door hears some 1,000 messages a second."""
+MOST_NODES = 65536
+"""That a host list may have, where the job's are not known yet."""
+LONGEST_NODES = 32768
+"""Characters of a host list."""
 
 _Phase = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:+-]{1,63}$")]
 _Rank = Annotated[int, Field(ge=0, lt=2**20)]
@@ -40,11 +44,11 @@ class KeyRequest(Message):
 
     event: Literal["key"]
     phase: _Phase
-    traffic: str | None = None
+    traffic: Annotated[str, Field(max_length=200)] | None = None
     """A pattern by name."""
-    pairs: list[_Rank] | None = None
-    """Or its ranks: from, to, from, to, …"""
-    nodes: str | None = None
+    pairs: Annotated[list[_Rank] | None, Field(fail_fast=True, max_length=longest // 2)] = None
+    """Or its ranks: from, to, from, to, …; read until the first that is wrong."""
+    nodes: Annotated[str, Field(max_length=LONGEST_NODES)] | None = None
     """Host list of those the ranks are on; None: all of the job's."""
     tasks: Tasks | None = None
     """None: one a node."""
@@ -71,47 +75,6 @@ class KeyList(Message):
 
 
 @dataclass(frozen=True)
-class Wish:
-    """A pattern by name, or pairs of ranks (from, to, from, …), and where the ranks are."""
-
-    traffic: str | None = None
-    pairs: tuple[int, ...] = ()
-    nodes: str | None = None
-    tasks: str | None = None
-
-    @classmethod
-    def of(
-        cls, traffic: str | None, pairs: Iterable[int], nodes: str | None, tasks: str | None
-    ) -> Wish:
-        """One task a node is the same as none given."""
-        ones = tasks is None or re.fullmatch(r"1(\(x\d+\))?(,1(\(x\d+\))?)*", tasks)
-        return cls(traffic, tuple(pairs), nodes, None if ones else tasks)
-
-
-@dataclass
-class Ticket:
-    """A request that waits for the loop, or its answer for the client."""
-
-    job: str
-    phase: str
-    uid: int
-    wish: Wish
-    lease: float | None
-    came: float
-    """Monotonic seconds."""
-    answer: dict[str, Any] | None = None
-    until: float = 0.0
-    """When the answer is forgotten."""
-    nodes: int = 1
-    """That ask for it, at most."""
-
-    @property
-    def with_job(self) -> bool:
-        """Whether the key lasts as long as the job."""
-        return self.phase == WHOLE_JOB
-
-
-@dataclass(frozen=True)
 class Leased:
     """What the desk must know of a key that is in force."""
 
@@ -119,6 +82,8 @@ class Leased:
     """The job's owner."""
     wish: Wish
     answer: Mapping[str, Any]
+    in_force: bool = True
+    """False: it is lost, or being made for a fabric that has changed."""
 
 
 @dataclass
@@ -150,24 +115,38 @@ class KeyDesk:
         self.closed = ""
         """Why there are no keys here at all; empty where there are."""
         self._lock = threading.Lock()
-        self._tickets: dict[tuple[str, str, int], Ticket] = {}
+        self._tickets = Tickets()
         self._leased: Mapping[tuple[str, str], Leased] = {}
         self._orders = Orders()
+        self._owed_at: float | None = None
+        """When keys are to be made for a fabric that has changed; None: there are none."""
+
+    def admit(self, head: Head, uid: int) -> None:
+        """Before a request is read as a whole. Raises `Refused` where there is no room for it."""
+        if head.event != "key" or uid in self.authority.trusted:
+            return
+        with self._lock:
+            mine = list(self._tickets.of(uid))
+        if len(mine) >= tickets.MOST_OF_A_UID and all(one.job != head.job for one in mine):
+            many = f"uid {uid} has {tickets.MOST_OF_A_UID} requests for keys waiting"
+            raise Refused(Why.TOO_MANY, many)
 
     def take(self, message: Message, uid: int) -> Mapping[str, Any]:
         """The answer to a message of `models`. Raises `Refused`."""
-        self.authority.own(message, uid)
+        seen = self.authority.own(message, uid)
         if isinstance(message, KeyRequest):
             ticket = Ticket(
                 message.job, message.phase, uid, message.wish, message.lease, self._clock()
             )
+            ticket.seen = seen
             return self._ask(ticket)
         if isinstance(message, KeyDone):
             return self._done(message, uid)
+        leased = self._leased
         mine = [
-            dict(one.answer)
-            for (job, _), one in sorted(self._leased.items())
-            if job == message.job and self._may(uid, one)
+            dict(leased[key].answer)
+            for key in sorted(key for key in leased if key[0] == message.job)
+            if leased[key].in_force and self._may(uid, leased[key])
         ]
         return {"keys": mine[:16], "more": max(0, len(mine) - 16)}
 
@@ -177,11 +156,17 @@ class KeyDesk:
         traffic = event.known_traffic
         if event.event == "end" or not traffic or traffic.startswith("weight="):
             return {}
-        nodes = 1 + (event.nodes or "").count(",") + _span(event.nodes or "")
         wish = Wish.of(traffic, (), event.nodes, event.tasks)
-        found = self._ask(
-            Ticket(event.job, WHOLE_JOB, uid, wish, None, self._clock(), nodes=nodes), event.event
-        )
+        new = Ticket(event.job, WHOLE_JOB, uid, wish, None, self._clock())
+        try:
+            new.nodes = count_names(event.nodes or "", MOST_NODES)
+            new.seen = self.authority.shows(event.job, uid)
+            found = self._ask(new, event.event)
+        except InputError as error:
+            return {"note": str(error)}
+        except Refused as refused:  # what it says beside this is taken
+            self.authority.refused(refused.why, str(refused))
+            return {"note": str(refused)}
         if found.get("state") == "waiting":
             return {"wait": found["retry"]}
         if env := found.get("env"):
@@ -193,7 +178,7 @@ class KeyDesk:
         ranks are, so its hint makes another key; an application has to say `done`."""
         with self._lock:
             leased = self._leased.get((new.job, new.phase))
-            if leased and self._may(new.uid, leased):
+            if leased and leased.in_force and self._may(new.uid, leased):
                 if leased.wish == new.wish or event == "start":
                     self._orders.renewed[new.job, new.phase] = new.lease
                     return dict(leased.answer)
@@ -204,17 +189,15 @@ class KeyDesk:
                     )
             if self.closed:
                 return none(self.closed)
-            key, now = (new.job, new.phase, new.uid), self._clock()
-            known = self._tickets.get(key)
+            now = self._clock()
+            known = self._tickets.get(new.name)
             if known and known.wish == new.wish and (known.answer is None or now < known.until):
                 known.nodes = max(known.nodes, new.nodes)
                 retry = max(0.05, known.nodes / NODES_A_SECOND)
                 return known.answer or {"state": "waiting", "retry": round(retry, 3)}
-            if known is None and len(self._tickets) >= MOST:
-                self._forget(now)
-                if len(self._tickets) >= MOST:
-                    raise Refused(Why.FULL, f"more than {MOST} requests for keys are waiting")
-            self._tickets[key] = new
+            self._tickets.forget(now)
+            self._tickets.room_for(new, self.authority.trusted)
+            self._tickets.put(new)
         self._wake()
         return {"state": "waiting", "retry": max(0.05, round(new.nodes / NODES_A_SECOND, 3))}
 
@@ -226,13 +209,13 @@ class KeyDesk:
                 if key[0] == message.job and message.phase in (None, key[1]) and self._may(uid, one)
             }
             asked = [
-                key
-                for key in self._tickets
-                if key[0] == message.job and message.phase in (None, key[1]) and key[2] == uid
+                one
+                for one in self._tickets.of(uid)
+                if one.job == message.job and message.phase in (None, one.phase)
             ]
-            waiting = [key for key in asked if self._tickets[key].answer is None]
-            for key in asked:
-                del self._tickets[key]
+            waiting = [one for one in asked if one.answer is None]
+            for one in asked:
+                self._tickets.remove(one.name)
             if not gone and not waiting:
                 of = f"phase {message.phase} of job" if message.phase else "job"
                 return _error(f"{of} {message.job} has no key")
@@ -244,32 +227,38 @@ class KeyDesk:
     def _may(self, uid: int, leased: Leased) -> bool:
         return uid in (leased.uid, *self.authority.trusted)
 
-    def _forget(self, now: float) -> None:
-        for key, one in list(self._tickets.items()):
-            if one.answer is not None and now >= one.until:
-                del self._tickets[key]
-
     # For the agent's loop.
 
     @property
     def busy(self) -> bool:
         """Whether somebody waits for the loop."""
-        return bool(self._orders.done) or any(
-            one.answer is None for one in list(self._tickets.values())
-        )
+        with self._lock:
+            owed = self._owed_at is not None and self._clock() >= self._owed_at
+            return (
+                owed or bool(self._orders.done) or any(one.answer is None for one in self._tickets)
+            )
+
+    def later(self, seconds: float) -> None:
+        """Keys that are owed are not asked for again before that."""
+        if self._owed_at is not None:
+            self._owed_at = self._clock() + seconds
 
     def age(self, ticket: Ticket) -> float:
         """Seconds since it was first asked."""
         return self._clock() - ticket.came
 
     def pending(self) -> list[Ticket]:
-        """Requests without an answer, the oldest first."""
+        """Requests without an answer: those of root and SlurmUser first, then one of each user in
+        turn, the oldest first."""
+        turn: Counter[int] = Counter()
+        order = []
         with self._lock:
-            self._forget(self._clock())
-            return sorted(
-                (one for one in self._tickets.values() if one.answer is None),
-                key=lambda one: one.came,
-            )
+            self._tickets.forget(self._clock())
+            waiting = [one for one in self._tickets if one.answer is None]
+        for one in sorted(waiting, key=lambda one: one.came):
+            order.append((one.uid not in self.authority.trusted, turn[one.uid], one))
+            turn[one.uid] += one.uid not in self.authority.trusted
+        return [one for *_, one in sorted(order, key=lambda of: of[:2])]
 
     def orders(self) -> Orders:
         """All since the last call."""
@@ -282,15 +271,19 @@ class KeyDesk:
         with self._lock:
             ticket.answer, ticket.until = answer, self._clock() + KEPT
 
-    def show(self, leased: Mapping[tuple[str, str], Leased]) -> None:
-        """The keys in force; requests for them are answered by now."""
+    def show(self, leased: Mapping[tuple[str, str], Leased], *, owed: bool = False) -> None:
+        """All leases; requests for those in force are answered by now. `owed`: some are to be made
+        for a fabric that has changed."""
         with self._lock:
+            if not owed or self._owed_at is None:
+                self._owed_at = self._clock() if owed else None
             self._leased = {key: one for key, one in leased.items() if key not in self._orders.done}
-            for key, one in list(self._tickets.items()):
-                found = leased.get(key[:2])
-                served = found and found.wish == one.wish and one.answer is None
-                if found and served and self._may(one.uid, found):
-                    del self._tickets[key]
+            for one in self._tickets:
+                found = leased.get((one.job, one.phase))
+                if not found or not found.in_force or one.answer is not None:
+                    continue
+                if found.wish == one.wish and self._may(one.uid, found):
+                    self._tickets.remove(one.name)
 
 
 def none(sentence: str) -> dict[str, Any]:
@@ -300,14 +293,3 @@ def none(sentence: str) -> dict[str, Any]:
 
 def _error(sentence: str) -> dict[str, Any]:
     return {"ok": False, "error": sentence}
-
-
-def _span(nodes: str) -> int:
-    """Nodes of a host list, roughly: the sum of its first bracket's ranges."""
-    inside = nodes.partition("[")[2].partition("]")[0]
-    count = 0
-    for part in inside.split(","):
-        first, dash, last = part.partition("-")
-        if dash and first.isdecimal() and last.isdecimal():
-            count += max(0, int(last) - int(first))
-    return count

@@ -1,9 +1,14 @@
-"""The messages of `slurm_spank/PROTOCOL.md`, and why one is not taken."""
+"""The messages of `slurm_spank/PROTOCOL.md`, and why one is not taken.
+
+Bounds come before work: a message is read in three steps, each dearer than the one before. Its
+length is looked at before a parser sees it; then its head (event, job) is read, by which quotas are
+asked; then all of it, until the first error.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
@@ -29,6 +34,8 @@ class Why(StrEnum):
     NOT_ALLOWED = "not_allowed"
     NOT_OWNER = "not_owner"
     FULL = "full"
+    TOO_MANY = "too_many"
+    TOO_OFTEN = "too_often"
     NO_MUNGE = "no_munge"
 
 
@@ -83,25 +90,37 @@ MODELS: Mapping[str, type[Message]] = {"start": Event, "end": Event, "hint": Eve
 """Of Slurm's hooks, by the name of the event; other families of events have tables of their own."""
 
 
-class _Named(BaseModel):
-    event: str
+class Head(BaseModel):
+    """What quotas are asked by, before the rest is read."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    event: Annotated[str, Field(max_length=40)]
+    job: Annotated[str, Field(pattern=r"^[0-9]{1,10}$")]
 
 
-def parse(payload: bytes, models: Mapping[str, type[Message]] = MODELS) -> Message:
-    """As the model that `models` has for its event. Raises `Refused`."""
+def parse(
+    payload: bytes,
+    models: Mapping[str, type[Message]] = MODELS,
+    admit: Callable[[Head], None] = lambda head: None,
+) -> Message:
+    """As the model that `models` has for its event. `admit` may raise `Refused` by the head, before
+    the rest is read. Raises `Refused`."""
+    longest = _longest(payload, models)
+    if len(payload) > longest + 1:  # a spooled one ends with a line end
+        raise Refused(Why.OVERSIZE, f"a message has at most {longest} bytes")
     try:
-        if len(payload) > LONGEST_PAYLOAD + 1:  # before a parser sees it
-            raise Refused(Why.OVERSIZE, f"a message has at most {LONGEST_PAYLOAD} bytes")
-        name = _Named.model_validate_json(payload).event
-        model = models.get(name)
+        head = Head.model_validate_json(payload)
+        model = models.get(head.event)
         longest = model.longest if model else Message.longest
-        if len(payload) > longest + 1:  # a spooled one ends with a line end
+        if len(payload) > longest + 1:
             raise Refused(Why.OVERSIZE, f"a message has at most {longest} bytes")
         if model is None:
             known = ", ".join(models)
             raise Refused(
                 Why.GARBAGE, f"this is no message of PROTOCOL.md: there are events {known}"
             )
+        admit(head)
         return model.model_validate_json(payload)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
@@ -109,3 +128,11 @@ def parse(payload: bytes, models: Mapping[str, type[Message]] = MODELS) -> Messa
         raise Refused(
             Why.GARBAGE, f"this is no message of PROTOCOL.md: {place}: {first['msg'][:200]}"
         ) from error
+
+
+def _longest(payload: bytes, models: Mapping[str, type[Message]]) -> int:
+    """Bytes that a message may have, as far as can be said without reading it: only one that names
+    an event of long messages may be long."""
+    named = (one.longest for name, one in models.items() if f'"{name}"'.encode() in payload)
+    usual = len(payload) <= Message.longest
+    return Message.longest if usual else max((Message.longest, *named))

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from sar_agent.events.message import Message, Why
+from sar_agent.events.unexpected import Unexpected
 from sar_agent.measure.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -25,6 +26,7 @@ class Tally:
     def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
         self._metrics, self._clock = metrics, clock
         self._lock = threading.Lock()
+        self.unexpected = {place: Unexpected(metrics, place, log) for place in ("door", "spool")}
         self._events: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
         self._said: dict[Why, tuple[float, int]] = {}

@@ -6,16 +6,20 @@ to NodeSet, which says what is wrong with it. Two things lie between it and us. 
 (`@group`, `*`, `a!b`), which in a host list can only be an accident, so those are refused. And
 Slurm reads ranges whose ends are written with different widths (`n[01-100]` is n01 … n100), which
 NodeSet refuses, so those are rewritten first.
+
+What a user writes is `expand_few`'s: it counts the names before it makes one, by arithmetic, and
+keeps nothing. Slurm's own lists are `expand`'s, which caches them.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import product
 
-from sar_agent.errors import InputError
+from sar_agent.errors import InputError, TooMany
 
 _ALLOWED = re.compile(r"(?!-|.*[\[,]-)[A-Za-z0-9_.\-,\[\]]*")  # no name, no number starts with -
 _MOST_HOSTS = 1_000_000  # a typing slip such as n[1-99999999] must not eat the machine
@@ -30,6 +34,59 @@ def expand(text: str) -> tuple[str, ...]:
     """
     by_hand = _expand_by_hand(text)
     return _expand_by_nodeset(text) if by_hand is None else by_hand
+
+
+def expand_few(text: str, most: int) -> tuple[str, ...]:
+    """As `expand`, for text of a user: nothing is kept, and no name is made where there are more
+    than `most` (a name that is repeated counts each time). Raises InputError there, too."""
+    count_names(text, most)
+    names: list[str] = []
+    for prefix, ranges in _parts(text):
+        spans = [
+            [f"{number:0{width}d}{suffix}" for width, span in one for number in span]
+            for one, suffix in ranges
+        ]
+        names += (prefix + "".join(pieces) for pieces in product(*spans))
+    return tuple(dict.fromkeys(names))
+
+
+def count_names(text: str, most: int) -> int:
+    """How many names the list has, repeated ones each time; no name is made. Raises InputError
+    where they are more than `most`, or the text is no host list."""
+    found = 0
+    for _, ranges in _parts(text):
+        names = 1
+        for one, _ in ranges:
+            names *= sum(len(span) for _, span in one)
+        found += names
+        if found > most:
+            raise TooMany(f"{text[:60]!r} names more than {most} hosts")
+    return found
+
+
+_Ranges = list[tuple[list[tuple[int, range]], str]]
+"""Of each bracket: (width, numbers) of its ranges, and the text behind it."""
+
+
+def _parts(text: str) -> Iterator[tuple[str, _Ranges]]:
+    """Each part of a list: what stands before its brackets, and these."""
+    position = 0
+    while position < len(text):
+        match = _PART.match(text, position)
+        if not match or match.end() == position:
+            raise InputError(f"{text[:60]!r} is not a Slurm host list")
+        position = match.end()
+        prefix, rest = match.groups()
+        ranges: _Ranges = []
+        for inside, suffix in _RANGES.findall(rest):
+            spans = []
+            for low, high in _RANGE.findall(inside):
+                span = range(int(low), int(high or low) + 1)
+                if not 0 < len(span) <= _MOST_HOSTS:
+                    raise InputError(f"[{inside[:60]}] is no range of a Slurm host list")
+                spans.append((len(low), span))
+            ranges.append((spans, suffix))
+        yield prefix, ranges
 
 
 class _Names(dict[int, str]):
@@ -49,14 +106,17 @@ def _namer(prefix: str, width: int, suffix: str) -> Callable[[int], str]:
     return _Names(f"{prefix}%0{width}d{suffix}").__getitem__
 
 
-_NAME, _SPAN = r"[A-Za-z0-9_.\-]*", r"[0-9]+(?:-[0-9]+)?"
+_DIGITS = 18
+"""Of a number: Slurm's names have far fewer, and Python's integers no end."""
+_NAME, _SPAN = r"[A-Za-z0-9_.\-]*", rf"[0-9]{{1,{_DIGITS}}}(?:-[0-9]{{1,{_DIGITS}}})?"
 _PART = re.compile(rf"(?![,\-])({_NAME})((?:\[{_SPAN}(?:,{_SPAN})*\]{_NAME})*)(?:,(?=.)|$)")
 _RANGES = re.compile(r"\[([^]]+)\]([^[]*)")
 _RANGE = re.compile(r"([0-9]+)-?([0-9]*)")
 
 
 def _expand_by_hand(text: str) -> tuple[str, ...] | None:
-    """A list of `r[1-2]n[01-04]-ib` and the like; None for anything that is odd, wrong or huge."""
+    """A list of `r[1-2]n[01-04]-ib` and the like; None for anything that is odd or wrong. Raises
+    InputError for a huge one."""
     hosts: list[str] = []
     position = 0
     while position < len(text):
@@ -71,8 +131,10 @@ def _expand_by_hand(text: str) -> tuple[str, ...] | None:
             for low, high in _RANGE.findall(ranges):
                 first = int(low)
                 last = int(high) if high else first
-                if not first <= last < first + _MOST_HOSTS // len(names):
+                if first > last:
                     return None
+                if (last - first + 1) * len(names) + len(made) + len(hosts) > _MOST_HOSTS:
+                    raise InputError(f"{text[:80]!r} names more than {_MOST_HOSTS} hosts")
                 for name in names:
                     made += map(_namer(name, len(low), suffix), range(first, last + 1))
             names = made
@@ -83,7 +145,7 @@ def _expand_by_hand(text: str) -> tuple[str, ...] | None:
 def _expand_by_nodeset(text: str) -> tuple[str, ...]:
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException  # rarely needed
 
-    if not _ALLOWED.fullmatch(text):
+    if not _ALLOWED.fullmatch(text) or _LONG_NUMBER.search(text):
         raise InputError(f"{text[:80]!r} is not a Slurm host list")
     try:
         hosts = NodeSet(_BRACKET.sub(_slurm_widths, text), resolver=RESOLVER_NOGROUP)
@@ -95,6 +157,7 @@ def _expand_by_nodeset(text: str) -> tuple[str, ...]:
     return tuple(map(sys.intern, hosts))
 
 
+_LONG_NUMBER = re.compile(rf"[0-9]{{{_DIGITS + 1}}}")
 _BRACKET = re.compile(r"\[[^]\[]*\]")
 _UNEVEN = re.compile(r"(\d+)-(\d+)")
 

@@ -31,6 +31,8 @@ REFUSALS = (
     "not_allowed",
     "not_owner",
     "full",
+    "too_many",
+    "too_often",
     "no_munge",
 )
 """Why a message of Slurm's hooks was not taken."""
@@ -166,6 +168,9 @@ class Metrics:
         )
         self.check_failures = counter(
             "check_failures", "Plans that failed a check and were not installed."
+        )
+        self.unexpected_errors = counter(
+            "unexpected_errors", "Errors that nobody foresaw; the agent went on.", "where"
         )
         self.stage_seconds = Histogram(
             "sar_stage_seconds",

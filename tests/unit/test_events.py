@@ -52,7 +52,7 @@ class Ear:
         self.woken = 0
         self.metrics = Metrics("0", "install", "sar")
         self.tally = Tally(self.metrics)
-        self.inbox = Inbox(self.wake, **keys)
+        self.inbox = Inbox(self.wake, trusted={ROOT}, **keys)
         self.authority = Authority(frozenset({ROOT}))
         self.jobs = JobEvents(self.authority, self.inbox, {"UCX_IB_SL": "1"})
         self.hearing = Hearing(decode, self.jobs, self.tally)
@@ -364,20 +364,21 @@ def test_what_is_no_message_is_moved_aside_and_not_kept_for_ever(ear: Ear, spool
     leave(spool, message(nodes="n" * 9000), "long.json")
     assert wait_until(lambda: gone(spool), 10)
     names = {path.name for path in (spool / "bad").iterdir()}
-    assert names == {f"{n}.json" for n in ("link", "hard", "folder", "pipe", "garbage", "long")}
+    assert names == {f"{n}.json" for n in ("link", "hard", "pipe", "garbage", "long")}
     assert (ear.refused("garbage"), ear.refused("oversize")) == (5, 1)
     assert ear.inbox.pending() is None
     for n in range(KEPT + 50):
         leave(spool, "no message", f"more{n}.json")
     assert wait_until(lambda: gone(spool), 10)
-    assert len(list((spool / "bad").iterdir())) <= KEPT + 1, "a folder in it stays"
+    assert len(list((spool / "bad").iterdir())) <= KEPT
 
 
 def test_a_spool_that_is_none(ear: Ear, tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"events\.spool .* cannot be used"):
         Spool(ear.hearing, tmp_path / "none").start()
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "spool").mkdir()
-    (tmp_path / "spool" / "bad").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(Unavailable, match="not the agent's own"):
-        Spool(ear.hearing, tmp_path / "spool").start()
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    folder.chmod(0o555)
+    if os.getuid():
+        with pytest.raises(Unavailable, match=r"cannot be used \(Permission denied\)"):
+            Spool(ear.hearing, folder).start()

@@ -20,7 +20,7 @@ from sar_agent.agent.keys.making import make
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.rehearsal import rehearse
 from sar_agent.config import AgentConfig, Config
-from sar_agent.events.keys import Wish
+from sar_agent.events.tickets import Wish
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs.mapping import mix_of_host_sets

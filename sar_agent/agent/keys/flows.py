@@ -3,24 +3,30 @@
 A host with several rails sends on each of them to the same rail of the other host. Tasks of one
 host share its ports, so pairs of ranks that are the same pair of ports are one flow; what stays
 inside a host is none.
+
+All of it is text of users, and done in the agent's loop: hosts, ranks and flows are counted before
+any of them is made.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from sar_agent.errors import InputError, Unserved
-from sar_agent.events.keys import Wish
+from sar_agent.errors import InputError, TooMany, Unserved
+from sar_agent.events.tickets import Wish
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.hostlist import expand
+from sar_agent.fabric.hostlist import expand_few
 from sar_agent.fabric.model import I32
 from sar_agent.jobs.patterns import Phase, rank_phases
 from sar_agent.jobs.records import JobRecord
 
 MOST_RANKS = 1 << 20
+MOST_RANKS_OF_A_HOST = 1024
+"""More than the hardware threads of any host."""
 MOST_FLOWS = 1 << 17
 """What the agent's loop may be kept busy with by one request."""
 _TASKS = re.compile(r"(\d{1,6})(?:\(x(\d{1,6})\))?")
@@ -31,7 +37,7 @@ def hosts_of(record: JobRecord, nodes: str | None) -> tuple[str, ...]:
     where that is none, or the job has not all of them."""
     if nodes is None:
         return record.hosts
-    found: tuple[str, ...] = expand.__wrapped__(nodes)  # anybody's text is not to be kept
+    found = expand_few(nodes, len(record.hosts))
     if strange := set(found) - set(record.hosts):
         raise InputError(f"{min(strange)} is no host of job {record.id}")
     return found
@@ -49,9 +55,11 @@ def rank_hosts(tasks: str | None, hosts: int) -> I32:
             raise InputError(f"tasks {tasks[:60]!r} is not of the form 2(x3),1")
         counts += [int(found[1])] * min(int(found[2] or 1), hosts + 1 - len(counts))
     if len(counts) > hosts:
-        raise InputError(f"tasks {tasks[:60]!r} is of more hosts than the job's {hosts}")
+        raise TooMany(f"tasks {tasks[:60]!r} is of more hosts than the job's {hosts}")
+    if max(counts, default=0) > MOST_RANKS_OF_A_HOST:
+        raise TooMany(f"tasks {tasks[:60]!r} are more than {MOST_RANKS_OF_A_HOST} ranks of a host")
     if sum(counts) > MOST_RANKS:
-        raise InputError(f"tasks {tasks[:60]!r} are more than {MOST_RANKS} ranks")
+        raise TooMany(f"tasks {tasks[:60]!r} are more than {MOST_RANKS} ranks")
     return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 
 
@@ -90,15 +98,25 @@ def _rank_phases(wish: Wish, ranks: int) -> list[Phase]:
         return [_pairs(wish.pairs, ranks)]
     if not wish.traffic:
         raise InputError("a key is for a pattern or for pairs of ranks, and there is neither")
-    if wish.traffic == "alltoall" and ranks * (ranks - 1) > MOST_FLOWS:
+    flows = _flows(wish.traffic, ranks)
+    if wish.traffic == "alltoall" and flows > MOST_FLOWS:
         raise Unserved(
             f"an all-to-all of {ranks} ranks is too much for a routing key; the engine's routes, "
             "at offset 0, are made for it"
         )
-    found = rank_phases(wish.traffic, ranks)
-    if sum(len(one.source) for one in found) > MOST_FLOWS:
+    if flows > MOST_FLOWS:
         raise Unserved(f"more than {MOST_FLOWS} flows are too many for one routing key")
+    found = rank_phases(wish.traffic, ranks)
     return [(one.source, one.destination) for one in found]
+
+
+def _flows(traffic: str, ranks: int) -> int:
+    """How many flows the pattern has at most, before it is made."""
+    name, _, numbers = traffic.partition(":")
+    if name.startswith("stencil"):
+        sides = [int(side) for side in re.findall(r"\d{1,6}", numbers[:60])]
+        return 2 * len(sides) * min(math.prod(sides), ranks)
+    return ranks * {"alltoall": ranks - 1, "butterfly": ranks.bit_length()}.get(name, 1)
 
 
 def _pairs(pairs: tuple[int, ...], ranks: int) -> Phase:

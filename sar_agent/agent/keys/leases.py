@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from sar_agent.errors import InputError
-from sar_agent.events.keys import Wish
+from sar_agent.events.tickets import Wish
 from sar_agent.fabric.text import write_text
 from sar_agent.routing.offsets import FIRST_KEY
 
@@ -49,6 +49,8 @@ class Lease(BaseModel):
     """From request to in force."""
     lost: str = ""
     """Why its routes are not there any more; its tasks are led by the shelter's."""
+    fabric: str = ""
+    """Digest of the fabric that its rows were made for, in hex."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -95,9 +97,11 @@ class Leases:
         return self._leases.get(key)
 
     def put(self, leases: Iterable[Lease]) -> None:
-        """Add, or replace, and save."""
-        self._leases |= {one.key: one for one in leases}
-        self._save()
+        """Add, or replace, and save, all at once."""
+        new = {one.key: one for one in leases}
+        if new:
+            self._leases |= new
+            self._save()
 
     def drop(self, keys: Collection[tuple[str, str]]) -> None:
         """Take them away, and save."""

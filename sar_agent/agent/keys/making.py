@@ -15,7 +15,7 @@ import numpy as np
 
 from sar_agent.agent.keys.flows import phases_of_wish
 from sar_agent.errors import SarError
-from sar_agent.events.keys import Wish
+from sar_agent.events.tickets import Wish
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.fabric.xgft import xgft_fabric

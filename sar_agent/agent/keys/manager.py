@@ -1,14 +1,16 @@
 """The keys that are leased, on the fabric as it is, for the planner; and drafts of new ones.
 
-Nothing here installs: `serve.py` does. A key that the fabric as it is now cannot hold any more is
-lost, not its job: its offset leads by the shelter's tables again.
+Nothing here installs: `serve.py` does. Keys are no part of a repair: where the fabric has changed,
+the routes for it are planned and installed without them (their offsets lead by the shelter's
+tables), and then the keys are made for it, some at a time, and installed and saved together. A key
+that the fabric as it is now cannot hold any more is lost, not its job.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,10 +18,11 @@ import numpy as np
 
 from sar_agent.agent.keys.flows import hosts_of, phases_of_wish
 from sar_agent.agent.keys.leases import Lease, Leases, free_offset
-from sar_agent.agent.keys.making import Made, from_routes, load_of, make
+from sar_agent.agent.keys.making import Made, from_routes, load_of, make, ports_of
 from sar_agent.config_keys import KeysConfig
 from sar_agent.errors import SarError, Unserved
-from sar_agent.events.keys import KeyDesk, Leased, Ticket
+from sar_agent.events.keys import KeyDesk, Leased
+from sar_agent.events.tickets import Ticket
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.jobs.records import JobRecord
@@ -27,6 +30,10 @@ from sar_agent.routing.offsets import FIRST_KEY, KeyRows
 from sar_agent.routing.routes import Routes
 
 log = logging.getLogger(__name__)
+MOST_OF_A_JOB = 126
+"""Leases of one job: as many as there may be LID offsets for keys."""
+MOST_RANKS_OF_A_UID = 1 << 18
+"""Numbers in the pairs of all leases of one user: they are kept, and saved."""
 Key = tuple[str, str]
 """Job, by the number that clients use, and phase."""
 
@@ -49,10 +56,14 @@ class KeyManager:
         self._fabric: Fabric | None = None
         self._made: dict[Key, Made] = {}
         """Of `_fabric`."""
+        self._owed: list[Key] = []
+        """Leases whose rows are still to be made for `_fabric`."""
+        self._remade: dict[Key, Lease] = {}
+        """Those that were, until they are in force and saved."""
 
     def rows(self, fabric: Fabric, drafts: Sequence[Draft] = ()) -> Mapping[int, KeyRows]:
-        """By LID offset, of all leases, and as it would be with `drafts`; made anew where the
-        fabric is another than before."""
+        """By LID offset, of all leases, and as it would be with `drafts`. Of a fabric that is
+        another than before there are none until `remake`."""
         self._settle_on(fabric)
         keys = [(one.offset, self._made.get(one.key), one.key) for one in self.leases]
         new = {one.lease.key for one in drafts}
@@ -69,35 +80,39 @@ class KeyManager:
         """After a restart, from the tables in force, so that nothing changes."""
         if self._fabric is not None:
             return
-        self._fabric = fabric
+        self._fabric, self._owed = fabric, []
+        lost: list[Lease] = []
         for lease in self.leases:
             try:
                 phases = phases_of_wish(fabric, lease.hosts, lease.wish)
             except SarError as error:
-                self._lose(lease, str(error))
+                lost += self._lost(lease, str(error))
                 continue
-            if not lease.lost and lease.offset < len(routes.egress):
+            if lease.fabric not in ("", fabric.digest.hex()):
+                self._owed.append(lease.key)
+            elif not lease.lost and lease.offset < len(routes.egress):
                 self._made[lease.key] = from_routes(
                     fabric, lease.hosts, phases, lease.offset, routes
                 )
+        self.leases.put(lost)
         self.show()
 
     def load(self, besides: Collection[Key] = ()) -> I32:
         """int32[C]: flows of all keys over each channel but those of `besides`."""
-        assert self._fabric is not None
-        return load_of(self._fabric, (m for key, m in self._made.items() if key not in besides))
+        return load_of(self._on(), (m for key, m in self._made.items() if key not in besides))
 
     def draft(
         self, ticket: Ticket, record: JobRecord, fabric: Fabric, drafts: list[Draft]
     ) -> Draft:
         """A key for the ticket beside those in force and `drafts`. Raises `InputError` for a wish
         that makes no sense, `Unserved` where there is no key for it."""
-        self._settle_on(fabric)
+        assert self._fabric is not None and self._fabric.digest == fabric.digest
         key = ticket.job, ticket.phase
         others = {k: m for k, m in self._made.items() if k != key}
         offset_of = {lease.key: lease.offset for lease in self.leases}
         for one in drafts:
             others[one.lease.key], offset_of[one.lease.key] = one.made, one.lease.offset
+        self._room_for(ticket, record.uid)
         load = load_of(fabric, others.values())
         hosts = hosts_of(record, ticket.wish.nodes)
         made = make(fabric, hosts, ticket.wish, load)
@@ -124,6 +139,7 @@ class KeyManager:
             own=made.own,
             total=made.total(load),
             seconds=0.0,
+            fabric=fabric.digest.hex(),
         )
         return Draft(ticket, lease, made)
 
@@ -140,6 +156,7 @@ class KeyManager:
         """The offsets are free. Their tables stay until the next install: nobody uses them."""
         for key in keys:
             self._made.pop(key, None)
+            self._remade.pop(key, None)
         self.leases.drop(keys)
         self.show()
 
@@ -173,17 +190,75 @@ class KeyManager:
         self.desk.show(
             {
                 one.key: Leased(
-                    -1 if one.uid is None else one.uid, one.wish, answer_of(one, self.config)
+                    -1 if one.uid is None else one.uid,
+                    one.wish,
+                    answer_of(one, self.config),
+                    in_force=not one.lost and one.key in self._made and one.key not in self._remade,
                 )
                 for one in self.leases
-                if not one.lost and one.key in self._made
-            }
+            },
+            owed=self.owed,
         )
+
+    @property
+    def owed(self) -> bool:
+        """Whether there are leases whose rows are not in force for the fabric as it is."""
+        return bool(self._owed or self._remade)
+
+    def remake(self, fabric: Fabric, enough: Callable[[], bool]) -> bool:
+        """Make rows of leases for a fabric that has changed, one at least and until there are
+        `enough` for now. True once all are made; then they are to be installed, and `remade`."""
+        self._settle_on(fabric)
+        while self._owed:
+            if lease := self.leases.get(self._owed.pop(0)):
+                self._remake(lease, fabric)
+            if enough():
+                break
+        if not self.owed:
+            self.show()
+        return not self._owed
+
+    def remade(self) -> None:
+        """They are in force: save them, and tell the desk."""
+        if self._remade:
+            log.info("keys of %d phases were made for the fabric as it is", len(self._remade))
+        self.leases.put(self._remade.values())
+        self._remade = {}
+        self.show()
+
+    def _remake(self, lease: Lease, fabric: Fabric) -> None:
+        load = self.load()
+        try:
+            if lease.offset >= 1 << fabric.lmc:
+                raise Unserved(f"OpenSM runs with LMC {fabric.lmc} now")
+            made = make(fabric, lease.hosts, lease.wish, load)
+            if lease.lost and not self._is_free(lease, made):
+                raise Unserved("another job's key has its LID offset now")
+        except SarError as error:
+            lost = self._lost(lease, str(error))
+            self._remade |= {one.key: one for one in lost}
+            return
+        self._made[lease.key] = made
+        now = {"own": made.own, "total": made.total(load), "lost": ""}
+        self._remade[lease.key] = lease.model_copy(update=now | {"fabric": fabric.digest.hex()})
+
+    def _is_free(self, lease: Lease, made: Made) -> bool:
+        """Whether no other lease has the offset of one that was lost on any of its ports."""
+        return not any(
+            one.offset == lease.offset
+            and one.key != lease.key
+            and (one.key in self._made or not one.lost)
+            and not made.ports.isdisjoint(ports_of(self._on(), one.hosts))
+            for one in self.leases
+        )
+
+    def _on(self) -> Fabric:
+        assert self._fabric is not None
+        return self._fabric
 
     def lose_all(self, why: str) -> None:
         """No plan passes its checks with them."""
-        for lease in self.leases:
-            self._lose(lease, why)
+        self.leases.put(one for lease in self.leases for one in self._lost(lease, why))
         self.show()
 
     def counts(self, offsets: int) -> tuple[int, int, int, int, int, int]:
@@ -203,36 +278,36 @@ class KeyManager:
     def _seconds(self, wanted: float | None) -> float:
         return min(wanted or self.config.lease_seconds, self.config.lease_most_seconds)
 
+    def _room_for(self, ticket: Ticket, owner: int | None) -> None:
+        others = [one for one in self.leases if one.key != (ticket.job, ticket.phase)]
+        if sum(one.job == ticket.job for one in others) >= MOST_OF_A_JOB:
+            raise Unserved(f"job {ticket.job} has {MOST_OF_A_JOB} routing keys already")
+        ranks = sum(len(one.pairs) for one in others if one.uid == owner)
+        if ranks + len(ticket.wish.pairs) > MOST_RANKS_OF_A_UID:
+            raise Unserved(
+                f"the routing keys of uid {owner} have {MOST_RANKS_OF_A_UID} ranks in their pairs "
+                "already; name a pattern, or say done of a phase that is over"
+            )
+
     def _settle_on(self, fabric: Fabric) -> None:
         if self._fabric is not None and self._fabric.digest == fabric.digest:
             return
-        had, self._fabric, self._made = self._fabric is not None, fabric, {}
-        for lease in self.leases:
-            try:
-                if lease.offset >= 1 << fabric.lmc:
-                    raise Unserved(f"OpenSM runs with LMC {fabric.lmc} now")
-                load = self.load()
-                made = make(fabric, lease.hosts, lease.wish, load)
-            except SarError as error:
-                self._lose(lease, str(error))
-                continue
-            self._made[lease.key] = made
-            now = {"own": made.own, "total": made.total(load), "lost": ""}
-            self.leases.put([lease.model_copy(update=now)])
-        if had and len(self.leases):
-            log.info("keys of %d phases were made anew for the fabric as it is", len(self.leases))
+        self._fabric, self._made, self._remade = fabric, {}, {}
+        self._owed = [one.key for one in self.leases]
         self.show()
 
-    def _lose(self, lease: Lease, why: str) -> None:
+    def _lost(self, lease: Lease, why: str) -> list[Lease]:
+        """The lease as it is to be saved, where that is news."""
         self._made.pop(lease.key, None)
-        if lease.lost != why:
-            log.warning(
-                "job %s lost its key for phase %s: %s; its tasks are led by the shelter's tables",
-                lease.job,
-                lease.phase,
-                why,
-            )
-            self.leases.put([lease.model_copy(update={"lost": why})])
+        if lease.lost == why:
+            return []
+        log.warning(
+            "job %s lost its key for phase %s: %s; its tasks are led by the shelter's tables",
+            lease.job,
+            lease.phase,
+            why,
+        )
+        return [lease.model_copy(update={"lost": why})]
 
 
 def answer_of(lease: Lease, config: KeysConfig) -> dict[str, object]:

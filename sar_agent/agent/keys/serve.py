@@ -4,12 +4,18 @@ The engine's routes stay as they are, so this takes none of a reroute's time; an
 agent's loop, between passes, so that installs are never at once. Whoever has to wait (the job is
 not in the queue yet, OpenSM has just started) waits here for `patience_seconds` at most; then, and
 whatever goes wrong, the job is told in a sentence that it goes on with offset 0.
+
+Users decide how much is asked, so a turn has an end: one look at the queue for all requests,
+`BUDGET` seconds to make keys, and what is left waits for the next turn. An exception that nobody
+expected ends the turn, not the agent.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import time
+from collections.abc import Callable
 
 from sar_agent.agent.decide import OUR_ENGINE
 from sar_agent.agent.gather import Look
@@ -20,8 +26,11 @@ from sar_agent.agent.show import Show
 from sar_agent.agent.standing import Standing
 from sar_agent.agent.state import State
 from sar_agent.config import Config
-from sar_agent.errors import CheckFailed, InputError, SarError, Unserved
-from sar_agent.events.keys import Ticket, none
+from sar_agent.errors import CheckFailed, InputError, SarError, TooMany, Unserved
+from sar_agent.events.keys import none
+from sar_agent.events.message import Why
+from sar_agent.events.tickets import Ticket
+from sar_agent.events.unexpected import Unexpected
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import BridgeStatus
 from sar_agent.install.five_phase.words import Phase
@@ -32,6 +41,17 @@ from sar_agent.routing.offsets import FIRST_KEY
 log = logging.getLogger(__name__)
 LOCK_PATIENCE = 0.2
 """Seconds; a rollback by hand may take longer, then keys wait."""
+BUDGET = 0.5
+"""Seconds of a turn in which keys are made; one is made at least."""
+LOOK_PAUSE = 0.2
+"""Least seconds from one look at the queue because of requests to the next."""
+LOOK_SHARE = 10.0
+"""And at least so many times as long as the last look took: no more than a tenth of the loop's
+time, and of slurmctld's, goes into looks that anybody may call for."""
+OWED_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+"""Seconds until keys are tried again that could not be put in force for a changed fabric; twice as
+many each time."""
 
 
 class KeyServer:
@@ -44,6 +64,11 @@ class KeyServer:
         self.rerouter, self.standing = rerouter, standing
         self.gatherer, self.metrics = rerouter.gatherer, show.metrics
         self.ask_status = show.ask_status
+        self.clock: Callable[[], float] = time.monotonic
+        self.unexpected = Unexpected(show.metrics, "keys", log)
+        self._looked = self._look_after = -math.inf
+        """When the queue was last looked at because of a request, and when it may be again."""
+        self._pause, self._retry_at = OWED_PAUSE, -math.inf
 
     def show(self) -> None:
         """To the metrics, and to the desk why there are no keys at all."""
@@ -60,21 +85,43 @@ class KeyServer:
             self.keys.resume(look.fabric, routes)
 
     def serve(self) -> None:
-        """All requests that can be served now. Never raises `SarError`."""
+        """Requests that can be served now, as many as the turn has time for. Raises nothing."""
+        if self.unexpected.resting(self.clock()):
+            return
+        tickets: list[Ticket] = []
+        try:
+            self._turn(tickets)
+            self.unexpected.fine()
+        except Exception as error:
+            self.unexpected.caught(error, self.clock())
+            self._away(tickets)
+            self.keys.desk.later(LONGEST_PAUSE)
+
+    def _away(self, tickets: list[Ticket]) -> None:
+        """After an error of ours: it is not tried again at once."""
+        for ticket in tickets:
+            self.keys.desk.answer(ticket, none("an error of the agent; see its log"))
+
+    def _turn(self, tickets: list[Ticket]) -> None:
         self.keys.obey()
         desk = self.keys.desk
         desk.closed = self._closed()
-        tickets = desk.pending()
+        tickets += desk.pending()
         if desk.closed:
             for ticket in tickets:
                 desk.answer(ticket, none(desk.closed))
-        elif tickets:
+        elif tickets or self.keys.owed:
             try:
                 with Lock(self.config.agent.state_dir, "pass.lock", LOCK_PATIENCE):
                     self._serve(tickets)
             except SarError as error:
                 self._wait(tickets, str(error))
         self.show()
+
+    def refuse_all(self, why: str) -> None:
+        """Whoever waits goes on with offset 0."""
+        for ticket in self.keys.desk.pending():
+            self.keys.desk.answer(ticket, none(why))
 
     def _closed(self) -> str:
         """Why there are no keys here, whoever asks; empty where there may be."""
@@ -104,25 +151,45 @@ class KeyServer:
             self._wait(tickets, "routes for the fabric as it is are being made")
             return
         self.keys.resume(stands.fabric, stands.routes)
+        until = self.clock() + BUDGET
+
+        def enough() -> bool:
+            return self.clock() >= until
+
+        if self.clock() < self._retry_at or not self.keys.remake(stands.fabric, enough):
+            self._wait(tickets, "keys are being made for the fabric as it is")
+            return
+        if self.keys.owed:
+            self._install([], stands, state, status)
+            return
+        records = self._records(tickets)
         drafts: list[Draft] = []
         for ticket in tickets:
-            if draft := self._draft(ticket, stands.fabric, drafts):
+            if draft := self._draft(ticket, records.get(ticket.job), stands.fabric, drafts):
                 drafts.append(draft)
+            if enough():
+                break
         if drafts:
             self._install(drafts, stands, state, status)
 
     def _wait(self, tickets: list[Ticket], why: str) -> None:
         """Again later, but not for ever."""
+        self.keys.desk.later(OWED_PAUSE)
         for ticket in tickets:
             if self.keys.desk.age(ticket) >= self.config.keys.patience_seconds:
                 self.keys.desk.answer(ticket, none(why))
 
-    def _draft(self, ticket: Ticket, fabric: Fabric, drafts: list[Draft]) -> Draft | None:
+    def _draft(
+        self, ticket: Ticket, record: JobRecord | None, fabric: Fabric, drafts: list[Draft]
+    ) -> Draft | None:
         desk = self.keys.desk
-        record = self._record(ticket.job)
         if record is None:
-            if desk.age(ticket) >= self.config.keys.patience_seconds:
+            if desk.age(ticket) < self.config.keys.patience_seconds:
+                return None
+            if self._looked >= self.clock() - desk.age(ticket):
                 desk.answer(ticket, {"ok": False, "error": f"no job {ticket.job} is running"})
+            else:
+                desk.answer(ticket, none("Slurm's queue could not be looked at in time"))
             return None
         if ticket.uid not in desk.authority.trusted and record.uid != ticket.uid:
             sentence = f"job {ticket.job} is not one of uid {ticket.uid}"
@@ -134,23 +201,40 @@ class KeyServer:
         except Unserved as error:
             desk.answer(ticket, none(str(error)))
         except InputError as error:
+            if isinstance(error, TooMany):
+                desk.authority.refused(Why.TOO_MANY, str(error))
             desk.answer(ticket, {"ok": False, "error": str(error)})
+        except Exception as error:
+            self.unexpected.caught(error)
+            self._away([ticket])
         return None
 
-    def _record(self, number: str) -> JobRecord | None:
-        """The job, if it runs; asked of Slurm again where it is not known yet."""
+    def _records(self, tickets: list[Ticket]) -> dict[str, JobRecord]:
+        """By number, the jobs of the tickets that run; Slurm is asked again, once for all of them
+        and not too often, where some are not known yet."""
+        wanted = {one.job for one in tickets}
 
-        def known() -> JobRecord | None:
+        def known() -> dict[str, JobRecord]:
             records = self.gatherer.queue.value or ()
-            return next((one for one in records if number in one.numbers), None)
+            return {number: one for one in records for number in one.numbers if number in wanted}
 
-        return known() or (known() if self.gatherer.poll_now() else None)
+        found = known()
+        now = self.clock()
+        if len(found) == len(wanted) or now < self._look_after:
+            return found
+        good = self.gatherer.poll_now()
+        after = self.clock()
+        self._look_after = after + max(LOOK_PAUSE, LOOK_SHARE * (after - now))
+        if not good:
+            return found
+        self._looked = now
+        return known()
 
     def _install(
         self, drafts: list[Draft], stands: Plan, state: State, status: BridgeStatus
     ) -> None:
         start = time.monotonic()
-        words = ", ".join(f"phase {one.lease.phase} of job {one.lease.job}" for one in drafts)
+        words = _words(drafts)
         generation = next_generation(self.config, status, state)
         try:
             rows = self.keys.rows(stands.fabric, drafts)
@@ -163,12 +247,18 @@ class KeyServer:
                 sentence = f"the key could not be put in force: {error}"
                 self.keys.desk.answer(one.ticket, none(sentence))
             self.metrics.key_installs.labels("failed").inc()
+            if self.keys.owed:
+                self._retry_at = self.clock() + self._pause
+                self._pause = min(2 * self._pause, LONGEST_PAUSE)
+                self.keys.desk.later(self._pause)
             return
         plan, now = arrived.plan, time.monotonic()
         # Only keys are other than before: all else that the state says goes on.
         new = {"generation": plan.generation, "installed_at": time.time()}
         after = state.model_copy(update=new)
         self.standing.store.save(after)
+        self._pause = OWED_PAUSE
+        self.keys.remade()
         self.keys.took(drafts)
         self.metrics.key_installs.labels("installed").inc()
         for one in drafts:
@@ -183,6 +273,14 @@ class KeyServer:
             arrived.changed.entries,
             now - start,
         )
+
+
+def _words(drafts: list[Draft]) -> str:
+    """Of some of them, for the log."""
+    if not drafts:
+        return "all phases, on the fabric as it is"
+    said = [f"phase {one.lease.phase} of job {one.lease.job}" for one in drafts]
+    return ", ".join(said[:5]) + (f" and {len(said) - 5} more" if len(said) > 5 else "")
 
 
 def _not_now(status: BridgeStatus | None, problem: str, state: State | None) -> str:

@@ -1,0 +1,278 @@
+"""What users may do to the door and the spool: quotas, rates, owners, modes; reproductions of a
+review of security are named. Requests for keys: tests/unit/test_keys_bounds.py."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from sar_agent.errors import Unavailable
+from sar_agent.events.authority import KnownJob
+from sar_agent.events.door import Door, listen_unix
+from sar_agent.events.hearing import Hearing
+from sar_agent.events.keys import KeyDesk, KeyRequest
+from sar_agent.events.quota import Rate
+from sar_agent.events.spool import Spool
+from sar_agent.lab.live.process import wait_until
+from tests.unit.test_events import ALICE, BOB, ROOT, Ear, decode, dial, gone, leave, message, signed
+
+
+@pytest.fixture
+def ear() -> Ear:
+    return Ear()
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """That other users can reach."""
+    folder = Path(tempfile.mkdtemp(prefix="sar-spool-"))
+    folder.chmod(0o1777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_a_bad_folder_that_somebody_else_made_first(
+    ear: Ear, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "bad").symlink_to(tmp_path / "elsewhere")
+    made = Spool(ear.hearing, tmp_path, pause=0.05)
+    made.start()
+    try:
+        leave(tmp_path, "no message", "garbage.json")
+        assert wait_until((tmp_path / "bad" / "garbage.json").exists, 10)
+        assert not (tmp_path / "bad").is_symlink()
+        assert list((tmp_path / "elsewhere").iterdir()) == []
+    finally:
+        made.stop()
+    assert caplog.text.count("the agent moves it away") == 1
+
+
+def reader(ear: Ear, folder: Path) -> Spool:
+    """A spool that the test reads by hand."""
+    made = Spool(ear.hearing, folder)
+    made.bad.mkdir(mode=0o700)
+    return made
+
+
+def test_one_that_cannot_be_read_is_no_reason_to_leave_the_others(
+    ear: Ear, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    spool = reader(ear, tmp_path)
+    real = ear.hearing.file
+
+    def file(payload: bytes, uid: int, **more: Any) -> bool:
+        if b"poison" in payload:
+            raise ZeroDivisionError
+        return real(payload, uid, **more)
+
+    ear.hearing.file = file  # type: ignore[method-assign]
+    for n in range(50):
+        leave(tmp_path, message(nodes="poison"), f"{n:04}.json")
+    leave(tmp_path, message(), "zzz.json")
+    spool.read()
+    assert gone(tmp_path) and len(ear.inbox) == 1, "in the first pass"
+    value = ear.metrics.registry.get_sample_value
+    assert value("sar_unexpected_errors_total", {"where": "spool"}) == 50
+    assert caplog.text.count("Traceback") == 1
+
+
+def test_ranges_without_end_are_a_refusal_not_an_error(ear: Ear, tmp_path: Path) -> None:
+    """e5_overflow.py: an OverflowError each in the door, a read broken off in the spool."""
+    desk = KeyDesk(ear.authority)
+    ear.jobs.more = desk.of_job
+    for digits in (400, 3900):
+        nodes = f"n[0-{'9' * digits}]"
+        answer = ear.say(ALICE, message(event="hint", traffic="ring", nodes=nodes))
+        assert answer["ok"] and "is not a Slurm host list" in answer["note"]
+    many = ear.say(ALICE, message(event="hint", traffic="ring", nodes="n[1-99999999]"))
+    assert "is no range" in many["note"]
+    spool = reader(ear, tmp_path)
+    for n in range(20):
+        hint = message(event="hint", job="77", traffic="ring", nodes="n[0-" + "9" * 400 + "]")
+        leave(tmp_path, hint, f"{n:04}.json")
+    leave(tmp_path, message(job="5"), "zzz.json")
+    spool.read()
+    assert gone(tmp_path) and {one.job for one in ear.inbox.take()} == {"5", "7", "77"}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="makes files of several users")
+def test_folders_that_look_like_messages_are_said_once(ear: Ear, open_folder: Path) -> None:
+    """e22_spool.py: a warning each, and each name kept; as the agent's user 65533."""
+    os.chown(open_folder, 65533, 65533)
+    for n in range(500):
+        (open_folder / f"{n}.json").mkdir()
+        os.chown(open_folder / f"{n}.json", 12345, 12345)
+        if n % 2:
+            (open_folder / f"{n}.json" / "x").touch()
+    said: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("sar_agent.events").addHandler(handler)
+    try:
+        os.setegid(65533)
+        os.seteuid(65533)
+        spool = Spool(ear.hearing, open_folder)
+        spool.bad.mkdir(mode=0o700)
+        spool.read()
+        spool.read()
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        logging.getLogger("sar_agent.events").removeHandler(handler)
+    assert gone(open_folder) and len(spool._stuck) == 0
+    assert len(said) <= 2, said[:3]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="makes files of several users")
+def test_an_owner_proves_little_where_everybody_may_write(
+    ear: Ear, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever has a file of root's in a folder of his own may rename it into the spool."""
+    ear.authority.trusted = ear.inbox.trusted = frozenset({ROOT, 65534, 4242})
+    spool = reader(ear, tmp_path)
+
+    def said() -> dict[int, str | None]:
+        leave(tmp_path, message(event="hint", job="7", traffic="weight=0.001"), "root.json")
+        for uid in (65534, 4242):
+            path = leave(tmp_path, message(job="8", traffic="weight=0.001"), f"{uid}.json")
+            os.chown(path, uid, uid)
+        spool.read()
+        spool.read()
+        return {one.uid: one.traffic for one in ear.inbox.take()}
+
+    assert said() == {ROOT: "weight=0.001", 4242: "weight=0.001"}, "nobody may be anybody's root"
+    tmp_path.chmod(0o1777)
+    assert said() == {ROOT: None, 4242: None}, "worth a look at the queue, and no more"
+    assert caplog.text.count("may be written to by everybody") == 1
+    path = leave(tmp_path, message(job="9"), "open.json")
+    path.chmod(0o666)
+    spool.read()
+    assert (spool.bad / "open.json").exists()
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077, 0o777])
+def test_the_socket_has_its_mode_whatever_the_umask(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        if mask == 0o777:
+            (tmp_path / "there").mkdir()
+            (tmp_path / "there").chmod(0o755)
+        with listen_unix(tmp_path / "there" / "s" if mask == 0o777 else tmp_path / "s") as one:
+            path = Path(tmp_path / "there" / "s" if mask == 0o777 else tmp_path / "s")
+            assert path.stat().st_mode & 0o777 == 0o666
+            assert [p.name for p in path.parent.iterdir()] == ["s"], "nothing is left behind"
+            with dial(path):
+                one.setblocking(True)
+                one.accept()[0].close()
+    finally:
+        os.umask(before)
+
+
+def test_nobody_sees_the_socket_before_it_has_its_mode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, seen = tmp_path / "s", []
+    real = socket.socket.listen
+
+    def listen(self: socket.socket, backlog: int) -> None:
+        real(self, backlog)
+        seen.append((path.exists(), [p.stat().st_mode & 0o777 for p in tmp_path.iterdir()]))
+
+    monkeypatch.setattr(socket.socket, "listen", listen)
+    listen_unix(path).close()
+    assert seen == [(False, [0o700])], "in a folder that is ours alone"
+
+
+def test_a_path_too_long_for_clients_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match=r"path too long.*events\.socket"):
+        listen_unix(tmp_path / ("x" * 110))
+
+
+def test_one_uid_s_jobs_leave_room_for_others_and_for_root() -> None:
+    ear = Ear(most=400)
+
+    def hints(uid: int, count: int, first: int) -> list[bool]:
+        given = [message(event="hint", job=str(first + n), traffic="ring") for n in range(count)]
+        return [ear.say(uid, one)["ok"] for one in given]
+
+    assert sum(hints(ALICE, 500, 1000)) == 300, "three quarters are for users"
+    assert not hints(BOB, 1, 5000)[0] and ear.refused("full")
+    assert sum(ear.say(ROOT, message(job=str(n)))["ok"] for n in range(100)) == 100
+    ear = Ear()
+    assert sum(hints(ALICE, 4500, 1000)) == 4096
+    assert all(hints(BOB, 50, 9000)) and ear.refused("too_many") == 404
+
+
+def test_too_often(ear: Ear) -> None:
+    now = 0.0
+    ear.hearing.rate = Rate(clock=lambda: now)
+    ear.authority.known = {"7": KnownJob(ALICE, "ring"), "8": KnownJob(BOB, "ring")}
+    hint = {"event": "hint", "traffic": "ring"}
+    parsed: list[bytes] = []
+    ear.hearing.decode = lambda line: (parsed.append(line), decode(line))[1]
+    said = [ear.say(ALICE, message(**hint))["ok"] for _ in range(5500)]
+    assert sum(said) == 5000 and ear.refused("too_often") == 500
+    assert ear.say(BOB, message(job="8", **hint))["ok"]
+    assert ear.say(ROOT, message())["ok"]
+    count = len(parsed)
+    line = signed(ALICE, message(**hint))
+    assert b"too much" in ear.hearing.line(line, "unix", ALICE)
+    assert len(parsed) == count, "whom the kernel names is not even decoded"
+    now = 1.0
+    assert sum(ear.say(ALICE, message(**hint))["ok"] for _ in range(600)) == 500
+    for uid in range(10_000):
+        ear.hearing.rate.take(uid)
+    assert len(ear.hearing.rate._left) <= 4096
+
+
+def test_a_long_message_that_is_wrong_is_read_to_its_first_error(
+    ear: Ear, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """e14_costs.py: 21,700 errors were collected, 73 ms, before any quota was asked."""
+    wrong = json.dumps(message(event="key", phase="x", pairs=[-1] * 16000)).encode()
+    with pytest.raises(ValidationError) as caught:
+        KeyRequest.model_validate_json(wrong)
+    assert caught.value.error_count() == 1
+
+    desk = KeyDesk(ear.authority)
+    hearing = Hearing(decode, ear.jobs, ear.tally, [desk])
+    whole: list[str] = []
+    real = KeyRequest.model_validate_json
+    monkeypatch.setattr(
+        KeyRequest, "model_validate_json", lambda data: whole.append("read") or real(data)
+    )
+    ear.authority.known = {str(n): KnownJob(ALICE, None) for n in range(1000)}
+    for n in range(256):
+        key = message(event="key", job=str(n), phase="x", traffic="ring")
+        assert json.loads(hearing.line(signed(ALICE, key), "tcp"))["ok"]
+    assert len(whole) == 256
+    key = message(event="key", job="999", phase="x", pairs=[0, 1] * 8000)
+    assert "requests for keys waiting" in hearing.line(signed(ALICE, key), "tcp").decode()
+    assert len(whole) == 256, "the quota is asked before"
+    assert b"at most 4096 bytes" in hearing.line(signed(ALICE, message(nodes="n" * 60000)), "tcp")
+
+
+def test_half_of_the_places_are_for_others(ear: Ear, tmp_path: Path) -> None:
+    made = Door(ear.hearing, [listen_unix(tmp_path / "s")], patience=60, places=20)
+    made.start()
+    try:
+        ear.authority.trusted = ear.jobs.authority.trusted = frozenset({4242})  # not us
+        silent = [dial(tmp_path / "s") for _ in range(60)]
+        assert wait_until(lambda: (ear.refused("too_many") or 0) >= 50, 20)
+        assert len(made._callers) <= 10
+        for stream in silent:
+            stream.close()
+        assert wait_until(lambda: not made._callers and not made._of_origin, 20)
+    finally:
+        made.stop()
