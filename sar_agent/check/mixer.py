@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.check.deadlock import loop_free
-from sar_agent.check.hop import Hops, hop_loop, hops_of
+from sar_agent.check.hop import NO_HOPS, hop_loop, hops_of
 from sar_agent.check.mixture import mix_trees
 from sar_agent.check.proof import Proved
+from sar_agent.check.senders import Senders, begin_anywhere, with_senders
 from sar_agent.check.wiring import wiring_of
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, Bool
@@ -56,6 +57,8 @@ class About(NamedTuple):
     levels: NDArray[np.uint16] | None = None
     """uint16[O, D, S]: bit sets of service levels that connections of earlier plans still have,
     by the switch where they send."""
+    senders: Bool | None = None
+    """bool[S]: switches at which there may be hosts that the fabric does not know."""
 
 
 NOTHING_MORE = About()
@@ -76,11 +79,11 @@ class Mixer:
         self.same_lanes = all(_same_lanes(routes, after) for routes in everything)
         self.by_hop = self.same_lanes and after.hop_lane is not None
         self.wiring = wiring_of(fabric, after.virtual_lanes if self.same_lanes else 1)
-        self.hops = (
-            hops_of(fabric, after, self.wiring)
-            if self.by_hop
-            else Hops(_NONE, np.empty((0, 0), np.uint8), np.empty((0, 0, 0), np.uint32))
-        )
+        self.hops = hops_of(fabric, after, self.wiring) if self.by_hop else NO_HOPS
+        if more.senders is not None:
+            self.wiring = with_senders(fabric, self.wiring, more.senders)
+            if self.by_hop:
+                self.hops = begin_anywhere(fabric, self.wiring, self.hops, more.senders)
         offsets = max(len(routes.egress) for routes in everything)
         self.old, self.new, *rest = (
             Tables(_repeated(routes.egress, offsets), self._levels_of(routes, offsets))
@@ -151,6 +154,19 @@ class Mixer:
             and proved.egress.shape == self.new.egress.shape
             and self.wiring.same_nodes(proved.wiring)
         )
+
+    def proved_planes(self, proved: Proved) -> U8:
+        """The dependencies of `proved` in their place; with those of hosts that the fabric does
+        not know, and of all that is led to switches."""
+        planes = (proved.counts > 0).view(np.uint8)
+        if (new := self.more.senders) is not None:
+            lanes = len(planes) // 2
+            planes[:lanes] |= planes[lanes:]
+            senders = Senders(self.fabric, proved)
+            sources = new if proved.hops else new & ~senders.hosts
+            if sources.any():
+                senders.follow(sources, new, True, new, planes[:lanes])
+        return planes
 
     def planes(self) -> U8:
         """uint8[2 L, S · P · P]: no dependencies."""

@@ -21,7 +21,7 @@ from sar_agent.check.proof import Proved
 from sar_agent.check.staged import Steps, find_steps
 from sar_agent.check.telling import hazard, loop, lost
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8
+from sar_agent.fabric.model import U8, Bool
 from sar_agent.routing.routes import Routes
 
 
@@ -111,35 +111,70 @@ def examine(
     uint16[O, D, S]: bit sets of the service levels that connections of earlier plans still have,
     by the switch where they send.
     """
-    about = About(had, tuple(also), levels)
-    if also:
-        wide = _Case(Mixer(fabric, before, after, about), proved)
-        if wide.safe and wide.mixer.known():
-            return Transition(wide.way, "", (after,), drains=(False,))
-    case = _Case(Mixer(fabric, before, after, about._replace(also=())), proved)
-    mixer, drains = case.mixer, (len(also) > 0 and case.way is not Way.SAME,)
-    if not mixer.known():
-        return Transition(Way.UNKNOWN, _not_known(mixer), ())
-    if case.safe:
-        return Transition(case.way, "", (after,), drains=drains)
+    about, cases, drains = About(had, tuple(also), levels), [], (False,)
+    for senders in _senders(fabric, before, after):
+        about = about._replace(senders=senders)
+        last = (_narrowed(fabric, before, after, senders),)
+        if also:
+            case = _Case(Mixer(fabric, before, after, about), proved)
+            if case.safe:
+                return Transition(case.way, "", last, drains=(False,))
+        case = _Case(Mixer(fabric, before, after, about._replace(also=())), proved)
+        if not case.mixer.known():
+            return Transition(Way.UNKNOWN, _not_known(case.mixer), ())
+        drains = (len(also) > 0 and case.way is not Way.SAME,)
+        if case.safe:
+            return Transition(case.way, "", last, drains=drains)
+        cases.append(case)
+    mixer = cases[-1].mixer
     own = _own_danger(
         mixer if mixer.same_lanes else Mixer(fabric, before, before, About(had, (), levels))
     )
     if own and not mixer.confirmed():
         return Transition(Way.UNKNOWN, own, ())
-    if own and not (levels is not None and sound_with_levels(fabric, after, levels)):
+    if own and (levels is None or not sound_with_levels(fabric, after, levels)):
         return Transition(Way.UNPROVED, own, (after,), drains=drains)
-    danger = case.danger()
-    changed = case.changed
-    steps = Steps() if own else find_steps(mixer, changed, case.found, most_stages)
-    # Where hardly anything moves the plan is not worth its name.
-    if not steps.tables or 2 * steps.unmoved > np.count_nonzero(changed[:, : fabric.terminals]):
-        if not mixer.confirmed():
-            return Transition(Way.UNKNOWN, danger, ())
-        if not own and (now := lost(mixer)):
-            return Transition(Way.UNPROVED, f"{now}; at once, {danger}", (after,), drains=drains)
-        return Transition(Way.UNSAFE, danger, ())
-    return _through(fabric, before, after, steps, danger, about)
+    danger = cases[-1].danger()
+    for case in () if own else cases:
+        steps = find_steps(case.mixer, case.changed, case.found, most_stages)
+        # Where hardly anything moves the plan is not worth its name.
+        most = np.count_nonzero(case.changed[:, : fabric.terminals])
+        if steps.tables and 2 * steps.unmoved <= most:
+            about = case.mixer.more._replace(also=tuple(also))
+            return _through(fabric, before, after, steps, danger, about)
+    if not mixer.confirmed():
+        return Transition(Way.UNKNOWN, danger, ())
+    if not own and (now := lost(mixer)):
+        return Transition(Way.UNPROVED, f"{now}; at once, {danger}", (after,), drains=drains)
+    return Transition(Way.UNSAFE, danger, ())
+
+
+def _senders(fabric: Fabric, before: Routes, after: Routes) -> list[Bool | None]:
+    """Where to look for hosts that the fabric does not know: bool[S] each, None for nowhere, the
+    next where nothing could be proved.
+
+    A host that booted since is at a switch where the plan in force lets it be, else that plan would
+    be in force no more; and where the new plan does not, its file is refused. So mixtures meet
+    only those whom both let, and where they cannot all be proved the new plan lets fewer."""
+    if after.senders is None:
+        return [None]
+    both = after.senders & fabric.switch_up
+    if before.senders is not None:
+        both &= before.senders
+    hosts = both & (fabric.terminals_at > 0)
+    found: list[Bool | None] = [both] if both.any() else []
+    if hosts.any() and (hosts != both).any():
+        found.append(hosts)
+    return [*found, None]
+
+
+def _narrowed(fabric: Fabric, before: Routes, after: Routes, senders: Bool | None) -> Routes:
+    """The new routes, for as many hosts that they do not know as were proved."""
+    both = _senders(fabric, before, after)[0]
+    if both is None or after.senders is None:
+        return after
+    less = both if senders is None else both & ~senders
+    return replace(after, senders=after.senders & ~less) if less.any() else after
 
 
 def sound_with_levels(fabric: Fabric, routes: Routes, levels: NDArray[np.uint16]) -> str:
@@ -159,22 +194,28 @@ class _Case:
         self.open = mixer.open(self.changed)
         self.found = np.zeros(self.open.shape, np.int32)
         """int32[O, D], of the trees that are open at least."""
-        self.way = Way.DIRECT
-        self._hazard = ""
+        self.way, self.safe, self._hazard = Way.DIRECT, False, ""
         if mixer.same_lanes and not self.open.any():
             self.way, self.safe = Way.SAME, True
             return
         if not mixer.known():
-            self.safe = False
             return
         known = proved is not None and mixer.knows(proved)
-        self.planes = (proved.counts > 0).view(np.uint8) if known and proved else mixer.planes()
-        which = self.open if known else np.ones_like(self.open)
-        self.found = mixer.mix(self.pair, which, self.planes)
-        self._hazard = hazard(mixer, self.pair, np.where(self.open, self.found, FINE))
-        self.safe = not self._hazard and mixer.acyclic(self.planes)
+        if known and proved:
+            self.planes = mixer.proved_planes(proved)
+            self._mix(self.open)
+        # With hosts that nobody knows, those planes hold more than can happen.
+        more = mixer.more.senders is not None and not self.safe and not self._hazard
+        if not known or more:
+            self.planes = mixer.planes()
+            self._mix(np.ones_like(self.open))
         if mixer.same_lanes and not self.changed.any():
             self.way = Way.SAME
+
+    def _mix(self, which: Bool) -> None:
+        self.found = self.mixer.mix(self.pair, which, self.planes)
+        self._hazard = hazard(self.mixer, self.pair, np.where(self.open, self.found, FINE))
+        self.safe = not self._hazard and self.mixer.acyclic(self.planes)
 
     def danger(self) -> str:
         """What could happen, in words, where they are not safe."""
@@ -203,17 +244,22 @@ def _own_danger(mixer: Mixer) -> str:
 def _through(
     fabric: Fabric, before: Routes, after: Routes, steps: Steps, danger: str, about: About
 ) -> Transition:
-    offsets = len(after.egress)
+    offsets, senders = len(after.egress), about.senders
+    if senders is None and after.senders is not None:
+        senders = np.zeros_like(after.senders)
+    last = _narrowed(fabric, before, after, about.senders)
 
     def routes(tables: Tables) -> Routes:
         level = tables.level[:offsets] if tables.level.size else after.service_level
-        return replace(after, egress=tables.egress[:offsets], service_level=level, mark=0)
+        egress = tables.egress[:offsets]
+        return replace(after, egress=egress, service_level=level, mark=0, senders=senders)
 
-    way, tables = Way.FITTED, tuple(map(routes, steps.tables))
+    *stages, end = map(routes, steps.tables)
+    way, end = Way.FITTED, replace(end, senders=last.senders)
     if not steps.unmoved:
-        way, tables = Way.STAGED, (*tables[:-1], after)
-    drains = _drains(fabric, (before, *tables), about)
-    return Transition(way, danger, tables, steps.unmoved, drains)
+        way, end = Way.STAGED, last
+    drains = _drains(fabric, (before, *stages, end), about)
+    return Transition(way, danger, (*stages, end), steps.unmoved, drains)
 
 
 def _drains(fabric: Fabric, tables: tuple[Routes, ...], about: About) -> tuple[bool, ...]:
