@@ -27,8 +27,8 @@ static void look(struct bridge *b, enum look when)
 static void say_unconfirmed(struct bridge *b)
 {
 	if ((b->unconfirmed || b->unconfirmed_ports) && !*b->last_error.text)
-		REASON_OF(&b->last_error, "unconfirmed", "%u switch(es) have not confirmed %u block(s) of "
-			  "their tables, and %u port(s) not their lanes; OpenSM will send them again",
+		REASON_OF(&b->last_error, "unconfirmed", "%u switch(es) have not confirmed their tables "
+			  "(%u block(s)), and %u port(s) their lanes; OpenSM will send them again",
 			  b->unconfirmed, b->unconfirmed_blocks, b->unconfirmed_ports);
 }
 
