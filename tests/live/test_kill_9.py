@@ -73,12 +73,12 @@ class Watch:
         if status.settled and status.generation_in_force:
             self.last_settled = status.generation_in_force
             self.settled.add(self.last_settled)
-        if before and before.pid == status.pid:
-            if 0 < status.generation_in_force < before.generation_in_force:
-                self.wrong.append(
-                    f"OpenSM {status.pid} went from generation {before.generation_in_force} back "
-                    f"to {status.generation_in_force}"
-                )
+        same = before if before and before.pid == status.pid else None
+        if same and 0 < status.generation_in_force < same.generation_in_force:
+            self.wrong.append(
+                f"OpenSM {status.pid} went from generation {same.generation_in_force} back to "
+                f"{status.generation_in_force}"
+            )
 
     def __enter__(self) -> Watch:
         self._thread.start()
@@ -135,6 +135,8 @@ class Chaos:
         """Phases of an update in which somebody was killed."""
         self.base: dict[int, bytes] = {}
         """Tables of LID offset 0 by generation, as far as they were seen."""
+        self.wanted: set[frozenset[str]] = set()
+        """Hosts of the multi-switch jobs."""
         self.checked = self.moves = 0
 
     def state(self) -> State | None:
@@ -152,16 +154,32 @@ class Chaos:
     def stir(self, keys: bool) -> None:
         """Other jobs; or, with `keys`, now and then a request for a key."""
         rng = self.rng
-        hosts = [f"{n:03d}" for n in range(1, 17)]
-        other = [
-            f"n[{','.join(sorted(rng.sample(hosts, rng.randint(2, 6))))}]"
-            for _ in range(rng.randint(1, 3))
-        ]
-        self.site.jobs(*FIXED, *other)
+        others = [rng.sample(range(1, 17), rng.randint(2, 6)) for _ in range(rng.randint(1, 3))]
+        names = [f"n[{','.join(f'{n:03d}' for n in sorted(one))}]" for one in others]
+        self.site.jobs(*FIXED, *names)
+        jobs = [(1, 5, 9), (2, 6), *others]
+        self.wanted = {
+            frozenset(f"n{n:03d}" for n in one)
+            for one in jobs
+            if len({(n - 1) // 4 for n in one}) > 1
+        }
         if keys and rng.random() < 0.7:
             asks = message("key", "1", phase=f"p{rng.randrange(4)}", traffic="ring")
             with suppress(OSError, ValueError):
                 tell(self.site.door, credential(self.site.munge, asks))
+
+    def let_it_begin(self) -> None:
+        """Until a random moment: most often of an install."""
+        if (kind := self.rng.random()) < 0.8:
+            path = self.site.sm.routes_path.with_name("routes.next")
+
+            def begun() -> bool:
+                if kind < 0.4:
+                    return path.exists()
+                return self.watch.newest is not None and self.watch.newest.state != "built"
+
+            wait_until(begun, 10, 0.002)
+        time.sleep(self.rng.random() * self.rng.choice((0.02, 0.1, 0.5)))
 
     def kill(self) -> None:
         """Somebody, and start it again."""
@@ -208,6 +226,7 @@ class Chaos:
                 state, status = self.state(), self.site.bridge.status()
                 return (
                     state is not None
+                    and {frozenset(one) for one in state.jobs} == self.wanted
                     and status.settled
                     and status.generation_in_force == state.generation == self._on_disk()
                     and self.site.saved_phase() == "idle"
@@ -272,7 +291,7 @@ def test_a_thousand_kills(tmp_path: Path, kind: str, capsys: pytest.CaptureFixtu
         kills, began = KILLS // 2, time.monotonic()
         while here.killed.total() < kills:
             here.stir(kind == "keys")
-            time.sleep(here.rng.random() * here.rng.choice((0.1, 0.4, 1.0)))
+            here.let_it_begin()
             here.kill()
             if here.rng.random() < 0.3:
                 continue  # and once more before it has recovered
@@ -285,7 +304,7 @@ def test_a_thousand_kills(tmp_path: Path, kind: str, capsys: pytest.CaptureFixtu
         here.judge_switches()
         with capsys.disabled():
             print(
-                f"\n{kind}, seed {seed}: {here.killed.total()} kills {dict(here.killed)}, in phases "
-                f"{dict(here.phases)}, {here.checked} recoveries judged, "
-                f"{len(here.watch.settled)} generations, {here.moves} sends to offset 0 judged, {time.monotonic() - began:.0f} s"
+                f"\n{kind}, seed {seed}: {here.killed.total()} kills {dict(here.killed)} in phases "
+                f"{dict(here.phases)}\njudged: {here.checked} recoveries, {here.moves} sends to "
+                f"offset 0; {len(here.watch.settled)} generations, {time.monotonic() - began:.0f} s"
             )
