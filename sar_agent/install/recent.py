@@ -52,18 +52,18 @@ class Recent:
 
     def saw(self, fabric: Fabric, now: InForce) -> None:
         """`now` was read back, on the indices of `fabric`."""
-        at, last = self.clock(), self._last
-        self._last = now
+        last, self._last = self._last, now
+        if last and last.digest == now.digest:
+            return
+        # OpenSM may have been done with them for a while; its clock has no parts of a second.
+        age = max(0.0, time.time() - now.status.last_build_unix - 1) if now.confirmed else 0.0
+        since = self.clock() - age
+        until = since + self._life(fabric, now, age)
         if last is None:  # what was before that nobody here knows
-            age = max(0.0, time.time() - now.status.last_build_unix)
-            life = self._life(fabric, now, age)
-            self._blind_until = at + life - age if age < life < math.inf else 0.0
+            self._blind_until = until if until < math.inf else 0.0
             return
-        if last.digest == now.digest:
-            return
-        until = at + self._life(fabric, now, 0.0)
         for file in _tables(last):
-            self._gone.append(_Gone(file, at, until))
+            self._gone.append(_Gone(file, since, until))
 
     def also(self, fabric: Fabric) -> tuple[Routes, ...]:
         """Those by which packets may still have been sent, on the indices of `fabric`."""
