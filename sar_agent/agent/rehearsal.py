@@ -16,6 +16,8 @@ from numba.core import event
 
 from sar_agent.agent.keys.making import warm
 from sar_agent.agent.planner import Planner
+from sar_agent.check import senders_proved
+from sar_agent.check.transition import examine
 from sar_agent.config import Config
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
@@ -23,7 +25,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_host_sets
-from sar_agent.routing import load_engine
+from sar_agent.routing import Routes, load_engine
 from sar_agent.routing.lanes.hop_tables import other_tables
 
 log = logging.getLogger(__name__)
@@ -62,10 +64,14 @@ def _play(config: Config, fabric: Fabric) -> None:
     )
     planner = Planner(quiet, load_engine(config.agent.engine))
     cut = fabric.with_links_down([0], [])
-    stands = None
+    stands: Routes | None = None
     for generation, (now, mix) in enumerate(_days(fabric, cut), 1):
         plan = planner.plan(generation, now, mix)
         transition_to(plan, stands)
+        if stands:
+            for before in (1, 3):  # packets of so many tables before
+                examine(now, stands, plan.routes, plan.proved, also=[stands] * before)
+        senders_proved(now, plan.routes, plan.proved)
         stands = plan.routes
         planner.tend(now, mix)
     if stands:
