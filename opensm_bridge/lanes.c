@@ -108,7 +108,7 @@ bool lanes_are_unanswered(const ib_slvl_table_t *table)
 static bool confirmed(const struct install *i, osm_physp_t *port, uint8_t in, uint8_t out)
 {
 	const osm_physp_t *far = port->p_remote_physp;
-	ib_slvl_table_t wanted;
+	ib_slvl_table_t wanted = all_zero;
 
 	if (!planned(i, port, in, out, &wanted))
 		return true;

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,7 +62,7 @@ class FakeBridge:
     state: State = "built"
     head_of_queue: float = 0.0
     """Seconds."""
-    built_at: int = 0
+    built_at: float = 0.0
     """Unix seconds."""
     engine: str = "minhop"
     generation: int = 0
@@ -94,7 +96,7 @@ class FakeBridge:
         routes = load_engine("minhop").route(self.fabric, JobMix.of([]), Options())
         self.tables = routes_to_file(self.fabric, routes, 1)
         self.engine, self.generation = "minhop", 0
-        self.routings += 1
+        self._routed()
 
     def start_again(self) -> None:
         """OpenSM restarts, and routes with what is at routes.sar, or min-hop."""
@@ -107,7 +109,7 @@ class FakeBridge:
         """The switches that did not answer have what they were sent."""
         assert self.tables
         self.deaf, self.tables = (), replace(self.tables, had=None)
-        self.routings += 1
+        self._routed()
 
     @property
     def digest(self) -> str:
@@ -149,7 +151,7 @@ class FakeBridge:
             topology_changes=self.topology_changes,
             routings=self.routings,
             lft_blocks_confirmed=0,
-            last_build_unix=self.built_at,
+            last_build_unix=math.ceil(self.built_at),
         )
 
     def load(self, generation: int, proved_from: str | None = None) -> Loaded:
@@ -186,7 +188,11 @@ class FakeBridge:
             had[:, s] = before[:, s]
         self.tables = replace(sent, had=had if self.deaf else None)
         self.engine, self.generation = "sar", file.generation
+        self._routed()
+
+    def _routed(self) -> None:
         self.routings += 1
+        self.built_at = time.time() + 60  # however slow the test is, it was right now
 
     def notice(self, kind: str, update: int, generation: int) -> None:
         self._there()

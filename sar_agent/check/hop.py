@@ -39,7 +39,8 @@ class Hops(NamedTuple):
 NO_HOPS = Hops(
     np.empty((0, 0, 0), np.uint8), np.empty((0, 0), np.uint8), np.empty((0, 0, 0), np.uint32)
 )
-"""Where the service level says the lane."""
+"""Where the service level says the lane; of the types that `hops_of` gives."""
+NO_HOPS.lane.flags.writeable = False
 
 
 def hops_of(fabric: Fabric, routes: Routes, wiring: Wiring) -> Hops:

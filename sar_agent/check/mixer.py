@@ -235,10 +235,10 @@ def _same_lanes(before: Routes, after: Routes) -> bool:
 
 
 def _read(array: A) -> A:
-    """One that nobody writes to, so that kernels see one type."""
-    view = array.view()
+    """In one piece, and nobody writes to it: so kernels see one type."""
+    view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
-    return view
+    return view  # type: ignore[return-value]
 
 
 def _repeated(tables: A, offsets: int) -> A:

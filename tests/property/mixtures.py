@@ -40,27 +40,45 @@ def enumerated(
         counts = host and bool(fabric.is_host_port[d])
         senders = np.flatnonzero(_sends(fabric))
         old = [before.egress[o, d], (before.egress if had is None else had)[o, d]]
-        new = after.egress[o, d]
+        new, ways = after.egress[o, d], _Ways(fabric, int(d), senders.tolist())
         for truth in _choices(old):
-            whole = {s for s in senders if _way(fabric, truth, d, s)[1] == ""}
+            whole = {s for s, (_, end) in ways.by(truth).items() if end == ""}
             for row in _choices([truth, new]):
-                ends = {s: _way(fabric, row, d, s)[1] for s in senders}
+                ends = {s: end for s, (_, end) in ways.by(row).items()}
                 harm |= {e for s, e in ends.items() if e == ROUND or (e == LOST and s in whole)}
+        taken = set()
         for row in _choices([*old, new, *(routes.egress[o, d] for routes in also)]):
-            for s in senders:
-                way, end = _way(fabric, row, d, s)
+            for s, (way, end) in ways.by(row).items():
                 harm |= {end} & {ROUND}
-                if counts and fabric.terminals_at[s] > 0:
-                    for routes in (before, after, *also):
-                        lanes.add_edges_from(_dependencies(fabric, routes, o, d, s, way))
-                    for level in range(0 if levels is None else 16):
-                        if levels is not None and levels[o, d, s] >> level & 1:
-                            lane = level % after.virtual_lanes
-                            lanes.add_edges_from(pairwise((c, lane) for c in way))
+                taken.add((s, *way))
+        for s, *way in taken if counts else ():
+            if fabric.terminals_at[s] == 0:
+                continue
+            for routes in (before, after, *also):
+                lanes.add_edges_from(_dependencies(fabric, routes, o, d, s, way))
+            for level in range(0 if levels is None else 16):
+                if levels is not None and levels[o, d, s] >> level & 1:
+                    lane = level % after.virtual_lanes
+                    lanes.add_edges_from(pairwise((c, lane) for c in way))
     for worst in (ROUND, LOST):
         if worst in harm:
             return worst
     return "" if nx.is_directed_acyclic_graph(lanes) else "loop"
+
+
+class _Ways:
+    """Where packets to one destination go, by its entries."""
+
+    def __init__(self, fabric: Fabric, d: int, senders: list[int]) -> None:
+        self._fabric, self._d, self._senders = fabric, d, senders
+        self._known: dict[bytes, dict[int, tuple[list[int], str]]] = {}
+
+    def by(self, row: np.ndarray) -> dict[int, tuple[list[int], str]]:
+        """Of each sender: the channels, and how the way ends."""
+        if (key := row.tobytes()) not in self._known:
+            found = {s: _way(self._fabric, row, self._d, s) for s in self._senders}
+            self._known[key] = found
+        return self._known[key]
 
 
 def _choices(rows: list[np.ndarray]) -> Iterator[np.ndarray]:

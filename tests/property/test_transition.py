@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sar_agent.check import check_changed, check_routes
-from sar_agent.check.transition import Transition, Way, examine
+from sar_agent.check.transition import Transition, Way, examine, sound_with_levels
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.spec import load_fabric
@@ -189,13 +189,18 @@ def test_the_proof_of_the_new_tables_saves_work_and_changes_nothing(seed: int) -
     assert examine(fabric, before, after, proved).words == examine(fabric, before, after).words
 
 
-def drawn(fabric: Fabric, random: Random) -> Routes | None:
-    """Trees drawn at random that pass the check; None where none were found soon."""
+def drawn(fabric: Fabric, random: Random, lanes: int = 1) -> Routes | None:
+    """Trees and service levels drawn at random that pass the check; None where none were found
+    soon."""
+    shape = (1, fabric.destinations, fabric.switches)
     for _ in range(60):
-        egress = np.full((1, fabric.destinations, fabric.switches), 255, np.uint8)
+        egress, level = np.full(shape, 255, np.uint8), None
         for d in range(fabric.destinations):
             egress[0, d] = tree(fabric, d, random)
-        routes = Routes("drawn", fabric.digest, egress)
+        if lanes > 1:
+            level = np.array([random.randrange(lanes) for _ in range(egress.size)], np.uint8)
+            level = level.reshape(shape)
+        routes = Routes("drawn", fabric.digest, egress, level, lanes)
         if check_routes(fabric, routes).passed:
             return routes
     return None
@@ -322,3 +327,82 @@ def test_packets_of_tables_before_are_proved_or_drained(seed: int) -> None:
         wrong = enumerated(fabric, second, third, also=(first,))
         assert found.way is Way.DIRECT and found.drains == (wrong != "",)
         ways[found.drains[0]] += 1
+
+
+def ring_of_levels(second: set[int]) -> tuple[Fabric, Routes]:
+    """Four switches, two hops clockwise; of the four flows that go so far, those of `second` are in
+    lane 1."""
+    builder = FabricBuilder("ring")
+    for s in range(4):
+        builder.add_switch(100 + s, f"s{s}", 12)
+        builder.add_terminal(900 + s, f"h{s} HCA-1", f"h{s}", s, 1)
+    for s in range(4):
+        builder.add_link(s, 2, (s + 1) % 4, 3)
+    egress, level = np.zeros((1, 8, 4), np.uint8), np.zeros((1, 8, 4), np.uint8)
+    for d, s in np.ndindex(4, 4):
+        port = (0, 2, 2, 3)[(d - s) % 4]
+        egress[0, d, s], egress[0, 4 + d, s] = port or 1, port
+        level[0, d, s] = level[0, 4 + d, s] = s in second and (d - s) % 4 == 2
+    fabric = builder.build()
+    return fabric, Routes("by-hand", fabric.digest, egress, level, 2)
+
+
+def bits(*plans: Routes) -> np.ndarray:
+    """uint16[O, D, S]: the service levels that `plans` handed out."""
+    found = np.zeros(plans[0].egress.shape, np.uint16)
+    for routes in plans:
+        assert routes.service_level is not None
+        found |= np.uint16(1) << routes.service_level.astype(np.uint16)
+    return found
+
+
+def test_levels_handed_out_to_jobs_that_run_are_proved_with_those_of_the_plan() -> None:
+    """Tables never change, only levels; connections of T0 and T2 would close a loop for ever."""
+    fabric, first = ring_of_levels({0, 1})
+    second, third = ring_of_levels({1, 2})[1], ring_of_levels({2, 3})[1]
+    assert all(check_routes(fabric, routes).passed for routes in (first, second, third))
+    assert examine(fabric, first, second, levels=bits(first)).way is Way.DIRECT
+    assert sound_with_levels(fabric, second, bits(first)) == ""
+    assert examine(fabric, second, third).way is Way.DIRECT, "it was not told of the first's"
+    found = examine(fabric, second, third, levels=bits(first, second))
+    assert found.way is Way.UNSAFE and "a credit loop in lane" in found.danger
+    assert "a credit loop in lane" in sound_with_levels(fabric, third, bits(first))
+    assert sound_with_levels(fabric, third, bits(second)) == ""
+    assert enumerated(fabric, second, third, levels=bits(first)) == "loop"
+    # What is in force is broken already: what would stay so does not replace it.
+    assert examine(fabric, third, third, levels=bits(first)).way is Way.UNSAFE
+    assert examine(fabric, third, second, levels=bits(first, third)).way is Way.UNSAFE
+    healing = examine(fabric, third, second, levels=bits(first))
+    assert healing.way is Way.UNPROVED and healing.stages == (second,)
+
+
+def levels_agree(seed: int) -> Way | None:
+    """Asserts that checker and enumeration say the same of connections of earlier plans."""
+    random = Random(seed)
+    fabric = small(random)
+    before, after = drawn(fabric, random, 2), drawn(fabric, random, 2)
+    if not (before and after):
+        return None
+    if random.random() < 0.5:
+        before = replace(before, egress=after.egress)
+        if not check_routes(fabric, before).passed:
+            return None
+    levels = np.zeros(after.egress.shape, np.uint16)
+    for at in np.ndindex(*levels.shape):
+        levels[at] = random.choice([0, 0, 0, 0, 1, 2, 4, 32])
+    wrong = enumerated(fabric, before, after, levels=levels)
+    found = examine(fabric, before, after, levels=levels)
+    assert (found.way in (Way.SAME, Way.DIRECT)) == (wrong == "")
+    steady = sound_with_levels(fabric, after, levels)
+    assert (steady == "") == (enumerated(fabric, after, after, levels=levels) == "")
+    if found.way is Way.UNPROVED:
+        assert not steady or loses(fabric, before)
+    elif found.stages:
+        for old, new in pairwise((before, *found.stages)):
+            assert enumerated(fabric, old, new, levels=levels) == ""
+    return found.way
+
+
+def test_the_checker_agrees_with_enumeration_on_levels_handed_out() -> None:
+    ways = Counter(levels_agree(seed) for seed in range(share(300)))
+    assert all(ways[way] > 0 for way in (Way.DIRECT, Way.STAGED, Way.UNPROVED)), ways

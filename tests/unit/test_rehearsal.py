@@ -19,6 +19,8 @@ from numba.core.dispatcher import Dispatcher
 from sar_agent.agent.keys.making import make
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.rehearsal import rehearse
+from sar_agent.check import senders_proved
+from sar_agent.check.transition import examine
 from sar_agent.config import AgentConfig, Config
 from sar_agent.events.tickets import Wish
 from sar_agent.fabric.spec import load_fabric
@@ -47,8 +49,13 @@ for spec, lmc in (("xgft:2;6,5;1,3", 3), ("xgft:3;4,3,3;1,3,2", 0), ("torus:4x3x
         jobs = [frozenset(hosts[i :: 5]) for i in range(number)]
         plan = planner.plan(number + 1, now, mix_of_host_sets(now, jobs))
         transition_to(plan, stands)
-        transition_to(plan, stands, also=(stands,))
-        longest_way(now, plan.routes)
+        if stands:
+            had = stands.egress.copy()
+            had[:, : number + 1, 0] = 255
+            examine(now, stands, plan.routes, plan.proved, had=had, also=[stands])
+            examine(now, stands, plan.routes, plan.proved, also=[stands, stands])
+        senders_proved(now, plan.routes, plan.proved)
+        longest_way(now, replace(plan.routes, egress=plan.routes.egress.copy()))
         stands = plan.routes
     if spec.startswith("xgft"):
         load = np.ones(fabric.channels, np.int32)
