@@ -1,0 +1,242 @@
+"""Transitions where switches may have more than old entries and new: all mixtures, one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+import pytest
+
+from sar_agent.check import check_routes
+from sar_agent.check.transition import Way, examine, sound_with_levels
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.routing import Options, Routes, load_engine
+from tests.examples import share
+from tests.property.histories import tree
+from tests.property.mixtures import enumerated, loses
+from tests.property.test_transition import random_pair, small, stages_hold
+
+
+def drawn(fabric: Fabric, random: Random, lanes: int = 1) -> Routes | None:
+    """Trees and service levels drawn at random that pass the check; None where none were found
+    soon."""
+    shape = (1, fabric.destinations, fabric.switches)
+    for _ in range(60):
+        egress, level = np.full(shape, 255, np.uint8), None
+        for d in range(fabric.destinations):
+            egress[0, d] = tree(fabric, d, random)
+        if lanes > 1:
+            level = np.array([random.randrange(lanes) for _ in range(egress.size)], np.uint8)
+            level = level.reshape(shape)
+        routes = Routes("drawn", fabric.digest, egress, level, lanes)
+        if check_routes(fabric, routes).passed:
+            return routes
+    return None
+
+
+def unconfirmed(random: Random) -> tuple[Fabric, Routes, Routes, Routes, np.ndarray] | None:
+    """A fabric, three sound plans, the second installed over the first, mostly as the proof allows,
+    and which entries (bool[1, D, S]) of the second some switches have not confirmed."""
+    fabric = small(random)
+    first, second, third = (drawn(fabric, random) for _ in range(3))
+    if not (first and second and third):
+        return None
+    if examine(fabric, first, second).way is not Way.DIRECT and random.random() < 0.7:
+        return None
+    silent = np.zeros(second.egress.shape, np.bool_)
+    for s in random.sample(range(fabric.switches), random.choice([1, 1, 1, 2])):
+        silent[0, :, s] = True
+        if random.random() < 0.3:  # a block of it was confirmed
+            silent[0, : random.randrange(fabric.destinations), s] = False
+    return fabric, first, second, third, silent
+
+
+def never_harmed(seed: int) -> Way | None:
+    """Asserts that no mixture harms that the verdict on a fabric with switches that have not
+    confirmed allows; the verdict."""
+    random = Random(seed)
+    if not (case := unconfirmed(random)):
+        return None
+    fabric, first, second, third, silent = case
+    had = np.where(silent, first.egress, second.egress)
+    found = examine(fabric, second, third, had=had)
+    assert found.way is not Way.UNPROVED, found.words
+    assert found.proved == bool(found.stages)
+    wrong = enumerated(fabric, second, third, had)
+    assert (found.way in (Way.SAME, Way.DIRECT)) == (wrong == "")
+    if found.stages:
+        assert enumerated(fabric, second, found.stages[0], had) == ""
+        # What really is in force is one of many, and any of them does well.
+        truth = np.where(
+            silent & (np.random.default_rng(seed).random(had.shape) < 0.5), had, second.egress
+        )
+        assert enumerated(fabric, replace(second, egress=truth), found.stages[0]) == ""
+        stages_hold(fabric, found.stages[0], third, replace(found, stages=found.stages[1:]))
+    else:
+        assert found.way is Way.UNKNOWN and found.danger
+        assert "have not confirmed" in found.words
+    return found.way
+
+
+def test_what_switches_have_not_confirmed_is_proved_for_what_they_may_have() -> None:
+    ways = Counter(never_harmed(seed) for seed in range(share(400)))
+    assert all(ways[way] > 0 for way in (Way.DIRECT, Way.STAGED, Way.UNKNOWN)), ways
+
+
+@pytest.mark.long
+def test_what_switches_have_not_confirmed_is_proved_for_what_they_may_have_10_000_times() -> None:
+    ways = Counter(never_harmed(seed) for seed in range(10_000, 25_000))
+    assert sum(ways.values()) - ways[None] > 8000, ways
+
+
+def test_an_entry_that_may_be_anything_is_not_proved() -> None:
+    random = Random(5)
+    while not (case := unconfirmed(random)):
+        pass
+    fabric, _, second, third, _ = case
+    had = second.egress.copy()
+    had[0, 0, 1] = 254
+    found = examine(fabric, second, third, had=had)
+    assert found.way is Way.UNKNOWN and not found.proved and found.stages == ()
+    assert found.words.endswith('their entries: switch "s1" may have any entry')
+
+
+def test_unconfirmed_entries_of_dead_switches_and_for_nobody_do_not_matter() -> None:
+    fabric = load_fabric("xgft:2;4,4;1,2").with_switches_down([5])
+    engine = load_engine("minhop")
+    before, after = (engine.route(fabric, synthetic_mix(fabric, k), Options()) for k in (1, 2))
+    had = before.egress.copy()
+    had[:, :, 5] = 254
+    had[:, fabric.terminals + 5] = 254
+    assert examine(fabric, before, after, had=had).way is Way.SAME
+    had[:, 0, 4] = 254
+    assert examine(fabric, before, after, had=had).way is Way.UNKNOWN
+
+
+def no_drain_no_loop(seed: int) -> Counter[str]:
+    """Asserts that packets of no tables before close a loop in stages without a drain between."""
+    fabric, first, second = random_pair(Random(seed))
+    found, seen = examine(fabric, first, second), Counter[str]()
+    assert len(found.drains) == len(found.stages) and not any(found.drains[:1])
+    if found.way not in (Way.STAGED, Way.FITTED):
+        return seen
+    chain, since = [first, *found.stages], 0
+    for k, drains in enumerate(found.drains):
+        further = tuple(chain[since:k])
+        wrong = enumerated(fabric, chain[k], chain[k + 1], also=further)
+        if drains:
+            assert wrong or len(further) > 3
+            since = k
+        else:
+            assert wrong == ""
+        seen[f"drains: {drains}"] += k > 0
+    return seen
+
+
+def test_stages_without_a_drain_between_them_close_no_loop_with_packets_of_before() -> None:
+    seen = sum((no_drain_no_loop(seed) for seed in range(400)), Counter[str]())
+    assert all(seen[f"drains: {drains}"] > 0 for drains in (True, False)), seen
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_packets_of_tables_before_are_proved_or_drained(seed: int) -> None:
+    """Two direct installs that follow each other."""
+    random, ways = Random(seed), Counter[bool]()
+    while len(ways) < 2 or sum(ways.values()) < 20:
+        fabric = small(random)
+        first, second, third = (drawn(fabric, random) for _ in range(3))
+        if not (first and second and third):
+            continue
+        found = examine(fabric, second, third, also=[first])
+        alone = examine(fabric, second, third)
+        if alone.way is not Way.DIRECT:
+            assert found.words == alone.words
+            continue
+        wrong = enumerated(fabric, second, third, also=(first,))
+        assert found.way is Way.DIRECT and found.drains == (wrong != "",)
+        ways[found.drains[0]] += 1
+
+
+def ring_of_levels(second: set[int]) -> tuple[Fabric, Routes]:
+    """Four switches, two hops clockwise; of the four flows that go so far, those of `second` are in
+    lane 1."""
+    builder = FabricBuilder("ring")
+    for s in range(4):
+        builder.add_switch(100 + s, f"s{s}", 12)
+        builder.add_terminal(900 + s, f"h{s} HCA-1", f"h{s}", s, 1)
+    for s in range(4):
+        builder.add_link(s, 2, (s + 1) % 4, 3)
+    egress, level = np.zeros((1, 8, 4), np.uint8), np.zeros((1, 8, 4), np.uint8)
+    for d, s in np.ndindex(4, 4):
+        port = (0, 2, 2, 3)[(d - s) % 4]
+        egress[0, d, s], egress[0, 4 + d, s] = port or 1, port
+        level[0, d, s] = level[0, 4 + d, s] = s in second and (d - s) % 4 == 2
+    fabric = builder.build()
+    return fabric, Routes("by-hand", fabric.digest, egress, level, 2)
+
+
+def bits(*plans: Routes) -> np.ndarray:
+    """uint16[O, D, S]: the service levels that `plans` handed out."""
+    found = np.zeros(plans[0].egress.shape, np.uint16)
+    for routes in plans:
+        assert routes.service_level is not None
+        found |= np.uint16(1) << routes.service_level.astype(np.uint16)
+    return found
+
+
+def test_levels_handed_out_to_jobs_that_run_are_proved_with_those_of_the_plan() -> None:
+    """Tables never change, only levels; connections of T0 and T2 would close a loop for ever."""
+    fabric, first = ring_of_levels({0, 1})
+    second, third = ring_of_levels({1, 2})[1], ring_of_levels({2, 3})[1]
+    assert all(check_routes(fabric, routes).passed for routes in (first, second, third))
+    assert examine(fabric, first, second, levels=bits(first)).way is Way.DIRECT
+    assert sound_with_levels(fabric, second, bits(first)) == ""
+    assert examine(fabric, second, third).way is Way.DIRECT, "it was not told of the first's"
+    found = examine(fabric, second, third, levels=bits(first, second))
+    assert found.way is Way.UNSAFE and "a credit loop in lane" in found.danger
+    assert "a credit loop in lane" in sound_with_levels(fabric, third, bits(first))
+    assert sound_with_levels(fabric, third, bits(second)) == ""
+    assert enumerated(fabric, second, third, levels=bits(first)) == "loop"
+    # What is in force is broken already: what would stay so does not replace it.
+    assert examine(fabric, third, third, levels=bits(first)).way is Way.UNSAFE
+    assert examine(fabric, third, second, levels=bits(first, third)).way is Way.UNSAFE
+    healing = examine(fabric, third, second, levels=bits(first))
+    assert healing.way is Way.UNPROVED and healing.stages == (second,)
+
+
+def levels_agree(seed: int) -> Way | None:
+    """Asserts that checker and enumeration say the same of connections of earlier plans."""
+    random = Random(seed)
+    fabric = small(random)
+    before, after = drawn(fabric, random, 2), drawn(fabric, random, 2)
+    if not (before and after):
+        return None
+    if random.random() < 0.5:
+        before = replace(before, egress=after.egress)
+        if not check_routes(fabric, before).passed:
+            return None
+    levels = np.zeros(after.egress.shape, np.uint16)
+    for at in np.ndindex(*levels.shape):
+        levels[at] = random.choice([0, 0, 0, 0, 1, 2, 4, 32])
+    wrong = enumerated(fabric, before, after, levels=levels)
+    found = examine(fabric, before, after, levels=levels)
+    assert (found.way in (Way.SAME, Way.DIRECT)) == (wrong == "")
+    steady = sound_with_levels(fabric, after, levels)
+    assert (steady == "") == (enumerated(fabric, after, after, levels=levels) == "")
+    if found.way is Way.UNPROVED:
+        assert not steady or loses(fabric, before)
+    elif found.stages:
+        for old, new in pairwise((before, *found.stages)):
+            assert enumerated(fabric, old, new, levels=levels) == ""
+    return found.way
+
+
+def test_the_checker_agrees_with_enumeration_on_levels_handed_out() -> None:
+    ways = Counter(levels_agree(seed) for seed in range(share(300)))
+    assert all(ways[way] > 0 for way in (Way.DIRECT, Way.STAGED, Way.UNPROVED)), ways
