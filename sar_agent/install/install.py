@@ -62,6 +62,27 @@ def put_in_force(bridge: Bridge, plan: Plan, path: Path, timed: Timed = nullcont
     return found
 
 
+def next_path(path: Path) -> Path:
+    """Where routes wait until they are confirmed to be in force; `path` is `routes.sar`."""
+    return path.with_name("routes.next")
+
+
+def finish_or_restore(bridge: Bridge, path: Path) -> str:
+    """What a process that died left in `routes.next` becomes `path` where it is in force and
+    confirmed, and is removed where something else is; returns what was done in a sentence."""
+    waiting = next_path(path)
+    if not waiting.exists():
+        return ""
+    wanted, status = read_routes_file(waiting), bridge.status()
+    if status.settled and status.generation_in_force == wanted.generation:
+        found = read_routes_file(bridge.dump().path)
+        if found.had is None and not differences(wanted, found):
+            waiting.replace(path)
+            return f"generation {wanted.generation} is in force and confirmed"
+    waiting.unlink()
+    return f"generation {wanted.generation} did not come into force, and its file is removed"
+
+
 def differences(wanted: RoutesFile, found: RoutesFile) -> int:
     """Entries of `found` that are not as `wanted`: (switch, destination, LID offset) that both
     know, where LID offsets beyond the plan's repeat its first; and lanes hop by hop."""
