@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -102,25 +103,19 @@ def nobody(site: Site) -> None:
 
 def own_job(site: Site) -> None:
     """One process of a job subscribes, renews, and never acknowledges."""
-    try:
+    with suppress(Refused):
         site.subscribe(BAD, "2", "b" * 16)
-    except Refused:
-        pass
 
 
 def no_job(site: Site) -> None:
     """A message every 0.25 s for a job that is not in the queue, each of another subscriber."""
-    try:
+    with suppress(Refused):
         site.subscribe(JOBLESS, "999999", f"{next(site.ids):016x}")
-    except Refused:
-        pass
 
 
 def somebody_else_s(site: Site) -> None:
-    try:
+    with suppress(Refused):
         site.subscribe(JOBLESS, "1", f"{next(site.ids):016x}")
-    except Refused:
-        pass
 
 
 @pytest.mark.parametrize(
@@ -139,10 +134,8 @@ def many_jobs(site: Site) -> Iterator[Attack]:
         site.authority.known = {**site.authority.known, str(n): KnownJob(BAD, None)}
 
         def attack(site: Site, job: str = str(n)) -> None:
-            try:
+            with suppress(Refused):
                 site.subscribe(BAD, job, f"{int(job):016x}")
-            except Refused:
-                pass
 
         yield attack
 

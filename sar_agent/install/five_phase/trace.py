@@ -62,9 +62,9 @@ class Trace:
         def age(generation: int) -> str:
             return "new" if generation >= state.generation else "old"
 
-        if files.in_force:  # else OpenSM has installed its own
-            found = {"file": age(files.file), "next": files.next, "in_force": age(files.in_force)}
-            self._write(state, [("files", found)])
+        in_force = age(files.in_force) if files.in_force else "other"
+        found = {"file": age(files.file), "next": files.next, "in_force": in_force}
+        self._write(state, [("files", found)])
 
     def _write(self, state: State, found: Iterator[Event] | list[Event]) -> None:
         if self.path is None:
