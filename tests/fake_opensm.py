@@ -6,10 +6,13 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
-from sar_agent.errors import SarError, Unavailable
+import numpy as np
+
+from sar_agent.errors import Unavailable
 from sar_agent.fabric import Fabric
-from sar_agent.install.bridge import BridgeStatus, Dumped, Loaded
+from sar_agent.install.bridge import BridgeStatus, Dumped, Loaded, Refused
 from sar_agent.install.plan import routes_to_file
 from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
 from sar_agent.jobs import JobMix
@@ -35,19 +38,30 @@ class FakeSource:
         return Poll(self.records)
 
 
+State = Literal["starting", "asked", "building", "sending", "built"]
+
+
 @dataclass
 class FakeBridge:
-    """An OpenSM with a plugin, as far as the agent sees it. It starts with min-hop tables.
+    """An OpenSM with a plugin of protocol 2, as far as the agent sees it. It starts with min-hop
+    tables.
 
-    `refuse` are sentences, one for each load that is refused; `spoil` makes the next dump differ
-    from what was loaded; `away` makes it silent."""
+    `refuse` are refusals, one for each load: a sentence, or a code and a sentence; `spoil` makes
+    the next dump differ from what was loaded; `away` makes it silent. `deaf` are switches (indices
+    of the file) that do not answer: they keep what they have, until `confirm`."""
 
     folder: Path
     fabric: Fabric
     away: bool = False
-    refuse: list[str] = field(default_factory=list)
+    refuse: list[str | tuple[str, str]] = field(default_factory=list)
     on_refusal: list[object] = field(default_factory=list)
     spoil: bool = False
+    deaf: tuple[int, ...] = ()
+    state: State = "built"
+    head_of_queue: float = 0.0
+    """Seconds."""
+    built_at: int = 0
+    """Unix seconds."""
     engine: str = "minhop"
     generation: int = 0
     last_error: str = ""
@@ -59,11 +73,15 @@ class FakeBridge:
     lmc: int = 0
     lmc_esp0: bool = False
     """Whether switches have as many LIDs as hosts, not one."""
+    lids: int = 0
+    """Another number: LIDs were assigned again."""
     notices: list[tuple[str, int, int]] = field(default_factory=list)
     on_notice: list[Callable[[str, int], None]] = field(default_factory=list)
     """Subscribers: called with the kind and the update."""
     on_load: list[Callable[[], None]] = field(default_factory=list)
+    """What happens while a load waits for OpenSM."""
     tables: RoutesFile | None = None
+    """As sent last; `had` where a switch has not confirmed."""
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -78,15 +96,40 @@ class FakeBridge:
         self.engine, self.generation = "minhop", 0
         self.routings += 1
 
+    def start_again(self) -> None:
+        """OpenSM restarts, and routes with what is at routes.sar, or min-hop."""
+        path = self.folder / "routes.sar"
+        self.fall_back()
+        if path.exists():
+            self._send(read_routes_file(path))
+
+    def confirm(self) -> None:
+        """The switches that did not answer have what they were sent."""
+        assert self.tables
+        self.deaf, self.tables = (), replace(self.tables, had=None)
+        self.routings += 1
+
+    @property
+    def digest(self) -> str:
+        """Of what the switches have, and which of that they have confirmed."""
+        assert self.tables
+        text = hashlib.sha256(f"{self.engine} {self.lids}".encode())
+        for part in ("forwarding", "had", "service_levels", "hop_lanes"):
+            table = getattr(self.tables, part)
+            text.update(b"-" if table is None else np.ascontiguousarray(table).tobytes())
+        return text.hexdigest()[:16]
+
     def status(self) -> BridgeStatus:
         self._there()
+        assert self.tables
+        missing = 0 if self.tables.had is None else max(1, len(self.deaf))
         return BridgeStatus(
             protocol=2,
             plugin_version="fake",
             opensm_version="fake",
             pid=1,
             sm_state=self.sm_state,
-            state="built",
+            state=self.state,
             last_error=self.last_error,
             engine_in_force=self.engine,
             routes_engine="",
@@ -98,32 +141,52 @@ class FakeBridge:
             lanes=1,
             unknown_terminals=self.unknown_terminals,
             vanished_terminals=0,
-            unconfirmed_switches=0,
-            unconfirmed_lft_blocks=0,
+            unconfirmed_switches=missing,
+            unconfirmed_lft_blocks=missing,
             unconfirmed_sl2vl_ports=0,
-            head_of_queue_seconds=1.07,
+            head_of_queue_seconds=self.head_of_queue,
             heavy_sweeps=2,
             topology_changes=self.topology_changes,
             routings=self.routings,
             lft_blocks_confirmed=0,
-            last_build_unix=0,
+            last_build_unix=self.built_at,
         )
 
     def load(self, generation: int, proved_from: str | None = None) -> Loaded:
         self._there()
+        if self.state != "built":
+            raise Refused("another load is under way (test)", "busy")
         self.loads.append(generation)
+        file = read_routes_file(self.folder / "routes.next")
+        assert file.generation == generation
         if self.refuse:
             for act in self.on_refusal:
                 act()  # type: ignore[operator]
-            raise SarError(self.refuse.pop(0))
+            said = self.refuse.pop(0)
+            raise Refused(*(said[::-1] if isinstance(said, tuple) else (said, "stale")))
         for look in self.on_load:
             look()
-        file = read_routes_file(self.folder / "routes.sar")
-        assert file.generation == generation
-        self.tables = file if self.lmc_esp0 else _switches_have_one_lid(file)
-        self.engine, self.generation = "sar", generation
-        self.routings += 1
+        if proved_from not in (None, self.digest):
+            raise Refused(f"not {proved_from} but {self.digest} is in force (test)", "changed")
+        self._send(file)
+        if self.deaf:
+            raise Refused(
+                f"{len(self.deaf)} switch(es) have not confirmed their tables; OpenSM will send "
+                "them again",
+                "unconfirmed",
+            )
         return Loaded(engine_in_force="sar", generation_in_force=generation, unknown_terminals=0)
+
+    def _send(self, file: RoutesFile) -> None:
+        assert self.tables
+        before = self.tables.forwarding if self.tables.had is None else self.tables.had
+        sent = file if self.lmc_esp0 else _switches_have_one_lid(file)
+        had = sent.forwarding.copy()
+        for s in self.deaf:
+            had[:, s] = before[:, s]
+        self.tables = replace(sent, had=had if self.deaf else None)
+        self.engine, self.generation = "sar", file.generation
+        self.routings += 1
 
     def notice(self, kind: str, update: int, generation: int) -> None:
         self._there()
@@ -141,7 +204,7 @@ class FakeBridge:
             changed[0, 0, -1] = 3 - changed[0, 0, -1] if changed[0, 0, -1] < 3 else 1
             spoiled = RoutesFile(**{**vars(self.tables), "forwarding": changed})
             write_routes_file(path, spoiled)
-        return Dumped(path=path, digest=hashlib.sha256(path.read_bytes()).hexdigest()[:16])
+        return Dumped(path=path, digest=self.digest)
 
     def _there(self) -> None:
         if self.away:

@@ -19,6 +19,7 @@ from sar_agent.agent.standing import Standing
 from sar_agent.agent.state import State
 from sar_agent.config import Config
 from sar_agent.errors import CheckFailed, SarError
+from sar_agent.install.install import NotYet
 from sar_agent.install.transit import NotSafe, transition_to
 from sar_agent.jobs.filter import host_sets
 from sar_agent.measure import Measures
@@ -67,6 +68,11 @@ class Actor:
                 urgent=decision.reason in MENDS,
                 worth=partial(self.pacing.worth, decision.reason, look, before),
             )
+        except NotYet as error:
+            if isinstance(error, NotSafe):
+                self.metrics.transitions.labels(error.transition.way.value).inc()
+            self._count(decision.reason, Result.LATER)
+            return Report(Result.LATER, f"{decision.why}; {error}", decision.reason)
         except SarError as error:
             self.backoff.failed(key)
             if isinstance(error, CheckFailed):

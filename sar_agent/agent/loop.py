@@ -34,6 +34,7 @@ from sar_agent.agent.updates import Updates, owners
 from sar_agent.config import Config
 from sar_agent.errors import SarError
 from sar_agent.install.bridge import Bridge, BridgeStatus
+from sar_agent.install.install import finish_or_restore
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.measure.metrics import Metrics
@@ -63,7 +64,7 @@ class Agent:
         bridge = bridge or Bridge(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
         self.gatherer = gatherer or Gatherer(config, bridge)
         self.metrics = metrics or Metrics(__version__, config.agent.mode, config.agent.engine)
-        say = SayOnce(log)
+        self.say = say = SayOnce(log)
         self.standing = Standing(config, bridge, say)
         self.store = self.standing.store
         self.show = Show(self.metrics, self.gatherer, self.standing, say)
@@ -124,6 +125,8 @@ class Agent:
                 self.keys.settle({n for one in queue for n in one.numbers})
             self._was_empty = not queue
             self.updates.know(owners(self.gatherer.running()), self.gatherer.looked_at)
+            self.rerouter.levels.settle(one.start for one in self.gatherer.queue.value or ())
+        self._finish()
         unfinished = self.updates.settle()
         self.pacing.saw(look)
         self.show.status(look.status)
@@ -158,6 +161,20 @@ class Agent:
         if obstacle and self.config.agent.mode == "install":
             return Report(Result.FAILED, f"nothing can be installed: {obstacle}", report.reason)
         return report
+
+    def _finish(self) -> None:
+        """What a process that died, or a load past its deadline, left undone; where OpenSM is not
+        done with it, the next pass asks again, and none installs before."""
+        if self.config.agent.mode != "install":
+            return
+        try:
+            done = finish_or_restore(self.rerouter.bridge, self.config.agent.routes_path)
+        except SarError as error:
+            self.say.problem("finish", str(error))
+        else:
+            self.say.problem("finish", "")
+            if done:
+                log.info("%s", done)
 
     def _wait(self, reason: Reason, look: Look, obstacle: str) -> str:
         """Why nothing could be installed now; where nothing is anyway, plans are made."""

@@ -21,9 +21,8 @@ from sar_agent.errors import CheckFailed, CreditLoop, SarError, Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.pieces import require_connected
 from sar_agent.install.bridge import Bridge
-from sar_agent.install.install import Timed
-from sar_agent.install.plan import Plan, file_to_routes, make_plan
-from sar_agent.install.routes_file import read_routes_file
+from sar_agent.install.install import NotYet, Timed, read_in_force
+from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_agent.jobs.partition_policy import read_partitions
@@ -204,19 +203,21 @@ class Planner:
 
     def resume(self, state: State, fabric: Fabric, bridge: Bridge) -> None:
         """After a restart: starts from the routes in force, if they are the last installed ones and
-        the fabric is the same. Where not, the next routes are computed anew."""
+        the fabric is the same. Where not, the next routes are computed anew. Raises `NotYet` while
+        OpenSM is at work."""
         if self._last or not isinstance(self.engine, Rerouting):
             return
         if (state.engine, state.fabric_digest) != (self.engine.name, fabric.digest.hex()):
             return
         try:
-            file = read_routes_file(bridge.dump().path)
-            if file.generation == state.generation:
+            found = read_in_force(bridge, fabric)
+            if found.confirmed and found.generation == state.generation:
                 mix = mix_of_host_sets(fabric, state.jobs)
-                routes = file_to_routes(fabric, file)
-                plan = make_plan(file.generation, fabric, mix, routes)
+                plan = make_plan(found.generation, fabric, mix, found.routes)
                 self._tend_at = self._next_look(plan)
                 self.adopt(plan)
+        except NotYet:
+            raise  # OpenSM is at work: what is in force can be started from once it is done
         except SarError as error:
             log.info("starting from no routes: %s", error)
 

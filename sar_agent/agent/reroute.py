@@ -19,16 +19,19 @@ from sar_agent.errors import CheckFailed, InputError, SarError, Unavailable, Uns
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.changes import Changes
-from sar_agent.install.install import ReadBackDiffers, Timed
+from sar_agent.install.install import (
+    InForce,
+    NotYet,
+    ReadBackDiffers,
+    Timed,
+    at_work,
+    differences,
+    next_path,
+)
+from sar_agent.install.levels import Levels
 from sar_agent.install.plan import Plan
 from sar_agent.install.routes_file import RoutesFile, read_generation
-from sar_agent.install.transit import (
-    Arrived,
-    NotSafe,
-    bring_into_force,
-    read_in_force,
-    transition_to,
-)
+from sar_agent.install.transit import Arrived, NotSafe, Transit
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.records import JobRecord
 from sar_agent.routing import Engine
@@ -64,8 +67,11 @@ class Rerouter:
     ) -> None:
         self.config, self.bridge, self.updates = config, bridge, updates
         self.gatherer, self.timed = gatherer, timed
-        self.path = config.agent.routes_path
         self.planner = Planner(config, engine, timed)
+        self.levels = Levels(config.agent.state_dir)
+        self.transit = Transit(
+            bridge, config.agent.routes_path, timed, levels=self.levels, tries=config.agent.tries
+        )
         self.keys_lost: Callable[[str], None] = lambda why: None
         """Told why plans hold no routing keys."""
 
@@ -82,7 +88,8 @@ class Rerouter:
         a plan that is not `worth` it.
 
         Where the plugin refuses because the fabric has changed since it was read, it is read
-        again and planned for again at once, a few times.
+        again and planned for again at once, a few times. LIDs that OpenSM has assigned again are
+        such a change, too: tables have another digest then.
         """
         fabric, records = look.fabric, look.records
         if not install:
@@ -122,45 +129,65 @@ class Rerouter:
 
     def install(self, plan: Plan, records: tuple[JobRecord, ...], *, urgent: bool = False) -> Done:
         """Raises `SarError` where the plan is not in force afterwards, unless it waits."""
-        ours = self.bridge.status().engine_in_force == OUR_ENGINE
-        try:
-            before = read_in_force(self.bridge, plan)
-        except SarError as error:
-            if ours:
-                raise Unavailable(
-                    f"the routes in force could not be read back ({error}), so no way from them "
-                    "can be proved safe; they stay"
-                ) from error
-            before = None
-        plan = transition_to(plan, before, self.timed)
-        plan, choice = self.updates.prepare(plan, before, ours, records, urgent)
-        if choice.how is How.WAIT:
-            return Done(plan, records, choice=choice)
 
-        def load() -> Arrived:
-            return bring_into_force(
-                self.bridge, plan, self.path, before, self.timed, whole=choice.whole
+        def go(plan: Plan, before: InForce) -> Done:
+            ours = before.status.engine_in_force == OUR_ENGINE
+            plan, choice = self.updates.prepare(
+                plan,
+                before.routes,
+                ours,
+                records,
+                urgent,
+                lambda other: self.transit.examined(other, before),
             )
+            if choice.how is How.WAIT:
+                return Done(plan, records, choice=choice)
 
-        arrived = self.updates.put(choice, plan.generation, load)
-        self.planner.adopt(arrived.plan)
-        return Done(arrived.plan, records, arrived.found, arrived.changed, choice)
+            def load() -> Arrived:
+                return self.transit.bring(plan, before, whole=choice.whole)
+
+            arrived = self.updates.put(choice, plan.generation, load)
+            self.planner.adopt(arrived.plan)
+            return Done(arrived.plan, records, arrived.found, arrived.changed, choice)
+
+        return self.transit.commit(plan, go)
 
     def install_keys(self, generation: int, keys: Mapping[int, KeyRows], stands: Plan) -> Arrived:
         """Nothing but `keys` (by LID offset) besides `stands`, which is in force, at once or in
-        stages, and all of it. Raises `SarError`; then nothing has changed."""
-        plan = self.planner.plan_keys(generation, keys, stands)
-        plan = transition_to(plan, stands.routes, self.timed)
-        if plan.transition and plan.transition.way is Way.FITTED:
-            raise NotSafe(plan.transition)
-        arrived = bring_into_force(self.bridge, plan, self.path, stands.routes, self.timed)
+        stages, and all of it. Raises `SarError`; then nothing has changed. `NotYet`: a pass has to
+        mend first what is in force."""
+
+        def go(plan: Plan, before: InForce) -> Arrived:
+            if why := not_as_planned(before, stands):
+                raise NotYet(why)
+            if plan.transition and plan.transition.way is Way.FITTED:
+                raise NotSafe(plan.transition)
+            return self.transit.bring(plan, before)
+
+        arrived = self.transit.commit(self.planner.plan_keys(generation, keys, stands), go)
         self.planner.adopt(arrived.plan)
         return arrived
+
+
+def not_as_planned(before: InForce, stands: Plan) -> str:
+    """Why nothing can be added to `stands`: what was read back is not it, or not all of it; empty
+    where it is."""
+    status = before.status
+    if status.engine_in_force != OUR_ENGINE or before.generation != stands.generation:
+        return f"generation {before.generation} is in force, not {stands.generation}"
+    if not before.confirmed:
+        return at_work(status) or "switches have not confirmed what they were sent"
+    if status.unknown_terminals:
+        return f"{status.unknown_terminals} ports are not in the routes in force yet"
+    if wrong := differences(stands.routes_file(), before.file):
+        return f"{wrong} entries in force are not as the plan has them"
+    return ""
 
 
 def next_generation(config: Config, status: BridgeStatus, state: State | None) -> int:
     """Above all that anybody has heard of."""
     known = [status.generation_in_force, status.generation_loaded]
-    with suppress(SarError):
-        known.append(read_generation(config.agent.routes_path))
+    for path in (config.agent.routes_path, next_path(config.agent.routes_path)):
+        with suppress(SarError):
+            known.append(read_generation(path))
     return 1 + max(known + ([state.generation] if state else []))

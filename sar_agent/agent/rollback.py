@@ -22,8 +22,10 @@ from sar_agent.errors import InputError, Unavailable, Unserved
 from sar_agent.install.bridge import Bridge
 from sar_agent.install.five_phase.saved import Disk
 from sar_agent.install.generations import Generations
+from sar_agent.install.install import finish_or_restore
+from sar_agent.install.levels import Levels
 from sar_agent.install.plan import file_to_routes, make_plan
-from sar_agent.install.transit import bring_into_force, in_force, transition_to
+from sar_agent.install.transit import Transit
 from sar_agent.jobs.filter import host_sets
 from sar_agent.jobs.mapping import mix_of_records
 
@@ -46,6 +48,7 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
         state = store.load()
         number = _choose(state, kept.numbers(), generation)
         bridge = Bridge(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
+        finish_or_restore(bridge, config.agent.routes_path)
         gatherer = Gatherer(config, bridge)
         look = gatherer.look()
         if look.status is None:
@@ -54,9 +57,9 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
         fresh = next_generation(config, look.status, state)
         mix = mix_of_records(look.fabric, look.records).mix
         plan = make_plan(fresh, look.fabric, mix, file_to_routes(look.fabric, old))
-        before = in_force(bridge, plan)
-        plan = transition_to(plan, before)
-        arrived = bring_into_force(bridge, plan, config.agent.routes_path, before)
+        levels = Levels(folder)
+        transit = Transit(bridge, config.agent.routes_path, levels=levels, tries=config.agent.tries)
+        arrived = transit.commit(plan, transit.bring)
         plan, fresh = arrived.plan, arrived.plan.generation
         now = host_sets(look.records)
         timed = hold_minutes is not None

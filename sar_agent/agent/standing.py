@@ -18,8 +18,9 @@ from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.generations import Generations
+from sar_agent.install.install import read_in_force
 from sar_agent.install.plan import Plan, file_to_routes, make_plan
-from sar_agent.install.routes_file import RoutesFile, read_routes_file
+from sar_agent.install.routes_file import RoutesFile
 from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_agent.routing.routes import Routes
 
@@ -50,14 +51,16 @@ class Standing:
 
     def plan(self, state: State, fabric: Fabric) -> Plan | None:
         """The plan in force: the one installed last or, after a restart or somebody's rollback,
-        what OpenSM's tables say. None where `fabric` is another since, for which a pass will plan.
-        Raises `SarError` where they cannot be read."""
+        what OpenSM's tables say. None where a pass has to plan first: `fabric` is another since, or
+        something else is in force. Raises `SarError` where they cannot be read."""
         if fabric.digest.hex() != state.fabric_digest:
             return None
         if self._plan is None or self._plan.generation != state.generation:
-            file = read_routes_file(self.bridge.dump().path)
+            found = read_in_force(self.bridge, fabric)
+            if not found.confirmed or found.generation != state.generation:
+                return None
             mix = mix_of_host_sets(fabric, state.jobs)
-            self._plan = make_plan(file.generation, fabric, mix, file_to_routes(fabric, file))
+            self._plan = make_plan(found.generation, fabric, mix, found.routes)
         return self._plan
 
     def took(self, plan: Plan, found: RoutesFile, status: BridgeStatus | None, made: Made) -> None:

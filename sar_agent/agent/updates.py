@@ -24,7 +24,7 @@ from sar_agent.install.five_phase.machine import Rules
 from sar_agent.install.five_phase.shelter import moves, no_shelter, with_shelter_of
 from sar_agent.install.five_phase.words import Phase
 from sar_agent.install.plan import Plan
-from sar_agent.install.transit import NotSafe, transition_to
+from sar_agent.install.transit import NotSafe
 from sar_agent.jobs.records import JobRecord
 from sar_agent.measure.metrics import Metrics
 from sar_agent.routing.routes import Routes
@@ -78,9 +78,11 @@ class Updates:
         ours: bool,
         records: Iterable[JobRecord],
         urgent: bool,
+        examined: Callable[[Plan], Plan] = lambda plan: plan,
     ) -> tuple[Plan, Choice]:
         """The plan as it can be installed, and how. `before` is in force (None: not known), `ours`
-        whether the agent made it. Raises `NotSafe` or `Unserved` where it must not be."""
+        whether the agent made it; `examined` has the verdict on another plan. Raises `NotSafe` or
+        `Unserved` where it must not be."""
         five = self.config.mode == "five-phase"
         if five and self.coordinator.state.members:
             self.five_phase.look()
@@ -98,7 +100,7 @@ class Updates:
                 if kept is None:
                     obstacle = "the shelter in force (LID offset 1) does not fit the plan's fabric"
                 else:
-                    plan = transition_to(kept, before)
+                    plan = examined(kept)
         now = self.coordinator.clock()
         covered = {
             one.job

@@ -36,6 +36,11 @@ def loop_free(wiring: Wiring, counts: Counts) -> tuple[bool, bool]:
     return hosts, everyone
 
 
+def lanes_loop_free(wiring: Wiring, used: Counts) -> bool:
+    """Whether every lane is, of which `used` has one plane each."""
+    return all(_acyclic(wiring, plane, plane) for plane in used)
+
+
 def credit_loop(fabric: Fabric, wiring: Wiring, counts: Counts) -> tuple[int, list[int]] | None:
     """(lane, channels of one cycle between hosts, in order), None where every lane is acyclic."""
     ports = int(wiring.ports)

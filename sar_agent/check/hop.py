@@ -36,6 +36,12 @@ class Hops(NamedTuple):
     attached to a switch leave by a port; bit l for hosts' to hosts, bit L + l for others'."""
 
 
+NO_HOPS = Hops(
+    np.empty((0, 0, 0), np.uint8), np.empty((0, 0), np.uint8), np.empty((0, 0, 0), np.uint32)
+)
+"""Where the service level says the lane."""
+
+
 def hops_of(fabric: Fabric, routes: Routes, wiring: Wiring) -> Hops:
     """From the fabric's cables, and lanes that nobody else can write to; `InputError`
     where the lanes are not of this fabric's shape."""

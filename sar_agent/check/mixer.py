@@ -5,18 +5,25 @@ In words: `telling.py`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.check.deadlock import loop_free
-from sar_agent.check.hop import Hops, hop_loop, hops_of
+from sar_agent.check.hop import NO_HOPS, hop_loop, hops_of
 from sar_agent.check.mixture import mix_trees
 from sar_agent.check.proof import Proved
+from sar_agent.check.senders import Senders, begin_anywhere, with_senders
 from sar_agent.check.wiring import wiring_of
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.routing.routes import Routes
+
+A = TypeVar("A", bound=np.ndarray[Any, Any])
+NOT_KNOWN = 254
+"""In `had`: the switch may have anything."""
+_NONE: U8 = np.empty((0, 0, 0), np.uint8)
 
 
 class Tables(NamedTuple):
@@ -26,9 +33,11 @@ class Tables(NamedTuple):
     """uint8[O, D, S]"""
     level: U8
     """uint8[O, D, S], or uint8[O, D, 0] where one lane is enough, or levels do not say it."""
+    had: U8 = _NONE
+    """uint8[O, D, S], what switches may have instead of `egress`; empty where all is confirmed."""
 
     def with_trees(self, which: Bool, others: Tables) -> Tables:
-        """A copy in which the trees `which` (bool[O, D]) are those of `others`."""
+        """A copy in which the trees `which` (bool[O, D]) are those of `others`, all confirmed."""
         mine = Tables(self.egress.copy(), self.level.copy())
         mine.egress[which], mine.level[which] = others.egress[which], others.level[which]
         return mine
@@ -38,6 +47,23 @@ Pair = tuple[Tables, Tables]
 """Old and new."""
 
 
+class About(NamedTuple):
+    """What else may be about beside the old tables and the new."""
+
+    had: U8 | None = None
+    """uint8[O, D, S]: entries that switches may have instead of the old; 254: it is not known."""
+    also: tuple[Routes, ...] = ()
+    """Tables of before, by which packets that still wait somewhere have come."""
+    levels: NDArray[np.uint16] | None = None
+    """uint16[O, D, S]: bit sets of service levels that connections of earlier plans still have,
+    by the switch where they send."""
+    senders: Bool | None = None
+    """bool[S]: switches at which there may be hosts that the fabric does not know."""
+
+
+NOTHING_MORE = About()
+
+
 class Mixer:
     """Tables `before` (in force; they may be broken) and `after` on the fabric as it is now.
 
@@ -45,39 +71,81 @@ class Mixer:
     change, too, port by port: then all lanes are taken as one, which proves less but nothing false.
     """
 
-    def __init__(self, fabric: Fabric, before: Routes, after: Routes) -> None:
-        self.fabric = fabric
-        self.same_lanes = _same_lanes(before, after)
+    def __init__(
+        self, fabric: Fabric, before: Routes, after: Routes, more: About = NOTHING_MORE
+    ) -> None:
+        everything = (before, after, *more.also)
+        self.fabric, self.more = fabric, more
+        self.same_lanes = all(_same_lanes(routes, after) for routes in everything)
         self.by_hop = self.same_lanes and after.hop_lane is not None
         self.wiring = wiring_of(fabric, after.virtual_lanes if self.same_lanes else 1)
-        self.hops = (
-            hops_of(fabric, after, self.wiring)
-            if self.by_hop
-            else Hops(
-                np.empty((0, 0, 0), np.uint8),
-                np.empty((0, 0), np.uint8),
-                np.empty((0, 0, 0), np.uint32),
-            )
-        )
-        offsets = max(len(before.egress), len(after.egress))
-        self.old, self.new = (
+        self.hops = hops_of(fabric, after, self.wiring) if self.by_hop else NO_HOPS
+        if more.senders is not None:
+            self.wiring = with_senders(fabric, self.wiring, more.senders)
+            if self.by_hop:
+                self.hops = begin_anywhere(fabric, self.wiring, self.hops, more.senders)
+        offsets = max(len(routes.egress) for routes in everything)
+        self.old, self.new, *rest = (
             Tables(_repeated(routes.egress, offsets), self._levels_of(routes, offsets))
-            for routes in (before, after)
+            for routes in everything
         )
+        self.also = tuple(rest)
+        """Tables of before, whose packets may still be there in any mixture."""
+        if more.had is not None:
+            had = _repeated(more.had, offsets)
+            had = np.where(self._matters(), had, self.old.egress)
+            if not np.array_equal(had, self.old.egress):
+                self.old = self.old._replace(had=had)
+        self.handed = np.empty((*self.old.egress.shape[:2], 0), np.uint16)
+        if more.levels is not None and self.old.level.size:
+            self.handed = _repeated(more.levels, offsets)
+
+    def _matters(self) -> Bool:
+        """bool[D, S]: entries that anybody may ask for."""
+        asked: Bool = (self.wiring.asks > 0)[:, None] & self.fabric.switch_up
+        return asked
+
+    def confirmed(self) -> bool:
+        """Whether all switches are known to have the old tables."""
+        return not self.old.had.size
+
+    def known(self) -> bool:
+        """Whether it is known what each switch may have."""
+        return self.confirmed() or not (self.old.had == NOT_KNOWN).any()
 
     def changed(self) -> Bool:
         """bool[O, D]: trees of their own of which an entry or a service level differs."""
         old, new = self.old, self.new
-        differs = np.zeros(old.egress.shape[:2], np.bool_)
-        up = self.fabric.switch_up
-        for o in range(len(differs)):
-            differs[o] = ((old.egress[o] != new.egress[o]) & up).any(axis=1)
-            differs[o] |= (old.level[o] != new.level[o]).any(axis=1)
+        differs = self._differs(old, new)
         # Ways to a switch that repeat those of offset 0, before and after, move with them.
         ways = slice(self.fabric.terminals, None)
-        repeat = [(t[1:, ways] == t[:1, ways]).all(axis=2) for t in (*old, *new)]
+        repeat = [
+            (t[1:, ways] == t[:1, ways]).all(axis=2)
+            for t in (old.egress, old.level, new.egress, new.level)
+        ]
         differs[1:, ways] &= ~np.logical_and.reduce(repeat)
         return differs
+
+    def open(self, changed: Bool) -> Bool:
+        """bool[O, D]: trees of which packets may meet more than what the new tables say: those
+        `changed`, and those that differ in anything else that may be about."""
+        found = changed.copy()
+        if not self.confirmed():
+            found |= (self.old.had != self.old.egress).any(axis=2)
+        for tables in self.also:
+            found |= self._differs(tables, self.new)
+        if self.handed.size:
+            own = np.uint16(1) << self.new.level.astype(np.uint16)
+            found |= (self.handed & ~own).any(axis=2)
+        return found
+
+    def _differs(self, one: Tables, other: Tables) -> Bool:
+        found = np.zeros(one.egress.shape[:2], np.bool_)
+        up = self.fabric.switch_up
+        for o in range(len(found)):
+            found[o] = ((one.egress[o] != other.egress[o]) & up).any(axis=1)
+            found[o] |= (one.level[o] != other.level[o]).any(axis=1)
+        return found
 
     def knows(self, proved: Proved) -> bool:
         """Whether the dependencies of `proved`, the new tables' own, are counted as here."""
@@ -86,6 +154,19 @@ class Mixer:
             and proved.egress.shape == self.new.egress.shape
             and self.wiring.same_nodes(proved.wiring)
         )
+
+    def proved_planes(self, proved: Proved) -> U8:
+        """The dependencies of `proved` in their place; with those of hosts that the fabric does
+        not know, and of all that is led to switches."""
+        planes = (proved.counts > 0).view(np.uint8)
+        if (new := self.more.senders) is not None:
+            lanes = len(planes) // 2
+            planes[:lanes] |= planes[lanes:]
+            senders = Senders(self.fabric, proved)
+            sources = new if proved.hops else new & ~senders.hosts
+            if sources.any():
+                senders.follow(sources, new, True, new, planes[:lanes])
+        return planes
 
     def planes(self) -> U8:
         """uint8[2 L, S · P · P]: no dependencies."""
@@ -96,11 +177,17 @@ class Mixer:
         """int32[O, D]: `FINE`, `CIRCLE` or `DROP` of the trees `which` (bool[O, D]) between two
         tables; their dependencies are put into `planes`."""
         found = np.zeros(which.shape, np.int32)
+        tables: list[Tables] = list(pair)
+        if pair[0].had.size or self.also:
+            had = pair[0].had if pair[0].had.size else pair[0].egress
+            tables += [Tables(had, pair[0].level), *(self.also or pair[:1])]
+            tables += pair[: len(tables) % 2]  # as few kernels as possible: for 2, 4, 6 tables
         for o in range(len(which)):
-            rows = pair[0].egress[o], pair[1].egress[o]
-            levels = pair[0].level[o], pair[1].level[o]
+            rows = tuple(_read(each.egress[o]) for each in tables)
+            levels = tuple(_read(each.level[o]) for each in tables)
+            handed = _read(self.handed[o])
             found[o] = mix_trees(
-                self.wiring, self.hops, self.by_hop, rows, levels, which[o], planes
+                self.wiring, self.hops, self.by_hop, rows, levels, handed, which[o], planes
             )
         return found
 
@@ -147,7 +234,16 @@ def _same_lanes(before: Routes, after: Routes) -> bool:
     return np.array_equal(before.hop_lane, after.hop_lane)
 
 
-def _repeated(tables: U8, offsets: int) -> U8:
+def _read(array: A) -> A:
+    """One that nobody writes to, so that kernels see one type."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _repeated(tables: A, offsets: int) -> A:
     """Those of LID offsets that are not there repeat the first, as the plugin has them."""
     missing = offsets - len(tables)
-    return np.concatenate([tables, np.repeat(tables[:1], missing, axis=0)]) if missing else tables
+    if not missing:
+        return tables
+    return np.concatenate([tables, np.repeat(tables[:1], missing, axis=0)])  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Who may pass where while old tables and new ones coexist, switch by switch, in any order.
+"""Who may pass where while tables coexist, switch by switch, in any order.
 
 Between two sets of tables every mixture is possible: a switch may have the new entry for a
 destination while the next still has the old. A packet's way in any of them is a way through the
@@ -6,16 +6,25 @@ graph in which each switch leads on by its old port and by its new: it visits no
 (where there is no circle), so for each such way there is a mixture that takes it. One walk of that
 graph, in the order of Kahn, sees all 2^S of them.
 
+There may be more than two tables: what a switch that has not confirmed may still have instead of
+what it was sent, and tables of before, whose packets may wait in buffers. Each switch then has a
+set of entries, and the same walk sees all mixtures of the sets.
+
 Three things can go wrong for one destination, and a fourth for all together:
 
-- *Circle.* Old and new entries together lead a packet round.
-- *Drop.* A packet whose old way was whole is sent, by a new entry, to a switch whose old entry
-  leads nowhere. (Entries that lead nowhere now lose packets until the new ones come; that is no
-  news, but nobody else may be sent to them.)
-- *Credit loop.* Whoever passes a switch may hold the old channel or the new, and ask for the old
-  or the new of the next: all four are dependencies, in old service levels and new, beside those of
-  trees that stay. Packets of an earlier mixture may still be there in a later one, so it is the
-  union over all of them that must be acyclic (sar-2016, Definition 6, condition 3).
+- *Circle.* Entries together lead a packet round.
+- *Drop.* A packet whose old way is whole, for some choice of what unconfirmed switches have, is
+  sent, by a new entry, to a switch that may have an old entry which leads nowhere. (Entries that
+  lead nowhere now lose packets until the new ones come; that is no news, but nobody else may be
+  sent to them.)
+- *Credit loop.* Who passes a switch may hold the channel of any entry, and ask for that of any
+  entry of the next: all of these are dependencies, in the service levels of all tables and those
+  handed out earlier, beside those of trees that stay. Packets of an earlier mixture may still be
+  there in a later one, so it is the union over all of them that must be acyclic (sar-2016,
+  Definition 6, condition 3).
+
+The kernels are compiled for two tables and for four: the number is that of a tuple's items, which
+the compiler knows, and two tables then take no longer than if there were no others.
 """
 
 from __future__ import annotations
@@ -27,40 +36,44 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.check.hop import Hops
-from sar_agent.check.wiring import U32, Wiring
+from sar_agent.check.wiring import U16, U32, Wiring
 from sar_agent.fabric.model import I32, U8
 
 FINE, CIRCLE, DROP = 0, 1, 2
 
+Rows = tuple[U8, ...]
+"""K times uint8[D, S], read-only: the old tables, the new, what switches may have instead of the
+old (the old where all is confirmed), and tables of before. K is 2 where there are only the first
+two, else 4 or more."""
+
 
 class Walk(NamedTuple):
-    """Scratch for one destination at a time; S switches."""
+    """Scratch for one destination at a time; S switches, K tables."""
 
     row: U8
-    """uint8[2, S], the old entries and the new: copies, so that one kernel serves tables that may
-    be written to and others."""
-    level: U8
-    """uint8[2, S], or uint8[2, 0], likewise."""
+    """uint8[K, S], the entries."""
+    lanes: U32
+    """uint32[S], or uint32[0] in one lane or hop by hop: lanes of the levels of who sends."""
     next: U32
-    """uint32[2, S], where the old and the new entry lead."""
+    """uint32[K, S], where each entry leads."""
     degree: I32
     queue: U32
     mark: U32
-    """uint32[2, S]: lanes of who leaves by the old and the new port."""
+    """uint32[K, S]: lanes of who leaves by each port."""
     seen: U8
 
 
 @njit(cache=True)
-def walk_of(wiring: Wiring, levels: int) -> Walk:  # pragma: no cover
+def walk_of(wiring: Wiring, tables: int, levels: int) -> Walk:  # pragma: no cover
     """Uninitialised."""
     size = wiring.sends.shape[1]
     return Walk(
-        np.empty((2, size), np.uint8),
-        np.empty((2, levels), np.uint8),
-        np.empty((2, size), np.uint32),
+        np.empty((tables, size), np.uint8),
+        np.empty(levels, np.uint32),
+        np.empty((tables, size), np.uint32),
         np.empty(size, np.int32),
         np.empty(size, np.uint32),
-        np.empty((2, size), np.uint32),
+        np.empty((tables, size), np.uint32),
         np.empty(size, np.uint8),
     )
 
@@ -70,47 +83,50 @@ def mix_trees(
     wiring: Wiring,
     hops: Hops,
     by_hop: bool,
-    rows: tuple[U8, U8],
-    levels: tuple[U8, U8],
+    rows: Rows,
+    levels: Rows,
+    handed: U16,
     which: NDArray[np.bool_],
     mixed: U8,
 ) -> I32:  # pragma: no cover
     """int32[D]: FINE, CIRCLE or DROP of each destination in `which`, of one LID offset; puts the
     dependencies that any mixture may have into `mixed` uint8[2 L, S · P · P].
 
-    `rows` and `levels` (uint8[D, S], or uint8[D, 0] in one lane) are old and new; old ones may be
-    broken. With `by_hop` lanes are those of `hops`, in old tables and new. A tree with a circle has
-    put in nothing.
+    `levels` are those of `rows`, each uint8[D, S], or uint8[D, 0] in one lane; all but the new
+    rows may be broken. `handed` uint16[D, S] (or uint16[D, 0]) are bit sets of levels that
+    connections still have. With `by_hop` lanes are those of `hops`, in all tables. A tree with a
+    circle has put in nothing.
     """
     found = np.zeros(len(which), np.int32)
-    walk = walk_of(wiring, levels[0].shape[1])
+    walk = walk_of(wiring, len(rows), levels[0].shape[1])
     for d in range(len(which)):
         if not (which[d] and wiring.asks[d]):
             continue
-        walk.row[0], walk.row[1] = rows[0][d], rows[1][d]
-        walk.level[0], walk.level[1] = levels[0][d], levels[1][d]
-        size = _order(wiring, d, walk)
+        for k in range(len(rows)):
+            walk.row[k] = rows[k][d]
+        size = _order(wiring, d, walk, rows)
         if size == 0:
             found[d] = CIRCLE
             continue
-        if _drops(wiring, d, walk, size):
+        if _drops(wiring, d, walk, size, rows):
             found[d] = DROP
-        _put_in(wiring, hops, by_hop, d, walk, size, mixed)
+        _find_lanes(wiring, d, walk, levels, handed)
+        _put_in(wiring, hops, by_hop, d, walk, size, rows, mixed)
     return found
 
 
 @njit(cache=True)
-def _order(wiring: Wiring, d: int, walk: Walk) -> int:  # pragma: no cover
+def _order(wiring: Wiring, d: int, walk: Walk, rows: Rows) -> int:  # pragma: no cover
     """How many switches packets may pass, which are then in `walk.queue`, each after all that may
     send to it; 0 where some mixture leads packets round. (Some sender is always in it.)"""
     switches = np.uint32(wiring.sends.shape[1])
     ports, one = wiring.ports, np.uint32(1)
-    for which in range(2):
+    for which in range(len(rows)):
         for s in range(switches):
             port = np.uint32(walk.row[which, s])
             walk.next[which, s] = wiring.next[s * (ports + one) + (port if port < ports else ports)]
     walk.seen[:] = 1
-    size = _peel(walk, switches)
+    size = _peel(walk, switches, rows)
     if size == switches:
         return int(size)
     # Something is round; it matters only where packets come.
@@ -126,22 +142,22 @@ def _order(wiring: Wiring, d: int, walk: Walk) -> int:  # pragma: no cover
     while depth:
         depth -= one
         v = walk.queue[depth]
-        for which in range(2):
+        for which in range(len(rows)):
             w = walk.next[which, v]
             if w < switches and not walk.seen[w]:
                 walk.seen[w] = 1
                 walk.queue[depth] = w
                 depth += one
                 reached += one
-    size = _peel(walk, switches)
+    size = _peel(walk, switches, rows)
     return int(size) if size == reached else 0
 
 
 @njit(cache=True)
-def _peel(walk: Walk, switches: np.uint32) -> np.uint32:  # pragma: no cover
+def _peel(walk: Walk, switches: np.uint32, rows: Rows) -> np.uint32:  # pragma: no cover
     """Puts the switches `seen` into the queue in Kahn's order, as far as there is one."""
     walk.degree[:] = 0
-    for which in range(2):
+    for which in range(len(rows)):
         for s in range(switches):
             w = walk.next[which, s]
             if w < switches:
@@ -154,7 +170,7 @@ def _peel(walk: Walk, switches: np.uint32) -> np.uint32:  # pragma: no cover
     while i < taken:
         v = walk.queue[i]
         i += one
-        for which in range(2):
+        for which in range(len(rows)):
             w = walk.next[which, v]
             if w < switches:
                 walk.degree[w] -= 1
@@ -165,33 +181,69 @@ def _peel(walk: Walk, switches: np.uint32) -> np.uint32:  # pragma: no cover
 
 
 @njit(cache=True)
-def _drops(wiring: Wiring, d: int, walk: Walk, size: int) -> bool:  # pragma: no cover
-    """Whether a packet whose old way is whole may be sent where the old entry leads nowhere."""
-    switches, root = np.uint32(wiring.sends.shape[1]), np.uint32(wiring.root[d])
+def _drops(wiring: Wiring, d: int, walk: Walk, size: int, rows: Rows) -> bool:  # pragma: no cover
+    """Whether a packet whose old way may be whole may be sent where an old entry leads nowhere.
+
+    Old entries are those of tables 0 and 2: tables of before no switch has any more."""
+    switches, root, last = np.uint32(wiring.sends.shape[1]), wiring.root[d], wiring.last[d]
+    olds = min(len(rows), 3)
     dead = 0
     for i in range(size):
         v = walk.queue[i]
-        dead += walk.next[0, v] >= switches and not (v == root and walk.row[0, v] == wiring.last[d])
+        for k in range(0, olds, 2):
+            dead += walk.next[k, v] >= switches and not (v == root and walk.row[k, v] == last)
     if not dead:
         return False
-    good = walk.seen  # whether the old way from here is whole
+    good = walk.seen  # whether an old way from here is whole
     for i in range(size - 1, -1, -1):
         v = walk.queue[i]
-        w = walk.next[0, v]
-        good[v] = good[w] if w < switches else v == root and walk.row[0, v] == wiring.last[d]
+        whole = False
+        for k in range(0, olds, 2):
+            w = walk.next[k, v]
+            whole |= good[w] > 0 if w < switches else v == root and walk.row[k, v] == last
+        good[v] = whole
     senders = wiring.sends[wiring.asks[d] - np.uint32(1)]
-    for i in range(size):
-        walk.degree[walk.queue[i]] = 0  # from now: whether packets with a whole old way come
+    come = walk.degree  # packets with a whole old way: 1 on it so far, 2 led off it
     for i in range(size):
         v = walk.queue[i]
-        if not (walk.degree[v] or (senders[v] and good[v])):
+        come[v] = 1 if senders[v] and good[v] else 0
+    for i in range(size):
+        v = walk.queue[i]
+        if not come[v]:
             continue
-        if not good[v] and walk.next[0, v] >= switches:
-            return True
-        for which in range(2):
-            if walk.next[which, v] < switches:
-                walk.degree[walk.next[which, v]] = 1
+        led = off = come[v] & 2
+        for k in range(0, olds, 2):
+            w = walk.next[k, v]
+            if w < switches:
+                come[w] |= come[v] if good[w] else led
+                off |= 2 if good[w] and walk.row[k, v] != walk.row[1, v] else 0
+            elif not (v == root and walk.row[k, v] == last):
+                if come[v] & 2:
+                    return True
+            else:
+                off |= 2 if walk.row[1, v] != last else 0
+        if walk.next[1, v] < switches:
+            come[walk.next[1, v]] |= off
     return False
+
+
+@njit(cache=True)
+def _find_lanes(
+    wiring: Wiring, d: int, walk: Walk, levels: Rows, handed: U16
+) -> None:  # pragma: no cover
+    """The lanes of who sends at each switch: a connection keeps the level it was made with."""
+    one = np.uint32(1)
+    for s in range(len(walk.lanes)):
+        found = np.uint32(0)
+        for k in range(len(levels)):
+            found |= one << np.uint32(levels[k][d, s]) % wiring.lanes
+        left, level = np.uint32(handed[d, s]) if handed.shape[1] else np.uint32(0), np.uint32(0)
+        while left:
+            if left & one:
+                found |= one << level % wiring.lanes
+            left >>= one
+            level += one
+        walk.lanes[s] = found
 
 
 @njit(cache=True)
@@ -202,6 +254,7 @@ def _put_in(
     d: int,
     walk: Walk,
     size: int,
+    rows: Rows,
     mixed: U8,
 ) -> None:  # pragma: no cover
     """All dependencies of one destination."""
@@ -211,25 +264,26 @@ def _put_in(
     low = (one << lanes) - one
     for i in range(size):
         s = walk.queue[i]
-        for which in range(2):
+        for which in range(len(rows)):
             walk.mark[which, s] = 0
             if by_hop:
                 if walk.row[which, s] < ports:
                     walk.mark[which, s] = hops.begin[kind, s, walk.row[which, s]]
-                continue
-            for of in range(2):  # a connection keeps the service level it was made with
-                lane = np.uint32(0)
-                if walk.level.shape[1]:
-                    lane = np.uint32(walk.level[of, s]) % lanes
-                walk.mark[which, s] |= wiring.sends[kind, s] << lane
+            elif not len(walk.lanes):
+                walk.mark[which, s] = wiring.sends[kind, s]
+            else:  # marks begin in lane 0: for hosts bit 0, for others bit L
+                own = wiring.sends[kind, s]
+                walk.mark[which, s] = walk.lanes[s] if own & low else np.uint32(0)
+                if own >> lanes:
+                    walk.mark[which, s] |= walk.lanes[s] << lanes
     for i in range(size):
         v = walk.queue[i]
-        for which in range(2):
+        for which in range(len(rows)):
             w, passing = walk.next[which, v], walk.mark[which, v]
             if w >= switches or not passing:
                 continue
             port = np.uint32(walk.row[which, v])
-            for then in range(2):
+            for then in range(len(rows)):
                 asked = np.uint32(walk.row[then, w])
                 if asked >= ports:
                     continue

@@ -40,6 +40,8 @@ class Proved:
     there were none."""
     hops: Hops | None = None
     """Lanes chosen hop by hop; None where the service level says the lane."""
+    everyone: bool = False
+    """Whether no credit loop was found with what goes to switches' own LIDs, too."""
 
     def comparable(self, wiring: Wiring, egress: U8, level: U8) -> bool:
         """Whether the same entry of both is the same port of the same switch to the same place."""

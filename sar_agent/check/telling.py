@@ -71,9 +71,9 @@ def _towards(mixer: Mixer, pair: Pair, first: int, then: int) -> str:
     s, w = int(fabric.channel_source[first]), int(fabric.channel_source[then])
     p, q = int(fabric.channel_port[first]), int(fabric.channel_port[then])
     at = (s * ports + p) * ports + q
-    rows = pair[0].egress, pair[1].egress
-    held = (rows[0][..., s] == p) | (rows[1][..., s] == p)
-    asked = (rows[0][..., w] == q) | (rows[1][..., w] == q)
+    tables = [table for _, table in _ages(mixer, pair)]
+    held = np.logical_or.reduce([table[..., s] == p for table in tables])
+    asked = np.logical_or.reduce([table[..., w] == q for table in tables])
     hosts = np.arange(held.shape[1]) < fabric.terminals
     for o, d in np.argwhere(held & asked & hosts):
         only = np.zeros(held.shape, np.bool_)
@@ -81,10 +81,20 @@ def _towards(mixer: Mixer, pair: Pair, first: int, then: int) -> str:
         planes = mixer.planes()
         mixer.mix(pair, only, planes)
         if planes[: len(planes) // 2, at].any():
-            old, new = (int(table[o, d, s]) == p for table in rows)
-            age = "both entries" if old and new else "old entry" if old else "new entry"
-            return f" (to {fabric.terminal_host[d]}, {age})"
+            ages = [age for age, table in _ages(mixer, pair) if table[o, d, s] == p]
+            both = {"old", "new"} <= set(ages)
+            return (
+                f" (to {fabric.terminal_host[d]}, {'both entries' if both else ages[0] + ' entry'})"
+            )
     return ""
+
+
+def _ages(mixer: Mixer, pair: Pair) -> list[tuple[str, U8]]:
+    """Whose entries packets may meet, uint8[O, D, S] each: the old ones first."""
+    found = [("old", pair[0].egress), ("new", pair[1].egress)]
+    if pair[0].had.size:
+        found.append(("unconfirmed", pair[0].had))
+    return found + [("earlier", tables.egress) for tables in mixer.also]
 
 
 def _way(mixer: Mixer, pair: Pair, o: int, d: int, kind: int) -> str:
@@ -96,14 +106,14 @@ def _way(mixer: Mixer, pair: Pair, o: int, d: int, kind: int) -> str:
     onward: dict[int, int] = {}
     ends: set[int] = set()
     root = int(wiring.root[d])
-    for age, table in zip(("new", "old"), reversed(pair), strict=True):
+    for age, table in reversed(_ages(mixer, pair)):
         for s in range(fabric.switches):
-            port = int(table.egress[o, d, s])
+            port = int(table[o, d, s])
             w = int(wiring.next[s * (int(wiring.ports) + 1) + min(port, int(wiring.ports))])
             if w < fabric.switches:
                 graph.add_edge(s, w, age=age)
                 onward[s] = w  # the old ones come last
-            elif age == "old" and not (s == root and port == wiring.last[d]):
+            elif age in ("old", "unconfirmed") and not (s == root and port == wiring.last[d]):
                 ends.add(s)
                 onward.pop(s, None)
     senders = np.flatnonzero(wiring.sends[wiring.asks[d] - 1]).tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -89,7 +89,7 @@ def check_changed(fabric: Fabric, routes: Routes, before: Proved | None) -> Chec
         return _check_hops(fabric, routes, proved)
     hosts, everyone = loop_free(proved.wiring, proved.counts)
     if hosts:
-        return Checked(Verdict(0, lanes, True, everyone, ()), proved)
+        return Checked(Verdict(0, lanes, True, everyone, ()), replace(proved, everyone=everyone))
     loop = credit_loop(fabric, proved.wiring, proved.counts)
     assert loop, "what cannot be peeled has a cycle"
     lane, cycle = loop
@@ -110,6 +110,7 @@ def _check_hops(fabric: Fabric, routes: Routes, proved: Proved) -> Checked:
     if not everyone:
         loop = hop_loop(proved.wiring, proved.hops, counts, everyone=False)
     if not loop:
+        proved = replace(proved, everyone=everyone)
         return Checked(Verdict(0, lanes, True, everyone, (), True), proved)
     named = [
         f"{fabric.channel_name(int(fabric.channel_by_port[s, p]))} in lane {lane}"

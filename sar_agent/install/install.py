@@ -1,65 +1,77 @@
-"""Put routes in force through the plugin, and believe only what can be read back."""
+"""Put routes in force through the plugin, and believe only what can be read back.
+
+In two steps, so that `kill -9` at any point leaves at `routes.sar` the old routes or new ones that
+all switches have confirmed: OpenSM takes that file by itself when it starts. New routes are written
+to `routes.next`, loaded from there, read back, and only then renamed. `finish_or_restore` does what
+a process that died, or a load that took longer than its deadline, left undone.
+"""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.errors import SarError, Unavailable
-from sar_agent.install.bridge import Bridge
-from sar_agent.install.plan import Plan
+from sar_agent.errors import InputError, SarError, Unavailable
+from sar_agent.fabric import Fabric
+from sar_agent.install.bridge import Bridge, BridgeStatus, Refused
+from sar_agent.install.plan import Plan, file_to_had, file_to_routes
 from sar_agent.install.routes_file import (
     NO_ROUTE,
     RoutesFile,
-    read_image,
     read_routes_file,
     shared_by,
-    write_in_place,
     write_routes_file,
 )
+from sar_agent.routing.routes import Routes
 
 Indices = NDArray[np.integer]
 Table = NDArray[np.uint8]
 Timed = Callable[[str], AbstractContextManager[object]]
+PATIENCE = 5.0
+"""Seconds to wait for an OpenSM that is sending tables."""
+ASK_AGAIN = 0.05
+LATER_IN_FORCE = frozenset({"deadline", "unconfirmed"})
+"""Refusals after which what was loaded may be in force all the same."""
 
 
 class ReadBackDiffers(SarError):
     """OpenSM says that the generation is in force, and its tables say otherwise."""
 
 
-def put_in_force(bridge: Bridge, plan: Plan, path: Path, timed: Timed = nullcontext) -> RoutesFile:
-    """Write the plan to `path`, have OpenSM load it, read back what is in force and compare.
+class NotYet(Unavailable):
+    """OpenSM is at work, or switches have not confirmed what they were sent: what is in force is
+    not known, or not enough of it. Nothing has failed; a later try may find it done."""
 
-    Returns what was read back. Raises `SarError` with the sentence of who refused. Where the
-    plugin refused, the file that was at `path` before is put back, so that an OpenSM that restarts
-    finds the last good routes.
-    """
-    bridge.status()  # nobody there: nothing is written
-    before, file = _former(path), plan.routes_file()
-    with timed("write"):
-        write_routes_file(path, file)
-    try:
-        with timed("load"):
-            bridge.load(file.generation, None)
-    except Unavailable:
-        raise  # no answer: it may yet be in force, so the file stays
-    except SarError:
-        if before is not None:
-            with suppress(SarError):
-                write_in_place(path, before)
-        raise
-    with timed("read_back"):
-        found = read_routes_file(bridge.dump().path)
-        if wrong := differences(file, found):
-            raise ReadBackDiffers(
-                f"generation {file.generation} is said to be in force, but {wrong} entries differ "
-                "from the plan"
-            )
-    return found
+
+@dataclass(frozen=True, eq=False)
+class InForce:
+    """Tables that were read back, on the indices of a fabric."""
+
+    routes: Routes
+    """Where a switch has not confirmed: what it was sent last."""
+    had: Table | None
+    """uint8[O, D, S]: what switches may have instead, 254 where that is not known; None where all
+    is confirmed."""
+    digest: str
+    """Names these tables to `Bridge.load`."""
+    file: RoutesFile
+    """The same as the plugin told it."""
+    status: BridgeStatus
+    """As it was right after."""
+    confirmed: bool
+    """Nothing is under way, and switches have confirmed all tables."""
+
+    @property
+    def generation(self) -> int:
+        """0 where another engine than the plugin's made them."""
+        return self.status.generation_in_force
 
 
 def next_path(path: Path) -> Path:
@@ -67,20 +79,145 @@ def next_path(path: Path) -> Path:
     return path.with_name("routes.next")
 
 
+def read_in_force(bridge: Bridge, fabric: Fabric, patience: float | None = None) -> InForce:
+    """What the switches have, on the indices of `fabric`. Raises `NotYet` where OpenSM is at work
+    for longer than `patience` (None: `PATIENCE`) seconds, else `SarError` where it cannot be told.
+    """
+    until = time.monotonic() + (PATIENCE if patience is None else patience)
+    while True:
+        before = bridge.status()
+        if before.state == "built":
+            dumped = bridge.dump()
+            file = read_routes_file(dumped.path)
+            status = bridge.status()
+            if status.state == "built" and status.routings == before.routings:
+                break
+        elif time.monotonic() >= until:
+            raise NotYet(at_work(before))
+        else:
+            time.sleep(ASK_AGAIN)
+    had = file_to_had(fabric, file)
+    confirmed = had is None and not dumped.unconfirmed_sl2vl_ports and status.settled
+    routes = file_to_routes(fabric, file)
+    return InForce(routes, had, dumped.digest, file, status, confirmed)
+
+
+def at_work(status: BridgeStatus) -> str:
+    """Why what is in force is not known; empty where it is."""
+    if status.state != "built":
+        return f"OpenSM is still at work on the tables ({status.state})"
+    if not status.settled:
+        return (
+            f"{status.unconfirmed_switches} switches have not confirmed "
+            f"{status.unconfirmed_lft_blocks} blocks, {status.unconfirmed_sl2vl_ports} ports not "
+            "their lanes; OpenSM sends them again"
+        )
+    return ""
+
+
+def put_in_force(
+    bridge: Bridge,
+    plan: Plan,
+    path: Path,
+    proved_from: str | None,
+    timed: Timed = nullcontext,
+) -> InForce:
+    """Have OpenSM load the plan in place of the tables whose digest is `proved_from` (None: of
+    whatever is in force), read back what is in force and compare; `path` is the plan's afterwards.
+
+    Raises `NotYet` where OpenSM is at work, else `SarError` with the sentence of who refused. Then
+    `path` is untouched, so that an OpenSM that restarts finds the last good routes.
+    """
+    status, file, waiting = bridge.status(), plan.routes_file(), next_path(path)
+    if status.state != "built":
+        raise NotYet(at_work(status))  # a load of before may still read the file
+    with timed("write"):
+        write_routes_file(waiting, file)
+    try:
+        with timed("load"):
+            bridge.load(file.generation, proved_from)
+    except Refused as error:
+        if error.code not in LATER_IN_FORCE:
+            _remove(waiting)
+        if error.code == "busy":
+            raise NotYet(str(error)) from error
+        raise
+    with timed("read_back"):
+        found = read_in_force(bridge, plan.fabric)
+        if found.generation != file.generation:
+            raise ReadBackDiffers(
+                f"generation {file.generation} was in force, and generation {found.generation} of "
+                f"engine {found.status.engine_in_force} is now"
+            )
+        if wrong := differences(file, found.file):
+            raise ReadBackDiffers(
+                f"generation {file.generation} is said to be in force, but {wrong} entries differ "
+                "from the plan"
+            )
+        if not found.confirmed:
+            raise NotYet(f"generation {file.generation} was sent, but {at_work(found.status)}")
+    _rename(waiting, path)
+    return found
+
+
 def finish_or_restore(bridge: Bridge, path: Path) -> str:
-    """What a process that died left in `routes.next` becomes `path` where it is in force and
-    confirmed, and is removed where something else is; returns what was done in a sentence."""
+    """After a restart, or a load that passed its deadline: what it left in `routes.next` becomes
+    `path` where that is in force and confirmed, and is removed where something else is. Returns
+    what was done in a sentence, empty where nothing was to be done.
+
+    Raises `NotYet` while that cannot be told: OpenSM is at work, or switches have not confirmed.
+    """
     waiting = next_path(path)
     if not waiting.exists():
         return ""
-    wanted, status = read_routes_file(waiting), bridge.status()
-    if status.settled and status.generation_in_force == wanted.generation:
-        found = read_routes_file(bridge.dump().path)
-        if found.had is None and not differences(wanted, found):
-            waiting.replace(path)
-            return f"generation {wanted.generation} is in force and confirmed"
-    waiting.unlink()
-    return f"generation {wanted.generation} did not come into force, and its file is removed"
+    try:
+        file = read_routes_file(waiting)
+    except InputError as error:
+        _remove(waiting)
+        return f"removed routes that nobody loads: {error}"
+    status = bridge.status()
+    if status.sm_state != "master":
+        raise NotYet(f"this OpenSM is not the master but {status.sm_state}")
+    if status.state != "built":
+        raise NotYet(at_work(status))
+    what = f"generation {file.generation}"
+    if status.generation_in_force == file.generation:
+        dumped = bridge.dump()
+        found, status = read_routes_file(dumped.path), bridge.status()
+        if found.had is not None or dumped.unconfirmed_sl2vl_ports or not status.settled:
+            raise NotYet(f"{what} was sent, but {at_work(status) or 'not all of it is confirmed'}")
+        if status.generation_in_force == file.generation and not differences(file, found):
+            _rename(waiting, path)
+            return f"{what} is in force and confirmed, and is what OpenSM starts from now"
+    _remove(waiting)
+    return f"{what} did not come into force, and its file is removed"
+
+
+def _rename(waiting: Path, path: Path) -> None:
+    """In one step, on the disk when this returns. Raises `InputError`."""
+    try:
+        waiting.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise InputError(
+            f"cannot be replaced by {waiting.name}: {error.strerror}",
+            file=path,
+            remedy="fix the folder; until then OpenSM would start from older routes",
+        ) from error
+
+
+def _remove(waiting: Path) -> None:
+    """Raises `InputError`."""
+    try:
+        waiting.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot be removed: {error.strerror}", file=waiting, remedy="fix the folder"
+        ) from error
 
 
 def differences(wanted: RoutesFile, found: RoutesFile) -> int:
@@ -120,10 +257,3 @@ def _picker(rows: Indices, columns: Indices, file: RoutesFile) -> Callable[[Tabl
     ):
         return lambda table: table
     return lambda table: table[np.ix_(rows, columns)]
-
-
-def _former(path: Path) -> bytes | None:
-    try:
-        return read_image(path)
-    except SarError:
-        return None

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from sar_agent.check import Proved, Verdict, check_changed
 from sar_agent.check.transition import Transition
 from sar_agent.fabric import Fabric
-from sar_agent.install.routes_file import DROPPED, NO_SWITCH, RoutesFile
+from sar_agent.fabric.model import U8, Bool
+from sar_agent.install.routes_file import DROPPED, NO_ROUTE, NO_SWITCH, RoutesFile
 from sar_agent.jobs import JobMix
 from sar_agent.measure import Measures, measure
 from sar_agent.measure.traffic import Traffic, traffic_of
@@ -40,6 +42,12 @@ class Plan:
     measures: Measures
     traffic: Traffic
     """For the measures of the next plan."""
+    senders: Bool | None = None
+    """bool[S]: switches where hosts that the fabric does not know may send; None: those that have
+    a host. Elsewhere such a host makes the plan stale."""
+    levels: int = 1
+    """Bit set of the service levels that jobs which still run may have been told by plans before;
+    all but these and the plan's own are dropped (lanes by path only)."""
     transition: Transition | None = None
     """From what was in force when it was asked for; None where it was not."""
     made_at: float = field(default_factory=time.time)
@@ -47,7 +55,14 @@ class Plan:
 
     def routes_file(self) -> RoutesFile:
         """As the plugin reads it."""
-        return routes_to_file(self.fabric, self.routes, self.generation, int(self.made_at))
+        return routes_to_file(
+            self.fabric,
+            self.routes,
+            self.generation,
+            int(self.made_at),
+            senders=self.senders,
+            levels=self.levels,
+        )
 
 
 def make_plan(
@@ -148,19 +163,12 @@ def file_to_routes(fabric: Fabric, file: RoutesFile) -> Routes:
     Destinations and switches that the file does not know have no route (255); those it knows
     and the fabric does not are dropped.
     """
-    egress = np.full((len(file.forwarding), fabric.destinations, fabric.switches), 255, np.uint8)
-    columns = np.concatenate([file.terminal_guids, file.switch_guids])
-    wanted = np.concatenate([fabric.terminal_guid, fabric.switch_guid])
-    _, ours_d, theirs_d = np.intersect1d(wanted, columns, assume_unique=True, return_indices=True)
-    _, ours_s, theirs_s = np.intersect1d(
-        fabric.switch_guid, file.switch_guids, assume_unique=True, return_indices=True
-    )
-    levels = None if file.service_levels is None else np.zeros_like(egress)
-    for offset, table in enumerate(file.forwarding):
-        egress[offset][np.ix_(ours_d, ours_s)] = table[np.ix_(theirs_s, theirs_d)].T
-        if levels is not None and file.service_levels is not None:
-            level = file.service_levels[offset][np.ix_(theirs_s, theirs_d)].T
-            levels[offset][np.ix_(ours_d, ours_s)] = level
+    at = _shared(fabric, file)
+    egress = at.table(fabric, file.forwarding, NO_ROUTE)
+    levels = None
+    if file.service_levels is not None:
+        levels = at.table(fabric, file.service_levels, 0)
+    ours_s, theirs_s = at.ours_s, at.theirs_s
     hops = None
     if file.hop_lanes is not None:
         wide = int(fabric.switch_ports.max(initial=0)) + 1
@@ -175,3 +183,38 @@ def file_to_routes(fabric: Fabric, file: RoutesFile) -> Routes:
         virtual_lanes=file.lanes,
         hop_lane=hops,
     )
+
+
+def file_to_had(fabric: Fabric, file: RoutesFile) -> U8 | None:
+    """uint8[O, D, S]: what switches may have instead of the entries of `file_to_routes`, likewise;
+    254 where that is not known, None where they have confirmed all."""
+    if file.had is None:
+        return None
+    return _shared(fabric, file).table(fabric, file.had, NO_ROUTE)
+
+
+class _Shared(NamedTuple):
+    """Where a fabric and a file hold the same GUIDs: destinations and switches of each."""
+
+    ours_d: NDArray[np.intp]
+    ours_s: NDArray[np.intp]
+    theirs_d: NDArray[np.intp]
+    theirs_s: NDArray[np.intp]
+
+    def table(self, fabric: Fabric, rows: U8, missing: int) -> U8:
+        """uint8[O, D, S] of the fabric, of uint8[O, S, D] of the file."""
+        ours = np.full((len(rows), fabric.destinations, fabric.switches), missing, np.uint8)
+        for offset, table in enumerate(rows):
+            part = table[np.ix_(self.theirs_s, self.theirs_d)].T
+            ours[offset][np.ix_(self.ours_d, self.ours_s)] = part
+        return ours
+
+
+def _shared(fabric: Fabric, file: RoutesFile) -> _Shared:
+    columns = np.concatenate([file.terminal_guids, file.switch_guids])
+    wanted = np.concatenate([fabric.terminal_guid, fabric.switch_guid])
+    _, ours_d, theirs_d = np.intersect1d(wanted, columns, assume_unique=True, return_indices=True)
+    _, ours_s, theirs_s = np.intersect1d(
+        fabric.switch_guid, file.switch_guids, assume_unique=True, return_indices=True
+    )
+    return _Shared(ours_d, ours_s, theirs_d, theirs_s)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sar_agent.fabric.model import I32, U8, Fabric
+from sar_agent.fabric.model import I32, U8, Bool, Fabric
 
 NO_ROUTE = 255
 
@@ -44,6 +44,9 @@ class Routes:
     the service level alone says the lane. Never beside `service_level`."""
     remarks: tuple[str, ...] = ()
     """What a person should know of them, a sentence each; no file holds them."""
+    senders: Bool | None = None
+    """bool[S]: switches at which hosts that they do not know may send (`check.senders_proved`);
+    None: of a plan, only hosts that it knows; of what is in force, it is not known."""
 
     @property
     def needs_host_levels(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise, product
 
 import networkx as nx
@@ -13,10 +14,18 @@ from sar_agent.routing import Routes
 LOST, ROUND = "lost", "round"
 
 
-def enumerated(fabric: Fabric, before: Routes, after: Routes) -> str:
+def enumerated(
+    fabric: Fabric,
+    before: Routes,
+    after: Routes,
+    had: np.ndarray | None = None,
+    also: tuple[Routes, ...] = (),
+    levels: np.ndarray | None = None,
+) -> str:
     """What the first mixture that does harm does: `round`, `lost`, `loop`; empty where none does.
 
-    A mixture gives each switch its old or its new tables. Of one destination at a time all 2^S are
+    A mixture gives each switch its old or its new tables, or those of `also`; the old ones are, of
+    each switch by itself, those of `before` or of `had`. Of one destination at a time all are
     made, and all its packets sent; the channels that these hold and ask for make the graph of a
     lane (or, lanes hop by hop, of channel and lane), over all mixtures, as packets of one may still
     be there in another.
@@ -30,23 +39,35 @@ def enumerated(fabric: Fabric, before: Routes, after: Routes) -> str:
             continue
         counts = host and bool(fabric.is_host_port[d])
         senders = np.flatnonzero(_sends(fabric))
-        tables = before.egress[o, d], after.egress[o, d]
-        whole = {s for s in senders if _way(fabric, tables[0], d, s)[1] == ""}
-        differ = np.flatnonzero(tables[0] != tables[1])
-        for some in product((False, True), repeat=len(differ)):
-            row = tables[0].copy()
-            row[differ[list(some)]] = tables[1][differ[list(some)]]
+        old = [before.egress[o, d], (before.egress if had is None else had)[o, d]]
+        new = after.egress[o, d]
+        for truth in _choices(old):
+            whole = {s for s in senders if _way(fabric, truth, d, s)[1] == ""}
+            for row in _choices([truth, new]):
+                ends = {s: _way(fabric, row, d, s)[1] for s in senders}
+                harm |= {e for s, e in ends.items() if e == ROUND or (e == LOST and s in whole)}
+        for row in _choices([*old, new, *(routes.egress[o, d] for routes in also)]):
             for s in senders:
                 way, end = _way(fabric, row, d, s)
-                if end == ROUND or (end == LOST and s in whole):
-                    harm.add(end)
+                harm |= {end} & {ROUND}
                 if counts and fabric.terminals_at[s] > 0:
-                    for routes in (before, after):
+                    for routes in (before, after, *also):
                         lanes.add_edges_from(_dependencies(fabric, routes, o, d, s, way))
+                    for level in range(0 if levels is None else 16):
+                        if levels is not None and levels[o, d, s] >> level & 1:
+                            lane = level % after.virtual_lanes
+                            lanes.add_edges_from(pairwise((c, lane) for c in way))
     for worst in (ROUND, LOST):
         if worst in harm:
             return worst
     return "" if nx.is_directed_acyclic_graph(lanes) else "loop"
+
+
+def _choices(rows: list[np.ndarray]) -> Iterator[np.ndarray]:
+    """All rows of which each entry is that of one of `rows`."""
+    entries = [sorted({int(row[s]) for row in rows}) for s in range(len(rows[0]))]
+    for row in product(*entries):
+        yield np.array(row, np.uint8)
 
 
 def loses(fabric: Fabric, routes: Routes) -> bool:

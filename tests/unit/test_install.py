@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from sar_agent.errors import InputError, SarError, Unavailable
+from sar_agent.errors import InputError, Unavailable
 from sar_agent.fabric.spec import load_fabric
+from sar_agent.install import install as install_module
+from sar_agent.install.bridge import Dumped, Loaded, Refused
 from sar_agent.install.generations import Generations
-from sar_agent.install.install import ReadBackDiffers, differences, put_in_force
-from sar_agent.install.plan import Plan, make_plan
-from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
+from sar_agent.install.install import (
+    NotYet,
+    ReadBackDiffers,
+    differences,
+    finish_or_restore,
+    next_path,
+    put_in_force,
+    read_in_force,
+)
+from sar_agent.install.plan import Plan, make_plan, routes_to_file
+from sar_agent.install.routes_file import (
+    RoutesFile,
+    read_generation,
+    read_routes_file,
+    write_routes_file,
+)
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
-from tests.fake_opensm import FakeBridge
+from tests.fake_opensm import FakeBridge, State
 from tests.unit.routes_vectors import small_routes
 
 FABRIC = load_fabric("xgft:2;3,3;1,2")
@@ -40,8 +59,11 @@ def file(plan: Plan) -> RoutesFile:
 
 
 def test_what_is_read_back_is_returned(bridge: FakeBridge, plan: Plan) -> None:
-    found = put_in_force(bridge, plan, bridge.folder / "routes.sar")
-    assert differences(plan.routes_file(), found) == 0 and bridge.generation == 5
+    path = bridge.folder / "routes.sar"
+    found = put_in_force(bridge, plan, path, bridge.digest)
+    assert differences(plan.routes_file(), found.file) == 0 and bridge.generation == 5
+    assert found.confirmed and found.digest == bridge.digest and found.generation == 5
+    assert read_generation(path) == 5 and not next_path(path).exists()
 
 
 def test_a_plan_does_not_depend_on_the_plan_before(plan: Plan) -> None:
@@ -71,23 +93,237 @@ def test_nobody_can_write_to_what_was_proved(plan: Plan) -> None:
 def test_nobody_there_nothing_is_written(bridge: FakeBridge, plan: Plan) -> None:
     bridge.away = True
     with pytest.raises(Unavailable):
-        put_in_force(bridge, plan, bridge.folder / "routes.sar")
-    assert not (bridge.folder / "routes.sar").exists()
+        put_in_force(bridge, plan, bridge.folder / "routes.sar", None)
+    assert not list(bridge.folder.glob("routes*"))
 
 
-def test_a_refusal_puts_the_former_file_back(bridge: FakeBridge, plan: Plan) -> None:
+def test_a_refusal_leaves_the_former_file(bridge: FakeBridge, plan: Plan) -> None:
     path = bridge.folder / "routes.sar"
-    put_in_force(bridge, plan, path)
+    put_in_force(bridge, plan, path, None)
+    before = path.stat()
     bridge.refuse = ["stale"]
-    with pytest.raises(SarError, match="stale"):
-        put_in_force(bridge, replace(plan, generation=6), path)
-    assert read_routes_file(path).generation == 5
+    with pytest.raises(Refused, match="stale"):
+        put_in_force(bridge, replace(plan, generation=6), path, None)
+    assert path.stat() == before, "not even written again"
+    assert not next_path(path).exists()
+
+
+def test_tables_that_changed_while_the_load_waited_are_not_replaced(
+    bridge: FakeBridge, plan: Plan
+) -> None:
+    """A fallback engine rewrites all tables after they were read, before the load's turn."""
+    read, cut = bridge.digest, FABRIC.with_links_down([0])
+    bridge.fabric = cut
+    bridge.on_load = [bridge.fall_back]
+    with pytest.raises(Refused, match="is in force") as refused:
+        put_in_force(bridge, plan, bridge.folder / "routes.sar", read)
+    assert refused.value.code == "changed" and bridge.generation == 0
+    assert not list(bridge.folder.glob("routes*"))
+
+
+@pytest.mark.parametrize("state", ["starting", "asked", "building", "sending"])
+def test_nothing_is_written_while_opensm_is_at_work(
+    bridge: FakeBridge, plan: Plan, state: State
+) -> None:
+    path = bridge.folder / "routes.sar"
+    bridge.state = state
+    with pytest.raises(NotYet, match=rf"still at work on the tables \({state}\)"):
+        put_in_force(bridge, plan, path, None)
+    with pytest.raises(NotYet, match="still at work"):
+        read_in_force(bridge, FABRIC, patience=0)
+    assert bridge.loads == [] and not next_path(path).exists()
+
+
+def test_what_is_read_waits_for_an_opensm_that_sends(
+    bridge: FakeBridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bridge.state = "sending"
+
+    def done(seconds: float) -> None:
+        bridge.state = "built"
+
+    monkeypatch.setattr(time, "sleep", done)
+    assert read_in_force(bridge, FABRIC).confirmed
+
+
+def test_tables_that_change_while_they_are_read_are_read_again(
+    bridge: FakeBridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dump, left = bridge.dump, [1, 1]
+
+    def slow() -> Dumped:
+        found = dump()
+        if left and left.pop():
+            bridge.lids += 1
+            bridge.routings += 1
+        return found
+
+    monkeypatch.setattr(bridge, "dump", slow)
+    assert read_in_force(bridge, FABRIC).digest == bridge.digest and not left
+
+
+def test_a_switch_that_did_not_confirm_is_known_as_that(bridge: FakeBridge, plan: Plan) -> None:
+    """Not as a switch without routes: the review's e10."""
+    path, old = bridge.folder / "routes.sar", read_in_force(bridge, FABRIC)
+    assert old.confirmed and old.had is None
+    bridge.deaf = (0,)
+    with pytest.raises(Refused, match="have not confirmed"):
+        put_in_force(bridge, plan, path, None)
+    now = read_in_force(bridge, FABRIC)
+    assert not now.confirmed and now.had is not None
+    assert (now.routes.egress == plan.routes.egress).all(), "what was sent"
+    assert (now.had[:, :, 0] == old.routes.egress[:, :, 0]).all(), "what it may have"
+    assert (now.had[:, :, 1:] == plan.routes.egress[:, :, 1:]).all()
+    assert not path.exists(), "nothing is kept for a restart that is not confirmed"
+    with pytest.raises(NotYet, match="generation 5 was sent, but 1 switches have not confirmed"):
+        finish_or_restore(bridge, path)
+    assert next_path(path).exists()
+    bridge.confirm()
+    assert "generation 5 is in force and confirmed" in finish_or_restore(bridge, path)
+    assert read_generation(path) == 5 and not next_path(path).exists()
+    assert finish_or_restore(bridge, path) == ""
+
+
+def test_a_load_past_its_deadline_is_still_under_way(bridge: FakeBridge, plan: Plan) -> None:
+    """The review's e9: the file is neither taken back nor written again before OpenSM is done."""
+    path = bridge.folder / "routes.sar"
+    put_in_force(bridge, plan, path, None)
+
+    def late() -> None:
+        bridge.state = "sending"
+
+    bridge.refuse, bridge.on_refusal = [("deadline", "not done within 60 s (test)")], [late]
+    later = replace(plan, generation=6)
+    with pytest.raises(Refused, match="60 s"):
+        put_in_force(bridge, later, path, None)
+    for _ in range(2):
+        with pytest.raises(NotYet):
+            finish_or_restore(bridge, path)
+        with pytest.raises(NotYet):
+            put_in_force(bridge, replace(plan, generation=7), path, None)
+    assert read_generation(next_path(path)) == 6 and read_generation(path) == 5
+    bridge._send(later.routes_file())
+    bridge.state = "built"
+    assert "generation 6 is in force" in finish_or_restore(bridge, path)
+    assert read_generation(path) == 6
+
+
+@pytest.mark.parametrize("content", [b"", b"SARROUTE", None])
+def test_routes_that_did_not_come_into_force_are_removed(
+    bridge: FakeBridge, plan: Plan, content: bytes | None
+) -> None:
+    path = bridge.folder / "routes.sar"
+    put_in_force(bridge, plan, path, None)
+    good = path.read_bytes()
+    if content is None:
+        write_routes_file(next_path(path), replace(plan.routes_file(), generation=6))
+    else:
+        next_path(path).write_bytes(content)
+    assert "removed" in finish_or_restore(bridge, path)
+    assert path.read_bytes() == good and not next_path(path).exists()
+
+
+def test_the_same_number_is_not_the_same_routes(bridge: FakeBridge, plan: Plan) -> None:
+    """A generation that another process has put in force since."""
+    path = bridge.folder / "routes.sar"
+    put_in_force(bridge, plan, path, None)
+    good, file = path.read_bytes(), plan.routes_file()
+    other = load_engine("updn").route(FABRIC, JobMix.of([]), Options())
+    assert (other.egress != plan.routes.egress).any()
+    write_routes_file(next_path(path), routes_to_file(FABRIC, other, file.generation))
+    assert "removed" in finish_or_restore(bridge, path)
+    assert path.read_bytes() == good
+
+
+POINTS = ("write", "written", "load", "loaded", "read", "read back", "rename", "renamed")
+DEAF = [(point, False) for point in POINTS] + [(point, True) for point in POINTS[:4]]
+"""A load that is not confirmed raises, so nothing follows it."""
+
+
+class Outlives(FakeBridge):
+    """Switches that are there after the agent is killed: what they have is on the disk."""
+
+    def load(self, generation: int, proved_from: str | None = None) -> Loaded:
+        try:
+            return super().load(generation, proved_from)
+        finally:
+            if self.tables:
+                write_routes_file(self.folder / "switches", self.tables)
+
+    def remember(self) -> None:
+        if (self.folder / "switches").exists():
+            self.tables = read_routes_file(self.folder / "switches")
+            self.engine, self.generation = "sar", self.tables.generation
+
+
+def killed_at(point: str, bridge: Outlives, plan: Plan, path: Path) -> None:
+    """A process of its own puts `plan` in force and is killed."""
+    pid = os.fork()
+    if pid:
+        assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == signal.SIGKILL
+        return
+
+    def around(function: Any, before: str, after: str) -> Any:
+        def called(*args: Any) -> Any:
+            if point == before:
+                os.kill(os.getpid(), signal.SIGKILL)
+            try:
+                return function(*args)
+            finally:
+                if point == after:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        return called
+
+    try:
+        module = install_module
+        module.write_routes_file = around(module.write_routes_file, "write", "written")
+        module.read_in_force = around(module.read_in_force, "read", "read back")
+        module._rename = around(module._rename, "rename", "renamed")
+        bridge.load = around(bridge.load, "load", "loaded")  # type: ignore[method-assign]
+        put_in_force(bridge, plan, path, bridge.digest)
+    finally:
+        os._exit(1)
+
+
+@pytest.mark.parametrize("restarts", ["agent", "OpenSM"])
+@pytest.mark.parametrize(("point", "deaf"), DEAF)
+def test_kill_9_leaves_the_old_routes_or_confirmed_ones(
+    tmp_path: Path, plan: Plan, point: str, deaf: bool, restarts: str
+) -> None:
+    """The review's e8: the agent is killed at each point between writing and confirming. `deaf`:
+    a switch does not confirm; `restarts`: who comes first."""
+    bridge, path = Outlives(tmp_path, FABRIC), tmp_path / "routes.sar"
+    old = load_engine("updn").route(FABRIC, JobMix.of([]), Options())
+    put_in_force(bridge, make_plan(4, FABRIC, plan.mix, old), path, None)
+    before = bridge.digest
+    bridge.deaf = (0,) if deaf else ()
+    killed_at(point, bridge, plan, path)
+    bridge.remember()
+    unconfirmed = bridge.tables.had is not None  # type: ignore[union-attr]
+    assert unconfirmed is (deaf and bridge.generation == 5)
+    kept = read_generation(path)
+    assert kept == (5 if point == "renamed" else 4)
+    if restarts == "OpenSM":
+        bridge.deaf = ()
+        bridge.start_again()
+        assert bridge.generation == kept, "what it takes by itself was confirmed once"
+    if unconfirmed and restarts == "agent":
+        with pytest.raises(NotYet, match="not confirmed"):
+            finish_or_restore(bridge, path)
+        assert read_generation(path) == 4
+        bridge.confirm()
+    finish_or_restore(bridge, path)
+    assert not next_path(path).exists()
+    assert read_generation(path) == bridge.generation, "no later start installs anything else"
+    assert bridge.generation == 5 or bridge.digest == before
 
 
 def test_another_table_than_planned(bridge: FakeBridge, plan: Plan) -> None:
     bridge.spoil = True
     with pytest.raises(ReadBackDiffers, match="1 entries differ"):
-        put_in_force(bridge, plan, bridge.folder / "routes.sar")
+        put_in_force(bridge, plan, bridge.folder / "routes.sar", None)
+    assert not (bridge.folder / "routes.sar").exists()
 
 
 def test_differences_are_counted_by_guid_and_offset(file: RoutesFile) -> None:

@@ -14,9 +14,9 @@ from sar_agent.config import AgentConfig, Config
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.install import put_in_force
+from sar_agent.install.install import put_in_force, read_in_force
 from sar_agent.install.plan import file_to_routes, make_plan, routes_to_file
-from sar_agent.install.transit import in_force, transition_to
+from sar_agent.install.transit import transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
@@ -75,8 +75,8 @@ def test_a_switch_is_led_to_by_its_first_lid_or_by_all_in_one_way(
         plan = make_plan(1, TREE, JobMix(()), routes)
         assert (plan.routes.egress[:, : TREE.terminals] == routes.egress[:, : TREE.terminals]).all()
         bridge = FakeBridge(tmp_path, TREE, lmc_esp0=esp0)
-        put_in_force(bridge, plan, tmp_path / "routes.sar")  # type: ignore[arg-type]
-        found = in_force(bridge, plan)  # type: ignore[arg-type]
+        put_in_force(bridge, plan, tmp_path / "routes.sar", None)  # type: ignore[arg-type]
+        found = read_in_force(bridge, TREE).routes  # type: ignore[arg-type]
         assert found and found.digest == plan.routes.digest
         assert transition_to(plan, found).transition.way is Way.SAME  # type: ignore[union-attr]
 

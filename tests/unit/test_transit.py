@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sar_agent.agent.history import History
 from sar_agent.check.mixer import Mixer
 from sar_agent.check.transition import Way
+from sar_agent.errors import Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.bridge import Bridge
+from sar_agent.install.bridge import Bridge, Refused
+from sar_agent.install.install import InForce, NotYet
 from sar_agent.install.plan import Plan, make_plan, routes_to_file
-from sar_agent.install.routes_file import read_routes_file
-from sar_agent.install.transit import NotSafe, bring_into_force, in_force, transition_to
+from sar_agent.install.recent import Recent, longest_way
+from sar_agent.install.routes_file import read_generation, read_routes_file
+from sar_agent.install.transit import Arrived, NotKnown, NotSafe, Transit, transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
@@ -37,14 +42,22 @@ class Place:
         self.fake = FakeBridge(folder, self.fabric)
         self.fake.tables, self.fake.generation = routes_to_file(self.fabric, routes, 1), 1
         self.bridge: Bridge = self.fake  # type: ignore[assignment]
+        self.fake.engine = "sar"
         self.path = folder / "routes.sar"
+        self.slept: list[float] = []
+        self.now = 0.0
+        self.recent = Recent(lambda: self.now)
+        self.transit = Transit(self.bridge, self.path, recent=self.recent, sleep=self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
 
     def plan(self, routes: Routes) -> Plan:
-        plan = make_plan(2, self.fabric, JobMix(()), routes)
-        return transition_to(plan, in_force(self.bridge, plan))
+        return make_plan(2, self.fabric, JobMix(()), routes)
 
-    def go(self, plan: Plan, **more: Any) -> Any:
-        return bring_into_force(self.bridge, plan, self.path, in_force(self.bridge, plan), **more)
+    def go(self, plan: Plan, **more: Any) -> Arrived:
+        return self.transit.commit(plan, lambda *both: self.transit.bring(*both, **more))
 
 
 @pytest.fixture
@@ -123,11 +136,197 @@ def test_tables_that_are_not_sound_are_replaced_with_a_warning(
     assert "not proved, because what is in force is not sound itself" in caplog.text
 
 
-def test_where_nothing_can_be_read_back_there_is_no_verdict(place: Place) -> None:
-    plan = make_plan(2, place.fabric, JobMix(()), around(place.fabric, NEW))
+def test_where_nothing_can_be_read_back_nothing_is_installed(place: Place) -> None:
+    plan = place.plan(around(place.fabric, NEW))
     place.fake.away = True
-    assert in_force(place.bridge, plan) is None
+    with pytest.raises(Unavailable, match="does not answer"):
+        place.go(plan)
     assert transition_to(plan, None).transition is None
+
+
+def test_tables_that_changed_under_a_load_are_read_and_decided_of_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Found live: a fallback engine rewrites the fabric while the load waits for OpenSM, and the
+    history told of the change from the tables before."""
+    fabric = load_fabric("xgft:2;4,4;1,2")
+    ours = load_engine("dfsssp").route(fabric, JobMix(()), Options())
+    place = Place(tmp_path, ours, fabric)
+    old = place.fake.digest
+    place.fake.on_load = [place.fake.fall_back]
+    seen: list[tuple[str, str, int]] = []
+
+    def go(plan: Plan, before: InForce) -> Arrived:
+        place.fake.on_load[:] = place.fake.on_load if not seen else []
+        assert plan.transition
+        seen.append((before.digest, plan.transition.way.value, before.generation))
+        return place.transit.bring(plan, before)
+
+    arrived = place.transit.commit(place.plan(ours), go)
+    assert seen[0] == (old, "same", 1) and seen[1][1:] == ("direct", 0)
+    assert "reading what is in force again" in caplog.text
+    minhop = load_engine("minhop").route(fabric, JobMix(()), Options())
+    assert arrived.changed.entries == int((ours.egress != minhop.egress).sum()) > 0
+    assert place.fake.generation == arrived.plan.generation == 2
+
+
+def test_tables_that_never_stand_still_are_given_up(place: Place) -> None:
+    def other() -> None:
+        place.fake.lids += 1
+
+    place.fake.on_load = [other]
+    with pytest.raises(Refused, match="is in force") as refused:
+        place.go(place.plan(around(place.fabric, [2, 4, 4])))
+    assert refused.value.code == "changed"
+    assert place.fake.loads == [2, 2, 2] and place.fake.generation == 1
+    assert not place.path.exists()
+
+
+def test_a_stage_that_finds_other_tables_is_examined_from_there(place: Place) -> None:
+    """Somebody else has the fabric rewritten between two stages."""
+    moved: list[int] = []
+
+    def other(stage: Plan) -> None:
+        if not moved:
+            moved.append(stage.generation)
+            place.fake.tables = routes_to_file(place.fabric, around(place.fabric, OLD), 2)
+
+    arrived = place.go(place.plan(around(place.fabric, NEW)), between=other)
+    assert moved == [2] and place.fake.loads == [2, 3, 3, 4]
+    assert arrived.plan.generation == 4 and (arrived.changed == (2, 2))
+    assert read_generation(place.path) == 4
+
+
+def deaf(place: Place, had: int | None = None, switch: int = 0) -> None:
+    """A switch has not confirmed: it was sent what is in force, and may have something else."""
+    tables = place.fake.tables
+    assert tables
+    other = tables.forwarding.copy()
+    if had is None:
+        other[:, switch] = np.where(other[:, switch] == 0, 0, 254)
+    else:
+        other[:, switch, 2] = had
+    place.fake.tables = replace(tables, had=other)
+
+
+def test_what_is_not_known_is_not_taken_for_no_route(place: Place) -> None:
+    """The review's e10: 255 of a switch that did not answer led to `unproved`, so to an install."""
+    deaf(place)
+    plan = place.plan(around(place.fabric, NEW))
+    with pytest.raises(NotKnown, match="not known well enough"):
+        place.go(plan)
+    assert place.fake.loads == [] and not place.path.exists()
+    place.fake.confirm()
+    assert place.go(plan).transition.way is Way.STAGED  # type: ignore[union-attr]
+
+
+def test_what_a_switch_may_have_takes_part_in_the_proof(place: Place) -> None:
+    """Switch 1 was sent OLD and may have NEW: with OLD at switch 0 that is a credit loop."""
+    deaf(place, NEW[1], 1)
+    with pytest.raises(NotKnown):
+        place.go(place.plan(around(place.fabric, NEW)))
+    assert place.fake.loads == []
+
+
+def test_a_way_that_is_safe_whatever_a_switch_has_is_taken(place: Place) -> None:
+    place.fake.tables = routes_to_file(place.fabric, around(place.fabric, [2, 4, 4]), 1)
+    deaf(place, OLD[0])
+    arrived = place.go(place.plan(around(place.fabric, OLD)))
+    assert arrived.transition and arrived.transition.way is Way.DIRECT
+    assert arrived.in_force.confirmed and place.fake.loads == [2]
+
+
+def test_what_was_sent_is_not_sent_again_by_us(place: Place) -> None:
+    deaf(place, NEW[0])
+    with pytest.raises(NotYet, match="these routes were sent; 1 switches have not confirmed"):
+        place.go(place.plan(around(place.fabric, OLD)))
+    assert place.fake.loads == []
+
+
+HOQ = 0.5
+"""Seconds at the head of a queue."""
+
+
+def test_the_longest_way_is_counted_in_hops() -> None:
+    fabric = ring()
+    assert longest_way(fabric, around(fabric, OLD)) == 2
+    round_and_round = around(fabric, OLD)
+    round_and_round.egress[0, 2] = [1, 3, 3]
+    assert longest_way(fabric, round_and_round) == fabric.switches
+    tree = load_fabric("xgft:3;2,2,2;1,2,2")
+    assert longest_way(tree, load_engine("updn").route(tree, JobMix(()), Options())) == 4
+
+
+def test_stages_wait_until_packets_of_the_tables_before_are_gone(place: Place) -> None:
+    """The review's e11. OLD and NEW must not be mixed, and a packet that came by OLD may wait while
+    both stages pass by."""
+    place.fake.head_of_queue = HOQ
+    arrived = place.go(place.plan(around(place.fabric, NEW)))
+    assert arrived.transition and arrived.transition.drains == (False, True)
+    assert place.slept == [HOQ * (2 + 1)] and place.fake.loads == [2, 3]
+
+
+def test_stages_do_not_begin_where_packets_may_wait_without_limit(place: Place) -> None:
+    place.fake.head_of_queue = -1
+    with pytest.raises(NotSafe, match="sets no limit to how long they wait"):
+        place.go(place.plan(around(place.fabric, NEW)))
+    assert place.fake.loads == [] and place.slept == []
+
+
+STEPS = OLD, [2, 4, 4], NEW
+"""Each may be mixed with the next, but not all three."""
+
+
+@pytest.mark.parametrize(("later", "slept"), [(0.0, [3 * HOQ]), (1.0, [3 * HOQ - 1]), (1.5, [])])
+def test_installs_that_follow_each_other_wait_likewise(
+    place: Place, later: float, slept: list[float]
+) -> None:
+    place.fake.head_of_queue = HOQ
+    for ports in STEPS[1:]:
+        arrived = place.go(place.plan(around(place.fabric, ports)))
+        assert arrived.transition and arrived.transition.way is Way.DIRECT
+        if ports is not NEW:
+            place.now += later
+    assert place.slept == slept
+
+
+def test_what_is_safe_with_three_tables_waits_for_nothing(place: Place) -> None:
+    place.fake.head_of_queue = HOQ
+    for ports in ([2, 4, 4], OLD, [2, 4, 4]):
+        place.go(place.plan(around(place.fabric, ports)))
+    assert place.slept == [] and len(place.fake.loads) == 3
+
+
+def test_many_tables_in_a_row_are_waited_for_in_the_end(place: Place) -> None:
+    place.fake.head_of_queue = HOQ
+    for number in range(8):
+        place.go(place.plan(around(place.fabric, OLD if number % 2 else [2, 4, 4])))
+        place.now += 0.001
+    assert place.slept and len(place.recent.also(place.fabric)) <= 5
+
+
+def test_installs_without_limit_are_proved_with_three_tables(place: Place) -> None:
+    place.fake.head_of_queue = -1
+    place.go(place.plan(around(place.fabric, [2, 4, 4])))
+    place.now += 1e9
+    with pytest.raises(NotSafe, match="head_of_queue_lifetime"):
+        place.go(place.plan(around(place.fabric, NEW)))
+    arrived = place.go(place.plan(around(place.fabric, OLD)))
+    assert arrived.transition and arrived.transition.way is Way.DIRECT
+
+
+def test_a_process_that_has_just_started_waits_for_what_it_does_not_know(place: Place) -> None:
+    place.fake.head_of_queue, place.fake.built_at = HOQ, int(time.time())
+    place.go(place.plan(around(place.fabric, [2, 4, 4])))
+    assert place.slept == [pytest.approx(3 * HOQ, abs=2)] and place.slept[0] <= 3 * HOQ
+
+
+def test_a_fallback_that_was_not_asked_for_counts_as_a_table_before(place: Place) -> None:
+    place.fake.head_of_queue = HOQ
+    place.transit.read(place.fabric)
+    place.fake.tables = routes_to_file(place.fabric, around(place.fabric, [2, 4, 4]), 1)
+    place.go(place.plan(around(place.fabric, NEW)))
+    assert place.slept == [3 * HOQ]
 
 
 def test_a_history_of_an_older_agent_is_read_and_gone_on_with(tmp_path: Path) -> None:

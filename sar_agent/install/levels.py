@@ -1,0 +1,219 @@
+"""Service levels that jobs which still run may have been told.
+
+A connection keeps the level of the path record that it asked for once, so with lanes by path every
+table that was in force since the oldest job began takes part in what can block what. Each is an
+era: it ends when other levels come into force, and is forgotten once no job runs that began before
+its end. There are `MOST` eras, on the disk before a host can be told their levels; past that the
+two oldest are one, which says more levels than were told, never fewer.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import time
+import zlib
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.text import write_bytes
+from sar_agent.install.plan import EVERY_LEVEL
+from sar_agent.routing.routes import Routes
+
+log = logging.getLogger(__name__)
+U16 = NDArray[np.uint16]
+MOST = 4
+
+
+@dataclass(eq=False)
+class _Era:
+    """Bit sets of levels by LID offset, destination and source switch. Most destinations have one
+    for all switches, as on a shelter's or a key's offset."""
+
+    nodes: NDArray[np.uint64]
+    """GUIDs of destinations: terminals, then switches."""
+    terminals: int
+    all: U16
+    """uint16[O, D]: what is told at all switches."""
+    at: NDArray[np.int64]
+    """int64[K]: where (offset · D + destination) switches differ."""
+    rows: U16
+    """uint16[K, S]: what is told there besides."""
+    until: float = np.inf
+    """Unix seconds; infinite while it is in force."""
+    foreign: bool = False
+    """Another engine's, whose levels nobody here knows."""
+
+    def same(self, other: _Era) -> bool:
+        """Whatever the times."""
+        parts = ("nodes", "all", "at", "rows", "foreign")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in parts)
+
+    def bits(self) -> U16:
+        """uint16[O, D, S]."""
+        switches = len(self.nodes) - self.terminals
+        out = np.repeat(self.all[:, :, None], switches, axis=2)
+        out.reshape(-1, switches)[self.at] |= self.rows
+        return out
+
+    def on(self, nodes: NDArray[np.uint64], terminals: int, offsets: int) -> U16:
+        """uint16[O, D, S] on the indices of others; nothing for what it did not know."""
+        bits = self.bits()
+        if np.array_equal(self.nodes, nodes) and len(bits) == offsets:
+            return bits
+        out = np.zeros((offsets, len(nodes), len(nodes) - terminals), np.uint16)
+        _, d, their_d = np.intersect1d(nodes, self.nodes, return_indices=True)
+        _, s, their_s = np.intersect1d(
+            nodes[terminals:], self.nodes[self.terminals :], return_indices=True
+        )
+        for offset in range(min(offsets, len(bits))):
+            out[offset][np.ix_(d, s)] = bits[offset][np.ix_(their_d, their_s)]
+        return out
+
+
+class Levels:
+    """`levels.bin` in `folder`. What cannot be written is said, and kept in memory only; `now`
+    tells Unix seconds."""
+
+    def __init__(self, folder: Path, now: Callable[[], float] = time.time) -> None:
+        self.path, self.now = folder / "levels.bin", now
+        self._eras = self._read()
+        self._new: _Era | None = None
+
+    @property
+    def told_at_all(self) -> int:
+        """Bit set of all levels that may have been told anywhere: not to be dropped."""
+        if any(era.foreign for era in self._eras):
+            return EVERY_LEVEL
+        parts = [part for era in self._eras for part in (era.all, era.rows)]
+        return int(np.bitwise_or.reduce([1, *(np.bitwise_or.reduce(p, None) for p in parts)]))
+
+    def told(self, fabric: Fabric, routes: Routes) -> U16 | None:
+        """uint16[O, D, S] on the indices of `fabric`: what jobs may have been told; None where no
+        level decides about a lane of `routes`."""
+        ended = any(era.until < np.inf for era in self._eras)
+        if routes.service_level is None or not (ended or len(self._eras) > 1):
+            return None  # what is in force says all
+        union = np.zeros(routes.egress.shape, np.uint16)
+        for era in self._eras:
+            union |= era.on(_nodes(fabric), fabric.terminals, len(union))
+        return union
+
+    def tells(self, fabric: Fabric, before: Routes, after: Routes, *, ours: bool) -> None:
+        """`after` is about to come into force instead of `before` (`ours`: not another engine's):
+        hosts may be told its levels."""
+        if not self._eras and ours and before.service_level is after.service_level is None:
+            return  # no level but 0 was ever told
+        self._new = None
+        for era in (_era(fabric, before, foreign=not ours), new := _era(fabric, after)):
+            if not any(era.same(one) for one in self._eras):
+                self._eras.append(era)
+                self._new = era if era is new else None
+        self._save()
+
+    def take_back(self) -> None:
+        """What `tells` was last told of did not come into force."""
+        self._eras = [era for era in self._eras if era is not self._new]
+        self._save()
+
+    def only(self, fabric: Fabric, routes: Routes) -> None:
+        """`routes` are in force, and nothing else is under way: what others told ends here."""
+        if not self._eras:
+            return
+        now, stands = self.now(), _era(fabric, routes)
+        for era in self._eras:
+            era.until = np.inf if era.same(stands) else min(era.until, now)
+        self._save()
+
+    def settle(self, starts: Iterable[float | None]) -> None:
+        """Forget what no job was told; `starts` are Unix seconds of all running jobs, None where
+        that is not known."""
+        oldest = min((-np.inf if at is None else at for at in starts), default=np.inf)
+        kept = [era for era in self._eras if era.until == np.inf or era.until > oldest]
+        if not any(era.foreign or era.all.max(initial=0) > 1 or len(era.at) for era in kept):
+            kept = []  # level 0 alone: so it is where nobody was told anything
+        if len(kept) < len(self._eras):
+            self._eras = kept
+            self._save()
+
+    def _save(self) -> None:
+        self._eras.sort(key=lambda era: era.until)
+        while len(self._eras) > MOST:
+            self._eras[:2] = [_both(*self._eras[:2])]
+        arrays: dict[str, Any] = {}
+        for number, era in enumerate(self._eras):
+            arrays |= {f"{name}{number}": value for name, value in vars(era).items()}
+        out = io.BytesIO()
+        np.savez(out, **arrays)
+        try:
+            with suppress(OSError):  # writing says it better
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(self.path, zlib.compress(out.getbuffer(), 1))
+        except InputError as error:
+            log.warning("%s; service levels that jobs were told are kept in memory only", error)
+
+    def _read(self) -> list[_Era]:
+        try:
+            found = np.load(io.BytesIO(zlib.decompress(self.path.read_bytes())))
+            return [
+                _Era(
+                    found[f"nodes{n}"],
+                    int(found[f"terminals{n}"]),
+                    found[f"all{n}"],
+                    found[f"at{n}"],
+                    found[f"rows{n}"],
+                    float(found[f"until{n}"]),
+                    bool(found[f"foreign{n}"]),
+                )
+                for n in range(len(found.files) // 7)
+            ]
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError, KeyError, zlib.error) as error:
+            log.warning(
+                "%s: cannot be used (%s); service levels of connections that were made before the "
+                "routes in force are not followed",
+                self.path,
+                error,
+            )
+            return []
+
+
+def _era(fabric: Fabric, routes: Routes, *, foreign: bool = False) -> _Era:
+    offsets, many, switches = routes.egress.shape
+    if routes.service_level is None:
+        one = np.ones((offsets, many), np.uint16)
+        at, rows = np.empty(0, np.int64), np.empty((0, switches), np.uint16)
+    else:
+        level = routes.service_level.reshape(-1, switches)
+        at = np.flatnonzero((level != level[:, :1]).any(axis=1))
+        one = np.left_shift(1, level[:, 0].astype(np.uint16), dtype=np.uint16)
+        one[at] = 0
+        one = one.reshape(offsets, many)
+        rows = np.left_shift(1, level[at].astype(np.uint16), dtype=np.uint16)
+    return _Era(_nodes(fabric), fabric.terminals, one, at, rows, foreign=foreign)
+
+
+def _nodes(fabric: Fabric) -> NDArray[np.uint64]:
+    return np.concatenate([fabric.terminal_guid, fabric.switch_guid])
+
+
+def _both(old: _Era, new: _Era) -> _Era:
+    """What either says, until the later ends, of the nodes of `new`: connections of hosts that
+    are gone since are gone, too."""
+    bits = new.bits() | old.on(new.nodes, new.terminals, len(new.all))
+    flat = bits.reshape(-1, bits.shape[2])
+    at = np.flatnonzero((flat != flat[:, :1]).any(axis=1))
+    one = flat[:, 0].copy()
+    one[at] = 0
+    shape = new.all.shape
+    foreign = old.foreign or new.foreign
+    return _Era(new.nodes, new.terminals, one.reshape(shape), at, flat[at], new.until, foreign)

@@ -1,0 +1,146 @@
+"""Tables that are in force no more, but that packets may still have been sent by.
+
+A packet waits at the head of a queue for no longer than OpenSM's head-of-queue lifetime lets it, or
+it is dropped. Once switches have confirmed tables, whatever is on its way goes on by these: it is
+gone after that time for each hop of their longest way, and one more for the queue where it is.
+Until then the tables before take part in what the next ones may be mixed with. So the next load
+waits for that long, or is proved safe with three tables instead of two.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32, U8
+from sar_agent.install.install import InForce
+from sar_agent.install.plan import file_to_routes
+from sar_agent.install.routes_file import UNKNOWN, RoutesFile
+from sar_agent.routing.routes import Routes
+
+FAR = 64
+"""Hops; after the lifetime of so many nobody asks how long the longest way is."""
+MOST = 4
+"""Tables; where more would have to be proved, the oldest is waited for."""
+
+
+class _Gone(NamedTuple):
+    file: RoutesFile
+    since: float
+    """By the clock: when what followed was confirmed."""
+    until: float
+    """When its packets are gone; infinite where OpenSM sets no limit."""
+
+
+class Recent:
+    """What was in force in this process's time. `clock` tells seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self._last: InForce | None = None
+        self._gone: list[_Gone] = []
+        self._blind_until = 0.0
+
+    def saw(self, fabric: Fabric, now: InForce) -> None:
+        """`now` was read back, on the indices of `fabric`."""
+        at, last = self.clock(), self._last
+        self._last = now
+        if last is None:  # what was before that nobody here knows
+            age = max(0.0, time.time() - now.status.last_build_unix)
+            life = _life(fabric, now, age)
+            self._blind_until = at + life - age if age < life < math.inf else 0.0
+            return
+        if last.digest == now.digest:
+            return
+        until = at + _life(fabric, now, 0.0)
+        for file in _tables(last):
+            self._gone.append(_Gone(file, at, until))
+
+    def also(self, fabric: Fabric) -> tuple[Routes, ...]:
+        """Those by which packets may still have been sent, on the indices of `fabric`."""
+        self._forget()
+        return tuple(file_to_routes(fabric, gone.file) for gone in self._gone)
+
+    def left(self) -> float:
+        """Seconds until nothing but what is in force matters; infinite where that never is."""
+        self._forget()
+        ends = [gone.until for gone in self._gone] + [self._blind_until]
+        return max(0.0, max(ends) - self.clock())
+
+    def must_wait(self) -> float:
+        """Seconds that no proof replaces: nobody knows what was before, or there are too many."""
+        self._forget()
+        most = sorted(gone.until for gone in self._gone)[:-MOST]
+        ends = [end for end in most if end < math.inf] + [self._blind_until]
+        return max(0.0, max(ends) - self.clock())
+
+    def _forget(self) -> None:
+        now = self.clock()
+        self._gone = [gone for gone in self._gone if gone.until > now]
+        for_ever = [gone for gone in self._gone if gone.until == math.inf]
+        if for_ever:  # three tables are what can be proved
+            newest = for_ever[-1].since
+            self._gone = [g for g in self._gone if g.until < math.inf or g.since == newest]
+
+
+def _tables(found: InForce) -> list[RoutesFile]:
+    """What switches had, or may have had."""
+    file = found.file
+    if file.had is None:
+        return [file]
+    other = np.where(file.had == UNKNOWN, file.forwarding, file.had)
+    return [file, replace(file, forwarding=other, had=None)]
+
+
+def _life(fabric: Fabric, now: InForce, age: float) -> float:
+    """Seconds after which a packet that follows `now` is gone; what is `age` seconds old, and
+    surely older than that, is not counted out."""
+    each = now.status.head_of_queue_seconds
+    if each < 0:
+        return math.inf
+    if each == 0 or age > each * FAR:
+        return 0.0
+    return each * (longest_way(fabric, now.routes) + 1)
+
+
+def longest_way(fabric: Fabric, routes: Routes) -> int:
+    """Hops between switches of the longest way in tables on the indices of `fabric`, from any
+    switch; ways that go round count as all switches."""
+    ports = fabric.channel_by_port
+    following = np.where(ports < 0, -1, fabric.channel_target[ports]).astype(np.int32)
+    return max(int(_longest(following, table)) for table in routes.egress)
+
+
+@njit(cache=True)
+def _longest(following: I32, table: U8) -> int:  # pragma: no cover
+    """`following` int32[S, P]: the switch behind a port, or -1; `table` uint8[D, S]."""
+    destinations, switches = table.shape
+    ports = following.shape[1]
+    hops = np.empty(switches, np.int32)
+    stack = np.empty(switches, np.int32)
+    most = 0
+    for d in range(destinations):
+        hops[:] = -1
+        for start in range(switches):
+            s, depth = start, 0
+            while s >= 0 and hops[s] < 0 and depth < switches:
+                stack[depth] = s
+                depth += 1
+                port = table[d, s]
+                s = following[s, port] if port < ports else -1
+            far = hops[s] + 1 if s >= 0 and hops[s] >= 0 else 0
+            if depth == switches and s >= 0 and hops[s] < 0:
+                return int(switches)
+            while depth:
+                depth -= 1
+                hops[stack[depth]] = far
+                far += 1
+            most = max(most, int(hops[start]))
+    return most

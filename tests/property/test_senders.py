@@ -1,0 +1,162 @@
+"""Hosts that a plan does not know: where it says that they may send, no loop is closed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+import pytest
+
+from sar_agent.check import check_changed, check_routes, senders_proved
+from sar_agent.check.transition import Way, examine
+from sar_agent.errors import SarError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing.lanes import routed
+from tests.examples import share
+from tests.property.histories import tree
+from tests.property.mixtures import enumerated
+from tests.property.newcomers import rebuilt, sparse, with_newcomers
+
+TREES = [
+    ("xgft:3;2,2,3;1,2,2", "dfsssp"),
+    ("xgft:3;3,3,3;1,2,2", "sar-plus"),
+    ("xgft:2;4,6;1,3", "sar-plus"),
+]
+
+
+def senders(fabric: Fabric, routes: Routes) -> np.ndarray:
+    proved = check_changed(fabric, routes, None).proved
+    assert proved
+    return senders_proved(fabric, routes, proved)
+
+
+def sound_with(fabric: Fabric, routes: Routes, new: np.ndarray) -> bool:
+    """Whether hosts at all the switches `new` that `routes` do not know close no credit loop."""
+    fuller, (plan,) = with_newcomers(fabric, new, routes)
+    verdict = check_routes(fuller, plan)
+    assert not verdict.unreachable_pairs
+    return verdict.passed
+
+
+def broken(spec: str, random: Random) -> Fabric:
+    """With up to five cables dead, and sometimes a leaf whose hosts are all off."""
+    whole = load_fabric(spec)
+    cables = np.flatnonzero(np.arange(whole.channels) < whole.channel_reverse)
+    dead = random.sample(cables.tolist(), random.randint(0, 5))
+    return rebuilt(whole.with_links_down(dead), off=random.choice([-1, *whole.leaves.tolist()]))
+
+
+def one_by_one(spec: str, engine: str, seed: int) -> Counter[tuple[bool, bool]]:
+    """Asserts that all who may send close no loop together; how often (one alone closes none, it
+    may send)."""
+    fabric, seen = broken(spec, Random(seed)), Counter[tuple[bool, bool]]()
+    try:
+        routes = load_engine(engine).route(fabric, JobMix(()), Options())
+    except SarError:  # in more pieces than one
+        return seen
+    if not check_routes(fabric, routes).passed:
+        return seen
+    may = senders(fabric, routes)
+    assert sound_with(fabric, routes, may)
+    for s in range(fabric.switches):
+        alone = sound_with(fabric, routes, np.arange(fabric.switches) == s)
+        assert alone or not may[s]
+        assert not alone or may[s] or not fabric.terminals_at[s]
+        seen[alone, bool(may[s])] += 1
+    return seen
+
+
+@pytest.mark.parametrize(("spec", "engine"), TREES)
+def test_new_hosts_close_no_loop_where_a_plan_says_so(spec: str, engine: str) -> None:
+    seen = sum((one_by_one(spec, engine, seed) for seed in range(share(20))), Counter())
+    assert seen[False, False] > 0, "where they would, they may not"
+    assert seen[True, True] > 2 * seen[True, False], "and few others"
+
+
+@pytest.mark.parametrize("spec", ["xgft:2;4,6;1,3", "torus:4x4,hosts=1"])
+def test_where_all_may_send_all_are_told(spec: str) -> None:
+    fabric = load_fabric(spec)
+    routes = load_engine("updn").route(fabric, JobMix(()), Options())
+    assert senders(fabric, routes).all()
+    some = np.arange(fabric.switches) % 2 > 0
+    assert (senders(fabric, replace(routes, senders=some)) == some).all()
+    dead = fabric.with_switches_down([fabric.switches - 1])
+    routes = load_engine("updn").route(dead, JobMix(()), Options())
+    assert (senders(dead, routes) == dead.switch_up).all()
+
+
+def drawn(fabric: Fabric, random: Random) -> Routes | None:
+    """Trees drawn at random that pass the check, in one lane or two, with the senders proved."""
+    for _ in range(40):
+        shape = (1, fabric.destinations, fabric.switches)
+        egress, lanes = np.full(shape, 255, np.uint8), random.choice([1, 1, 2])
+        for d in range(fabric.destinations):
+            egress[0, d] = tree(fabric, d, random)
+        level = np.array([random.randrange(lanes) for _ in range(egress.size)], np.uint8)
+        routes = Routes(
+            "drawn", fabric.digest, egress, level.reshape(shape) if lanes > 1 else None, lanes
+        )
+        if check_routes(fabric, routes).passed:
+            return replace(routes, senders=senders(fabric, routes))
+    return None
+
+
+def mixed(seed: int) -> Counter[str]:
+    """Asserts that no mixture on the way from plan to plan harms hosts that boot meanwhile where
+    both let them; what was seen."""
+    random, seen = Random(seed), Counter[str]()
+    fabric = sparse(random)
+    before, after = drawn(fabric, random), drawn(fabric, random)
+    if not (before and after):
+        return seen
+    assert before.senders is not None and after.senders is not None
+    assert sound_with(fabric, after, after.senders)
+    proved = check_changed(fabric, after, None).proved
+    found = examine(fabric, before, after, random.choice([proved, None]))
+    seen[found.way.value] += 1
+    for old, new in pairwise((before, *found.stages)):
+        assert old.senders is not None and new.senders is not None
+        both = old.senders & new.senders
+        fuller, (was, becomes) = with_newcomers(fabric, both, old, new)
+        if found.proved:
+            assert check_routes(fuller, becomes).passed
+            assert enumerated(fuller, was, becomes) == ""
+            seen["newcomers"] += np.count_nonzero(both)
+    if found.stages:
+        last = found.stages[-1].senders
+        assert last is not None and not (last & ~after.senders).any()
+        fewer = (after.senders & ~last).any()
+        seen["fewer"] += fewer
+        if found.way is Way.DIRECT and fewer:  # for a reason
+            fuller, (was, becomes) = with_newcomers(
+                fabric, before.senders & after.senders, before, after
+            )
+            assert enumerated(fuller, was, becomes)
+    return seen
+
+
+def test_hosts_that_boot_while_tables_change_close_no_loop() -> None:
+    seen = sum((mixed(seed) for seed in range(share(150))), Counter[str]())
+    assert min(seen[k] for k in ("direct", "staged", "newcomers", "fewer")) > 0, seen
+
+
+@pytest.mark.parametrize("kind", ["hop", "path"])
+@pytest.mark.parametrize("seed", range(4))
+def test_lanes(kind: str, seed: int) -> None:
+    """A torus with hosts at some switches, whose plans need lanes."""
+    random = Random(seed)
+    fabric = load_fabric("torus:5,hosts=1")
+    off = [t for t in range(fabric.terminals) if random.random() < 0.3]
+    fabric = fabric.with_links_down([], off)
+    options = Options(lanes="hop" if kind == "hop" else "path")
+    routes = routed(load_engine("sar"), fabric, JobMix(()), options)
+    may = senders(fabric, routes)
+    if may.any():
+        assert sound_with(fabric, routes, may)
+    assert examine(fabric, routes, replace(routes, senders=may)).way is Way.SAME
