@@ -103,7 +103,7 @@ static void over(struct sar_migrate *m, const struct answer *answer, int64_t now
 void exchange_end(struct sar_migrate *m, int64_t now)
 {
 	struct answer answer;
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	int64_t renew_at;
 
 	if (m->said == SAID_NOTHING || !talker_take(m->talker, &answer, &why))

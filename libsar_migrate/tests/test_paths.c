@@ -161,7 +161,7 @@ static void trouble(void)
 	struct model_net *net = calloc(1, sizeof(*net));
 	struct model_qp qps[2];
 	struct paths p = {.ops = &ops};
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	int tries = 0;
 
 	model_connect(net, &qps[0], &qps[1], 1);
