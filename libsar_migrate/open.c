@@ -62,7 +62,7 @@ struct sar_migrate *sar_migrate_open(const struct sar_migrate_options *options, 
 {
 	struct sar_migrate *m = calloc(1, sizeof(*m));
 	struct message identity;
-	struct reason why = {"no memory"};
+	struct reason why = {.text = "no memory"};
 
 	if (m) {
 		m->epoll = m->timer = m->wake = m->trace = -1;

@@ -27,8 +27,8 @@ static void look(struct bridge *b, enum look when)
 static void say_unconfirmed(struct bridge *b)
 {
 	if ((b->unconfirmed || b->unconfirmed_ports) && !*b->last_error.text)
-		REASON_OF(&b->last_error, "unconfirmed", "%u switch(es) have not confirmed %u block(s) of "
-			  "their tables, and %u port(s) not their lanes; OpenSM will send them again",
+		REASON_OF(&b->last_error, "unconfirmed", "%u switch(es) have not confirmed their tables "
+			  "(%u block(s)), and %u port(s) their lanes; OpenSM will send them again",
 			  b->unconfirmed, b->unconfirmed_blocks, b->unconfirmed_ports);
 }
 
@@ -134,6 +134,7 @@ void events_report(void *context, osm_epi_event_id_t event, void *data)
 		routing_done(b);
 		break;
 	case OSM_EVENT_ID_SUBNET_UP:
+		b->taken_over = false;
 		sweep_again(b);
 		break;
 	case OSM_EVENT_ID_STATE_CHANGE: /* not master any more: a takeover starts afresh */

@@ -87,7 +87,7 @@ static bool judge(struct bridge *b, uint64_t wanted, bool built, struct reason *
 	else if (b->generation_in_force != wanted)
 		REASON_OF(why, code, "engine %s is in force: %.400s", b->engine_in_force, problem->text);
 	else if (b->unconfirmed || b->unconfirmed_ports)
-		REASON_OF(why, "unconfirmed", "generation %ju is in force but for %.400s",
+		REASON_OF(why, "unconfirmed", "generation %ju is in force, but %.400s",
 			  (uintmax_t)wanted, b->last_error.text);
 	else
 		return true;

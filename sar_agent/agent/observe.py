@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from sar_agent.check.reach import check_reach
@@ -41,6 +42,8 @@ class TablesInForce:
             if status:
                 self.file = read_routes_file(self.bridge.dump().path)
                 self._routes = file_to_routes(fabric, self.file)
+                if not status.generation_in_force:  # nobody has proved where their hosts may be
+                    self._routes = replace(self._routes, senders=None)
             elif self.lfts_dump:
                 self._routes = read_lfts_dump(self.lfts_dump, fabric)
             else:

@@ -102,7 +102,7 @@ class Planner:
 
     def adopt(self, plan: Plan) -> None:
         """Start from this one next: what came into force may be less than what was planned."""
-        self._last, self._base = plan, base_of(plan.routes)
+        self._last, self._base = plan, replace(base_of(plan.routes), senders=None)
 
     def _read_partitions(self, fabric: Fabric, mix: JobMix) -> None:
         """Each time, since the file may be another by now, and jobs may be partitions."""
@@ -142,7 +142,7 @@ class Planner:
         before: Plan | None,
     ) -> Plan:
         """The plan of `routes` for offset 0, with shelter and keys beside them."""
-        own_lane = self.options.reserve_lane
+        own_lane, routes = self.options.reserve_lane, replace(routes, senders=None)  # proved anew
         shelter = self._shelter_beside(routes, fabric)
         try:
             stacked = stack(routes, shelter, fabric.lmc, keys, own_lane=own_lane)

@@ -12,18 +12,20 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from time import perf_counter
 
+import numpy as np
 from numba.core import event
 
 from sar_agent.agent.keys.making import warm
 from sar_agent.agent.planner import Planner
+from sar_agent.check.transition import examine
 from sar_agent.config import Config
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.transit import transition_to
+from sar_agent.install.recent import longest_way
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_host_sets
-from sar_agent.routing import load_engine
+from sar_agent.routing import Routes, load_engine
 from sar_agent.routing.lanes.hop_tables import other_tables
 
 log = logging.getLogger(__name__)
@@ -62,14 +64,20 @@ def _play(config: Config, fabric: Fabric) -> None:
     )
     planner = Planner(quiet, load_engine(config.agent.engine))
     cut = fabric.with_links_down([0], [])
-    stands = None
+    stands: list[Routes] = []
     for generation, (now, mix) in enumerate(_days(fabric, cut), 1):
         plan = planner.plan(generation, now, mix)
-        transition_to(plan, stands)
-        stands = plan.routes
+        if stands:
+            told = np.ones(plan.routes.egress.shape, np.uint16)
+            for also, had, levels in (((), None, None), (stands[:-1], stands[0].egress, told)):
+                examine(
+                    now, stands[-1], plan.routes, plan.proved, also=also, had=had, levels=levels
+                )
+        longest_way(now, plan.routes)
+        stands = [*stands[-1:], plan.routes]
         planner.tend(now, mix)
     if stands:
-        other_tables(fabric, stands.egress)  # seldom needed, so that tiny fabrics do without
+        other_tables(fabric, stands[-1].egress)  # seldom needed, so that tiny fabrics do without
 
 
 def _days(fabric: Fabric, cut: Fabric) -> Iterator[tuple[Fabric, JobMix]]:

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +99,8 @@ def read_in_force(bridge: Bridge, fabric: Fabric, patience: float | None = None)
     had = file_to_had(fabric, file)
     confirmed = had is None and not dumped.unconfirmed_sl2vl_ports and status.settled
     routes = file_to_routes(fabric, file)
+    if not status.generation_in_force:  # nobody has proved where other engines' hosts may be
+        routes = replace(routes, senders=None)
     return InForce(routes, had, dumped.digest, file, status, confirmed)
 
 

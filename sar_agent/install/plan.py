@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.check import Proved, Verdict, check_changed
+from sar_agent.check import Proved, Verdict, check_changed, senders_proved
 from sar_agent.check.transition import Transition
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8, Bool
+from sar_agent.fabric.model import U8
 from sar_agent.install.routes_file import DROPPED, NO_ROUTE, NO_SWITCH, RoutesFile
 from sar_agent.jobs import JobMix
 from sar_agent.measure import Measures, measure
@@ -42,9 +42,6 @@ class Plan:
     measures: Measures
     traffic: Traffic
     """For the measures of the next plan."""
-    senders: Bool | None = None
-    """bool[S]: switches where hosts that the fabric does not know may send; None: those that have
-    a host. Elsewhere such a host makes the plan stale."""
     levels: int = 1
     """Bit set of the service levels that jobs which still run may have been told by plans before;
     all but these and the plan's own are dropped (lanes by path only)."""
@@ -60,7 +57,7 @@ class Plan:
             self.routes,
             self.generation,
             int(self.made_at),
-            senders=self.senders,
+            senders=self.routes.senders,
             levels=self.levels,
         )
 
@@ -86,6 +83,8 @@ def make_plan(
         assert proved
     lanes = None if proved.hops is None else proved.hops.lane
     routes = replace(routes, egress=proved.egress, hop_lane=lanes)
+    with timed("senders"):
+        routes = replace(routes, senders=senders_proved(fabric, routes, proved))
     with timed("measure"):
         traffic = traffic_of(fabric, mix, routes, before.traffic if before else None)
         measures = measure(fabric, mix, routes, traffic=traffic)
@@ -169,6 +168,8 @@ def file_to_routes(fabric: Fabric, file: RoutesFile) -> Routes:
     if file.service_levels is not None:
         levels = at.table(fabric, file.service_levels, 0)
     ours_s, theirs_s = at.ours_s, at.theirs_s
+    senders = np.zeros(fabric.switches, np.bool_)
+    senders[ours_s] = file.senders[theirs_s].astype(np.bool_)
     hops = None
     if file.hop_lanes is not None:
         wide = int(fabric.switch_ports.max(initial=0)) + 1
@@ -182,6 +183,7 @@ def file_to_routes(fabric: Fabric, file: RoutesFile) -> Routes:
         service_level=levels,
         virtual_lanes=file.lanes,
         hop_lane=hops,
+        senders=senders,
     )
 
 

@@ -78,7 +78,7 @@ def test_a_load_that_nobody_serves_ends_at_its_deadline(tmp_path: Path) -> None:
         plugin_options=f"dir={tmp_path} deadline=1",
         run_dir=tmp_path,
     ) as here:
-        with pytest.raises(SarError, match="nothing was installed within 1 s"):
+        with pytest.raises(SarError, match="not in force after 1 s, and OpenSM is still at it"):
             here.load(here.tree.routes(1))
         assert here.bridge.status().engine_in_force == "minhop"
 
@@ -91,7 +91,7 @@ def test_a_clean_stop_leaves_nothing_and_a_restart_installs_at_once() -> None:
         assert not here.sm.socket_path.exists()
         here.sm.start().wait_up()
         status = here.wait_primed()
-        assert (status.generation_in_force, status.state) == (5, "idle")
+        assert (status.generation_in_force, status.state) == (5, "built")
         assert "dfsssp tables" not in here.sm.log()
         here.assert_in_force(routes)
 
@@ -129,7 +129,7 @@ def test_a_standby_answers_and_takes_over_with_our_routes() -> None:
         with pytest.raises(SarError, match="is not the master, and nobody subscribes to it"):
             other.bridge.notice("unpath", 1, 4)
         routes = here.tree.routes(6, shift=1)
-        with pytest.raises(SarError, match="not the master; generation 6 is valid"):
+        with pytest.raises(SarError, match="this OpenSM is not the master"):
             other.load(routes)
         assert other.bridge.status().generation_in_force == 0
         newer = here.tree.routes(7, shift=2)  # nobody tells the standby of this one
@@ -142,6 +142,26 @@ def test_a_standby_answers_and_takes_over_with_our_routes() -> None:
         wait_for(
             lambda: readback.installed(here.fabric) == readback.wanted(newer, lids), 10, "tables"
         )
+
+
+@pytest.mark.parametrize(("found", "used"), [(4, 5), (6, 6)])
+def test_a_master_that_comes_back_takes_the_file_but_no_lower_generation(
+    found: int, used: int
+) -> None:
+    """The SM's own cable is pulled: it is no master any more until the cable is back."""
+    with site() as here:
+        here.load(here.tree.routes(5))
+        write_routes_file(here.sm.routes_path, here.tree.routes(found, shift=1))
+        here.fabric.unlink("n001", 1)
+        here.sm.sweep()
+        here.wait(lambda s: s.sm_state != "master", 30)
+        here.fabric.relink("n001", 1)
+        here.sm.sweep()
+        here.wait(lambda s: s.sm_state == "master" and s.settled and s.hca_ports == 16, 30)
+        assert here.bridge.status().generation_in_force == used
+        here.assert_in_force(here.tree.routes(used, shift=used - 5))
+        refused = "holds generation 4, and 5 has been in force already"
+        assert (refused in here.sm.log()) == (found == 4)
 
 
 def test_the_harness_leaves_nothing_behind(tmp_path: Path) -> None:

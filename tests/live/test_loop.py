@@ -52,7 +52,7 @@ def test_jobs_change_the_routes_and_a_dead_link_is_survived(site: LoopSite) -> N
     jobs = [slurm.salloc(nodes) for nodes in ("n[001,005,009]", "n[002,006,010]", "n[003-004,013]")]
     site.start()
     first = site.wait_installed()
-    assert reasons(site) == ["first"]
+    assert wait_until(lambda: reasons(site) == ["first"], 30), reasons(site)
     site.assert_plan_installed()
     site.assert_paths([("n001", "n009"), ("n006", "n002"), ("n013", "n003")])
     assert site.metrics()["sar_multi_switch_jobs",] == 3
@@ -122,7 +122,7 @@ def test_a_crash_an_edit_a_second_agent_and_opensm_restarting(site: LoopSite) ->
     site.start()
     second = site.wait_installed(first.generation_in_force)
     site.assert_plan_installed()
-    assert reasons(site) == ["jobs_changed", "first"]
+    assert wait_until(lambda: reasons(site) == ["jobs_changed", "first"], 30), reasons(site)
 
     text = slurm.topology_conf.read_text()
     single = text.replace("leaf1 Nodes=n001,n002", "leaf1 Nodes=n001,n005,n002").replace(
@@ -131,7 +131,7 @@ def test_a_crash_an_edit_a_second_agent_and_opensm_restarting(site: LoopSite) ->
     assert single != text
     slurm.topology_conf.write_text(single)
     third = site.wait_installed(second.generation_in_force)
-    assert reasons(site)[0] == "topology_edited"
+    assert wait_until(lambda: reasons(site)[0] == "topology_edited", 30), reasons(site)
     slurm.topology_conf.write_text(text)
     fourth = site.wait_installed(third.generation_in_force)
 

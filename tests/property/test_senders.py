@@ -147,16 +147,26 @@ def test_hosts_that_boot_while_tables_change_close_no_loop() -> None:
 
 
 @pytest.mark.parametrize("kind", ["hop", "path"])
-@pytest.mark.parametrize("seed", range(4))
-def test_lanes(kind: str, seed: int) -> None:
-    """A torus with hosts at some switches, whose plans need lanes."""
+@pytest.mark.parametrize("seed", range(6))
+def test_fabrics_that_need_lanes(kind: str, seed: int) -> None:
+    """A ring of which a host is down, whose trees are drawn anew as long as the lanes suffice."""
     random = Random(seed)
-    fabric = load_fabric("torus:5,hosts=1")
-    off = [t for t in range(fabric.terminals) if random.random() < 0.3]
-    fabric = fabric.with_links_down([], off)
+    fabric = load_fabric("torus:6,hosts=1").with_links_down([], [random.randrange(6)])
     options = Options(lanes="hop" if kind == "hop" else "path")
-    routes = routed(load_engine("sar"), fabric, JobMix(()), options)
-    may = senders(fabric, routes)
-    if may.any():
-        assert sound_with(fabric, routes, may)
-    assert examine(fabric, routes, replace(routes, senders=may)).way is Way.SAME
+    before = routed(load_engine("sar"), fabric, JobMix(()), options)
+    assert before.virtual_lanes == 2 and (before.hop_lane is not None) == (kind == "hop")
+    after = before
+    for d in random.sample(range(fabric.destinations), fabric.destinations):
+        egress = after.egress.copy()
+        egress[0, d] = tree(fabric, d, random)
+        other = replace(after, egress=egress)
+        after = other if check_routes(fabric, other).passed else after
+    one, two = (replace(r, senders=senders(fabric, r)) for r in (before, after))
+    assert one.senders is not None and two.senders is not None and one.senders.any()
+    assert sound_with(fabric, one, one.senders) and sound_with(fabric, two, two.senders)
+    assert examine(fabric, one, one).way is Way.SAME
+    found = examine(fabric, one, two, check_changed(fabric, two, None).proved)
+    for old, new in pairwise((one, *found.stages)):
+        assert old.senders is not None and new.senders is not None and found.proved
+        fuller, (was, becomes) = with_newcomers(fabric, old.senders & new.senders, old, new)
+        assert enumerated(fuller, was, becomes) == ""

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,6 @@ from sar_agent.events.keys import KeyDesk, Wish
 from sar_agent.events.message import Event, Refused
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.install import ReadBackDiffers
 from sar_agent.install.plan import file_to_routes
 from sar_agent.install.routes_file import read_routes_file
 from tests.fake_opensm import job
@@ -311,12 +311,41 @@ def test_opensm_refuses_a_key(site: Site) -> None:
 
 
 def test_a_key_that_is_not_read_back(site: Site) -> None:
-    site.bridge.spoil = True
-    assert "entries in force are not as the plan has them" in site.ask()["sentence"]
-    site.bridge.spoil = False
-    assert ReadBackDiffers
+    site.bridge.on_load = [lambda: setattr(site.bridge, "spoil", True)]
+    assert "entries differ" in site.ask()["sentence"]
+    site.bridge.spoil, site.bridge.on_load = False, []
     assert site.once().result is Result.INSTALLED, "another generation is in force than ours"
     assert site.value("sar_key_leases") == 0
+
+
+def spoiled(site: Site) -> None:
+    site.bridge.spoil = True
+
+
+def not_confirmed(site: Site) -> None:
+    tables = site.bridge.tables
+    assert tables
+    had = np.where(tables.forwarding == 0, 0, 254).astype(np.uint8)
+    site.bridge.tables = replace(tables, had=had)
+
+
+def a_port_more(site: Site) -> None:
+    site.bridge.unknown_terminals = 1
+
+
+@pytest.mark.parametrize("happens", [spoiled, not_confirmed, a_port_more])
+def test_keys_are_proved_from_what_was_read_back(
+    site: Site, happens: Callable[[Site], None]
+) -> None:
+    """The review's M13: they were proved from the plan that the agent remembered."""
+    before = list(site.bridge.loads)
+    happens(site)
+    assert site.ask()["offset"] == 0 and site.bridge.loads == before
+    assert site.bridge.generation == before[-1]
+    site.bridge.spoil, site.bridge.unknown_terminals = False, 0
+    site.bridge.confirm()
+    site.now += 11
+    assert site.ask(phase="y")["offset"] == 2
 
 
 def test_opensm_restarts_in_the_middle(site: Site) -> None:

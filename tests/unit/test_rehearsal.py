@@ -22,6 +22,7 @@ from sar_agent.agent.rehearsal import rehearse
 from sar_agent.config import AgentConfig, Config
 from sar_agent.events.keys import Wish
 from sar_agent.fabric.spec import load_fabric
+from sar_agent.install.recent import longest_way
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_agent.routing import load_engine
@@ -46,6 +47,8 @@ for spec, lmc in (("xgft:2;6,5;1,3", 3), ("xgft:3;4,3,3;1,3,2", 0), ("torus:4x3x
         jobs = [frozenset(hosts[i :: 5]) for i in range(number)]
         plan = planner.plan(number + 1, now, mix_of_host_sets(now, jobs))
         transition_to(plan, stands)
+        transition_to(plan, stands, also=(stands,))
+        longest_way(now, plan.routes)
         stands = plan.routes
     if spec.startswith("xgft"):
         load = np.ones(fabric.channels, np.int32)
