@@ -123,9 +123,9 @@ class Agent:
             if queue or self._was_empty:  # Slurm may have been asked without the right to see jobs
                 self.gatherer.hints.settle(queue)
                 self.keys.settle({n for one in queue for n in one.numbers})
+                self.rerouter.levels.settle(one.start for one in queue)
             self._was_empty = not queue
             self.updates.know(owners(self.gatherer.running()), self.gatherer.looked_at)
-            self.rerouter.levels.settle(one.start for one in self.gatherer.queue.value or ())
         self._finish()
         unfinished = self.updates.settle()
         self.pacing.saw(look)
