@@ -107,6 +107,29 @@ def test_who_is_late_is_let_go_when_it_has_left_offset_0_by_itself() -> None:
     assert world.installs == 1 and late.uses == {1}
 
 
+def test_who_is_let_go_is_waited_for_as_long_as_its_lease_runs() -> None:
+    """It heard of no update, and is on offset 0 by right."""
+    world = world_of(2, drop=False, strikes=1)
+    heard, late = world.subscribers
+    runs = 0
+    for _ in range(60):
+        if world.state.phase is Phase.IDLE:
+            world.begin()
+            runs += 1
+        world.tick()
+        world.renew(heard)
+        world.bag = [letter for letter in world.bag if letter[0] != late.name]
+        while world.bag:
+            world.deliver(0)
+            world.bag = [letter for letter in world.bag if letter[0] != late.name]
+        world.drain(heard)
+        world.check()
+        assert late.uses == {0} or world.now > 100 + world.rules.lease / 2
+        world.time(0.25)
+        world.check()
+    assert runs > 1 and world.installs and late.uses == {1}
+
+
 def test_the_world_finds_a_coordinator_that_does_not_wait() -> None:
     """The test of the test: one that installs at once is caught."""
     world = world_of(2, drop=False)
