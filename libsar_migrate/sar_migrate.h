@@ -43,7 +43,7 @@ struct sar_migrate_options {
 	const char *agent;	  /* the agent's door: HOST:PORT or the path of a Unix socket */
 	const char *munge_socket; /* NULL: munge's default */
 	uint32_t job;		  /* Slurm's raw job id */
-	int notices;		  /* subscribe at the SA, too; without, the door is asked more often */
+	int notices;		  /* hear the SA, too: wants umad, so never for users (README.md); else the door only */
 	const char *ca;		  /* the HCA for that; NULL: the first */
 	int port;		  /* its port; 0: the first that is active */
 	int simulated;		  /* the fabric is ibsim's */

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from sar_agent.config_types import Deadline, Section
+from sar_agent.config_types import Section
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WINDOW = re.compile(r"(?:(?P<days>[a-z,-]+) )?(\d\d):(\d\d)-(\d\d):(\d\d)")
@@ -66,22 +66,17 @@ class UpdateConfig(Section):
 
     mode: Literal["fast", "five-phase", "window"] = Field(
         default="fast",
-        description="fast installs what is proved safe switch by switch; five-phase moves the "
-        "connections of jobs that subscribed to LID offset 1 meanwhile; window waits until no "
-        "multi-switch job runs or a window is open",
+        description="fast installs what is proved safe switch by switch; five-phase does, too, and "
+        "moves the connections of jobs that subscribed to LID offset 1 meanwhile, so that their "
+        "packets stay in order; window waits until no multi-switch job runs or a window is open",
     )
     windows: list[str] = Field(
         default=[], description='for mode window, local time: ["02:00-04:00", "sat 20:00-24:00"]'
     )
-    direct_when_safe: bool = Field(
-        default=False,
-        description="five-phase only where a direct install is not proved safe; then packets of a "
-        "connection may overtake each other",
-    )
-    deadline_seconds: Deadline = Field(
+    deadline_seconds: Annotated[float, Field(gt=0, le=300)] = Field(
         default=15.0, description="for all subscribers to leave LID offset 0; else no install"
     )
-    lease_seconds: Annotated[float, Field(ge=1, le=3600)] = Field(
+    lease_seconds: Annotated[float, Field(ge=1, le=600)] = Field(
         default=30.0,
         description="a subscriber that hears nothing of the agent for so long leaves offset 0",
     )
@@ -89,11 +84,6 @@ class UpdateConfig(Section):
         default="wait",
         description="subscribers whose lease is over: wait for them until the deadline, or drop "
         "takes them as gone to offset 1 by themselves",
-    )
-    unsubscribed: Literal["refuse", "accept"] = Field(
-        default="refuse",
-        description="where a direct install is not proved safe, and multi-switch jobs run of which "
-        "nobody subscribed: refuse, or accept that they go through it unprotected",
     )
     max_changed_entries: Annotated[int, Field(ge=0)] = Field(
         default=0,

@@ -14,7 +14,14 @@
  * A subscriber that starts again is another one (ids are random), and so is a job's second process.
  *
  * The disk holds phase, update and members; it is written before anything is said or done (a crash between is
- * a message that is lost). Macros BREAK_… break one rule each: check.sh has spin find each of them.
+ * a message that is lost).
+ *
+ * The files. New tables are written to routes.next (`next`), loaded from there, confirmed by all switches, and only
+ * then renamed to routes.sar (`file`), which OpenSM takes by itself when it starts, and never else. The coordinator
+ * remembers nothing of that: what it does next follows from what it finds, so a kill -9 between any two of these
+ * steps is explored. A load that was asked for may be begun late, after the asker has given up waiting.
+ *
+ * Macros BREAK_… break one rule each: check.sh has spin find each of them.
  */
 #ifndef SUBS
 #define SUBS 3
@@ -68,6 +75,7 @@
 #define C_FAILED     32
 #define C_REPATH     33
 #define C_IDLE	     34
+#define C_FILES	     35 /* what was found when no tables were on their way; as whom: FOUND, and so C_INSTALLED and C_FAILED */
 
 #ifdef TRACE /* a header made of a run: trace[] and LENGTH */
 c_decl {
@@ -95,13 +103,17 @@ int place, expected;
 byte phase = IDLE, update = 0; /* of the run, or of the last one */
 bool member[SUBS];
 byte file = 0;		       /* routes.sar: the update whose tables it has */
+byte next = 0;		       /* routes.next likewise; 0: there is none */
+bool asked = false;	       /* a load of it; OpenSM has not begun with it */
 byte good = 0;		       /* what was in force before the run */
 byte tables = 0, sending = 0;  /* of offset 0 */
-bool changing = false;	       /* switches have some of `sending`, and some of before */
+bool changing = false;	       /* switches have some of `sending`, and some of before: not all is confirmed */
+#define AT_REST (!asked && !changing) /* the plugin's status is "built", and all is confirmed */
+#define FOUND	((file == update -> 1 : 0) + (next -> 2 : 0) + (tables == update -> 4 : 0))
 
 /* ---- the coordinator's memory ---- */
 bool acked[SUBS];
-bool failed = false; /* the install: the old tables are put back */
+bool failed = false, tried = false; /* the install, since it began or the coordinator started; and the load */
 
 /* ---- the network ---- */
 byte ack_away[SUBS], ack_back[SUBS]; /* the newest update that it acknowledged */
@@ -334,6 +346,7 @@ inline install_if_all()
 	:: i == SUBS ->
 		phase = INSTALL;
 		failed = false;
+		tried = false;
 		SEEN;
 		break
 	:: else -> break
@@ -355,24 +368,50 @@ end:	do
 		forget_acks()
 	}
 	:: atomic { phase == UNPATH && SEE(C_INSTALL, 0, update) -> install_if_all() }
+#ifdef BREAK_FILE_IN_PLACE /* as it was: one file, taken at any sweep, and what a restart finds in it stays */
 	:: atomic { phase == INSTALL && file != update && !failed -> file = update }
-	:: atomic { phase == INSTALL && file == update && tables == file && !changing &&
-		    SEE(C_INSTALLED, 0, update) ->
+	:: atomic { phase == INSTALL && file == update && tables == file && !changing ->
+		good = file;
+		phase = REPATH;
+		forget_acks()
+	}
+	:: atomic { phase == INSTALL && !failed -> failed = true; file = good }
+	:: atomic { phase == INSTALL && failed && tables == good && !changing -> phase = REPATH; forget_acks() }
+#else
+	:: atomic { phase == INSTALL && !next && file != update && !failed && AT_REST -> next = update }
+	:: atomic { phase == INSTALL && next && tables != next && (AGAIN || !tried) && AT_REST ->
+		asked = true;
+		tried = true
+	}
+	/* Read back: all switches have confirmed these. */
+	:: atomic { phase == INSTALL && next && tables == next && AT_REST -> file = next; next = 0 }
+	/* They have others: refused, or the coordinator that asked is gone. */
+	:: atomic { phase == INSTALL && next && tables != next && AT_REST -> failed = true; next = 0 }
+#ifdef TRACE
+	:: atomic { phase == INSTALL && AT_REST && SEE(C_FILES, FOUND, update) -> SEEN }
+#endif
+	:: atomic { phase == INSTALL && file == update && !next && tables == file && AT_REST &&
+		    SEE(C_INSTALLED, FOUND, update) ->
 		SEEN;
 		good = file;
 		phase = REPATH;
 		forget_acks()
 	}
-	/* The plugin refuses them: the old ones are put back, and read back. */
-	:: atomic { phase == INSTALL && !failed -> failed = true; file = good }
-	:: atomic { phase == INSTALL && failed && tables == file && !changing &&
-		    SEE(C_FAILED, 0, update) ->
+	:: atomic { phase == INSTALL && file == good && file != update && !next && tables == file && AT_REST &&
+		    SEE(C_FAILED, FOUND, update) ->
 		SEEN;
 		phase = REPATH;
 		forget_acks()
 	}
+#ifdef BREAK_DEADLINE_IS_THE_END /* of a load: it is refused, and OpenSM goes on with it */
+	:: atomic { phase == INSTALL && asked && tables == good && !changing ->
+		phase = REPATH;
+		forget_acks()
+	}
+#endif
+#endif
 #ifdef BREAK_REPATH_BEFORE_READ_BACK
-	:: atomic { phase == INSTALL && file == update -> phase = REPATH; forget_acks() }
+	:: atomic { phase == INSTALL && (asked || changing) -> phase = REPATH; forget_acks() }
 #endif
 	od
 }
@@ -396,21 +435,43 @@ end:	do
 	od
 }
 
-/* OpenSM with the plugin: at every sweep it takes what the file has. */
+/* OpenSM with the plugin. */
 proctype sm()
 {
 end:	do
+#ifdef BREAK_FILE_IN_PLACE
 	:: atomic { !changing && file != tables ->
 		changing = true;
 		sending = file;
 		nobody_uses_0()
 	}
+#else
+	:: atomic { asked && !changing ->
+		asked = false;
+		if
+		:: next ->
+			changing = true;
+			sending = next;
+			nobody_uses_0()
+		:: true /* refused: it does not fit the fabric, or something else is in force than was thought */
+		fi
+	}
+#endif
 	:: atomic { changing ->
 		changing = false;
 		tables = sending
 	}
-	/* It was killed, perhaps in the middle, and starts again: it sends all of the file. */
-	:: atomic { changing && sending != file -> sending = file }
+	/* It was killed, perhaps in the middle, and starts again: it sends all of the file, once. */
+	:: atomic { (changing && sending != file) || (!changing && tables != file) || asked ->
+		asked = false;
+		if
+		:: changing || tables != file ->
+			changing = true;
+			sending = file;
+			nobody_uses_0()
+		:: else
+		fi
+	}
 	od
 }
 
@@ -429,7 +490,14 @@ end:	do
 		crashes++;
 #endif
 		failed = false;
+		tried = false;
 		forget_acks();
+#ifdef BREAK_FILE_IN_PLACE /* it read back which tables are in force, and left the file as it was */
+		if
+		:: phase == INSTALL && tables == good && !changing -> phase = REPATH
+		:: else
+		fi;
+#endif
 #ifdef BREAK_RESTART_FORGETS
 		phase = IDLE
 #else
@@ -445,7 +513,7 @@ end:	do
 /* When nothing at all can happen, nothing is left undone. */
 proctype at_rest()
 {
-end:	atomic { timeout -> assert(phase == IDLE && tables == file && !changing) }
+end:	atomic { timeout -> assert(phase == IDLE && tables == file && !next && AT_REST) }
 }
 
 init {

@@ -1,8 +1,13 @@
 """The driver of a five-phase update: does in a pass what the coordinator says is to be done.
 
-A pass stays in here until the run is over, for at most the deadline, a third of it, and the load.
+A pass stays in here until the run is over, for at most the deadline, a third of it, and the loads.
 What it leaves behind when it is killed, or when OpenSM goes away in the middle, the next pass ends
 (`settle`): with tables that were read back, and everybody on LID offset 0.
+
+INSTALL ends only when OpenSM is done, all switches have confirmed, and what is in force is what
+`routes.sar` holds, or another engine's. While something else is in the way of its end (a full disk,
+a switch that does not confirm), passes go on: whatever is installed meanwhile meets nobody who
+subscribed, since all of them are on LID offset 1 until the run is over.
 """
 
 from __future__ import annotations
@@ -10,13 +15,17 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, TypeVar
 
+from sar_agent.agent.decide import OUR_ENGINE
 from sar_agent.agent.say import SayOnce
-from sar_agent.errors import SarError, Unavailable
-from sar_agent.install.bridge import Bridge
+from sar_agent.errors import InputError, SarError, Unavailable
+from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.five_phase.coordinator import Coordinator
+from sar_agent.install.five_phase.trace import Files
 from sar_agent.install.five_phase.words import (
     Action,
     AskQueue,
@@ -31,7 +40,8 @@ from sar_agent.install.five_phase.words import (
     Queue,
     Tick,
 )
-from sar_agent.install.routes_file import read_routes_file
+from sar_agent.install.install import differences, finish_or_restore, next_path
+from sar_agent.install.routes_file import read_generation, read_routes_file
 from sar_agent.measure.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -50,8 +60,30 @@ class Told:
     """By phase."""
 
 
+@dataclass(frozen=True)
+class Unfinished:
+    """A run that could not be ended. `blocks`: nothing may be installed, as tables are on their
+    way."""
+
+    why: str = ""
+    blocks: bool = False
+
+
+class NotBegun(SarError):
+    """No step could be saved, so nobody was moved."""
+
+
+class Moving(Unavailable):
+    """Tables are on their way, or nobody tells whether they are."""
+
+
+class Unclear(SarError):
+    """No tables are on their way, but those in force are not the end of a run."""
+
+
 class FivePhase:
-    """`queue` looks at Slurm now: the owners of running jobs, None where it cannot be told."""
+    """`queue` looks at Slurm now: the owners of running jobs, None where it cannot be told. `path`
+    is `routes.sar`."""
 
     def __init__(
         self,
@@ -59,54 +91,67 @@ class FivePhase:
         bridge: Bridge,
         queue: Callable[[], Owners | None],
         metrics: Metrics,
+        path: Path,
     ) -> None:
         self.coordinator, self.bridge = coordinator, bridge
-        self.queue, self.metrics = queue, metrics
+        self.queue, self.metrics, self.path = queue, metrics, path
         self.say = SayOnce(log)
         self.told = Told()
         """Of the last run."""
         self._since = 0.0
 
     def install(self, generation: int, load: Callable[[], _T]) -> _T:
-        """Move all subscribers away, `load`, and move them back; returns what `load` does.
+        """Move all subscribers away, `load`, and move them back; returns what `load` does. Where
+        they are away still, of a run that could not be ended, that one goes on.
 
-        Raises `SarError` where it was given up, or the load failed; then the tables are the old
-        ones, or the next `settle` finds out."""
+        Raises `NotBegun`, or `SarError` where it was given up, or the load failed; then the tables
+        are the old ones, or the next `settle` finds out."""
         coordinator = self.coordinator
+        if coordinator.state.phase is Phase.INSTALL:
+            found = load()
+            self.settle()
+            return found
         if coordinator.state.phase is not Phase.IDLE:
-            raise Unavailable(f"update {coordinator.state.update} is under way still")
+            raise NotBegun(f"update {coordinator.state.update} is not over")
         self.told, self._since = Told(subscribers=len(coordinator.state.members)), time.monotonic()
-        self._do(Begin(generation, time.time_ns()))
+        try:
+            self._do(Begin(generation, time.time_ns()))
+        except InputError as error:
+            raise NotBegun(f"no update in phases can begin: {error}") from error
         self.told.update = coordinator.state.update
         return self._run(load)
 
-    def settle(self) -> str:
-        """Ends a run that another pass, or another process, left behind; why it cannot be ended
-        yet, or nothing."""
+    def settle(self) -> Unfinished:
+        """Ends a run that another pass, or another process, left behind."""
         state = self.coordinator.state
-        if state.phase is Phase.IDLE:
-            return ""
         self._since = time.monotonic()
-        if state.phase is Phase.INSTALL:
-            why, found = self._read_back()
-            if found is None:
-                self.say.problem("settle", f"update {state.update} is not over: {why}")
-                return f"update {state.update} is not over: {why}"
-            other = f"the run was broken off, generation {found} is in force"
-            self._do(Installed("" if found == state.generation else other))
+        unfinished = Unfinished()
         try:
-            self._run(None)
+            if state.phase is Phase.INSTALL:
+                self._end_install("the run was broken off")
+            elif state.phase is Phase.UNPATH:
+                self._do(GiveUp("the run was broken off before the install"))
+            if state.phase is not Phase.IDLE:
+                self._run(None)
         except SarError as error:
-            log.warning("update %d was broken off: %s", state.update, error)
-        self.say.problem("settle", "")
-        return ""
+            why = f"update {state.update} is not over: {error}"
+            unfinished = Unfinished(why, blocks=isinstance(error, Moving))
+        self.say.problem("settle", unfinished.why)
+        return unfinished
 
     def know(self, jobs: Owners, looked_at: float) -> None:
         """The queue of a pass: who subscribed and whose job is over is let go."""
-        self.coordinator.drive(Queue(jobs, looked_at))
+        self._do(Queue(jobs, looked_at))
+        self.metrics.subscribers.set(len(self.coordinator.state.members))
+
+    def look(self) -> None:
+        """Who has subscribed by the queue of now; by that of the pass where it cannot be read."""
+        with suppress(InputError):
+            self._ask_queue()
         self.metrics.subscribers.set(len(self.coordinator.state.members))
 
     def _run(self, load: Callable[[], _T] | None) -> _T:
+        """Without `load` only to its end; then what it returns is nothing's."""
         found: _T | None = None
         problem: SarError | None = None
         actions: tuple[Action, ...] = ()
@@ -118,25 +163,89 @@ class FivePhase:
                     case AskQueue():
                         self._ask_queue()
                     case Install():
+                        assert load  # what was left behind is never installed
                         try:
-                            found = load() if load else None  # what was left behind is given up
+                            found = load()
                         except SarError as error:
                             problem = error
-                            if self._read_back()[1] is None:
-                                raise
-                        self._do(Installed(str(problem) if problem else ""))
+                        try:
+                            self._end_install(str(problem or ""))
+                        except InputError as error:
+                            if found is None:
+                                raise (problem or error) from error
+                            self.say.problem("settle", f"the update is not over: {error}")
+                            return found  # in force it is; the next pass ends the run
+                        except SarError as error:
+                            raise (problem or error) from error
                     case Done():
                         self._over(action)
-                        if problem or found is None:
-                            raise problem or SarError(action.why or "nothing was to be installed")
-                        return found
+                        if load and (problem or found is None):
+                            raise problem or SarError(action.why)
+                        return found  # type: ignore[return-value]
             self.coordinator.wait()
             actions = self._do(Tick())
 
+    def _end_install(self, problem: str) -> None:
+        """Out of INSTALL, by what is in force. `problem` is why the load failed, or why it is not
+        known how it went. Raises `Moving` or `Unclear` where it must last."""
+        begun = self.coordinator.state.generation
+        found = self._read_back(compare=bool(problem))
+        why = problem
+        if found == begun:
+            why = ""
+        elif problem or not found:
+            there = f"generation {found}" if found else "another engine"
+            why = f"{problem}; {there} is in force" if problem else f"{there} is in force"
+        self._do(Installed(why, moved=found >= begun))
+
+    def _read_back(self, compare: bool) -> int:
+        """The generation in force, which `routes.sar` holds, too; 0 where another engine's tables
+        are. `compare`: entry for entry, where the load has not done so. Raises `SarError`."""
+        before = self._settled()
+        self._saw(before)
+        if done := finish_or_restore(self.bridge, self.path):
+            log.info("%s", done)
+        generation = before.generation_in_force if before.engine_in_force == OUR_ENGINE else 0
+        if generation:
+            if (kept := read_generation(self.path)) != generation:
+                raise Unclear(f"generation {generation} is in force, {self.path} holds {kept}")
+            if compare:
+                found = read_routes_file(self.bridge.dump().path)
+                wrong = differences(read_routes_file(self.path), found)
+                if wrong or found.had is not None:
+                    raise Unclear(f"what is in force differs from {self.path} in {wrong} entries")
+        # An OpenSM that starts from here on finds these tables in the file.
+        after = self._settled()
+        if (after.pid, after.routings) != (before.pid, before.routings):
+            raise Moving("OpenSM has routed meanwhile")
+        self._saw(after)
+        return generation
+
+    def _settled(self) -> BridgeStatus:
+        try:
+            status = self.bridge.status()
+        except SarError as error:
+            raise Moving(str(error)) from error
+        if status.sm_state != "master":
+            raise Moving(f"this OpenSM is not the master but {status.sm_state}")
+        if status.state != "built" or status.engine_in_force == "none":
+            raise Moving(f"OpenSM is still at work on the tables ({status.state})")
+        if not status.settled:
+            raise Unclear(f"{status.unconfirmed_switches} switches have not confirmed theirs")
+        return status
+
+    def _saw(self, status: BridgeStatus) -> None:
+        """For the trace."""
+        with suppress(SarError):
+            file, next = read_generation(self.path), next_path(self.path).exists()
+            self.coordinator.saw(Files(file, next, status.generation_in_force))
+
     def _do(self, message: Message) -> tuple[Action, ...]:
-        before = self.coordinator.state.phase
+        before, struck = self.coordinator.state.phase, self.coordinator.state.strikes
         actions = self.coordinator.drive(message)
         state = self.coordinator.state
+        if state.strikes is not struck:
+            self._tell_uncovered(struck)
         if state.phase is not before:
             now = time.monotonic()
             if before is not Phase.IDLE:
@@ -155,6 +264,17 @@ class FivePhase:
                     f" ({state.why})" if state.why else "",
                 )
         return actions
+
+    def _tell_uncovered(self, before: Mapping[str, int]) -> None:
+        most = self.coordinator.rules.strikes
+        for job, count in self.coordinator.state.strikes.items():
+            if before.get(job, 0) < most <= count:
+                log.warning(
+                    "job %s has kept %d updates from happening: its subscribers get no more "
+                    "leases, and nobody waits for them until it ends",
+                    job,
+                    count,
+                )
 
     def _over(self, done: Done) -> None:
         self.told.late = len(done.late)
@@ -194,19 +314,3 @@ class FivePhase:
         jobs = self.queue()
         if jobs is not None:
             self._do(Queue(jobs, at))
-
-    def _read_back(self) -> tuple[str, int | None]:
-        """The generation in force (0 where it is not ours), once all switches have confirmed what
-        they were sent; else why that cannot be told."""
-        try:
-            status = self.bridge.status()
-            if status.sm_state != "master":
-                return f"this OpenSM is not the master but {status.sm_state}", None
-            if status.state != "built" or status.engine_in_force == "none":
-                return "OpenSM is still at work on the tables", None
-            if status.unconfirmed_switches:
-                return f"{status.unconfirmed_switches} switches have not confirmed theirs", None
-            read_routes_file(self.bridge.dump().path)
-        except SarError as error:
-            return str(error), None
-        return "", status.generation_in_force

@@ -1,12 +1,13 @@
 """How a plan comes into force while jobs run: a pure function of what is known.
 
-What is kept for whom is told in docs/safety.md. In short: `fast` needs a proof, `five-phase` moves
-those who subscribed out of the way, `window` waits until nobody minds.
+What is kept for whom is told in docs/safety.md. In short: `fast` needs a proof, `five-phase` needs
+the same one and moves those who subscribed out of the way, so that their packets stay in order,
+`window` waits until nobody minds.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -31,7 +32,7 @@ class Site:
     jobs: int = 0
     subscribers: int = 0
     uncovered: int = 0
-    """Jobs of which nobody subscribed."""
+    """Jobs of which nobody subscribed, or whose subscribers are not waited for any more."""
     on_shelter: int = 0
     """Subscribers that use LID offset 1."""
     base_changes: bool = True
@@ -48,11 +49,14 @@ class Site:
 
 @dataclass(frozen=True)
 class Choice:
-    """`why` is a sentence. `whole`: in one step, whatever the verdict on the transition."""
+    """`why` is a sentence. `whole`: in one step, although mixtures may do harm; only an
+    administrator's window says so."""
 
     how: How
     why: str
     whole: bool = False
+    urgent: bool = False
+    """Waiting mends nothing."""
 
 
 def how_to_install(
@@ -60,18 +64,20 @@ def how_to_install(
 ) -> Choice:
     """`transition` is the verdict on tables in force and plan, sent switch by switch; None where
     it is not known what is in force, so that nothing can be proved of it. `now` is local time."""
-    plain = _plain(config, transition, site)
+    proved = _proved(transition)
     if config.mode == "window":
-        return _window(config, plain, site, now)
-    if config.mode == "five-phase":
-        return _five_phase(config, plain, site)
-    return plain or _refuse(config, transition, site)
+        choice = _window(config, transition, proved, site, now)
+    elif not proved:
+        choice = _unsafe(transition)
+    elif config.mode == "five-phase":
+        choice = _five_phase(config, proved, site)
+    else:
+        choice = _capped(config, site) or proved
+    return replace(choice, urgent=site.urgent)
 
 
-def _plain(config: UpdateConfig, transition: Transition | None, site: Site) -> Choice | None:
-    """Without moving anybody: direct, or staged."""
-    if config.max_changed_entries and site.jobs and site.entries > config.max_changed_entries:
-        return None
+def _proved(transition: Transition | None) -> Choice | None:
+    """Direct or staged, as the proof has it; None where there is no proof."""
     if transition is None:
         return Choice(How.DIRECT, "what is in force is not known")
     if transition.way in (Way.SAME, Way.DIRECT, Way.UNPROVED):
@@ -79,59 +85,64 @@ def _plain(config: UpdateConfig, transition: Transition | None, site: Site) -> C
     return Choice(How.STAGED, transition.words) if transition.proved else None
 
 
-def _refuse(config: UpdateConfig, transition: Transition | None, site: Site) -> Choice:
-    if transition is None or transition.way is not Way.UNSAFE:
-        return Choice(
-            How.REFUSE,
-            f"{site.entries} entries would change and update.max_changed_entries is "
-            f"{config.max_changed_entries}; raise it, or set update.mode to another",
-        )
+def _unsafe(transition: Transition | None) -> Choice:
+    assert transition
+    window = ", unless a window of the administrator's opens (update.mode)"
+    harm = window if transition.way is Way.UNSAFE else ""
+    return Choice(How.REFUSE, f"{transition.words}; the routes in force stay{harm}")
+
+
+def _capped(config: UpdateConfig, site: Site) -> Choice | None:
+    if not (config.max_changed_entries and site.jobs and site.entries > config.max_changed_entries):
+        return None
     return Choice(
         How.REFUSE,
-        f"{transition.words}; the routes in force stay, unless update.mode is made "
-        '"five-phase" or "window"',
+        f"{site.entries} entries would change and update.max_changed_entries is "
+        f"{config.max_changed_entries}; raise it, or set update.mode to another",
     )
 
 
-def _window(config: UpdateConfig, plain: Choice | None, site: Site, now: datetime) -> Choice:
-    if not site.jobs:
-        return plain or Choice(How.DIRECT, "no multi-switch job runs", whole=True)
-    if config.in_window(now):
-        return plain or Choice(How.DIRECT, "a window is open", whole=True)
-    if site.urgent and plain:
-        return plain
+def _window(
+    config: UpdateConfig,
+    transition: Transition | None,
+    proved: Choice | None,
+    site: Site,
+    now: datetime,
+) -> Choice:
+    if not site.jobs or config.in_window(now):
+        why = "a window is open" if site.jobs else "no multi-switch job runs"
+        if proved or (transition and transition.way is Way.UNSAFE):
+            return proved or Choice(How.DIRECT, why, whole=True)
+        return _unsafe(transition)  # it is not known well enough what would be mixed
+    if site.urgent and proved and not _capped(config, site):
+        return proved
     opens = f"a window opens ({', '.join(config.windows)})" if config.windows else ""
     until = " or ".join(filter(None, ["no multi-switch job runs", opens]))
     return Choice(How.WAIT, f"waiting until {until}")
 
 
-def _five_phase(config: UpdateConfig, plain: Choice | None, site: Site) -> Choice:
-    proved = plain is not None
+def _five_phase(config: UpdateConfig, proved: Choice, site: Site) -> Choice:
+    """Phases add order to what is proved, and nothing else: whoever acknowledges, or pretends to,
+    cannot have tables installed that could block the packets of others."""
     if not site.base_changes:
         if site.shelter_changes and site.on_shelter:
             many = f"{site.on_shelter} subscribers are"
             return Choice(How.WAIT, f"{many} on LID offset 1, whose tables would change")
-        why = "nobody who subscribed uses what changes"
-        return plain or Choice(How.DIRECT, why, whole=True)
+        return proved
     if site.known_in > 0 and not site.urgent:
         return Choice(
             How.WAIT,
             "nothing was saved of who has subscribed, so they are waited for "
             f"{site.known_in:.0f} s",
         )
-    if plain and (config.direct_when_safe or not site.subscribers):
-        return plain
-    if site.uncovered and not proved and config.unsubscribed == "refuse":
-        return Choice(
-            How.REFUSE,
-            f"old and new tables must not be mixed, and of {site.uncovered} multi-switch jobs "
-            'nobody has subscribed; set update.unsubscribed = "accept" to install all the same',
-        )
+    plain = _capped(config, site) or proved
     if not site.subscribers:
-        return Choice(How.DIRECT, "nobody has subscribed", whole=True)
+        return plain
     if not site.obstacle:
         why = f"{site.subscribers} subscribers are moved meanwhile"
-        return Choice(How.FIVE_PHASE, why, whole=True)
-    if site.urgent and plain:
+        if site.uncovered:
+            why += f", packets of {site.uncovered} other multi-switch jobs may overtake each other"
+        return Choice(How.FIVE_PHASE, why)
+    if site.urgent and plain is proved:
         return plain
     return Choice(How.REFUSE, f"no five-phase update: {site.obstacle}")

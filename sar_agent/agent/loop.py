@@ -86,6 +86,8 @@ class Agent:
         self.rerouter.planner.keys_on = self.keys.rows
         self.rerouter.keys_lost = self.keys.lose_all
         self.key_server = KeyServer(config, self.keys, self.rerouter, self.standing, self.show)
+        self._was_empty = False
+        """Whether the last look showed no job: that is believed when the next one does, too."""
 
     def pass_once(self) -> Report:
         """Never raises `SarError`: what went wrong is the report's sentence."""
@@ -117,10 +119,13 @@ class Agent:
         finally:
             self.show.sources()
         if not self.gatherer.queue.problem:
-            self.gatherer.hints.settle(self.gatherer.queue.value or ())
-            self.keys.settle({n for one in self.gatherer.queue.value or () for n in one.numbers})
+            queue = self.gatherer.queue.value or ()
+            if queue or self._was_empty:  # Slurm may have been asked without the right to see jobs
+                self.gatherer.hints.settle(queue)
+                self.keys.settle({n for one in queue for n in one.numbers})
+                self.rerouter.levels.settle(one.start for one in queue)
+            self._was_empty = not queue
             self.updates.know(owners(self.gatherer.running()), self.gatherer.looked_at)
-            self.rerouter.levels.settle(one.start for one in self.gatherer.queue.value or ())
         self._finish()
         unfinished = self.updates.settle()
         self.pacing.saw(look)

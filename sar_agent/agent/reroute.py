@@ -132,10 +132,14 @@ class Rerouter:
 
         def go(plan: Plan, before: InForce) -> Done:
             ours = before.status.engine_in_force == OUR_ENGINE
-            examined = plan
-            plan, choice = self.updates.prepare(plan, before.routes, ours, records, urgent)
-            if plan.routes is not examined.routes:
-                plan = self.transit.examined(plan, before)
+            plan, choice = self.updates.prepare(
+                plan,
+                before.routes,
+                ours,
+                records,
+                urgent,
+                lambda other: self.transit.examined(other, before),
+            )
             if choice.how is How.WAIT:
                 return Done(plan, records, choice=choice)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict
@@ -11,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sar_agent.agent.five_phase import FivePhase, Owners, Told
+from sar_agent.agent.five_phase import FivePhase, NotBegun, Owners, Told
 from sar_agent.agent.how import Choice, How, Site, how_to_install
 from sar_agent.check.transition import Way
 from sar_agent.config import Config
@@ -23,6 +22,7 @@ from sar_agent.install.changes import changes
 from sar_agent.install.five_phase.coordinator import Coordinator
 from sar_agent.install.five_phase.machine import Rules
 from sar_agent.install.five_phase.shelter import moves, no_shelter, with_shelter_of
+from sar_agent.install.five_phase.words import Phase
 from sar_agent.install.plan import Plan
 from sar_agent.install.transit import NotSafe
 from sar_agent.jobs.records import JobRecord
@@ -53,7 +53,9 @@ class Updates:
         )
         trace = Path(update.trace) if update.trace else None
         self.coordinator = Coordinator(config.agent.state_dir, rules, trace=trace)
-        self.five_phase = FivePhase(self.coordinator, bridge, queue, metrics)
+        self.five_phase = FivePhase(
+            self.coordinator, bridge, queue, metrics, config.agent.routes_path
+        )
         self.shelter_owed = False
         """Whether the shelter in force is that of another fabric."""
         self.last = Choice(How.DIRECT, "")
@@ -76,24 +78,35 @@ class Updates:
         ours: bool,
         records: Iterable[JobRecord],
         urgent: bool,
+        examined: Callable[[Plan], Plan] = lambda plan: plan,
     ) -> tuple[Plan, Choice]:
         """The plan as it can be installed, and how. `before` is in force (None: not known), `ours`
-        whether the agent made it. Raises `NotSafe` or `Unserved` where it must not be."""
+        whether the agent made it; `examined` has the verdict on another plan. Raises `NotSafe` or
+        `Unserved` where it must not be."""
+        five = self.config.mode == "five-phase"
+        if five and self.coordinator.state.members:
+            self.five_phase.look()
         state = self.coordinator.state
         changed = moves(before, plan.routes) if before else None
         obstacle = "" if ours and before else "the routes in force are not the agent's"
         if state.members and not self.hears:
             obstacle = "subscribers are heard by `sar-agent run` only"
-        five = self.config.mode == "five-phase" and bool(state.members)
-        if five and not obstacle and not (obstacle := no_shelter(plan.routes)):
+        if state.phase in (Phase.UNPATH, Phase.REPATH):
+            obstacle = f"update {state.update} is not over"
+        if five and state.members and not obstacle and not (obstacle := no_shelter(plan.routes)):
             assert before and changed
             if changed.base and changed.shelter:
                 kept = with_shelter_of(plan, before)
                 if kept is None:
                     obstacle = "the shelter in force (LID offset 1) does not fit the plan's fabric"
                 else:
-                    plan = kept
-        covered = {one.job for one in state.members.values()}
+                    plan = examined(kept)
+        now = self.coordinator.clock()
+        covered = {
+            one.job
+            for one in state.members.values()
+            if not state.uncovered(one.job, one.uid, now, self.coordinator.rules)
+        }
         jobs = list(records)
         site = Site(
             jobs=len(jobs),
@@ -105,12 +118,14 @@ class Updates:
             entries=changes(plan.fabric, before, plan.routes).entries,
             urgent=urgent,
             obstacle=obstacle,
-            known_in=max(0.0, self.coordinator.all_known_at - time.monotonic()),
+            known_in=max(0.0, self.coordinator.all_known_at - now),
         )
         choice = how_to_install(self.config, plan.transition, site, _now())
         self.last = choice
         if choice.how is How.REFUSE:
             self.metrics.updates.labels("none", "refused").inc()
+            if not site.base_changes:
+                self.shelter_owed = False  # until the next plan: what is in force serves
             if plan.transition and plan.transition.way is Way.UNSAFE:
                 raise NotSafe(plan.transition, choice.why)
             raise Unserved(choice.why)
@@ -122,11 +137,18 @@ class Updates:
 
     def put(self, choice: Choice, generation: int, load: Callable[[], _T]) -> _T:
         """In force, by `load`. Raises `SarError`."""
-        if choice.how is How.FIVE_PHASE:
-            return self.five_phase.install(generation, load)
+        how = choice.how
+        if how is How.FIVE_PHASE:
+            try:
+                return self.five_phase.install(generation, load)
+            except NotBegun as error:
+                if not choice.urgent:
+                    raise
+                log.warning("%s; the repair is installed without, as it is proved", error)
+                how = How.DIRECT
         self.five_phase.told = Told()
         found = load()
-        self.metrics.updates.labels(choice.how.value, "installed").inc()
+        self.metrics.updates.labels(how.value, "installed").inc()
         return found
 
     def told(self) -> dict[str, Any] | None:
@@ -135,8 +157,9 @@ class Updates:
         return asdict(told) if told.update else None
 
     def settle(self) -> str:
-        """See `FivePhase.settle`."""
-        return self.five_phase.settle()
+        """See `FivePhase.settle`: why nothing may be installed, or nothing."""
+        unfinished = self.five_phase.settle()
+        return unfinished.why if unfinished.blocks else ""
 
     def know(self, jobs: Owners, looked_at: float) -> None:
         """See `FivePhase.know`; a full disk is no reason to fail."""

@@ -2,6 +2,10 @@
 
 What they say goes to the coordinator (install/five_phase/) at once, and the answer tells them the
 phase, so that a lost notice costs time and nothing else.
+
+A user becomes a member only for a job that the queue has shown as his: an update waits for members.
+Until then he is refused and asks again; nothing is kept of him, and his connections stay on LID
+offset 1, where they begin, since he holds no lease.
 """
 
 from __future__ import annotations
@@ -14,12 +18,15 @@ from pydantic import Field
 from sar_agent.errors import InputError
 from sar_agent.events.authority import Authority
 from sar_agent.events.message import Message, Refused, Why
-from sar_agent.install.five_phase.coordinator import Coordinator
+from sar_agent.install.five_phase.coordinator import Coordinator, Uncovered
 from sar_agent.install.five_phase.machine import State
 from sar_agent.install.five_phase.words import Ack, Phase, Subscribe, Unsubscribe
 
 MOST = 65536
+MOST_OF_A_USER = 8192
 MOST_OF_A_JOB = 1024
+KEPT = 4096
+"""Of `MOST`, for those who may speak for all."""
 
 Name = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 Update = Annotated[int, Field(ge=0, lt=2**64)]
@@ -72,7 +79,8 @@ class Subscribers:
         self.coordinator, self.authority, self.counted = coordinator, authority, counted
 
     def take(self, message: Message, uid: int) -> Mapping[str, Any]:
-        """Raises `Refused` for somebody else's job or subscriber, and where there is no room."""
+        """Raises `Refused` for somebody else's job or subscriber, for a job that the queue has not
+        shown, and where there is no room."""
         self.authority.own(message, uid)
         state = self.coordinator.state
         name = getattr(message, "subscriber", "")
@@ -83,7 +91,8 @@ class Subscribers:
         try:
             if isinstance(message, Subscription):
                 if known is None:
-                    _room(state, message.job)
+                    self._seen(message.job, speaker)
+                    self._room(message.job, speaker)
                 after = self.coordinator.hear(
                     Subscribe(name, message.job, speaker, message.offset, message.update)
                 )
@@ -103,6 +112,9 @@ class Subscribers:
             self.counted(len(self.coordinator.hear(Unsubscribe(name)).members))
         except InputError as error:  # the disk: nobody may believe to be registered
             raise Refused(Why.FULL, str(error)) from error
+        except Uncovered as error:
+            sentence = f"{error}, so it is not waited for, and stays on LID offset 1 until it ends"
+            raise Refused(Why.NOT_ALLOWED, sentence) from error
         return {}
 
     def status(self) -> Mapping[str, Any]:
@@ -127,9 +139,21 @@ class Subscribers:
             "generation": state.generation,
         }
 
+    def _seen(self, job: str, speaker: int | None) -> None:
+        if speaker is not None and job not in self.authority.known:
+            raise Refused(
+                Why.NOT_ALLOWED,
+                f"job {job} was not in Slurm's queue at the last look; subscribe again, on LID "
+                "offset 1 until then",
+            )
 
-def _room(state: State, job: str) -> None:
-    if len(state.members) >= MOST:
-        raise Refused(Why.FULL, f"there are {MOST} subscribers already")
-    if sum(one.job == job for one in state.members.values()) >= MOST_OF_A_JOB:
-        raise Refused(Why.FULL, f"job {job} has {MOST_OF_A_JOB} subscribers already; one is enough")
+    def _room(self, job: str, speaker: int | None) -> None:
+        one = self.coordinator
+        if len(one.state.members) >= MOST - (0 if speaker is None else KEPT):
+            raise Refused(Why.FULL, "there is no room for more subscribers")
+        if speaker is not None and one.of_user[speaker] >= MOST_OF_A_USER:
+            raise Refused(Why.FULL, f"uid {speaker} has {MOST_OF_A_USER} subscribers already")
+        if one.of_job[job] >= MOST_OF_A_JOB:
+            raise Refused(
+                Why.FULL, f"job {job} has {MOST_OF_A_JOB} subscribers already; one is enough"
+            )

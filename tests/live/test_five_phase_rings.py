@@ -1,9 +1,11 @@
-"""A ring and a torus where old and new routes are each free of loops, and their mixture is not: at
-once is refused, five-phase goes through. The agent runs in this process, with an engine of the
-test's; OpenSM, munge and the subscriber are real processes."""
+"""A ring and a torus where old and new routes are each free of loops, and their mixture is not. Who
+subscribes changes nothing of that: at once is refused to everybody, and phases go the proved way,
+in stages. The agent runs in this process, with an engine of the test's; OpenSM, munge and the
+subscriber are real processes."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.report import Result
+from sar_agent.check.staged import Steps
 from sar_agent.config import load_config
 from sar_agent.events.ears import Ears
 from sar_agent.fabric import Fabric
@@ -71,21 +74,28 @@ def agent_of(site: Phased) -> Iterator[Agent]:
         ears.stop()
 
 
+def first_routes(site: Phased, agent: Agent) -> None:
+    """In force, and all jobs began since: nobody was told another engine's service levels."""
+    site.jobs(*FIRST)
+    assert agent.pass_once().result is Result.INSTALLED
+    site.jobs(*FIRST, start=time.time() + 1)
+    assert agent.pass_once().ok
+
+
 @pytest.mark.parametrize("fabric", ["torus:6,hosts=1", "torus:3x3,hosts=1"])
-def test_five_phase_goes_where_at_once_must_not(tmp_path: Path, fabric: str) -> None:
-    with phased(tmp_path, fabric) as site:
-        site.jobs(*FIRST)
-        with agent_of(site) as agent:
-            assert agent.pass_once().result is Result.INSTALLED
-            before = site.dumped()
-            one = site.subscribe(1)
-            assert wait_until(lambda: bool(one.events("moved", offset=0)), 30)
-            site.jobs(*SECOND)
-            report = agent.pass_once()
-            assert report.result is Result.INSTALLED, report.sentence
-        row = site.rows()[0]
-        assert row.how == "five-phase" and "at once, " in row.transition, row
-        after = site.dumped()
+def test_phases_go_the_proved_way_where_at_once_must_not(tmp_path: Path, fabric: str) -> None:
+    with phased(tmp_path, fabric) as site, agent_of(site) as agent:
+        first_routes(site, agent)
+        before = site.dumped()
+        one = site.subscribe(1)
+        assert wait_until(lambda: bool(one.events("moved", offset=0)), 30)
+        site.jobs(*SECOND, start=time.time() + 1)
+        report = agent.pass_once()
+        assert report.result is Result.INSTALLED, report.sentence
+        row, after = site.rows()[0], site.dumped()
+        assert row.how == "five-phase" and row.transition.startswith("safe in "), row
+        assert "at once, " in row.transition
+        assert after.generation > before.generation + 1, "there were stages"
         assert (before.forwarding[0] != after.forwarding[0]).any()
         hosts = len(after.terminal_guids)
         assert (before.forwarding[1][:, :hosts] == after.forwarding[1][:, :hosts]).all()
@@ -93,12 +103,26 @@ def test_five_phase_goes_where_at_once_must_not(tmp_path: Path, fabric: str) -> 
             assert wait_until(lambda s=subscriber: s.events("moved")[-1]["offset"] == 0, 30)
 
 
+def test_an_acknowledgement_is_no_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """repro/e17_trust.py: no stages are found, and the only job has subscribed."""
+    nothing = Steps()
+    monkeypatch.setattr("sar_agent.check.transition.find_steps", lambda *words, **keys: nothing)
+    with phased(tmp_path, "torus:6,hosts=1") as site, agent_of(site) as agent:
+        first_routes(site, agent)
+        before = site.dumped()
+        one = site.subscribe(1)
+        assert wait_until(lambda: bool(one.events("moved", offset=0)), 30)
+        site.jobs(*SECOND, start=time.time() + 1)
+        report = agent.pass_once()
+        assert report.result is Result.FAILED and "; not safe: " in report.sentence
+        assert (before.forwarding == site.dumped().forwarding).all()
+        assert one.events("moved")[-1]["offset"] == 0, "nobody was moved for nothing"
+
+
 def test_fast_does_not_install_them_at_once(tmp_path: Path) -> None:
-    with phased(tmp_path, "torus:6,hosts=1", mode="fast") as site:
-        site.jobs(*FIRST)
-        with agent_of(site) as agent:
-            assert agent.pass_once().result is Result.INSTALLED
-            site.jobs(*SECOND)
-            agent.pass_once()
+    with phased(tmp_path, "torus:6,hosts=1", mode="fast") as site, agent_of(site) as agent:
+        first_routes(site, agent)
+        site.jobs(*SECOND, start=time.time() + 1)
+        agent.pass_once()
         row = site.rows()[0]
         assert row.how != "direct" and "at once" in row.transition + row.message, row

@@ -181,8 +181,10 @@ class World:
         to, letter = self.bag[at] if twice else self.bag.pop(at)
         if to == "coordinator":
             message, sent = letter
+            asks = isinstance(message, Subscribe)
+            refused = asks and self.state.refuses(message, self.now, self.rules)
             self._step(message)
-            if isinstance(message, Subscribe):
+            if asks and not refused:
                 answer = (self.state.phase, self.state.update, self.rules.lease, sent)
                 self.bag.append((message.subscriber, ("answer", answer)))
             return
@@ -226,11 +228,16 @@ class World:
         if self.installing:
             assert self.state.phase is Phase.INSTALL, self.state
 
+    def at_home(self, one: Subscriber) -> bool:
+        """On offset 0; but who gets no lease stays on 1."""
+        struck = self.state.uncovered(one.job, None, self.now, self.rules)
+        return one.uses == {1 if struck else 0}
+
     def calm(self) -> None:
         """Nothing goes wrong any more: all must come to an end."""
         for _ in range(400):
             if self.state.phase is Phase.IDLE and all(
-                one.uses == {0} for one in self.subscribers if one.alive and one.uses
+                self.at_home(one) for one in self.subscribers if one.alive and one.uses
             ):
                 return
             self.time(self.rules.lease / 20)

@@ -41,8 +41,8 @@ def happen(world: World, event: str, pick: int) -> None:
     world.check()
 
 
-def world_of(count: int, drop: bool) -> World:
-    rules = Rules(lease=12.0, deadline=6.0, repeat=0.5, lapsed_is_sheltered=drop)
+def world_of(count: int, drop: bool, strikes: int = 3) -> World:
+    rules = Rules(lease=12.0, deadline=6.0, repeat=0.5, lapsed_is_sheltered=drop, strikes=strikes)
     world = World(
         rules, [Subscriber(str(n), str(n), (0.95, 1.0, 1.05)[n % 3]) for n in range(count)]
     )
@@ -55,11 +55,12 @@ def world_of(count: int, drop: bool) -> World:
 
 
 @examples(400)
-@given(st.integers(1, 4), st.booleans(), st.lists(EVENT, max_size=120))
+@given(st.integers(1, 4), st.booleans(), st.sampled_from([1, 3]), st.lists(EVENT, max_size=120))
 def test_tables_never_change_under_a_subscriber_and_every_run_ends(
-    count: int, drop: bool, events: list[tuple[str, int]]
+    count: int, drop: bool, strikes: int, events: list[tuple[str, int]]
 ) -> None:
-    world = world_of(count, drop)
+    """With one strike, those who are late once are let go, and they, too, are safe."""
+    world = world_of(count, drop, strikes)
     for event, pick in events:
         happen(world, event, pick)
     world.calm()
@@ -84,6 +85,49 @@ def test_every_step_of_a_run_may_be_the_last_before_a_crash(
         world.restart()
         world.check()
     world.calm()
+
+
+def test_who_is_late_is_let_go_when_it_has_left_offset_0_by_itself() -> None:
+    world = world_of(2, drop=False, strikes=1)
+    late = world.subscribers[1]
+    world.begin()
+    for _ in range(40):  # it renews its lease and does not drain
+        world.tick()
+        world.renew(late)
+        while world.bag:
+            world.deliver(0)
+        world.drain(world.subscribers[0])
+        world.time(0.5)
+        world.check()
+    assert world.done[-1].why and not world.installs
+    assert late.uses == {1}, "it got no lease"
+    world.begin()
+    world.tick()
+    world.calm()
+    assert world.installs == 1 and late.uses == {1}
+
+
+def test_who_is_let_go_is_waited_for_as_long_as_its_lease_runs() -> None:
+    """It heard of no update, and is on offset 0 by right."""
+    world = world_of(2, drop=False, strikes=1)
+    heard, late = world.subscribers
+    runs = 0
+    for _ in range(60):
+        if world.state.phase is Phase.IDLE:
+            world.begin()
+            runs += 1
+        world.tick()
+        world.renew(heard)
+        world.bag = [letter for letter in world.bag if letter[0] != late.name]
+        while world.bag:
+            world.deliver(0)
+            world.bag = [letter for letter in world.bag if letter[0] != late.name]
+        world.drain(heard)
+        world.check()
+        assert late.uses == {0} or world.now > 100 + world.rules.lease / 2
+        world.time(0.25)
+        world.check()
+    assert runs > 1 and world.installs and late.uses == {1}
 
 
 def test_the_world_finds_a_coordinator_that_does_not_wait() -> None:

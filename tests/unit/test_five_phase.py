@@ -34,7 +34,7 @@ from sar_agent.install.five_phase.words import (
     Tick,
     Unsubscribe,
 )
-from sar_agent.install.routes_file import RoutesFile, read_routes_file
+from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
 from tests.fake_opensm import FakeBridge, FakeSource, job
 
 JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))
@@ -224,7 +224,8 @@ def test_a_restart_in_every_phase_ends_the_run(world: World, phase: Phase, loade
         coordinator.drive(Installed())
     assert coordinator.state.phase is phase
     if loaded:
-        world.bridge.generation = 7
+        write_routes_file(world.folder / "run/routes.next", replace(world.tables(), generation=7))
+        world.bridge.tables, world.bridge.generation = replace(world.tables(), generation=7), 7
     world.bridge.on_notice.clear()
     update = coordinator.state.update
     world.restart()
@@ -296,9 +297,9 @@ def test_without_lids_to_spare_it_is_said(tmp_path: Path) -> None:
 
 
 def test_who_has_subscribed_is_waited_for_where_nothing_was_saved(world: World) -> None:
-    for name in ("update.json", "subscribers.json"):
+    for name in ("update.json", "subscribers.jsonl"):
         (world.folder / "state" / name).unlink(missing_ok=True)
-    world.update |= {"lease_seconds": 1000}
+    world.update |= {"lease_seconds": 600}
     world.restart(known=False)
     world.fewer_jobs()
     report = world.once()
@@ -327,7 +328,7 @@ def test_a_cable_that_comes_back_moves_the_shelter_only_when_all_are_back(tmp_pa
     assert not shelter_moved()
     while (report := world.once()).reason is Reason.BETTER:  # a repair is bettered soon
         assert not shelter_moved()
-    assert (report.result, report.reason) == (Result.INSTALLED, Reason.SHELTER)
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.SHELTER), report.sentence
     assert shelter_moved()
     assert used[0] == 1 and used[-1] == 0, "nobody is on tables that change"
     assert world.once().result is Result.NOTHING

@@ -21,6 +21,8 @@ BROKEN = {  # rule → subscribers that it takes to see it broken
     "DROP_WITHOUT_FENCING": 1,
     "INSTALL_WITHOUT_WAITING": 2,
     "FILE_BEFORE_ACKS": 1,
+    "FILE_IN_PLACE": 1,  # as it was until 0.1.0: kill -9 between the file and the load
+    "DEADLINE_IS_THE_END": 1,  # of a load, with which OpenSM goes on
     "REPATH_BEFORE_READ_BACK": 1,
     "RESTART_FORGETS": 1,
 }

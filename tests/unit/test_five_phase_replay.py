@@ -68,6 +68,46 @@ def test_a_whole_update_is_one_of_the_models() -> None:
     assert verdict.events == len(JOINED + AWAY + BACK) - 1  # repath comes with installed
 
 
+def files(file: str, next: bool, in_force: str) -> dict[str, Any]:
+    return agent("files", file=file, next=next, in_force=in_force)
+
+
+GOOD_ENDS = {
+    "installed": ([files("new", False, "new")], True),
+    "finished": ([files("old", True, "new"), files("new", False, "new")], True),
+    "removed": ([files("old", True, "old"), files("old", False, "old")], False),
+    "refused": ([files("old", False, "old")], False),
+}
+BAD_ENDS = {
+    "H3: the file is new, the tables are not": ([files("new", False, "old")], False),
+    "what is in force is not what OpenSM starts from": ([files("old", False, "new")], True),
+    "a file that nobody removed": ([files("old", True, "old")], False),
+    "the old tables count as the new": ([files("old", False, "old")], True),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("end", GOOD_ENDS)
+def test_files_as_an_install_leaves_them(end: str, killed: bool) -> None:
+    found, ok = GOOD_ENDS[end]
+    start = [killed_after_saving("install")] * killed
+    lines = [*JOINED, *AWAY, BACK[0], *start, *found, agent("installed", ok=ok), BACK[-1]]
+    verdict = replay(timed(lines))
+    assert verdict.refused is None, verdict
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("end", BAD_ENDS)
+def test_files_as_no_install_may_leave_them(end: str) -> None:
+    """Of the agent that was killed between the file and the load (repro/e8_kill.py), the first."""
+    found, ok = BAD_ENDS[end]
+    start = killed_after_saving("install")
+    lines = [*JOINED, *AWAY, BACK[0], start, *found, agent("installed", ok=ok), BACK[-1]]
+    refused = replay(timed(lines)).refused
+    assert refused and refused["event"] in ("files", "installed")
+
+
 def test_one_that_is_given_up() -> None:
     lines = [
         *JOINED,

@@ -15,6 +15,8 @@ NOON = datetime(2026, 11, 21, 12, 0)  # a Saturday
 SAFE, UNSAFE = Transition(Way.DIRECT, "", ()), Transition(Way.UNSAFE, "a circle at S1", ())
 STAGED = Transition(Way.STAGED, "a circle at S1", ())
 UNPROVED = Transition(Way.UNPROVED, "a circle in force", ())
+KNOWN = (Way.SAME, Way.DIRECT, Way.STAGED, Way.FITTED, Way.UNPROVED)
+"""All others are never installed because of what somebody says."""
 
 
 def how(transition: Transition | None, site: Site, now: datetime = NOON, **keys: object) -> How:
@@ -46,23 +48,41 @@ def test_a_cap_on_what_changes_under_jobs() -> None:
     assert how(SAFE, five, mode="five-phase", max_changed_entries=10) is How.FIVE_PHASE
 
 
-def test_five_phase_moves_subscribers_whatever_is_proved() -> None:
-    site = Site(jobs=1, subscribers=1)
-    for transition in (SAFE, STAGED, UNSAFE, UNPROVED):
-        assert how(transition, site, mode="five-phase") is How.FIVE_PHASE
-    assert how(SAFE, site, mode="five-phase", direct_when_safe=True) is How.DIRECT
-    assert how(STAGED, site, mode="five-phase", direct_when_safe=True) is How.STAGED
-    assert how(UNSAFE, site, mode="five-phase", direct_when_safe=True) is How.FIVE_PHASE
+@pytest.mark.parametrize("transition", [SAFE, STAGED, UNPROVED])
+def test_five_phase_moves_subscribers_and_goes_the_proved_way(transition: Transition) -> None:
+    choice = how_to_install(
+        UpdateConfig(mode="five-phase"), transition, Site(jobs=3, subscribers=1, uncovered=2), NOON
+    )
+    assert choice.how is How.FIVE_PHASE
+    assert not choice.whole, "an acknowledgement is no proof: stages are stages"
+    assert "packets of 2 other multi-switch jobs may overtake" in choice.why
 
 
-def test_five_phase_for_jobs_that_do_not_subscribe() -> None:
+@pytest.mark.parametrize("verdict", [way for way in Way if way not in KNOWN])
+@pytest.mark.parametrize(
+    "site",
+    [
+        Site(),
+        Site(jobs=1, uncovered=1),
+        Site(jobs=1, subscribers=1),  # repro/e17_trust.py: its user said subscribe and ack
+        Site(jobs=1, subscribers=1, urgent=True),
+        Site(jobs=1, subscribers=1, base_changes=False, shelter_changes=True),
+        Site(jobs=1, subscribers=1, obstacle="lmc 0", urgent=True),
+    ],
+)
+def test_nobody_s_word_stands_for_the_proof(site: Site, verdict: Way) -> None:
+    danger = Transition(verdict, "a credit loop in lane 0", ())
+    for mode in ("fast", "five-phase"):
+        choice = how_to_install(UpdateConfig(mode=mode), danger, site, NOON)
+        assert choice.how is How.REFUSE and not choice.whole
+        assert "a credit loop in lane 0" in choice.why
+
+
+def test_without_subscribers_five_phase_is_as_fast() -> None:
     assert how(SAFE, Site(jobs=1, uncovered=1), mode="five-phase") is How.DIRECT
-    for subscribers in (0, 3):
-        site = Site(jobs=4, uncovered=1, subscribers=subscribers)
-        assert how(UNSAFE, site, mode="five-phase") is How.REFUSE
-        accepted = how(UNSAFE, site, mode="five-phase", unsubscribed="accept")
-        assert accepted is (How.FIVE_PHASE if subscribers else How.DIRECT)
-    assert how(UNSAFE, Site(), mode="five-phase") is How.DIRECT, "there is nobody"
+    assert how(STAGED, Site(jobs=1, uncovered=1), mode="five-phase") is How.STAGED
+    capped = Site(jobs=1, uncovered=1, entries=11)
+    assert how(SAFE, capped, mode="five-phase", max_changed_entries=10) is How.REFUSE
 
 
 def test_five_phase_where_it_cannot_be() -> None:
@@ -76,7 +96,7 @@ def test_five_phase_where_it_cannot_be() -> None:
 
 def test_a_shelter_changes_only_while_nobody_is_in_it() -> None:
     site = Site(jobs=1, subscribers=2, base_changes=False, shelter_changes=True)
-    assert how(UNSAFE, site, mode="five-phase") is How.DIRECT
+    assert how(SAFE, site, mode="five-phase") is How.DIRECT
     inside = Site(jobs=1, subscribers=2, on_shelter=1, base_changes=False, shelter_changes=True)
     assert how(SAFE, inside, mode="five-phase") is How.WAIT
 
@@ -85,6 +105,25 @@ def test_who_has_subscribed_must_be_known() -> None:
     assert how(SAFE, Site(known_in=3), mode="five-phase") is How.WAIT
     assert how(SAFE, Site(known_in=3, urgent=True), mode="five-phase") is How.DIRECT
     assert how(SAFE, Site(known_in=3)) is How.DIRECT
+
+
+def test_not_even_a_window_is_for_what_is_not_known() -> None:
+    for site in (Site(jobs=1), Site()):
+        keys: dict[str, object] = {"mode": "window", "windows": ["11:00-13:00"]}
+        for way in set(Way) - {*KNOWN, Way.UNSAFE}:
+            assert how(Transition(way, "S1 has not answered", ()), site, **keys) is How.REFUSE
+        choice = how_to_install(UpdateConfig.model_validate(keys), UNSAFE, site, NOON)
+        assert choice.whole, "the administrator has said so"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["deadline_seconds = 301", "lease_seconds = 601", 'unsubscribed = "accept"'],
+)
+def test_settings_that_would_hold_up_a_pass_or_the_proof(line: str) -> None:
+    """systemd ends an agent whose pass takes 15 minutes."""
+    with pytest.raises(ConfigError, match=line.split()[0]):
+        parse_config(f"[update]\n{line}")
 
 
 def test_window() -> None:

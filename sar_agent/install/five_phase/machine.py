@@ -10,13 +10,16 @@ A lease is counted here from when its request arrived and by the subscriber from
 so it ends there first; and the subscriber leaves offset 0 a third of it before. Leases are not
 saved: who restarts gives everybody a new one, which ends after any that was given before.
 
+An empty queue drops nobody at the first look, since Slurm may have been asked without the right to
+see jobs; at the next one that is empty, too, whoever has not renewed its lease meanwhile is over.
+
 Times are seconds of one clock that does not jump. Only `Tick` moves a run on, so acknowledgements
 may come in any thread, and one driver has all the actions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -41,12 +44,16 @@ from sar_agent.install.five_phase.words import (
 
 @dataclass(frozen=True)
 class Rules:
-    """Seconds. `lapsed_is_sheltered`: who let its lease lapse need not acknowledge UNPATH."""
+    """Seconds. `lapsed_is_sheltered`: who let its lease lapse need not acknowledge UNPATH.
+    `strikes`: updates that one job may keep from happening; all jobs of one user three times as
+    many, and no more until `forgotten` seconds after the last."""
 
     lease: float = 30.0
     deadline: float = 15.0
     repeat: float = 0.5
     lapsed_is_sheltered: bool = False
+    strikes: int = 3
+    forgotten: float = 3600.0
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,27 @@ class State:
     """When the notice is raised again."""
     ask_at: float = inf
     """When somebody counts as late."""
+    strikes: Mapping[str, int] = field(default_factory=dict)
+    """By job: the updates that it has kept from happening; not saved, as those below."""
+    struck_users: Mapping[int, tuple[int, float]] = field(default_factory=dict)
+    """By uid: the same of all its jobs, and when it was for the last time."""
+    empty_at: float | None = None
+    """When the last look at the queue began, where that showed no job."""
+
+    def uncovered(self, job: str, uid: int | None, now: float, rules: Rules) -> str:
+        """Why subscribers of this job are not waited for any more; empty where they are."""
+        if (count := self.strikes.get(job, 0)) >= rules.strikes:
+            return f"job {job} has kept {count} updates from happening"
+        count, at = self.struck_users.get(-1 if uid is None else uid, (0, 0.0))
+        if count >= 3 * rules.strikes and now - at < rules.forgotten:
+            return f"jobs of uid {uid} have kept {count} updates from happening"
+        return ""
+
+    def refuses(self, said: Subscribe, now: float, rules: Rules) -> str:
+        """Why this subscriber gets no lease; empty where it gets one."""
+        known = self.members.get(said.subscriber)
+        job, uid = (known.job, known.uid) if known else (said.job, said.uid)
+        return self.uncovered(job, uid, now, rules)
 
     @property
     def due(self) -> float:
@@ -98,6 +126,16 @@ class State:
             for name, one in self.members.items()
             if not one.acked and not (drop and one.lease_until <= now)
         ]
+
+    def lapsed(self, now: float, rules: Rules) -> set[str]:
+        """Subscribers of uncovered jobs whose lease is over."""
+        if not (self.strikes or self.struck_users):
+            return set()
+        return {
+            name
+            for name, one in self.members.items()
+            if one.lease_until <= now and self.uncovered(one.job, one.uid, now, rules)
+        }
 
 
 def restarted(saved: State, now: float, rules: Rules) -> State:
@@ -125,9 +163,10 @@ def step(
         case Unsubscribe():
             return _without(state, {message.subscriber}), ()
         case Queue():
-            return _without(state, _over(state, message)), ()
+            return _look(state, message, now, rules), ()
         case Begin() if state.phase is Phase.IDLE:
             update = max(state.update + 1, message.at)
+            state = _without(state, state.lapsed(now, rules))
             members = {n: replace(m, acked=False) for n, m in state.members.items()}
             begun = replace(
                 state, update=update, generation=message.generation, why="", members=members
@@ -144,6 +183,8 @@ def step(
 
 def _subscribe(state: State, said: Subscribe, now: float, rules: Rules) -> State:
     known = state.members.get(said.subscriber)
+    if state.refuses(said, now, rules):
+        return state
     # Whoever has seen this run's REPATH and is on offset 0 has done all that it asks for.
     back = state.phase is Phase.REPATH and (said.offset, said.update) == (0, state.update)
     member = Member(
@@ -166,6 +207,24 @@ def _ack(state: State, said: Ack) -> State:
     return replace(state, members={**state.members, said.subscriber: acked})
 
 
+def _look(state: State, queue: Queue, now: float, rules: Rules) -> State:
+    """Without those whose job is over."""
+    if not queue.jobs:
+        first = state.empty_at
+        if first is None or queue.at <= first:
+            return replace(state, empty_at=queue.at)
+        silent = now - rules.lease / 2
+        gone = {
+            name
+            for name, one in state.members.items()
+            if one.since < first and one.lease_until - rules.lease < silent
+        }
+        return _without(state, gone)
+    strikes = {job: count for job, count in state.strikes.items() if job in queue.jobs}
+    gone = _over(state, queue) | state.lapsed(now, rules)
+    return _without(replace(state, strikes=strikes, empty_at=None), gone)
+
+
 def _over(state: State, queue: Queue) -> set[str]:
     """Those whose job is not in the queue, though they came before it was looked at, or is
     somebody else's: nobody knew that when they came."""
@@ -184,7 +243,8 @@ def _without(state: State, names: set[str]) -> State:
 
 
 def _tick(state: State, now: float, rules: Rules) -> tuple[State, tuple[Action, ...]]:
-    state, awaited = _with_deadline(state, now, rules), state.awaited(now, rules)
+    state = _without(_with_deadline(state, now, rules), state.lapsed(now, rules))
+    awaited = state.awaited(now, rules)
     if state.phase is Phase.UNPATH and not awaited:
         return _enter(state, Phase.INSTALL, now), (Install(),)
     if state.phase is Phase.UNPATH and now >= state.deadline:
@@ -194,7 +254,7 @@ def _tick(state: State, now: float, rules: Rules) -> tuple[State, tuple[Action, 
             f"{len(awaited)} of {len(state.members)} subscribers did not leave LID offset 0 "
             f"within {rules.deadline:g} s (of jobs {shown})"
         )
-        return _tick(_back(state, now, why), now, rules)
+        return _tick(_back(_strike(state, awaited, now, rules), now, why), now, rules)
     if state.phase is Phase.REPATH and (not awaited or now >= state.deadline):
         over = replace(state, phase=Phase.IDLE, deadline=inf, repeat_at=inf, ask_at=inf)
         return over, (Done(state.why, tuple(awaited)),)
@@ -207,6 +267,18 @@ def _tick(state: State, now: float, rules: Rules) -> tuple[State, tuple[Action, 
             actions.append(AskQueue())
             state = replace(state, ask_at=now + rules.deadline / 4)
     return state, tuple(actions)
+
+
+def _strike(state: State, late: Iterable[str], now: float, rules: Rules) -> State:
+    """The update does not happen because of these."""
+    jobs = {(state.members[name].job, state.members[name].uid) for name in late}
+    strikes, users = dict(state.strikes), dict(state.struck_users)
+    for job in {job for job, _ in jobs}:
+        strikes[job] = strikes.get(job, 0) + 1
+    for uid in {uid for _, uid in jobs if uid is not None}:
+        count, at = users.get(uid, (0, now))
+        users[uid] = (count if now - at < rules.forgotten else 0) + 1, now
+    return replace(state, strikes=strikes, struck_users=users)
 
 
 def _back(state: State, now: float, why: str) -> State:

@@ -68,8 +68,8 @@ def no_shelter(routes: Routes) -> str:
 
 
 def with_shelter_of(plan: Plan, before: Routes) -> Plan | None:
-    """The plan with the shelter that is in force; None where that does not serve this fabric, or
-    stands in another lane."""
+    """The plan with the shelter that is in force, its transition not examined yet; None where that
+    does not serve this fabric, or stands in another lane."""
     fabric, routes, old = plan.fabric, plan.routes, before
     levels, known = routes.service_level, old.service_level
     if old.egress.shape != routes.egress.shape or levels is None or known is None:
@@ -83,7 +83,6 @@ def with_shelter_of(plan: Plan, before: Routes) -> Plan | None:
     egress[SHELTER, ways] = np.where(fits, there, egress[SHELTER, ways])
     try:
         kept = replace(routes, egress=egress, mark=0)
-        made = make_plan(plan.generation, fabric, plan.mix, kept, before=plan)
-        return replace(made, transition=plan.transition)
+        return make_plan(plan.generation, fabric, plan.mix, kept, before=plan)
     except CheckFailed:
         return None

@@ -11,6 +11,7 @@ import json
 import logging
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,17 @@ log = logging.getLogger(__name__)
 Event = tuple[str, dict[str, Any]]
 
 
+@dataclass(frozen=True)
+class Files:
+    """What the driver found when no table was on its way. Generations; 0 is none of ours."""
+
+    file: int
+    """In `routes.sar`."""
+    next: bool
+    """Whether there is a `routes.next`."""
+    in_force: int
+
+
 class Trace:
     """Appends to `path`; None writes nothing. What cannot be written is said once, and left out."""
 
@@ -43,6 +55,16 @@ class Trace:
     def step(self, before: State, message: Message, after: State) -> None:
         """`after` is another state than `before`."""
         self._write(after, events(before, message, after))
+
+    def files(self, state: State, files: Files) -> None:
+        """New are the tables of the run; or of its first stages, or what repaired them since."""
+
+        def age(generation: int) -> str:
+            return "new" if generation >= state.generation else "old"
+
+        in_force = age(files.in_force) if files.in_force else "other"
+        found = {"file": age(files.file), "next": files.next, "in_force": in_force}
+        self._write(state, [("files", found)])
 
     def _write(self, state: State, found: Iterator[Event] | list[Event]) -> None:
         if self.path is None:
@@ -67,7 +89,7 @@ def events(before: State, message: Message, after: State) -> Iterator[Event]:
         case Unsubscribe():
             yield "unsubscribe", {"subscriber": message.subscriber}
         case Installed():
-            yield "installed", {"ok": not message.why}
+            yield "installed", {"ok": message.moved}
     if not isinstance(message, Unsubscribe):
         for gone in sorted(before.members.keys() - after.members.keys()):
             yield "drop", {"subscriber": gone}

@@ -65,7 +65,8 @@ class Begin:
 
 @dataclass(frozen=True)
 class Queue:
-    """Running jobs and their owners (None: not told), by a look at the queue that began at `at`."""
+    """Running jobs and their owners (None: not told), by a look at the queue that began at `at`. A
+    look that shows no job at all is believed only when the next one shows none either."""
 
     jobs: Mapping[str, int | None]
     at: float
@@ -73,9 +74,11 @@ class Queue:
 
 @dataclass(frozen=True)
 class Installed:
-    """Read back: the tables are all old, or all new. `why` they are not the new ones, if so."""
+    """Read back: the tables are all old, or all new (or of one stage of the new ones). `why` they
+    are not the new ones, if so. `moved`: they are not the old ones."""
 
     why: str = ""
+    moved: bool = True
 
 
 @dataclass(frozen=True)

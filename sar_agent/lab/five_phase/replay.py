@@ -4,7 +4,8 @@ A trace is JSON lines of the agent and of subscribers (libsar_migrate/PROTOCOL.m
 their time. Each line that is an event of the model becomes a number; with TRACE, a transition of
 `five_phase.pml` that a trace would show is possible only when its number is next. So there is no
 second description of the rules that could differ from the first. What no trace shows (a message on
-its way, tables on theirs) stays free.
+its way, tables on theirs) stays free. What `routes.sar` and the switches have is shown whenever no
+table is on its way (`files`), and must be what the model has then.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _COORDINATOR = {
     "install": 30,
     "repath": 33,
     "idle": 34,
+    "files": 35,
 }
 _AWAY_OR_BACK = {("subscriber", "notice"): 7, ("subscriber", "ack"): 13, ("coordinator", "ack"): 26}
 _BY_OFFSET = {"move": 9, "moved": 11}
@@ -44,6 +46,8 @@ _LEADS_TO = {
     "idle": "idle",
 }
 _STARTED, _INSTALLED, _FAILED, _REPATH = 20, 31, 32, 33
+_ENDS = {_INSTALLED: 5, _FAILED: 0}
+"""What the model finds then; for traces without `files`."""
 _WITHOUT_UPDATE = {1}
 
 
@@ -118,6 +122,14 @@ def _code(line: Mapping[str, Any]) -> int | None:
     return code
 
 
+def _found(line: Mapping[str, Any]) -> int | None:
+    """FOUND of the model: what `routes.sar`, `routes.next` and the switches have."""
+    if line.get("in_force") not in ("new", "old"):
+        return None
+    new = [line.get("file") == "new", line.get("next") is True, line.get("in_force") == "new"]
+    return sum(bit << n for n, bit in enumerate(new))
+
+
 def _numbers(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, dict[str, Any]]], int, int]:
     """Events with their numbers; how many subscribers and updates there are. Updates are counted
     from the first that the trace saw begin; what was before is none."""
@@ -126,6 +138,7 @@ def _numbers(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, dict[str, Any
     begun = sorted({one["update"] for one in lines if one["event"] == "run"})
     events = []
     back = set[int]()  # updates whose way back the model has begun with another line
+    files: int | None = None  # as found last
     for line in lines:
         code = _code(line)
         update = line.get("update", 0)
@@ -135,6 +148,14 @@ def _numbers(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, dict[str, Any
             back.add(update)
         name = line["id"] if line["party"] == "subscriber" else line.get("subscriber")
         who = names.setdefault(name, len(names)) if name else 0
+        if line["event"] in ("files", "install", "start"):
+            files = _found(line)
+        if line["event"] == "files":
+            if files is None:
+                continue  # another engine's tables, of which the model knows nothing
+            who = files
+        elif code in (_INSTALLED, _FAILED):
+            who = _ENDS[code] if files is None else files
         place = 0 if code in _WITHOUT_UPDATE else bisect_right(begun, update)
         if line["event"] == "notice" and not place:
             continue  # of an update that was over

@@ -55,10 +55,11 @@ class Phased:
     def door(self) -> Path:
         return self.sm.run_dir / "events.sock"
 
-    def jobs(self, *jobs: str) -> None:
-        """Host lists, `n[001,005]`; the first is job 1."""
+    def jobs(self, *jobs: str, start: float | None = None) -> None:
+        """Host lists, `n[001,005]`; the first is job 1. All began long ago, or at `start`."""
         rows = [{"%i": str(n), "%A": str(n), "%N": hosts, "%U": "0"} for n, hosts in
                 enumerate(jobs, 1)]  # fmt: skip
+        rows = [row | ({"%S": str(int(start))} if start else {}) for row in rows]
         fake_squeue(self.folder, rows)
 
     def config(self, **agent: Any) -> Path:

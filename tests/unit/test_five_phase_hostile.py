@@ -1,0 +1,295 @@
+"""Users who subscribe and do not keep to the protocol, and queues that are not to be believed: the
+machine and the door's family as they are, with a clock of the test's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
+import pytest
+
+from sar_agent.events.authority import Authority, KnownJob
+from sar_agent.events.message import Refused, parse
+from sar_agent.events.subscribers import MODELS, Subscribers
+from sar_agent.install.five_phase.coordinator import Coordinator
+from sar_agent.install.five_phase.machine import Rules
+from sar_agent.install.five_phase.saved import Disk
+from sar_agent.install.five_phase.words import (
+    Ack,
+    AskQueue,
+    Begin,
+    Done,
+    Install,
+    Installed,
+    Phase,
+    Queue,
+    Subscribe,
+    Tick,
+)
+
+HONEST, BAD, JOBLESS = 1001, 1666, 1777
+QUEUE: dict[str, int | None] = {"1": HONEST, "2": BAD}
+GOOD = "a" * 16
+Attack = Callable[["Site"], None]
+
+
+class Site:
+    """A coordinator, its door, and one subscriber that does as it should."""
+
+    def __init__(self, folder: Any, **rules: float) -> None:
+        self.now = 100.0
+        self.coordinator = Coordinator(folder, Rules(lease=30, deadline=15), lambda: self.now)
+        self.authority = Authority(frozenset({0}))
+        self.authority.known = {job: KnownJob(uid, None) for job, uid in QUEUE.items()}
+        self.family = Subscribers(self.coordinator, self.authority)
+        self.ids = count(1)
+        self.queue = dict(QUEUE)
+        self.installs, self.why = 0, list[str]()
+        self.pause = 30.0
+
+    def say(self, event: str, uid: int, **keys: Any) -> dict[str, Any]:
+        """Raises `Refused`."""
+        said = {"v": 1, "event": event, "id": f"{next(self.ids):016x}"} | keys
+        return dict(self.family.take(parse(json.dumps(said).encode(), MODELS), uid))
+
+    def subscribe(self, uid: int, job: str, name: str) -> None:
+        self.say("subscribe", uid, job=job, subscriber=name, offset=0)
+
+    def look(self, jobs: dict[str, int | None] | None = None) -> None:
+        at, self.now = self.now, self.now + 0.05
+        self.coordinator.drive(Queue(self.queue if jobs is None else jobs, at))
+
+    def update(self, attack: Attack) -> None:
+        """A run, its looks at the queue, and the time until a pass tries again."""
+        self.coordinator.drive(Begin(1, 0))
+        acked = False
+        while True:
+            attack(self)
+            self.subscribe(HONEST, "1", GOOD)
+            state = self.coordinator.state
+            if not acked and state.phase is Phase.UNPATH:
+                self.coordinator.hear(Ack(GOOD, Phase.UNPATH, state.update))
+                acked = True
+            for action in self.coordinator.drive(Tick()):
+                match action:
+                    case AskQueue():
+                        attack(self)
+                        self.look()
+                    case Install():
+                        self.installs += 1
+                        self.coordinator.drive(Installed())
+                    case Done():
+                        self.why.append(action.why)
+                        self.now += self.pause
+                        self.subscribe(HONEST, "1", GOOD)
+                        self.look()
+                        return
+            self.now += 0.25
+
+
+@pytest.fixture
+def site(tmp_path: Any) -> Site:
+    here = Site(tmp_path)
+    here.subscribe(HONEST, "1", GOOD)
+    return here
+
+
+def nobody(site: Site) -> None:
+    pass
+
+
+def own_job(site: Site) -> None:
+    """One process of a job subscribes, renews, and never acknowledges."""
+    with suppress(Refused):
+        site.subscribe(BAD, "2", "b" * 16)
+
+
+def no_job(site: Site) -> None:
+    """A message every 0.25 s for a job that is not in the queue, each of another subscriber."""
+    with suppress(Refused):
+        site.subscribe(JOBLESS, "999999", f"{next(site.ids):016x}")
+
+
+def somebody_else_s(site: Site) -> None:
+    with suppress(Refused):
+        site.subscribe(JOBLESS, "1", f"{next(site.ids):016x}")
+
+
+@pytest.mark.parametrize(
+    ("attack", "least"), [(nobody, 20), (no_job, 20), (somebody_else_s, 20), (own_job, 17)]
+)
+def test_of_twenty_updates_so_many_are_installed(site: Site, attack: Attack, least: int) -> None:
+    for _ in range(20):
+        site.update(attack)
+    assert site.installs >= least, site.why
+
+
+def many_jobs(site: Site) -> Iterator[Attack]:
+    """In each update another job of one user holds it up."""
+    for n in count(10):
+        site.queue[str(n)] = BAD
+        site.authority.known = {**site.authority.known, str(n): KnownJob(BAD, None)}
+
+        def attack(site: Site, job: str = str(n)) -> None:
+            with suppress(Refused):
+                site.subscribe(BAD, job, f"{int(job):016x}")
+
+        yield attack
+
+
+def test_nor_do_many_jobs_of_one_user_help_him(site: Site) -> None:
+    attacks = many_jobs(site)
+    for _ in range(20):
+        site.update(next(attacks))
+    # Nine, and as long as the last lease runs.
+    assert site.installs >= 10, site.why
+    state, rules = site.coordinator.state, site.coordinator.rules
+    assert "jobs of uid 1666 have kept" in state.uncovered("77", BAD, site.now, rules)
+    assert not state.uncovered("1", HONEST, site.now, rules)
+    assert not state.uncovered("77", BAD, site.now + 3601, rules), "it is forgotten"
+
+
+def test_a_job_that_held_up_three_is_told_and_gets_no_lease_until_it_ends(site: Site) -> None:
+    for _ in range(3):
+        site.update(own_job)
+    assert all("of jobs 2" in why for why in site.why)
+    with pytest.raises(Refused, match="job 2 has kept 3 updates from happening"):
+        site.subscribe(BAD, "2", "b" * 16)
+    with pytest.raises(Refused, match="job 2 has kept 3 updates"):
+        site.subscribe(BAD, "2", "c" * 16)
+    del site.queue["2"]
+    site.look()
+    assert not site.coordinator.state.strikes
+
+
+def test_its_subscribers_are_let_go_only_when_their_lease_is_over(site: Site) -> None:
+    """Then they have left offset 0 by themselves, as the protocol wants it."""
+    site.pause = 1
+    for _ in range(3):
+        site.update(own_job)
+    renewed = site.coordinator.state.members["b" * 16].lease_until
+    site.now = renewed - 1
+    site.look()
+    assert "b" * 16 in site.coordinator.state.members
+    site.now = renewed
+    site.look()
+    assert set(site.coordinator.state.members) == {GOOD}
+
+
+def test_who_is_not_in_the_queue_yet_is_no_member_and_asks_again(site: Site) -> None:
+    with pytest.raises(Refused, match="job 7 was not in Slurm's queue at the last look"):
+        site.subscribe(JOBLESS, "7", "d" * 16)
+    assert set(site.coordinator.state.members) == {GOOD}
+    site.authority.known = {**site.authority.known, "7": KnownJob(JOBLESS, None)}
+    site.subscribe(JOBLESS, "7", "d" * 16)
+    assert "d" * 16 in site.coordinator.state.members
+    site.say("subscribe", 0, job="8", subscriber="e" * 16, offset=0)  # root may for all
+
+
+def test_quotas(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("MOST_OF_A_USER", 3), ("MOST_OF_A_JOB", 2), ("MOST", 12), ("KEPT", 4)):
+        monkeypatch.setattr(f"sar_agent.events.subscribers.{name}", value)
+    jobs = {"2": BAD, "3": BAD, "4": 1, "5": 2, "6": 3}
+    site.authority.known = {n: KnownJob(uid, None) for n, uid in jobs.items()}
+    names = (f"{n:016x}" for n in count())
+    for job, uid, full in (
+        *[("2", BAD, ""), ("2", BAD, ""), ("2", BAD, "job 2 has 2")],
+        *[("3", BAD, ""), ("3", BAD, "uid 1666 has 3")],
+        *[("4", 1, ""), ("4", 1, ""), ("5", 2, ""), ("5", 2, ""), ("6", 3, "no room")],
+        ("6", 0, ""),
+    ):
+        if full:
+            with pytest.raises(Refused, match=full):
+                site.subscribe(uid, job, next(names))
+        else:
+            site.subscribe(uid, job, next(names))
+    # Who leaves makes room.
+    for n in range(2):
+        site.say("unsubscribe", BAD, job="2", subscriber=f"{n:016x}")
+    site.subscribe(BAD, "3", "f" * 16)
+
+
+# -- an empty queue ---------------------------------------------------------------------------
+
+
+def test_an_empty_queue_drops_nobody_at_the_first_look(site: Site) -> None:
+    """repro/e24_empty.py: squeue succeeds and shows nothing, as to an account without rights."""
+    for n in range(300):
+        site.coordinator.hear(Subscribe(f"{n:016x}", str(n), 1000 + n, 0, 0))
+    site.coordinator.drive(Begin(1, 5))
+    site.coordinator.drive(Tick())
+    site.look({})
+    assert site.coordinator.drive(Tick()) == ()
+    assert len(site.coordinator.state.members) == 301
+    assert site.coordinator.state.phase is Phase.UNPATH
+
+
+def test_nor_at_any_while_they_live_and_those_who_do_not_at_the_second(site: Site) -> None:
+    site.coordinator.hear(Subscribe("b" * 16, "2", BAD, 0, 0))
+    site.now += 1
+    site.look({})
+    for _ in range(4):
+        site.now += 10
+        site.subscribe(HONEST, "1", GOOD)  # it renews its lease; the other does not
+        site.look({})
+    assert set(site.coordinator.state.members) == {GOOD}
+
+
+def test_a_queue_that_shows_jobs_is_believed_at_once_and_one_empty_look_is_forgotten(
+    site: Site,
+) -> None:
+    site.coordinator.hear(Subscribe("b" * 16, "2", BAD, 0, 0))
+    site.now += 20
+    site.look({})
+    site.now += 20
+    site.look({"1": HONEST, "2": BAD})
+    site.look({})
+    assert len(site.coordinator.state.members) == 2
+    site.look({"1": HONEST})
+    assert set(site.coordinator.state.members) == {GOOD}
+
+
+# -- the disk ---------------------------------------------------------------------------------
+
+
+def test_one_more_subscriber_is_one_more_line(tmp_path: Any) -> None:
+    """repro/e14_costs.py: all of 20,000 members were written and synced for each newcomer."""
+    coordinator, file = Coordinator(tmp_path, Rules()), tmp_path / "subscribers.jsonl"
+    for n in range(500):
+        coordinator.hear(Subscribe(f"{n:016x}", "1", HONEST, 0, 0))
+    inode, size = file.stat().st_ino, file.stat().st_size
+    coordinator.hear(Subscribe(GOOD, "1", HONEST, 0, 0))
+    assert file.stat().st_ino == inode
+    assert 0 < file.stat().st_size - size < 100
+    assert len(Coordinator(tmp_path, Rules()).state.members) == 501
+
+
+def test_the_file_does_not_grow_with_those_who_came_and_went(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sar_agent.install.five_phase.saved.HISTORY", 20)
+    coordinator = Coordinator(tmp_path, Rules())
+    coordinator.hear(Subscribe(GOOD, "1", HONEST, 0, 0))
+    for n in range(300):
+        name = f"{n:016x}"
+        coordinator.hear(Subscribe(name, "1", HONEST, 0, 0))
+        coordinator.drive(Queue({"1": BAD} if n % 2 else {"1": HONEST}, 1e9))
+    assert len((tmp_path / "subscribers.jsonl").read_text().splitlines()) < 40
+    again = Disk(tmp_path).load()
+    assert again and again.members.keys() == coordinator.state.members.keys()
+
+
+@pytest.mark.parametrize("cut", [1, 20, 40])
+def test_a_line_that_was_being_written_is_none(tmp_path: Any, cut: int) -> None:
+    coordinator, file = Coordinator(tmp_path, Rules()), tmp_path / "subscribers.jsonl"
+    coordinator.hear(Subscribe(GOOD, "1", HONEST, 0, 0))
+    coordinator.hear(Subscribe("b" * 16, "1", HONEST, 0, 0))
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-cut])
+    again = Coordinator(tmp_path, Rules())
+    assert set(again.state.members) == {GOOD}
+    again.hear(Subscribe("c" * 16, "1", HONEST, 0, 0))
+    assert set(Coordinator(tmp_path, Rules()).state.members) == {GOOD, "c" * 16}

@@ -1,0 +1,238 @@
+"""INSTALL ends by what is in force, and what keeps it from ending stops no repair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sar_agent.agent.report import Result
+from sar_agent.errors import InputError, SarError
+from sar_agent.fabric.ibsim_net import write_ibsim_net
+from sar_agent.install.bridge import BridgeStatus
+from sar_agent.install.five_phase import saved
+from sar_agent.install.five_phase.words import Ack, Begin, GiveUp, Phase, Tick
+from sar_agent.install.routes_file import read_generation, write_routes_file
+from tests.unit.test_five_phase import NAME, Subscriber, World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path)
+    assert world.once().result is Result.INSTALLED
+    return world
+
+
+def in_install(world: World, generation: int = 2) -> Subscriber:
+    """A subscriber, and a run of an agent that stopped in INSTALL."""
+    one, coordinator = Subscriber(world), world.agent.updates.coordinator
+    coordinator.drive(Begin(generation, 0))
+    one.notice("unpath", coordinator.state.update)
+    coordinator.drive(Tick())
+    assert world.phase is Phase.INSTALL
+    return one
+
+
+def say(world: World, **status: Any) -> Callable[[], None]:
+    """The plugin says so, until what is returned is called."""
+    told = world.bridge.status
+
+    def other() -> BridgeStatus:
+        return told().model_copy(update=status)
+
+    world.bridge.status = other  # type: ignore[method-assign]
+
+    def again() -> None:
+        world.bridge.status = told  # type: ignore[method-assign]
+
+    return again
+
+
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, text: str) -> None:
+        raise InputError("cannot be written (No space left on device)", file=path)
+
+    monkeypatch.setattr(saved, "_write", full)
+
+
+def cut(world: World) -> None:
+    fabric = world.fabric
+    down = np.flatnonzero((fabric.channel_source == 0) & (fabric.channel_port == 5)).tolist()
+    write_ibsim_net(fabric.with_links_down(down), world.net)
+    world.bridge.topology_changes += 1
+
+
+def kept(world: World) -> int:
+    return read_generation(world.folder / "run/routes.sar")
+
+
+@pytest.mark.parametrize("state", ["asked", "building", "sending"])
+def test_nobody_is_called_back_while_opensm_is_still_at_it(world: World, state: str) -> None:
+    """repro/e9_late.py: the plugin's deadline is over, its load is not."""
+    one = Subscriber(world)
+    told: list[Callable[[], None]] = []
+
+    def late() -> None:
+        told.append(say(world, state=state))
+        raise SarError("nothing was installed within 60 s (OpenSM did not finish)")
+
+    world.bridge.on_load.append(late)
+    world.fewer_jobs()
+    report = world.once()
+    assert report.result is Result.FAILED and "within 60 s" in report.sentence
+    assert (one.offset, world.phase) == (1, Phase.INSTALL)
+    loads = len(world.bridge.loads)
+    report = world.once()
+    assert "OpenSM is still at work on the tables" in report.sentence
+    assert (one.offset, world.phase) == (1, Phase.INSTALL)
+    assert len(world.bridge.loads) == loads, "nothing is loaded into what is under way"
+    told[0]()
+    world.bridge.on_load.clear()
+    for _ in range(3):
+        world.once()
+    assert (one.offset, world.phase) == (0, Phase.IDLE)
+    assert kept(world) == world.bridge.generation
+
+
+def test_nor_while_a_switch_has_not_confirmed(world: World) -> None:
+    one = in_install(world)
+    again = say(world, unconfirmed_switches=1, unconfirmed_lft_blocks=2)
+    world.agent.updates.settle()
+    assert (one.offset, world.phase) == (1, Phase.INSTALL)
+    again()
+    assert world.agent.updates.settle() == ""
+    assert (one.offset, world.phase) == (0, Phase.IDLE)
+
+
+def test_nor_where_entries_are_neither_the_old_ones_nor_the_new(world: World) -> None:
+    one = in_install(world)
+    good = world.tables()
+    tables = good.forwarding.copy()
+    tables[0, 0, 0] = 1 + tables[0, 0, 0] % 4
+    world.bridge.tables = replace(good, forwarding=tables)
+    unfinished = world.agent.updates.five_phase.settle()
+    assert "in 1 entries" in unfinished.why and not unfinished.blocks
+    assert (one.offset, world.phase) == (1, Phase.INSTALL)
+    # What is installed then meets nobody, and ends it.
+    world.fewer_jobs()
+    assert world.once().result is Result.INSTALLED
+    world.once()
+    assert (one.offset, world.phase) == (0, Phase.IDLE)
+
+
+@pytest.mark.parametrize("in_force", [False, True])
+def test_the_file_of_a_run_that_was_killed_is_finished_or_removed(
+    world: World, in_force: bool
+) -> None:
+    """repro/e8_kill.py: between the file and the load, or between the load and its reading back."""
+    one = in_install(world)
+    new = replace(world.tables(), generation=2)
+    write_routes_file(world.folder / "run/routes.next", new)
+    if in_force:
+        world.bridge.tables, world.bridge.generation = new, 2
+    world.restart()
+    world.agent.updates.settle()
+    assert (one.offset, world.phase) == (0, Phase.IDLE)
+    assert not (world.folder / "run/routes.next").exists()
+    assert kept(world) == world.bridge.generation == (2 if in_force else 1)
+
+
+def test_a_full_disk_in_install_stops_no_repair(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """repro/e18_diskfull.py."""
+    one = in_install(world)
+    with monkeypatch.context() as context:
+        full_disk(context)
+        cut(world)
+        world.bridge.fall_back()
+        for _ in range(3):
+            world.once()
+        assert world.bridge.engine == "sar"
+        assert (one.offset, world.phase) == (1, Phase.INSTALL)
+        unfinished = world.agent.updates.five_phase.settle()
+        assert "No space left" in unfinished.why and not unfinished.blocks
+    world.once()
+    assert (one.offset, world.phase) == (0, Phase.IDLE)
+
+
+def test_where_no_update_can_begin_a_repair_needs_none(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Subscriber(world)
+    full_disk(monkeypatch)
+    world.fewer_jobs()
+    report = world.once()
+    assert report.result is Result.FAILED and "No space left" in report.sentence
+    cut(world)
+    report = world.once()
+    assert report.result is Result.INSTALLED, report.sentence
+    assert (one.offset, world.phase) == (0, Phase.IDLE)
+
+
+@pytest.mark.parametrize("phase", [Phase.UNPATH, Phase.REPATH])
+def test_what_could_not_be_ended_is_said(
+    world: World, phase: Phase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Subscriber(world)
+    coordinator = world.agent.updates.coordinator
+    coordinator.drive(Begin(2, 0))
+    if phase is Phase.REPATH:
+        coordinator.drive(GiveUp("the test wants it"))
+    with monkeypatch.context() as context:
+        full_disk(context)
+        assert "No space left" in world.agent.updates.five_phase.settle().why
+        assert world.phase is phase
+    assert world.agent.updates.five_phase.settle().why == ""
+    assert world.phase is Phase.IDLE
+
+
+def test_what_installed_nothing_is_not_counted_as_installed(world: World) -> None:
+    """A pass that ended in UNPATH, by the disk; all have acknowledged when the next one comes."""
+    one, coordinator = Subscriber(world), world.agent.updates.coordinator
+    coordinator.drive(Begin(2, 0))
+    one.deaf = True
+    coordinator.hear(Ack(NAME, Phase.UNPATH, coordinator.state.update))
+    one.deaf = False
+    loads = len(world.bridge.loads)
+    assert world.agent.updates.settle() == ""
+    assert world.phase is Phase.IDLE and len(world.bridge.loads) == loads
+    value = world.agent.metrics.registry.get_sample_value
+    assert value("sar_updates_total", {"how": "five-phase", "result": "given_up"}) == 1
+    assert not value("sar_updates_total", {"how": "five-phase", "result": "installed"})
+
+
+def test_an_opensm_that_starts_again_before_the_end_is_waited_for(world: World) -> None:
+    """It started with the old file, while the new tables were being read back."""
+    one = Subscriber(world)
+    dump = world.bridge.dump
+
+    def restarted() -> Any:
+        world.bridge.dump = dump  # type: ignore[method-assign]
+        found = dump()
+        world.bridge.away = True
+        return found
+
+    world.bridge.on_load.append(lambda: setattr(world.bridge, "dump", restarted))
+    world.fewer_jobs()
+    world.once()
+    assert (one.offset, world.phase) == (1, Phase.INSTALL)
+    world.bridge.away = False
+    world.bridge.on_load.clear()
+    assert world.agent.updates.settle() == ""
+    assert (one.offset, world.phase) == (0, Phase.IDLE)
+
+
+def test_stages_are_installed_one_by_one_while_all_are_away(world: World) -> None:
+    """`whole` is for an administrator's window only."""
+    one = Subscriber(world)
+    world.fewer_jobs()
+    during: list[int] = []
+    world.bridge.on_load.append(lambda: during.append(one.offset))
+    assert world.once().result is Result.INSTALLED
+    assert not world.agent.updates.last.whole
+    assert set(during) == {1}
