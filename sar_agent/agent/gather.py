@@ -73,6 +73,13 @@ class Kept(Generic[_T]):
 
 
 @dataclass(frozen=True)
+class Used:
+    """`status` is None where OpenSM's plugin did not answer."""
+
+    status: BridgeStatus | None
+
+
+@dataclass(frozen=True)
 class Look:
     """One look around. `records` are the multi-switch jobs, all hosts known."""
 
@@ -102,6 +109,8 @@ class Gatherer:
         self.queue: Kept[tuple[JobRecord, ...]] = Kept()
         self.looked_at = 0.0
         """When the last look at the queue began, by `time.monotonic`."""
+        self.used: Used | None = None
+        """What the last look saw of OpenSM; who wants to know whether there was one clears it."""
         self.fabric: Kept[Fabric] = Kept()
         self.topology = (
             TopologyWatcher(slurm.topology_conf, on_event=wake) if slurm.topology_conf else None
@@ -120,6 +129,7 @@ class Gatherer:
             self.queue.read(self._poll)
         self.say.problem("slurm", self.queue.stale(), "Slurm answers again")
         status, problem = self.status()
+        self.used = Used(status)
         edited = self._topology_edited()
         if self._fabric_due(status):
             self.refresh_fabric(timed)

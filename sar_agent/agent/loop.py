@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
+from functools import partial
 
 from sar_agent import __version__
 from sar_agent.agent.act import Actor
@@ -30,6 +31,7 @@ from sar_agent.agent.say import SayOnce
 from sar_agent.agent.show import Show
 from sar_agent.agent.standing import Standing
 from sar_agent.agent.state import State
+from sar_agent.agent.unexpected import Unexpected
 from sar_agent.agent.updates import Updates, owners
 from sar_agent.config import Config
 from sar_agent.errors import SarError
@@ -63,6 +65,7 @@ class Agent:
         bridge = bridge or Bridge(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
         self.gatherer = gatherer or Gatherer(config, bridge)
         self.metrics = metrics or Metrics(__version__, config.agent.mode, config.agent.engine)
+        self.unexpected = Unexpected(self.metrics.unexpected_errors)
         say = SayOnce(log)
         self.standing = Standing(config, bridge, say)
         self.store = self.standing.store
@@ -87,14 +90,19 @@ class Agent:
         self.key_server = KeyServer(config, self.keys, self.rerouter, self.standing, self.show)
 
     def pass_once(self) -> Report:
-        """Never raises `SarError`: what went wrong is the report's sentence."""
+        """Never raises: what went wrong is the report's sentence."""
         try:
             with Lock(self.config.agent.state_dir, "pass.lock", PASS_PATIENCE):
                 report = self._pass()
+            self.unexpected.good("pass")
         except SarError as error:
+            self.unexpected.good("pass")
             report = Report(Result.FAILED, str(error))
+        except Exception as error:
+            report = Report(Result.FAILED, self.unexpected.caught("pass", error))
+            self.unexpected.guard("pass", self.rerouter.planner.forget, None, part=True)
         now = time.time()
-        self.key_server.show()
+        self.unexpected.guard("service", self.key_server.show, None, part=True)
         self.metrics.last_pass.set(now)
         if report.ok:
             self.metrics.last_success.set(now)
@@ -103,12 +111,19 @@ class Agent:
         return report
 
     def serve_keys(self) -> None:
-        """Requests for routing keys, between passes; quick, and never raises `SarError`."""
-        self.key_server.serve()
+        """Requests for routing keys, between passes; quick, and never raises."""
+        try:
+            self.key_server.serve()
+            self.unexpected.good("service")
+        except Exception as error:
+            why = self.unexpected.caught("service", error)
+            # One of them may be what it fails at: none must keep all others waiting for ever.
+            refuse = partial(self.key_server.refuse_all, why)
+            self.unexpected.guard("service", refuse, None, part=True)
 
     def ask_status(self) -> BridgeStatus | None:
-        """What the plugin says now, shown in the metrics, too."""
-        return self.show.ask_status()
+        """What the plugin says now, shown in the metrics, too. Never raises."""
+        return self.unexpected.guard("status", self.show.ask_status, None)
 
     def _pass(self) -> Report:
         try:

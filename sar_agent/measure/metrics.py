@@ -34,6 +34,8 @@ REFUSALS = (
     "no_munge",
 )
 """Why a message of Slurm's hooks was not taken."""
+PLACES = ("pass", "service", "status", "events", "waiting")
+"""Where errors that nobody foresaw are caught."""
 STAGES = (
     "slurm",
     "fabric",
@@ -167,6 +169,11 @@ class Metrics:
         self.check_failures = counter(
             "check_failures", "Plans that failed a check and were not installed."
         )
+        self.unexpected_errors = counter(
+            "unexpected_errors", "Errors that nobody foresaw; the agent went on.", "where"
+        )
+        for where in PLACES:
+            self.unexpected_errors.labels(where)
         self.stage_seconds = Histogram(
             "sar_stage_seconds",
             "How long each stage of a pass took.",

@@ -76,6 +76,11 @@ class KeyServer:
                 self._wait(tickets, str(error))
         self.show()
 
+    def refuse_all(self, why: str) -> None:
+        """Whoever waits goes on with offset 0."""
+        for ticket in self.keys.desk.pending():
+            self.keys.desk.answer(ticket, none(why))
+
     def _closed(self) -> str:
         """Why there are no keys here, whoever asks; empty where there may be."""
         fabric = self.gatherer.fabric.value
