@@ -14,7 +14,7 @@ from functools import partial
 
 from sar_agent import __version__
 from sar_agent.agent.act import Actor
-from sar_agent.agent.decide import MENDS, Decision, Made, Reason, Seen, decide
+from sar_agent.agent.decide import MENDS, OUR_ENGINE, Decision, Made, Reason, Seen, decide
 from sar_agent.agent.five_phase import Owners
 from sar_agent.agent.gather import Gatherer, Look
 from sar_agent.agent.history import History
@@ -34,7 +34,7 @@ from sar_agent.agent.state import State
 from sar_agent.agent.unexpected import Unexpected
 from sar_agent.agent.updates import Updates, owners
 from sar_agent.config import Config
-from sar_agent.errors import SarError
+from sar_agent.errors import InputError, SarError
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_records
@@ -140,7 +140,7 @@ class Agent:
         mix = mix_of_records(look.fabric, look.records).mix
         self.show.look(look, mix)
         self.job_map.write(look.records)
-        state = self.store.load()
+        state = self._state(look)
         before = self.show.in_force(look.status, look.fabric, mix)
         self.key_server.resume(look, state)
 
@@ -168,6 +168,21 @@ class Agent:
         if obstacle and self.config.agent.mode == "install":
             return Report(Result.FAILED, f"nothing can be installed: {obstacle}", report.reason)
         return report
+
+    def _state(self, look: Look) -> State | None:
+        """Raises `InputError` where it cannot be read while our routes are in force: they may be
+        held. With another engine's in force nothing is, and a repair does not wait."""
+        try:
+            return self.store.load()
+        except InputError as error:
+            if look.status is None or look.status.engine_in_force in (OUR_ENGINE, "none"):
+                raise
+            log.warning(
+                "%s; mending without it, as engine %s is in force",
+                error,
+                look.status.engine_in_force,
+            )
+            return None
 
     def _wait(self, reason: Reason, look: Look, obstacle: str) -> str:
         """Why nothing could be installed now; where nothing is anyway, plans are made."""
