@@ -74,7 +74,7 @@ def as_nobody(act: Callable[[], object]) -> str:
 
 @pytest.fixture
 def theirs() -> Iterator[Path]:
-    """The service's state folder; others than root may walk the way to it (pytest's own is 0700)."""
+    """The service's state folder; others may walk the way to it (pytest's own is 0700)."""
     with tempfile.TemporaryDirectory(prefix="sar-rights-") as above:
         Path(above).chmod(0o755)
         folder = Path(above) / "state"
