@@ -298,10 +298,10 @@ def parse_config(text: str, file: str | Path = "configuration") -> Config:
         # Paths are strings in TOML, and whole numbers will do for seconds; strict takes neither
         # from Python objects but does from JSON, which has no other way to say them.
         return Config.model_validate_json(json.dumps(tomllib.loads(text), default=str))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(file, [f"is no TOML: {error}"]) from error
     except ValidationError as error:
         raise ConfigError(file, [_sentence(one) for one in error.errors()]) from error
+    except (ValueError, RecursionError) as error:  # tomllib's own, and of a number without end
+        raise ConfigError(file, [f"is no TOML: {error}"]) from error
 
 
 def _sentence(error: Any) -> str:

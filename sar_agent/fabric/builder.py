@@ -168,7 +168,10 @@ class FabricBuilder:
 
 
 def _ints(values: object) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-    return np.fromiter(values, np.int32)  # type: ignore[call-overload,no-any-return]
+    try:
+        return np.fromiter(values, np.int32)  # type: ignore[call-overload,no-any-return]
+    except OverflowError as error:
+        raise InputError("a LID or a port's number has more than 31 bits") from error
 
 
 def _no_twice(guids: Sequence[int], what: str, file: str) -> None:

@@ -112,11 +112,6 @@ def read_partitions(path: Path, fabric: Fabric, mix: JobMix) -> tuple[Partitions
 def _parse(path: Path) -> PolicyFile:
     try:
         return PolicyFile.model_validate(tomllib.loads(read_text(path)))
-    except tomllib.TOMLDecodeError as error:
-        line = re.search(r"line (\d+)", str(error))
-        raise InputError(
-            f"is no TOML: {error}", file=path, line=int(line[1]) if line else None
-        ) from error
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
@@ -124,6 +119,11 @@ def _parse(path: Path) -> PolicyFile:
             f"{key} = {first['input']!r}: {first['msg'].removeprefix('Input ')}", file=path,
             remedy="docs/partitions.md lists the keys",
         ) from error  # fmt: skip
+    except (ValueError, RecursionError) as error:  # tomllib's own, and of a number without end
+        line = re.search(r"line (\d+)", str(error))
+        raise InputError(
+            f"is no TOML: {error}", file=path, line=int(line[1]) if line else None
+        ) from error
 
 
 def _ports(path: Path, fabric: Fabric, host: str) -> tuple[int, ...]:

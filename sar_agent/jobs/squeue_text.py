@@ -177,9 +177,9 @@ def _seconds(field: str) -> float | None:
     field = field.strip()
     if field in ("", "N/A", "Unknown", "(null)", "None", "0"):
         return None
-    if field.isdigit():
-        return float(field)
     try:
+        if field.isdigit():
+            return float(field)
         return datetime.fromisoformat(field).timestamp()
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:  # also of what only looks like a digit: ²
         raise InputError(f"{field[:40]!r} is not a start time") from error
