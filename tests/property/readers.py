@@ -30,7 +30,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostlist import expand
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
-from sar_agent.fabric.spec import parse_fabric
+from sar_agent.fabric.spec import load_fabric, parse_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst
 from sar_agent.fabric.topology_files import read_topology
 from sar_agent.install.bridge import Bridge
@@ -58,7 +58,7 @@ from tests.fake_opensm import FakeBridge
 from tests.grids import by_dimension, routes_by, torus
 from tests.property import seeds as text
 
-RING = torus((5,), hosts=1)
+RING, TREE = torus((5,), hosts=1), load_fabric("xgft:2;4,4;1,2")
 
 
 @dataclass(frozen=True)
@@ -146,12 +146,12 @@ def _slurm(folder: Path) -> Iterator[Reader]:
     yield Reader(
         "partitions.conf",
         text.PARTITIONS,
-        _file(folder / "partitions.conf", lambda p: read_partitions(p, RING, mix)),
+        _file(folder / "partitions.conf", lambda p: read_partitions(p, TREE, mix)),
     )
     yield Reader(
         "partition policy",
         text.POLICIES,
-        _file(folder / "policy.toml", lambda p: read_partitions(p, RING, mix)),
+        _file(folder / "policy.toml", lambda p: read_partitions(p, TREE, mix)),
     )
 
 

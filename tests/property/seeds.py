@@ -104,7 +104,7 @@ POLICIES = (
     .replace("[partition.gold]", '[partition.gold]\nhosts = ["n001"]')
     .replace("[partition.silver]", '[partition.silver]\nhosts = ["n002"]')
     .encode(),
-    b'jobs = true\nbalance = "jobs"\n[partition.18]\npolicy = "phy"\nhosts = ["h0", "h1"]\n',
+    b'jobs = true\nbalance = "jobs"\n[partition.18]\npolicy = "phy"\nhosts = ["n001", "n002"]\n',
 )
 
 _SETS = frozenset({frozenset({"n1", "n5"}), frozenset({"n2", "n6"})})

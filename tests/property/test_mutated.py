@@ -51,7 +51,7 @@ def test_good_seeds_are_taken(all_readers: dict[str, Reader], name: str) -> None
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_few_broken_inputs(all_readers: dict[str, Reader], name: str) -> None:
-    figures = try_all(all_readers[name], 10**9, share(200))
+    figures = try_all(all_readers[name], 10**9, share(100))
     sound(figures)
 
 
