@@ -21,6 +21,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fi
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.say import SayOnce
 from sar_agent.agent.sources import job_source
+from sar_agent.agent.unexpected import Unexpected
 from sar_agent.config import Config, FabricConfig
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.events.authority import trusted_uids
@@ -54,12 +55,23 @@ class Kept(Generic[_T]):
     since: float = 0.0
     problem: str = ""
 
-    def read(self, source: Callable[[], _T]) -> bool:
-        """Read again; False, with the old value kept, where that fails."""
+    def read(
+        self,
+        source: Callable[[], _T],
+        where: str = "",
+        unexpected: Unexpected | None = None,
+    ) -> bool:
+        """Read again; False, with the old value kept, where that fails. What nobody foresaw goes to
+        `unexpected`, if there is one, as an error at `where`: the old value does for a repair."""
         try:
             self.value = source()
         except SarError as error:
             self.problem = str(error)
+            return False
+        except Exception as error:
+            if unexpected is None:
+                raise
+            self.problem = unexpected.caught(where, error)
             return False
         self.at, self.since, self.problem = time.time(), time.monotonic(), ""
         return True
@@ -116,6 +128,8 @@ class Gatherer:
             TopologyWatcher(slurm.topology_conf, on_event=wake) if slurm.topology_conf else None
         )
         self.say = SayOnce(log)
+        self.unexpected: Unexpected | None = None
+        """Whom to tell of errors that nobody foresaw; without, they are raised."""
         self._fabric_tried = 0.0
         """By `time.monotonic`, which no step of the wall clock moves."""
         self._swept: tuple[int, ...] | None = None
@@ -126,7 +140,7 @@ class Gatherer:
         """Raises `Unavailable` only where the queue or the fabric could never be read yet."""
         self.looked_at = time.monotonic()
         with timed("slurm"):
-            self.queue.read(self._poll)
+            self.poll_now()
         self.say.problem("slurm", self.queue.stale(), "Slurm answers again")
         status, problem = self.status()
         self.used = Used(status)
@@ -163,7 +177,7 @@ class Gatherer:
 
     def ask_queue(self) -> tuple[JobRecord, ...] | None:
         """The queue now, out of turn; None where it cannot be read."""
-        return self.queue.value if self.queue.read(self._poll) else None
+        return self.queue.value if self.poll_now() else None
 
     def running(self) -> tuple[JobRecord, ...]:
         """All jobs of the last good poll, with what users said of them."""
@@ -172,7 +186,7 @@ class Gatherer:
     def poll_now(self) -> bool:
         """Ask for the queue alone, where somebody knows more than the last look; False, with what
         was read before, where that fails."""
-        return self.queue.read(self._poll)
+        return self.queue.read(self._poll, "look at Slurm", self.unexpected)
 
     def status(self) -> tuple[BridgeStatus | None, str]:
         """What OpenSM's plugin says, or why it says nothing."""
@@ -189,7 +203,11 @@ class Gatherer:
         """Read the fabric now; False if that failed."""
         cache = self.config.agent.state_dir / "fabric.npz"
         with timed("fabric"):
-            good = self.fabric.read(lambda: read_fabric(self.config.fabric, cache))
+            good = self.fabric.read(
+                lambda: read_fabric(self.config.fabric, cache),
+                "look at the fabric",
+                self.unexpected,
+            )
         self._fabric_tried = time.monotonic()
         self.say.problem("fabric", self.fabric.stale(), "the fabric can be read again")
         return good
@@ -215,7 +233,13 @@ class Gatherer:
     def _topology_edited(self) -> bool:
         if self.topology is None:
             return False
-        edited = self.topology.changed()
+        try:
+            edited = self.topology.changed()
+        except Exception as error:
+            if self.unexpected is None:
+                raise
+            self.unexpected.caught("look at the topology", error)
+            return False
         rest = "" if self.topology.topology else "; leaf switches are taken from the fabric"
         problem = self.topology.problem and f"topology.conf: {self.topology.problem}{rest}"
         self.say.problem("topology", problem, "topology.conf is fine again")

@@ -66,6 +66,7 @@ class Agent:
         self.gatherer = gatherer or Gatherer(config, bridge)
         self.metrics = metrics or Metrics(__version__, config.agent.mode, config.agent.engine)
         self.unexpected = Unexpected(self.metrics.unexpected_errors)
+        self.gatherer.unexpected = self.unexpected
         say = SayOnce(log)
         self.standing = Standing(config, bridge, say)
         self.store = self.standing.store

@@ -61,7 +61,7 @@ class Unexpected:
         row.failures += 1
         row.until = self._clock() + min(MOST, FIRST * 2.0 ** min(row.failures - 1, 30))
         self._count.labels(where).inc()
-        sentence = f"unexpected {type(error).__name__} in a {where} ({_brief(error)})"
+        sentence = f"unexpected {type(error).__name__} in the {where} ({_brief(error)})"
         if (found := _sort(error)) != row.said:
             row.said = found
             with suppress(Exception):  # no memory left even for this

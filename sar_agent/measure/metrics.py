@@ -34,7 +34,10 @@ REFUSALS = (
     "no_munge",
 )
 """Why a message of Slurm's hooks was not taken."""
-PLACES = ("pass", "service", "status", "events", "waiting")
+PLACES = (
+    *("pass", "service", "status", "events", "waiting"),
+    *("look at Slurm", "look at the fabric", "look at the topology"),
+)
 """Where errors that nobody foresaw are caught."""
 STAGES = (
     "slurm",

@@ -74,6 +74,29 @@ def test_a_pass_that_fails_is_counted_and_told_once(
     assert world.agent.unexpected.wait("pass") == 0.0
 
 
+@pytest.mark.parametrize("place", ["gatherer.source.poll", "read_fabric", "gatherer.topology"])
+def test_a_reader_that_breaks_hides_no_dead_cable(
+    world: World, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """What was read last does for a repair: of the queue, or of topology.conf."""
+    world.restart(topology=str(world.folder / "topology.conf"))
+    world.once()
+    broken = raising(ValueError("a bug of a parser"))
+    if place == "read_fabric":
+        monkeypatch.setattr(gather, "read_fabric", broken)
+    elif place == "gatherer.topology":
+        world.agent.gatherer.topology.changed = broken  # type: ignore[union-attr]
+    else:
+        world.agent.gatherer.source.poll = broken  # type: ignore[method-assign]
+    world.cut()
+    world.bridge.fabric = world.fabric
+    world.bridge.fall_back()
+    report = world.once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.FALLBACK)
+    where = {"read_fabric": "fabric", "gatherer.topology": "topology"}.get(place, "Slurm")
+    assert counted(world, f"look at {where}" if where == "Slurm" else f"look at the {where}") == 1
+
+
 def test_what_ends_the_process_ends_it(world: World) -> None:
     for error in (KeyboardInterrupt, SystemExit):
         world.agent.gatherer.look = raising(error())  # type: ignore[method-assign,arg-type]
@@ -108,7 +131,7 @@ def test_an_error_without_words_that_cannot_be_printed() -> None:
             raise ValueError
 
     unexpected = Unexpected(Metrics("0", "install", "sar").unexpected_errors)
-    assert "Mute in a pass (without a word)" in unexpected.caught("pass", Mute())
+    assert "Mute in the pass (without a word)" in unexpected.caught("pass", Mute())
 
 
 def test_a_request_for_a_key_that_breaks_the_server_is_answered(world: World) -> None:
