@@ -8,6 +8,7 @@ once, each with its key, the value that was given and what to write instead.
 from __future__ import annotations
 
 import json
+import reprlib
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -304,13 +305,19 @@ def parse_config(text: str, file: str | Path = "configuration") -> Config:
         raise ConfigError(file, [f"is no TOML: {error}"]) from error
 
 
+_brief = reprlib.Repr()
+_brief.maxstring = _brief.maxother = _brief.maxlong = (
+    100  # lists in lists: a plain repr does not end
+)
+
+
 def _sentence(error: Any) -> str:
     """`agent.mode = 'foo': …; remedy`."""
     key = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         return f"{key}: no such key; {_known(error['loc'])}"
     said = error["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    given = repr(error["input"])
+    given = _brief.repr(error["input"])
     given = given if len(given) <= 80 else given[:77] + "…"
     wanted = said if error["type"] == "value_error" else f"should be {said}"
     return f"{key} = {given}: {wanted}" + ("" if ";" in said else f"; {_purpose(error['loc'])}")

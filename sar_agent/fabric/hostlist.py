@@ -99,7 +99,7 @@ _BRACKET = re.compile(r"\[[^]\[]*\]")
 _UNEVEN = re.compile(r"(\d+)-(\d+)")
 
 
-_TOKEN = re.compile(r"\[[^]]*\]|,")
+_TOKEN = re.compile(r"\[[^][]*\]|,")
 _SPANS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
