@@ -23,6 +23,11 @@ from sar_agent.install.bridge import BridgeStatus
 log = logging.getLogger(__name__)
 KEYS_AGAIN = 0.2
 """Seconds."""
+BY_INSTALL = (
+    *("engine_in_force", "generation_in_force", "unknown_terminals"),
+    *("state", "unconfirmed_switches"),
+)
+"""What an install of our own changes in a status."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +107,7 @@ class Normal:
         if now is None or now == self.status:
             return ""
         if self.status is not None and self._ours(now):
-            names = ("engine_in_force", "generation_in_force", "unknown_terminals")
-            mine = {name: getattr(now, name) for name in names}
+            mine = {name: getattr(now, name) for name in BY_INSTALL}
             self.status = self.status.model_copy(update=mine)
         situation = _situation(now)
         return "" if self.status is not None and situation == _situation(self.status) else situation
@@ -124,5 +128,6 @@ def _situation(status: BridgeStatus) -> str:
     return (
         f"OpenSM {status.pid} is {status.sm_state}, has engine {status.engine_in_force} in force "
         f"(generation {status.generation_in_force}) on fabric {status.topology_changes} with "
-        f"{status.switches} switches, {status.hca_ports} ports, {status.unknown_terminals} unknown"
+        f"{status.switches} switches, {status.hca_ports} ports, {status.unknown_terminals} unknown "
+        f"({status.state}, {status.unconfirmed_switches} switches unconfirmed)"
     )
