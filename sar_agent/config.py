@@ -8,6 +8,7 @@ once, each with its key, the value that was given and what to write instead.
 from __future__ import annotations
 
 import json
+import reprlib
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -298,10 +299,16 @@ def parse_config(text: str, file: str | Path = "configuration") -> Config:
         # Paths are strings in TOML, and whole numbers will do for seconds; strict takes neither
         # from Python objects but does from JSON, which has no other way to say them.
         return Config.model_validate_json(json.dumps(tomllib.loads(text), default=str))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(file, [f"is no TOML: {error}"]) from error
     except ValidationError as error:
         raise ConfigError(file, [_sentence(one) for one in error.errors()]) from error
+    except (ValueError, RecursionError) as error:  # tomllib's own, and of a number without end
+        raise ConfigError(file, [f"is no TOML: {error}"]) from error
+
+
+_brief = reprlib.Repr()
+_brief.maxstring = _brief.maxother = _brief.maxlong = (
+    100  # lists in lists: a plain repr does not end
+)
 
 
 def _sentence(error: Any) -> str:
@@ -310,7 +317,7 @@ def _sentence(error: Any) -> str:
     if error["type"] == "extra_forbidden":
         return f"{key}: no such key; {_known(error['loc'])}"
     said = error["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    given = repr(error["input"])
+    given = _brief.repr(error["input"])
     given = given if len(given) <= 80 else given[:77] + "…"
     wanted = said if error["type"] == "value_error" else f"should be {said}"
     return f"{key} = {given}: {wanted}" + ("" if ";" in said else f"; {_purpose(error['loc'])}")

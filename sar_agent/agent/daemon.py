@@ -12,8 +12,6 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from types import FrameType
 
 from sar_agent import __version__
@@ -23,14 +21,15 @@ from sar_agent.agent.lock import Lock
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.nerves import Nerves, Pace
 from sar_agent.agent.notify import Notifier
+from sar_agent.agent.waiting import Waiting, Woken
 from sar_agent.config import Config
 from sar_agent.events.ears import Ears
 from sar_agent.events.keys import KeyDesk
-from sar_agent.install.bridge import Bridge, BridgeStatus
+from sar_agent.install.bridge import Bridge
 
 log = logging.getLogger(__name__)
-KEYS_AGAIN = 0.2
-"""Seconds."""
+FALTERING = 5.0
+"""Seconds until the next pass where not even the waiting between two of them went well."""
 
 
 def run(config: Config) -> None:
@@ -74,81 +73,26 @@ def run(config: Config) -> None:
         )
         notifier.ready()
         warmed = False
+        waiting = Waiting(agent, config, Woken(wake, stop, edited), ears, nerves, notifier.alive)
+        guard = agent.unexpected.guard
         try:
             while not stop.is_set():
                 edited.clear()
                 nerves.begin(time.monotonic())
-                gatherer.hints.hear(ears.inbox.take())
+                guard("events", lambda: gatherer.hints.hear(ears.inbox.take()), None)
+                gatherer.used = None
                 report = agent.pass_once()
                 nerves.end(time.monotonic())
-                ears.know(gatherer.running())
+                guard("events", lambda: ears.know(gatherer.running()), None)
                 if not desk.closed and not warmed:  # for those who start without `warm-up`
                     warmed = True
                     threading.Thread(target=warm, daemon=True).start()
                 notifier.alive(report.sentence)
-                _wait(agent, config, Woken(wake, stop, edited), ears, nerves, notifier.alive)
+                if not guard("waiting", waiting.wait, False):
+                    stop.wait(FALTERING)
         finally:
             notifier.stopping()
             ears.stop()
             if gatherer.topology:
                 gatherer.topology.stop()
     log.info("stopped; the routes in force stay")
-
-
-@dataclass(frozen=True)
-class Woken:
-    """`wake`: look what it is. `stop`: the end. `edited`: topology.conf."""
-
-    wake: threading.Event
-    stop: threading.Event
-    edited: threading.Event
-
-
-def _wait(
-    agent: Agent,
-    config: Config,
-    woken: Woken,
-    ears: Ears,
-    nerves: Nerves,
-    alive: Callable[[], None],
-) -> None:
-    """Until it is time for the next pass, or something moved and then settled."""
-    before = _situation(agent.ask_status())
-    ask_at = time.monotonic() + config.opensm.poll_seconds
-    while True:
-        woken.wake.clear()
-        if woken.stop.is_set() or woken.edited.is_set():
-            break
-        if agent.keys.desk.busy:
-            agent.serve_keys()
-            before = _situation(agent.ask_status())
-        for at in ears.inbox.pending() or ():
-            nerves.heard(at)
-        now = time.monotonic()
-        left = nerves.look_at() - now
-        if left <= 0:
-            break
-        nap = min(left, max(0.0, ask_at - now))
-        # Who waits for a job to be seen, or for OpenSM, is looked after again soon.
-        nap = min(nap, KEYS_AGAIN) if agent.keys.desk.busy else nap
-        if woken.wake.wait(nap) or time.monotonic() < ask_at:
-            continue
-        alive()
-        ask_at = time.monotonic() + config.opensm.poll_seconds
-        situation = _situation(agent.ask_status())
-        if situation is not None and situation != before:
-            log.info("something moved: %s", situation)
-            woken.stop.wait(min(config.agent.settle_seconds, left))
-            break
-
-
-def _situation(status: BridgeStatus | None) -> str | None:
-    """What about OpenSM is worth a pass of its own when it changes."""
-    if status is None:
-        return None
-    return (
-        f"OpenSM {status.pid} is {status.sm_state}, has engine {status.engine_in_force} in force "
-        f"(generation {status.generation_in_force}) on fabric {status.topology_changes} with "
-        f"{status.switches} switches, {status.hca_ports} ports, {status.unknown_terminals} unknown "
-        f"({status.state}, {status.unconfirmed_switches} switches unconfirmed)"
-    )

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Collection
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -22,6 +21,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fi
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.say import SayOnce
 from sar_agent.agent.sources import job_source
+from sar_agent.agent.unexpected import Unexpected
 from sar_agent.config import Config, FabricConfig
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.events.authority import trusted_uids
@@ -37,36 +37,58 @@ from sar_agent.jobs.filter import multi_switch
 from sar_agent.jobs.poll import JobSource
 from sar_agent.jobs.records import JobRecord
 from sar_agent.jobs.watch import TopologyWatcher
+from sar_agent.program import run_program
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
+MOST = 256 * 2**20
+"""Bytes that ibnetdiscover may print; a fabric of 11,664 hosts is 10 MB."""
 
 
 @dataclass
 class Kept(Generic[_T]):
-    """A last good reading: `at` in Unix seconds, `problem` why it could not be read again."""
+    """A last good reading: `at` in Unix seconds, `since` by `time.monotonic`; `problem` says why it
+    could not be read again."""
 
     value: _T | None = None
     at: float = 0.0
+    since: float = 0.0
     problem: str = ""
 
-    def read(self, source: Callable[[], _T]) -> bool:
-        """Read again; False, with the old value kept, where that fails."""
+    def read(
+        self,
+        source: Callable[[], _T],
+        where: str = "",
+        unexpected: Unexpected | None = None,
+    ) -> bool:
+        """Read again; False, with the old value kept, where that fails. What nobody foresaw goes to
+        `unexpected`, if there is one, as an error at `where`: the old value does for a repair."""
         try:
             self.value = source()
         except SarError as error:
             self.problem = str(error)
             return False
-        self.at, self.problem = time.time(), ""
+        except Exception as error:
+            if unexpected is None:
+                raise
+            self.problem = unexpected.caught(where, error)
+            return False
+        self.at, self.since, self.problem = time.time(), time.monotonic(), ""
         return True
 
-    def stale(self, now: float) -> str:
+    def stale(self) -> str:
         """`problem`, and how old what is used instead is; empty where it is fresh."""
         if not self.problem:
             return ""
-        return self.problem + (
-            f"; going on with what was read {now - self.at:.0f} s ago" if self.at else ""
-        )
+        age = time.monotonic() - self.since
+        return self.problem + (f"; going on with what was read {age:.0f} s ago" if self.at else "")
+
+
+@dataclass(frozen=True)
+class Used:
+    """`status` is None where OpenSM's plugin did not answer."""
+
+    status: BridgeStatus | None
 
 
 @dataclass(frozen=True)
@@ -99,12 +121,17 @@ class Gatherer:
         self.queue: Kept[tuple[JobRecord, ...]] = Kept()
         self.looked_at = 0.0
         """When the last look at the queue began, by `time.monotonic`."""
+        self.used: Used | None = None
+        """What the last look saw of OpenSM; who wants to know whether there was one clears it."""
         self.fabric: Kept[Fabric] = Kept()
         self.topology = (
             TopologyWatcher(slurm.topology_conf, on_event=wake) if slurm.topology_conf else None
         )
         self.say = SayOnce(log)
+        self.unexpected: Unexpected | None = None
+        """Whom to tell of errors that nobody foresaw; without, they are raised."""
         self._fabric_tried = 0.0
+        """By `time.monotonic`, which no step of the wall clock moves."""
         self._swept: tuple[int, ...] | None = None
         self._logged_hosts: set[str] = set()
         self._leaves: tuple[bytes, dict[str, set[int]]] = (b"", {})
@@ -113,9 +140,10 @@ class Gatherer:
         """Raises `Unavailable` only where the queue or the fabric could never be read yet."""
         self.looked_at = time.monotonic()
         with timed("slurm"):
-            self.queue.read(self._poll)
-        self.say.problem("slurm", self.queue.stale(time.time()), "Slurm answers again")
+            self.poll_now()
+        self.say.problem("slurm", self.queue.stale(), "Slurm answers again")
         status, problem = self.status()
+        self.used = Used(status)
         edited = self._topology_edited()
         if self._fabric_due(status):
             self.refresh_fabric(timed)
@@ -149,7 +177,7 @@ class Gatherer:
 
     def ask_queue(self) -> tuple[JobRecord, ...] | None:
         """The queue now, out of turn; None where it cannot be read."""
-        return self.queue.value if self.queue.read(self._poll) else None
+        return self.queue.value if self.poll_now() else None
 
     def running(self) -> tuple[JobRecord, ...]:
         """All jobs of the last good poll, with what users said of them."""
@@ -158,7 +186,7 @@ class Gatherer:
     def poll_now(self) -> bool:
         """Ask for the queue alone, where somebody knows more than the last look; False, with what
         was read before, where that fails."""
-        return self.queue.read(self._poll)
+        return self.queue.read(self._poll, "look at Slurm", self.unexpected)
 
     def status(self) -> tuple[BridgeStatus | None, str]:
         """What OpenSM's plugin says, or why it says nothing."""
@@ -175,9 +203,13 @@ class Gatherer:
         """Read the fabric now; False if that failed."""
         cache = self.config.agent.state_dir / "fabric.npz"
         with timed("fabric"):
-            good = self.fabric.read(lambda: read_fabric(self.config.fabric, cache))
-        self._fabric_tried = time.time()
-        self.say.problem("fabric", self.fabric.stale(time.time()), "the fabric can be read again")
+            good = self.fabric.read(
+                lambda: read_fabric(self.config.fabric, cache),
+                "look at the fabric",
+                self.unexpected,
+            )
+        self._fabric_tried = time.monotonic()
+        self.say.problem("fabric", self.fabric.stale(), "the fabric can be read again")
         return good
 
     def _poll(self) -> tuple[JobRecord, ...]:
@@ -195,13 +227,19 @@ class Gatherer:
             or bool(self.fabric.problem)
             or moved
             or bool(status and status.unknown_terminals)
-            or time.time() - self._fabric_tried >= self.config.fabric.refresh_seconds
+            or time.monotonic() - self._fabric_tried >= self.config.fabric.refresh_seconds
         )
 
     def _topology_edited(self) -> bool:
         if self.topology is None:
             return False
-        edited = self.topology.changed()
+        try:
+            edited = self.topology.changed()
+        except Exception as error:
+            if self.unexpected is None:
+                raise
+            self.unexpected.caught("look at the topology", error)
+            return False
         rest = "" if self.topology.topology else "; leaf switches are taken from the fabric"
         problem = self.topology.problem and f"topology.conf: {self.topology.problem}{rest}"
         self.say.problem("topology", problem, "topology.conf is fine again")
@@ -245,28 +283,24 @@ def _ibnetdiscover(text: str, name: str, mapper: HostMapper) -> Fabric:
     reraise=True,
 )
 def _run(command: tuple[str, ...], deadline: float, environment: dict[str, str]) -> str:
-    name = command[0]
-    # A folder of its own: under a simulator the tools leave files where they run.
-    with tempfile.TemporaryDirectory(prefix="sar-agent-") as folder:
-        try:
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=deadline,
-                env=os.environ | environment,
-                cwd=folder,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise Unavailable(f"{name} gave no answer within {deadline:g} s") from error
-        except OSError as error:
-            raise Unavailable(
-                f"{name} cannot be started ({error.strerror}); install infiniband-diags or set "
-                "fabric.command or fabric.file"
-            ) from error
-    if done.returncode:
-        said = " ".join(done.stderr.split())[:200] or "nothing on stderr"
-        raise Unavailable(f"{name} failed with exit code {done.returncode}: {said}")
-    return done.stdout
+    with _folder_of_its_own() as folder:
+        return run_program(
+            command,
+            deadline=deadline,
+            most=MOST,
+            remedy="install infiniband-diags or set fabric.command or fabric.file",
+            environment=os.environ | environment,
+            folder=folder,
+        )
+
+
+@contextmanager
+def _folder_of_its_own() -> Iterator[Path]:
+    """Under a simulator the tools leave files where they run. Where /tmp takes no folder it is `/`:
+    ibnetdiscover itself needs none, and a full disk is no reason not to see the fabric."""
+    with ExitStack() as stack:
+        folder = Path("/")
+        with suppress(OSError):
+            made = tempfile.TemporaryDirectory(prefix="sar-agent-", ignore_cleanup_errors=True)
+            folder = Path(stack.enter_context(made))
+        yield folder

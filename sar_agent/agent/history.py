@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sar_agent.errors import SarError
+from sar_agent.fabric.owned import open_owned
 from sar_agent.measure import Measures
 
 KEPT = 100_000
@@ -84,6 +86,10 @@ class History:
         """One more."""
         values = [json.dumps(v) if k in _JSON else v for k, v in asdict(row).items()]
         marks = ", ".join("?" * len(values))
+        try:
+            os.close(open_owned(self.path))  # SQLite would go by the umask, and by who runs it
+        except OSError as error:
+            raise SarError(f"{self.path}: {error.strerror}") from error
         with self._open() as base:
             columns = ", ".join(_COLUMNS)
             _make_room(base)
@@ -96,18 +102,23 @@ class History:
         """The newest `count`, newest first; none where nothing was ever decided."""
         if not self.path.exists():
             return []
-        with self._open() as base:
-            _make_room(base)
+        with self._open(write=False) as base:
+            known = _known(base)  # a table of an older agent has fewer
+            columns = [name for name in _COLUMNS if name in known]
+            if not columns:
+                return []
             found = base.execute(
-                f"SELECT {', '.join(_COLUMNS)} FROM decisions ORDER BY id DESC LIMIT ?", (count,)
+                f"SELECT {', '.join(columns)} FROM decisions ORDER BY id DESC LIMIT ?", (count,)
             ).fetchall()
-        rows = [dict(zip(_COLUMNS, one, strict=True)) for one in found]
+        none = dict.fromkeys(_COLUMNS)
+        rows = [none | dict(zip(columns, one, strict=True)) for one in found]
         return [Row(**_read(row)) for row in rows]
 
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def _open(self, write: bool = True) -> Iterator[sqlite3.Connection]:
+        where = f"{self.path.absolute().as_uri()}?mode={'rw' if write else 'ro'}"
         try:
-            with closing(sqlite3.connect(self.path, timeout=5)) as base, base:
+            with closing(sqlite3.connect(where, timeout=5, uri=True)) as base, base:
                 yield base
         except sqlite3.Error as error:
             raise SarError(f"{self.path}: {error}") from error
@@ -126,7 +137,11 @@ def _make_room(base: sqlite3.Connection) -> None:
     base.execute(
         f"CREATE TABLE IF NOT EXISTS decisions (id INTEGER PRIMARY KEY, {', '.join(_COLUMNS)})"
     )
-    known = {name for _, name, *_ in base.execute("PRAGMA table_info(decisions)")}
+    known = _known(base)
     for name in _COLUMNS:
         if name not in known:
             base.execute(f"ALTER TABLE decisions ADD COLUMN {name}")
+
+
+def _known(base: sqlite3.Connection) -> set[str]:
+    return {name for _, name, *_ in base.execute("PRAGMA table_info(decisions)")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sar_agent.agent.say import SayOnce
 from sar_agent.config import Config
 from sar_agent.errors import SarError
+from sar_agent.fabric.owned import PUBLIC_FOLDER, make_folder
 from sar_agent.jobs.jobmap import write_jobmap
 from sar_agent.jobs.records import JobRecord
 
@@ -21,7 +22,7 @@ class JobMap:
         if records == self._written and self.path.exists():
             return
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.parent, PUBLIC_FOLDER)
             write_jobmap(self.path, records)
         except (SarError, OSError) as error:
             self.say.problem("map", f"{error}; the old job-to-terminal map stays")

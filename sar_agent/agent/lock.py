@@ -5,10 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from sar_agent.errors import SarError, Unavailable
+from sar_agent.fabric.owned import make_folder, open_owned
 
 
 class Lock:
@@ -23,14 +25,7 @@ class Lock:
         self._file: IO[str] | None = None
 
     def __enter__(self) -> Lock:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            file = self.path.open("a+")
-        except OSError as error:
-            raise SarError(
-                f"{self.path}: cannot be made ({error.strerror}); "
-                "is agent.state_dir writable for this user?"
-            ) from error
+        file = self._open()
         end = time.monotonic() + self.patience
         while True:
             try:
@@ -49,9 +44,22 @@ class Lock:
             since = time.strftime("%Y-%m-%d %H:%M:%S")
             file.write(f"process {os.getpid()} since {since}\n")
             file.flush()
-        except OSError:
+        except OSError:  # UnsupportedOperation is one: it is open for reading only
             pass  # a full disk: who holds it cannot be said, but it is held
         return self
+
+    def _open(self) -> IO[str]:
+        try:
+            make_folder(self.path.parent)
+            return os.fdopen(open_owned(self.path), "r+")
+        except OSError as error:
+            # A disk that is read-only now, or another user's file: reading is enough for a lock.
+            with suppress(OSError):
+                return self.path.open()
+            raise SarError(
+                f"{self.path}: cannot be made ({error.strerror}); "
+                "is agent.state_dir writable for this user?"
+            ) from error
 
     def __exit__(self, *error: object) -> None:
         if self._file is not None:

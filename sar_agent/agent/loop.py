@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import logging
 import time
+from functools import partial
 
 from sar_agent import __version__
 from sar_agent.agent.act import Actor
-from sar_agent.agent.decide import MENDS, Decision, Made, Reason, Seen, decide
+from sar_agent.agent.decide import MENDS, OUR_ENGINE, Decision, Made, Reason, Seen, decide
 from sar_agent.agent.five_phase import Owners
 from sar_agent.agent.gather import Gatherer, Look
 from sar_agent.agent.history import History
@@ -30,9 +31,10 @@ from sar_agent.agent.say import SayOnce
 from sar_agent.agent.show import Show
 from sar_agent.agent.standing import Standing
 from sar_agent.agent.state import State
+from sar_agent.agent.unexpected import Unexpected
 from sar_agent.agent.updates import Updates, owners
 from sar_agent.config import Config
-from sar_agent.errors import SarError
+from sar_agent.errors import InputError, SarError
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.install import finish_or_restore
 from sar_agent.jobs import JobMix
@@ -64,6 +66,8 @@ class Agent:
         bridge = bridge or Bridge(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
         self.gatherer = gatherer or Gatherer(config, bridge)
         self.metrics = metrics or Metrics(__version__, config.agent.mode, config.agent.engine)
+        self.unexpected = Unexpected(self.metrics.unexpected_errors)
+        self.gatherer.unexpected = self.unexpected
         self.say = say = SayOnce(log)
         self.standing = Standing(config, bridge, say)
         self.store = self.standing.store
@@ -90,14 +94,19 @@ class Agent:
         """Whether the last look showed no job: that is believed when the next one does, too."""
 
     def pass_once(self) -> Report:
-        """Never raises `SarError`: what went wrong is the report's sentence."""
+        """Never raises: what went wrong is the report's sentence."""
         try:
             with Lock(self.config.agent.state_dir, "pass.lock", PASS_PATIENCE):
                 report = self._pass()
+            self.unexpected.good("pass")
         except SarError as error:
+            self.unexpected.good("pass")
             report = Report(Result.FAILED, str(error))
+        except Exception as error:
+            report = Report(Result.FAILED, self.unexpected.caught("pass", error))
+            self.unexpected.guard("pass", self.rerouter.planner.forget, None, part=True)
         now = time.time()
-        self.key_server.show()
+        self.unexpected.guard("service", self.key_server.show, None, part=True)
         self.metrics.last_pass.set(now)
         if report.ok:
             self.metrics.last_success.set(now)
@@ -106,12 +115,19 @@ class Agent:
         return report
 
     def serve_keys(self) -> None:
-        """Requests for routing keys, between passes; quick, and never raises `SarError`."""
-        self.key_server.serve()
+        """Requests for routing keys, between passes; quick, and never raises."""
+        try:
+            self.key_server.serve()
+            self.unexpected.good("service")
+        except Exception as error:
+            why = self.unexpected.caught("service", error)
+            # One of them may be what it fails at: none must keep all others waiting for ever.
+            refuse = partial(self.key_server.refuse_all, why)
+            self.unexpected.guard("service", refuse, None, part=True)
 
     def ask_status(self) -> BridgeStatus | None:
-        """What the plugin says now, shown in the metrics, too."""
-        return self.show.ask_status()
+        """What the plugin says now, shown in the metrics, too. Never raises."""
+        return self.unexpected.guard("status", self.show.ask_status, None)
 
     def _pass(self) -> Report:
         try:
@@ -133,7 +149,7 @@ class Agent:
         mix = mix_of_records(look.fabric, look.records).mix
         self.show.look(look, mix)
         self.job_map.write(look.records)
-        state = self.store.load()
+        state = self._state(look)
         before = self.show.in_force(look.status, look.fabric, mix)
         self.key_server.resume(look, state)
 
@@ -175,6 +191,21 @@ class Agent:
             self.say.problem("finish", "")
             if done:
                 log.info("%s", done)
+
+    def _state(self, look: Look) -> State | None:
+        """Raises `InputError` where it cannot be read while our routes are in force: they may be
+        held. With another engine's in force nothing is, and a repair does not wait."""
+        try:
+            return self.store.load()
+        except InputError as error:
+            if look.status is None or look.status.engine_in_force in (OUR_ENGINE, "none"):
+                raise
+            log.warning(
+                "%s; mending without it, as engine %s is in force",
+                error,
+                look.status.engine_in_force,
+            )
+            return None
 
     def _wait(self, reason: Reason, look: Look, obstacle: str) -> str:
         """Why nothing could be installed now; where nothing is anyway, plans are made."""

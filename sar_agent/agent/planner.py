@@ -104,6 +104,12 @@ class Planner:
         """Start from this one next: what came into force may be less than what was planned."""
         self._last, self._base = plan, replace(base_of(plan.routes), senders=None)
 
+    def forget(self) -> None:
+        """All that earlier plans left, in the engine, too: an error that nobody foresaw may have
+        broken it off half done. `resume`, or the next plan, starts from nothing."""
+        self.engine = load_engine(self.engine.name)
+        self._last = self._base = self._shelter = self._tend_at = self._better = None
+
     def _read_partitions(self, fabric: Fabric, mix: JobMix) -> None:
         """Each time, since the file may be another by now, and jobs may be partitions."""
         if path := self.config.agent.partitions:

@@ -63,7 +63,9 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
         plan, fresh = arrived.plan, arrived.plan.generation
         now = host_sets(look.records)
         timed = hold_minutes is not None
-        until = time.time() + 60 * hold_minutes if hold_minutes is not None else None
+        hold = SavedHold(jobs=now)
+        if hold_minutes is not None:
+            hold = SavedHold.lasting(now, 60 * hold_minutes)
         store.save(
             State(
                 generation=fresh,
@@ -71,13 +73,13 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
                 jobs=frozenset() if timed else now,  # when the time is over, all jobs are new
                 fabric_digest=look.fabric.digest.hex(),
                 installed_at=time.time(),
-                hold=SavedHold(jobs=now, until=until),
+                hold=hold,
             )
         )
         kept.add(plan.generation, config.agent.routes_path)
         measures = summary(plan.measures)
         changed = arrived.changed.entries
-        words = "until the jobs change" if until is None else f"for {hold_minutes:g} minutes"
+        words = "until the jobs change" if hold_minutes is None else f"for {hold_minutes:g} minutes"
         History(folder).add(
             Row(
                 at=time.time(),

@@ -63,6 +63,11 @@ class Standing:
             self._plan = make_plan(found.generation, fabric, mix, found.routes)
         return self._plan
 
+    @property
+    def generation(self) -> int | None:
+        """Of the plan in force, where this process knows it."""
+        return None if self._plan is None else self._plan.generation
+
     def took(self, plan: Plan, found: RoutesFile, status: BridgeStatus | None, made: Made) -> None:
         """`plan` is in force, and `found` was read back of it."""
         self._plan = plan

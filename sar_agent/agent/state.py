@@ -7,12 +7,14 @@ install and save shows as another generation in force, and is mended by a rerout
 from __future__ import annotations
 
 import logging
+import time
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_serializer
 
 from sar_agent.agent.decide import Hold, Made
 from sar_agent.errors import InputError
+from sar_agent.fabric.owned import PRIVATE
 from sar_agent.fabric.text import write_text
 from sar_agent.jobs.filter import HostSets
 
@@ -20,12 +22,27 @@ log = logging.getLogger(__name__)
 
 
 class SavedHold(BaseModel):
-    """See `Hold`."""
+    """See `Hold`. `until` is by the wall clock, for people and after a reboot; before one, `ends`
+    counts: seconds since boot, and which boot, so that no step of that clock ends a hold."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     jobs: HostSets
     until: float | None = None
+    ends: tuple[float, str] | None = None
+
+    @classmethod
+    def lasting(cls, jobs: HostSets, seconds: float) -> SavedHold:
+        """From now on."""
+        ends = time.clock_gettime(time.CLOCK_BOOTTIME) + seconds, _boot()
+        return cls(jobs=jobs, until=time.time() + seconds, ends=ends)
+
+    @property
+    def over_at(self) -> float | None:
+        """`until` by the wall clock as it is now."""
+        if self.until is None or not self.ends or self.ends[1] != _boot():
+            return self.until
+        return time.time() + self.ends[0] - time.clock_gettime(time.CLOCK_BOOTTIME)
 
     @field_serializer("jobs")
     def _sorted(self, jobs: HostSets) -> list[list[str]]:
@@ -57,8 +74,8 @@ class State(BaseModel):
 
     @property
     def held(self) -> Hold | None:
-        """Likewise."""
-        return None if self.hold is None else Hold(self.hold.jobs, self.hold.until)
+        """Likewise; when it ends is told by the wall clock as it is now."""
+        return None if self.hold is None else Hold(self.hold.jobs, self.hold.over_at)
 
 
 class StateStore:
@@ -70,22 +87,33 @@ class StateStore:
         self._said = ""
 
     def load(self) -> State | None:
-        """The state; None where there is none, or none that can be used: that is said once."""
+        """The state; None where there is none, or what is there is no state: that is said once.
+
+        Raises `InputError` where it cannot be read: nobody knows then what is installed, or held.
+        """
         if self._unsaved is not None:
             return self._unsaved
         try:
             return State.model_validate_json(self.path.read_bytes())
         except FileNotFoundError:
             return None
-        except (OSError, ValidationError) as error:
-            what = error.strerror if isinstance(error, OSError) else "it is no state of ours"
-            self._say(f"{self.path}: cannot be used ({what}); going on as if there were none")
+        except (IsADirectoryError, ValidationError):
+            self._say(
+                f"{self.path}: cannot be used (it is no state of ours); going on as if there were "
+                "none"
+            )
             return None
+        except OSError as error:
+            raise InputError(
+                f"cannot be read ({error.strerror}), so what is installed and held is not known",
+                file=self.path,
+                remedy=f"give it to the agent's user: chown {_owner(self.path.parent)} {self.path}",
+            ) from error
 
     def save(self, state: State) -> None:
         """Replace it in one step. A full disk is said; this process goes on with what it knows."""
         try:
-            write_text(self.path, state.model_dump_json(indent=1) + "\n")
+            write_text(self.path, state.model_dump_json(indent=1) + "\n", PRIVATE)
         except InputError as error:
             self._unsaved = state
             self._say(f"{error}; the state is kept in memory only")
@@ -96,3 +124,19 @@ class StateStore:
         if sentence != self._said:
             self._said = sentence
             log.warning("%s", sentence)
+
+
+def _owner(folder: Path) -> str:
+    """`user:group` of the folder, for a command; the agent's own where it cannot be told."""
+    try:
+        return f"{folder.owner()}:{folder.group()}"
+    except (OSError, KeyError):
+        return "sar-agent:sar-agent"
+
+
+def _boot() -> str:
+    """Another one after each start of the machine."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""

@@ -35,6 +35,8 @@ class Found:
     """Routing keys."""
     events: dict[str, Any] | None = None
     """What came at the agent's door, and what was refused; None where it does not answer."""
+    unread: str = ""
+    """Why `wanted` is not known."""
 
     @property
     def ours(self) -> bool:
@@ -63,7 +65,7 @@ class Found:
             "ours": self.ours,
             "wanted": self.wanted and self.wanted.model_dump(mode="json"),
             "in_force": self.in_force and self.in_force.model_dump(mode="json"),
-            "problem": self.problem,
+            "problem": "; ".join(filter(None, (self.unread, self.problem))),
             "generations": self.generations,
             "update_mode": self.update_mode,
             "lids": self.lids and self.lids.json(),
@@ -83,10 +85,11 @@ class Found:
                 f"for {len(self.wanted.jobs)} multi-switch jobs, installed {when}"
             )
             if hold := self.wanted.hold:
-                left = hold.until and f"{max(0.0, hold.until - time.time()) / 60:.0f} min"
+                end = hold.over_at
+                left = end and f"{max(0.0, end - time.time()) / 60:.0f} min"
                 lines.append(f"held       {left or 'until the jobs change'}")
         else:
-            lines.append("wanted     nothing was installed yet")
+            lines.append(f"wanted     {self.unread or 'nothing was installed yet'}")
         if status := self.in_force:
             lines.append(
                 f"in force   engine {status.engine_in_force}"
@@ -117,16 +120,21 @@ def look_at(config: Config) -> Found:
         status, problem = Bridge(config.opensm.bridge_socket).status(), ""
     except SarError as error:
         status, problem = None, str(error)
+    try:
+        wanted, unread = StateStore(folder).load(), ""
+    except SarError as error:
+        wanted, unread = None, str(error)
     return Found(
         config.agent.mode,
         holder(folder, "agent.lock"),
-        StateStore(folder).load(),
+        wanted,
         status,
         problem,
         Generations(folder).numbers(),
         config.update.mode,
         list(Leases(folder)),
         ask_door(config.events.socket_path(config.agent.run_dir)),
+        unread,
     )
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sar_agent.commands import ask
 from sar_agent.commands.output import JsonOption, print_json
 from sar_agent.commands.settings import DEFAULT, ConfigOption
+
+if TYPE_CHECKING:
+    from sar_agent.config import Config
 
 
 def register(app: typer.Typer) -> None:
@@ -19,10 +23,9 @@ def register(app: typer.Typer) -> None:
     def run(config: ConfigOption = DEFAULT) -> None:
         """The agent as a daemon: watch Slurm and the fabric, and keep the routes fitting."""
         from sar_agent.agent.daemon import run as run_daemon
-        from sar_agent.config import load_config
 
         log_to_stderr()
-        run_daemon(load_config(config))
+        run_daemon(_for_writing(config, "run"))
 
     @app.command()
     def once(config: ConfigOption = DEFAULT, as_json: JsonOption = False) -> None:
@@ -32,10 +35,9 @@ def register(app: typer.Typer) -> None:
         gc.disable()  # a process of two seconds; looking for garbage costs it 0.3 of them
         from sar_agent.agent.lock import Lock
         from sar_agent.agent.loop import Agent
-        from sar_agent.config import load_config
 
         log_to_stderr()
-        settings = load_config(config)
+        settings = _for_writing(config, "once")
         with Lock(settings.agent.state_dir, "agent.lock"):
             report = Agent(settings).pass_once()
         if as_json:
@@ -64,19 +66,24 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Install an older generation's routes, and keep the agent from changing them for now."""
         from sar_agent.agent.rollback import rollback as take_back
-        from sar_agent.config import load_config
 
         log_to_stderr()
-        typer.echo(take_back(load_config(config), to, hold))
+        typer.echo(take_back(_for_writing(config, "rollback"), to, hold))
 
     @app.command("warm-up")
     def warm_up(config: ConfigOption = DEFAULT, as_json: JsonOption = False) -> None:
-        """Compile what the agent computes with, so that no job waits for it; touches nothing."""
+        """Compile what the agent computes with, so that no job waits for it; touches nothing.
+        Without a settings file: with the defaults."""
+        from sar_agent.agent.kernel_cache import outlive_full_disk
         from sar_agent.agent.rehearsal import rehearse
-        from sar_agent.config import load_config
+        from sar_agent.agent.rights import require_cache
+        from sar_agent.config import Config, load_config
 
         log_to_stderr()
-        settings = load_config(config)
+        require_cache("warm-up")
+        outlive_full_disk()
+        none = config == DEFAULT and not config.exists()
+        settings = Config() if none else load_config(config)
         done = rehearse(settings)
         if as_json:
             print_json({"compiled": done.compiled, "seconds": done.seconds})
@@ -85,6 +92,19 @@ def register(app: typer.Typer) -> None:
                 f"{done.compiled} kernels compiled" if done.compiled else "all was compiled before"
             )
             typer.echo(f"engine {settings.agent.engine}: {what} ({done.seconds:.1f} s)")
+
+
+def _for_writing(config: Path, command: str) -> Config:
+    """The settings, where this is the user whose files `command` may write."""
+    from sar_agent.agent.kernel_cache import outlive_full_disk
+    from sar_agent.agent.rights import require_cache, require_owner
+    from sar_agent.config import load_config
+
+    settings = load_config(config)
+    require_owner(settings.agent.state_dir, command)
+    require_cache(command)
+    outlive_full_disk()
+    return settings
 
 
 def log_to_stderr() -> None:

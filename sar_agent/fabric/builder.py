@@ -6,13 +6,13 @@ directions, unique GUIDs) are established in one place and its complaints sound 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.model import Fabric, Kind
+from sar_agent.fabric.model import U64, Fabric, Kind
 
 
 @dataclass
@@ -116,12 +116,12 @@ class FabricBuilder:
         _, places = np.unique(np.array(positions), return_inverse=True)
         return Fabric(
             name=self.name,
-            switch_guid=np.array([s.guid for s in switches], np.uint64),
+            switch_guid=_guids(s.guid for s in switches),
             switch_name=tuple(s.name for s in switches),
             switch_lid=_ints(s.lid for s in switches),
             switch_ports=_ints(s.ports for s in switches),
-            terminal_guid=np.array([t.guid for t in terminals], np.uint64),
-            terminal_node_guid=np.array([t.node_guid for t in terminals], np.uint64),
+            terminal_guid=_guids(t.guid for t in terminals),
+            terminal_node_guid=_guids(t.node_guid for t in terminals),
             terminal_port_number=_ints(t.port_number for t in terminals),
             terminal_description=tuple(t.description for t in terminals),
             terminal_host=tuple(t.host for t in terminals),
@@ -167,8 +167,18 @@ class FabricBuilder:
             seen.add((switch, port))
 
 
+def _guids(values: Iterable[int]) -> U64:
+    try:
+        return np.array(list(values), np.uint64)
+    except OverflowError as error:
+        raise InputError("a GUID has more than 64 bits") from error
+
+
 def _ints(values: object) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-    return np.fromiter(values, np.int32)  # type: ignore[call-overload,no-any-return]
+    try:
+        return np.fromiter(values, np.int32)  # type: ignore[call-overload,no-any-return]
+    except OverflowError as error:
+        raise InputError("a LID or a port's number has more than 31 bits") from error
 
 
 def _no_twice(guids: Sequence[int], what: str, file: str) -> None:

@@ -8,10 +8,9 @@ cache, and one that cannot be written is none next time: nothing here can fail.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-import os
 import re
-import tempfile
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,8 +21,11 @@ from typing import Any
 import numpy as np
 
 from sar_agent import __version__
+from sar_agent.errors import InputError
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import Fabric
+from sar_agent.fabric.owned import PRIVATE, make_folder
+from sar_agent.fabric.text import write_bytes
 
 _WHEN = re.compile(r"^# Topology file: generated on .*$", re.MULTILINE)
 
@@ -39,7 +41,7 @@ def cached_fabric(path: Path, text: str, mapper: HostMapper, parse: Callable[[],
     if (known := _load(path, key)) is not None:
         return known
     fabric = parse()
-    with suppress(OSError):
+    with suppress(OSError, InputError):
         _store(path, key, fabric)
     return fabric
 
@@ -62,12 +64,7 @@ def _store(path: Path, key: str, fabric: Fabric) -> None:
     arrays = {name: v for name, v in values.items() if isinstance(v, np.ndarray)}
     words = {"key": key} | {name: v for name, v in values.items() if name not in arrays}
     arrays["words"] = np.frombuffer(json.dumps(words).encode(), np.uint8)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    packed = io.BytesIO()  # zipfile makes more of a full disk than an OSError
+    np.savez(packed, allow_pickle=False, **arrays)
+    make_folder(path.parent)
+    write_bytes(path, packed.getvalue(), PRIVATE)

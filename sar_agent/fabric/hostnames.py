@@ -99,9 +99,16 @@ class HostMapper:
         return Kind.OTHER if _matches(host, self.other_hosts) else Kind.COMPUTE
 
 
-def hca_order(hca: str) -> list[str | int]:
-    """Sorting key that puts `mlx5_2` before `mlx5_10`."""
-    return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", hca)]
+def hca_order(hca: str) -> list[str | tuple[int, str]]:
+    """Sorting key that puts `mlx5_2` before `mlx5_10`, however many digits somebody wrote."""
+    parts = enumerate(re.split(r"([0-9]+)", hca))
+    return [_number(part) if place % 2 else part for place, part in parts]
+
+
+def _number(digits: str) -> tuple[int, str]:
+    """In the order of the numbers, of any length."""
+    digits = digits.lstrip("0")
+    return len(digits), digits
 
 
 def _matches(text: str, globs: tuple[str, ...]) -> bool:

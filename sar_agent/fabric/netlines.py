@@ -21,22 +21,24 @@ EXTRAS = "#sar "
 """Comment prefix of what ibsim's format cannot say; JSON, cut into short lines (see ibsim_net)."""
 
 _HEADER = re.compile(
-    r'(Switch|Hca|Ca|Rt)\s*(\d+)\s*"([^"]+)"\s*'
+    r'(Switch|Hca|Ca|Rt)\s*(\d{1,9})\s*"([^"]+)"\s*'
     r'(?:#\s*(?:"(.*)"|((?:(?! enhanced port | base port | lid | lmc ).)*)))?(.*)'
 )
 _PORT_HEAD = (
-    r"\[(\d+)\](?:\[ext \d+\])?\s*(?:\(([0-9a-fA-F]{1,16})\))?\s*"
-    r'"([^"]+)"\s*(?:\[(\d+)\])?(?:\[ext \d+\])?\s*(?:\(([0-9a-fA-F]{1,16})\))?\s*'
+    r"\[(\d{1,9})\](?:\[ext \d+\])?\s*(?:\(([0-9a-fA-F]{1,16})\))?\s*"
+    r'"([^"]+)"\s*(?:\[(\d{1,9})\])?(?:\[ext \d+\])?\s*(?:\(([0-9a-fA-F]{1,16})\))?\s*'
 )
 _PORT_TAIL = (
-    r'#\s*(?:lid (\d+) lmc (\d+)\s*)?".*"\s*lid (\d+) (\S+)'
+    r'#\s*(?:lid (\d{1,9}) lmc ([0-7])\s*)?".*"\s*lid (\d{1,9}) (\S+)'
     r"(?: s=\d+ w=\d+ v=\d+)?(?: slot \d+| \(scp\))?\s*"
 )
 _WHOLE_PORT = re.compile(_PORT_HEAD + _PORT_TAIL)
 _PORT = re.compile(_PORT_HEAD + "(.*)")
-_SWITCH_TAIL = re.compile(r"\s*(?:enhanced|base) port 0 lid (\d+) lmc (\d+)\s*")
-_GUID = re.compile(r"(switchguid|caguid|hcaguids|rtguid)\s*([=+])\s*(0[xX][0-9a-fA-F]+|\d+)")
-_OPTION = re.compile(r"([wse])=(0[xX][0-9a-fA-F]+|\d+)")
+_SWITCH_TAIL = re.compile(r"\s*(?:enhanced|base) port 0 lid (\d{1,9}) lmc ([0-7])\s*")
+_GUID = re.compile(
+    r"(switchguid|caguid|hcaguids|rtguid)\s*([=+])\s*(0[xX][0-9a-fA-F]+|\d{1,20}(?!\d))"
+)
+_OPTION = re.compile(r"([wse])=(0[xX][0-9a-fA-F]+|\d{1,9}(?!\d))")
 _FOREIGN = ("include", "module")
 _IDS = ("vendid", "devid", "sysimgguid")
 
@@ -199,7 +201,10 @@ _SPEEDS = (
 
 def _option_rate(text: str) -> float | None:
     """ibsim's `w=3 s=7 e=1` (masks of what is enabled) to the best rate they allow."""
-    masks = {name: int(value, 0) for name, value in _OPTION.findall(text)}
+    masks = {
+        name: int(value, 16 if value[:2] in ("0x", "0X") else 10)
+        for name, value in _OPTION.findall(text)
+    }
     if not masks:
         return None
     width = next((width for bit, width in _WIDTHS if masks.get("w", 2) & bit), 4)
@@ -216,7 +221,7 @@ def _close(nodes: list[Node], extras: list[tuple[int, str]], file: str) -> None:
         found = json.loads("".join(text for _, text in extras))
         if not nodes or not isinstance(found, dict):
             raise ValueError("no node before it")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"bad #sar comment ({error})", file=file, line=line) from error
     nodes[-1].extras = found
     extras.clear()

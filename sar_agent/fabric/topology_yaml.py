@@ -35,6 +35,8 @@ def read_topology_yaml(path: str | Path, *, strict: bool = True) -> SlurmTopolog
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise InputError(f"is no YAML: {error.problem}", file=file, line=line) from error
+    except RecursionError as error:
+        raise InputError("is no topology: lists in lists without end", file=file) from error
     except yaml.YAMLError as error:
         raise InputError(f"is no YAML: {error}", file=file) from error
     reading = _Reading(file)
@@ -60,7 +62,7 @@ class _Reading:
             keys = self.keys(topology)
             if "tree" in keys:
                 default = keys.get("cluster_default")
-                trees.append((default is not None and default.value.lower() == "true", keys))
+                trees.append((default is not None and self.text(default).lower() == "true", keys))
         if not trees:
             self.fail(root, "no topology in it is a tree")
         return next((keys for default, keys in trees if default), trees[0][1])["tree"]

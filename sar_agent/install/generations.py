@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sar_agent.errors import InputError
+from sar_agent.fabric.owned import make_folder
 from sar_agent.install.routes_file import (
     RoutesFile,
     generation_of,
@@ -41,7 +42,7 @@ class Generations:
         if (found := generation_of(image, file)) != generation:
             raise InputError(f"it holds generation {found}, not {generation}", file=file)
         with suppress(OSError):  # writing says it better
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
         # First make room: on a full disk the newest is worth more than the oldest.
         for old in self.numbers()[: -self.kept + 1]:
             with suppress(OSError):

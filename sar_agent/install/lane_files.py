@@ -25,7 +25,7 @@ from sar_agent.install.live_tables import SAME_TIME
 from sar_agent.routing.routes import Routes
 
 LEVELS, DATA_LANES, NOT_TOLD = 16, 15, 255
-_PATH = re.compile(r"(0x[0-9a-fA-F]{1,16})\s+(\d+|0x[0-9a-fA-F]+)\s+(\d{1,2})$")
+_PATH = re.compile(r"(0x[0-9a-fA-F]{1,16})\s+(\d{1,9}|0x[0-9a-fA-F]{1,8})\s+(\d{1,2})$")
 _LANES = re.compile(r"(0x[0-9a-fA-F]{1,16})\s+(\d{1,3})\s+(\d{1,3})((?:\s+0x[0-9a-fA-F]{1,2}){8})$")
 
 
@@ -74,7 +74,11 @@ def _levels(routes: Routes, fabric: Fabric, path: Path) -> U8 | None:
         if not (found := _PATH.match(line.strip())):
             what = f"{line[:60]!r} is no `guid lid level`"
             _refuse(what, path, number, "give psl as ibdmchk reads")
-        guid, lid, sl = int(found[1], 16), int(found[2], 0), int(found[3])
+        guid, lid, sl = (
+            int(found[1], 16),
+            int(found[2], 16 if found[2].startswith("0x") else 10),
+            int(found[3]),
+        )
         if guid not in ports or lid not in lids or sl >= LEVELS:
             what = f"GUID 0x{guid:016x}, LID {lid} or level {sl} is not in {fabric.name}"
             _refuse(what, path, number, SAME_TIME)

@@ -20,7 +20,7 @@ from sar_agent.routing.routes import NO_ROUTE, Routes
 
 _SWITCH = re.compile(r"Unicast lids .* of switch .*guid (0x[0-9a-fA-F]{1,16})\b")
 _ENTRY = re.compile(r"(0x[0-9a-fA-F]{1,4})\s+(\d{1,3})\b(?:.*portguid (0x[0-9a-fA-F]{1,16}))?")
-_END = re.compile(r"(\d+) (valid )?lids dumped")
+_END = re.compile(r"(\d{1,9}) (valid )?lids dumped")
 _TABLE_HEAD = re.compile(r"Lid\s+Out\s+Destination|Port\s+Info")
 _AGAIN = "write it again: a dump is whole only when every switch ends in `… lids dumped`"
 

@@ -19,8 +19,8 @@ from sar_agent.errors import InputError
 from sar_agent.jobs.records import JobRecord, merge_components
 
 _HOST = re.compile(r"[A-Za-z0-9_.\-]+")
-_ID = re.compile(r"\d+(?:_\d+|\+\d+)?")
-_NAMED = re.compile(r"#\s*(\d+) is (\S+)")
+_ID = re.compile(r"\d{1,18}(?:_\d{1,18}|\+\d{1,18})?")
+_NAMED = re.compile(r"#\s*(\d{1,18}) is (\S+)")
 
 
 def format_jobmap(records: Iterable[JobRecord]) -> str:
@@ -30,11 +30,11 @@ def format_jobmap(records: Iterable[JobRecord]) -> str:
     jobs, announced by a line `# 18 is 6_2`, which `parse_jobmap` reads back.
     """
     jobs = list(records)
-    next_free = 1 + max((int(job.id) for job in jobs if job.id.isdigit()), default=0)
+    next_free = 1 + max((int(job.id) for job in jobs if job.id.isdecimal()), default=0)
     lines = ["# host jobid, written by sar-agent"]
     for job in jobs:
         number = job.id
-        if not number.isdigit():
+        if not number.isdecimal():
             number = str(next_free)
             next_free += 1
             lines.append(f"# {number} is {job.id}")

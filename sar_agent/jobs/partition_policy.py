@@ -12,6 +12,7 @@ weights = { n001 = 100.0 }
 from __future__ import annotations
 
 import re
+import reprlib
 import tomllib
 from pathlib import Path
 from typing import Annotated, Literal
@@ -109,21 +110,26 @@ def read_partitions(path: Path, fabric: Fabric, mix: JobMix) -> tuple[Partitions
     return found, notes
 
 
+_brief = reprlib.Repr()
+_brief.maxstring = _brief.maxother = 80  # a value may be lists in lists: no plain repr ends there
+
+
 def _parse(path: Path) -> PolicyFile:
     try:
         return PolicyFile.model_validate(tomllib.loads(read_text(path)))
-    except tomllib.TOMLDecodeError as error:
-        line = re.search(r"line (\d+)", str(error))
-        raise InputError(
-            f"is no TOML: {error}", file=path, line=int(line[1]) if line else None
-        ) from error
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         raise InputError(
-            f"{key} = {first['input']!r}: {first['msg'].removeprefix('Input ')}", file=path,
+            f"{key} = {_brief.repr(first['input'])}: {first['msg'].removeprefix('Input ')}",
+            file=path,
             remedy="docs/partitions.md lists the keys",
-        ) from error  # fmt: skip
+        ) from error
+    except (ValueError, RecursionError) as error:  # tomllib's own, and of a number without end
+        line = re.search(r"line (\d+)", str(error))
+        raise InputError(
+            f"is no TOML: {error}", file=path, line=int(line[1]) if line else None
+        ) from error
 
 
 def _ports(path: Path, fabric: Fabric, host: str) -> tuple[int, ...]:

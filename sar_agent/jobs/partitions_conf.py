@@ -23,7 +23,7 @@ from sar_agent.jobs.partitions import DEFAULT_KEY, Partition
 _EVERYONE = ("ALL", "ALL_CAS")
 _NOBODY = ("ALL_SWITCHES", "ALL_ROUTERS", "SELF")
 _MEMBERSHIP = ("full", "limited", "both")
-_NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|\d+")
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,16}|\d{1,20}")
 
 
 @dataclass
@@ -74,7 +74,7 @@ def _statements(path: Path) -> list[Statement]:
         if equals and not _NUMBER.fullmatch(key_text):
             what = f"P_Key {key_text!r} is no number"
             raise InputError(what, file=path, line=number, remedy="e.g. 0x8001")
-        key = int(key_text, 0) & 0x7FFF if equals else DEFAULT_KEY * (name == "Default")
+        key = _number(key_text) & 0x7FFF if equals else DEFAULT_KEY * (name == "Default")
         if equals and not key:
             what = f"P_Key {key_text} of {name} is 0 but for its highest bit"
             raise InputError(what, file=path, line=number, remedy="1 to 0x7fff")
@@ -102,7 +102,7 @@ def _members(statement: Statement, body: str, path: Path, line: int) -> None:
             if port in _EVERYONE:
                 statement.everyone = True
             elif _NUMBER.fullmatch(port):
-                statement.guids.append((int(port, 0), line))
+                statement.guids.append((_number(port), line))
             elif port not in _NOBODY:
                 remedy = "port GUIDs such as 0x2c9030001, or ALL"
                 raise InputError(f"{port[:40]!r} is no port", file=path, line=line, remedy=remedy)
@@ -135,3 +135,8 @@ def _logical(path: Path) -> Iterator[tuple[int, str]]:
         raise InputError(
             f"{text.strip()[:60]!r} does not end", file=path, line=start, remedy="put a `;`"
         )
+
+
+def _number(text: str) -> int:
+    """As OpenSM reads it, but for zeros in front: these are no octal here."""
+    return int(text, 16 if text[:2] in ("0x", "0X") else 10)

@@ -7,6 +7,7 @@ mistake.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -75,6 +76,9 @@ def phases_of(pattern: str, fabric: Fabric, job: Job) -> list[Phase]:
     return [(terminal[phase.source], terminal[phase.destination]) for phase in found]
 
 
+_RANK = re.compile(r"\d{1,18}")
+
+
 def _known() -> str:
     return ", ".join(form.form for form in forms() if form.form.partition(":")[0] in NAMED)
 
@@ -101,7 +105,7 @@ def read_phases(text: str, size: int, file: str | Path | None = None) -> list[Ra
             apart = False
             continue
         words = line.split()
-        if len(words) != 2 or not all(word.isdecimal() for word in words):
+        if len(words) != 2 or not all(map(_RANK.fullmatch, words)):
             raise InputError(f"{line[:40]!r} is not `FROM TO`", file=file, line=number,
                              remedy="two ranks, from 0")  # fmt: skip
         if apart:

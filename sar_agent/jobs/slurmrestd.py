@@ -26,6 +26,10 @@ LONGEST = 256 * 2**20
 """Bytes of an answer; 5,000 jobs are 20 MB."""
 
 
+class TooMuch(Exception):
+    """An answer is longer than `LONGEST`."""
+
+
 class _UnixConnection(http.client.HTTPConnection):
     """HTTP on a Unix socket."""
 
@@ -100,9 +104,11 @@ class SlurmrestdSource:
         try:
             connection.request("GET", target, headers=self._headers())
             answer = connection.getresponse()
-            body = answer.read(LONGEST)
+            body = _body(answer, end)
         except TimeoutError as error:
             raise Failed(late) from error
+        except TooMuch as error:
+            raise Unavailable(f"slurmrestd at {self.path} {error}") from error
         except (OSError, http.client.HTTPException) as error:
             what = error.strerror if isinstance(error, OSError) and error.strerror else repr(error)
             raise Failed(f"slurmrestd at {self.path} does not answer ({what})") from error
@@ -121,3 +127,16 @@ class SlurmrestdSource:
             headers["X-SLURM-USER-TOKEN"] = token.removeprefix("SLURM_JWT=")
             headers["X-SLURM-USER-NAME"] = self.user or getpass.getuser()
         return headers
+
+
+def _body(answer: http.client.HTTPResponse, end: float) -> bytes:
+    """All of it. Raises `TooMuch` past `LONGEST` bytes, and `TimeoutError` after `end`, by
+    `time.monotonic`: the socket's own timeout starts again with each byte."""
+    body = bytearray()
+    while piece := answer.read1(65536):
+        body += piece
+        if len(body) > LONGEST:
+            raise TooMuch(f"answered with more than {LONGEST >> 20} MiB; see what /jobs gives")
+        if time.monotonic() > end:
+            raise TimeoutError
+    return bytes(body)

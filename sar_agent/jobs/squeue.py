@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import os
 import secrets
-import signal
-import subprocess
 import time
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 
 from sar_agent.errors import InputError, Unavailable
 from sar_agent.jobs.poll import Failed, Poll, retrying
 from sar_agent.jobs.records import RUNNING_STATES, STATES, merge_components
 from sar_agent.jobs.squeue_text import LIVE, LIVE_FORMAT, parse_line
+from sar_agent.program import ProgramFailed, TooLate, run_program
+
+MOST = 64 * 2**20
+"""Bytes that squeue may print; 5,000 jobs are 1 MB."""
 
 
 class SqueueSource:
@@ -80,31 +81,17 @@ class SqueueSource:
         # --all: hidden partitions too; --local: not the other clusters of a federation.
         options = ("--noheader", "--all", "--local", f"--states={','.join(sorted(self.states))}")
         try:
-            process = subprocess.Popen(
-                [*self.command, *options, f"--format={mark}|{LIVE_FORMAT}"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                env=_environment(),
-                start_new_session=True,  # so that a wrapper script's children end with it
+            return run_program(
+                (*self.command, *options, f"--format={mark}|{LIVE_FORMAT}"),
+                deadline=timeout,
+                most=MOST,
+                remedy="install Slurm's client commands or name squeue in the configuration",
+                environment=_environment(),
             )
-        except OSError as error:
-            raise Unavailable(
-                f"{self.command[0]} cannot be started ({error.strerror}); "
-                "install Slurm's client commands or name squeue in the configuration"
-            ) from error
-        try:
-            out, complaint = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired as error:
+        except TooLate as error:
             raise Failed(f"{self.command[0]} gave no answer within {self.deadline:g} s") from error
-        finally:
-            _end(process)
-        if process.returncode:
-            said = " ".join(complaint.split())[:200] or "nothing on stderr"
-            raise Failed(f"{self.command[0]} failed with exit code {process.returncode}: {said}")
-        return out
+        except ProgramFailed as error:
+            raise Failed(str(error)) from error
 
 
 def parse_poll(text: str, mark: str, states: Collection[str] = RUNNING_STATES) -> Poll:
@@ -139,14 +126,3 @@ def _environment() -> dict[str, str]:
     """Ours, without SQUEUE_*: such a variable would quietly filter the list or change its form."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SQUEUE_")}
     return kept | {"LC_ALL": "C", "SLURM_TIME_FORMAT": "%s"}
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """Kill what is left of a call and its children; wait a moment, not for ever (NFS can hang)."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=1)
-    for pipe in (process.stdout, process.stderr):
-        if pipe:
-            pipe.close()

@@ -26,9 +26,9 @@ def parse_squeue_json(
     """
     try:
         document = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: of a number, too
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
-        raise InputError(f"not JSON ({error})", file=source, line=line) from error
+        raise InputError(f"not JSON ({str(error)[:200]})", file=source, line=line) from error
     jobs = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
         raise InputError(
@@ -43,9 +43,9 @@ def _records(
     for place, job in enumerate(jobs, 1):
         try:
             record = _record(job, states)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(
-                f"job no. {place} of the list is broken ({error!r})", file=source
+                f"job no. {place} of the list is broken ({error!r:.200})", file=source
             ) from error
         except InputError as error:
             raise InputError(f"job no. {place} of the list: {error.what}", file=source) from error

@@ -35,7 +35,8 @@ LIVE_FORMAT = f"{FORMAT}|%U|%A"
 HEADER = "JOBID|STATE|NODELIST|PARTITION|USER|ACCOUNT|NODES|START_TIME|COMMENT"
 """What squeue prints above FORMAT without `-h`."""
 
-_ID = re.compile(r"\d+(?:_(?:\d+|\[[^\]]*\]?)|\+\d+)?")
+_ID = re.compile(r"\d{1,18}(?:_(?:\d{1,18}|\[[^\]]*\]?)|\+\d{1,18})?")
+_WHOLE = re.compile(r"\d{1,18}")
 
 
 class Layout(NamedTuple):
@@ -146,7 +147,7 @@ def parse_line(line: str, layout: Layout, states: Collection[str]) -> JobRecord 
         fields[layout.partition].strip() if layout.partition >= 0 else "",
         _seconds(fields[layout.start]) if layout.start >= 0 else None,
         traffic_hint(comment) if comment else None,
-        int(uid) if (uid := _field(fields, layout.uid)).isdecimal() else None,
+        int(uid) if _WHOLE.fullmatch(uid := _field(fields, layout.uid)) else None,
         (raw,) if (raw := _field(fields, layout.raw)).isdecimal() else (),
     )
 
@@ -177,9 +178,9 @@ def _seconds(field: str) -> float | None:
     field = field.strip()
     if field in ("", "N/A", "Unknown", "(null)", "None", "0"):
         return None
-    if field.isdigit():
-        return float(field)
     try:
+        if field.isdigit():
+            return float(field)
         return datetime.fromisoformat(field).timestamp()
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:  # also of what only looks like a digit: ²
         raise InputError(f"{field[:40]!r} is not a start time") from error

@@ -36,6 +36,11 @@ REFUSALS = (
     "no_munge",
 )
 """Why a message of Slurm's hooks was not taken."""
+PLACES = (
+    *("pass", "service", "status", "events", "waiting"),
+    *("look at Slurm", "look at the fabric", "look at the topology"),
+)
+"""Where errors that nobody foresaw are caught."""
 STAGES = (
     "slurm",
     "fabric",
@@ -172,6 +177,8 @@ class Metrics:
         self.unexpected_errors = counter(
             "unexpected_errors", "Errors that nobody foresaw; the agent went on.", "where"
         )
+        for where in PLACES:
+            self.unexpected_errors.labels(where)
         self.stage_seconds = Histogram(
             "sar_stage_seconds",
             "How long each stage of a pass took.",

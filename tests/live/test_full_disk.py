@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from sar_agent.agent.decide import Reason
 from sar_agent.agent.loop import Result
+from sar_agent.events.inbox import Heard
 from tests.unit.test_loop import JOBS, World
 
+ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.live,
     pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root"),
@@ -25,13 +29,24 @@ def small(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     def mount(name: str) -> Path:
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], check=True)
+        options = "size=256k,nr_inodes=200"
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], check=True)
         mounted.append(folder)
         return folder
 
     yield mount
     for folder in mounted:
         subprocess.run(["umount", folder], check=True)
+
+
+def fill_names(folder: Path) -> None:
+    """No inode is left, whatever room there is."""
+    try:
+        for number in range(10_000):
+            (folder / f"filler{number}").touch()
+    except OSError:
+        return
+    raise AssertionError("it never was full")
 
 
 def fill(folder: Path) -> Path:
@@ -80,3 +95,70 @@ def test_routes_and_map(tmp_path: Path, small: Callable[[str], Path]) -> None:
     filler.unlink()
     assert world.once().result is Result.INSTALLED
     assert (folder / "job-to-terminal.map").read_bytes() != old_map
+
+
+@pytest.mark.parametrize("how", [fill, fill_names])
+@pytest.mark.parametrize("when", ["at the start", "later"])
+def test_a_full_state_disk_stops_no_repair(
+    tmp_path: Path,
+    small: Callable[[str], Path],
+    caplog: pytest.LogCaptureFixture,
+    how: Callable[[Path], object],
+    when: str,
+) -> None:
+    """Neither of the fabric nor for jobs that come, and in a process that has just started, too."""
+    folder = small("state")
+    world = World(tmp_path)
+    world.once()
+    (folder / "fabric.npz").unlink(missing_ok=True)
+    how(folder)
+    if when == "at the start":
+        world.restart()
+    world.agent.gatherer.hints.hear([Heard("1", 0, "ring")])
+    world.cut()
+    world.bridge.fabric = world.fabric
+    world.bridge.fall_back()
+    assert world.once().reason is Reason.FALLBACK
+    assert world.bridge.engine == "sar"
+    world.source.records = JOBS[:1]
+    assert world.once().result is Result.INSTALLED
+    assert world.once().result is Result.NOTHING, "it knows what it installed"
+    assert not world.value("sar_unexpected_errors_total", where="pass")
+    assert "Traceback" not in caplog.text
+
+
+KERNEL = """
+import sys
+import numpy as np
+from sar_agent.agent.kernel_cache import outlive_full_disk
+if sys.argv[1] == "careful":
+    outlive_full_disk()
+from numba import njit
+from pathlib import Path
+import importlib.util
+spec = importlib.util.spec_from_file_location("kernel", sys.argv[2])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+print(module.twice(21))
+"""
+
+
+def test_kernels_that_cannot_be_kept_are_used(tmp_path: Path, small: Callable[[str], Path]) -> None:
+    folder = small("cache")
+    fill(folder)
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text(
+        "from numba import njit\n\n@njit(cache=True)\ndef twice(x):\n    return 2 * x\n"
+    )
+    done = {
+        how: subprocess.run(
+            [sys.executable, "-c", KERNEL, how, str(kernel)],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
+        for how in ("as it is", "careful")
+    }
+    assert done["as it is"].returncode and "No space left" in done["as it is"].stderr
+    assert done["careful"].stdout == "42\n"
+    assert "compiled kernels cannot be kept" in done["careful"].stderr

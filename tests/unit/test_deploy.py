@@ -63,7 +63,7 @@ def test_promtool_accepts_the_rules() -> None:
         [tool("promtool"), "check", "rules", str(RULES)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "11 rules found" in done.stdout
+    assert "12 rules found" in done.stdout
 
 
 ALERTS = {
@@ -93,6 +93,7 @@ ALERTS = {
     "SarKeysFail": ({'sar_key_installs_total{result="failed"}': "0 0 1x20"}, "5m"),
     "SarUpdateStuck": ({"sar_update_phase": "2x20"}, "11m"),
     "SarEventsRefused": ({'sar_events_refused_total{why="credential"}': "0+10x60"}, "20m"),
+    "SarUnexpectedErrors": ({'sar_unexpected_errors_total{where="pass"}': "0 0 1x20"}, "5m"),
 }
 QUIET = {
     'up{job="sar-agent"}': "1x120",
@@ -109,6 +110,7 @@ QUIET = {
     'sar_key_installs_total{result="failed"}': "3x120",
     "sar_update_phase": "0x120",
     'sar_events_refused_total{why="credential"}': "0+2x120",
+    'sar_unexpected_errors_total{where="pass"}': "3x120",
 }
 
 
@@ -215,10 +217,24 @@ def test_the_unit_is_accepted_and_hardened(tmp_path: Path) -> None:
     done = subprocess.run([analyze, "verify", str(unit)], capture_output=True, text=True)
     ours = [line for line in (done.stdout + done.stderr).splitlines() if "sar-agent" in line]
     assert (done.returncode, ours) == (0, [])
-    for wanted in ("Type=notify", "WatchdogSec=", "NoNewPrivileges=yes", "ProtectSystem=strict"):
+    for wanted in (
+        *("Type=notify", "WatchdogSec=", "NoNewPrivileges=yes", "ProtectSystem=strict"),
+        *("MemoryMax=", "OOMScoreAdjust=500", "DevicePolicy=closed"),
+    ):
         assert f"\n{wanted}" in text
     folders = dict(re.findall(r"^(State|Cache|Runtime)Directory=(\S+)$", text, re.MULTILINE))
     assert folders == dict.fromkeys(("State", "Cache", "Runtime"), "sar-agent")
+
+
+def test_only_observing_may_open_umad() -> None:
+    """Whoever may write there may change all of the fabric."""
+    unit = (DEPLOY / "systemd/sar-agent.service").read_text()
+    assert "\nDeviceAllow=" not in unit
+    more = (DEPLOY / "systemd/sar-agent.service.d/ibnetdiscover.conf").read_text()
+    assert "\n[Service]\nDeviceAllow=char-infiniband_mad rw\n" in more
+    rules = (DEPLOY / "udev/70-sar-agent.rules").read_text()
+    for text in (more, rules):
+        assert "observe mode" in text and "may change all of the fabric" in text
 
 
 def test_users_and_folders_are_those_of_the_unit() -> None:

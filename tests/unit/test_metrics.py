@@ -100,6 +100,7 @@ def test_names_help_and_labels(metrics: Metrics, measures: Measures) -> None:
         "le",
         "version",
         "mode",
+        "where",
         "how",
         "phase",
         "of",

@@ -23,12 +23,14 @@ def parse_sacct_json(text: str, source: str | Path) -> History:
         jobs = found["jobs"] if isinstance(found, dict) else None
         if not isinstance(jobs, list):
             raise InputError('no list "jobs" in it', file=source, remedy=_REMEDY)
+    except RecursionError as error:
+        raise InputError("is no sacct JSON: lists in lists", file=source, remedy=_REMEDY) from error
     except json.JSONDecodeError as error:
         jobs = list(_whole_jobs(text))
         records.builder.leave_out(
             "files that end in the middle (what came before counts)", f"line {error.lineno}"
         )
-    except KeyError as error:
+    except (KeyError, ValueError) as error:  # ValueError: a number of thousands of digits
         raise InputError('no list "jobs" in it', file=source, remedy=_REMEDY) from error
     if any(isinstance(job, dict) and "job_state" in job for job in jobs):
         raise InputError(
@@ -37,7 +39,7 @@ def parse_sacct_json(text: str, source: str | Path) -> History:
     for number, job in enumerate(jobs, 1):
         try:
             records.add(*_row(job))
-        except (KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
             records.builder.leave_out("entries that are no job", f"entry {number}")
     return records.build()
 
@@ -73,6 +75,6 @@ def _whole_jobs(text: str) -> Iterator[Any]:
             return
         try:
             job, at = decoder.raw_decode(text, start)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             return
         yield job

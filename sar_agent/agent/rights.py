@@ -1,0 +1,67 @@
+"""Whoever writes the agent's files is the agent's user.
+
+A command that was run as root leaves locks, a history and generations behind that the service
+cannot open; then the service does not start, or does not see what was held.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from pathlib import Path
+
+from sar_agent.config import AgentConfig
+from sar_agent.errors import InputError
+
+USER = "sar-agent"
+"""The service's, by deploy/sysusers.d."""
+_USUAL = AgentConfig.model_fields["state_dir"].default
+
+
+def require_owner(folder: Path, command: str, variables: str = "") -> None:
+    """Raises `InputError` where `folder`, in which `sar-agent COMMAND` writes, is another user's
+    than this process's, or is still to be made for the service's user. `variables` belong to the
+    command, too: `NAME=value `."""
+    words = f"{variables}sar-agent {command}"
+    try:
+        owner = folder.stat().st_uid
+    except FileNotFoundError:
+        if folder == _USUAL and os.geteuid() == 0 and _is_user(USER):
+            raise InputError(
+                "is not there yet, and would belong to root",
+                file=folder,
+                remedy=f"make it with: install -d -o {USER} -g {USER} -m 0750 {folder}; then "
+                f"sudo -u {USER} {words}",
+            ) from None
+        return
+    except OSError:
+        return  # whoever may not even look there is told so by what writes
+    if owner == os.geteuid():
+        return
+    name = _name(owner)
+    raise InputError(
+        f"belongs to {name}, and so must all that `sar-agent {command}` writes there",
+        file=folder,
+        remedy=f"run it as that user: sudo -u {name} {words}",
+    )
+
+
+def require_cache(command: str) -> None:
+    """`require_owner` for compiled kernels, where `NUMBA_CACHE_DIR` says where they go."""
+    if folder := os.environ.get("NUMBA_CACHE_DIR"):
+        require_owner(Path(folder), command, f"NUMBA_CACHE_DIR={folder} ")
+
+
+def _is_user(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"#{uid}"

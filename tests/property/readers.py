@@ -1,0 +1,279 @@
+"""Everything of ours that reads what others wrote, with good seeds for a mutator.
+
+Each reader takes bytes and either gives something or raises `SarError`; anything else is a defect.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from sar_agent.agent.hints import Hints
+from sar_agent.agent.keys.leases import Leases
+from sar_agent.agent.state import StateStore
+from sar_agent.config import load_config, parse_config
+from sar_agent.events.authority import Authority
+from sar_agent.events.hearing import Hearing, JobEvents
+from sar_agent.events.inbox import Inbox
+from sar_agent.events.keys import KeyDesk
+from sar_agent.events.subscribers import Subscribers
+from sar_agent.events.tally import Tally
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.hostlist import expand
+from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
+from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
+from sar_agent.fabric.spec import load_fabric, parse_fabric
+from sar_agent.fabric.subnet_lst import read_subnet_lst
+from sar_agent.fabric.topology_files import read_topology
+from sar_agent.install.bridge import Bridge
+from sar_agent.install.export import export_routes
+from sar_agent.install.five_phase.coordinator import Coordinator
+from sar_agent.install.five_phase.machine import Rules
+from sar_agent.install.five_phase.saved import Disk
+from sar_agent.install.plan import routes_to_file
+from sar_agent.install.routes_file import read_generation, read_routes_file, write_routes_file
+from sar_agent.install.tables import read_tables
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.jobmap import parse_jobmap
+from sar_agent.jobs.partition_policy import read_partitions
+from sar_agent.jobs.patterns import read_phases
+from sar_agent.jobs.slurmrestd import SlurmrestdSource
+from sar_agent.jobs.squeue import parse_poll
+from sar_agent.jobs.squeue_json import parse_squeue_json
+from sar_agent.jobs.squeue_text import parse_squeue_pipe
+from sar_agent.jobs.traffic import is_traffic
+from sar_agent.lab.history.files import read_history
+from sar_agent.measure.metrics import Metrics
+from sar_agent.routing import Options, Routes, load_engine
+from tests.fabric_texts import SMALL
+from tests.fake_opensm import FakeBridge
+from tests.grids import by_dimension, routes_by, torus
+from tests.property import seeds as text
+
+RING, TREE = torus((5,), hosts=1), load_fabric("xgft:2;4,4;1,2")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """`read` gives anything, or raises `SarError`."""
+
+    name: str
+    seeds: tuple[bytes, ...]
+    read: Callable[[bytes], object]
+
+
+@contextmanager
+def readers() -> Iterator[list[Reader]]:
+    """All of them; their files are in a folder in memory, where there is one."""
+    shm = Path("/dev/shm")
+    above = shm if shm.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="sar-mutated-", dir=above) as name:
+        found = list[Reader]()
+        for make in (_fabrics, _slurm, _tables, _own):
+            folder = Path(name) / make.__name__
+            folder.mkdir()
+            found += make(folder)
+        yield found
+
+
+def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
+    """As what a program printed is read."""
+    return lambda data: read(data.decode(errors="replace") + "\n")
+
+
+def _file(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], object]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+    def act(data: bytes) -> object:
+        path.write_bytes(data)
+        return read(path)
+
+    return act
+
+
+def _fabrics(folder: Path) -> Iterator[Reader]:
+    fabric = read_ibnetdiscover(SMALL)
+    write_ibsim_net(fabric, folder / "net")
+    export_routes(folder, RING, _one_lane(), ["ibdm"])
+    net, subnet = (folder / "net").read_bytes(), (folder / "subnet.lst").read_bytes()
+    small = SMALL.encode()
+    yield Reader("ibnetdiscover", (small,), _text(read_ibnetdiscover))
+    yield Reader("ibsim .net", (net, text.NET), _text(read_ibsim_net))
+    yield Reader("subnet.lst", (subnet,), _text(read_subnet_lst))
+    yield Reader(
+        "fabric, any", (small, net, subnet), _text(lambda content: parse_fabric(content, "file"))
+    )
+    conf, yaml = folder / "conf/topology.conf", folder / "yaml/topology.yaml"
+    yield Reader(
+        "topology.conf", text.TOPOLOGY_CONF, _file(conf, lambda p: read_topology(p, strict=False))
+    )
+    yield Reader(
+        "topology.yaml", text.TOPOLOGY_YAML, _file(yaml, lambda p: read_topology(p, strict=False))
+    )
+    yield Reader("host list", text.HOST_LISTS, _text(lambda content: expand(content.strip())))
+
+
+def _slurm(folder: Path) -> Iterator[Reader]:
+    class Rest(SlurmrestdSource):
+        def _jobs(self, end: float) -> str:
+            return self.said
+
+        said = ""
+
+    rest = Rest(folder / "no.sock")
+
+    def slurmrestd(content: str) -> object:
+        rest.said = content
+        return rest.poll()
+
+    yield Reader("squeue JSON", text.SQUEUE_JSON, _text(parse_squeue_json))
+    yield Reader("slurmrestd JSON", text.SQUEUE_JSON, _text(slurmrestd))
+    yield Reader("squeue text", text.SQUEUE_TEXT, _text(parse_squeue_pipe))
+    yield Reader("squeue, polled", text.SQUEUE_LIVE, _text(lambda c: parse_poll(c, "mark")))
+    yield Reader("sacct history", text.HISTORIES, _file(folder / "history", read_history))
+    yield Reader("job map", text.JOB_MAPS, _text(parse_jobmap))
+    yield Reader("traffic words", text.TRAFFIC, _text(lambda c: is_traffic(c.strip())))
+    yield Reader("phases of ranks", text.PHASES, _text(lambda c: read_phases(c, 16)))
+    mix = JobMix.of([])
+    yield Reader(
+        "partitions.conf",
+        text.PARTITIONS,
+        _file(folder / "partitions.conf", lambda p: read_partitions(p, TREE, mix)),
+    )
+    yield Reader(
+        "partition policy",
+        text.POLICIES,
+        _file(folder / "policy.toml", lambda p: read_partitions(p, TREE, mix)),
+    )
+
+
+def _one_lane() -> Routes:
+    return load_engine("minhop").route(RING, JobMix.of([]), Options())
+
+
+def _two_lanes() -> Routes:
+    """By service level: 1 for every second destination."""
+    routes = routes_by(RING, by_dimension((5,)))
+    level = np.zeros_like(routes.egress)
+    level[:, 1::2] = 1
+    return replace(routes, virtual_lanes=2, service_level=level)
+
+
+def _tables(folder: Path) -> Iterator[Reader]:
+    made = [_one_lane(), _two_lanes()]
+    images = []
+    for number, routes in enumerate(made):
+        write_routes_file(folder / "routes.sar", routes_to_file(RING, routes, 7 + number))
+        images.append((folder / "routes.sar").read_bytes())
+
+    def routes_file(path: Path) -> object:
+        return read_generation(path), read_routes_file(path)
+
+    plain = _file(folder / "routes/routes.sar", routes_file)
+    yield Reader("routes file", tuple(images), plain)
+    yield Reader("routes file, sums right", tuple(images), lambda data: plain(_summed(data)))
+    for name, form, file in (
+        ("LFT dump", "lfts", "lfts.dump"),
+        ("fdbs", "ibdm", "fdbs"),
+        ("psl", "ibdm", "psl"),
+        ("slvl", "ibdm", "slvl"),
+    ):
+        home = folder / name
+        home.mkdir()
+        export_routes(home, RING, made[1], [form])
+        for other in set(home.iterdir()) - {home / n for n in ("fdbs", "psl", "slvl", "lfts.dump")}:
+            other.unlink()
+        seeds = ((home / file).read_bytes(),)
+        yield Reader(name, seeds, _file(home / file, lambda p: _tables_of(p.parent, RING)))
+
+
+def _tables_of(folder: Path, fabric: Fabric) -> object:
+    return read_tables(folder, fabric)
+
+
+def _summed(image: bytes) -> bytes:
+    """With checksums that fit, or no change would come past them."""
+    if len(image) < 128:
+        return image
+    size = len(image).to_bytes(8, "little")
+    payload = zlib.crc32(image[128:]).to_bytes(4, "little")
+    # Where the header has them: opensm_bridge/FORMAT.md.
+    head = bytearray(image[:124])
+    head[16:24], head[120:124] = size, payload
+    return bytes(head) + zlib.crc32(head).to_bytes(4, "little") + image[128:]
+
+
+def _own(folder: Path) -> Iterator[Reader]:
+    home = folder / "state"
+    home.mkdir()
+    for name, seeds, read in (
+        ("state.json", text.STATES, lambda path: StateStore(path.parent).load()),
+        ("leases.json", text.LEASES, lambda path: list(Leases(path.parent))),
+        ("hints.json", text.HINTS, lambda path: Hints(path.parent, frozenset())),
+        ("update.json", text.RUNS, lambda path: Disk(path.parent).load()),
+        ("subscribers.json", text.MEMBERS, lambda path: Disk(path.parent).load()),
+    ):
+        mine = home / name
+        mine.mkdir()
+        if name == "subscribers.json":
+            (mine / "update.json").write_bytes(text.RUNS[0])
+        if name == "update.json":
+            (mine / "subscribers.json").write_bytes(text.MEMBERS[0])
+        yield Reader(name, seeds, _file(mine / name, read))
+    yield Reader("settings", text.SETTINGS, _text(parse_config))
+    yield Reader("settings, file", text.SETTINGS, _file(folder / "settings.toml", load_config))
+    yield from _talks(folder)
+
+
+def _talks(folder: Path) -> Iterator[Reader]:
+    def decode(line: bytes) -> tuple[int, bytes]:
+        uid, _, payload = line.removeprefix(b"MUNGE:").partition(b":")
+        return int(uid), payload
+
+    authority, metrics = Authority(frozenset({0})), Metrics("0", "install", "sar")
+    inbox = Inbox(lambda: None)
+    desk = KeyDesk(authority)
+    subscribers = Subscribers(Coordinator(folder, Rules()), authority)
+    jobs = JobEvents(authority, inbox, {}, desk.of_job)
+    hearing = Hearing(decode, jobs, Tally(metrics), [desk, subscribers])
+    number = itertools.count(1)
+
+    def door(data: bytes) -> object:
+        """Of root or of one of many users; a new id each time, for it is not the same message."""
+        turn = next(number)
+        if turn % 1000 == 0:
+            inbox.take()
+        data = data.replace(b"0123456789abcdef", b"%016x" % turn)
+        uid = 0 if turn % 2 else 1000 + turn // 2
+        answer = hearing.line(b"MUNGE:%d:" % uid + data.replace(b"\0", b" "), "tcp")
+        assert isinstance(json.loads(answer)["ok"], bool)
+        hearing.file(data, uid)
+        return hearing.line(data, "tcp")
+
+    yield Reader("door", text.MESSAGES, door)
+    bridge = Bridge(folder / "bridge.sock", 5.0)
+    answers: dict[str, bytes] = {}
+
+    class Said(Bridge):
+        def _ask(self, request: str, timeout: float) -> bytes:
+            return answers["now"]
+
+        def _ask_again(self, request: str) -> bytes:
+            return answers["now"]
+
+    said = Said(bridge.socket_path, 5.0)
+
+    def plugin(data: bytes) -> object:
+        answers["now"] = data
+        return said.status()
+
+    status = FakeBridge(folder / "fake", RING).status().model_dump_json().encode() + b"\n"
+    yield Reader("plugin's status", (status,), plugin)

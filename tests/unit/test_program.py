@@ -1,0 +1,171 @@
+"""Programs that print without end, hang, fail, or are not there."""
+
+from __future__ import annotations
+
+import socketserver
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sar_agent.agent import gather
+from sar_agent.errors import Unavailable
+from sar_agent.jobs import slurmrestd, squeue
+from sar_agent.jobs.slurmrestd import SlurmrestdSource
+from sar_agent.jobs.squeue import SqueueSource
+from sar_agent.program import MOST_COMPLAINT, ProgramFailed, TooLate, TooMuch, run_program
+
+SOON = 30.0
+
+
+def run(body: str, *, deadline: float = SOON, most: int = 1000) -> str:
+    return run_program(["/bin/sh", "-c", body], deadline=deadline, most=most, remedy="mend it")
+
+
+def test_what_is_printed_comes_back() -> None:
+    assert run("printf 'a\\nb'") == "a\nb"
+    assert run("head -c 1000 /dev/zero") == "\0" * 1000
+    assert run("printf 'caf\\351'") == "caf\ufffd"
+    assert run("cat") == "", "there is no stdin"
+
+
+def test_an_exit_code_is_told_with_what_was_said() -> None:
+    with pytest.raises(ProgramFailed, match=r"^/bin/sh failed with exit code 3: oh no$"):
+        run("echo ' oh  no' >&2; exit 3")
+    with pytest.raises(ProgramFailed, match="nothing on stderr"):
+        run("exit 1")
+
+
+def test_one_byte_more_than_it_may_is_too_much() -> None:
+    with pytest.raises(TooMuch, match="printed more than 1000 bytes and was ended; see what"):
+        run("head -c 1001 /dev/zero")
+
+
+def test_a_long_complaint_blocks_nobody_and_is_not_kept() -> None:
+    assert run(f"head -c {50 * MOST_COMPLAINT} /dev/zero >&2; echo good") == "good\n"
+
+
+@pytest.mark.parametrize("body", ["sleep 600", "exec >&- 2>&-; sleep 600", "echo a; sleep 600"])
+def test_its_deadline_holds_whatever_it_closes(body: str) -> None:
+    with pytest.raises(TooLate, match=r"no answer within 0\.5 s"):
+        run(body, deadline=0.5)
+
+
+@pytest.mark.parametrize("command", [["/no/such"], ["/"], ["a\0b"]])
+def test_what_cannot_be_started_ends_with_the_remedy(command: list[str]) -> None:
+    with pytest.raises(Unavailable, match=r"cannot be started \(.*\); mend it$"):
+        run_program(command, deadline=SOON, most=9, remedy="mend it")
+
+
+def gone(pid: int) -> bool:
+    """Killed; who reaps an orphan is up to init."""
+    try:
+        return "State:\tZ" in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return True
+
+
+def test_too_much_ends_its_children_too(tmp_path: Path) -> None:
+    with pytest.raises(TooMuch):
+        run(f"sleep 600 & echo $! > {tmp_path}/child; yes")
+    child = int((tmp_path / "child").read_text())
+    end = time.monotonic() + SOON
+    while not gone(child) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert gone(child)
+
+
+def endless(folder: Path) -> str:
+    """A program that prints without end, whatever it is asked."""
+    path = folder / "endless"
+    path.write_text("#!/bin/sh\nexec yes 'a line of an endless queue'\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+ENDLESS = """
+import resource, sys
+from sar_agent.errors import Unavailable
+from sar_agent.jobs.squeue import SqueueSource
+try:
+    SqueueSource([sys.argv[1]]).poll()
+except Unavailable as error:
+    print(error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_an_endless_squeue_is_one_sentence_and_little_memory(tmp_path: Path) -> None:
+    """In a process of its own, for its peak is what is asked for. It was 5.9 GB."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENDLESS, endless(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    sentence, peak = done.stdout.splitlines()
+    assert sentence.endswith("printed more than 64 MiB and was ended; see what it prints when it "
+                             "is run by hand")  # fmt: skip
+    assert int(peak) * 1024 < 8 * squeue.MOST
+
+
+def test_an_endless_squeue_is_not_asked_again_in_the_same_poll(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(squeue, "MOST", 10_000)
+    with pytest.raises(TooMuch, match="printed more than 10000 bytes"):
+        SqueueSource([endless(tmp_path)]).poll()
+
+
+def test_an_endless_ibnetdiscover_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gather, "MOST", 10_000)
+    with pytest.raises(Unavailable, match="printed more than 10000 bytes"):
+        gather._run((endless(tmp_path),), SOON, {})
+
+
+class Endless(socketserver.BaseRequestHandler):
+    """A slurmrestd whose answer does not end: `fast`, or a byte now and then."""
+
+    fast = True
+
+    def handle(self) -> None:
+        self.request.recv(65536)
+        try:
+            self.request.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            while True:
+                self.request.sendall(b" " * 65536 if self.fast else b" ")
+                if not self.fast:
+                    time.sleep(0.02)
+        except OSError:
+            pass
+
+
+@pytest.fixture
+def rest(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "rest.sock"
+    with socketserver.ThreadingUnixStreamServer(str(path), Endless) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield path
+        server.shutdown()
+
+
+def test_an_endless_slurmrestd_is_one_sentence(rest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slurmrestd, "LONGEST", 2**20)
+    with pytest.raises(Unavailable, match="answered with more than 1 MiB"):
+        SlurmrestdSource(rest).poll()
+
+
+def test_a_slurmrestd_that_drips_has_the_same_deadline(
+    rest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Endless, "fast", False)
+    with pytest.raises(Unavailable, match="gave no answer within 1 s"):
+        SlurmrestdSource(rest, deadline=1.0).poll()

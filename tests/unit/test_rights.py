@@ -1,0 +1,321 @@
+"""What is written is the agent's and it can read it, whoever wrote it, whatever the umask."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sar_agent.agent import rights
+from sar_agent.agent import state as state_module
+from sar_agent.agent.decide import Reason
+from sar_agent.agent.history import History
+from sar_agent.agent.lock import Lock
+from sar_agent.agent.report import Result
+from sar_agent.agent.state import SavedHold, StateStore
+from sar_agent.agent.status import look_at
+from sar_agent.errors import InputError, SarError
+from sar_agent.fabric.owned import make_folder
+from sar_agent.fabric.text import read_text, write_text
+from sar_agent.install.generations import Generations
+from sar_agent.install.plan import routes_to_file
+from sar_agent.install.routes_file import write_routes_file
+from sar_agent.jobs import JobMix
+from sar_agent.routing import Options, load_engine
+from tests.unit.test_cli import sar_agent
+from tests.unit.test_history import ROW
+from tests.unit.test_loop import JOBS, World
+from tests.unit.test_state import STATE
+
+NOBODY = 65534
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+
+
+@contextmanager
+def umask(mask: int) -> Iterator[None]:
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def as_nobody(act: Callable[[], object]) -> str:
+    """What `act` gives in a process of that user, as text."""
+    names = pwd.getpwuid(NOBODY).pw_name, grp.getgrgid(NOBODY).gr_name  # imported before it is one
+    assert all(names)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            said = repr(act())
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}"
+        os.write(write, said.encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return said
+
+
+@pytest.fixture
+def theirs() -> Iterator[Path]:
+    """The service's state folder; others may walk the way to it (pytest's own is 0700)."""
+    with tempfile.TemporaryDirectory(prefix="sar-rights-") as above:
+        Path(above).chmod(0o755)
+        folder = Path(above) / "state"
+        folder.mkdir()
+        os.chown(folder, NOBODY, NOBODY)
+        folder.chmod(0o750)
+        yield folder
+
+
+def world_file(folder: Path) -> Path:
+    """A routes file."""
+    folder.mkdir()
+    world = World(folder)
+    routes = load_engine("minhop").route(world.fabric, JobMix.of([]), Options())
+    write_routes_file(folder / "routes.sar", routes_to_file(world.fabric, routes, 7))
+    return folder / "routes.sar"
+
+
+@as_root
+@pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
+def test_what_root_writes_the_agent_can_use(theirs: Path, tmp_path: Path, mask: int) -> None:
+    hold = SavedHold(jobs=frozenset())
+    routes = world_file(tmp_path / "world")
+    with umask(mask):
+        StateStore(theirs).save(STATE.model_copy(update={"hold": hold}))
+        History(theirs).add(ROW)
+        Generations(theirs).add(7, routes)
+        with Lock(theirs, "pass.lock"):
+            pass
+    for path in theirs.rglob("*"):
+        if path.suffix != ".sar":  # public, like the file that OpenSM reads
+            found = path.stat()
+            mode = 0o750 if path.is_dir() else 0o640
+            assert (found.st_uid, found.st_gid) == (NOBODY, NOBODY), path
+            assert stat.S_IMODE(found.st_mode) == mode, path
+
+    def agent() -> object:
+        state = StateStore(theirs).load()
+        assert state and state.held
+        with Lock(theirs, "pass.lock", patience=0.0):
+            History(theirs).add(ROW)
+        return len(History(theirs).last(9)), Generations(theirs).read(7).generation
+
+    assert as_nobody(agent) == "(2, 7)"
+
+
+def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
+    for mask in (0o000, 0o077):
+        folder = tmp_path / oct(mask)
+        with umask(mask):
+            make_folder(folder / "state")
+            StateStore(folder / "state").save(STATE)
+            History(folder / "state").add(ROW)
+            with Lock(folder / "state", "agent.lock"):
+                pass
+            write_text(folder / "asked for", "a person's file\n")
+        found = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*")}
+        assert found == {
+            "state": 0o750,
+            "state.json": 0o640,
+            "history.sqlite": 0o640,
+            "agent.lock": 0o640,
+            "asked for": 0o666 & ~mask,
+        }
+
+
+@as_root
+def test_root_follows_no_link_in_a_folder_of_another_s(theirs: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("root's\n")
+    victim.chmod(0o600)
+    for name in ("state.json", "history.sqlite", "pass.lock"):
+        (theirs / name).symlink_to(victim)
+    StateStore(theirs).save(STATE)
+    with pytest.raises(SarError, match=r"history\.sqlite"):
+        History(theirs).add(ROW)
+    with Lock(theirs, "pass.lock"):
+        pass
+    assert victim.read_text() == "root's\n"
+    assert (victim.stat().st_uid, stat.S_IMODE(victim.stat().st_mode)) == (0, 0o600)
+
+
+@as_root
+def test_a_lock_that_can_only_be_read_locks(theirs: Path) -> None:
+    (theirs / "pass.lock").touch(0o644)
+
+    def agent() -> object:
+        with Lock(theirs, "pass.lock", patience=0.0):
+            return "locked"
+
+    assert as_nobody(agent) == "'locked'"
+    with Lock(theirs, "pass.lock"):
+        assert as_nobody(agent).startswith("Unavailable: ")
+
+
+@as_root
+def test_a_state_that_cannot_be_read_is_an_error_with_its_remedy(theirs: Path) -> None:
+    StateStore(theirs).save(STATE)
+    os.chown(theirs / "state.json", 0, 0)
+    (theirs / "state.json").chmod(0o600)
+    said = as_nobody(lambda: StateStore(theirs).load())
+    assert said.startswith(f"InputError: {theirs}/state.json: cannot be read (Permission denied)")
+    assert said.endswith(f"chown nobody:nogroup {theirs}/state.json")
+
+
+@pytest.fixture
+def unreadable(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    def begin() -> None:
+        real = Path.read_bytes
+
+        def read_bytes(path: Path) -> bytes:
+            if path.name == "state.json":
+                raise PermissionError(13, "Permission denied", str(path))
+            return real(path)
+
+        monkeypatch.setattr(state_module.Path, "read_bytes", read_bytes)
+
+    return begin
+
+
+def test_what_may_be_held_stays_while_the_state_cannot_be_read(
+    tmp_path: Path, unreadable: Callable[[], None]
+) -> None:
+    world = World(tmp_path)
+    world.once()
+    unreadable()
+    world.source.records = JOBS[:1]
+    report = world.once()
+    assert report.result is Result.FAILED and "chown" in report.sentence
+    assert world.bridge.loads == [1], "its routes may be held"
+    found = look_at(world.agent.config)
+    assert found.wanted is None and "cannot be read" in found.words()
+    world.bridge.fall_back()
+    report = world.once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.FIRST), "none is held now"
+
+
+@as_root
+@pytest.mark.parametrize("words", [["once"], ["run"], ["rollback", "--to", "1"]])
+def test_commands_that_write_refuse_another_s_folder(
+    theirs: Path, tmp_path: Path, words: list[str]
+) -> None:
+    config = tmp_path / "sar-agent.toml"
+    config.write_text(
+        f'[agent]\nmode = "install"\nstate_dir = "{theirs}"\nrun_dir = "{tmp_path}"\n'
+    )
+    done = sar_agent(*words, "--config", config)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"sar-agent: {theirs}: belongs to nobody, and so must all that `sar-agent {words[0]}` "
+        f"writes there; run it as that user: sudo -u nobody sar-agent {words[0]}\n"
+    )
+    assert not list(theirs.iterdir())
+
+
+@as_root
+def test_warm_up_refuses_another_s_cache(theirs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(theirs))
+    done = sar_agent("warm-up")
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        f"run it as that user: sudo -u nobody NUMBA_CACHE_DIR={theirs} sar-agent warm-up\n"
+    )
+
+
+def test_warm_up_without_settings_has_the_defaults(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from sar_agent.agent import rehearsal
+    from sar_agent.commands import service
+
+    asked: list[Any] = []
+
+    def rehearse(config: Any) -> rehearsal.Rehearsal:
+        asked.append(config)
+        return rehearsal.Rehearsal(0, 0.0)
+
+    monkeypatch.setattr(rehearsal, "rehearse", rehearse)
+    monkeypatch.setattr(service, "DEFAULT", tmp_path / "none.toml")
+    done = sar_agent("warm-up", "--config", tmp_path / "none.toml")
+    assert (done.returncode, asked[0].agent.engine) == (0, "sar-plus"), done.stderr
+    done = sar_agent("warm-up", "--config", tmp_path / "other.toml")
+    assert done.returncode == 2 and "cannot be read" in done.stderr
+
+
+def test_a_usual_folder_that_is_not_there_is_not_made_by_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "sar-agent"
+    rights.require_owner(folder, "once")
+    monkeypatch.setattr(rights, "_USUAL", folder)
+    monkeypatch.setattr(rights, "_is_user", lambda name: True)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(InputError, match=r"install -d -o sar-agent .*; then sudo -u sar-agent "):
+        rights.require_owner(folder, "once")
+
+
+def test_steps_of_the_wall_clock_end_no_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    hold = SavedHold.lasting(frozenset(), 600)
+    real = time.time
+    for step in (0.0, 86400.0, -86400.0):
+        monkeypatch.setattr(time, "time", lambda step=step: real() + step)
+        held = STATE.model_copy(update={"hold": hold}).held
+        assert held and held.until
+        assert held.active((), time.time())
+        assert not held.active((), time.time() + 601)
+    monkeypatch.setattr(time, "time", real)
+    other = hold.model_copy(update={"ends": (0.0, "another boot")})
+    assert other.over_at == hold.until, "after a reboot there is only the wall clock"
+
+
+def test_a_name_is_on_the_disk_before_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder is synced after the rename, or a power cut brings the old file back."""
+    order: list[str] = []
+    real_sync, real_replace = os.fsync, Path.replace
+
+    def fsync(descriptor: int) -> None:
+        what = "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
+        order.append(what)
+        real_sync(descriptor)
+
+    def replace(path: Path, target: Path) -> Path:
+        order.append("rename")
+        return real_replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replace)
+    write_text(tmp_path / "a", "text")
+    assert order == ["file", "rename", "folder"]
+
+
+def test_a_file_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import gzip
+
+    from sar_agent.fabric import text
+
+    monkeypatch.setattr(text, "MOST", 2**20)
+    bomb = tmp_path / "bomb.gz"
+    bomb.write_bytes(gzip.compress(bytes(2**22)))
+    for path in (Path("/dev/zero"), bomb):
+        with pytest.raises(InputError, match="has more than 1 MiB"):
+            read_text(path)

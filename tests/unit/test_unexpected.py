@@ -1,0 +1,194 @@
+"""Errors that nobody foresaw end neither a pass nor the loop."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sar_agent.agent import gather
+from sar_agent.agent.decide import Reason
+from sar_agent.agent.gather import read_fabric
+from sar_agent.agent.report import Result
+from sar_agent.agent.unexpected import Unexpected
+from sar_agent.config import Config
+from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
+from sar_agent.measure.metrics import Metrics
+from tests.unit.test_loop import JOBS, World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def counted(world: World, where: str = "pass") -> float:
+    return world.value("sar_unexpected_errors_total", where=where) or 0.0
+
+
+def recursion() -> None:
+    recursion()
+
+
+def raising(error: Exception) -> Any:
+    def act(*_: object, **__: object) -> None:
+        if isinstance(error, RecursionError):
+            recursion()
+        raise error
+
+    return act
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.ENOSPC, "No space left"), RuntimeError(), MemoryError(), RecursionError()],
+    ids=lambda error: type(error).__name__,
+)
+@pytest.mark.parametrize("place", ["gatherer.look", "show.look", "rerouter.planner.plan"])
+def test_a_pass_that_fails_is_counted_and_told_once(
+    world: World, caplog: pytest.LogCaptureFixture, error: Exception, place: str
+) -> None:
+    world.once()
+    *path, name = place.split(".")
+    holder: Any = world.agent
+    for step in path:
+        holder = getattr(holder, step)
+    good = getattr(holder, name)
+    setattr(holder, name, raising(error))
+    world.source.records = JOBS[:1]
+    for _ in range(3):
+        report = world.once()
+        assert report.result is Result.FAILED and type(error).__name__ in report.sentence
+    assert counted(world) == 3
+    assert caplog.text.count("Traceback (most recent call last)") == 1
+    assert world.bridge.loads == [1]
+    setattr(holder, name, good)
+    world.cut()
+    world.bridge.fabric = world.fabric
+    world.bridge.fall_back()
+    report = world.once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.FALLBACK)
+    assert world.agent.unexpected.wait("pass") == 0.0
+
+
+@pytest.mark.parametrize("place", ["gatherer.source.poll", "read_fabric", "gatherer.topology"])
+def test_a_reader_that_breaks_hides_no_dead_cable(
+    world: World, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """What was read last does for a repair: of the queue, or of topology.conf."""
+    world.restart(topology=str(world.folder / "topology.conf"))
+    world.once()
+    broken = raising(ValueError("a bug of a parser"))
+    if place == "read_fabric":
+        monkeypatch.setattr(gather, "read_fabric", broken)
+    elif place == "gatherer.topology":
+        world.agent.gatherer.topology.changed = broken  # type: ignore[union-attr]
+    else:
+        world.agent.gatherer.source.poll = broken  # type: ignore[method-assign]
+    world.cut()
+    world.bridge.fabric = world.fabric
+    world.bridge.fall_back()
+    report = world.once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.FALLBACK)
+    where = {"read_fabric": "fabric", "gatherer.topology": "topology"}.get(place, "Slurm")
+    assert counted(world, f"look at {where}" if where == "Slurm" else f"look at the {where}") == 1
+
+
+def test_what_ends_the_process_ends_it(world: World) -> None:
+    for error in (KeyboardInterrupt, SystemExit):
+        world.agent.gatherer.look = raising(error())  # type: ignore[method-assign,arg-type]
+        with pytest.raises(error):
+            world.once()
+
+
+def test_another_error_is_told_again_and_the_same_with_other_numbers_is_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    now = [0.0]
+    metrics = Metrics("0", "install", "sar")
+    unexpected = Unexpected(metrics.unexpected_errors, lambda: now[0])
+    for number in range(40):
+        unexpected.guard("pass", raising(ValueError(f"row {number}")), None)
+    assert caplog.text.count("Traceback") == 1
+    assert unexpected.wait("pass") == 60.0
+    unexpected.guard("pass", raising(KeyError("other")), None)
+    assert caplog.text.count("Traceback") == 2
+    assert unexpected.guard("pass", lambda: 7, 0) == 7
+    assert unexpected.wait("pass") == 0.0
+    unexpected.guard("pass", raising(KeyError("other")), None)
+    assert caplog.text.count("Traceback") == 2, "one that comes and goes"
+    assert unexpected.wait("pass") == 1.0
+    now[0] += 1.5
+    assert unexpected.wait("pass") == 0.0
+
+
+def test_an_error_without_words_that_cannot_be_printed() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    unexpected = Unexpected(Metrics("0", "install", "sar").unexpected_errors)
+    assert "Mute in the pass (without a word)" in unexpected.caught("pass", Mute())
+
+
+def test_a_request_for_a_key_that_breaks_the_server_is_answered(world: World) -> None:
+    """So that it cannot keep all others from being served, turn after turn."""
+
+    class Desk:
+        def __init__(self) -> None:
+            self.waiting, self.answers = ["one", "two"], dict[str, Any]()
+
+        def pending(self) -> list[str]:
+            return list(self.waiting)
+
+        def answer(self, ticket: str, words: Any) -> None:
+            self.waiting.remove(ticket)
+            self.answers[ticket] = words
+
+    desk: Any = Desk()
+    world.agent.keys.desk = desk
+    world.agent.key_server.serve = raising(ZeroDivisionError("a ticket"))  # type: ignore[method-assign]
+    world.agent.serve_keys()
+    assert counted(world, "service") == 1
+    assert set(desk.answers) == {"one", "two"} and not desk.waiting
+    assert "ZeroDivisionError" in str(desk.answers["one"])
+
+
+IBNETDISCOVER = """
+switchguid=0x10(10)
+Switch\t4 "S-0000000000000010"\t# "a" base port 0 lid 1 lmc 0
+[1]\t"H-0000000000000020"[1](21)\t# "n1 HCA-1" lid 2 4xEDR
+
+caguid=0x20
+Ca\t1 "H-0000000000000020"\t# "n1 HCA-1"
+[1](21)\t"S-0000000000000010"[1]\t# lid 2 lmc 0 "a" lid 1 4xEDR
+"""
+
+
+def test_a_full_tmp_hides_no_fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "text").write_text(IBNETDISCOVER)
+    real = os.mkdir
+
+    def mkdir(path: Any, *more: Any, **named: Any) -> None:
+        if "sar-agent-" in str(path):
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        real(path, *more, **named)
+
+    monkeypatch.setattr(os, "mkdir", mkdir)
+    config = Config.model_validate(
+        {"fabric": {"command": ["cat", str(tmp_path / "text")]}}, strict=False
+    )
+    fabric = read_fabric(config.fabric, tmp_path / "cache" / "fabric.npz")
+    assert fabric.digest == read_ibnetdiscover(IBNETDISCOVER).digest
+
+
+def test_no_tmp_at_all_hides_no_fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object, **__: object) -> None:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+    monkeypatch.setattr(gather.tempfile, "TemporaryDirectory", none)
+    config = Config.model_validate({"fabric": {"command": ["pwd"]}}, strict=False)
+    assert gather._run(("pwd",), 10, dict(config.fabric.environment)) == "/\n"

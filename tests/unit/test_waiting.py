@@ -1,0 +1,250 @@
+"""What moves between, during and beside passes, by a clock that the tests turn."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sar_agent.agent.nerves import Nerves, Pace
+from sar_agent.agent.waiting import Waiting, Woken
+from sar_agent.events.authority import Authority
+from sar_agent.events.keys import KeyDesk
+from sar_agent.install.bridge import BridgeStatus
+from tests.fake_opensm import FakeBridge
+from tests.unit.test_loop import JOBS, World
+
+INTERVAL, POLL = 30.0, 2.0
+
+
+class Turned:
+    """A clock; `at` are things that happen at a moment of it. An event waits by it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.at: list[tuple[float, Callable[[], None]]] = []
+
+    def pass_by(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
+        end = self.now + seconds
+        while not until():
+            due = min(self.at, key=lambda one: one[0], default=None)
+            if due is None or due[0] > end:
+                self.now = end
+                return until()
+            self.at.remove(due)
+            self.now = max(self.now, due[0])
+            due[1]()
+        return True
+
+
+class TurnedEvent(threading.Event):
+    def __init__(self, clock: Turned) -> None:
+        super().__init__()
+        self.clock = clock
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        return self.clock.pass_by(timeout, self.is_set)
+
+
+class Desk(KeyDesk):
+    """`left` requests wait for as many turns."""
+
+    left = 0
+
+    @property
+    def busy(self) -> bool:
+        return self.left > 0
+
+
+class Loop:
+    """A real agent's status, standing and passes; its waiting by the turned clock."""
+
+    def __init__(self, folder: Path) -> None:
+        self.world = World(folder)
+        self.agent: Any = self.world.agent
+        self.clock = Turned()
+        self.agent.unexpected._clock = lambda: self.clock.now
+        self.woken = Woken(*(TurnedEvent(self.clock) for _ in range(3)))
+        self.nerves = Nerves(Pace(interval=INTERVAL))
+        self.desk = Desk(Authority(frozenset()), lambda: None)
+        self.served: list[float] = []
+        self.on_serve: Callable[[], None] = lambda: None
+        self.agent.keys.desk = self.desk
+        self.agent.serve_keys = self._serve
+        self.asked: list[float] = []
+        ask = self.agent.ask_status
+
+        def counted() -> BridgeStatus | None:
+            self.asked.append(self.clock.now)
+            return ask()  # type: ignore[no-any-return]
+
+        self.agent.ask_status = counted
+        ears: Any = SimpleNamespace(inbox=SimpleNamespace(pending=lambda: None))
+        self.waiting = Waiting(
+            self.agent,
+            self.agent.config.model_copy(
+                update={
+                    "opensm": self.agent.config.opensm.model_copy(update={"poll_seconds": POLL})
+                }
+            ),
+            self.woken,
+            ears,
+            self.nerves,
+            lambda: None,
+            lambda: self.clock.now,
+        )
+
+    @property
+    def bridge(self) -> FakeBridge:
+        return self.world.bridge
+
+    def _serve(self) -> None:
+        self.served.append(self.clock.now)
+        self.desk.left -= 1
+        self.on_serve()
+
+    def go(self, during: Callable[[], None] = lambda: None) -> float:
+        """A pass, `during` after its look, and the wait after it, in seconds."""
+        self.nerves.begin(self.clock.now)
+        self.agent.gatherer.used = None
+        self.agent.job_map.write = lambda records: during()  # after the look, before all else
+        self.agent.pass_once()
+        self.nerves.end(self.clock.now)
+        began = self.clock.now
+        assert self.waiting.wait()
+        return self.clock.now - began
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Loop:
+    made = Loop(tmp_path)
+    made.agent.pass_once()
+    return made
+
+
+SETTLED = POLL + 1.0
+
+
+def test_quiet_is_a_whole_interval(loop: Loop) -> None:
+    assert loop.go() == INTERVAL
+    assert len(loop.asked) >= INTERVAL / POLL, "and the plugin is asked all along"
+
+
+def test_an_install_of_its_own_is_no_move(loop: Loop) -> None:
+    loop.world.source.records = JOBS[:1]
+    assert loop.go() == INTERVAL
+    assert loop.bridge.loads == [1, 2]
+
+
+def test_a_fallback_while_it_waits(loop: Loop) -> None:
+    loop.clock.at.append((10.5, loop.bridge.fall_back))
+    assert loop.go() <= 10.5 + SETTLED
+
+
+def test_a_fallback_during_the_pass_after_its_look(loop: Loop) -> None:
+    assert loop.go(during=loop.bridge.fall_back) <= SETTLED
+
+
+def test_a_fallback_right_after_an_install(loop: Loop) -> None:
+    """Before the status after it is asked for, which the pass itself shows in its metrics."""
+    loop.world.source.records = JOBS[:1]
+    dump, dumps = loop.bridge.dump, 0
+
+    def dump_and_fall() -> Path:
+        nonlocal dumps
+        path, dumps = dump(), dumps + 1
+        if dumps == 2:  # the first is what was in force before
+            loop.bridge.fall_back()
+        return path
+
+    loop.bridge.dump = dump_and_fall  # type: ignore[method-assign]
+    assert loop.go() <= SETTLED
+    assert loop.bridge.engine == "minhop"
+
+
+def test_a_fallback_while_a_key_is_served(loop: Loop) -> None:
+    loop.desk.left, loop.on_serve = 1, loop.bridge.fall_back
+    assert loop.go() <= SETTLED
+    assert loop.served
+
+
+def test_a_key_put_in_force_is_no_move(loop: Loop) -> None:
+    def key() -> None:
+        loop.bridge.generation += 1
+        plan: Any = SimpleNamespace(generation=loop.bridge.generation)
+        loop.agent.standing._plan = plan
+
+    loop.desk.left, loop.on_serve = 3, key
+    assert loop.go() == INTERVAL
+    assert len(loop.served) == 3
+
+
+def test_somebody_else_s_install_is_a_move(loop: Loop) -> None:
+    """A rollback by hand."""
+
+    def rolled_back() -> None:
+        loop.bridge.generation += 1
+
+    loop.clock.at.append((5.0, rolled_back))
+    assert loop.go() <= 5.0 + SETTLED
+
+
+def test_under_a_stream_of_wake_ups_the_poll_happens(loop: Loop) -> None:
+    loop.clock.at += [(0.01 * i, loop.woken.wake.set) for i in range(3000)]
+    loop.clock.at.append((10.5, loop.bridge.fall_back))
+    assert loop.go() <= 10.5 + SETTLED
+
+
+def test_an_edit_during_the_pass_is_seen_at_once(loop: Loop) -> None:
+    assert loop.go(during=loop.woken.edited.set) == 0.0
+
+
+def test_an_opensm_that_goes_and_comes_back_the_same_is_no_move(loop: Loop) -> None:
+    loop.clock.at += [
+        (3.0, lambda: setattr(loop.bridge, "away", True)),
+        (9.0, lambda: setattr(loop.bridge, "away", False)),
+    ]
+    assert loop.go() == INTERVAL
+
+
+def test_an_opensm_that_was_away_in_the_pass_is_a_move_when_it_is_there(loop: Loop) -> None:
+    loop.bridge.away = True
+    loop.clock.at.append((9.0, lambda: setattr(loop.bridge, "away", False)))
+    assert loop.go() <= 9.0 + SETTLED
+
+
+def test_a_pass_without_a_look_does_not_turn_without_a_pause(loop: Loop) -> None:
+    def broken() -> None:
+        raise RuntimeError("before the look")
+
+    loop.agent.gatherer.look = lambda timed: broken()
+    assert loop.go() == INTERVAL
+
+
+def test_after_an_error_nobody_foresaw_wake_ups_wait(loop: Loop) -> None:
+    def fails() -> None:
+        raise RuntimeError("after the look")
+
+    loop.woken.edited.set()
+    waits = [loop.go(during=fails) for _ in range(9)]
+    assert waits[:4] == [1.0, 2.0, 4.0, 8.0]
+    assert max(waits) == 60.0, "a repair is not put off for longer"
+
+
+def test_what_fails_at_a_key_is_not_tried_without_a_pause(loop: Loop) -> None:
+    loop.desk.left = 10**9
+
+    def fails() -> None:
+        raise RuntimeError("a key")
+
+    loop.on_serve = fails
+    del loop.agent.serve_keys
+    loop.agent.key_server.serve = loop._serve
+    loop.agent.key_server.refuse_all = lambda why: None
+    assert loop.go() == INTERVAL
+    assert 4 <= len(loop.served) <= 6
