@@ -198,8 +198,8 @@ def credential(payload: bytes, reader: int | None = None) -> bytes:
 
 
 def _reader(stream: socket.socket) -> int | None:
-    """The uid that may read what we say: who listens on this machine, as the kernel has it; behind a
-    network the agent's user, where this machine knows it."""
+    """The uid that may read what we say: who listens on this machine, as the kernel has it; behind
+    a network the agent's user, where this machine knows it."""
     if stream.family == socket.AF_UNIX:
         about = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("iII"))
         return int(struct.unpack("iII", about)[1])

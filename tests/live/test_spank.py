@@ -94,7 +94,8 @@ def test_tasks_get_what_the_agent_answers(slurm, agent):
     assert "UCX_TLS" not in seen  # not on the list
     assert "LD_PRELOAD" not in seen
     assert "LD_PRELOAD is not on the list" in slurm.log()
-    assert slurm.tasks_see("-N1", UCX_IB_NUM_PATHS="7")["UCX_IB_NUM_PATHS"] == "7"  # the user's own word
+    own = slurm.tasks_see("-N1", UCX_IB_NUM_PATHS="7")
+    assert own["UCX_IB_NUM_PATHS"] == "7", "the user's own word"
     script = slurm.folder / "script"
     script.write_text("#!/bin/sh\n#SBATCH -N2 --sar-traffic=ring\nenv\nsrun env\n")
     job = slurm.run("sbatch", "--parsable", str(script)).strip()
