@@ -153,8 +153,8 @@ def test_a_hundred_hostile_clients(site: tuple[LoopSite, Path, int, Path]) -> No
     print(f"a dead cable was repaired in {quiet:.1f} s in quiet, in {stormy:.1f} s meanwhile")
     print(f"{sum(heard)} of {len(heard)} messages of root were answered with ok meanwhile")
     print(
-        f"{more:.0f} passes, {len(here.log()) / 1e3:.0f} kB of log; memory {at_first:.0f} MB before, "
-        f"then {' '.join(f'{one:.0f}' for one in course)}, {memory(here):.0f} MB at the end"
+        f"{more:.0f} passes, {len(here.log()) / 1e3:.0f} kB of log; memory {at_first:.0f} MB,"
+        f" then {' '.join(f'{one:.0f}' for one in course)}, {memory(here):.0f} MB at the end"
     )
     assert sum(said.values()) > 1000 and more >= 5
     assert sum(heard) >= 1, "root is heard"
