@@ -42,6 +42,7 @@ static bool exchange(struct message *message, char *payload, int64_t deadline, s
 {
 	char line[ANSWER_SIZE], *credential;
 	size_t length, size;
+	int64_t reader;
 	bool heard;
 	int stream;
 
@@ -49,16 +50,19 @@ static bool exchange(struct message *message, char *payload, int64_t deadline, s
 	length = message_write(message, payload, LONGEST + 1);
 	if (!length)
 		return REASON(why, "a request has at most %d bytes", LONGEST), false;
-	credential = credential_make(variable("SAR_MUNGE_SOCKET", ""), payload, length, why);
-	if (!credential)
-		return false;
-	size = strlen(credential);
-	credential[size] = '\n'; /* in place of its '\0': a line is counted, not ended */
 	stream = stream_open(variable("SAR_AGENT", AGENT), deadline, why);
-	heard = stream >= 0 && stream_send(stream, credential, size + 1, deadline, why) &&
+	if (stream < 0)
+		return false;
+	reader = stream_peer(stream);
+	credential = credential_make(variable("SAR_MUNGE_SOCKET", ""), payload, length,
+				     reader >= 0 ? reader : credential_reader(variable("SAR_AGENT_USER", "sar-agent")),
+				     why);
+	size = credential ? strlen(credential) : 0;
+	if (credential)
+		credential[size] = '\n'; /* in place of its '\0': a line is counted, not ended */
+	heard = credential && stream_send(stream, credential, size + 1, deadline, why) &&
 		stream_line(stream, line, sizeof(line), deadline, why);
-	if (stream >= 0)
-		close(stream);
+	close(stream);
 	free(credential);
 	if (heard && !answer_read(answer, line))
 		return REASON(why, "the agent did not answer as KEYS.md has it"), false;

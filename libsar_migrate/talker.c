@@ -33,22 +33,25 @@ struct talker {
 /* Alone with `payload` and `line` while TALKING. */
 static void exchange(struct talker *t)
 {
-	char *credential = credential_make(t->munge_socket, t->payload, t->length, &t->why);
 	const int64_t deadline = clock_ms() + t->patience;
+	const int stream = stream_open(t->address, deadline, &t->why);
+	const int64_t reader = stream >= 0 ? stream_peer(stream) : READER_ANY;
+	const char *user = getenv("SAR_AGENT_USER");
+	char *credential;
 	size_t size;
-	int stream;
 
-	if (!credential)
+	if (stream < 0)
 		return;
-	size = strlen(credential);
-	credential[size] = '\n'; /* in place of its '\0': a line is counted, not ended */
-	stream = stream_open(t->address, deadline, &t->why);
-	if (stream >= 0) {
+	credential = credential_make(t->munge_socket, t->payload, t->length,
+				     reader >= 0 ? reader : credential_reader(user ? user : "sar-agent"), &t->why);
+	if (credential) {
+		size = strlen(credential);
+		credential[size] = '\n'; /* in place of its '\0': a line is counted, not ended */
 		if (stream_send(stream, credential, size + 1, deadline, &t->why) &&
 		    stream_line(stream, t->line, sizeof(t->line), deadline, &t->why))
 			t->why.text[0] = '\0';
-		close(stream);
 	}
+	close(stream);
 	free(credential);
 }
 

@@ -39,7 +39,7 @@ class EventsConfig(Section):
     )
     environment: dict[
         Annotated[str, Field(pattern=_NAME)], Annotated[str, Field(pattern=_VALUE)]
-    ] = Field(default={}, description='for tasks of all jobs: { UCX_IB_SL = "1" }')
+    ] = Field(default={}, description='for tasks of all jobs: { UCX_IB_NUM_PATHS = "1" }')
 
     @field_validator("environment")
     @classmethod

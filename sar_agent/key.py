@@ -16,8 +16,10 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import pwd
 import secrets
 import socket
+import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -30,7 +32,9 @@ AGENT = "/run/sar-agent/events.sock"
 """Where the agent listens, unless SAR_AGENT says another path or HOST:PORT."""
 LONGEST = 65536
 """Bytes of a request."""
-_SOCKET_OPTION = 8  # of munge.h
+AGENT_USER = "sar-agent"
+"""As whom the agent runs, unless SAR_AGENT_USER says another name or number."""
+_SOCKET_OPTION, _UID_OPTION = 8, 9  # of munge.h
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,7 @@ def ask(
             f"a request has at most {LONGEST} bytes, this one {len(payload)}",
             remedy="name a pattern, or ask for fewer pairs at a time",
         )
-    line = _talk(agent or os.environ.get("SAR_AGENT") or AGENT, credential(payload), wait)
+    line = _talk(agent or os.environ.get("SAR_AGENT") or AGENT, payload, wait)
     try:
         answer = json.loads(line)
         refusal = None if answer["ok"] else str(answer.get("error", "refused"))
@@ -162,8 +166,9 @@ def ask(
     return dict(answer)
 
 
-def credential(payload: bytes) -> bytes:
-    """`payload` signed by munge with this process's uid. Raises `Unavailable`."""
+def credential(payload: bytes, reader: int | None = None) -> bytes:
+    """`payload` signed by munge with this process's uid; only the uid `reader` can decode it, where
+    one is given. Raises `Unavailable`."""
     try:
         library = ctypes.CDLL("libmunge.so.2")
     except OSError as error:
@@ -177,6 +182,8 @@ def credential(payload: bytes) -> bytes:
     try:
         if path := os.environ.get("SAR_MUNGE_SOCKET"):
             library.munge_ctx_set(context, _SOCKET_OPTION, ctypes.c_char_p(path.encode()))
+        if reader is not None:
+            library.munge_ctx_set(context, _UID_OPTION, ctypes.c_uint32(reader))
         code = library.munge_encode(
             ctypes.byref(found), context, ctypes.c_char_p(payload), len(payload)
         )
@@ -190,7 +197,22 @@ def credential(payload: bytes) -> bytes:
         library.munge_ctx_destroy(context)
 
 
-def _talk(agent: str, line: bytes, wait: float) -> bytes:
+def _reader(stream: socket.socket) -> int | None:
+    """The uid that may read what we say: who listens on this machine, as the kernel has it; behind
+    a network the agent's user, where this machine knows it."""
+    if stream.family == socket.AF_UNIX:
+        about = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("iII"))
+        return int(struct.unpack("iII", about)[1])
+    user = os.environ.get("SAR_AGENT_USER", AGENT_USER)
+    if user.isdecimal():
+        return int(user)
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError:
+        return None
+
+
+def _talk(agent: str, payload: bytes, wait: float) -> bytes:
     host, _, port = agent.rpartition(":")
     try:
         if agent.startswith("/"):
@@ -202,7 +224,7 @@ def _talk(agent: str, line: bytes, wait: float) -> bytes:
         else:
             raise InputError(f"{agent!r} is neither HOST:PORT nor an absolute path")
         with stream, stream.makefile("rb") as answer:
-            stream.sendall(line + b"\n")
+            stream.sendall(credential(payload, _reader(stream)) + b"\n")
             return answer.readline(65536)
     except OSError as error:
         raise Unavailable(f"the agent at {agent} does not answer ({error})") from error

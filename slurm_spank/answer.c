@@ -161,7 +161,7 @@ static bool variable(struct scan *s, const struct string *name, void *to)
 
 	if (!string(s, &value))
 		return false;
-	if (name->whole && value.whole)
+	if (name->whole && value.whole && environment_harmless(name->text, value.text))
 		(void)environment_add(to, name->text, name->length, value.text, value.length);
 	return true;
 }

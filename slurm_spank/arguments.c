@@ -14,14 +14,15 @@ static const struct {
 } texts[] = {
 #define TEXT(name, path) {#name, offsetof(struct arguments, name), sizeof(((struct arguments *)0)->name), path}
 	TEXT(agent, false), TEXT(munge_socket, true), TEXT(spool, true),
-	TEXT(state, true),  TEXT(env_file, true),     TEXT(allow, false),
+	TEXT(state, true),  TEXT(env_file, true),     TEXT(allow, false), TEXT(agent_user, false),
 };
 
 void arguments_default(struct arguments *a)
 {
 	*a = (struct arguments){
+		.agent_user = "sar-agent",
 		.state = "/run/sar-spank",
-		.allow = "UCX_IB_LID_PATH_BITS:UCX_IB_SL:UCX_IB_NUM_PATHS:NCCL_IB_SL",
+		.allow = "UCX_IB_LID_PATH_BITS:UCX_IB_NUM_PATHS",
 		.timeout = USUAL_TIMEOUT,
 		.key_timeout = USUAL_KEY_TIMEOUT,
 	};
@@ -78,7 +79,7 @@ bool arguments_take(struct arguments *a, const char *word, struct reason *why)
 		a->debug = *value == '1';
 		return true;
 	}
-	REFUSE("unknown argument \"%.60s\"; there are agent, munge_socket, spool, state, env_file, allow, "
+	REFUSE("unknown argument \"%.60s\"; there are agent, agent_user, munge_socket, spool, state, env_file, allow, "
 	       "timeout, key_timeout and debug (0 or 1)",
 	       word);
 }

@@ -16,6 +16,7 @@
 
 struct arguments {
 	char agent[256];	 /* HOST:PORT, or the path of a Unix socket; "" is nobody */
+	char agent_user[64];	 /* as whom it runs: who else listens there cannot read what we say */
 	char munge_socket[108];	 /* "" is munge's own default */
 	char spool[PATH_SIZE];	 /* folder for messages where munge or the agent is missing */
 	char state[PATH_SIZE];	 /* folder where answers wait for the job's steps */

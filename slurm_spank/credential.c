@@ -5,8 +5,12 @@
 #include "credential.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <munge.h>
+#include <pwd.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <sys/types.h>
 
 static struct {
 	__typeof__(&munge_encode) encode;
@@ -36,7 +40,24 @@ static bool open_library(struct reason *why)
 	return false;
 }
 
-char *credential_make(const char *socket, const void *payload, size_t length, struct reason *why)
+int64_t credential_reader(const char *name)
+{
+	struct passwd about, *user = NULL;
+	unsigned long number;
+	char text[4096], *end;
+
+	if (!*name)
+		return READER_ANY;
+	errno = 0;
+	number = strtoul(name, &end, 10);
+	if (*name >= '0' && *name <= '9' && !*end && !errno && number < UINT32_MAX)
+		return (int64_t)number;
+	if (getpwnam_r(name, &about, text, sizeof(text), &user) || !user)
+		return READER_ANY;
+	return (int64_t)about.pw_uid;
+}
+
+char *credential_make(const char *socket, const void *payload, size_t length, int64_t reader, struct reason *why)
 {
 	char *credential = NULL;
 	munge_ctx_t context;
@@ -50,6 +71,8 @@ char *credential_make(const char *socket, const void *payload, size_t length, st
 		return NULL;
 	}
 	error = *socket ? munge.set(context, MUNGE_OPT_SOCKET, socket) : EMUNGE_SUCCESS;
+	if (error == EMUNGE_SUCCESS && reader != READER_ANY)
+		error = munge.set(context, MUNGE_OPT_UID_RESTRICTION, (uid_t)reader);
 	if (error == EMUNGE_SUCCESS)
 		error = munge.encode(&credential, context, payload, (int)length);
 	if (error != EMUNGE_SUCCESS) {

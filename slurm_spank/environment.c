@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,6 +59,34 @@ bool environment_add(struct environment *e, const char *name, size_t name_length
 	e->variable[i].value[value_length] = '\0';
 	if (i == e->count)
 		e->count++;
+	return true;
+}
+
+/* Numbers, ranges and lists of them (0-3,8) that are not above `most`. */
+static bool small(const char *value, unsigned long most)
+{
+	char *end;
+
+	do {
+		if (*value < '0' || *value > '9' || strtoul(value, &end, 10) > most)
+			return false;
+		value = end + 1;
+	} while (*end == '-' || *end == ',');
+	return !*end;
+}
+
+bool environment_harmless(const char *name, const char *value)
+{
+	static const struct {
+		const char *name;
+		unsigned long most;
+	} known[] = {
+		{"UCX_IB_LID_PATH_BITS", 127}, {"UCX_IB_NUM_PATHS", 128}, {"UCX_IB_SL", 15}, {"NCCL_IB_SL", 15},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!strcmp(known[i].name, name))
+			return small(value, known[i].most);
 	return true;
 }
 

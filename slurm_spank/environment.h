@@ -20,6 +20,9 @@ struct environment {
 /* Adds a variable, or replaces its value, if its name and value are fit; false if not. */
 bool environment_add(struct environment *environment, const char *name, size_t name_length,
 		     const char *value, size_t value_length);
+/* Whether an agent's answer may set `name` to `value`: those that we know say small numbers only, since the
+ * answer is not signed. Of other names the site's list decides. */
+bool environment_harmless(const char *name, const char *value);
 bool environment_allows(const char *allow, const char *name);
 
 /* FOLDER/JOB: what the agent answered, kept for the job's steps. The file may be empty. */

@@ -18,6 +18,8 @@ static const char usage[] =
 	"sar-notify start|end [KEY=VALUE ...]: tell sar-agent that a job starts or ends.\n"
 	"Call it from PrologSlurmctld and EpilogSlurmctld, whose environment says which job.\n"
 	"  agent=HOST:PORT or agent=/PATH  where the agent listens\n"
+	"  agent_user=USER                 as whom it runs there, sar-agent if not given: nobody else can read\n"
+	"                                  what is said; \"\" is anybody\n"
 	"  timeout=MS                      10 to 100, default 50\n"
 	"  munge_socket=PATH               munged's, if it is not the default one\n"
 	"  spool=FOLDER                    leave the message here if it cannot be sent\n"

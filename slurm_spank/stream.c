@@ -111,6 +111,19 @@ int stream_open(const char *address, int64_t deadline, struct reason *why)
 	return *address == '/' ? open_unix(address, deadline, why) : open_tcp(address, deadline, why);
 }
 
+int64_t stream_peer(int stream)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+	socklen_t length = sizeof(address);
+
+	if (getsockname(stream, (struct sockaddr *)&address, &length) || address.ss_family != AF_UNIX ||
+	    getsockopt(stream, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		return -1;
+	return (int64_t)peer.uid;
+}
+
 bool stream_send(int stream, const char *bytes, size_t length, int64_t deadline, struct reason *why)
 {
 	while (length) {

@@ -42,16 +42,23 @@ static bool ask_agent(const struct arguments *a, const char *payload, size_t len
 		      int64_t patience, char *answer, bool *sent, struct reason *why)
 {
 	struct reason inner = {.text = ""};
-	char *credential = credential_make(a->munge_socket, payload, length, why);
+	const int stream = stream_open(a->agent, deadline, &inner);
+	int64_t reader;
+	char *credential;
 	size_t size;
-	int stream;
 
+	if (stream < 0) {
+		REASON(why, "%.200s: %.200s", a->agent, inner.text);
+		return false;
+	}
+	reader = stream_peer(stream); /* who listens is known on this machine, and a name elsewhere */
+	credential = credential_make(a->munge_socket, payload, length,
+				     reader >= 0 ? reader : credential_reader(a->agent_user), why);
 	if (!credential)
 		return false;
 	size = strlen(credential);
 	credential[size] = '\n'; /* in place of its '\0': a line is counted, not ended */
-	stream = stream_open(a->agent, deadline, &inner);
-	*sent = stream >= 0 && stream_send(stream, credential, size + 1, deadline, &inner);
+	*sent = stream_send(stream, credential, size + 1, deadline, &inner);
 	if (*sent && (!answer || stream_line(stream, answer, ANSWER_SIZE, patience, &inner)))
 		return true;
 	REASON(why, "%.200s: %.200s", a->agent, inner.text);

@@ -12,7 +12,6 @@ may have `MOST_UNSEEN`, and all users together `MOST`; root and SlurmUser always
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -21,6 +20,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from sar_agent.agent.say import SayOnce
+from sar_agent.agent.steady import steady
 from sar_agent.errors import InputError
 from sar_agent.events.inbox import Heard
 from sar_agent.fabric.text import write_text
@@ -55,7 +55,7 @@ class Hints:
         self,
         folder: Path,
         trusted: frozenset[int],
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = steady,
     ) -> None:
         self.path, self._trusted, self._clock = folder / "hints.json", trusted, clock
         self.refused: Callable[[str], None] = lambda sentence: None
@@ -67,7 +67,11 @@ class Hints:
         self._saved: dict[tuple[str, int], Hint] = {}
         try:
             loaded = _FILE.validate_json(self.path.read_bytes())
-            self._hints = {(one.job, one.uid): one for one in loaded}
+            now = self._clock()  # a clock that was ahead must not keep them for ever
+            self._hints = {
+                (one.job, one.uid): one.model_copy(update={"at": min(one.at, now)})
+                for one in loaded
+            }
             self._saved = dict(self._hints)
         except FileNotFoundError:
             pass
@@ -96,11 +100,15 @@ class Hints:
         return uid in self._trusted or (job in self._owner and self._owner[job] == uid)
 
     def apply(self, records: Iterable[JobRecord]) -> tuple[JobRecord, ...]:
-        """`records` with the hints that count, where the queue has none of its own."""
-        if not self._hints:
-            return tuple(records)
+        """`records` with the hints that count, where the queue has none of its own; comments are
+        users', too, so neither makes a job weigh more than its ports can send: others' routes would
+        pay for it."""
         return tuple(
-            record if record.traffic else replace(record, traffic=self._of(record))
+            _bounded(
+                record
+                if record.traffic or not self._hints
+                else replace(record, traffic=self._of(record))
+            )
             for record in records
         )
 
@@ -138,3 +146,7 @@ class Hints:
             self._say.problem("hints", "", "hints can be saved again")
         except InputError as error:
             self._say.problem("hints", f"{error}; hints are kept in memory only")
+
+
+def _bounded(record: JobRecord) -> JobRecord:
+    return replace(record, traffic="weight=1") if record.weight > 1 else record

@@ -52,6 +52,8 @@ int main(void)
 	char deep[5000], *at = deep;
 
 	CHECK(a.ok && !a.env.count, "plain");
+	a = good("{\"ok\":true,\"env\":{\"UCX_IB_LID_PATH_BITS\":\"all\",\"UCX_IB_NUM_PATHS\":\"4\"}}");
+	CHECK(a.env.count == 1 && !strcmp(a.env.variable[0].name, "UCX_IB_NUM_PATHS"), "values that hurt are left out");
 	a = good(" { \"ok\" : true , \"env\" : { \"UCX_IB_SL\" : \"1\" , \"B\":\"a/b:c=%\" } } \r");
 	CHECK(a.env.count == 2 && !strcmp(a.env.variable[0].name, "UCX_IB_SL"), "names");
 	CHECK(!strcmp(a.env.variable[0].value, "1") && !strcmp(a.env.variable[1].value, "a/b:c=%"), "values");

@@ -39,18 +39,21 @@ static void refused(const char *word, const char *expected)
 static void argument_words(void)
 {
 	static const char *words[] = {"agent=[::1]:7777", "timeout=70", "munge_socket=/m", "spool=/s", "state=/t",
-				      "env_file=/e/%j", "allow=A:B", "debug=1", "key_timeout=0"};
+				      "env_file=/e/%j", "allow=A:B", "agent_user=root", "debug=1", "key_timeout=0"};
 	struct arguments a;
 	struct reason why = {.text = ""};
 	char deep[700] = "spool=/";
 
 	arguments_default(&a);
 	CHECK(!*a.agent && a.timeout == 50 && !strcmp(a.state, "/run/sar-spank") && !a.debug, "defaults");
+	CHECK(!strcmp(a.agent_user, "sar-agent"), "who may read what we say");
+	CHECK(!strcmp(a.allow, "UCX_IB_LID_PATH_BITS:UCX_IB_NUM_PATHS"), "no service levels unless the site says so");
 	CHECK(a.key_timeout == 2000, "%u", a.key_timeout);
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		CHECK(arguments_take(&a, words[i], &why), "%s: %s", words[i], why.text);
 	CHECK(!strcmp(a.agent, "[::1]:7777") && a.timeout == 70 && !strcmp(a.munge_socket, "/m"), "first");
 	CHECK(!strcmp(a.spool, "/s") && !strcmp(a.state, "/t") && !strcmp(a.env_file, "/e/%j"), "folders");
+	CHECK(!strcmp(a.agent_user, "root"), "user");
 	CHECK(!strcmp(a.allow, "A:B") && a.debug && !a.key_timeout, "last");
 	CHECK(arguments_take(&a, "agent=/run/sar-agent/events.sock", &why), "%s", why.text);
 	refused("agnet=a:1", "unknown argument \"agnet=a:1\"");

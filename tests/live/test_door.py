@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
+from sar_agent import key
 from sar_agent.lab.live.munge import Munge
 from sar_agent.lab.live.process import wait_until
+from tests.live.helpers.built import built
 from tests.live.helpers.listening import CLI, ROOT, Agent, start
 from tests.live.helpers.munged import NOBODY, Encoder, credential, dial, message, tell
 
@@ -106,6 +108,39 @@ def test_a_credential_twice_and_one_of_another_munge(agent: Agent) -> None:
     assert agent.refused("credential") == refused + 2
 
 
+def test_a_credential_is_for_the_agent_s_uid_only(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who listens in the agent's place gets nothing that he can read, or show to others."""
+    monkeypatch.setenv("SAR_MUNGE_SOCKET", str(agent.munge))
+
+    def unmunged(line: bytes, uid: int) -> int:
+        command = ["unmunge", f"--socket={agent.munge}"]
+        return subprocess.run(command, input=line, capture_output=True, user=uid).returncode
+
+    ours = [key.credential(json.dumps(message()).encode(), os.getuid()) for _ in range(2)]
+    assert unmunged(ours[0], NOBODY) != 0
+    assert tell(agent.tcp, ours[1])["ok"]
+    foreign = key.credential(json.dumps(message()).encode(), NOBODY)
+    assert "does not believe" in tell(agent.tcp, foreign)["error"]
+    assert unmunged(foreign, NOBODY) == 0
+    assert key.keys(job="7", agent=str(agent.unix)) == []
+
+    with socket.socket(socket.AF_UNIX) as place:
+        place.bind(str(tmp_path / "s"))
+        place.listen()
+        notify = [str(built("slurm_spank", "sar-notify")), "start", f"agent={tmp_path}/s"]
+        told = subprocess.Popen(
+            [*notify, f"munge_socket={agent.munge}"],
+            env=os.environ | {"SLURM_JOB_ID": "7", "SLURM_JOB_UID": "0"},
+        )
+        with place.accept()[0] as stream:
+            line = stream.makefile("rb").readline().rstrip(b"\n")
+        assert told.wait(20) == 0
+    assert line.startswith(b"MUNGE:")
+    assert unmunged(line, NOBODY) != 0 and unmunged(line, os.getuid()) == 0
+
+
 def test_a_payload_that_is_too_long_or_none(agent: Agent) -> None:
     oversize, garbage = agent.refused("oversize"), agent.refused("garbage")
     assert not tell(agent.tcp, credential(agent.munge, message(nodes="n" * 4500)))["ok"]
@@ -140,7 +175,7 @@ def test_ten_megabytes_of_noise(agent: Agent) -> None:
             assert json.loads(stream.makefile("rb").read())["ok"] is False
     silent = [dial(agent.tcp) for _ in range(500)]  # more than there are places
     assert tell(agent.tcp, credential(agent.munge, message()))["ok"]
-    assert wait_until(lambda: agent.refused("slow") >= 500, 20)
+    assert wait_until(lambda: agent.refused("slow") + agent.refused("too_many") >= 500, 20)
     for stream in silent:
         stream.close()
     assert agent.log().count("refused an event") < 30, "said with care"

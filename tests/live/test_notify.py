@@ -64,10 +64,10 @@ def test_what_it_sends(munge):
 
 def test_what_it_keeps(munge, tmp_path):
     with Agent(munge.socket) as agent:
-        agent.answer = {"ok": True, "env": {"UCX_IB_SL": "1", "bad name": "x"}}
+        agent.answer = {"ok": True, "env": {"UCX_IB_NUM_PATHS": "1", "bad name": "x"}}
         to = (f"agent={agent.address}", f"munge_socket={munge.socket}", f"state={tmp_path}/kept")
         assert notify("start", *to, **JOB) == ""
-        assert (tmp_path / "kept" / "7").read_text() == "UCX_IB_SL=1\n"
+        assert (tmp_path / "kept" / "7").read_text() == "UCX_IB_NUM_PATHS=1\n"
         assert notify("end", *to, **JOB) == ""
         assert list((tmp_path / "kept").iterdir()) == []
         agent.answer = {"ok": False, "error": "you are not SlurmUser"}

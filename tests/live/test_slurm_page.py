@@ -141,11 +141,11 @@ def test_the_nodes_way(reader):
     reader.section("1.")
     reader.section("3.")
     reader.section("Or: SPANK")
-    reader.agent.answer = {"ok": True, "env": {"UCX_IB_SL": "1"}}
+    reader.agent.answer = {"ok": True, "env": {"UCX_IB_NUM_PATHS": "1"}}
     job = one_job(reader, "-N3", "--sar-traffic=ring")
     assert len(reader.agent.heard(job, "start", 3)) == 3
     assert len(reader.agent.heard(job, "end", 3)) == 3
-    assert reader.slurm.run("srun", "sh", "-c", "echo $UCX_IB_SL") == "1\n"
+    assert reader.slurm.run("srun", "sh", "-c", "echo $UCX_IB_NUM_PATHS") == "1\n"
 
 
 def test_the_page_is_followed() -> None:

@@ -14,7 +14,7 @@ from tests.live.helpers.events import OK, Agent, unmunge
 from tests.live.helpers.spank import SpankCluster, spank_cluster
 
 pytestmark = pytest.mark.live
-KEY = {"ok": True, "env": {"UCX_IB_LID_PATH_BITS": "2", "UCX_IB_SL": "1"}}
+KEY = {"ok": True, "env": {"UCX_IB_LID_PATH_BITS": "2", "UCX_IB_NUM_PATHS": "1"}}
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +90,12 @@ def test_tasks_get_what_the_agent_answers(slurm, agent):
     agent.answer = {"ok": True, "env": {**KEY["env"], "LD_PRELOAD": "/x.so", "UCX_TLS": "self"}}
     seen = slurm.tasks_see("-N3", "-n6")
     assert seen["UCX_IB_LID_PATH_BITS"] == "2"
-    assert seen["UCX_IB_SL"] == "1"
+    assert seen["UCX_IB_NUM_PATHS"] == "1"
     assert "UCX_TLS" not in seen  # not on the list
     assert "LD_PRELOAD" not in seen
     assert "LD_PRELOAD is not on the list" in slurm.log()
-    assert slurm.tasks_see("-N1", UCX_IB_SL="7")["UCX_IB_SL"] == "7"  # the user's own word
+    own = slurm.tasks_see("-N1", UCX_IB_NUM_PATHS="7")
+    assert own["UCX_IB_NUM_PATHS"] == "7", "the user's own word"
     script = slurm.folder / "script"
     script.write_text("#!/bin/sh\n#SBATCH -N2 --sar-traffic=ring\nenv\nsrun env\n")
     job = slurm.run("sbatch", "--parsable", str(script)).strip()
@@ -113,9 +114,9 @@ def test_tasks_get_what_the_agent_answers(slurm, agent):
         OK,
         "",
         "nonsense",
-        '{"ok":true,"env":{"UCX_IB_SL":"1"}',
+        '{"ok":true,"env":{"UCX_IB_NUM_PATHS":"1"}',
         "x" * 100_000,
-        '{"ok":true,"env":{"UCX_IB_SL":"1\\nLD_PRELOAD=x"}}',
+        '{"ok":true,"env":{"UCX_IB_NUM_PATHS":"1\\nLD_PRELOAD=x"}}',
         None,
     ],
 )
@@ -131,10 +132,10 @@ def test_a_step_that_names_its_traffic_asks_again(slurm, agent):
     agent.heard(job, "start", 2)
     agent.answer = KEY
     plain = slurm.tasks_see(f"--jobid={job}")
-    assert "UCX_IB_SL" not in plain
+    assert "UCX_IB_NUM_PATHS" not in plain
     assert agent.of(job, "hint") == []
     seen = slurm.tasks_see(f"--jobid={job}", "--sar-traffic=shift:2")
-    assert seen["UCX_IB_SL"] == "1"
+    assert seen["UCX_IB_NUM_PATHS"] == "1"
     hints = agent.heard(job, "hint")  # of one node, or of both: here they share a folder
     assert {e.payload["traffic"] for e in hints} == {"shift:2"}
     before = len(agent.of(job, "hint"))
@@ -147,7 +148,7 @@ def test_no_step_asks_an_agent_that_was_silent_at_the_start(slurm, agent):
     job = slurm.salloc(1, "--sar-traffic=ring")
     agent.heard(job, "start")
     agent.answer = KEY
-    assert "UCX_IB_SL" not in slurm.tasks_see(f"--jobid={job}", "--sar-traffic=ring")
+    assert "UCX_IB_NUM_PATHS" not in slurm.tasks_see(f"--jobid={job}", "--sar-traffic=ring")
     assert agent.of(job, "hint") == []
 
 
@@ -158,7 +159,7 @@ def test_what_is_answered_late_is_kept(slurm, agent):
     assert wait_until((slurm.state / job).exists, 10)
     assert f"start of job {job} was not told: no answer within 50 ms" in slurm.log()
     agent.slow, agent.answer = 0, KEY
-    assert slurm.tasks_see(f"--jobid={job}", "--sar-traffic=ring")["UCX_IB_SL"] == "1"
+    assert slurm.tasks_see(f"--jobid={job}", "--sar-traffic=ring")["UCX_IB_NUM_PATHS"] == "1"
     agent.heard(job, "hint")
 
 
@@ -166,15 +167,15 @@ def test_a_file_of_the_site(slurm):
     slurm.arguments(env_file=slurm.folder / "env-%j")
     job = slurm.salloc(1)
     file = slurm.folder / f"env-{job}"
-    file.write_text("# by hand\nUCX_IB_SL=4\nPATH=/evil\n")
-    assert slurm.tasks_see(f"--jobid={job}")["UCX_IB_SL"] == "4"
+    file.write_text("# by hand\nUCX_IB_NUM_PATHS=4\nPATH=/evil\n")
+    assert slurm.tasks_see(f"--jobid={job}")["UCX_IB_NUM_PATHS"] == "4"
     file.chmod(0o666)
-    assert "UCX_IB_SL" not in slurm.tasks_see(f"--jobid={job}")
+    assert "UCX_IB_NUM_PATHS" not in slurm.tasks_see(f"--jobid={job}")
     slurm.arguments(env_file=slurm.folder / "all", allow="SITE_A:SITE_B")
-    (slurm.folder / "all").write_text("SITE_A=1\nUCX_IB_SL=4\n")
+    (slurm.folder / "all").write_text("SITE_A=1\nUCX_IB_NUM_PATHS=4\n")
     seen = slurm.tasks_see(f"--jobid={job}")
     assert seen["SITE_A"] == "1"
-    assert "UCX_IB_SL" not in seen
+    assert "UCX_IB_NUM_PATHS" not in seen
 
 
 def test_a_spool_folder_where_munge_is_missing(slurm, agent):

@@ -49,14 +49,15 @@ def test_a_job_s_life(host, munge, tmp_path):
         to = f"agent={agent.address}"
         assert host("local", "ring", to) == (0, "hooks: SPANK_SAR_TRAFFIC=ring\n", "")
         assert host("prolog", "ring", to, "debug=1")[0] == 0
-        agent.answer = {"ok": True, "env": {"UCX_IB_SL": "1", "HOME": "/"}}
+        agent.answer = {"ok": True, "env": {"UCX_IB_NUM_PATHS": "1", "HOME": "/"}}
         code, given, said = host("remote", "ring", to, "debug=1")
-        assert (code, given) == (0, "tasks: UCX_IB_SL=1\n")
+        assert (code, given) == (0, "tasks: UCX_IB_NUM_PATHS=1\n")
         assert "HOME is not on the list of argument allow" in said
         site = tmp_path / "site-7"
-        site.write_text("UCX_IB_SL=2\nUCX_IB_NUM_PATHS=1\n")
+        site.write_text("UCX_IB_NUM_PATHS=2\nUCX_IB_LID_PATH_BITS=1\n")
         given = host("remote", "-", to, f"env_file={tmp_path}/site-%j")[1]
-        assert given == "tasks: UCX_IB_SL=1\ntasks: UCX_IB_SL=2\ntasks: UCX_IB_NUM_PATHS=1\n"
+        paths = "tasks: UCX_IB_NUM_PATHS=1\ntasks: UCX_IB_NUM_PATHS=2\n"
+        assert given == paths + "tasks: UCX_IB_LID_PATH_BITS=1\n"
         assert host("epilog", "ring", to)[0] == 0
         assert host("remote", "ring", to)[1] == ""
         agent.heard("7", "end")
@@ -89,8 +90,8 @@ def test_inside_slurm():
             slurm.arguments(agent=agent.address, debug=1)
             agent.answer = {"ok": True}
             slurm.run("srun", "-N2", "--sar-traffic=ring", "true")
-            agent.answer = {"ok": True, "env": {"UCX_IB_SL": "1"}}
-            assert slurm.tasks_see("-N2", "--sar-traffic=ring")["UCX_IB_SL"] == "1"
+            agent.answer = {"ok": True, "env": {"UCX_IB_NUM_PATHS": "1"}}
+            assert slurm.tasks_see("-N2", "--sar-traffic=ring")["UCX_IB_NUM_PATHS"] == "1"
             assert slurm.attempt("srun", "--sar-traffic=bogus", "true").returncode != 0
             assert wait_until(lambda: len(agent.events) >= 9, 10)
         for failure in FAILURES.values():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.agent.hints import PATIENCE, Hints
+from sar_agent.agent.hints import MOST, MOST_UNSEEN, PATIENCE, Hints
 from sar_agent.events.inbox import Heard
 from sar_agent.jobs.records import JobRecord, merge_components
 
@@ -103,3 +103,44 @@ def test_a_full_disk_costs_no_hint(world: World, caplog: pytest.LogCaptureFixtur
     world.hints.hear([Heard("7", ALICE, "ring")])
     assert world.look(job("7"))["7"] == "ring"
     assert "kept in memory only" in caplog.text
+
+
+def test_nobody_weighs_more_than_his_ports_can_send(world: World) -> None:
+    """Routes of others would pay for it. A partition's hint (partition_hints) is the site's."""
+    world.hints.hear([Heard("7", ALICE, "weight=100")])
+    said = world.hints.apply([job("7"), job("8", traffic="weight=50"), job("9", traffic="ring")])
+    assert [(one.weight, one.traffic) for one in said] == [
+        (1, "weight=1"),
+        (1, "weight=1"),
+        (1, "ring"),
+    ]
+    world.hints.hear([Heard("7", ALICE, "weight=0.5")])
+    assert world.look(job("7")) == {"7": "weight=0.5"}
+
+
+def test_hints_on_jobs_that_nobody_has_seen_are_few(world: World) -> None:
+    said: list[str] = []
+    world.hints.too_many = said.append
+    world.look(*(job(str(n)) for n in range(500)))
+    mallory = [Heard(str(10_000 + n), BOB, "ring") for n in range(400)]
+    own = [Heard(str(n), ALICE, "ring") for n in range(500)]
+    root = [Heard(str(20_000 + n), ROOT, "ring") for n in range(500)]
+    world.hints.hear([*mallory, *own, *root])
+    assert len(said) == 400 - MOST_UNSEEN
+    assert len(world.hints._hints) == MOST_UNSEEN + 1000
+    many = [Heard(str(30_000 + n), 5000 + n % 100, "ring") for n in range(25_000)]
+    world.hints.hear(many)
+    assert len(world.hints._hints) == MOST + 1000, "of all users"
+    world.hints.hear([Heard("50000", ROOT, "ring")])
+    assert len(world.hints._hints) == MOST + 1001
+
+
+def test_a_clock_that_was_ahead(world: World) -> None:
+    world.now = 9e9
+    world.hints.hear([Heard("7", ALICE, "ring")])
+    world.look(job("7"))
+    world.now = 1000.0
+    world.restart()
+    world.now += PATIENCE + 1
+    world.look()
+    assert not world.hints._hints

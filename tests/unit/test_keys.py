@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sar_agent.agent.keys import leases, manager
 from sar_agent.agent.keys.flows import phases_of_wish, rank_hosts
 from sar_agent.agent.keys.making import from_routes
 from sar_agent.agent.keys.words import keys_of
@@ -220,7 +221,9 @@ def test_a_phase_has_one_name_and_one_wish(site: Site) -> None:
 
 def test_a_lease_ends_unless_it_is_renewed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     at = itertools.count(time.time(), 0.001)
-    monkeypatch.setattr(time, "time", lambda: next(at))
+    for module in (leases, manager):
+        monkeypatch.setattr(module, "steady", lambda: next(at))
+    monkeypatch.setattr(time, "time", lambda: 4e9)  # somebody sets the clock
     assert site.ask(lease=100)["ends"] == pytest.approx(next(at) + 100, abs=1)
     at = itertools.count(next(at) + 90, 0.001)
     assert site.ask(lease=100)["state"] == "in_force"

@@ -7,12 +7,12 @@ one offset as long as they share no port, and what one of them gets leaves the o
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from sar_agent.agent.steady import steady
 from sar_agent.errors import InputError
 from sar_agent.events.tickets import Wish
 from sar_agent.fabric.text import write_text
@@ -112,7 +112,7 @@ class Leases:
 
     def over(self, now: float | None = None) -> list[Lease]:
         """Those past their end."""
-        at = time.time() if now is None else now
+        at = steady() if now is None else now
         return [one for one in self if one.ends is not None and at >= one.ends]
 
     def _save(self) -> None:

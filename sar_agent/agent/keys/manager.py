@@ -9,7 +9,6 @@ that the fabric as it is now cannot hold any more is lost, not its job.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 from sar_agent.agent.keys.flows import hosts_of, phases_of_wish
 from sar_agent.agent.keys.leases import Lease, Leases, free_offset
 from sar_agent.agent.keys.making import Made, from_routes, load_of, make, ports_of
+from sar_agent.agent.steady import steady
 from sar_agent.config_keys import KeysConfig
 from sar_agent.errors import SarError, Unserved
 from sar_agent.events.keys import KeyDesk, Leased
@@ -123,7 +123,7 @@ class KeyManager:
                 f"all {(1 << fabric.lmc) - FIRST_KEY} LID offsets for keys are leased on hosts of "
                 f"job {ticket.job}"
             )
-        now = time.time()
+        now = steady()
         lease = Lease(
             job=ticket.job,
             phase=ticket.phase,
@@ -177,9 +177,7 @@ class KeyManager:
         for key, seconds in orders.renewed.items():
             lease = self.leases.get(key)
             if lease and lease.ends is not None and key not in orders.done:
-                longer.append(
-                    lease.model_copy(update={"ends": time.time() + self._seconds(seconds)})
-                )
+                longer.append(lease.model_copy(update={"ends": steady() + self._seconds(seconds)}))
         if longer:
             self.leases.put(longer)
         if orders.done:
