@@ -66,6 +66,13 @@ class Loaded(_Answer):
     unknown_terminals: int
 
 
+class Discovered(_Answer):
+    """What OpenSM discovered was written to `path`."""
+
+    path: Path
+    digest: str  # 16 hex digits; the same as long as nothing changed
+
+
 class Noticed(_Answer):
     """A notice that OpenSM sent out; whether it arrives, only the subscriber can tell."""
 
@@ -104,6 +111,14 @@ class Bridge:
     def dump(self) -> Path:
         """Have the tables in force written, as a routes file; returns its path."""
         return Path(self._command("dump", _Dumped).path)
+
+    def fabric(self) -> Discovered:
+        """Have the discovered subnet written (opensm_bridge/FABRIC.md).
+
+        Raises SarError with the plugin's own sentence where OpenSM is not the master or its sweep
+        is under way.
+        """
+        return self._command("fabric", Discovered)
 
     def notice(self, kind: Literal["unpath", "repath"], update: int, generation: int) -> Noticed:
         """Report the five-phase update's trap 68 or 69 to whoever subscribed to it at the SA

@@ -1,0 +1,139 @@
+"""The fabric that OpenSM's plugin tells is the one that ibnetdiscover sees: the same digest, the
+same arrays, before and after cables, hosts and a switch went and came back."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.errors import SarError
+from sar_agent.fabric import Fabric, Kind
+from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
+from sar_agent.fabric.ibsim_net import net_ids, write_ibsim_net
+from sar_agent.fabric.opensm import read_opensm_fabric
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.install.bridge import Bridge, Discovered
+from sar_agent.lab.live.ibsim import Ibsim
+from sar_agent.lab.live.opensm import OpenSM
+from sar_agent.lab.live.process import wait_for
+from tests.data import data_path
+from tests.fabric_texts import SMALL, differences, in_order_of_guids
+from tests.live.helpers.site import plugin
+
+pytestmark = pytest.mark.live
+
+
+@dataclass
+class Seen:
+    """A simulated fabric, and what is known of it from both sides."""
+
+    made: Fabric
+    ibsim: Ibsim
+    sm: OpenSM
+    host: str
+
+    @property
+    def bridge(self) -> Bridge:
+        return Bridge(self.sm.socket_path)
+
+    def by_plugin(self) -> Fabric:
+        """As the agent does: where OpenSM is busy, ask again."""
+        told: list[Discovered] = []
+
+        def ask() -> bool:
+            try:
+                told.append(self.bridge.fabric())
+            except SarError as error:
+                if not str(error).endswith("ask again"):
+                    raise
+            return bool(told)
+
+        wait_for(ask, 120, "an answer to fabric", alive=self.sm.alive)
+        fabric, digest = read_opensm_fabric(told[0].path)
+        assert digest == told[0].digest
+        return fabric
+
+    def by_ibnetdiscover(self) -> Fabric:
+        return read_ibnetdiscover(self.ibsim.run("ibnetdiscover", host=self.host).stdout)
+
+    def wait_for(self, holds: Callable[[Fabric], bool]) -> None:
+        """Until the plugin tells such a fabric; then both sources tell one and the same."""
+        wait_for(lambda: holds(self.by_plugin()), 60, "the fabric", alive=self.sm.alive)
+        self.assert_both_agree()
+
+    def assert_both_agree(self) -> None:
+        ours, theirs = self.by_plugin(), self.by_ibnetdiscover()
+        assert ours.digest == theirs.digest
+        assert differences(in_order_of_guids(ours), in_order_of_guids(theirs)) == []
+
+
+@contextlib.contextmanager
+def seen(fabric: Fabric, folder: Path, **options: str) -> Iterator[Seen]:
+    net = folder / "fabric.net"
+    write_ibsim_net(fabric, net)
+    host = net_ids(fabric)[1][int(np.flatnonzero(fabric.terminal_up)[0])]
+    with (
+        Ibsim(net) as ibsim,
+        OpenSM(ibsim, host=host, plugin=plugin(), options=options) as sm,
+    ):
+        sm.wait_up(120)
+        yield Seen(fabric, ibsim, sm, host)
+
+
+@pytest.mark.parametrize(
+    "spec", ["xgft:2;4,4;1,2", "xgft:3;2,2,2;1,2,2", "torus:3x3x3", "dragonfly:a=4,p=2,h=2"]
+)
+def test_generated(spec: str, tmp_path: Path) -> None:
+    made = load_fabric(spec)
+    with seen(made, tmp_path, lmc="1") as here:
+        here.assert_both_agree()
+        ours = here.by_plugin()
+        assert ours.digest == made.digest
+        assert (ours.lmc, ours.notes) == (1, ())
+        assert sorted(ours.terminal_host) == sorted(made.terminal_host)
+
+
+def test_what_ibnetdiscover_has_lines_for(tmp_path: Path) -> None:
+    """An aggregation unit, two rails, parallel cables, a host without a name; to ibsim a router
+    is a host."""
+    with seen(read_ibnetdiscover(SMALL), tmp_path) as here:
+        here.assert_both_agree()
+        ours = here.by_plugin()
+        assert sorted(ours.terminal_kind.tolist()) == [Kind.COMPUTE] * 5 + [Kind.IN_SWITCH]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    "name", ["psmn-x5", "small-2014", "dgx-ndr", "selene-storage", "director-notabs"]
+)
+def test_real(name: str, tmp_path: Path) -> None:
+    made = load_fabric(data_path(f"{name}.ibnetdiscover"))
+    with seen(made, tmp_path) as here:
+        here.assert_both_agree()
+        assert here.by_plugin().digest == made.digest
+
+
+def test_cables_hosts_and_a_switch_go_and_come_back(tmp_path: Path) -> None:
+    made = load_fabric("xgft:2;4,4;1,2")
+    with seen(made, tmp_path) as here:
+        whole = here.by_plugin()
+        here.assert_both_agree()
+        here.ibsim.unlink("S1-0", 5)
+        here.wait_for(lambda f: f.channels == whole.channels - 2)
+        here.ibsim.unlink("n016", 1)
+        here.ibsim.unlink("n007", 1)
+        here.wait_for(lambda f: f.terminals == whole.terminals - 2)
+        here.ibsim.relink("S1-0", 5)
+        here.wait_for(lambda f: f.channels == whole.channels)
+        here.ibsim.clear("S2-1")
+        here.wait_for(lambda f: f.switches == whole.switches - 1)
+        for node, ports in (("n016", [1]), ("n007", [1]), ("S2-1", [1, 2, 3, 4])):
+            for port in ports:
+                here.ibsim.relink(node, port)
+        here.wait_for(lambda f: f.digest == whole.digest)
+        assert differences(in_order_of_guids(here.by_plugin()), in_order_of_guids(whole)) == []
