@@ -40,28 +40,42 @@ static const char *sm_state(const struct bridge *b)
 	}
 }
 
+/* The longest time that a packet may wait at the head of a queue; -1: without limit. */
+static double head_of_queue_seconds(const osm_subn_opt_t *o)
+{
+	const unsigned code = o->head_of_queue_lifetime > o->leaf_head_of_queue_lifetime ?
+				      o->head_of_queue_lifetime : o->leaf_head_of_queue_lifetime;
+
+	return code >= 20 ? -1 : 4.096e-6 * (double)(1u << code);
+}
+
 /* No lock of OpenSM's: status must answer while a slow engine routes for minutes. */
 static void say_status(struct bridge *b, char *json, size_t room)
 {
+	const struct routes *loaded;
 	char error[1024];
 
 	pthread_mutex_lock(&b->mutex);
+	loaded = b->wanted ? b->wanted : b->good;
 	snprintf(json, room,
-		 "{\"protocol\":1,\"plugin_version\":\"%s\",\"opensm_version\":\"%s\",\"pid\":%d,"
+		 "{\"protocol\":2,\"plugin_version\":\"%s\",\"opensm_version\":\"%s\",\"pid\":%d,"
 		 "\"sm_state\":\"%s\",\"state\":\"%s\",\"last_error\":\"%s\","
 		 "\"engine_in_force\":\"%s\",\"routes_engine\":\"%s\","
 		 "\"generation_in_force\":%ju,\"generation_loaded\":%ju,"
 		 "\"lmc\":%u,\"switches\":%u,\"hca_ports\":%u,\"lanes\":%u,"
 		 "\"unknown_terminals\":%u,\"vanished_terminals\":%u,\"unconfirmed_switches\":%u,"
+		 "\"unconfirmed_lft_blocks\":%u,\"unconfirmed_sl2vl_ports\":%u,"
+		 "\"head_of_queue_seconds\":%.9g,"
 		 "\"heavy_sweeps\":%lu,\"topology_changes\":%ju,\"routings\":%ju,"
 		 "\"lft_blocks_confirmed\":%lu,\"last_build_unix\":%jd}",
 		 SAR_PLUGIN_VERSION, b->osm->osm_version, (int)getpid(), sm_state(b),
-		 b->loading ? "loading" : *b->last_error.text ? "failed" : b->routed ? "idle" : "starting",
+		 state_name(b),
 		 escaped(error, sizeof(error), b->last_error.text),
 		 b->routed ? b->engine_in_force : "none", b->routes_engine,
 		 (uintmax_t)b->generation_in_force,
-		 (uintmax_t)(b->newest ? b->newest->generation : 0), b->osm->subn.opt.lmc,
+		 (uintmax_t)(loaded ? loaded->generation : 0), b->osm->subn.opt.lmc,
 		 b->switches, b->hca_ports, b->lanes, b->unknown, b->vanished, b->unconfirmed,
+		 b->unconfirmed_blocks, b->unconfirmed_ports, head_of_queue_seconds(&b->osm->subn.opt),
 		 atomic_load(&b->heavy_sweeps), (uintmax_t)b->topology_changes,
 		 (uintmax_t)b->routings, atomic_load(&b->lft_blocks), (intmax_t)b->built_at);
 	pthread_mutex_unlock(&b->mutex);
@@ -71,19 +85,29 @@ static void say_no(const struct reason *why, char *json, size_t room)
 {
 	char error[1024];
 
-	snprintf(json, room, "{\"ok\":false,\"error\":\"%s\"}", escaped(error, sizeof(error), why->text));
+	snprintf(json, room, "{\"ok\":false,\"code\":\"%s\",\"error\":\"%s\"}",
+		 why->code ? why->code : "other", escaped(error, sizeof(error), why->text));
 }
 
-static void say_load(struct bridge *b, const char *number, char *json, size_t room)
+/* "any", or what a dump called its tables. */
+static bool is_digest(const char *word)
 {
-	struct reason why = {""};
-	char *end;
-	const uint64_t generation = strtoull(number, &end, 10);
+	return !strcmp(word, "any") ||
+	       (strlen(word) == 16 && strspn(word, "0123456789abcdef") == 16);
+}
 
-	if (*number < '0' || *number > '9' || *end || !generation || generation == UINT64_MAX) {
-		REASON(&why, "load needs the generation of the routes file, a number above 0");
+static void say_load(struct bridge *b, const char *words, char *json, size_t room)
+{
+	struct reason why = {.text = ""};
+	char *end;
+	const uint64_t generation = strtoull(words, &end, 10);
+
+	if (*words < '0' || *words > '9' || *end != ' ' || !generation || generation == UINT64_MAX ||
+	    !is_digest(end + 1)) {
+		REASON(&why, "load needs the generation of routes.next, a number above 0, and the digest "
+			     "that a dump answered, or any");
 		say_no(&why, json, room);
-	} else if (!reload(b, generation, &why)) {
+	} else if (!reload(b, generation, end + 1, &why)) {
 		say_no(&why, json, room);
 	} else {
 		pthread_mutex_lock(&b->mutex);
@@ -97,19 +121,22 @@ static void say_load(struct bridge *b, const char *number, char *json, size_t ro
 
 static void say_dump(struct bridge *b, char *json, size_t room)
 {
-	struct reason why = {""};
+	struct reason why = {.text = ""};
+	struct dumped dumped;
 	char path[2048];
 
-	if (dump_in_force(b, &why))
-		snprintf(json, room, "{\"ok\":true,\"path\":\"%s\"}",
-			 escaped(path, sizeof(path), b->options.dump_path));
+	if (dump_in_force(b, &dumped, &why))
+		snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",\"digest\":\"%016" PRIx64 "\","
+				     "\"unconfirmed_sl2vl_ports\":%u}",
+			 escaped(path, sizeof(path), b->options.dump_path), dumped.digest,
+			 dumped.unconfirmed_ports);
 	else
 		say_no(&why, json, room);
 }
 
 static void say_fabric(struct bridge *b, char *json, size_t room)
 {
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	char path[PATH_MAX], shown[2048];
 	uint64_t digest;
 
@@ -122,7 +149,7 @@ static void say_fabric(struct bridge *b, char *json, size_t room)
 
 static void say_notice(struct bridge *b, const char *words, char *json, size_t room)
 {
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	struct notice notice;
 	unsigned subscribed;
 
@@ -134,8 +161,8 @@ static void say_notice(struct bridge *b, const char *words, char *json, size_t r
 
 void answer(struct bridge *b, const char *request, char *json, size_t room)
 {
-	const struct reason unknown = {"unknown request; there are status, load GENERATION, dump, fabric, and "
-				       "notice unpath|repath UPDATE GENERATION"};
+	const struct reason unknown = {.text = "unknown request; there are status, load GENERATION PROVED_FROM, dump, "
+				       "fabric, and notice unpath|repath UPDATE GENERATION"};
 
 	if (!strcmp(request, "status"))
 		say_status(b, json, room);

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "bridge.h"
+#include "listener.h"
 
 #define THREADS 8
 #define REQUEST_SIZE 64
@@ -120,51 +120,14 @@ static void *serve_all(void *argument)
 	}
 }
 
-/* A socket file that nobody listens on is left over from a crash. */
-static bool remove_stale(const struct sockaddr_un *address, struct reason *why)
-{
-	struct stat info;
-	int probe, error;
-
-	if (lstat(address->sun_path, &info))
-		return true;
-	if (!S_ISSOCK(info.st_mode)) {
-		REASON(why, "%s exists and is not a socket", address->sun_path);
-		return false;
-	}
-	probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	error = probe < 0 || !connect(probe, (const void *)address, sizeof(*address)) ? 0 : errno;
-	if (probe >= 0)
-		close(probe);
-	if (error == ECONNREFUSED)
-		return !unlink(address->sun_path);
-	REASON(why, "another OpenSM already listens on %s; give each its own dir", address->sun_path);
-	return false;
-}
-
 static bool listen_at(struct door *d, const struct options *o, struct reason *why)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct stat info;
-
-	memcpy(address.sun_path, o->socket_path, sizeof(address.sun_path));
 	if (mkdir(o->folder, 0755) && errno != EEXIST) {
 		REASON(why, "cannot make %.300s: %s", o->folder, strerror(errno));
 		return false;
 	}
-	if (!remove_stale(&address, why))
-		return false;
-	d->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* The rights are set before listen(): until then nobody can connect. */
-	if (d->listener < 0 || bind(d->listener, (const void *)&address, sizeof(address)) ||
-	    chmod(o->socket_path, 0660) ||
-	    (o->group >= 0 && chown(o->socket_path, (uid_t)-1, (gid_t)o->group)) ||
-	    stat(o->socket_path, &info) || listen(d->listener, 16)) {
-		REASON(why, "cannot listen on %s: %s", o->socket_path, strerror(errno));
-		return false;
-	}
-	d->inode = info.st_ino;
-	return true;
+	d->listener = listener_open(o->socket_path, o->group, &d->inode, why);
+	return d->listener >= 0;
 }
 
 bool door_open(struct bridge *b, struct reason *why)

@@ -1,10 +1,11 @@
 /*
- * What is in force, as a routes file: the tables that the switches have confirmed, whoever built
- * them. So the agent reads the truth back in the format it writes its wishes in.
+ * What is in force, as a routes file: what every switch was sent last, whoever computed it, and where
+ * it has not confirmed that, what it may have instead. So the agent reads the truth back in the
+ * format it writes its wishes in.
  *
- * A block that a switch has not confirmed yet reads as "no route". Service levels are told for our
- * own routes; for another engine's the file says one lane. Lanes hop by hop are the switches' own
- * answers; where the 16 service levels of one entry differ, what is not as planned is told.
+ * Service levels are told for our own routes; for another engine's the file says one lane. Lanes hop
+ * by hop are the switches' own answers; where the 16 service levels of one entry differ, what is not
+ * as planned is told.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,11 +14,10 @@
 #include "bridge.h"
 #include "routes_write.h"
 
-static uint8_t confirmed_port(const osm_switch_t *sw, unsigned lid)
+/* An entry leads out of the switch, or nowhere; a switch's own LID is the column that it is not for. */
+static uint8_t port_of(const osm_switch_t *sw, uint8_t entry)
 {
-	const uint8_t port = lid && lid <= sw->max_lid_ho && sw->lft ? sw->lft[lid] : ROUTES_NO_ROUTE;
-
-	return port && port < sw->num_ports ? port : ROUTES_NO_ROUTE;
+	return entry && entry < sw->num_ports ? entry : ROUTES_NO_ROUTE;
 }
 
 static unsigned lid_of(uint16_t low, uint16_t high, unsigned offset)
@@ -41,9 +41,12 @@ static unsigned widest(const struct live *live)
 	return most + 1;
 }
 
-static void fill_nodes(struct routes *r, const struct live *live)
+static void fill_nodes(struct routes *r, const struct live *live, const struct routes *mine)
 {
 	for (uint32_t s = 0; s < live->switches; s++) {
+		const uint32_t row = mine ? guid_index(mine->switch_guid, mine->switches, live->sw[s].guid) : 0;
+
+		ROUTES_FILL(uint8_t, r->senders)[s] = mine && row < mine->switches && mine->senders[row];
 		ROUTES_FILL(uint64_t, r->switch_guid)[s] = live->sw[s].guid;
 		ROUTES_FILL(uint8_t, r->switch_ports)[s] = live->sw[s].ports;
 	}
@@ -58,6 +61,8 @@ static void fill_row(struct bridge *b, struct routes *r, const struct live *live
 {
 	const ib_net16_t from = cl_hton16(live->sw[s].lid_low);
 	uint8_t *port = ROUTES_FILL(uint8_t, routes_row(r, r->forwarding, offset, s));
+	uint8_t *had = r->had ? ROUTES_FILL(uint8_t, routes_row(r, r->had, offset, s)) : NULL;
+	uint8_t sent, instead;
 	uint8_t *level = r->service_levels ?
 		ROUTES_FILL(uint8_t, routes_row(r, r->service_levels, offset, s)) : NULL;
 
@@ -67,11 +72,16 @@ static void fill_row(struct bridge *b, struct routes *r, const struct live *live
 			lid_of(live->end[d].lid_low, live->end[d].lid_high, offset) :
 			lid_of(live->sw[other].lid_low, live->sw[other].lid_high, offset);
 
-		port[d] = confirmed_port(sw[s], lid);
+		tables_entry(b, sw[s], lid, &sent, &instead);
+		port[d] = port_of(sw[s], sent);
+		if (had)
+			had[d] = instead == KNOWN_NOT ? ROUTES_UNKNOWN : port_of(sw[s], instead);
 		if (level)
 			level[d] = lanes_path_sl(b, 0, from, cl_hton16((uint16_t)lid));
 	}
 	port[live->terminals + s] = 0;
+	if (had)
+		had[live->terminals + s] = 0;
 }
 
 static uint8_t confirmed_lane(const struct routes *mine, const struct live *live, osm_switch_t **sw,
@@ -85,6 +95,8 @@ static uint8_t confirmed_lane(const struct routes *mine, const struct live *live
 	if (!out || !port || ib_port_info_get_port_state(&port->port_info) == IB_LINK_DOWN)
 		return planned; /* nothing is asked of such a port */
 	table = osm_physp_get_slvl_tbl(port, (uint8_t)in);
+	if (lanes_are_unanswered(table))
+		return planned ? 0 : 1;
 	for (uint8_t sl = 0; sl < 16; sl++)
 		if (ib_slvl_table_get(table, sl) != planned)
 			return ib_slvl_table_get(table, sl) < 15 ? ib_slvl_table_get(table, sl) : 14;
@@ -122,54 +134,71 @@ static void fill_far_ends(struct routes *r, const struct live *live)
 		}
 }
 
-/* With OpenSM's lock held; the image is written to disk after it is released. */
-static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t **sw,
-			       struct reason *why)
+/* Whose tables they are, and how large the file is; false where there are none. */
+static bool sizes_of(struct bridge *b, const struct live *live, struct routes *sizes,
+		     const struct routes **mine, struct reason *why)
 {
 	const struct osm_routing_engine *used = b->osm->routing_engine_used;
 	const bool ours = used && used->name && !strcmp(used->name, SAR_ENGINE) && b->in_force;
-	const struct routes *mine = ours ? b->in_force->routes : NULL;
-	struct routes sizes = {.generation = mine ? mine->generation : 1,
-			       .made_at = (uint64_t)time(NULL),
-			       .switches = live->switches,
-			       .terminals = live->terminals,
-			       .offsets = live->lids_per_port,
-			       .lanes = mine ? mine->lanes : 1};
-	struct routes *r;
-	uint8_t *hop_lanes = NULL;
+	uint32_t switches, blocks;
 
 	if (!used) {
 		REASON(why, "no routes are in force yet");
-		return NULL;
+		return false;
 	}
 	if (!live->switches || !live->terminals) {
 		REASON(why, "the fabric has %u switches and %u terminals", live->switches, live->terminals);
-		return NULL;
+		return false;
 	}
-	snprintf(sizes.engine, sizeof(sizes.engine), "%.31s", mine ? mine->engine : used->name);
-	if (mine && mine->wide) {
-		sizes.wide = widest(live);
-		hop_lanes = calloc((size_t)sizes.wide * sizes.wide, live->switches);
+	*mine = ours ? b->in_force->routes : NULL;
+	tables_count(b, &switches, &blocks);
+	*sizes = (struct routes){.generation = ours ? (*mine)->generation : 1,
+				 .made_at = (uint64_t)time(NULL),
+				 .switches = live->switches,
+				 .terminals = live->terminals,
+				 .offsets = live->lids_per_port,
+				 .lanes = ours ? (*mine)->lanes : 1,
+				 .flags = blocks ? ROUTES_HAD : 0,
+				 .wide = widest(live)};
+	if (ours && (*mine)->hop_lanes)
+		sizes->flags |= ROUTES_HOPS;
+	snprintf(sizes->engine, sizeof(sizes->engine), "%.31s", ours ? (*mine)->engine : used->name);
+	return true;
+}
+
+/* With OpenSM's lock and `tables` held; the image is written to disk after both are released. */
+static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t **sw,
+			       struct reason *why)
+{
+	const struct routes *mine;
+	struct routes sizes, *r;
+	uint8_t *hop_lanes = NULL;
+	size_t hops;
+
+	if (!sizes_of(b, live, &sizes, &mine, why))
+		return NULL;
+	hops = (size_t)sizes.wide * sizes.wide * live->switches;
+	if (sizes.flags & ROUTES_HOPS) {
+		hop_lanes = calloc(hops, 1);
 		if (hop_lanes)
 			sizes.lanes = confirmed_lanes(hop_lanes, mine, live, sw, sizes.wide);
 	}
-	r = sizes.wide && !hop_lanes ? NULL : routes_blank(&sizes);
+	r = sizes.flags & ROUTES_HOPS && !hop_lanes ? NULL : routes_blank(&sizes);
 	if (!r) {
 		REASON(why, "no memory for the dump");
 		free(hop_lanes);
 		return NULL;
 	}
 	qsort(live->end, live->terminals, sizeof(*live->end), by_guid);
-	fill_nodes(r, live);
+	fill_nodes(r, live, mine);
+	fill_far_ends(r, live);
 	for (unsigned o = 0; o < r->offsets; o++)
 		for (uint32_t s = 0; s < live->switches; s++)
 			fill_row(b, r, live, sw, o, s);
-	if (hop_lanes) {
-		memcpy(ROUTES_FILL(uint8_t, r->hop_lanes), hop_lanes,
-		       (size_t)sizes.wide * sizes.wide * live->switches);
-		fill_far_ends(r, live);
-		free(hop_lanes);
-	} else if (mine && mine->lanes > 1) {
+	if (hop_lanes)
+		memcpy(ROUTES_FILL(uint8_t, r->hop_lanes), hop_lanes, hops);
+	free(hop_lanes);
+	if (r->sl_to_vl) {
 		memcpy(ROUTES_FILL(uint8_t, r->sl_to_vl), mine->sl_to_vl, 16);
 		for (unsigned o = 0; o < r->offsets; o++)
 			ROUTES_FILL(uint8_t, r->fallback_sl)[o] = mine->fallback_sl[0];
@@ -177,7 +206,7 @@ static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t
 	return r;
 }
 
-bool dump_in_force(struct bridge *b, struct reason *why)
+bool dump_in_force(struct bridge *b, struct dumped *dumped, struct reason *why)
 {
 	struct routes *r = NULL;
 	osm_switch_t **sw = NULL;
@@ -185,8 +214,14 @@ bool dump_in_force(struct bridge *b, struct reason *why)
 	bool good;
 
 	cl_plock_acquire(&b->osm->lock); /* shared; waits while OpenSM routes */
-	if (live_from_osm(&live, &sw, b->osm, why))
+	if (live_from_osm(&live, &sw, b->osm, why)) {
+		pthread_mutex_lock(&b->tables);
+		tables_look(b, LOOK_DUMP);
 		r = image_of(b, &live, sw, why);
+		dumped->digest = tables_digest(b, &live);
+		dumped->unconfirmed_ports = lanes_count_unconfirmed(b);
+		pthread_mutex_unlock(&b->tables);
+	}
 	cl_plock_release(&b->osm->lock);
 	live_free(&live);
 	free(sw);

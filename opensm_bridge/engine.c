@@ -27,6 +27,7 @@ static int build_tables(void *context)
 	struct install *done = b->next;
 	struct routes *old;
 
+	b->unmarked = NULL;
 	if (!done)
 		return -1;
 	install_tables(done);
@@ -36,6 +37,8 @@ static int build_tables(void *context)
 	pthread_mutex_lock(&b->mutex);
 	old = b->good;
 	b->good = routes_hold(done->routes);
+	if (done->routes->generation > b->highest)
+		b->highest = done->routes->generation;
 	pthread_mutex_unlock(&b->mutex);
 	routes_drop(old);
 	return 0;

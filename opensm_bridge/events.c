@@ -7,21 +7,6 @@
 
 #include "bridge.h"
 
-static uint32_t count_unconfirmed(const osm_subn_t *subn)
-{
-	uint32_t count = 0;
-
-	for (cl_map_item_t *item = cl_qmap_head(&subn->sw_guid_tbl);
-	     item != cl_qmap_end(&subn->sw_guid_tbl); item = cl_qmap_next(item)) {
-		const osm_switch_t *sw = (const osm_switch_t *)item;
-
-		/* OpenSM zeroes its copy of a block until the switch has answered. */
-		if (sw->new_lft && memcmp(sw->lft, sw->new_lft, sw->max_lid_ho + 1u))
-			count++;
-	}
-	return count;
-}
-
 static uint32_t count_hca_ports(const osm_subn_t *subn)
 {
 	uint32_t count = 0;
@@ -32,14 +17,34 @@ static uint32_t count_hca_ports(const osm_subn_t *subn)
 	return count;
 }
 
+static void look(struct bridge *b, enum look when)
+{
+	pthread_mutex_lock(&b->tables);
+	tables_look(b, when);
+	pthread_mutex_unlock(&b->tables);
+}
+
+static void say_unconfirmed(struct bridge *b)
+{
+	if ((b->unconfirmed || b->unconfirmed_ports) && !*b->last_error.text)
+		REASON_OF(&b->last_error, "unconfirmed", "%u switch(es) have not confirmed their tables "
+			  "(%u block(s)), and %u port(s) their lanes; OpenSM will send them again",
+			  b->unconfirmed, b->unconfirmed_blocks, b->unconfirmed_ports);
+}
+
 static void routing_done(struct bridge *b)
 {
 	const osm_subn_t *subn = &b->osm->subn;
 	const struct osm_routing_engine *used = b->osm->routing_engine_used;
 	const char *name = used && used->name ? used->name : "none";
 	const bool ours = !strcmp(name, SAR_ENGINE) && b->in_force;
-	const uint32_t unconfirmed = count_unconfirmed(subn), hca_ports = count_hca_ports(subn);
+	const uint32_t hca_ports = count_hca_ports(subn), ports = lanes_count_unconfirmed(b);
+	uint32_t switches, blocks;
 
+	look(b, LOOK_DONE);
+	pthread_mutex_lock(&b->tables);
+	tables_count(b, &switches, &blocks);
+	pthread_mutex_unlock(&b->tables);
 	pthread_mutex_lock(&b->mutex);
 	snprintf(b->engine_in_force, sizeof(b->engine_in_force), "%s", name);
 	snprintf(b->routes_engine, sizeof(b->routes_engine), "%s",
@@ -48,34 +53,65 @@ static void routing_done(struct bridge *b)
 	b->lanes = ours ? b->in_force->routes->lanes : 0;
 	b->unknown = ours ? b->in_force->fit.unknown : 0;
 	b->vanished = ours ? b->in_force->fit.vanished : 0;
-	b->unconfirmed = unconfirmed;
-	if (unconfirmed && !*b->last_error.text)
-		REASON(&b->last_error, "%u switch(es) have not confirmed their tables; OpenSM will "
-				       "send them again", unconfirmed);
+	b->unconfirmed = switches;
+	b->unconfirmed_blocks = blocks;
+	b->unconfirmed_ports = ports;
+	say_unconfirmed(b);
 	b->switches = (uint32_t)cl_qmap_count(&subn->sw_guid_tbl);
 	b->hca_ports = hca_ports;
+	b->phase = IDLE;
 	b->built = b->building;
 	b->built_at = time(NULL);
 	b->routed = true;
 	b->routings++;
 	pthread_cond_broadcast(&b->changed);
 	pthread_mutex_unlock(&b->mutex);
-	if (ours && !unconfirmed)
+	if (ours && !switches && !ports)
 		BRIDGE_LOG(b, OSM_LOG_INFO, "generation %ju is in force\n",
 			   (uintmax_t)b->in_force->routes->generation);
 }
 
 /*
  * Until a heavy sweep after the first, OpenSM sends every block of every table at each reroute,
- * since it does not trust what it believes of new switches. So have that sweep now.
+ * since it does not trust what it believes of new switches. So have that sweep now. And where a link
+ * came up in this sweep, OpenSM cut the plan's lanes to the one that the link had before it was set
+ * up; the next sweep sends them whole.
  */
-static void prime(struct bridge *b)
+static void sweep_again(struct bridge *b)
 {
-	if (b->primed || b->osm->subn.sm_state != IB_SMINFO_STATE_MASTER)
+	bool sweep = !b->primed;
+
+	if (!state_is_master(b))
 		return;
+	pthread_mutex_lock(&b->mutex);
+	if (b->unconfirmed_ports && !b->lanes_asked)
+		sweep = true;
+	b->lanes_asked = b->unconfirmed_ports != 0;
+	pthread_mutex_unlock(&b->mutex);
 	b->primed = true;
+	if (!sweep)
+		return;
 	b->osm->subn.force_heavy_sweep = TRUE;
 	osm_opensm_sweep(b->osm);
+}
+
+static void sweep_begins(struct bridge *b)
+{
+	look(b, LOOK_SWEEP);
+	pthread_mutex_lock(&b->mutex);
+	b->phase = SWEEPING;
+	pthread_mutex_unlock(&b->mutex);
+}
+
+static void lost_master(struct bridge *b)
+{
+	b->primed = false;
+	pthread_mutex_lock(&b->tables);
+	tables_forget(b);
+	pthread_mutex_unlock(&b->tables);
+	pthread_mutex_lock(&b->mutex);
+	state_lost_master(b);
+	pthread_mutex_unlock(&b->mutex);
 }
 
 void events_report(void *context, osm_epi_event_id_t event, void *data)
@@ -84,23 +120,24 @@ void events_report(void *context, osm_epi_event_id_t event, void *data)
 
 	(void)data;
 	switch (event) {
-	case OSM_EVENT_ID_LFT_CHANGE:
+	case OSM_EVENT_ID_LFT_CHANGE: /* with OpenSM's lock */
 		b->lft_blocks++;
+		break;
+	case OSM_EVENT_ID_HEAVY_SWEEP_START:
+		sweep_begins(b);
 		break;
 	case OSM_EVENT_ID_HEAVY_SWEEP_DONE:
 		b->heavy_sweeps++;
+		look(b, LOOK_DISCOVERED);
 		break;
 	case OSM_EVENT_ID_UCAST_ROUTING_DONE:
 		routing_done(b);
 		break;
 	case OSM_EVENT_ID_SUBNET_UP:
-		prime(b);
+		sweep_again(b);
 		break;
 	case OSM_EVENT_ID_STATE_CHANGE: /* not master any more: a takeover starts afresh */
-		b->primed = false;
-		pthread_mutex_lock(&b->mutex);
-		pthread_cond_broadcast(&b->changed);
-		pthread_mutex_unlock(&b->mutex);
+		lost_master(b);
 		break;
 	default:
 		break;

@@ -280,7 +280,8 @@ static bool copied(struct walk *w, bool late, bool *wait, struct reason *why)
 	*wait = false;
 	if (w->subn->sm_state != IB_SMINFO_STATE_MASTER &&
 	    w->subn->sm_state != IB_SMINFO_STATE_DISCOVERING) {
-		REASON(why, "this OpenSM is not the master and does not know the fabric; ask the master");
+		REASON_OF(why, "not-master", "this OpenSM is not the master and does not know the fabric; "
+					     "ask the master");
 		return false;
 	}
 	if (w->subn->sm_state == IB_SMINFO_STATE_MASTER) {
@@ -292,7 +293,7 @@ static bool copied(struct walk *w, bool late, bool *wait, struct reason *why)
 	}
 	if (state == PARTIAL || (state == WITHOUT_LIDS && !late)) {
 		*wait = true;
-		REASON(why, cl_qmap_count(&w->subn->sw_guid_tbl) ?
+		REASON_OF(why, "busy", cl_qmap_count(&w->subn->sw_guid_tbl) ?
 			    "OpenSM's sweep is under way, and it has not discovered the whole fabric yet; "
 			    "ask again" : "OpenSM has discovered no switch yet; ask again");
 	} else if (!(good = count(w))) {
@@ -332,7 +333,7 @@ static bool copy(struct bridge *b, struct walk *w, struct reason *why)
 		}
 		/* Its routing engines hold it while they compute, some for minutes: do not stand in line. */
 		if (pthread_rwlock_tryrdlock(&b->osm->lock.lock)) {
-			REASON(why, "OpenSM has been busy with its routes for %d s; ask again", PATIENCE);
+			REASON_OF(why, "busy", "OpenSM has been busy with its routes for %d s; ask again", PATIENCE);
 		} else {
 			good = copied(w, late, &wait, why);
 			cl_plock_release(&b->osm->lock);

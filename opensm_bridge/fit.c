@@ -5,12 +5,14 @@
  * Nodes come and go daily, and one rebooted node must not send a whole fabric to another engine:
  *  - a terminal of the file that is gone is skipped;
  *  - a live terminal that the file does not know, or knows at another port, is routed like the own
- *    LID of its leaf switch, with the leaf's port to it as the last hop. That adds no dependency
- *    between channels that the checker has not already judged: every switch-to-switch channel on
- *    the way is one that traffic to the leaf's LID takes, in the same service level, and the last
- *    hop ends in a terminal, where a cycle cannot pass. What it sends, it sends from its leaf, like
- *    any terminal there. (The agent says so where it could not prove the way to the switches' own
- *    LIDs; it plans anew as soon as it hears of the terminal.)
+ *    LID of its leaf switch, with the leaf's port to it as the last hop. Packets to it then take the
+ *    channels of packets to that LID, and what it sends starts at that leaf. Both may close a credit
+ *    loop where the agent's proof had no packets to that LID, or no sender at that switch (a spine; a
+ *    leaf whose hosts were all off). So the file says for each switch whether its proof covers hosts
+ *    there that it does not know, as senders and as receivers; where it does not, the routes are
+ *    stale.
+ * Proofs are about cables too: a cable that ends elsewhere than in the plan makes another fabric of
+ * it, even where all are still reached, and so makes the routes stale.
  * A switch that the file does not know cannot be helped that way: the routes are stale. A switch
  * that is gone makes them stale only when something was routed through it.
  */
@@ -23,7 +25,8 @@
 #define AT_ONCE 64 /* columns walked together: one cache line of a row */
 #define ARRIVED NO_PEER
 
-#define REFUSE(...) return REASON(why, __VA_ARGS__), false
+#define REFUSE(...) return REASON_OF(why, "stale", __VA_ARGS__), false
+#define INVALID(...) return REASON_OF(why, "invalid", __VA_ARGS__), false
 
 struct walk {
 	const struct routes *routes;
@@ -67,8 +70,7 @@ static bool offers_lanes(const struct routes *r, const struct live *live, struct
 	return true;
 }
 
-/* Lanes hop by hop hang on the ports of both ends of a cable, so a cable that was moved to another
- * port makes them wrong even where everybody is still reached. */
+/* Where the plan knew no cable, none of its routes to a live terminal leaves. */
 static bool cables_end_as_planned(const struct fit *fit, const struct routes *r,
 				  const struct live *live, struct reason *why)
 {
@@ -81,14 +83,15 @@ static bool cables_end_as_planned(const struct fit *fit, const struct routes *r,
 				continue;
 			if (wanted != (fit->row[peer] << 8 | live->peer_port[live->sw[s].first_port + p]))
 				REFUSE("stale: the cable at port %u of switch 0x%016" PRIx64 " (%.60s) ends "
-				       "elsewhere than the lanes, chosen hop by hop, were made for",
-				       p, live->sw[s].guid, live->sw[s].name);
+				       "elsewhere than the routes were made for", p,
+				       live->sw[s].guid, live->sw[s].name);
 		}
 	return true;
 }
 
 /* A terminal is known if the file has it behind the very port where it is now. */
-static void match_terminals(struct fit *fit, const struct routes *r, const struct live *live)
+static bool match_terminals(struct fit *fit, const struct routes *r, const struct live *live,
+			    struct reason *why)
 {
 	uint32_t found = 0;
 
@@ -103,8 +106,13 @@ static void match_terminals(struct fit *fit, const struct routes *r, const struc
 			known = routes_row(r, r->forwarding, o, leaf)[column] == end->leaf_port;
 		fit->column[t] = known ? column : r->terminals + leaf;
 		fit->unknown += !known;
+		if (!known && !r->senders[leaf])
+			REFUSE("stale: 0x%016" PRIx64 " is a host at switch 0x%016" PRIx64 " (%.60s), where "
+			       "the plan was not proved for senders that it does not know; it needs a new "
+			       "plan", end->guid, live->sw[end->leaf].guid, live->sw[end->leaf].name);
 	}
 	fit->vanished = r->terminals - found;
+	return true;
 }
 
 /* Follow one row of the tables to the next switch, for up to AT_ONCE targets. */
@@ -120,7 +128,7 @@ static bool look_ahead(struct walk *w, unsigned offset, uint32_t s, const struct
 
 		if (s != target[i].at) {
 			if (port == ROUTES_NO_ROUTE)
-				REFUSE("invalid: switch 0x%016" PRIx64 " (%.60s) has no route to "
+				INVALID("invalid: switch 0x%016" PRIx64 " (%.60s) has no route to "
 				       "0x%016" PRIx64, sw->guid, sw->name, target[i].guid);
 			next = port <= sw->ports ? w->live->peer[sw->first_port + port] : NO_PEER;
 			if (next == NO_PEER)
@@ -144,7 +152,7 @@ static bool all_arrive(struct walk *w, unsigned i, const struct target *target, 
 
 		for (here = s; w->reaches[here] != proven; here = w->next[(size_t)here * AT_ONCE + i]) {
 			if (w->passed[here] == path)
-				REFUSE("invalid: the route to 0x%016" PRIx64 " loops through switch "
+				INVALID("invalid: the route to 0x%016" PRIx64 " loops through switch "
 				       "0x%016" PRIx64 " (%.60s)", target->guid,
 				       w->live->sw[here].guid, w->live->sw[here].name);
 			w->passed[here] = path;
@@ -218,11 +226,10 @@ bool fit_find(struct fit *fit, const struct routes *r, const struct live *live, 
 	fit->row = malloc((live->switches + 1) * sizeof(*fit->row));
 	fit->column = malloc((live->terminals + 1) * sizeof(*fit->column));
 	if (!fit->row || !fit->column)
-		REFUSE("no memory to check the routes");
+		return REASON(why, "no memory to check the routes"), false;
 	if (!match_switches(fit, r, live, why) || !offers_lanes(r, live, why) ||
-	    !cables_end_as_planned(fit, r, live, why))
+	    !cables_end_as_planned(fit, r, live, why) || !match_terminals(fit, r, live, why))
 		return false;
-	match_terminals(fit, r, live);
 	return walk_every_offset(fit, r, live, why);
 }
 

@@ -7,6 +7,8 @@
  *
  * OpenSM asks only while our engine is the one in use, and holds its lock.
  */
+#include <string.h>
+
 #include "bridge.h"
 
 static const struct install *with_lanes(const struct bridge *b)
@@ -31,20 +33,157 @@ uint8_t lanes_path_sl(void *context, uint8_t hint, const ib_net16_t slid, const 
 			  i->place[from].row)[i->place[to].column];
 }
 
-void lanes_sl2vl(void *context, osm_physp_t *port, uint8_t in, uint8_t out, ib_slvl_table_t *table)
+/* What OpenSM should send to a port; false where that is the site's business. */
+static bool planned(const struct install *i, osm_physp_t *port, uint8_t in, uint8_t out,
+		    ib_slvl_table_t *table)
 {
-	const struct install *i = with_lanes(context);
 	const struct routes *r = i ? i->routes : NULL;
 	uint8_t lane = 0; /* what leaves a host is not in any cycle */
 
-	if (r && r->wide) {
+	if (!r)
+		return false;
+	if (r->hop_lanes) {
 		const uint64_t guid = cl_ntoh64(osm_node_get_node_guid(osm_physp_get_node_ptr(port)));
 		const uint32_t row = guid_index(r->switch_guid, r->switches, guid);
 
 		lane = row < r->switches ? routes_hop_lane(r, row, in, out) : 0;
 	}
-	for (uint8_t sl = 0; r && sl < 16; sl++)
-		ib_slvl_table_set(table, sl, r->wide ? lane : r->sl_to_vl[sl]);
+	for (uint8_t sl = 0; sl < 16; sl++)
+		ib_slvl_table_set(table, sl, r->hop_lanes ? lane : r->sl_to_vl[sl]);
+	return true;
+}
+
+/* The lanes that the port has, as OpenSM cuts them. */
+static void cut(ib_slvl_table_t *table, const osm_physp_t *port)
+{
+	const unsigned lanes = (1u << (ib_port_info_get_op_vls(&port->port_info) - 1)) - 1;
+
+	for (uint8_t sl = 0; sl < 16; sl++)
+		if (ib_slvl_table_get(table, sl) != ROUTES_DROPPED)
+			ib_slvl_table_set(table, sl, ib_slvl_table_get(table, sl) & (uint8_t)lanes);
+}
+
+static const ib_slvl_table_t all_zero;
+/* No table of ours: it has lanes 13 and 14 for different levels, but not 0. */
+static const ib_slvl_table_t unanswered = {{0xde, 0xed, 0xde, 0xed, 0xde, 0xed, 0xde, 0xed}};
+
+/*
+ * OpenSM zeroes its copy of a table that it sends, until the port answers. Where the table sent is
+ * all zero itself, nobody could tell an answer from none, and OpenSM would never send it again. So
+ * such a copy is marked, once OpenSM has zeroed it: in the call for the next table, since answers
+ * wait for the lock that OpenSM holds during all of these calls. (The last table of all stays
+ * unmarked: it is a host's, or that of a way out of a switch by the port it came in.)
+ */
+static void mark(struct bridge *b, osm_physp_t *port, uint8_t in, const ib_slvl_table_t *wanted)
+{
+	ib_slvl_table_t *last = b->unmarked ? osm_physp_get_slvl_tbl(b->unmarked, b->unmarked_in) : NULL;
+	ib_slvl_table_t sent = *wanted;
+
+	if (last && !memcmp(last, &all_zero, sizeof(all_zero)))
+		*last = unanswered;
+	cut(&sent, port);
+	b->unmarked = NULL;
+	if (memcmp(&sent, &all_zero, sizeof(sent)) ||
+	    (!port->need_update && !b->osm->subn.need_update &&
+	     !memcmp(osm_physp_get_slvl_tbl(port, in), &sent, sizeof(sent))))
+		return;
+	b->unmarked = port;
+	b->unmarked_in = in;
+}
+
+void lanes_sl2vl(void *context, osm_physp_t *port, uint8_t in, uint8_t out, ib_slvl_table_t *table)
+{
+	struct bridge *b = context;
+
+	if (planned(with_lanes(b), port, in, out, table))
+		mark(b, port, in, table);
+}
+
+bool lanes_are_unanswered(const ib_slvl_table_t *table)
+{
+	return !memcmp(table, &unanswered, sizeof(unanswered));
+}
+
+/* Between switches the lanes must be the plan's; to a host they may be cut to those that it has. */
+static bool confirmed(const struct install *i, osm_physp_t *port, uint8_t in, uint8_t out)
+{
+	const osm_physp_t *far = port->p_remote_physp;
+	ib_slvl_table_t wanted;
+
+	if (!planned(i, port, in, out, &wanted))
+		return true;
+	if (!out || !far || !far->p_node->sw)
+		cut(&wanted, port);
+	return !memcmp(osm_physp_get_slvl_tbl(port, in), &wanted, sizeof(wanted));
+}
+
+static bool has_tables(osm_physp_t *port)
+{
+	return port->port_info.capability_mask & IB_PORT_CAP_HAS_SL_MAP;
+}
+
+static bool is_live(osm_physp_t *port)
+{
+	return port && ib_port_info_get_port_state(&port->port_info) != IB_LINK_DOWN;
+}
+
+static bool switch_port_confirmed(const struct install *i, osm_physp_t *port, unsigned out, unsigned ports)
+{
+	for (unsigned in = 0; in < ports; in++)
+		if (!confirmed(i, port, (uint8_t)in, (uint8_t)out))
+			return false;
+	return true;
+}
+
+/* Ports whose tables are not the plan's, as far as OpenSM was told. */
+uint32_t lanes_count_unconfirmed(const struct bridge *b)
+{
+	const struct osm_routing_engine *used = b->osm->routing_engine_used;
+	const struct install *i = used && used->context == b ? with_lanes(b) : NULL;
+	const cl_qmap_t *all = &b->osm->subn.port_guid_tbl;
+	uint32_t count = 0;
+
+	for (cl_map_item_t *item = cl_qmap_head(all); i && item != cl_qmap_end(all);
+	     item = cl_qmap_next(item)) {
+		osm_port_t *end = (osm_port_t *)item;
+		osm_node_t *node = end->p_node;
+		const unsigned ports = osm_node_get_num_physp(node);
+
+		if (!node->sw) {
+			count += has_tables(end->p_physp) && !confirmed(i, end->p_physp, 0, 0);
+			continue;
+		}
+		for (unsigned out = 1; out < ports && has_tables(end->p_physp); out++) {
+			osm_physp_t *port = osm_node_get_physp_ptr(node, out);
+
+			count += is_live(port) && !switch_port_confirmed(i, port, out, ports);
+		}
+	}
+	return count;
+}
+
+/* Everything that OpenSM knows of the lanes of our routes in force. */
+uint64_t lanes_digest(const struct bridge *b, uint64_t hash)
+{
+	const cl_qmap_t *all = &b->osm->subn.sw_guid_tbl;
+
+	for (cl_map_item_t *item = cl_qmap_head(all); with_lanes(b) && item != cl_qmap_end(all);
+	     item = cl_qmap_next(item)) {
+		const osm_node_t *node = ((const osm_switch_t *)item)->p_node;
+		const unsigned ports = osm_node_get_num_physp(node);
+
+		for (unsigned out = 1; out < ports; out++) {
+			osm_physp_t *port = osm_node_get_physp_ptr((osm_node_t *)(uintptr_t)node, out);
+
+			for (unsigned in = 0; is_live(port) && in < ports; in++) {
+				uint64_t word;
+
+				memcpy(&word, osm_physp_get_slvl_tbl(port, (uint8_t)in), sizeof(word));
+				hash = known_mixed(hash, word ^ (uint64_t)in << 56 ^ (uint64_t)out << 48);
+			}
+		}
+	}
+	return hash;
 }
 
 /* Equal shares: each lane once a round in the low table; nothing in the high one. */

@@ -83,6 +83,7 @@ bool options_parse(struct options *o, const char *text, struct reason *why)
 					sizeof(o->socket_path))
 		REFUSE("dir is too long for a socket's name; give socket=… too");
 	snprintf(o->routes_path, sizeof(o->routes_path), "%s/routes.sar", o->folder);
+	snprintf(o->next_path, sizeof(o->next_path), "%s/routes.next", o->folder);
 	snprintf(o->dump_path, sizeof(o->dump_path), "%s/in_force.sar", o->folder);
 	return true;
 }

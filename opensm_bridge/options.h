@@ -8,7 +8,7 @@
 #include "reason.h"
 
 struct options {
-	char routes_path[PATH_MAX], dump_path[PATH_MAX];
+	char routes_path[PATH_MAX], next_path[PATH_MAX], dump_path[PATH_MAX];
 	char folder[PATH_MAX - 32];
 	char socket_path[108]; /* what sun_path holds */
 	int64_t group;	       /* that owns the socket, -1 for OpenSM's own */

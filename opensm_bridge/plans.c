@@ -1,7 +1,15 @@
 /*
- * Which routes to use. Two generations are kept in memory: the newest valid one read from the file,
- * and the last one that was in force. Whichever fits the live fabric, newest first, is installed;
- * when neither does, the engine says so and OpenSM goes on to the next engine of its list.
+ * Which routes to use: those of a load, in the one routing that serves it; else those that were in
+ * force last; else the next engine of OpenSM's list. What does not fit is forgotten: it is never
+ * tried in a later routing, when nobody looks.
+ *
+ * A load is for the tables that it was proved from. While it waited for OpenSM's lock, another
+ * engine may have rewritten the fabric, or OpenSM the LIDs; so the digest of what the switches have
+ * is compared here, with that lock, where nothing can change any more.
+ *
+ * By itself the plugin reads a file (routes.sar, which the agent puts in place once its routes are
+ * confirmed) only at OpenSM's first routing and at its first one as master, and never one that is
+ * older than what this process has had in force.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,72 +18,64 @@
 
 #include "bridge.h"
 
-static bool same_file(const struct stat *a, const struct stat *b)
+static struct routes *read_file(const char *path, struct reason *why)
 {
-	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
+	struct routes *r = routes_read(path, why);
 
-/* Read the file now; false, and why, unless it is valid and of generation `wanted` (0: any). */
-bool plans_take_file(struct bridge *b, uint64_t wanted, struct reason *why)
-{
-	struct stat seen = {0};
-	struct routes *old = NULL, *read;
-	struct reason problem = {""};
-	bool good;
-
-	/* Looked at before it is read: should it be replaced in between, it is read again later. */
-	if (stat(b->options.routes_path, &seen))
-		memset(&seen, 0, sizeof(seen));
-	read = routes_read(b->options.routes_path, &problem);
-	good = read && (!wanted || read->generation == wanted);
-	if (read && !good)
-		REASON(why, "%.300s holds generation %ju, not %ju", b->options.routes_path,
-		       (uintmax_t)read->generation, (uintmax_t)wanted);
-	pthread_mutex_lock(&b->mutex);
-	b->seen = seen;
-	b->file_problem = problem;
-	if (read) {
-		old = b->newest;
-		b->newest = read;
-	} else {
-		b->last_error = problem;
+	if (r && r->had) {
+		REASON(why, "%.300s is invalid: it is a dump of tables that are not confirmed", path);
+		routes_drop(r);
+		r = NULL;
 	}
-	pthread_mutex_unlock(&b->mutex);
-	routes_drop(old);
-	if (!read)
-		*why = problem;
-	return good;
+	if (!r)
+		why->code = "invalid";
+	return r;
 }
 
-/* A standby that takes over, or an OpenSM that restarts, finds a file that nobody loads into it. */
-static void take_changed_file(struct bridge *b)
+/* The file of a load; NULL, and why, unless it is valid and of generation `wanted` (0: any). */
+struct routes *plans_read_next(struct bridge *b, uint64_t wanted, struct reason *why)
 {
-	struct stat now = {0};
-	struct reason why;
-	bool changed;
+	struct routes *r = read_file(b->options.next_path, why);
 
-	if (stat(b->options.routes_path, &now))
-		memset(&now, 0, sizeof(now));
-	pthread_mutex_lock(&b->mutex);
-	/* The very first look counts as a change, so that a missing file gets its sentence. */
-	changed = !same_file(&now, &b->seen) || (!b->newest && !*b->file_problem.text);
-	pthread_mutex_unlock(&b->mutex);
-	if (changed && !plans_take_file(b, 0, &why))
-		BRIDGE_LOG(b, OSM_LOG_ERROR, "%s\n", why.text);
+	if (r && wanted && r->generation != wanted) {
+		REASON_OF(why, "invalid", "%.300s holds generation %ju, not %ju", b->options.next_path,
+			  (uintmax_t)r->generation, (uintmax_t)wanted);
+		routes_drop(r);
+		return NULL;
+	}
+	return r;
 }
 
-static struct install *try(struct live *live, osm_switch_t **sw, struct routes *routes,
-			   struct reason *why)
+static struct routes *read_own(struct bridge *b, uint64_t highest, struct reason *why)
 {
-	struct install *chosen = NULL;
+	struct routes *r = read_file(b->options.routes_path, why);
+
+	if (r && r->generation < highest) {
+		REASON_OF(why, "invalid", "%.300s holds generation %ju, and %ju has been in force already",
+			  b->options.routes_path, (uintmax_t)r->generation, (uintmax_t)highest);
+		routes_drop(r);
+		return NULL;
+	}
+	return r;
+}
+
+struct choice {
+	struct live live;
+	osm_switch_t **sw;
+	struct install *chosen;
+};
+
+/* Whether `routes` are used: NULL, and routes after others were chosen, are not. */
+static void try(struct choice *c, struct routes *routes, struct reason *why)
+{
 	struct fit fit;
 
-	if (!fit_find(&fit, routes, live, why))
+	if (!routes || c->chosen)
+		return;
+	if (!fit_find(&fit, routes, &c->live, why))
 		fit_free(&fit);
-	else if (!(chosen = install_new(live, sw, &fit, routes)))
+	else if (!(c->chosen = install_new(&c->live, c->sw, &fit, routes)))
 		REASON(why, "no memory to install the routes");
-	return chosen;
 }
 
 static void remember_topology(struct bridge *b, const struct live *live)
@@ -90,45 +90,102 @@ static void remember_topology(struct bridge *b, const struct live *live)
 	pthread_mutex_unlock(&b->mutex);
 }
 
+/* Whether what switches have is what the load was proved from. */
+static bool is_as_proved(struct bridge *b, const struct live *live, const char *proved_from,
+			 struct reason *why)
+{
+	char digest[17];
+	bool same;
+
+	if (!strcmp(proved_from, "any"))
+		return true;
+	pthread_mutex_lock(&b->tables);
+	snprintf(digest, sizeof(digest), "%016" PRIx64, tables_digest(b, live));
+	same = !strcmp(digest, proved_from);
+	if (!same)
+		REASON_OF(why, "changed", "what is in force is not what the routes were proved from (it is "
+			  "%s, by engine %.31s, not %s): read it again", digest, b->known_engine,
+			  proved_from);
+	pthread_mutex_unlock(&b->tables);
+	return same;
+}
+
+/* What there is to choose from in this routing. */
+struct offer {
+	struct routes *wanted, *file, *good;
+	char proved_from[17];
+	bool take_file;
+};
+
+static void take_offer(struct bridge *b, struct offer *o, struct reason *file_problem)
+{
+	uint64_t highest;
+
+	pthread_mutex_lock(&b->mutex);
+	b->phase = ROUTING;
+	b->building = b->asked;
+	*o = (struct offer){.wanted = b->wanted, .good = routes_hold(b->good), .take_file = b->take_file};
+	memcpy(o->proved_from, b->proved_from, sizeof(o->proved_from));
+	b->wanted = NULL;
+	b->take_file = false;
+	highest = b->highest;
+	*file_problem = b->file_problem;
+	pthread_mutex_unlock(&b->mutex);
+	if (!o->take_file)
+		return;
+	*file_problem = (struct reason){.text = ""};
+	o->file = read_own(b, highest, file_problem);
+}
+
+/* With OpenSM's lock: `c` gets what is chosen. `load` and `own` get why not the load's, or our own. */
+static void choose(struct bridge *b, struct choice *c, const struct offer *o, struct reason *load,
+		   struct reason *own)
+{
+	struct reason *why = o->wanted ? load : own;
+
+	pthread_mutex_lock(&b->tables);
+	tables_look(b, LOOK_ROUTING);
+	pthread_mutex_unlock(&b->tables);
+	if (!live_from_osm(&c->live, &c->sw, b->osm, why))
+		return;
+	remember_topology(b, &c->live);
+	if (o->wanted && is_as_proved(b, &c->live, o->proved_from, load))
+		try(c, o->wanted, load);
+	try(c, o->file, own);
+	try(c, o->good, own);
+}
+
 /* NULL when no routes fit; why, is in `last_error` and in OpenSM's log. */
 struct install *plans_choose(struct bridge *b)
 {
-	struct routes *newest, *good;
-	struct install *chosen = NULL;
-	struct reason why = {""};
-	osm_switch_t **sw = NULL;
-	struct live live;
+	struct reason load = {.text = ""}, own = {.text = ""}, file;
+	struct choice c = {.sw = NULL};
+	const struct reason *why;
+	struct offer o;
 
-	take_changed_file(b);
-	pthread_mutex_lock(&b->mutex);
-	b->building = b->asked;
-	newest = routes_hold(b->newest);
-	good = routes_hold(b->good);
-	why = b->file_problem;
-	pthread_mutex_unlock(&b->mutex);
-
-	if (live_from_osm(&live, &sw, b->osm, &why)) {
-		remember_topology(b, &live);
-		if (newest)
-			chosen = try(&live, sw, newest, &why);
-		if (!chosen && good && good != newest) {
-			struct reason old;
-
-			chosen = try(&live, sw, good, &old);
-		}
+	take_offer(b, &o, &file);
+	choose(b, &c, &o, &load, &own);
+	if (!c.chosen) {
+		live_free(&c.live);
+		free(c.sw);
 	}
-	if (!chosen) {
-		live_free(&live);
-		free(sw);
-	}
-	if (*why.text)
-		BRIDGE_LOG(b, OSM_LOG_ERROR, "%s%s\n", why.text,
-			   chosen ? "; an older generation of routes is used" :
-				    "; the next routing engine takes over");
+	if (o.take_file && *file.text)
+		BRIDGE_LOG(b, OSM_LOG_ERROR, "%s\n", file.text);
+	if (!c.chosen && !o.good && (o.wanted || o.file)) /* forgotten, but not why */
+		file = *load.text ? load : own;
+	why = *load.text ? &load : *own.text ? &own : c.chosen ? NULL : &file;
+	if (why && *why->text)
+		BRIDGE_LOG(b, OSM_LOG_ERROR, "%s%s\n", why->text,
+			   c.chosen ? "; the routes from before stay in use" :
+				      "; the next routing engine takes over");
 	pthread_mutex_lock(&b->mutex);
-	b->last_error = why;
+	b->file_problem = file;
+	if (o.wanted)
+		b->load_problem = load;
+	b->last_error = why ? *why : (struct reason){.text = ""};
 	pthread_mutex_unlock(&b->mutex);
-	routes_drop(newest);
-	routes_drop(good);
-	return chosen;
+	routes_drop(o.wanted);
+	routes_drop(o.file);
+	routes_drop(o.good);
+	return c.chosen;
 }

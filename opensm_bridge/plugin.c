@@ -42,9 +42,11 @@ static void delete(void *context)
 	door_close(b);
 	install_free(b->next);
 	install_free(b->in_force);
-	routes_drop(b->newest);
+	known_free(&b->known);
+	routes_drop(b->wanted);
 	routes_drop(b->good);
 	pthread_cond_destroy(&b->changed);
+	pthread_mutex_destroy(&b->tables);
 	pthread_mutex_destroy(&b->mutex);
 	free(b);
 }
@@ -63,7 +65,7 @@ static bool start(struct bridge *b, struct reason *why)
 static void *create(struct osm_opensm *osm)
 {
 	struct bridge *b;
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	pthread_condattr_t clock;
 
 	if (!layout_is_ours(osm)) {
@@ -76,7 +78,9 @@ static void *create(struct osm_opensm *osm)
 	if (!b)
 		return NULL;
 	b->osm = osm;
+	b->take_file = true;
 	pthread_mutex_init(&b->mutex, NULL);
+	pthread_mutex_init(&b->tables, NULL);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&b->changed, &clock);

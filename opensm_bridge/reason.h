@@ -5,8 +5,11 @@
 
 struct reason {
 	char text[512];
+	const char *code; /* one of README's, for programs; NULL is "other" */
 };
 
-#define REASON(why, ...) ((void)snprintf((why)->text, sizeof((why)->text), __VA_ARGS__))
+#define REASON(why, ...) REASON_OF(why, "other", __VA_ARGS__)
+#define REASON_OF(why, word, ...) \
+	((why)->code = (word), (void)snprintf((why)->text, sizeof((why)->text), __VA_ARGS__))
 
 #endif

@@ -55,12 +55,43 @@ static bool engine_name_is_good(const uint8_t *name)
 	return true;
 }
 
-const uint8_t *routes_section_ids(unsigned version, unsigned lanes, unsigned *count)
+/* Section 12 stands last, so a file without it has the same ids but for the last. */
+const uint8_t *routes_section_ids(unsigned flags, unsigned lanes, unsigned *count)
 {
-	static const uint8_t plain[] = {1, 2, 3, 4, 5, 6, 7, 8}, hop_by_hop[] = {1, 2, 3, 4, 5, 9, 10};
+	static const uint8_t plain[] = {1, 2, 3, 4, 5, 10, 11, 12},
+			     by_hop[] = {1, 2, 3, 4, 5, 9, 10, 11, 12},
+			     by_path[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12};
+	const bool had = flags & ROUTES_HAD;
 
-	*count = version == 2 ? 7 : lanes > 1 ? 8 : 5;
-	return version == 2 ? hop_by_hop : plain;
+	*count = (flags & ROUTES_HOPS ? 8 : lanes > 1 ? 10 : 7) + had;
+	return flags & ROUTES_HOPS ? by_hop : lanes > 1 ? by_path : plain;
+}
+
+void routes_section_lengths(const struct routes *r, uint64_t length[ROUTES_LAST_ID + 1])
+{
+	const uint64_t s = r->switches, t = r->terminals, wide = r->wide;
+	const uint64_t table = r->offsets * s * (s + t);
+	const uint64_t by_id[] = {0,	 8 * s, 8 * t,	    4 * t,	      s,	    table, table,
+				  16, r->offsets, s * wide * wide, 4 * s * wide, s,     table};
+
+	memcpy(length, by_id, sizeof(by_id));
+}
+
+/* Sections are aligned to 8 in a malloc'ed image. */
+void routes_set_arrays(struct routes *r, uint8_t *const section[ROUTES_LAST_ID + 1])
+{
+	r->switch_guid = (const void *)section[1];
+	r->terminal_guid = (const void *)section[2];
+	r->terminal_leaf = (const void *)section[3];
+	r->switch_ports = section[4];
+	r->forwarding = section[5];
+	r->service_levels = section[6];
+	r->sl_to_vl = section[7];
+	r->fallback_sl = section[8];
+	r->hop_lanes = section[9];
+	r->far_ends = (const void *)section[10];
+	r->senders = section[11];
+	r->had = section[12];
 }
 
 static bool check_header(struct routes *r, struct reason *why)
@@ -74,8 +105,9 @@ static bool check_header(struct routes *r, struct reason *why)
 		REFUSE("not a routes file (bad magic)");
 	if (sar_crc32(0, h, 124) != u32_at(h, 124))
 		REFUSE("bad header checksum");
-	if (u32_at(h, 8) != 1 && u32_at(h, 8) != 2)
-		REFUSE("format version %u, this plugin reads 1 and 2", u32_at(h, 8));
+	if (u32_at(h, 8) != ROUTES_VERSION)
+		REFUSE("format version %u, this plugin reads %u: write it again with the sar-agent of "
+		       "this release", u32_at(h, 8), ROUTES_VERSION);
 	if (u32_at(h, 12) != ROUTES_HEADER_SIZE)
 		REFUSE("header size %u, not %u", u32_at(h, 12), ROUTES_HEADER_SIZE);
 	if (u64_at(h, 16) != r->size)
@@ -85,19 +117,20 @@ static bool check_header(struct routes *r, struct reason *why)
 	r->terminals = u32_at(h, 36);
 	r->offsets = h[40];
 	r->lanes = h[41];
+	r->flags = u32_at(h, 44);
 	r->made_at = u64_at(h, 112);
 	if (!r->generation)
 		REFUSE("generation 0");
 	if (!r->switches || r->switches > MAX_NODES || !r->terminals || r->terminals > MAX_NODES)
 		REFUSE("%u switches and %u terminals", r->switches, r->terminals);
-	if (!r->offsets || r->offsets > 128 || r->lanes < u32_at(h, 8) || r->lanes > 15)
+	if (r->flags & ~(ROUTES_HOPS | ROUTES_HAD))
+		REFUSE("unknown flags %#x", r->flags);
+	if (!r->offsets || r->offsets > 128 || r->lanes < 1 + (r->flags & ROUTES_HOPS) || r->lanes > 15)
 		REFUSE("%u LID offsets and %u virtual lanes", r->offsets, r->lanes);
-	if (u32_at(h, 44))
-		REFUSE("unknown flags %#x", u32_at(h, 44));
 	if (!engine_name_is_good(h + 80))
 		REFUSE("bad engine name");
 	memcpy(r->engine, h + 80, ROUTES_ENGINE_SIZE);
-	routes_section_ids(u32_at(h, 8), r->lanes, &sections);
+	routes_section_ids(r->flags, r->lanes, &sections);
 	if ((unsigned)(h[42] | h[43] << 8) != sections)
 		REFUSE("%d sections for %u virtual lanes", h[42] | h[43] << 8, r->lanes);
 	if (sar_crc32(0, h + ROUTES_HEADER_SIZE, r->size - ROUTES_HEADER_SIZE) != u32_at(h, 120))
@@ -116,35 +149,33 @@ static unsigned highest(const uint8_t *values, uint32_t count)
 }
 
 /* The table has one right value for every byte, so it is compared rather than interpreted. */
-static bool find_sections(struct routes *r, const uint8_t *section[], struct reason *why)
+static bool find_sections(struct routes *r, uint8_t *section[], struct reason *why)
 {
 	unsigned count;
-	const uint8_t *id = routes_section_ids(u32_at(r->image, 8), r->lanes, &count);
-	const uint64_t s = r->switches, t = r->terminals, table = r->offsets * s * r->columns;
-	uint64_t length[ROUTES_MAX_SECTIONS] = {8 * s, 8 * t, 4 * t, s, table, table, 16, r->offsets};
-	uint64_t end = ROUTES_HEADER_SIZE + count * SECTION_SIZE;
+	const uint8_t *id = routes_section_ids(r->flags, r->lanes, &count);
+	uint64_t length[ROUTES_LAST_ID + 1], end = ROUTES_HEADER_SIZE + count * SECTION_SIZE;
 
+	routes_section_lengths(r, length);
 	if (end > r->size)
 		REFUSE("the section table runs past the end");
 	for (unsigned i = 0; i < count; i++) {
 		const size_t entry = ROUTES_HEADER_SIZE + i * SECTION_SIZE;
 		const uint64_t at = (end + 7) & ~(uint64_t)7;
 
-		if (id[i] == 9) {
-			r->wide = 1 + highest(section[3], r->switches);
-			length[i] = s * r->wide * r->wide;
-			length[i + 1] = 4 * s * r->wide;
+		if (id[i] == 5) {
+			r->wide = 1 + highest(section[4], r->switches);
+			routes_section_lengths(r, length);
 		}
 		if (u32_at(r->image, entry) != id[i] || u32_at(r->image, entry + 4) != 0 ||
-		    u64_at(r->image, entry + 8) != at || u64_at(r->image, entry + 16) != length[i])
+		    u64_at(r->image, entry + 8) != at || u64_at(r->image, entry + 16) != length[id[i]])
 			REFUSE("section %u is missing, misplaced or of a wrong length", id[i]);
-		if (at > r->size || length[i] > r->size - at)
+		if (at > r->size || length[id[i]] > r->size - at)
 			REFUSE("section %u runs past the end", id[i]);
 		for (; end < at; end++)
 			if (r->image[end])
 				REFUSE("dirty padding before section %u", id[i]);
-		section[i] = r->image + at;
-		end = at + length[i];
+		section[id[i]] = r->image + at;
+		end = at + length[id[i]];
 	}
 	if (end != r->size)
 		REFUSE("bytes after the last section");
@@ -177,17 +208,17 @@ static bool check_nodes(const struct routes *r, struct reason *why)
 		if (r->terminal_leaf[t] >= r->switches)
 			REFUSE("the leaf switch of terminal %u is out of range", t);
 	for (uint32_t s = 0; s < r->switches; s++)
-		if (!r->switch_ports[s] || r->switch_ports[s] > 254)
+		if (!r->switch_ports[s] || r->switch_ports[s] >= ROUTES_UNKNOWN)
 			REFUSE("the port count of switch %u is out of range", s);
 	return true;
 }
 
-static bool check_hops(const struct routes *r, struct reason *why)
+static bool check_cables(const struct routes *r, struct reason *why)
 {
 	const size_t ends = (size_t)r->switches * r->wide;
 
-	if (!all_below(r->hop_lanes, ends * r->wide, r->lanes))
-		REFUSE("an unused lane hop by hop");
+	if (!all_below(r->senders, r->switches, 2))
+		REFUSE("a switch's senders are neither 0 nor 1");
 	for (size_t i = 0; i < ends; i++) {
 		const uint32_t far = r->far_ends[i] >> 8, port = r->far_ends[i] & 255;
 
@@ -198,31 +229,38 @@ static bool check_hops(const struct routes *r, struct reason *why)
 	return true;
 }
 
-static bool check_tables(const struct routes *r, struct reason *why)
+/* `word`: the least number above all ports that an entry may be. */
+static bool check_ports(const struct routes *r, const uint8_t *table, unsigned word, struct reason *why)
 {
-	const size_t table = (size_t)r->offsets * r->switches * r->columns;
-
 	for (unsigned o = 0; o < r->offsets; o++)
 		for (uint32_t s = 0; s < r->switches; s++) {
-			const uint8_t *row = routes_row(r, r->forwarding, o, s);
+			const uint8_t *row = routes_row(r, table, o, s);
 
 			for (uint32_t d = 0; d < r->columns; d++) {
 				if ((row[d] == 0) != (d == r->terminals + s))
 					REFUSE("offset %u, switch %u, column %u: port 0 must be, "
 					       "and only be, a switch's own column", o, s, d);
-				if (row[d] > r->switch_ports[s] && row[d] != ROUTES_NO_ROUTE)
+				if (row[d] > r->switch_ports[s] && row[d] < word)
 					REFUSE("offset %u, switch %u, column %u: port %u, but the "
 					       "highest is %u", o, s, d, row[d], r->switch_ports[s]);
 			}
 		}
-	if (r->lanes == 1)
+	return true;
+}
+
+static bool check_lanes(const struct routes *r, struct reason *why)
+{
+	const size_t hops = (size_t)r->switches * r->wide * r->wide;
+
+	if (r->hop_lanes && !all_below(r->hop_lanes, hops, r->lanes))
+		REFUSE("an unused lane hop by hop");
+	if (!r->service_levels)
 		return true;
-	if (r->wide)
-		return check_hops(r, why);
-	if (!all_below(r->service_levels, table, 16))
+	if (!all_below(r->service_levels, (size_t)r->offsets * r->switches * r->columns, 16))
 		REFUSE("a service level above 15");
-	if (!all_below(r->sl_to_vl, 16, r->lanes))
-		REFUSE("an SL maps to an unused lane");
+	for (unsigned sl = 0; sl < 16; sl++)
+		if (r->sl_to_vl[sl] >= r->lanes && r->sl_to_vl[sl] != ROUTES_DROPPED)
+			REFUSE("an SL maps to an unused lane");
 	if (!all_below(r->fallback_sl, r->offsets, 16))
 		REFUSE("a fallback SL above 15");
 	return true;
@@ -230,25 +268,14 @@ static bool check_tables(const struct routes *r, struct reason *why)
 
 static bool check(struct routes *r, struct reason *why)
 {
-	const uint8_t *section[ROUTES_MAX_SECTIONS] = {NULL};
+	uint8_t *section[ROUTES_LAST_ID + 1] = {NULL};
 
 	if (!check_header(r, why) || !find_sections(r, section, why))
 		return false;
-	/* Sections are aligned to 8 in a malloc'ed image. */
-	r->switch_guid = (const void *)section[0];
-	r->terminal_guid = (const void *)section[1];
-	r->terminal_leaf = (const void *)section[2];
-	r->switch_ports = section[3];
-	r->forwarding = section[4];
-	if (r->wide) {
-		r->hop_lanes = section[5];
-		r->far_ends = (const void *)section[6];
-	} else {
-		r->service_levels = section[5];
-		r->sl_to_vl = section[6];
-		r->fallback_sl = section[7];
-	}
-	return check_nodes(r, why) && check_tables(r, why);
+	routes_set_arrays(r, section);
+	return check_nodes(r, why) && check_ports(r, r->forwarding, ROUTES_NO_ROUTE, why) &&
+	       check_cables(r, why) && check_lanes(r, why) &&
+	       (!r->had || check_ports(r, r->had, ROUTES_UNKNOWN, why));
 }
 
 struct routes *routes_from_image(uint8_t *image, size_t size, struct reason *why)
@@ -285,7 +312,7 @@ static bool read_all(int file, uint8_t *image, size_t size)
 
 struct routes *routes_read(const char *path, struct reason *why)
 {
-	struct reason inner = {""};
+	struct reason inner = {.text = ""};
 	struct routes *r = NULL;
 	struct stat info;
 	/* O_NONBLOCK: a fifo in the file's place must not hang OpenSM. */

@@ -11,7 +11,13 @@
 #define ROUTES_DIGEST_SIZE 32
 #define ROUTES_NO_ROUTE 255
 #define ROUTES_NO_SWITCH UINT32_MAX
-#define ROUTES_MAX_SECTIONS 8
+#define ROUTES_VERSION 3
+#define ROUTES_MAX_SECTIONS 11
+#define ROUTES_LAST_ID 12
+#define ROUTES_HOPS 1u /* flags */
+#define ROUTES_HAD 2u
+#define ROUTES_UNKNOWN 254 /* in `had` */
+#define ROUTES_DROPPED 15  /* in `sl_to_vl` */
 
 struct routes {
 	_Atomic unsigned holders;
@@ -24,12 +30,14 @@ struct routes {
 	const uint32_t *terminal_leaf;
 	const uint8_t *switch_ports;
 	const uint8_t *forwarding;     /* [offsets][switches][columns] */
-	const uint8_t *service_levels; /* the same shape, or NULL with one lane */
-	const uint8_t *sl_to_vl, *fallback_sl;
-	/* Lanes hop by hop, instead of the three before: version 2. */
-	unsigned wide;		  /* highest port of all switches + 1; 0 in version 1 */
-	const uint8_t *hop_lanes; /* [switches][wide in][wide out] */
+	unsigned flags, wide;	       /* wide: highest port of all switches + 1 */
 	const uint32_t *far_ends; /* [switches][wide]: switch << 8 | port, or ROUTES_NO_SWITCH */
+	const uint8_t *senders;	  /* [switches] 1: hosts there that the file does not know may send */
+	/* Lanes by path: NULL with one lane, and with lanes hop by hop. */
+	const uint8_t *service_levels; /* [offsets][switches][columns] */
+	const uint8_t *sl_to_vl, *fallback_sl;
+	const uint8_t *hop_lanes; /* [switches][wide in][wide out], or NULL */
+	const uint8_t *had;	  /* dumps only: as `forwarding`; what a switch may have instead */
 	uint8_t *image;
 	size_t size;
 };
@@ -56,7 +64,12 @@ static inline uint8_t routes_hop_lane(const struct routes *r, uint32_t row, unsi
 }
 
 /* The ids of a file's sections, in order; `count` gets how many. */
-const uint8_t *routes_section_ids(unsigned version, unsigned lanes, unsigned *count);
+const uint8_t *routes_section_ids(unsigned flags, unsigned lanes, unsigned *count);
+
+/* The length of each section by its id, for the sizes that `r` names. */
+void routes_section_lengths(const struct routes *r, uint64_t length[ROUTES_LAST_ID + 1]);
+/* Point the arrays of `r` to its sections, by id; NULL where there is none. */
+void routes_set_arrays(struct routes *r, uint8_t *const section[ROUTES_LAST_ID + 1]);
 
 /* Where a GUID stands in an ascending list, or `count` where it does not. */
 uint32_t guid_index(const uint64_t *guids, uint32_t count, uint64_t guid);

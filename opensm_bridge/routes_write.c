@@ -23,7 +23,7 @@ static void put_header(struct routes *r, unsigned sections)
 	uint8_t *h = r->image;
 
 	memcpy(h, "SARROUTE", 8);
-	put(h, 8, r->wide ? 2 : 1, 4);
+	put(h, 8, ROUTES_VERSION, 4);
 	put(h, 12, ROUTES_HEADER_SIZE, 4);
 	put(h, 16, r->size, 8);
 	put(h, 24, r->generation, 8);
@@ -32,6 +32,7 @@ static void put_header(struct routes *r, unsigned sections)
 	put(h, 40, r->offsets, 1);
 	put(h, 41, r->lanes, 1);
 	put(h, 42, sections, 2);
+	put(h, 44, r->flags, 4);
 	memcpy(h + 80, r->engine, ROUTES_ENGINE_SIZE);
 	put(h, 112, r->made_at, 8);
 }
@@ -39,17 +40,16 @@ static void put_header(struct routes *r, unsigned sections)
 struct routes *routes_blank(const struct routes *sizes)
 {
 	unsigned sections;
-	const uint8_t *id = routes_section_ids(sizes->wide ? 2 : 1, sizes->lanes, &sections);
-	const size_t s = sizes->switches, t = sizes->terminals, wide = sizes->wide;
-	const size_t table = sizes->offsets * s * (s + t);
-	const size_t length[] = {8 * s, 8 * t, 4 * t, s, table, table, 16, sizes->offsets,
-				 s * wide * wide, 4 * s * wide}; /* by id */
+	const uint8_t *id = routes_section_ids(sizes->flags, sizes->lanes, &sections);
+	uint8_t *section[ROUTES_LAST_ID + 1] = {NULL};
+	uint64_t length[ROUTES_LAST_ID + 1];
 	size_t at[ROUTES_MAX_SECTIONS] = {0}, end = ROUTES_HEADER_SIZE + 24 * sections;
 	struct routes *r = malloc(sizeof(*r));
 
+	routes_section_lengths(sizes, length);
 	for (unsigned i = 0; i < sections; i++) {
 		at[i] = (end + 7) & ~(size_t)7;
-		end = at[i] + length[id[i] - 1];
+		end = at[i] + length[id[i]];
 	}
 	if (!r)
 		return NULL;
@@ -66,18 +66,10 @@ struct routes *routes_blank(const struct routes *sizes)
 	for (unsigned i = 0; i < sections; i++) {
 		put(r->image, ROUTES_HEADER_SIZE + 24 * i, id[i], 4);
 		put(r->image, ROUTES_HEADER_SIZE + 24 * i + 8, at[i], 8);
-		put(r->image, ROUTES_HEADER_SIZE + 24 * i + 16, length[id[i] - 1], 8);
+		put(r->image, ROUTES_HEADER_SIZE + 24 * i + 16, length[id[i]], 8);
+		section[id[i]] = r->image + at[i];
 	}
-	r->switch_guid = (void *)(r->image + at[0]);
-	r->terminal_guid = (void *)(r->image + at[1]);
-	r->terminal_leaf = (void *)(r->image + at[2]);
-	r->switch_ports = r->image + at[3];
-	r->forwarding = r->image + at[4];
-	r->service_levels = sections == 8 ? r->image + at[5] : NULL;
-	r->sl_to_vl = sections == 8 ? r->image + at[6] : NULL;
-	r->fallback_sl = sections == 8 ? r->image + at[7] : NULL;
-	r->hop_lanes = wide ? r->image + at[5] : NULL;
-	r->far_ends = wide ? (void *)(r->image + at[6]) : NULL;
+	routes_set_arrays(r, section);
 	return r;
 }
 

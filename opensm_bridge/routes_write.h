@@ -7,8 +7,8 @@
 
 /*
  * An empty image for the sizes that `r` names (generation, switches, terminals, offsets, lanes,
- * engine, made_at, and `wide` where lanes are chosen hop by hop), with header and section table; the arrays of `r` then point into it and are
- * filled through ROUTES_FILL. NULL without memory.
+ * engine, made_at, wide and flags), with header and section table; the arrays of `r` then point into
+ * it and are filled through ROUTES_FILL. NULL without memory.
  */
 struct routes *routes_blank(const struct routes *sizes);
 /* A pointer of a blank routes object that may be written through. */

@@ -1,5 +1,5 @@
 /*
- * SIGUSR2, for scripts: load whatever the routes file holds. A signal handler may do next to
+ * SIGUSR2, for scripts: load whatever routes.next holds. A signal handler may do next to
  * nothing, so it only writes an eventfd, and a thread does the work.
  *
  * The handler must not outlive the plugin's code, and the default action would end OpenSM; so what
@@ -49,7 +49,7 @@ static void *work(void *argument)
 		if (wait[1].revents)
 			return NULL;
 		if (read(signalled, &count, sizeof(count)) > 0)
-			reload(b, 0, &why); /* it logs what came of it */
+			reload(b, 0, "any", &why); /* it logs what came of it */
 	}
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
-from sar_agent.install.bridge import BridgeStatus, Loaded
+from sar_agent.install.bridge import BridgeStatus, Dumped, Loaded
 from sar_agent.install.plan import routes_to_file
 from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
 from sar_agent.jobs import JobMix
@@ -80,12 +81,12 @@ class FakeBridge:
     def status(self) -> BridgeStatus:
         self._there()
         return BridgeStatus(
-            protocol=1,
+            protocol=2,
             plugin_version="fake",
             opensm_version="fake",
             pid=1,
             sm_state=self.sm_state,
-            state="idle",
+            state="built",
             last_error=self.last_error,
             engine_in_force=self.engine,
             routes_engine="",
@@ -98,6 +99,9 @@ class FakeBridge:
             unknown_terminals=self.unknown_terminals,
             vanished_terminals=0,
             unconfirmed_switches=0,
+            unconfirmed_lft_blocks=0,
+            unconfirmed_sl2vl_ports=0,
+            head_of_queue_seconds=1.07,
             heavy_sweeps=2,
             topology_changes=self.topology_changes,
             routings=self.routings,
@@ -105,7 +109,7 @@ class FakeBridge:
             last_build_unix=0,
         )
 
-    def load(self, generation: int) -> Loaded:
+    def load(self, generation: int, proved_from: str | None = None) -> Loaded:
         self._there()
         self.loads.append(generation)
         if self.refuse:
@@ -127,7 +131,7 @@ class FakeBridge:
         for subscriber in self.on_notice:
             subscriber(kind, update)
 
-    def dump(self) -> Path:
+    def dump(self) -> Dumped:
         self._there()
         assert self.tables is not None
         path = self.folder / "in_force.sar"
@@ -137,7 +141,7 @@ class FakeBridge:
             changed[0, 0, -1] = 3 - changed[0, 0, -1] if changed[0, 0, -1] < 3 else 1
             spoiled = RoutesFile(**{**vars(self.tables), "forwarding": changed})
             write_routes_file(path, spoiled)
-        return path
+        return Dumped(path=path, digest=hashlib.sha256(path.read_bytes()).hexdigest()[:16])
 
     def _there(self) -> None:
         if self.away:

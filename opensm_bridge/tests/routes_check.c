@@ -9,7 +9,7 @@ int main(int count, char *arguments[])
 	int bad = 0;
 
 	for (int i = 1; i < count; i++) {
-		struct reason why = {""};
+		struct reason why = {.text = ""};
 		struct routes *r = routes_read(arguments[i], &why);
 
 		if (r)

@@ -16,11 +16,20 @@ static inline uint8_t *small_entry(struct routes *r, unsigned offset, uint32_t s
 	return ROUTES_FILL(uint8_t, routes_row(r, r->forwarding, offset, s)) + d;
 }
 
+static inline void small_far_ends(struct routes *r)
+{
+	memset(ROUTES_FILL(uint32_t, r->far_ends), 0xff, SMALL_SWITCHES * 5 * 4);
+	for (uint32_t s = 0; s < SMALL_SWITCHES; s++) {
+		ROUTES_FILL(uint32_t, r->far_ends)[s * 5 + 3] = (s + 1) % 3 << 8 | 4;
+		ROUTES_FILL(uint32_t, r->far_ends)[s * 5 + 4] = (s + 2) % 3 << 8 | 3;
+	}
+}
+
 static inline struct routes *small_routes(unsigned offsets, unsigned lanes)
 {
 	const struct routes sizes = {.generation = 7, .made_at = 1, .switches = SMALL_SWITCHES,
 				     .terminals = SMALL_TERMINALS, .offsets = offsets,
-				     .lanes = lanes, .engine = "sar"};
+				     .lanes = lanes, .wide = 5, .engine = "sar"};
 	struct routes *r = routes_blank(&sizes);
 
 	if (!r)
@@ -28,7 +37,9 @@ static inline struct routes *small_routes(unsigned offsets, unsigned lanes)
 	for (uint32_t s = 0; s < SMALL_SWITCHES; s++) {
 		ROUTES_FILL(uint64_t, r->switch_guid)[s] = 0x100 + s;
 		ROUTES_FILL(uint8_t, r->switch_ports)[s] = 4;
+		ROUTES_FILL(uint8_t, r->senders)[s] = s < 2; /* the third has no hosts */
 	}
+	small_far_ends(r);
 	for (uint32_t t = 0; t < SMALL_TERMINALS; t++) {
 		ROUTES_FILL(uint64_t, r->terminal_guid)[t] = 0x200 + t;
 		ROUTES_FILL(uint32_t, r->terminal_leaf)[t] = t / 2;
@@ -54,7 +65,7 @@ static inline struct routes *small_hop_routes(unsigned offsets)
 	struct routes *plain = small_routes(offsets, 1), sizes = *plain, *r;
 
 	sizes.lanes = 2;
-	sizes.wide = 5;
+	sizes.flags = ROUTES_HOPS;
 	r = routes_blank(&sizes);
 	if (!r)
 		abort();
@@ -64,12 +75,10 @@ static inline struct routes *small_hop_routes(unsigned offsets)
 	memcpy(ROUTES_FILL(uint8_t, r->switch_ports), plain->switch_ports, SMALL_SWITCHES);
 	memcpy(ROUTES_FILL(uint8_t, r->forwarding), plain->forwarding,
 	       (size_t)offsets * SMALL_SWITCHES * r->columns);
-	memset(ROUTES_FILL(uint32_t, r->far_ends), 0xff, SMALL_SWITCHES * 5 * 4);
-	for (uint32_t s = 0; s < SMALL_SWITCHES; s++) {
+	memcpy(ROUTES_FILL(uint8_t, r->senders), plain->senders, SMALL_SWITCHES);
+	small_far_ends(r);
+	for (uint32_t s = 0; s < SMALL_SWITCHES; s++)
 		ROUTES_FILL(uint8_t, r->hop_lanes)[(s * 5 + 4) * 5 + 3] = 1;
-		ROUTES_FILL(uint32_t, r->far_ends)[s * 5 + 3] = (s + 1) % 3 << 8 | 4;
-		ROUTES_FILL(uint32_t, r->far_ends)[s * 5 + 4] = (s + 2) % 3 << 8 | 3;
-	}
 	routes_drop(plain);
 	routes_seal(r);
 	return r;

@@ -106,7 +106,7 @@ static void a_file_is_replaced_as_a_whole(void)
 {
 	struct fabric_file f = small();
 	char folder[] = "/tmp/sar-fabric-XXXXXX", path[64], image[256];
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	struct stat info = {0};
 	ssize_t got = -1;
 	int file;
@@ -143,7 +143,7 @@ static bool write_large(const char *path, uint32_t wide)
 	const uint32_t hosts = wide * wide, stride = 2 * wide + 1;
 	struct fabric_file f = {.nodes = hosts + 2 * wide, .ports = hosts + 2 * wide * stride,
 				.links = 2 * hosts, .name_bytes = 6 * (hosts + 2 * wide)};
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	bool good;
 
 	if (!fabric_file_blank(&f))

@@ -86,6 +86,8 @@ static void terminals_come_and_go(void)
 	fabric.end[4] = (struct live_terminal){.guid = 0x777, .leaf = 2, .leaf_port = 1, .lid_low = 30,
 					       .lid_high = 30};
 	fabric.live.terminals = 5;
+	expect(verdict(routes_hold(r), &fit), "0x0000000000000777 is a host at switch 0x0000000000000102");
+	ROUTES_FILL(uint8_t, r->senders)[2] = 1;
 	fabric.end[0].leaf = 1; /* and another one has moved */
 	fabric.end[0].leaf_port = 4;
 	CHECK(fit_find(&fit, r, &fabric.live, &why), "%s", why.text);
@@ -114,7 +116,7 @@ static void lanes_must_be_there(void)
 	CHECK(!verdict(small_routes(1, 1), NULL), "one lane needs none of them");
 }
 
-static void lanes_hop_by_hop_need_the_cables_of_the_plan(void)
+static void every_file_needs_the_cables_of_its_plan(void)
 {
 	struct routes *r;
 
@@ -122,10 +124,30 @@ static void lanes_hop_by_hop_need_the_cables_of_the_plan(void)
 	CHECK(!verdict(small_hop_routes(2), NULL), "the fabric of the plan");
 	fabric.peer_port[5 + 4] = 1; /* the far end was plugged into another port */
 	expect(verdict(small_hop_routes(1), NULL), "port 4 of switch 0x0000000000000101 (switch) ends");
-	CHECK(!verdict(small_routes(1, 2), NULL), "service levels do not care");
+	expect(verdict(small_routes(1, 1), NULL), "elsewhere than the routes were made for");
+	expect(verdict(small_routes(1, 2), NULL), "elsewhere than the routes were made for");
 	r = small_hop_routes(1);
 	ROUTES_FILL(uint32_t, r->far_ends)[5 + 4] = ROUTES_NO_SWITCH;
-	CHECK(!verdict(r, NULL), "nor does a port at which the plan knew no cable");
+	CHECK(!verdict(r, NULL), "a port at which the plan knew no cable");
+}
+
+/* Two parallel cables swapped: everybody is still reached, by another fabric. */
+static void swapped_cables_are_stale(void)
+{
+	struct reason why = {.text = ""};
+	struct routes *r = small_routes(1, 1);
+	struct fit fit;
+
+	small_fabric(&fabric);
+	fabric.peer[3] = 2, fabric.peer_port[3] = 4; /* 0's port 3 to 2's port 4, not to 1's */
+	fabric.peer[4] = 1, fabric.peer_port[4] = 3;
+	fabric.peer[5 + 4] = fabric.peer[10 + 3] = NO_PEER;
+	fabric.peer[5 + 3] = 0, fabric.peer_port[5 + 3] = 4;
+	fabric.peer[10 + 4] = 0, fabric.peer_port[10 + 4] = 3;
+	CHECK(!fit_find(&fit, r, &fabric.live, &why) && !strcmp(why.code, "stale"), "%s", why.text);
+	CHECK(strstr(why.text, "cable at port 3 of switch 0x0000000000000100"), "%s", why.text);
+	fit_free(&fit);
+	routes_drop(r);
 }
 
 static void hops_are_shortest(void)
@@ -167,7 +189,8 @@ int main(void)
 	switches_come_and_go();
 	terminals_come_and_go();
 	lanes_must_be_there();
-	lanes_hop_by_hop_need_the_cables_of_the_plan();
+	every_file_needs_the_cables_of_its_plan();
+	swapped_cables_are_stale();
 	hops_are_shortest();
 	the_fingerprint_sees_topology_alone();
 	return checked("fit");

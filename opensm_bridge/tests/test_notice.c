@@ -6,7 +6,7 @@
 static void refused(const char *words)
 {
 	struct notice n;
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 
 	CHECK(!notice_parse(&n, words, &why) && strstr(why.text, "unpath or repath"), "\"%s\": \"%s\"", words,
 	      why.text);
@@ -15,7 +15,7 @@ static void refused(const char *words)
 static void words(void)
 {
 	struct notice n;
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 
 	CHECK(notice_parse(&n, "unpath 18446744073709551615 0", &why), "%s", why.text);
 	CHECK(n.kind == NOTICE_UNPATH && n.update == UINT64_MAX && !n.generation, "largest");

@@ -6,7 +6,7 @@
 static void refused(const char *text, const char *expected)
 {
 	struct options o;
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 
 	CHECK(!options_parse(&o, text, &why) && strstr(why.text, expected), "%s: \"%s\"", text, why.text);
 }
@@ -14,12 +14,13 @@ static void refused(const char *text, const char *expected)
 int main(void)
 {
 	struct options o;
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	char deep[300] = "dir=/";
 
 	CHECK(options_parse(&o, NULL, &why), "%s", why.text);
 	CHECK(!strcmp(o.socket_path, "/run/sar-agent/bridge.sock"), "%s", o.socket_path);
 	CHECK(!strcmp(o.routes_path, "/run/sar-agent/routes.sar"), "%s", o.routes_path);
+	CHECK(!strcmp(o.next_path, "/run/sar-agent/routes.next"), "%s", o.next_path);
 	CHECK(o.group == -1 && o.deadline == 60, "defaults");
 	CHECK(options_parse(&o, " dir=/a  socket=/b/c.sock group=root deadline=5\n", &why), "%s", why.text);
 	CHECK(!strcmp(o.socket_path, "/b/c.sock") && !strcmp(o.dump_path, "/a/in_force.sar"), "paths");

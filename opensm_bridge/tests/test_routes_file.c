@@ -1,5 +1,6 @@
 /* The reader against damaged files: each byte flipped, each truncation, and broken rules with
  * right checksums. Built with ASan and UBSan, so "does not crash" is checked too. */
+#include <stdbool.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -20,7 +21,7 @@ static void good_files_are_read(void)
 	for (unsigned lanes = 1; lanes <= 3; lanes += 2)
 		for (unsigned offsets = 1; offsets <= 3; offsets++) {
 			struct routes *made = small_routes(offsets, lanes);
-			struct reason why = {""};
+			struct reason why = {.text = ""};
 			struct routes *read = reread(made->image, made->size, &why);
 
 			CHECK(read, "%s", why.text);
@@ -35,16 +36,32 @@ static void good_files_are_read(void)
 /* With 3 lanes they are chosen hop by hop. */
 static struct routes *with_lanes(unsigned lanes)
 {
+	if (lanes == 4) { /* a dump with something unconfirmed */
+		struct routes *plain = small_routes(2, 1), sizes = *plain, *r;
+
+		sizes.flags = ROUTES_HAD;
+		r = routes_blank(&sizes);
+		if (!r)
+			abort();
+		/* All but the last section stands 24 bytes further on: one more entry in the table. */
+		memcpy(r->image + ROUTES_HEADER_SIZE + 8 * 24, plain->image + ROUTES_HEADER_SIZE + 7 * 24,
+		       plain->size - ROUTES_HEADER_SIZE - 7 * 24);
+		memcpy(ROUTES_FILL(uint8_t, r->had), plain->forwarding, (size_t)2 * 3 * r->columns);
+		ROUTES_FILL(uint8_t, r->had)[3] = ROUTES_UNKNOWN;
+		routes_drop(plain);
+		routes_seal(r);
+		return r;
+	}
 	return lanes == 3 ? small_hop_routes(2) : small_routes(2, lanes);
 }
 
 static void lanes_hop_by_hop_are_read(void)
 {
 	struct routes *made = small_hop_routes(1);
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	struct routes *read = reread(made->image, made->size, &why);
 
-	CHECK(read && read->wide == 5 && !read->service_levels, "%s", why.text);
+	CHECK(read && read->hop_lanes && read->wide == 5 && !read->service_levels, "%s", why.text);
 	CHECK(read && routes_hop_lane(read, 1, 4, 3) == 1 && !routes_hop_lane(read, 1, 3, 4), "lanes");
 	CHECK(read && !routes_hop_lane(read, 1, 9, 3) && !routes_hop_lane(read, 1, 4, 9), "far ports");
 	CHECK(read && read->far_ends[2 * 5 + 3] == (0 << 8 | 4), "far ends");
@@ -93,7 +110,7 @@ static void lies_do_not_crash(unsigned lanes)
 
 static void refuses(struct routes *r, const char *expected)
 {
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	struct routes *read;
 
 	routes_seal(r);
@@ -101,6 +118,17 @@ static void refuses(struct routes *r, const char *expected)
 	CHECK(!read && strstr(why.text, expected), "\"%s\" instead of \"%s\"", why.text, expected);
 	routes_drop(read);
 	routes_drop(r);
+}
+
+static bool reads(struct routes *r)
+{
+	struct reason why;
+	struct routes *read = reread(r->image, r->size, &why);
+	const bool good = read != NULL;
+
+	routes_drop(read);
+	routes_drop(r);
+	return good;
 }
 
 static void broken_rules_are_named(void)
@@ -127,6 +155,10 @@ static void broken_rules_are_named(void)
 	r = small_routes(1, 2);
 	ROUTES_FILL(uint8_t, r->sl_to_vl)[0] = 2;
 	refuses(r, "unused lane");
+	r = small_routes(1, 2);
+	ROUTES_FILL(uint8_t, r->sl_to_vl)[3] = ROUTES_DROPPED;
+	routes_seal(r);
+	CHECK(reads(r), "a level may be dropped");
 	r = small_hop_routes(1);
 	ROUTES_FILL(uint8_t, r->hop_lanes)[7] = 2;
 	refuses(r, "unused lane hop by hop");
@@ -139,11 +171,23 @@ static void broken_rules_are_named(void)
 	r->image[41] = 1;
 	refuses(r, "1 virtual lanes");
 	r = small_hop_routes(1);
-	r->image[8] = 3;
-	refuses(r, "format version 3");
+	r->image[8] = 2;
+	refuses(r, "format version 2, this plugin reads 3");
 	r = small_hop_routes(1);
-	r->image[8] = 1;
-	refuses(r, "7 sections for 2 virtual lanes");
+	r->image[44] = 0;
+	refuses(r, "8 sections for 2 virtual lanes");
+	r = small_routes(1, 1);
+	r->image[44] = 4;
+	refuses(r, "unknown flags 0x4");
+	r = small_routes(1, 1);
+	ROUTES_FILL(uint8_t, r->senders)[1] = 2;
+	refuses(r, "senders");
+	r = with_lanes(4);
+	ROUTES_FILL(uint8_t, r->had)[2] = 5;
+	refuses(r, "port 5, but the highest is 4");
+	r = with_lanes(4);
+	ROUTES_FILL(uint8_t, r->had)[4] = 1;
+	refuses(r, "port 0");
 	r = small_routes(1, 1);
 	r->image[24] = 0;
 	refuses(r, "generation 0");
@@ -156,7 +200,7 @@ static void writing_replaces_in_one_step(void)
 {
 	char folder[] = "/tmp/sar-test-XXXXXX", path[64];
 	struct routes *made = small_routes(1, 1), *read;
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 
 	CHECK(mkdtemp(folder), "mkdtemp");
 	snprintf(path, sizeof(path), "%s/routes.sar", folder);
@@ -175,7 +219,7 @@ int main(void)
 {
 	good_files_are_read();
 	lanes_hop_by_hop_are_read();
-	for (unsigned lanes = 1; lanes <= 3; lanes++) {
+	for (unsigned lanes = 1; lanes <= 4; lanes++) {
 		damage_is_seen(lanes);
 		lies_do_not_crash(lanes);
 	}

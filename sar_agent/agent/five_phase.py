@@ -202,11 +202,11 @@ class FivePhase:
             status = self.bridge.status()
             if status.sm_state != "master":
                 return f"this OpenSM is not the master but {status.sm_state}", None
-            if status.state == "loading" or status.engine_in_force == "none":
+            if status.state != "built" or status.engine_in_force == "none":
                 return "OpenSM is still at work on the tables", None
             if status.unconfirmed_switches:
                 return f"{status.unconfirmed_switches} switches have not confirmed theirs", None
-            read_routes_file(self.bridge.dump())
+            read_routes_file(self.bridge.dump().path)
         except SarError as error:
             return str(error), None
         return "", status.generation_in_force

@@ -39,7 +39,7 @@ class TablesInForce:
         self.file, self._routes, self._key, self.problem = None, None, key, ""
         try:
             if status:
-                self.file = read_routes_file(self.bridge.dump())
+                self.file = read_routes_file(self.bridge.dump().path)
                 self._routes = file_to_routes(fabric, self.file)
             elif self.lfts_dump:
                 self._routes = read_lfts_dump(self.lfts_dump, fabric)

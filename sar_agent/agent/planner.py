@@ -210,7 +210,7 @@ class Planner:
         if (state.engine, state.fabric_digest) != (self.engine.name, fabric.digest.hex()):
             return
         try:
-            file = read_routes_file(bridge.dump())
+            file = read_routes_file(bridge.dump().path)
             if file.generation == state.generation:
                 mix = mix_of_host_sets(fabric, state.jobs)
                 routes = file_to_routes(fabric, file)

@@ -55,7 +55,7 @@ class Standing:
         if fabric.digest.hex() != state.fabric_digest:
             return None
         if self._plan is None or self._plan.generation != state.generation:
-            file = read_routes_file(self.bridge.dump())
+            file = read_routes_file(self.bridge.dump().path)
             mix = mix_of_host_sets(fabric, state.jobs)
             self._plan = make_plan(file.generation, fabric, mix, file_to_routes(fabric, file))
         return self._plan

@@ -18,7 +18,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fi
 
 from sar_agent.errors import SarError, Unavailable
 
-PROTOCOL = 1
+PROTOCOL = 2
 MAX_ANSWER = 65536
 STATUS_TIMEOUT = 5.0  # the plugin answers from memory
 
@@ -33,12 +33,15 @@ _T = TypeVar("_T", bound=_Answer)
 class BridgeStatus(_Answer):
     """What the plugin knows about OpenSM, its routes and the fabric."""
 
-    protocol: Literal[1]
+    protocol: Literal[2]
     plugin_version: str
     opensm_version: str
     pid: int
     sm_state: str  # master, standby, discovering, not-active
-    state: Literal["starting", "idle", "loading", "failed"]  # failed: see last_error
+    state: Literal["starting", "asked", "building", "sending", "built"]
+    """starting: nothing was routed yet; asked: a load or a sweep was asked for, and OpenSM does not
+    route yet; building: a routing engine computes, ours or another; sending: tables are on their
+    way; built: OpenSM is done with the last of them, and nothing is under way."""
     last_error: str  # why the newest routes are not in force; empty when they are
     engine_in_force: str  # who really built the tables: "sar", a stock engine, or "none" yet
     routes_engine: str  # with "sar": the engine that the routes file names
@@ -50,12 +53,23 @@ class BridgeStatus(_Answer):
     lanes: int  # virtual lanes of the routes in force
     unknown_terminals: int  # live ports that the routes in force do not know (or know elsewhere)
     vanished_terminals: int  # terminals of the routes in force that are not in the fabric
+    # As of the last routing that OpenSM finished:
     unconfirmed_switches: int  # switches that have not confirmed their whole table
+    unconfirmed_lft_blocks: int  # blocks of 64 LIDs, of all of them
+    unconfirmed_sl2vl_ports: int  # ports that have not confirmed the lanes of our routes
+    head_of_queue_seconds: float  # longest wait at the head of a queue; -1: without limit
     heavy_sweeps: int  # grows when discovery ran again
     topology_changes: int  # grows when what was discovered differs from the time before
     routings: int  # grows with each set of tables that was sent out
     lft_blocks_confirmed: int
     last_build_unix: int
+
+    @property
+    def settled(self) -> bool:
+        """Nothing is under way, and the switches have confirmed all that was sent."""
+        return self.state == "built" and not (
+            self.unconfirmed_switches or self.unconfirmed_lft_blocks or self.unconfirmed_sl2vl_ports
+        )
 
 
 class Loaded(_Answer):
@@ -71,6 +85,25 @@ class Discovered(_Answer):
 
     path: Path
     digest: str  # 16 hex digits; the same as long as nothing changed
+
+
+class Dumped(_Answer):
+    """The tables of now, written as a routes file."""
+
+    path: Path
+    digest: str  # 16 hex digits: names them for the `load` of what was proved from them
+    unconfirmed_sl2vl_ports: int = 0  # which no section of the file tells
+
+
+class Refused(SarError):
+    """The plugin said no, in one sentence. `code`: busy (another load, or one past its deadline, is
+    under way), changed (another thing is in force than what the load was proved from), stale (the
+    routes do not fit the fabric), invalid (the file is bad), deadline (not done in time, and still
+    under way), not-master, unconfirmed (in force but for what was not confirmed), other."""
+
+    def __init__(self, message: str, code: str = "other") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Noticed(_Answer):
@@ -100,17 +133,18 @@ class Bridge:
         except ValidationError as error:
             raise self._garbage(answer) from error
 
-    def load(self, generation: int) -> Loaded:
-        """Have OpenSM read and install the routes file; returns once they are in force.
+    def load(self, generation: int, proved_from: str | None) -> Loaded:
+        """Have OpenSM install the routes of `routes.next`, beside the routes file, in place of the
+        tables that a `dump` called `proved_from` (None: whatever is in force); returns once they
+        are in force and confirmed.
 
-        Raises SarError with the plugin's own sentence when they are not: the file is bad, it does
-        not fit the live fabric, another engine took over, or a switch did not confirm.
+        Raises Refused with the plugin's own sentence when they are not.
         """
-        return self._command(f"load {generation}", Loaded)
+        return self._command(f"load {generation} {proved_from or 'any'}", Loaded)
 
-    def dump(self) -> Path:
-        """Have the tables in force written, as a routes file; returns its path."""
-        return Path(self._command("dump", _Dumped).path)
+    def dump(self) -> Dumped:
+        """Have the tables of now written, as a routes file; waits while OpenSM routes."""
+        return self._command("dump", Dumped)
 
     def fabric(self) -> Discovered:
         """Have the discovered subnet written (opensm_bridge/FABRIC.md).
@@ -157,7 +191,7 @@ class Bridge:
         try:
             refusal = _Refused.model_validate_json(answer)
             if not refusal.ok:
-                raise SarError(f"{self.socket_path}: {refusal.error}")
+                raise Refused(f"{self.socket_path}: {refusal.error}", refusal.code)
             return answer_type.model_validate_json(answer)
         except ValidationError as error:
             raise self._garbage(answer) from error
@@ -202,8 +236,5 @@ class _Protocol(_Answer):
 
 class _Refused(_Answer):
     ok: bool
+    code: str = "other"
     error: str = ""
-
-
-class _Dumped(_Answer):
-    path: str

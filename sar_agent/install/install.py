@@ -44,7 +44,7 @@ def put_in_force(bridge: Bridge, plan: Plan, path: Path, timed: Timed = nullcont
         write_routes_file(path, file)
     try:
         with timed("load"):
-            bridge.load(file.generation)
+            bridge.load(file.generation, None)
     except Unavailable:
         raise  # no answer: it may yet be in force, so the file stays
     except SarError:
@@ -53,7 +53,7 @@ def put_in_force(bridge: Bridge, plan: Plan, path: Path, timed: Timed = nullcont
                 write_in_place(path, before)
         raise
     with timed("read_back"):
-        found = read_routes_file(bridge.dump())
+        found = read_routes_file(bridge.dump().path)
         if wrong := differences(file, found):
             raise ReadBackDiffers(
                 f"generation {file.generation} is said to be in force, but {wrong} entries differ "

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sar_agent.check import Proved, Verdict, check_changed
 from sar_agent.check.transition import Transition
 from sar_agent.fabric import Fabric
-from sar_agent.install.routes_file import NO_SWITCH, RoutesFile
+from sar_agent.install.routes_file import DROPPED, NO_SWITCH, RoutesFile
 from sar_agent.jobs import JobMix
 from sar_agent.measure import Measures, measure
 from sar_agent.measure.traffic import Traffic, traffic_of
@@ -77,14 +77,32 @@ def make_plan(
     return Plan(generation, fabric, mix, routes, verdict, proved, measures, traffic)
 
 
-def routes_to_file(fabric: Fabric, routes: Routes, generation: int, made_at: int = 0) -> RoutesFile:
-    """Destination-major tables to the switch-major rows a plugin copies into LFTs."""
+EVERY_LEVEL = 0xFFFF
+
+
+def routes_to_file(
+    fabric: Fabric,
+    routes: Routes,
+    generation: int,
+    made_at: int = 0,
+    *,
+    senders: NDArray[np.bool_] | None = None,
+    levels: int = EVERY_LEVEL,
+) -> RoutesFile:
+    """Destination-major tables to the switch-major rows a plugin copies into LFTs.
+
+    `senders`: bool[S], the switches where the proof covers hosts that the fabric does not know;
+    None: those that have a host. `levels`: bit set of the service levels that live jobs may still
+    use; those that are neither among them nor the plan's are dropped (lanes by path only).
+    """
+    if senders is None:
+        senders = np.bincount(fabric.terminal_switch, minlength=fabric.switches) > 0
     lanes = routes.virtual_lanes
     hops = routes.hop_lane if lanes > 1 else None
     by_path = lanes > 1 and hops is None
-    levels = routes.service_level
-    if by_path and levels is None:
-        levels = np.zeros_like(routes.egress)
+    table = routes.service_level if by_path else None
+    if by_path and table is None:
+        table = np.zeros_like(routes.egress)
     offsets = len(routes.egress)
     return RoutesFile(
         generation=generation,
@@ -97,19 +115,27 @@ def routes_to_file(fabric: Fabric, routes: Routes, generation: int, made_at: int
         terminal_leaf=fabric.terminal_switch.astype(np.uint32),
         switch_ports=fabric.switch_ports.astype(np.uint8),
         forwarding=np.ascontiguousarray(routes.egress.transpose(0, 2, 1)),
-        service_levels=np.ascontiguousarray(levels.transpose(0, 2, 1))
-        if by_path and levels is not None
-        else None,
-        sl_to_vl=(np.arange(16) % lanes).astype(np.uint8) if by_path else None,
+        far_ends=_far_ends(fabric),
+        senders=senders.astype(np.uint8),
+        service_levels=None if table is None else np.ascontiguousarray(table.transpose(0, 2, 1)),
+        sl_to_vl=None if table is None else _sl_to_vl(lanes, levels, table),
         fallback_sl=np.zeros(offsets, np.uint8) if by_path else None,
         hop_lanes=hops,
-        far_ends=None if hops is None else _far_ends(fabric, hops.shape[1]),
     )
 
 
-def _far_ends(fabric: Fabric, wide: int) -> NDArray[np.uint32]:
-    """uint32[S, `wide`]: switch · 256 + port at the other end of each live cable."""
-    ends = np.full((fabric.switches, wide), NO_SWITCH, np.uint32)
+def _sl_to_vl(lanes: int, levels: int, table: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """uint8[16]: the lane of each service level; 15, the level is dropped, for those that are
+    neither in the bit set `levels` nor in `table`. Level 0 is what fallback paths have."""
+    used = np.union1d(table, 0)
+    kept = (levels >> np.arange(16) & 1).astype(bool)
+    kept[used] = True
+    return np.where(kept, np.arange(16) % lanes, DROPPED).astype(np.uint8)
+
+
+def _far_ends(fabric: Fabric) -> NDArray[np.uint32]:
+    """uint32[S, P + 1]: switch · 256 + port at the other end of each live cable."""
+    ends = np.full((fabric.switches, 1 + int(fabric.switch_ports.max())), NO_SWITCH, np.uint32)
     up = np.flatnonzero(fabric.channel_up)
     far = fabric.channel_target[up] * 256 + fabric.channel_port[fabric.channel_reverse[up]]
     ends[fabric.channel_source[up], fabric.channel_port[up]] = far

@@ -22,14 +22,16 @@ from numpy.typing import ArrayLike, NDArray
 from sar_agent.errors import InputError
 
 MAGIC, HEADER_SIZE = b"SARROUTE", 128
-VERSIONS = (1, 2)  # 2: lanes hop by hop
-NO_ROUTE, OWN_PORT, NO_SWITCH = 255, 0, 2**32 - 1
+VERSION = 3
+HOPS, HAD = 1, 2  # flags: lanes hop by hop; a dump that says what switches may have instead
+NO_ROUTE, UNKNOWN, OWN_PORT, NO_SWITCH = 255, 254, 0, 2**32 - 1
+DROPPED = 15  # the management lane: SL2VL's way to say that a level is dropped
 MAX_NODES, MAX_OFFSETS, MAX_LANES = 65535, 128, 15
 
 _HEADER = struct.Struct("<8sIIQQIIBBHI32s32sQI")  # without its own CRC, which follows
 _SECTION = struct.Struct("<IIQQ")
 _ENGINE = re.compile(rb"([A-Za-z0-9._+-]{1,31})\0+")
-_TYPES = dict(enumerate(("<u8", "<u8", "<u4", *["u1"] * 6, "<u4"), start=1))
+_TYPES = {1: "<u8", 2: "<u8", 3: "<u4", 10: "<u4"}  # the other sections are bytes
 
 
 @dataclass(frozen=True)
@@ -50,16 +52,22 @@ class RoutesFile:
     terminal_leaf: NDArray[np.uint32]  # [T] index into switch_guids
     switch_ports: NDArray[np.uint8]  # [S] highest port number
     forwarding: NDArray[np.uint8]  # [O, S, D] egress port; 0 own LID, 255 no route
-    service_levels: NDArray[np.uint8] | None = None  # [O, S, D], only when lanes > 1
-    sl_to_vl: NDArray[np.uint8] | None = None  # [16], only when lanes > 1
-    fallback_sl: NDArray[np.uint8] | None = None  # [O], only when lanes > 1
-    # Lanes hop by hop, instead of the three before. P: the highest port of all switches.
+    # P: the highest port of all switches.
+    far_ends: NDArray[np.uint32]  # [S, P + 1]: switch · 256 + port, or NO_SWITCH
+    senders: NDArray[np.uint8]  # [S] 1: the proof covers hosts there that the file does not know
+    # Lanes by path, where lanes > 1 and hop_lanes is None.
+    service_levels: NDArray[np.uint8] | None = None  # [O, S, D]
+    sl_to_vl: NDArray[np.uint8] | None = None  # [16] lane, or 15: that level is dropped
+    fallback_sl: NDArray[np.uint8] | None = None  # [O]
+    # Lanes hop by hop, instead of the three before.
     hop_lanes: NDArray[np.uint8] | None = None  # [S, P + 1, P + 1], by port in and port out
-    far_ends: NDArray[np.uint32] | None = None  # [S, P + 1]: switch · 256 + port, or NO_SWITCH
+    # Dumps only, where switches have not confirmed all of `forwarding`, which is then what was
+    # sent last: what they may have instead. UNKNOWN: that is not known.
+    had: NDArray[np.uint8] | None = None  # [O, S, D]
 
     @property
-    def version(self) -> int:
-        return 1 if self.hop_lanes is None else 2
+    def flags(self) -> int:
+        return HOPS * (self.hop_lanes is not None) + HAD * (self.had is not None)
 
 
 class Shared(NamedTuple):
@@ -98,7 +106,7 @@ def encode(routes: RoutesFile, file: str | Path | None = None) -> bytes:
     """The bytes of the file. GUIDs may come in any order; the file has them ascending."""
     header, sections = _sorted_sections(routes, file)
     table, body, at = b"", [], HEADER_SIZE + _SECTION.size * len(sections)
-    for number, section in zip(_ids(routes.version, routes.lanes), sections, strict=True):
+    for number, section in zip(_ids(routes.flags, routes.lanes), sections, strict=True):
         gap = -at % 8
         table += _SECTION.pack(number, 0, at + gap, len(section))
         body += [bytes(gap), section]
@@ -106,17 +114,18 @@ def encode(routes: RoutesFile, file: str | Path | None = None) -> bytes:
     checksum = 0
     for part in (table, *body):  # one by one, since tables are large to copy
         checksum = zlib.crc32(part, checksum)
-    head = _HEADER.pack(MAGIC, routes.version, HEADER_SIZE, at, *header, checksum)
+    head = _HEADER.pack(MAGIC, VERSION, HEADER_SIZE, at, *header, checksum)
     image = b"".join([head, struct.pack("<I", zlib.crc32(head)), table, *body])
     decode(image, file)  # what we would refuse to read we do not write
     return image
 
 
-def _ids(version: int, lanes: int) -> tuple[int, ...]:
+def _ids(flags: int, lanes: int) -> tuple[int, ...]:
     """Sections of a file, in their order."""
-    if version == 2:
-        return (1, 2, 3, 4, 5, 9, 10)
-    return tuple(range(1, 9 if lanes > 1 else 6))
+    by_hop, by_path = bool(flags & HOPS), lanes > 1 and not flags & HOPS
+    return (
+        *range(1, 6), *((6, 7, 8) * by_path), *((9,) * by_hop), 10, 11, *((12,) * bool(flags & HAD))
+    )  # fmt: skip
 
 
 def _sorted_sections(
@@ -155,21 +164,24 @@ def _sorted_sections(
         array("switch_ports", routes.switch_ports, "u1", (switches,))[by_switch],
         table("forwarding", routes.forwarding),
     ]
+    wide = 1 + int(np.max(parts[3], initial=0))
+    far = array("far_ends", routes.far_ends, "<u4", (switches, wide))[by_switch]
+    known = far != NO_SWITCH
+    if np.any(far[known] >> 8 >= switches):
+        _refuse("a cable ends at a switch that is not in the list", file)
+    far[known] = new_index[far[known] >> 8] << 8 | far[known] & 255
     if routes.hop_lanes is not None:
-        wide = 1 + int(np.max(parts[3], initial=0))
-        far = array("far_ends", routes.far_ends, "<u4", (switches, wide))[by_switch]
-        known = far != NO_SWITCH
-        if np.any(far[known] >> 8 >= switches):
-            _refuse("a cable ends at a switch that is not in the list", file)
-        far[known] = new_index[far[known] >> 8] << 8 | far[known] & 255
-        lanes = array("hop_lanes", routes.hop_lanes, "u1", (switches, wide, wide))[by_switch]
-        parts += [lanes, far]
+        shape = (switches, wide, wide)
+        parts.append(array("hop_lanes", routes.hop_lanes, "u1", shape)[by_switch])
     elif routes.lanes > 1:
         parts += [
             table("service_levels", routes.service_levels),
             array("sl_to_vl", routes.sl_to_vl, "u1", (16,)),
             array("fallback_sl", routes.fallback_sl, "u1", (offsets,)),
         ]
+    parts += [far, array("senders", routes.senders, "u1", (switches,))[by_switch]]
+    if routes.had is not None:
+        parts.append(table("had", routes.had))
     engine = routes.engine.encode("ascii", "replace")
     if not _ENGINE.fullmatch(engine + b"\0"):
         _refuse(f"bad engine name {routes.engine!r}", file, "use 1 to 31 of A-Z a-z 0-9 . _ + -")
@@ -180,7 +192,8 @@ def _sorted_sections(
     for name, (value, most) in limits.items():
         if not 0 <= value <= most:
             _refuse(f"{name} is {value}, which is not in 0 … {most}", file)
-    header = (routes.generation, switches, terminals, offsets, routes.lanes, len(parts), 0)
+    sizes = (routes.generation, switches, terminals, offsets, routes.lanes)
+    header = (*sizes, len(parts), routes.flags)
     return (*header, routes.fabric_digest, engine, routes.made_at), [p.tobytes() for p in parts]
 
 
@@ -234,86 +247,102 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
     _require(
         file,
         *_sound_head(image),
-        (version in VERSIONS, f"format version {version}, this program reads 1 and 2"),
+        (version == VERSION, f"format version {version}, this program reads {VERSION}"),
         (header_size == HEADER_SIZE, f"header size {header_size}, not {HEADER_SIZE}"),
         (size == len(image), f"{len(image)} bytes long, the header says {size}"),
         (generation > 0, "generation 0"),
         (1 <= switches <= MAX_NODES, f"{switches} switches"),
         (1 <= terminals <= MAX_NODES, f"{terminals} terminals"),
         (1 <= offsets <= MAX_OFFSETS, f"{offsets} LID offsets"),
-        (version <= lanes <= MAX_LANES, f"{lanes} virtual lanes"),
-        (flags == 0, f"unknown flags {flags:#x}"),
+        (flags & ~(HOPS | HAD) == 0, f"unknown flags {flags:#x}"),
+        (1 + (flags & HOPS) <= lanes <= MAX_LANES, f"{lanes} virtual lanes"),
         (name is not None, "bad engine name"),
         (
-            sections == len(_ids(version, lanes)),
+            sections == len(_ids(flags, lanes)),
             f"{sections} sections for {lanes} virtual lanes",
         ),
         (zlib.crc32(memoryview(image)[HEADER_SIZE:]) == payload_crc, "bad payload checksum"),
     )
     table = offsets * switches * (terminals + switches)
-    lengths = [8 * switches, 8 * terminals, 4 * terminals, switches, table, table, 16, offsets]
-    parts: list[Any] = []
+    lengths = {
+        1: 8 * switches, 2: 8 * terminals, 3: 4 * terminals, 4: switches,
+        5: table, 6: table, 7: 16, 8: offsets, 11: switches, 12: table,
+    }  # fmt: skip
+    part: dict[int, Any] = {}
     end, wide = HEADER_SIZE + _SECTION.size * sections, 0
-    for index, number in enumerate(_ids(version, lanes)):
-        if number == 9:
-            wide = 1 + int(parts[3].max())
-            lengths[5:7] = switches * wide**2, 4 * switches * wide
-        entry = HEADER_SIZE + _SECTION.size * index
+    for index, number in enumerate(_ids(flags, lanes)):
+        if number == 5:
+            wide = 1 + int(part[4].max())
+            lengths |= {9: switches * wide**2, 10: 4 * switches * wide}
+        entry, length = HEADER_SIZE + _SECTION.size * index, lengths[number]
         if entry + _SECTION.size > size:
             _refuse("the section table runs past the end", file, _REMEDY)
-        expected = (number, 0, end + -end % 8, lengths[index])
-        if _SECTION.unpack_from(image, entry) != expected:
+        at = end + -end % 8
+        if _SECTION.unpack_from(image, entry) != (number, 0, at, length):
             _refuse(f"section {number} is missing, misplaced or of a wrong length", file, _REMEDY)
-        at = expected[2]
-        if at + lengths[index] > size or any(image[end:at]):
+        if at + length > size or any(image[end:at]):
             _refuse(f"section {number} runs past the end or has dirty padding", file, _REMEDY)
-        end = at + lengths[index]
-        parts.append(np.frombuffer(memoryview(image)[at:end], _TYPES[number]))
+        end = at + length
+        part[number] = np.frombuffer(memoryview(image)[at:end], _TYPES.get(number, "u1"))
     if end != size:
         _refuse("bytes after the last section", file, _REMEDY)
     shape = (offsets, switches, terminals + switches)
-    forwarding = parts[4].reshape(shape)
-    service_levels = sl_to_vl = fallback_sl = hop_lanes = far_ends = None
-    far_good = True
-    if version == 2:
-        hop_lanes = parts[5].reshape(switches, wide, wide)
-        far_ends = parts[6].reshape(switches, wide)
-        far = far_ends[far_ends != NO_SWITCH]
-        far_good = bool(np.all(far >> 8 < switches)) and bool(
-            np.all((far & 255 >= 1) & (far & 255 <= parts[3][far >> 8]))
-        )
-    elif lanes > 1:
-        service_levels, sl_to_vl, fallback_sl = parts[5].reshape(shape), parts[6], parts[7]
-    own = forwarding[:, np.arange(switches), terminals + np.arange(switches)]
-    zeros = np.count_nonzero(forwarding == OWN_PORT)
-    highest = parts[3][None, :, None]
+    part |= {number: part[number].reshape(shape) for number in (5, 6, 12) if number in part}
+    guids, ports, leaf, switch_ports, forwarding = (part[number] for number in range(1, 6))
+    far_ends = part[10].reshape(switches, wide)
+    far = far_ends[far_ends != NO_SWITCH]
+    far_good = bool(np.all(far >> 8 < switches)) and bool(
+        np.all((far & 255 >= 1) & (far & 255 <= switch_ports[far >> 8]))
+    )
+    levels, sl_to_vl, hop_lanes, had = (part.get(number) for number in (6, 7, 9, 12))
     _require(
         file,
-        (bool(np.all(parts[0][1:] > parts[0][:-1])), "switch GUIDs are not strictly ascending"),
-        (bool(np.all(parts[1][1:] > parts[1][:-1])), "terminal GUIDs are not strictly ascending"),
-        (bool(np.all(parts[2] < switches)), "a terminal's leaf switch is out of range"),
+        (bool(np.all(guids[1:] > guids[:-1])), "switch GUIDs are not strictly ascending"),
+        (bool(np.all(ports[1:] > ports[:-1])), "terminal GUIDs are not strictly ascending"),
+        (bool(np.all(leaf < switches)), "a terminal's leaf switch is out of range"),
         (
-            bool(np.all((parts[3] >= 1) & (parts[3] <= 254))),
+            bool(np.all((switch_ports >= 1) & (switch_ports < UNKNOWN))),
             "a switch's port count is out of range",
         ),
-        (not own.any() and zeros == own.size, "port 0 must be, and only be, a switch's own column"),
+        (_own_is_zero(forwarding), "port 0 must be, and only be, a switch's own column"),
         (
-            bool(np.all((forwarding <= highest) | (forwarding == NO_ROUTE))),
+            _ports_exist(forwarding, switch_ports, NO_ROUTE),
             "an egress port is higher than its switch's highest port",
         ),
-        (service_levels is None or bool(np.all(service_levels < 16)), "a service level above 15"),
-        (sl_to_vl is None or bool(np.all(sl_to_vl < lanes)), "an SL maps to an unused lane"),
-        (fallback_sl is None or bool(np.all(fallback_sl < 16)), "a fallback SL above 15"),
+        (levels is None or bool(np.all(levels < 16)), "a service level above 15"),
+        (
+            sl_to_vl is None or bool(np.all((sl_to_vl < lanes) | (sl_to_vl == DROPPED))),
+            "an SL maps to an unused lane",
+        ),
+        (8 not in part or bool(np.all(part[8] < 16)), "a fallback SL above 15"),
         (hop_lanes is None or bool(np.all(hop_lanes < lanes)), "an unused lane hop by hop"),
         (far_good, "a cable's far end is out of range"),
+        (bool(np.all(part[11] <= 1)), "a switch's senders are neither 0 nor 1"),
+        (
+            had is None or (_own_is_zero(had) and _ports_exist(had, switch_ports, UNKNOWN)),
+            "what a switch may have instead is no port of it",
+        ),
     )
     assert name is not None
-    guids, ports, leaf, switch_ports = parts[:4]
     return RoutesFile(
         *(generation, name[1].decode(), digest, made_at, lanes),
-        *(guids, ports, leaf, switch_ports, forwarding),
-        *(service_levels, sl_to_vl, fallback_sl, hop_lanes, far_ends),
+        *(guids, ports, leaf, switch_ports, forwarding, far_ends, part[11]),
+        *(levels, sl_to_vl, part.get(8)),
+        hop_lanes=None if hop_lanes is None else hop_lanes.reshape(switches, wide, wide),
+        had=had,
     )
+
+
+def _own_is_zero(table: Any) -> bool:
+    """Whether port 0 is in each switch's own column of uint8[O, S, D], and nowhere else."""
+    switches = np.arange(table.shape[1])
+    own = table[:, switches, table.shape[2] - len(switches) + switches]
+    return not own.any() and np.count_nonzero(table == OWN_PORT) == own.size
+
+
+def _ports_exist(table: Any, highest: Any, least_word: int) -> bool:
+    """Whether each entry of uint8[O, S, D] is a port of its switch, or `least_word` or above."""
+    return bool(np.all((table <= highest[None, :, None]) | (table >= least_word)))
 
 
 _REMEDY = "write it again with sar-agent; the last good routes stay in force"

@@ -44,7 +44,7 @@ class Arrived:
 def read_in_force(bridge: Bridge, plan: Plan) -> Routes:
     """What OpenSM has in force, read back, on the indices of the plan's fabric. Raises `SarError`
     where it cannot be told."""
-    return file_to_routes(plan.fabric, read_routes_file(bridge.dump()))
+    return file_to_routes(plan.fabric, read_routes_file(bridge.dump().path))
 
 
 def in_force(bridge: Bridge, plan: Plan) -> Routes | None:

@@ -225,7 +225,7 @@ def _verify(story: Story, manager: OpenSM, generation: int) -> None:
     bridge = story.bridge
     if not wait_until(lambda: bridge.status().heavy_sweeps > before, PATIENCE):
         raise NotSeen("OpenSM's sweep")
-    judgement = ibdmchk(manager, read_routes_file(bridge.dump()), manager.lids())
+    judgement = ibdmchk(manager, read_routes_file(bridge.dump().path), manager.lids())
     paths = re.search(r"Scanned:(\d+) CA to CA paths", judgement.text)
     errors = re.findall(r"^-E- (.*)", judgement.text, re.MULTILINE)
     if not judgement.clean or not paths or errors:

@@ -48,7 +48,7 @@ def _latency(spec: str) -> Table:
             before = bridge.status().lft_blocks_confirmed
             start = time.perf_counter()
             if way == "load":
-                bridge.load(generation)
+                bridge.load(generation, None)
             else:
                 bridge.signal_reload(manager.pid)
                 while not in_force(bridge.status(), generation):

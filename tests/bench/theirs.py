@@ -105,7 +105,7 @@ def held_by(fabric: Fabric, engine: str, sweeps: int = 2, limit: float = 3600) -
         used = bridge.status().engine_in_force
         if used != engine:
             raise Unavailable(f"gave up, {used} instead")
-        tables = read_routes_file(bridge.dump())
+        tables = read_routes_file(bridge.dump().path)
         log = manager.log()
         lanes = _LANES.findall(log)
         return Held(

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from sar_agent.errors import SarError
+from sar_agent.install.bridge import Refused
 from sar_agent.install.routes_file import write_routes_file
 from sar_agent.lab.live.process import PATIENCE
 from tests.live.helpers.fat_tree import FatTree
 from tests.live.helpers.site import Site, site
 
 pytestmark = pytest.mark.live
-LINEAR_FORWARDING_TABLE = 25
+LINEAR_FORWARDING_TABLE, SL_TO_VL = 25, 23
 
 
 @pytest.fixture
@@ -29,7 +30,8 @@ def here() -> Iterator[Site]:
 def test_before_the_first_file_another_engine_routes_and_status_says_why(here: Site) -> None:
     status = here.bridge.status()
     assert (status.engine_in_force, status.generation_in_force) == ("dfsssp", 0)
-    assert status.state == "failed" and "No such file" in status.last_error
+    assert status.state == "built" and "No such file" in status.last_error
+    assert status.settled and 0.5 < status.head_of_queue_seconds < 2
     assert (status.switches, status.hca_ports, status.sm_state) == (6, 16, "master")
     assert status.pid == here.sm.pid
     assert here.dumped().engine == "dfsssp"
@@ -44,7 +46,7 @@ def test_every_entry_of_the_file_is_installed(lmc: int, offsets: int) -> None:
             assert (loaded.engine_in_force, loaded.generation_in_force) == ("sar", generation)
             here.assert_in_force(routes)
         status = here.bridge.status()
-        assert (status.state, status.last_error, status.lmc) == ("idle", "", lmc)
+        assert (status.state, status.last_error, status.lmc) == ("built", "", lmc)
         assert status.routes_engine == "test" and status.unknown_terminals == 0
 
 
@@ -109,6 +111,36 @@ def test_service_levels_and_lanes_are_the_files(here: Site) -> None:
         assert weights[0] == weights[1] > 0
 
 
+def test_levels_that_the_plan_drops_are_dropped_by_every_port(here: Site) -> None:
+    routes = here.tree.routes(5, lanes=2)
+    assert routes.sl_to_vl is not None
+    routes.sl_to_vl[[7, 15]] = 15
+    here.load(routes)
+    assert here.bridge.status().settled
+    assert np.array_equal(here.dumped().sl_to_vl, routes.sl_to_vl)
+    lanes = "".join(f"{lane:2d}|" for lane in routes.sl_to_vl)
+    for where in (["n007"], ["leaf1", "5"], ["spine0", "2"]):
+        text = here.tool("smpquery", "sl2vl", str(here.lid(where[0])), *where[1:])
+        assert set(re.findall(r"^ports: .*: \|(.*)$", text, re.M)) == {lanes}
+
+
+def test_lanes_that_a_switch_does_not_confirm_make_the_load_fail(here: Site) -> None:
+    """Lanes by path: the tables that forward are all confirmed."""
+    here.load(here.tree.routes(5))
+    here.fabric.drop("leaf3", 100, SL_TO_VL)
+    routes = here.tree.routes(6, lanes=2)
+    with pytest.raises(Refused, match=r"and 6 port\(s\) their lanes") as refused:
+        here.load(routes)
+    assert refused.value.code == "unconfirmed"
+    status = here.wait(lambda s: s.state == "built")
+    assert status.unconfirmed_switches == 0 and status.unconfirmed_sl2vl_ports == 6
+    assert not status.settled and here.bridge.dump().unconfirmed_sl2vl_ports == 6
+    here.fabric.drop("leaf3", 0)
+    here.sm.sweep()
+    here.wait(lambda s: s.settled)
+    here.assert_in_force(routes)
+
+
 def test_lanes_without_qos_are_refused() -> None:
     with site(options={"qos": "FALSE"}) as here:
         with pytest.raises(SarError, match="qos TRUE"):
@@ -128,28 +160,29 @@ def test_a_corrupt_file_changes_nothing(here: Site) -> None:
     here.load(good)
     image = bytearray(here.sm.routes_path.read_bytes())
     image[-3] ^= 1
-    here.sm.routes_path.write_bytes(image)
-    with pytest.raises(SarError, match=r"routes\.sar is invalid: bad payload checksum"):
-        here.bridge.load(6)
+    here.sm.next_path.write_bytes(image)
+    with pytest.raises(Refused, match=r"routes\.next is invalid: bad payload checksum") as refused:
+        here.bridge.load(6, None)
+    assert refused.value.code == "invalid"
     status = here.bridge.status()
-    assert (status.state, status.generation_in_force) == ("failed", 5)
+    assert (status.state, status.generation_in_force) == ("built", 5)
     assert "checksum" in status.last_error
     here.sm.sweep()
     here.wait(lambda s: s.heavy_sweeps > status.heavy_sweeps and s.routings > status.routings)
     here.assert_in_force(good)
-    here.sm.routes_path.unlink()
-    with pytest.raises(SarError, match="No such file"):
-        here.bridge.load(7)
+    here.sm.next_path.unlink()
+    with pytest.raises(Refused, match="No such file"):
+        here.bridge.load(7, None)
     here.assert_in_force(good)
 
 
 def test_another_generation_than_asked_for_is_refused(here: Site) -> None:
     here.load(here.tree.routes(5))
-    write_routes_file(here.sm.routes_path, here.tree.routes(6))
-    with pytest.raises(SarError, match="holds generation 6, not 7"):
-        here.bridge.load(7)
+    write_routes_file(here.sm.next_path, here.tree.routes(6))
+    with pytest.raises(Refused, match="holds generation 6, not 7"):
+        here.bridge.load(7, None)
     assert here.bridge.status().generation_in_force == 5
-    assert here.bridge.load(6).generation_in_force == 6
+    assert here.bridge.load(6, None).generation_in_force == 6
 
 
 def test_routes_that_loop_are_refused_with_the_switch_named(here: Site) -> None:
@@ -169,21 +202,43 @@ def test_a_switch_that_does_not_confirm_makes_the_load_fail() -> None:
         here.load(here.tree.routes(5))
         here.fabric.drop("leaf3", 100, LINEAR_FORWARDING_TABLE)
         routes = here.tree.routes(6, shift=1)
-        with pytest.raises(SarError, match=r"1 switch\(es\) have not confirmed"):
+        with pytest.raises(
+            Refused, match=r"1 switch\(es\) have not confirmed their tables"
+        ) as refused:
             here.load(routes)
-        assert here.bridge.status().state == "failed"
+        assert refused.value.code == "unconfirmed"
+        status = here.wait(lambda s: s.state == "built")
+        assert (status.unconfirmed_switches, status.unconfirmed_lft_blocks) == (1, 1)
+        assert not status.settled
         leaf3 = list(here.tree.switches()).index("leaf3")
-        dumped = here.dumped().forwarding[0, leaf3].tolist()
-        assert set(dumped) == {0, 255}, "what is not confirmed reads as no route"
+        dumped, before = here.dumped(), here.tree.routes(5)
+        assert np.array_equal(dumped.forwarding, routes.forwarding), "what was sent last"
+        assert dumped.had is not None
+        assert np.array_equal(dumped.had[0, leaf3], before.forwarding[0, leaf3]), "or what it had"
+        others = np.arange(len(routes.switch_guids)) != leaf3
+        assert np.array_equal(dumped.had[0, others], routes.forwarding[0, others])
+
+        with pytest.raises(Refused, match="have not confirmed"):
+            here.load(here.tree.routes(7, lanes=1, cut=frozenset({("leaf3", 5)})))
+        here.wait(lambda s: s.state == "built")
+        third = here.dumped()
+        assert third.had is not None
+        moved = routes.forwarding[0, leaf3] != before.forwarding[0, leaf3]
+        assert moved.sum() > 12
+        assert set(third.forwarding[0, leaf3, moved]) == {6} and set(
+            third.had[0, leaf3, moved]
+        ) == {5}
+        assert np.array_equal(third.had[0, leaf3, ~moved], before.forwarding[0, leaf3, ~moved])
         here.fabric.drop("leaf3", 0)
         here.sm.sweep()
-        here.wait(lambda s: s.unconfirmed_switches == 0 and s.state == "idle")
-        here.assert_in_force(routes)
+        here.wait(lambda s: s.settled)
+        assert here.dumped().had is None
+        here.assert_in_force(here.tree.routes(7, cut=frozenset({("leaf3", 5)})))
 
 
 def test_sigusr2_loads_what_the_file_holds(here: Site) -> None:
     routes = here.tree.routes(8, shift=1)
-    write_routes_file(here.sm.routes_path, routes)
+    write_routes_file(here.sm.next_path, routes)
     here.bridge.signal_reload(here.sm.pid)
     here.wait(lambda s: s.generation_in_force == 8)
     here.assert_in_force(routes)
@@ -214,14 +269,18 @@ def test_clients_do_not_wait_for_each_other(here: Site) -> None:
     silent = [socket.socket(socket.AF_UNIX) for _ in range(6)]
     for client in silent:
         client.connect(str(here.sm.socket_path))
-    assert here.bridge.status().state == "failed"
+    assert here.bridge.status().state == "built"
     for client in silent:
         client.close()
     with socket.socket(socket.AF_UNIX) as talker:
         talker.connect(str(here.sm.socket_path))
         talker.sendall(b"x" * 10_000)  # never a newline
         assert here.bridge.status().pid == here.sm.pid
-    for request, expected in ((b"hello\n", b"unknown request"), (b"load x\n", b"a number")):
+    for request, expected in (
+        (b"hello\n", b"unknown request"),
+        (b"load x any\n", b"a number"),
+        (b"load 7\n", b"digest"),
+    ):
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(here.sm.socket_path))
             client.sendall(request)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
 
 from sar_agent.errors import SarError
+from sar_agent.install.bridge import Refused
 from sar_agent.install.routes_file import write_routes_file
 from tests.live.helpers import readback
 from tests.live.helpers.site import Site, site
@@ -26,14 +28,15 @@ def test_a_dead_link_brings_the_fallback_and_the_link_brings_us_back(here: Site)
     here.fabric.unlink("leaf0", 5)
     status = here.wait(lambda s: s.engine_in_force != "sar")
     assert (status.engine_in_force, status.generation_in_force) == ("dfsssp", 0)
-    assert status.state == "failed" and status.generation_loaded == 5
+    assert status.settled and status.generation_loaded == 5
     assert "stale" in status.last_error and "leaf0" in status.last_error
     assert "by port 5" in status.last_error or "by port 1" in status.last_error
     assert status.heavy_sweeps <= before.heavy_sweeps + 2, "within a sweep (two: one trap an end)"
     assert status.topology_changes == before.topology_changes + 1
     assert "the next routing engine takes over" in here.sm.log()
-    with pytest.raises(SarError, match=r"engine dfsssp is in force: stale"):
-        here.bridge.load(5)
+    with pytest.raises(Refused, match=r"engine dfsssp is in force: stale") as refused:
+        here.load(here.tree.routes(5))
+    assert refused.value.code == "stale"
 
     here.fabric.relink("leaf0", 5)
     here.sm.sweep()
@@ -67,7 +70,7 @@ def test_the_older_generation_is_used_when_the_newest_does_not_fit(here: Site) -
         here.load(here.tree.routes(7))
     here.assert_in_force(around)
     status = here.bridge.status()
-    assert (status.generation_in_force, status.generation_loaded) == (6, 7)
+    assert (status.generation_in_force, status.generation_loaded) == (6, 6)
 
 
 def test_a_node_that_loses_power_changes_nothing(here: Site) -> None:
@@ -121,9 +124,51 @@ def test_a_switch_that_the_file_does_not_know(here: Site) -> None:
     assert here.bridge.status().generation_in_force == 5
 
 
-def test_a_file_put_in_place_unannounced_is_taken_at_the_next_sweep(here: Site) -> None:
-    routes = here.tree.routes(6, shift=1)
-    write_routes_file(here.sm.routes_path, routes)
+@pytest.mark.parametrize("name", ["routes.sar", "routes.next"])
+def test_a_file_put_in_place_unannounced_is_not_taken(here: Site, name: str) -> None:
+    write_routes_file(here.sm.run_dir / name, here.tree.routes(6, shift=1))
+    before = here.bridge.status()
+    here.fabric.clear("n007")  # a host's reboot
+    here.wait(lambda s: s.routings > before.routings and s.settled and s.vanished_terminals == 1)
     here.sm.sweep()
-    here.wait(lambda s: s.generation_in_force == 6)
-    here.assert_in_force(routes)
+    here.wait(lambda s: s.routings > before.routings + 1 and s.settled)
+    here.fabric.relink("n007", 1)
+    here.wait(lambda s: s.hca_ports == 16 and s.vanished_terminals == 0 and s.settled)
+    assert here.bridge.status().generation_in_force == 5
+    here.assert_in_force(here.tree.routes(5))
+
+
+def test_a_load_that_was_refused_is_never_tried_again(here: Site) -> None:
+    """The file fits once the cable is back, when nobody looks."""
+    here.fabric.unlink("leaf0", 5)
+    here.wait(lambda s: s.engine_in_force == "dfsssp" and s.settled)
+    with pytest.raises(Refused, match="stale"):
+        here.load(here.tree.routes(6, shift=1))
+    here.fabric.relink("leaf0", 5)
+    here.sm.sweep()
+    here.wait(lambda s: s.engine_in_force == "sar" and s.settled)
+    assert here.bridge.status().generation_in_force == 5
+    here.assert_in_force(here.tree.routes(5))
+
+
+def test_a_cable_plugged_elsewhere_makes_any_file_stale(here: Site) -> None:
+    """All are still reached: leaf0 and leaf1 have one spine each for the other's."""
+    for leaf in ("leaf0", "leaf1"):
+        here.fabric.unlink(leaf, 5)
+    here.wait(lambda s: s.engine_in_force == "dfsssp" and s.settled)
+    here.fabric.link("leaf0", 5, "spine0", 2)
+    here.fabric.link("leaf1", 5, "spine0", 1)
+    here.sm.sweep()
+    with pytest.raises(Refused, match=r"cable at port 5 of switch .*leaf0.* ends elsewhere"):
+        here.load(here.tree.routes(6))
+
+
+def test_a_host_where_nobody_was_proved_to_send(here: Site) -> None:
+    here.fabric.unlink("n016", 1)
+    here.wait(lambda s: s.vanished_terminals == 1 and s.settled)
+    here.fabric.link("spine0", 11, "n016", 1)
+    here.sm.sweep()
+    status = here.wait(lambda s: s.engine_in_force == "dfsssp" and s.settled)
+    assert re.search(
+        r"is a host at switch \w+ \(spine0\), where the plan was not", status.last_error
+    )

@@ -12,6 +12,7 @@ from sar_agent.errors import SarError
 from tests.live.helpers.site import plugin, site
 
 pytestmark = pytest.mark.live
+LINEAR_FORWARDING_TABLE = 25
 
 
 def test_no_sanitizer_complains(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,11 +22,17 @@ def test_no_sanitizer_complains(monkeypatch: pytest.MonkeyPatch) -> None:
     with site(plugin=plugin("libsarbridge-asan.so"), preload=libasan) as here:
         for generation in range(1, 5):
             here.load(here.tree.routes(generation, shift=generation, lanes=2, offsets=2))
+        here.fabric.drop("leaf3", 100, LINEAR_FORWARDING_TABLE)
+        with pytest.raises(SarError, match="not confirmed"):
+            here.load(here.tree.routes(4, lanes=2, offsets=2))
+        assert here.dumped().had is not None
+        here.fabric.drop("leaf3", 0)
+        here.load(here.tree.routes(4, shift=4, lanes=2, offsets=2))
         here.assert_in_force(here.tree.routes(4, shift=4, lanes=2))
         here.tool("saquery", "PR", "--slid", "1", "--dlid", "5")
-        here.sm.routes_path.write_bytes(b"SARROUTE" * 100)
+        here.sm.next_path.write_bytes(b"SARROUTE" * 100)
         with pytest.raises(SarError, match="invalid"):
-            here.bridge.load(5)
+            here.bridge.load(5, None)
         here.fabric.unlink("leaf0", 5)
         here.wait(lambda s: s.engine_in_force == "dfsssp")
         here.fabric.relink("leaf0", 5)

@@ -14,7 +14,13 @@ HEADER_SIZE = 128
 
 
 def small_routes(
-    *, offsets: int = 1, lanes: int = 1, seed: int = 1, hops: bool = False
+    *,
+    offsets: int = 1,
+    lanes: int = 1,
+    seed: int = 1,
+    hops: bool = False,
+    dumped: bool = False,
+    wide: int = 5,
 ) -> RoutesFile:
     """Valid by the format's rules (not by a fabric's): 3 switches, 4 terminals, GUIDs unsorted."""
     rng = np.random.default_rng(seed)
@@ -23,8 +29,10 @@ def small_routes(
     forwarding = rng.integers(1, 5, shape).astype(np.uint8)
     forwarding[:, np.arange(switches), terminals + np.arange(switches)] = 0
     forwarding[0, 0, 1] = 255
+    had = forwarding.copy()
+    had[-1, 0, 2:4], had[0, 0, 1] = (254, 255), 3
     more = lanes > 1 and not hops
-    ends = np.full((3, 6), 2**32 - 1, np.uint32)
+    ends = np.full((3, wide + 1), 2**32 - 1, np.uint32)
     ends[0, 4], ends[1, 5], ends[1, 1], ends[2, 2] = 1 << 8 | 5, 4, 2 << 8 | 2, 1 << 8 | 1
     return RoutesFile(
         generation=7,
@@ -35,13 +43,19 @@ def small_routes(
         switch_guids=np.array([0x30, 0x10, 2**63 + 5], np.uint64),
         terminal_guids=np.array([9, 2**64 - 1, 7, 8], np.uint64),
         terminal_leaf=np.array([0, 1, 2, 0], np.uint32),
-        switch_ports=np.array([4, 5, 5 if hops else 254], np.uint8),
+        switch_ports=np.array([4, 5, wide], np.uint8),
         forwarding=forwarding,
+        far_ends=ends,
+        senders=np.array([1, 0, 0], np.uint8),
         service_levels=rng.integers(0, 16, shape).astype(np.uint8) if more else None,
-        sl_to_vl=(np.arange(16) % lanes).astype(np.uint8) if more else None,
+        sl_to_vl=np.where(np.arange(16) == 9, 15, np.arange(16) % lanes).astype(np.uint8)
+        if more
+        else None,
         fallback_sl=np.zeros(offsets, np.uint8) if more else None,
-        hop_lanes=rng.integers(0, lanes, (3, 6, 6)).astype(np.uint8) if hops else None,
-        far_ends=ends if hops else None,
+        hop_lanes=rng.integers(0, lanes, (3, wide + 1, wide + 1)).astype(np.uint8)
+        if hops
+        else None,
+        had=had if dumped else None,
     )
 
 
@@ -50,6 +64,9 @@ def valid_images() -> Iterator[bytes]:
         for lanes in (1, 2, 15):
             yield encode(small_routes(offsets=offsets, lanes=lanes))
         yield encode(small_routes(offsets=offsets, lanes=3, hops=True))
+        yield encode(small_routes(offsets=offsets, dumped=True))
+    yield encode(small_routes(lanes=2, hops=True, dumped=True))
+    yield encode(small_routes(lanes=2, dumped=True, wide=253))
 
 
 def sealed(image: bytes) -> bytes:

@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 
 from sar_agent.errors import SarError, Unavailable
-from sar_agent.install.bridge import Bridge
+from sar_agent.install.bridge import Bridge, BridgeStatus, Refused
 
 STATUS = {
-    "protocol": 1,
+    "protocol": 2,
     "plugin_version": "0.1.0",
     "opensm_version": "OpenSM 3.3.23",
     "pid": os.getpid(),
     "sm_state": "master",
-    "state": "idle",
+    "state": "built",
     "last_error": "",
     "engine_in_force": "sar",
     "routes_engine": "sar-plus",
@@ -35,6 +35,9 @@ STATUS = {
     "unknown_terminals": 0,
     "vanished_terminals": 0,
     "unconfirmed_switches": 0,
+    "unconfirmed_lft_blocks": 0,
+    "unconfirmed_sl2vl_ports": 0,
+    "head_of_queue_seconds": 1.074,
     "heavy_sweeps": 2,
     "topology_changes": 1,
     "routings": 3,
@@ -88,12 +91,12 @@ def test_status_of_a_newer_plugin_is_understood(plugin: StandIn) -> None:
 
 
 def test_status_is_asked_again_after_a_cut_answer(plugin: StandIn) -> None:
-    plugin.answers = [b'{"protocol":1', *plugin.answers]
+    plugin.answers = [b'{"protocol":2', *plugin.answers]
     assert Bridge(plugin.path).status().switches == 6
     assert len(plugin.requests) == 2
 
 
-@pytest.mark.parametrize("answer", [b"hello\n", b"{}\n", b'{"protocol":1}\n', b""])
+@pytest.mark.parametrize("answer", [b"hello\n", b"{}\n", b'{"protocol":2}\n', b""])
 def test_garbage_is_unavailable_and_names_the_socket(plugin: StandIn, answer: bytes) -> None:
     plugin.answers = [answer]
     with pytest.raises(Unavailable, match=r"bridge\.sock: not an answer"):
@@ -101,39 +104,53 @@ def test_garbage_is_unavailable_and_names_the_socket(plugin: StandIn, answer: by
 
 
 def test_a_plugin_of_another_release_is_said_at_once(plugin: StandIn) -> None:
-    plugin.answers = [json.dumps(STATUS | {"protocol": 2}).encode() + b"\n"]
-    with pytest.raises(Unavailable, match="plugin speaks protocol 2, this agent 1; install both"):
+    plugin.answers = [json.dumps(STATUS | {"protocol": 1}).encode() + b"\n"]
+    with pytest.raises(Unavailable, match="plugin speaks protocol 1, this agent 2; install both"):
         Bridge(plugin.path).status()
     assert plugin.requests == ["status\n"]
 
 
 def test_nobody_there(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"no\.sock: .*No such file.*event_plugin_name"):
-        Bridge(tmp_path / "no.sock").load(1)
+        Bridge(tmp_path / "no.sock").load(1, None)
 
 
 def test_a_load_is_sent_once_even_when_the_answer_is_cut(plugin: StandIn) -> None:
     plugin.answers = [b'{"ok":true']
     with pytest.raises(Unavailable):
-        Bridge(plugin.path).load(7)
-    assert plugin.requests == ["load 7\n"]
+        Bridge(plugin.path).load(7, "0123456789abcdef")
+    assert plugin.requests == ["load 7 0123456789abcdef\n"]
 
 
 def test_a_load_returns_what_is_in_force(plugin: StandIn) -> None:
     said = {"ok": True, "engine_in_force": "sar", "generation_in_force": 7, "unknown_terminals": 2}
     plugin.answers = [json.dumps(said).encode() + b"\n"]
-    assert Bridge(plugin.path).load(7).unknown_terminals == 2
+    assert Bridge(plugin.path).load(7, None).unknown_terminals == 2
+    assert plugin.requests == ["load 7 any\n"]
 
 
 def test_a_refused_load_is_an_error_with_the_plugins_sentence(plugin: StandIn) -> None:
-    plugin.answers = [b'{"ok":false,"error":"engine dfsssp is in force: stale"}\n']
-    with pytest.raises(SarError, match=r"bridge\.sock: engine dfsssp is in force: stale"):
-        Bridge(plugin.path).load(7)
+    plugin.answers = [b'{"ok":false,"code":"stale","error":"engine dfsssp is in force"}\n']
+    with pytest.raises(Refused, match=r"bridge\.sock: engine dfsssp is in force") as refused:
+        Bridge(plugin.path).load(7, None)
+    assert refused.value.code == "stale"
 
 
 def test_dump(plugin: StandIn) -> None:
-    plugin.answers = [b'{"ok":true,"path":"/run/sar-agent/in_force.sar"}\n']
-    assert Bridge(plugin.path).dump() == Path("/run/sar-agent/in_force.sar")
+    plugin.answers = [b'{"ok":true,"path":"/run/in_force.sar","digest":"00ff"}\n']
+    dumped = Bridge(plugin.path).dump()
+    assert (dumped.path, dumped.digest) == (Path("/run/in_force.sar"), "00ff")
+
+
+def test_settled_is_built_and_confirmed(plugin: StandIn) -> None:
+    def said(**change: object) -> BridgeStatus:
+        plugin.answers = [json.dumps(STATUS | change).encode() + b"\n"]
+        return Bridge(plugin.path).status()
+
+    assert said().settled
+    assert not any(said(state=s).settled for s in ("starting", "asked", "building", "sending"))
+    for name in STATUS:
+        assert not name.startswith("unconfirmed") or not said(**{name: 1}).settled
 
 
 def test_a_notice_is_sent_once_with_both_numbers(plugin: StandIn) -> None:

@@ -406,5 +406,5 @@ def test_the_driver_wakes_when_the_last_has_acknowledged(tmp_path: Path) -> None
 
 
 def test_the_file_read_back_is_a_plan_of_two_offsets(world: World) -> None:
-    found = read_routes_file(world.bridge.dump())
+    found = read_routes_file(world.bridge.dump().path)
     assert len(found.forwarding) == 2 and found.service_levels is not None

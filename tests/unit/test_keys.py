@@ -437,4 +437,4 @@ def test_a_plan_that_fails_with_keys_is_made_without(
     assert site.once().result is Result.INSTALLED
     assert site.value("sar_keys_lost") == 1
     assert site.say("key-list")["keys"] == []
-    assert read_routes_file(site.bridge.dump()).generation == 3
+    assert read_routes_file(site.bridge.dump().path).generation == 3

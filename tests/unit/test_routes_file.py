@@ -36,14 +36,14 @@ def entry(routes: RoutesFile, switch: int, destination: int) -> int:
 
 @pytest.mark.parametrize("lanes", [1, 3])
 def test_what_is_written_is_read_with_guids_ascending(tmp_path: Path, lanes: int) -> None:
-    given = small_routes(lanes=lanes)
+    given = small_routes(lanes=lanes, wide=253)
     write_routes_file(tmp_path / "routes.sar", given)
     got = read_routes_file(tmp_path / "routes.sar")
     assert (got.generation, got.engine, got.lanes) == (7, "sar-plus", lanes)
     assert (got.fabric_digest, got.made_at) == (given.fabric_digest, given.made_at)
     assert got.switch_guids.tolist() == [0x10, 0x30, 2**63 + 5]
     assert got.terminal_guids.tolist() == [7, 8, 9, 2**64 - 1]
-    assert got.switch_ports.tolist() == [5, 4, 254]
+    assert got.switch_ports.tolist() == [5, 4, 253]
     assert got.terminal_leaf.tolist() == [2, 1, 1, 0]
     for switch in given.switch_guids:
         for destination in [*given.terminal_guids, *given.switch_guids]:
@@ -63,17 +63,33 @@ def test_service_levels_move_with_their_guids() -> None:
 def test_lanes_hop_by_hop_move_with_their_switches() -> None:
     given = small_routes(lanes=3, hops=True)
     got = decode(encode(given))
-    assert given.hop_lanes is not None and got.hop_lanes is not None and got.far_ends is not None
-    assert encode(given)[8] == 2 and got.service_levels is None
+    assert given.hop_lanes is not None and got.hop_lanes is not None
+    assert encode(given)[44] == 1 and got.service_levels is None
     for new, old in enumerate((1, 0, 2)):  # 0x10 stood second
         assert np.array_equal(got.hop_lanes[new], given.hop_lanes[old])
+
+
+def test_far_ends_and_senders_move_with_their_switches() -> None:
+    given = small_routes()
+    got = decode(encode(given))
+    assert got.senders.tolist() == [0, 1, 0]
     # Port 4 of 0x30, now row 1, ended at port 5 of 0x10, now row 0; and the other way.
     assert (got.far_ends[1, 4], got.far_ends[0, 5]) == (0 << 8 | 5, 1 << 8 | 4)
     assert (got.far_ends != 2**32 - 1).sum() == 4
 
 
+def test_what_switches_may_have_instead_moves_with_the_tables() -> None:
+    given = small_routes(dumped=True)
+    got = decode(encode(given))
+    assert encode(given)[44] == 2 and got.had is not None
+    # Switch 0x30 has row 1 in the file, terminals 7 and 8 columns 0 and 1, 2**64 - 1 column 3.
+    assert got.had[0, 1, :4].tolist() == [254, 255, given.forwarding[0, 0, 0], 3]
+    assert got.forwarding[0, 1, 3] == 255
+
+
 def test_every_damage_is_refused() -> None:
-    for routes in (small_routes(), small_routes(lanes=2), small_routes(lanes=3, hops=True)):
+    plain = (small_routes(), small_routes(dumped=True))
+    for routes in (*plain, small_routes(lanes=2), small_routes(lanes=3, hops=True)):
         for image in damaged(encode(routes)):
             with pytest.raises(InputError):
                 decode(image)
@@ -94,16 +110,31 @@ def test_a_second_encoding_is_the_same() -> None:
         ({"fabric_digest": b""}, "digest"),
         ({"lanes": 16}, "lanes"),
         ({"lanes": 2}, "service_levels is missing"),
-        ({"switch_ports": np.array([4, 4, 300])}, "switch_ports"),
-        ({"switch_ports": np.array([4, 4, 255])}, "port count"),
-        ({"switch_ports": np.array([1, 1, 1])}, "higher than"),
+        ({"switch_ports": np.array([4, 5, 300])}, "switch_ports"),
+        ({"switch_ports": np.array([4, 4, 254]), "far_ends": np.full((3, 255), -1)}, "far_ends"),
+        (
+            {"switch_ports": np.array([4, 4, 254]), "far_ends": np.full((3, 255), 2**32 - 1)},
+            "port count",
+        ),
+        (
+            {"switch_ports": np.array([1, 1, 1]), "far_ends": np.full((3, 2), 2**32 - 1)},
+            "higher than",
+        ),
         ({"switch_guids": np.array([1, 1, 2])}, "ascending"),
         ({"terminal_leaf": np.array([0, 0, 0, 3])}, "leaf switch"),
         ({"forwarding": np.zeros((1, 3, 7))}, "port 0"),
         ({"forwarding": np.ones((1, 3, 7))}, "port 0"),
         ({"forwarding": np.ones((1, 3, 6))}, "forwarding"),
-        ({"lanes": 2, "hop_lanes": np.zeros((3, 255, 255))}, "far_ends is missing"),
-        ({"hop_lanes": np.zeros((3, 9, 9)), "far_ends": np.full((3, 255), 2**32 - 1)}, "hop_lanes"),
+        ({"far_ends": None}, "far_ends is missing"),
+        ({"far_ends": np.full((3, 255), 2**32 - 1)}, "far_ends"),
+        ({"far_ends": np.full((3, 6), 3 << 8)}, "not in the list"),
+        ({"far_ends": np.full((3, 6), 2 << 8 | 6)}, "far end"),
+        ({"hop_lanes": np.zeros((3, 9, 9))}, "hop_lanes"),
+        ({"hop_lanes": np.zeros((3, 6, 6))}, "1 virtual lanes"),
+        ({"senders": np.array([0, 1, 2])}, "senders"),
+        ({"senders": np.array([0, 1])}, "senders"),
+        ({"had": np.zeros((1, 3, 7))}, "may have instead"),
+        ({"had": np.ones((1, 3, 7))}, "may have instead"),
     ],
 )
 def test_arrays_that_break_a_rule_are_not_written(
@@ -153,9 +184,10 @@ def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
 
 def test_unknown_versions_and_sections_are_refused() -> None:
     image = bytearray(encode(small_routes()))
-    image[8] = 3
-    with pytest.raises(InputError, match="format version 3"):
-        decode(sealed(bytes(image)))
+    for version in (1, 2, 4):
+        image[8] = version
+        with pytest.raises(InputError, match=f"format version {version}, this program reads 3;"):
+            decode(sealed(bytes(image)))
     image = bytearray(encode(small_routes()))
     image[128] = 9  # the id of the first section
     with pytest.raises(InputError, match="section 1 is missing"):

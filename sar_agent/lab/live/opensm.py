@@ -33,20 +33,24 @@ class OpenSM:
         plugin: Path | None = None,
         routing_engine: str = "sar,dfsssp,updn",
         plugin_options: str | None = None,
+        more_plugin_options: str = "",
         options: Mapping[str, str] | None = None,
         priority: int = 0,
         log_flags: int = 0x43,
         run_dir: Path | None = None,
         preload: str = "",
+        beside: Path | None = None,
     ) -> None:
         """`plugin` is the built library, or None for an OpenSM without it. `options` are lines of
-        opensm.conf. `plugin_options` replaces `dir=RUN_DIR`. `preload` is a library (a
-        sanitizer's) to load before umad2sim. A second instance on another `host`
-        with a lower `priority` is a standby."""
+        opensm.conf. `plugin_options` replaces `dir=RUN_DIR`, `more_plugin_options` is added to
+        it. `preload` is a library (a sanitizer's) to load before umad2sim; `beside` a second
+        plugin, libNAME.so. A second instance on another `host` with a lower `priority` is a
+        standby."""
         self.fabric, self.host, self.priority, self.log_flags = fabric, host, priority, log_flags
         self._plugin, self._engine = plugin, routing_engine
         self._options, self._plugin_options = dict(options or {}), plugin_options
-        self._given_run_dir, self._preload = run_dir, preload
+        self._more_plugin_options = more_plugin_options
+        self._given_run_dir, self._preload, self._beside = run_dir, preload, beside
         self._folder: Path | None = None
         self._daemon: Daemon | None = None
 
@@ -67,6 +71,11 @@ class OpenSM:
     @property
     def routes_path(self) -> Path:
         return self.run_dir / "routes.sar"
+
+    @property
+    def next_path(self) -> Path:
+        """What a `load` reads."""
+        return self.run_dir / "routes.next"
 
     @property
     def dump_path(self) -> Path:
@@ -120,6 +129,8 @@ class OpenSM:
             if not self._plugin.exists():
                 raise SarError(f"{self._plugin} is not built: run make -C opensm_bridge")
             shutil.copyfile(self._plugin, library)
+        if self._beside is not None:
+            shutil.copyfile(self._beside, library.parent / self._beside.name)
         config = self.folder / "opensm.conf"
         config.write_text(self._config())
         env = self.fabric.env(self.host) | {
@@ -146,8 +157,11 @@ class OpenSM:
             "polling_retry_number": "2",
         }
         if self._plugin is not None:
-            lines["event_plugin_name"] = "sarbridge"
-            lines["event_plugin_options"] = self._plugin_options or f"dir={self.run_dir}"
+            second = [] if self._beside is None else [self._beside.stem.removeprefix("lib")]
+            lines["event_plugin_name"] = " ".join(["sarbridge", *second])
+            lines["event_plugin_options"] = self._plugin_options or (
+                f"dir={self.run_dir} {self._more_plugin_options}"
+            )
         return "".join(f"{key} {value}\n" for key, value in {**lines, **self._options}.items())
 
     def wait_up(self, seconds: float = 30) -> OpenSM:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sar_agent.install.routes_file import RoutesFile
+from sar_agent.install.routes_file import NO_SWITCH, RoutesFile
 
 PORTS = 12
 LEAF_GUID, SPINE_GUID, HOST_GUID = 0x1000, 0x2000, 0x10000
@@ -58,6 +59,16 @@ class FatTree:
             blocks[-1] += ends[name]
         return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
+    def _far_ends(self) -> NDArray[np.uint32]:
+        """uint32[S, PORTS + 1], as the routes file has them."""
+        index = {name: s for s, name in enumerate(self.switches())}
+        ends = np.full((len(index), PORTS + 1), NO_SWITCH, np.uint32)
+        for (a, a_port), (b, b_port) in self.cables():
+            if b in index:
+                ends[index[a], a_port] = index[b] << 8 | b_port
+                ends[index[b], b_port] = index[a] << 8 | a_port
+        return ends
+
     def routes(
         self,
         generation: int,
@@ -104,6 +115,8 @@ class FatTree:
             terminal_leaf=np.array([switches.index(leaf_of[h][0]) for h in hosts], np.uint32),
             switch_ports=np.full(len(switches), PORTS, np.uint8),
             forwarding=table,
+            far_ends=self._far_ends(),
+            senders=np.array([name.startswith("leaf") for name in switches], np.uint8),
             # In a tree any lanes are free of cycles; odd ones show what comes from us.
             service_levels=((rows + columns) % 3 + 1).astype(np.uint8) if lanes > 1 else None,
             sl_to_vl=((np.arange(16) + 1) % lanes).astype(np.uint8) if lanes > 1 else None,

@@ -136,7 +136,7 @@ class Phased:
         return dict(tell(self.door, b"status")["update"])
 
     def dumped(self) -> RoutesFile:
-        return read_routes_file(self.bridge.dump())
+        return read_routes_file(self.bridge.dump().path)
 
     def assert_model_could(self) -> None:
         """All that agent and subscribers did is something that spin has looked into: there is one

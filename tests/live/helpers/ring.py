@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sar_agent.install.routes_file import RoutesFile
+from sar_agent.install.routes_file import NO_SWITCH, RoutesFile
 
 HOST, NEXT, PREVIOUS, PORTS = 1, 2, 3, 3
 
@@ -45,6 +45,9 @@ class Ring:
         # A path between ring4 and ring0 would close the circle: it takes the other lane.
         passes = np.where(clockwise, target_switch < here, target_switch > here)
         service_levels = passes.astype(np.uint8)[None]
+        far_ends = np.full((size, PORTS + 1), NO_SWITCH, np.uint32)
+        far_ends[:, NEXT] = (np.arange(size) + 1) % size << 8 | PREVIOUS
+        far_ends[:, PREVIOUS] = (np.arange(size) - 1) % size << 8 | NEXT
         return RoutesFile(
             generation=generation,
             engine="shorter-way",
@@ -56,6 +59,8 @@ class Ring:
             terminal_leaf=np.arange(size, dtype=np.uint32),
             switch_ports=np.full(size, PORTS, np.uint8),
             forwarding=forwarding,
+            far_ends=far_ends,
+            senders=np.ones(size, np.uint8),
             service_levels=service_levels if lanes > 1 else None,
             sl_to_vl=(np.arange(16) % lanes).astype(np.uint8) if lanes > 1 else None,
             fallback_sl=np.zeros(1, np.uint8) if lanes > 1 else None,

@@ -36,8 +36,11 @@ class Site:
     bridge: Bridge
 
     def load(self, routes: RoutesFile) -> Loaded:
-        write_routes_file(self.sm.routes_path, routes)
-        return self.bridge.load(routes.generation)
+        """By the plugin's `load`; afterwards the file is the routes file, as the agent does it."""
+        write_routes_file(self.sm.next_path, routes)
+        loaded = self.bridge.load(routes.generation, None)
+        self.sm.next_path.replace(self.sm.routes_path)
+        return loaded
 
     def wait(self, holds: Callable[[BridgeStatus], bool], seconds: float = 15) -> BridgeStatus:
         """Poll the status until it is as wanted; says what it was instead."""
@@ -71,7 +74,7 @@ class Site:
 
     def dumped(self) -> RoutesFile:
         """What is in force, by the plugin's own account."""
-        return read_routes_file(self.bridge.dump())
+        return read_routes_file(self.bridge.dump().path)
 
     def assert_in_force(self, routes: RoutesFile) -> None:
         """Every (switch, LID) holds what the file says, by dump_fts and by the plugin's dump."""

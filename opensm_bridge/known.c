@@ -1,0 +1,157 @@
+/* What switches are known to have; see known.h. */
+#include "known.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void forget(struct known_switch *sw)
+{
+	free(sw->sent);
+	free(sw->had);
+	*sw = (struct known_switch){.guid = sw->guid};
+}
+
+void known_free(struct known *k)
+{
+	for (uint32_t s = 0; s < k->switches; s++)
+		forget(&k->sw[s]);
+	free(k->sw);
+	*k = (struct known){.sw = NULL};
+}
+
+static bool grow(struct known_switch *sw, uint32_t from, uint32_t to)
+{
+	uint8_t *sent = realloc(sw->sent, to), *had;
+
+	if (sent)
+		sw->sent = sent;
+	had = realloc(sw->had, to);
+	if (had)
+		sw->had = had;
+	if (!sent || !had)
+		return false;
+	known_lost(sw, from, to - from);
+	return true;
+}
+
+bool known_resize(struct known *k, const uint64_t *guids, uint32_t switches, uint32_t lids)
+{
+	struct known_switch *next = calloc(switches + 1, sizeof(*next));
+	struct known made = {.sw = next, .switches = switches};
+	uint32_t old = 0;
+	bool good = next != NULL;
+
+	made.lids = (lids + KNOWN_BLOCK - 1) / KNOWN_BLOCK * KNOWN_BLOCK;
+	if (made.lids < k->lids)
+		made.lids = k->lids;
+	if (!made.lids)
+		made.lids = KNOWN_BLOCK;
+	for (uint32_t s = 0; good && s < switches; s++) {
+		uint32_t has = 0;
+
+		while (old < k->switches && k->sw[old].guid < guids[s])
+			forget(&k->sw[old++]);
+		if (old < k->switches && k->sw[old].guid == guids[s]) {
+			next[s] = k->sw[old];
+			k->sw[old++] = (struct known_switch){.guid = guids[s]};
+			has = k->lids;
+		}
+		next[s].guid = guids[s];
+		good = has == made.lids || grow(&next[s], has, made.lids);
+	}
+	known_free(k);
+	if (good)
+		*k = made;
+	else if (next)
+		known_free(&made);
+	return good;
+}
+
+void known_confirmed(struct known_switch *sw, uint32_t at, const uint8_t *entry, uint32_t count)
+{
+	memcpy(sw->sent + at, entry, count);
+	memcpy(sw->had + at, entry, count);
+}
+
+void known_lost(struct known_switch *sw, uint32_t at, uint32_t count)
+{
+	memset(sw->sent + at, KNOWN_NO_ROUTE, count);
+	memset(sw->had + at, KNOWN_NOT, count);
+}
+
+/* Two possibilities and a third make "not known"; the same again changes nothing. */
+void known_sent(struct known_switch *sw, uint32_t at, const uint8_t *entry, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint8_t *sent = &sw->sent[at + i], *had = &sw->had[at + i];
+
+		if (*had == KNOWN_NOT || *sent == entry[i])
+			;
+		else if (*had == *sent || *had == entry[i])
+			*had = *sent;
+		else
+			*had = KNOWN_NOT;
+		*sent = entry[i];
+	}
+}
+
+void known_count(const struct known *k, uint32_t last, uint32_t *switches, uint32_t *blocks)
+{
+	*switches = *blocks = 0;
+	for (uint32_t s = 0; s < k->switches; s++) {
+		const uint32_t before = *blocks;
+
+		for (uint32_t at = 0; at <= last && at < k->lids; at += KNOWN_BLOCK) {
+			const uint32_t room = last + 1 - at;
+
+			*blocks += memcmp(k->sw[s].sent + at, k->sw[s].had + at,
+					  room < KNOWN_BLOCK ? room : KNOWN_BLOCK) != 0;
+		}
+		*switches += *blocks != before;
+	}
+}
+
+uint64_t known_mixed(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+	return hash ^ hash >> 29;
+}
+
+/* One port's name and LIDs, which are marked as in use. */
+static uint64_t digest_port(bool *used, uint32_t lids, uint64_t guid, unsigned low, unsigned high)
+{
+	for (unsigned lid = low; lid && lid <= high && lid < lids; lid++)
+		used[lid] = true;
+	return known_mixed(known_mixed(guid, low), high);
+}
+
+static uint64_t digest_rows(const struct known *k, const bool *used, uint64_t hash)
+{
+	for (uint32_t s = 0; s < k->switches; s++) {
+		const struct known_switch *sw = &k->sw[s];
+
+		hash = known_mixed(hash, sw->guid);
+		for (uint32_t lid = 0; lid < k->lids; lid++)
+			if (used[lid])
+				hash = known_mixed(hash, (uint64_t)sw->had[lid] << 8 | sw->sent[lid]);
+	}
+	return hash;
+}
+
+uint64_t known_digest(const struct known *k, const struct live *live, uint64_t seed)
+{
+	bool *used = calloc(k->lids + 1, sizeof(*used));
+	uint64_t ends = 0, hash = 0;
+
+	/* A sum, because the order of terminals means nothing. */
+	for (uint32_t s = 0; used && s < live->switches; s++)
+		ends += digest_port(used, k->lids, live->sw[s].guid, live->sw[s].lid_low,
+				    live->sw[s].lid_high);
+	for (uint32_t t = 0; used && t < live->terminals; t++)
+		ends += digest_port(used, k->lids, live->end[t].guid, live->end[t].lid_low,
+				    live->end[t].lid_high);
+	if (used)
+		hash = digest_rows(k, used, known_mixed(seed, ends));
+	free(used);
+	return hash;
+}

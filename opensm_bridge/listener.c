@@ -1,0 +1,93 @@
+/*
+ * OpenSM runs as root, and its folder may belong to the agent's user, who can put a link in the
+ * socket's place at any moment. So nothing is changed by name: the socket has its rights from the
+ * moment it exists (bind() takes them from the socket and the umask), and it is given to its group
+ * through a handle on the very file that was looked at.
+ */
+#include "listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* A socket that an OpenSM left behind is removed; one that somebody listens on is not. */
+static bool remove_stale(const struct sockaddr_un *address, struct reason *why)
+{
+	struct stat info;
+	int probe, error;
+
+	if (lstat(address->sun_path, &info))
+		return true;
+	if (!S_ISSOCK(info.st_mode)) {
+		REASON(why, "%s exists and is not a socket", address->sun_path);
+		return false;
+	}
+	probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	error = probe < 0 || !connect(probe, (const void *)address, sizeof(*address)) ? 0 : errno;
+	if (probe >= 0)
+		close(probe);
+	if (error == ECONNREFUSED)
+		return !unlink(address->sun_path);
+	REASON(why, "another OpenSM already listens on %s; give each its own dir", address->sun_path);
+	return false;
+}
+
+bool listener_give(const char *path, int64_t group, ino_t *inode)
+{
+	const int file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat info;
+	bool good = file >= 0 && !fstat(file, &info);
+
+	if (good && (!S_ISSOCK(info.st_mode) || info.st_uid != geteuid() || info.st_nlink != 1)) {
+		errno = EEXIST; /* somebody put it in our socket's place */
+		good = false;
+	}
+	good = good && (group < 0 || !fchownat(file, "", (uid_t)-1, (gid_t)group, AT_EMPTY_PATH));
+	if (good)
+		*inode = info.st_ino;
+	if (file >= 0) {
+		const int error = errno;
+
+		close(file);
+		errno = error;
+	}
+	return good;
+}
+
+static bool bind_at(int listener, const struct sockaddr_un *address)
+{
+	const mode_t before = umask(0117);
+	const bool good = !fchmod(listener, 0660) &&
+			  !bind(listener, (const void *)address, sizeof(*address));
+	const int error = errno;
+
+	umask(before);
+	errno = error;
+	return good;
+}
+
+int listener_open(const char *path, int64_t group, ino_t *inode, struct reason *why)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int listener;
+
+	if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path) >=
+	    sizeof(address.sun_path)) {
+		REASON(why, "the path %.200s is too long for a socket", path);
+		return -1;
+	}
+	if (!remove_stale(&address, why))
+		return -1;
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (listener >= 0 && bind_at(listener, &address) && listener_give(path, group, inode) &&
+	    !listen(listener, 16))
+		return listener;
+	REASON(why, "cannot listen on %s: %s", path, strerror(errno));
+	if (listener >= 0)
+		close(listener);
+	return -1;
+}

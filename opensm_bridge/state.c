@@ -1,0 +1,75 @@
+/*
+ * How far OpenSM is, without its lock: `status` must be answered while an engine computes for minutes.
+ *
+ * A routing begins with a call of our engine, also where another one computes in the end, and OpenSM
+ * holds its lock until the tables are computed and handed over for sending. `routing_engine_used` is
+ * NULL until they are computed. It is over with UCAST_ROUTING_DONE; where a switch did not answer,
+ * OpenSM may begin another sweep and another routing instead, which is still the same work.
+ */
+#include "bridge.h"
+
+bool state_is_master(const struct bridge *b)
+{
+	return b->osm->subn.sm_state == IB_SMINFO_STATE_MASTER;
+}
+
+static bool computed(const struct bridge *b)
+{
+	return __atomic_load_n(&b->osm->routing_engine_used, __ATOMIC_ACQUIRE) != NULL;
+}
+
+/* The lock is free, and still no engine is in use: all have failed, and OpenSM says no more of it. */
+static bool failed(struct bridge *b)
+{
+	if (pthread_rwlock_tryrdlock(&b->osm->lock.lock))
+		return false;
+	pthread_rwlock_unlock(&b->osm->lock.lock);
+	return !computed(b);
+}
+
+static void notice_failure(struct bridge *b)
+{
+	if (b->phase != ROUTING || computed(b) || !failed(b))
+		return;
+	b->phase = IDLE;
+	b->built = b->building;
+	snprintf(b->engine_in_force, sizeof(b->engine_in_force), "none");
+	b->generation_in_force = 0;
+	REASON(&b->last_error, "no routing engine could route this fabric (see OpenSM's log)");
+	if (!*b->load_problem.text)
+		b->load_problem = b->last_error;
+	pthread_cond_broadcast(&b->changed);
+}
+
+/* A load that was asked for and is not done, whatever its caller still waits for. */
+bool state_under_way(struct bridge *b)
+{
+	notice_failure(b);
+	return b->asked > b->built;
+}
+
+const char *state_name(struct bridge *b)
+{
+	const osm_subn_t *subn = &b->osm->subn;
+
+	notice_failure(b);
+	if (b->phase == ROUTING)
+		return computed(b) ? "sending" : "building";
+	if (!b->routed)
+		return "starting";
+	if (state_is_master(b) && (b->phase == SWEEPING || b->asked > b->building ||
+				   subn->force_reroute || subn->force_heavy_sweep))
+		return "asked";
+	return "built";
+}
+
+/* What was asked for is not going to be done, and the tables are another SM's business. */
+void state_lost_master(struct bridge *b)
+{
+	routes_drop(b->wanted);
+	b->wanted = NULL;
+	b->phase = IDLE;
+	b->building = b->built = b->asked;
+	b->take_file = true;
+	pthread_cond_broadcast(&b->changed);
+}

@@ -1,0 +1,170 @@
+/*
+ * OpenSM's tables, turned into what each switch is known to have (known.h).
+ *
+ * What OpenSM does (3.3.23, osm_ucast_mgr.c): at the start of a routing it fills `new_lft` of every
+ * switch with "no route"; a routing engine fills in its routes; then each block that differs from
+ * `lft` is zeroed there and sent, and the switch's answer is copied into `lft`. So between two
+ * routings `new_lft` is what was sent last, and a block of `lft` is what the switch confirmed, or
+ * zero. It never reads the tables that a switch had before.
+ *
+ * Looked at whenever something may be lost: at a sweep's start (a routing whose MADs failed is
+ * followed by a sweep and another routing, without a word that it was done), after discovery (which
+ * tells switches that were reset: OpenSM sends them everything in the routing that follows), at a
+ * routing's start and end, and for a dump.
+ *
+ * All of it with `tables` held, and in OpenSM's sweep thread while nothing is outstanding, or with
+ * OpenSM's lock.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+static bool all_are(const uint8_t *block, uint8_t value)
+{
+	for (unsigned i = 0; i < KNOWN_BLOCK; i++)
+		if (block[i] != value)
+			return false;
+	return true;
+}
+
+/* `sent`: `new_lft` is what was sent last. */
+static void look_at(struct bridge *b, struct known_switch *known, const osm_switch_t *sw, bool sent)
+{
+	const uint32_t size = sw->lft && sw->lft_size < b->known.lids ? sw->lft_size : b->known.lids;
+
+	for (uint32_t at = 0; sw->lft && at + KNOWN_BLOCK <= size; at += KNOWN_BLOCK) {
+		const uint8_t *now = sw->lft + at, *new = sent && sw->new_lft ? sw->new_lft + at : NULL;
+
+		/* All 255: as allocated, or confirmed; the look after a routing can tell. */
+		if (new && !memcmp(now, new, KNOWN_BLOCK)) {
+			known_confirmed(known, at, now, KNOWN_BLOCK);
+			continue;
+		}
+		if (!all_are(now, 0) && !all_are(now, KNOWN_NO_ROUTE))
+			known_confirmed(known, at, now, KNOWN_BLOCK);
+		if (new)
+			known_sent(known, at, new, KNOWN_BLOCK);
+		else if (!sent && !b->looked && all_are(now, 0))
+			known_lost(known, at, KNOWN_BLOCK); /* who knows what was sent */
+	}
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static bool make_room(struct bridge *b)
+{
+	const osm_subn_t *subn = &b->osm->subn;
+	uint64_t *guids = calloc(cl_qmap_count(&subn->sw_guid_tbl) + 1, sizeof(*guids));
+	uint32_t count = 0, lids = 0;
+	bool good;
+
+	/* OpenSM's map is ascending by GUIDs in network order, ours in host order. */
+	for (cl_map_item_t *item = cl_qmap_head(&subn->sw_guid_tbl);
+	     guids && item != cl_qmap_end(&subn->sw_guid_tbl); item = cl_qmap_next(item)) {
+		const osm_switch_t *sw = (const osm_switch_t *)item;
+
+		guids[count++] = cl_ntoh64(osm_node_get_node_guid(sw->p_node));
+		lids = sw->lft_size > lids ? sw->lft_size : lids;
+	}
+	if (guids)
+		qsort(guids, count, sizeof(*guids), by_number);
+	good = guids && known_resize(&b->known, guids, count, lids);
+	if (!guids)
+		known_free(&b->known);
+	free(guids);
+	return good;
+}
+
+static struct known_switch *known_of(struct bridge *b, const osm_switch_t *sw)
+{
+	const uint64_t guid = cl_ntoh64(osm_node_get_node_guid(sw->p_node));
+	uint32_t low = 0, high = b->known.switches;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (b->known.sw[middle].guid < guid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return &b->known.sw[low]; /* make_room() saw to it */
+}
+
+void tables_look(struct bridge *b, enum look when)
+{
+	const osm_subn_t *subn = &b->osm->subn;
+	const struct osm_routing_engine *used = b->osm->routing_engine_used;
+	/* No engine is in use where all failed: then `new_lft` was never sent. */
+	const bool sent = when != LOOK_ROUTING && used;
+
+	b->tables_routings += when == LOOK_DONE && b->looked;
+	if (!make_room(b))
+		return;
+	for (cl_map_item_t *item = cl_qmap_head(&subn->sw_guid_tbl);
+	     item != cl_qmap_end(&subn->sw_guid_tbl); item = cl_qmap_next(item)) {
+		const osm_switch_t *sw = (const osm_switch_t *)item;
+		struct known_switch *known = known_of(b, sw);
+
+		if (when == LOOK_DISCOVERED && sw->need_update) { /* new, or reset */
+			known_lost(known, 0, b->known.lids);
+			known->reset_before = b->tables_routings + 1;
+		}
+		if (b->tables_routings >= known->reset_before)
+			look_at(b, known, sw, sent);
+	}
+	if (when == LOOK_ROUTING) {
+		b->tables_routings++;
+		b->looked = false;
+	} else if (sent) {
+		const bool ours = used->name && !strcmp(used->name, SAR_ENGINE) && b->in_force;
+
+		snprintf(b->known_engine, sizeof(b->known_engine), "%s", used->name ? used->name : "none");
+		b->known_generation = ours ? b->in_force->routes->generation : 0;
+		b->looked = true;
+	}
+}
+
+/* Another SM may have changed everything. */
+void tables_forget(struct bridge *b)
+{
+	known_free(&b->known);
+	b->looked = false;
+}
+
+/* What else is in force: which engine made the tables, and the lanes of our own. */
+static uint64_t seed(struct bridge *b)
+{
+	uint64_t hash = b->known_generation;
+
+	for (const char *c = b->known_engine; *c; c++)
+		hash = known_mixed(hash, (uint8_t)*c);
+	return b->known_generation ? lanes_digest(b, hash) : hash;
+}
+
+uint64_t tables_digest(struct bridge *b, const struct live *live)
+{
+	return known_digest(&b->known, live, seed(b));
+}
+
+void tables_count(struct bridge *b, uint32_t *switches, uint32_t *blocks)
+{
+	const size_t lids = cl_ptr_vector_get_size(&b->osm->subn.port_lid_tbl);
+
+	known_count(&b->known, lids ? (uint32_t)lids - 1 : 0, switches, blocks);
+}
+
+/* Entry `lid` of a switch: what was sent last, and what it may have instead. */
+void tables_entry(struct bridge *b, const osm_switch_t *sw, unsigned lid, uint8_t *sent, uint8_t *had)
+{
+	const struct known_switch *known = b->known.switches ? known_of(b, sw) : NULL;
+
+	*sent = known && lid < b->known.lids ? known->sent[lid] : KNOWN_NO_ROUTE;
+	*had = known && lid < b->known.lids ? known->had[lid] : KNOWN_NOT;
+}
