@@ -134,6 +134,19 @@ static void say_dump(struct bridge *b, char *json, size_t room)
 		say_no(&why, json, room);
 }
 
+static void say_fabric(struct bridge *b, char *json, size_t room)
+{
+	struct reason why = {.text = ""};
+	char path[PATH_MAX], shown[2048];
+	uint64_t digest;
+
+	if (fabric_write(b, path, sizeof(path), &digest, &why))
+		snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",\"digest\":\"%016jx\"}",
+			 escaped(shown, sizeof(shown), path), (uintmax_t)digest);
+	else
+		say_no(&why, json, room);
+}
+
 static void say_notice(struct bridge *b, const char *words, char *json, size_t room)
 {
 	struct reason why = {.text = ""};
@@ -149,7 +162,7 @@ static void say_notice(struct bridge *b, const char *words, char *json, size_t r
 void answer(struct bridge *b, const char *request, char *json, size_t room)
 {
 	const struct reason unknown = {.text = "unknown request; there are status, load GENERATION PROVED_FROM, dump, "
-				       "and notice unpath|repath UPDATE GENERATION"};
+				       "fabric, and notice unpath|repath UPDATE GENERATION"};
 
 	if (!strcmp(request, "status"))
 		say_status(b, json, room);
@@ -157,6 +170,8 @@ void answer(struct bridge *b, const char *request, char *json, size_t room)
 		say_load(b, request + 5, json, room);
 	else if (!strcmp(request, "dump"))
 		say_dump(b, json, room);
+	else if (!strcmp(request, "fabric"))
+		say_fabric(b, json, room);
 	else if (!strncmp(request, "notice ", 7))
 		say_notice(b, request + 7, json, room);
 	else

@@ -156,6 +156,9 @@ struct dumped {
 };
 bool dump_in_force(struct bridge *b, struct dumped *dumped, struct reason *why);
 
+/* fabric.c: write what was discovered; tells where, and the digest of what was written. */
+bool fabric_write(struct bridge *b, char *path, size_t room, uint64_t *digest, struct reason *why);
+
 /* door.c, usr2.c: the threads. */
 bool door_open(struct bridge *b, struct reason *why);
 void door_close(struct bridge *b);

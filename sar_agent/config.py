@@ -196,7 +196,9 @@ class SlurmConfig(Section):
 class FabricConfig(Section):
     """Where the fabric comes from, and who is who in it."""
 
-    command: Command = Field(default=["ibnetdiscover"], description="prints the fabric")
+    command: Command = Field(
+        default=["ibnetdiscover"], description="prints the fabric, where the plugin is not asked"
+    )
     file: str = Field(
         default="",
         description="read this ibnetdiscover output, .net or subnet.lst instead of the command",
@@ -251,6 +253,12 @@ class OpensmConfig(Section):
     poll_seconds: Annotated[float, Field(ge=0.05, le=3600)] = Field(
         default=2.0, description="how often the plugin is asked whether something moved"
     )
+    fabric: Literal["", "plugin", "ibnetdiscover"] = Field(
+        default="",
+        description="who tells the fabric where fabric.file does not: plugin, or ibnetdiscover, "
+        'which is fabric.command and needs umad; "" is plugin in install mode, ibnetdiscover in '
+        "observe mode",
+    )
     lfts_dump: str = Field(
         default="",
         description="observe without plugin: OpenSM's opensm-lfts.dump, or what dump_fts printed",
@@ -267,6 +275,12 @@ class Config(Section):
     events: EventsConfig = Field(default_factory=lambda: EventsConfig())
     keys: KeysConfig = Field(default_factory=lambda: KeysConfig())
     update: UpdateConfig = Field(default_factory=lambda: UpdateConfig())
+
+    @property
+    def fabric_from_plugin(self) -> bool:
+        """Whether OpenSM's plugin is asked for the fabric."""
+        asked = self.opensm.fabric or ("plugin" if self.agent.mode == "install" else "")
+        return asked == "plugin" and not self.fabric.file
 
 
 class ConfigError(SarError):

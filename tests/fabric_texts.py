@@ -123,3 +123,31 @@ def _lines(f: Fabric) -> Iterator[str]:
             f"[{f.terminal_switch_port[t]}]\t\t# lid {f.terminal_lid[t]} lmc 0 "
             f'"{f.switch_name[s]}" lid {f.switch_lid[s]} {rate_name(float(f.terminal_rate[t]))}'
         )
+
+
+def in_order_of_guids(fabric: Fabric) -> Fabric:
+    """The same fabric whatever order its source told it in: switches and terminals by GUID."""
+    f, s = fabric, np.argsort(fabric.switch_guid)
+    t = np.argsort(f.terminal_guid)
+    new = np.argsort(s).astype(np.int32)  # of an old index
+    c = np.lexsort((f.channel_port, new[f.channel_source]))
+    values: dict[str, object] = {
+        "channel_offset": np.searchsorted(
+            new[f.channel_source][c], np.arange(f.switches + 1)
+        ).astype(np.int32),
+        "channel_source": new[f.channel_source][c],
+        "channel_target": new[f.channel_target][c],
+        "channel_reverse": np.argsort(c).astype(np.int32)[f.channel_reverse][c],
+        "terminal_switch": new[f.terminal_switch][t],
+        "switch_position": np.arange(f.switches, dtype=np.int32),
+        "terminal_position": np.arange(f.terminals, dtype=np.int32),
+    }
+    for field in dataclasses.fields(Fabric):
+        old = getattr(f, field.name)
+        order = {"s": s, "t": t, "c": c}.get(field.name.split("_")[0][0])
+        if field.name not in values and "_" in field.name and field.name != "switches_down":
+            assert order is not None
+            values[field.name] = (
+                tuple(old[i] for i in order) if isinstance(old, tuple) else old[order]
+            )
+    return dataclasses.replace(fabric, **values)  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
 
+from sar_agent.agent.discovered import DiscoveredFabric
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.say import SayOnce
 from sar_agent.agent.sources import job_source
@@ -124,6 +125,7 @@ class Gatherer:
         self.used: Used | None = None
         """What the last look saw of OpenSM; who wants to know whether there was one clears it."""
         self.fabric: Kept[Fabric] = Kept()
+        self._discovered = DiscoveredFabric(bridge, config.fabric.mapper)
         self.topology = (
             TopologyWatcher(slurm.topology_conf, on_event=wake) if slurm.topology_conf else None
         )
@@ -201,16 +203,16 @@ class Gatherer:
 
     def refresh_fabric(self, timed: Timed) -> bool:
         """Read the fabric now; False if that failed."""
-        cache = self.config.agent.state_dir / "fabric.npz"
         with timed("fabric"):
-            good = self.fabric.read(
-                lambda: read_fabric(self.config.fabric, cache),
-                "look at the fabric",
-                self.unexpected,
-            )
+            good = self.fabric.read(self._read_fabric, "look at the fabric", self.unexpected)
         self._fabric_tried = time.monotonic()
         self.say.problem("fabric", self.fabric.stale(), "the fabric can be read again")
         return good
+
+    def _read_fabric(self) -> Fabric:
+        if self.config.fabric_from_plugin:
+            return self._discovered.read()
+        return read_fabric(self.config.fabric, self.config.agent.state_dir / "fabric.npz")
 
     def _poll(self) -> tuple[JobRecord, ...]:
         poll = self.source.poll()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.hostnames import HostMapper, hca_order
+from sar_agent.fabric.hostnames import HostMapper, Named, name_port, port_order
 from sar_agent.fabric.model import Fabric, Kind
 from sar_agent.fabric.netlines import End, Node
 from sar_agent.fabric.rates import LANE_RATE
@@ -127,7 +127,7 @@ def assemble(
         if node.kind == "S":
             switches[node.id] = builder.add_switch(
                 node.guid,
-                node.extras.get("description", node.description),
+                node.extras.get("description", node.description) or node.id,
                 node.ports,
                 lid=_lid(node.lid),
                 position=place,
@@ -152,11 +152,11 @@ def assemble(
             switch = switches[a.id if a.kind == "S" else b.id]
             place = places[(far.kind, _node_guid(far))]
             ports.append(_terminal(mapper, cables, far, own, near, switch, place))
-    first: dict[str, int] = {}
-    for port in ports:
-        first[port.host] = min(first.get(port.host, port.position), port.position)
-    ports.sort(key=lambda p: (first[p.host], p.host, hca_order(p.hca), p.number, p.guid))
-    for p in ports:
+    order = port_order(
+        [Named(p.host, p.hca, p.kind) for p in ports],
+        [p.position for p in ports], [p.number for p in ports], [p.guid for p in ports],
+    )  # fmt: skip
+    for p in (ports[t] for t in order):
         builder.add_terminal(
             p.guid, p.node.extras.get("description", p.node.description), p.host, p.switch,
             p.switch_port, node_guid=p.node_guid, port_number=p.number, kind=p.kind, lid=p.lid,
@@ -191,12 +191,9 @@ def _terminal(
     lid = _lid(own.lid if own else 0) or _lid(near.peer_lid if near else 0)
     extras = node.extras
     node_guid = _node_guid(node)
-    host, hca, kind = mapper(extras.get("description", node.description))
-    if node.kind == "R":
-        kind = Kind.OTHER
-    if host is None:
-        host = f"{node.kind}-{node_guid:016x}"
-        kind = mapper.kind(host) if kind == Kind.COMPUTE else kind
+    host, hca, kind = name_port(
+        mapper, node.kind, node_guid, extras.get("description", node.description)
+    )
     return _Port(
         node, node_guid, int(extras.get("port", number)), guid, lid, extras.get("host", host), hca,
         Kind(extras.get("kind", kind)), switch, switch_port,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import Kind
@@ -35,6 +36,14 @@ class HostPort(NamedTuple):
     """The host as Slurm names it; None where the description holds no name."""
     hca: str
     """`mlx5_0`; empty where the description does not say."""
+    kind: Kind
+
+
+class Named(NamedTuple):
+    """A terminal's host, which has a name in any case, its HCA and kind."""
+
+    host: str
+    hca: str
     kind: Kind
 
 
@@ -97,6 +106,37 @@ class HostMapper:
         if _matches(host, self.storage_hosts):
             return Kind.STORAGE
         return Kind.OTHER if _matches(host, self.other_hosts) else Kind.COMPUTE
+
+
+def name_port(mapper: HostMapper, letter: str, guid: int, description: str) -> Named:
+    """What a reader makes of a node's description. `letter` is the node's type, H or R; a node
+    without a usable description is a host of its own, named by its GUID."""
+    host, hca, kind = mapper(description)
+    if letter == "R":
+        kind = Kind.OTHER
+    if host is None:
+        host = f"{letter}-{guid:016x}"
+        kind = mapper.kind(host) if kind == Kind.COMPUTE else kind
+    return Named(host, hca, kind)
+
+
+def port_order(
+    ports: Sequence[Named], positions: Sequence[int], numbers: Sequence[int], guids: Sequence[int]
+) -> list[int]:
+    """The order of terminals in a `Fabric`: by their host's first node and, within a host, by HCA
+    name (numbers as numbers), port number and GUID. That is their rail."""
+    first: dict[str, int] = {}
+    several: set[str] = set()  # most hosts have one port, and need no look at HCA names
+    for (host, _, _), position in zip(ports, positions, strict=True):
+        if host in first:
+            several.add(host)
+        first[host] = min(first.get(host, position), position)
+
+    def key(t: int) -> tuple[Any, ...]:
+        host, hca, _ = ports[t]
+        return first[host], host, hca_order(hca) if host in several else (), numbers[t], guids[t]
+
+    return sorted(range(len(ports)), key=key)
 
 
 def hca_order(hca: str) -> list[str | tuple[int, str]]:

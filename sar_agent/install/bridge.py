@@ -80,6 +80,13 @@ class Loaded(_Answer):
     unknown_terminals: int
 
 
+class Discovered(_Answer):
+    """What OpenSM discovered was written to `path`."""
+
+    path: Path
+    digest: str  # 16 hex digits; the same as long as nothing changed
+
+
 class Dumped(_Answer):
     """The tables of now, written as a routes file."""
 
@@ -138,6 +145,14 @@ class Bridge:
     def dump(self) -> Dumped:
         """Have the tables of now written, as a routes file; waits while OpenSM routes."""
         return self._command("dump", Dumped)
+
+    def fabric(self) -> Discovered:
+        """Have the discovered subnet written (opensm_bridge/FABRIC.md).
+
+        Raises SarError with the plugin's own sentence where OpenSM is not the master or its sweep
+        is under way.
+        """
+        return self._command("fabric", Discovered)
 
     def notice(self, kind: Literal["unpath", "repath"], update: int, generation: int) -> Noticed:
         """Report the five-phase update's trap 68 or 69 to whoever subscribed to it at the SA

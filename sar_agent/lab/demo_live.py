@@ -139,12 +139,11 @@ def _in_words(row: Row) -> str:
 
 def _play(story: Story, stack: ExitStack) -> None:
     fabric = xgft_fabric(f"xgft:2;{HOSTS_PER_LEAF},{LEAVES};1,{SPINES}")
-    hosts = fabric.terminal_host
     ibsim, manager, slurm = _start(story, stack, fabric)
     done = rehearse(Config(), lambda what: story.tell(f"  {what}"))
     if done.compiled:
         story.tell(f"  {done.compiled} kernels are compiled, in {done.seconds:.0f} s")
-    story.agent = stack.enter_context(AgentProcess(ibsim, manager, slurm, hosts[1]))
+    story.agent = stack.enter_context(AgentProcess(manager, slurm))
     story.tell("the agent runs in install mode and looks at Slurm twice a second")
     story.expect("first routes", lambda row: row.result == "installed")
 

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from sar_agent.errors import SarError
+from sar_agent.fabric.opensm import read_opensm_fabric
 from tests.live.helpers.site import plugin, site
 
 pytestmark = pytest.mark.live
@@ -39,6 +40,7 @@ def test_no_sanitizer_complains(monkeypatch: pytest.MonkeyPatch) -> None:
         here.wait(lambda s: s.engine_in_force == "sar")
         here.bridge.signal_reload(here.sm.pid)
         here.bridge.dump()
+        assert read_opensm_fabric(here.bridge.fabric().path).fabric.terminals == 16
         assert here.bridge.notice("unpath", 1, 4).subscribed == 0
         with contextlib.suppress(SarError):
             here.load(here.tree.routes(9))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import os
 import sys
 
 from sar_agent.agent.history import History, Row
-from sar_agent.lab.live.ibsim import Ibsim
 from sar_agent.lab.live.opensm import OpenSM
 from sar_agent.lab.live.process import Daemon
 from sar_agent.lab.live.slurm import SlurmCluster
@@ -23,11 +22,6 @@ metrics_address = ""
 [slurm]
 topology_conf = "{topology}"
 
-[fabric]
-# Through env, since a tool that talks to ibsim works in a scratch folder.
-command = ["env", "-C", "{scratch}", "ibnetdiscover"]
-environment = {{ {environment} }}
-
 [opensm]
 bridge_socket = "{socket}"
 poll_seconds = 0.2
@@ -35,39 +29,31 @@ poll_seconds = 0.2
 
 
 class AgentProcess:
-    """`sar-agent run` in install mode, looking twice a second; stopped when closed.
+    """`sar-agent run` in install mode, looking twice a second; stopped when closed. It knows the
+    fabric from OpenSM's plugin, and has no way to send a MAD.
 
     `history` tells every decision; `log` is what it said.
     """
 
-    def __init__(self, ibsim: Ibsim, manager: OpenSM, slurm: SlurmCluster, host: str) -> None:
-        """`host` is the node of the fabric on which it asks for the network."""
+    def __init__(self, manager: OpenSM, slurm: SlurmCluster) -> None:
         folder = manager.folder / "agent"
         folder.mkdir()
         self.log_path = folder / "log"
-        environment = {
-            name: value
-            for name, value in ibsim.env(host).items()
-            if name in ("LD_PRELOAD", "IBSIM_SOCKNAME", "SIM_HOST")
-        }
         self.config = folder / "sar-agent.toml"
         self.config.write_text(
             _CONFIG.format(
                 state=folder / "state",
                 run=manager.run_dir,
                 topology=slurm.topology_conf,
-                scratch=ibsim.scratch,
-                environment=", ".join(f"{k} = {json.dumps(v)}" for k, v in environment.items()),
                 socket=manager.socket_path,
             )
         )
         self._history = History(folder / "state")
-        self._env = ibsim.env() | slurm.env()
+        self._env = {**os.environ, **slurm.env()}
         self._daemon: Daemon | None = None
         self._told = 0
 
     def __enter__(self) -> AgentProcess:
-        del self._env["LD_PRELOAD"]  # for ibnetdiscover alone
         main = "from sar_agent.cli import main; main()"
         command = [sys.executable, "-c", main, "run", "--config", str(self.config)]
         self._daemon = Daemon(command, self.log_path, self._env)

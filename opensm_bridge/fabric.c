@@ -1,0 +1,368 @@
+/*
+ * The discovered subnet, written to a file for the agent: in install mode it then needs neither
+ * ibnetdiscover nor the rights to send MADs (umad).
+ *
+ * OpenSM changes its picture node by node while a sweep is under way, so a copy is taken only when
+ * the picture is whole: every node was seen in this sweep and the PortInfo of every port that has
+ * a cable was read. Where a port is up and nobody is known behind it, the node there either does
+ * not answer or was not read yet; OpenSM waits for answers (MADs outstanding) only in the latter case.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+#include "fabric_file.h"
+
+#define PATIENCE 5 /* seconds: a sweep of a large fabric is a second or two */
+#define PAUSE 5000000 /* ns between two looks */
+
+enum state { WHOLE, WITHOUT_LIDS, PARTIAL };
+
+struct walk {
+	osm_subn_t *subn;
+	osm_node_t **node; /* ascending GUIDs */
+	uint32_t *first;   /* place in `port` of a node's port 0 */
+	uint32_t *port;	   /* index in the file of a node's port by number */
+	struct fabric_file file;
+};
+
+static bool is_switch(const osm_node_t *node)
+{
+	return osm_node_get_type(node) == IB_NODE_TYPE_SWITCH;
+}
+
+/* Port 0 is a switch's own; channel adapters and routers have none. */
+static osm_physp_t *port_of(osm_node_t *node, unsigned number)
+{
+	return number || is_switch(node) ? osm_node_get_physp_ptr(node, number) : NULL;
+}
+
+static bool has_cable(const osm_physp_t *port)
+{
+	return port->port_num && port->p_remote_physp;
+}
+
+/* Whether the LID that the port has is the one that OpenSM routes to: not so before it is assigned. */
+static bool has_its_lid(const struct walk *w, const osm_physp_t *port)
+{
+	const uint16_t lid = cl_ntoh16(osm_physp_get_base_lid(port));
+	const osm_port_t *owner = lid ? osm_get_port_by_lid_ho(w->subn, lid) : NULL;
+
+	return owner && osm_port_get_guid(owner) == osm_physp_get_port_guid(port);
+}
+
+static enum state state_of_port(const struct walk *w, const osm_node_t *node,
+				const osm_physp_t *port, bool busy)
+{
+	const bool up = ib_port_info_get_port_phys_state(&port->port_info) == IB_PORT_PHYS_STATE_LINKUP;
+
+	if (!node->physp_discovered[port->port_num] && (port->p_remote_physp || busy))
+		return PARTIAL;
+	if (busy && up && port->port_num && !port->p_remote_physp)
+		return PARTIAL;
+	if ((is_switch(node) ? !port->port_num : has_cable(port)) && !has_its_lid(w, port))
+		return WITHOUT_LIDS;
+	return WHOLE;
+}
+
+static enum state state_of(const struct walk *w, bool busy)
+{
+	enum state worst = cl_qmap_count(&w->subn->sw_guid_tbl) ? WHOLE : PARTIAL;
+
+	for (uint32_t n = 0; n < w->file.nodes && worst < PARTIAL; n++) {
+		osm_node_t *node = w->node[n];
+
+		if (!node->discovery_count || (is_switch(node) && !node->sw) ||
+		    (busy && !*node->node_desc.description))
+			return PARTIAL;
+		for (unsigned p = 0; p < osm_node_get_num_physp(node); p++) {
+			const osm_physp_t *port = port_of(node, p);
+			const enum state state = port ? state_of_port(w, node, port, busy) : WHOLE;
+
+			worst = state > worst ? state : worst;
+		}
+	}
+	return worst;
+}
+
+static int by_guid(const void *a, const void *b)
+{
+	const osm_node_t *const *x = a, *const *y = b;
+	const uint64_t gx = cl_ntoh64(osm_node_get_node_guid(*x));
+	const uint64_t gy = cl_ntoh64(osm_node_get_node_guid(*y));
+
+	return gx < gy ? -1 : gx > gy;
+}
+
+static bool list_nodes(struct walk *w)
+{
+	const cl_qmap_t *all = &w->subn->node_guid_tbl;
+
+	w->node = calloc(cl_qmap_count(all) + 1, sizeof(*w->node));
+	if (!w->node)
+		return false;
+	for (cl_map_item_t *item = cl_qmap_head(all); item != cl_qmap_end(all); item = cl_qmap_next(item))
+		w->node[w->file.nodes++] = (osm_node_t *)item;
+	qsort(w->node, w->file.nodes, sizeof(*w->node), by_guid);
+	return true;
+}
+
+/* A host's own words, which may be any bytes; for a switch what the site calls it, if it does. */
+static const char *name_of(const osm_node_t *node, size_t *length)
+{
+	if (is_switch(node) && node->print_desc) {
+		*length = strnlen(node->print_desc, UINT8_MAX);
+		return node->print_desc;
+	}
+	/* Its last byte is cut off by all who print it, OpenSM and ibnetdiscover. */
+	*length = strnlen((const char *)node->node_desc.description, IB_NODE_DESCRIPTION_SIZE - 1);
+	return (const char *)node->node_desc.description;
+}
+
+/* How much there is of everything, and where each port will stand. */
+static bool count(struct walk *w)
+{
+	uint32_t places = 0, ends = 0;
+	size_t length;
+
+	w->first = calloc(w->file.nodes + 1, sizeof(*w->first));
+	if (!w->first)
+		return false;
+	for (uint32_t n = 0; n < w->file.nodes; n++) {
+		w->first[n] = places;
+		places += osm_node_get_num_physp(w->node[n]);
+		name_of(w->node[n], &length);
+		w->file.name_bytes += (uint32_t)length;
+	}
+	w->port = calloc(places + 1, sizeof(*w->port));
+	if (!w->port)
+		return false;
+	for (uint32_t n = 0; n < w->file.nodes; n++)
+		for (unsigned p = 0; p < osm_node_get_num_physp(w->node[n]); p++) {
+			const osm_physp_t *port = port_of(w->node[n], p);
+
+			if (!port)
+				continue;
+			ends += has_cable(port);
+			w->port[w->first[n] + p] = w->file.ports++;
+		}
+	w->file.links = ends / 2;
+	return fabric_file_blank(&w->file);
+}
+
+static uint8_t lanes_of(const osm_physp_t *port)
+{
+	switch (port->port_info.link_width_active) {
+	case IB_LINK_WIDTH_ACTIVE_1X:
+		return 1;
+	case IB_LINK_WIDTH_ACTIVE_2X:
+		return 2;
+	case IB_LINK_WIDTH_ACTIVE_4X:
+		return 4;
+	case IB_LINK_WIDTH_ACTIVE_8X:
+		return 8;
+	case IB_LINK_WIDTH_ACTIVE_12X:
+		return 12;
+	default:
+		return 0;
+	}
+}
+
+/* As ibnetdiscover tells it: a switch's port 0 says whether its ports have extended speeds. */
+static uint8_t speed_of(const osm_node_t *node, const osm_physp_t *port)
+{
+	const osm_physp_t *able = is_switch(node) ? &node->physp_table[0] : port;
+	const unsigned speed = ib_port_info_get_link_speed_active(&port->port_info);
+
+	if (able->port_info.capability_mask & IB_PORT_CAP_HAS_EXT_SPEEDS)
+		switch (ib_port_info_get_link_speed_ext_active(&port->port_info)) {
+		case 0:
+			break;
+		case IB_LINK_SPEED_EXT_ACTIVE_14:
+			return FDR;
+		case IB_LINK_SPEED_EXT_ACTIVE_25:
+			return EDR;
+		case IB_LINK_SPEED_EXT_ACTIVE_50:
+			return HDR;
+		case 8: /* newer than OpenSM's headers */
+			return NDR;
+		default:
+			return SPEED_UNKNOWN;
+		}
+	switch (speed) {
+	case IB_LINK_SPEED_ACTIVE_2_5:
+		return SDR;
+	case IB_LINK_SPEED_ACTIVE_5:
+		return DDR;
+	case IB_LINK_SPEED_ACTIVE_10:
+		return port->ext_port_info.link_speed_active & FDR10 ? FDR_10 : QDR;
+	default:
+		return SPEED_UNKNOWN;
+	}
+}
+
+static void fill_port(struct walk *w, uint32_t n, const osm_physp_t *port, uint32_t at)
+{
+	const struct fabric_file *f = &w->file;
+
+	f->port_guid[at] = cl_ntoh64(osm_physp_get_port_guid(port));
+	f->port_node[at] = n;
+	f->port_number[at] = port->port_num;
+	if (!port->port_num || !is_switch(w->node[n])) {
+		f->port_lid[at] = cl_ntoh16(osm_physp_get_base_lid(port));
+		f->port_lmc[at] = ib_port_info_get_lmc(&port->port_info);
+	}
+	f->port_state[at] = ib_port_info_get_port_state(&port->port_info);
+	if (!osm_physp_is_healthy(port))
+		f->port_state[at] |= FABRIC_UNHEALTHY;
+	f->port_width[at] = lanes_of(port);
+	f->port_speed[at] = speed_of(w->node[n], port);
+}
+
+/* Index in the file of the port at the other end, or UINT32_MAX where its node is unknown. */
+static uint32_t far_end(const struct walk *w, const osm_physp_t *port)
+{
+	const osm_physp_t *far = port->p_remote_physp;
+	osm_node_t *const *node = bsearch(&far->p_node, w->node, w->file.nodes, sizeof(*w->node), by_guid);
+
+	return node ? w->port[w->first[node - w->node] + far->port_num] : UINT32_MAX;
+}
+
+static void fill(struct walk *w)
+{
+	struct fabric_file *f = &w->file;
+	uint8_t *name = f->names;
+	uint32_t links = 0;
+	size_t length;
+
+	for (uint32_t n = 0; n < f->nodes; n++) {
+		osm_node_t *node = w->node[n];
+		const char *words = name_of(node, &length);
+
+		f->node_guid[n] = cl_ntoh64(osm_node_get_node_guid(node));
+		f->node_type[n] = osm_node_get_type(node);
+		f->node_ports[n] = node->node_info.num_ports;
+		f->name_length[n] = (uint8_t)length;
+		memcpy(name, words, length);
+		name += length;
+		for (unsigned p = 0; p < osm_node_get_num_physp(node); p++) {
+			const osm_physp_t *port = port_of(node, p);
+			const uint32_t here = w->port[w->first[n] + p];
+
+			if (!port)
+				continue;
+			fill_port(w, n, port, here);
+			if (has_cable(port) && far_end(w, port) > here && links < f->links) {
+				f->link_from[links] = here;
+				f->link_to[links++] = far_end(w, port);
+			}
+		}
+	}
+}
+
+static void forget(struct walk *w)
+{
+	free(w->node);
+	free(w->first);
+	free(w->port);
+	w->node = NULL;
+	w->first = w->port = NULL;
+}
+
+/* With OpenSM's lock held, shared. True with a full `w->file`; else `why`, and whether to wait. */
+static bool copied(struct walk *w, bool late, bool *wait, struct reason *why)
+{
+	const osm_opensm_t *osm = w->subn->p_osm;
+	enum state state = PARTIAL;
+	bool good = false;
+
+	*wait = false;
+	if (w->subn->sm_state != IB_SMINFO_STATE_MASTER &&
+	    w->subn->sm_state != IB_SMINFO_STATE_DISCOVERING) {
+		REASON_OF(why, "not-master", "this OpenSM is not the master and does not know the fabric; "
+					     "ask the master");
+		return false;
+	}
+	if (w->subn->sm_state == IB_SMINFO_STATE_MASTER) {
+		if (!list_nodes(w)) {
+			REASON(why, "no memory for the fabric");
+			return false;
+		}
+		state = state_of(w, osm->stats.qp0_mads_outstanding != 0);
+	}
+	if (state == PARTIAL || (state == WITHOUT_LIDS && !late)) {
+		*wait = true;
+		REASON_OF(why, "busy", cl_qmap_count(&w->subn->sw_guid_tbl) ?
+			    "OpenSM's sweep is under way, and it has not discovered the whole fabric yet; "
+			    "ask again" : "OpenSM has discovered no switch yet; ask again");
+	} else if (!(good = count(w))) {
+		REASON(why, "no memory for the fabric");
+	} else {
+		fill(w);
+	}
+	return good;
+}
+
+static bool stopping(struct bridge *b)
+{
+	bool stop;
+
+	pthread_mutex_lock(&b->mutex);
+	stop = b->stopping;
+	pthread_mutex_unlock(&b->mutex);
+	return stop;
+}
+
+static bool copy(struct bridge *b, struct walk *w, struct reason *why)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE};
+	struct timespec now;
+	time_t end;
+	bool good = false, wait = true;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end = now.tv_sec + PATIENCE;
+	while (!good && wait) {
+		const bool late = now.tv_sec >= end;
+
+		*w = (struct walk){.subn = &b->osm->subn};
+		if (stopping(b)) {
+			REASON(why, "OpenSM is shutting down");
+			return false;
+		}
+		/* Its routing engines hold it while they compute, some for minutes: do not stand in line. */
+		if (pthread_rwlock_tryrdlock(&b->osm->lock.lock)) {
+			REASON_OF(why, "busy", "OpenSM has been busy with its routes for %d s; ask again", PATIENCE);
+		} else {
+			good = copied(w, late, &wait, why);
+			cl_plock_release(&b->osm->lock);
+			forget(w);
+		}
+		if (late)
+			break;
+		if (!good && wait)
+			nanosleep(&pause, NULL);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	}
+	return good;
+}
+
+bool fabric_write(struct bridge *b, char *path, size_t room, uint64_t *digest, struct reason *why)
+{
+	struct walk w;
+	bool good;
+
+	if ((size_t)snprintf(path, room, "%s/fabric.sar", b->options.folder) >= room) {
+		REASON(why, "the path %.300s is too long", b->options.folder);
+		return false;
+	}
+	if (!copy(b, &w, why))
+		return false;
+	w.file.made_at = (uint64_t)time(NULL);
+	fabric_file_seal(&w.file);
+	good = fabric_file_write(&w.file, path, why);
+	*digest = w.file.digest;
+	fabric_file_free(&w.file);
+	return good;
+}

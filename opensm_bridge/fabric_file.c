@@ -1,0 +1,136 @@
+/* Writing the fabric file. No fsync: after a power cut OpenSM discovers the fabric again. */
+#include "fabric_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "crc32.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the arrays are written as they lie");
+
+bool fabric_file_blank(struct fabric_file *f)
+{
+	const size_t nodes = f->nodes, ports = f->ports, links = f->links;
+	uint8_t *at;
+
+	f->size = FABRIC_HEADER_SIZE + 11 * nodes + 19 * ports + 8 * links + f->name_bytes;
+	f->image = calloc(1, f->size);
+	if (!f->image)
+		return false;
+	at = f->image + FABRIC_HEADER_SIZE;
+	/* The widest first, so that each array is aligned. */
+	f->node_guid = (void *)at;
+	f->port_guid = f->node_guid + nodes;
+	f->port_node = (void *)(f->port_guid + ports);
+	f->link_from = f->port_node + ports;
+	f->link_to = f->link_from + links;
+	f->port_lid = (void *)(f->link_to + links);
+	f->node_type = (void *)(f->port_lid + ports);
+	f->node_ports = f->node_type + nodes;
+	f->name_length = f->node_ports + nodes;
+	f->port_number = f->name_length + nodes;
+	f->port_lmc = f->port_number + ports;
+	f->port_state = f->port_lmc + ports;
+	f->port_width = f->port_state + ports;
+	f->port_speed = f->port_width + ports;
+	f->names = f->port_speed + ports;
+	return true;
+}
+
+static void put(uint8_t *image, size_t at, uint64_t value, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		image[at + i] = (uint8_t)(value >> 8 * i);
+}
+
+/* Tells two pictures apart; no protection against a forger, who has OpenSM's folder already. */
+static uint64_t digest_of(const uint8_t *bytes, size_t size)
+{
+	uint64_t hash = size;
+
+	for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
+		uint64_t word = 0;
+
+		memcpy(&word, bytes + at, size - at < sizeof(word) ? size - at : sizeof(word));
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+		hash ^= hash >> 29;
+	}
+	return hash;
+}
+
+void fabric_file_seal(struct fabric_file *f)
+{
+	uint8_t *h = f->image, *payload = f->image + FABRIC_HEADER_SIZE;
+	const size_t size = f->size - FABRIC_HEADER_SIZE;
+
+	f->digest = digest_of(payload, size);
+	memcpy(h, "SARFABRI", 8);
+	put(h, 8, 1, 4);
+	put(h, 12, FABRIC_HEADER_SIZE, 4);
+	put(h, 16, f->size, 8);
+	put(h, 24, f->nodes, 4);
+	put(h, 28, f->ports, 4);
+	put(h, 32, f->links, 4);
+	put(h, 36, f->name_bytes, 4);
+	put(h, 40, f->made_at, 8);
+	put(h, 48, f->digest, 8);
+	put(h, 56, sar_crc32(0, payload, size), 4);
+	put(h, 60, sar_crc32(0, h, 60), 4);
+}
+
+static bool write_all(int file, const uint8_t *bytes, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		const ssize_t now = write(file, bytes + done, size - done);
+
+		if (now < 0 && errno == EINTR)
+			continue;
+		if (now <= 0)
+			return false;
+		done += (size_t)now;
+	}
+	return true;
+}
+
+bool fabric_file_write(const struct fabric_file *f, const char *path, struct reason *why)
+{
+	char temporary[PATH_MAX];
+	int file = -1, error;
+	bool good;
+
+	if ((size_t)snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= sizeof(temporary)) {
+		REASON(why, "the path %.300s is too long", path);
+		return false;
+	}
+	file = mkostemp(temporary, O_CLOEXEC);
+	if (file < 0) {
+		REASON(why, "cannot write %.300s: %s", path, strerror(errno));
+		return false;
+	}
+	good = write_all(file, f->image, f->size) && !fchmod(file, 0644);
+	error = errno;
+	if (close(file) && good) {
+		good = false;
+		error = errno;
+	}
+	if (good && rename(temporary, path)) {
+		good = false;
+		error = errno;
+	}
+	if (!good) {
+		REASON(why, "cannot write %.300s: %s", path, strerror(error));
+		unlink(temporary);
+	}
+	return good;
+}
+
+void fabric_file_free(struct fabric_file *f)
+{
+	free(f->image);
+	memset(f, 0, sizeof(*f));
+}

@@ -1,0 +1,43 @@
+/*
+ * The fabric file of FABRIC.md: what OpenSM discovered, for an agent that has no umad. Free of
+ * OpenSM's types, so that the writer is tested without OpenSM; fabric.c fills it.
+ */
+#ifndef SAR_FABRIC_FILE_H
+#define SAR_FABRIC_FILE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "reason.h"
+
+#define FABRIC_HEADER_SIZE 64
+#define FABRIC_UNHEALTHY 0x80 /* bit of `port_state` */
+
+enum fabric_type { FABRIC_CA = 1, FABRIC_SWITCH = 2, FABRIC_ROUTER = 3 };
+enum fabric_speed { SPEED_UNKNOWN, SDR, DDR, QDR, FDR_10, FDR, EDR, HDR, NDR };
+
+struct fabric_file {
+	uint32_t nodes, ports, links, name_bytes;
+	uint64_t made_at, digest; /* Unix seconds; of all bytes after the header */
+	/* The arrays point into `image`; GUIDs and LIDs are in host byte order. */
+	uint64_t *node_guid;	       /* [nodes], ascending */
+	uint64_t *port_guid;	       /* [ports] */
+	uint32_t *port_node;	       /* [ports], ascending; ports of a node by number */
+	uint32_t *link_from, *link_to; /* [links]: ports; from < to, from ascending */
+	uint16_t *port_lid;
+	uint8_t *node_type, *node_ports, *name_length; /* [nodes] */
+	uint8_t *port_number, *port_lmc, *port_state, *port_width, *port_speed;
+	uint8_t *names; /* [name_bytes], one after the other */
+	uint8_t *image;
+	size_t size;
+};
+
+/* Room for the four sizes that are set in `f`, all zero; false without memory. */
+bool fabric_file_blank(struct fabric_file *f);
+/* Header, digest and checksums, once the arrays are full. */
+void fabric_file_seal(struct fabric_file *f);
+/* Under another name, then renamed: a reader sees the old file or the new one. */
+bool fabric_file_write(const struct fabric_file *f, const char *path, struct reason *why);
+void fabric_file_free(struct fabric_file *f);
+
+#endif

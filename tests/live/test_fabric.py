@@ -1,0 +1,254 @@
+"""The fabric that OpenSM's plugin tells is the one that ibnetdiscover sees: the same digest, the
+same arrays, before and after cables, hosts and a switch went and came back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.agent.discovered import DiscoveredFabric
+from sar_agent.errors import SarError
+from sar_agent.fabric import Fabric, Kind
+from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.hostnames import HostMapper
+from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
+from sar_agent.fabric.ibsim_net import net_ids, write_ibsim_net
+from sar_agent.fabric.opensm import decode_opensm_fabric, read_opensm_fabric
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.install.bridge import Bridge, Discovered
+from sar_agent.lab.live.ibsim import Ibsim
+from sar_agent.lab.live.opensm import OpenSM
+from sar_agent.lab.live.process import wait_for
+from tests.data import data_path
+from tests.fabric_texts import SMALL, differences, in_order_of_guids
+from tests.live.helpers.site import plugin
+
+pytestmark = pytest.mark.live
+
+
+@dataclass
+class Seen:
+    """A simulated fabric, and what is known of it from both sides."""
+
+    made: Fabric
+    ibsim: Ibsim
+    sm: OpenSM
+    host: str
+
+    @property
+    def bridge(self) -> Bridge:
+        return Bridge(self.sm.socket_path)
+
+    def by_plugin(self) -> Fabric:
+        """As the agent does: where OpenSM is busy, ask again."""
+        told: list[Discovered] = []
+
+        def ask() -> bool:
+            try:
+                told.append(self.bridge.fabric())
+            except SarError as error:
+                if not str(error).endswith("ask again"):
+                    raise
+            return bool(told)
+
+        wait_for(ask, 120, "an answer to fabric", alive=self.sm.alive)
+        fabric, digest = read_opensm_fabric(told[-1].path)
+        assert digest == told[-1].digest
+        return fabric
+
+    def by_ibnetdiscover(self) -> Fabric:
+        return read_ibnetdiscover(self.ibsim.run("ibnetdiscover", host=self.host).stdout)
+
+    def wait_for(self, holds: Callable[[Fabric], bool]) -> None:
+        """Until the plugin tells such a fabric; then both sources tell one and the same."""
+        wait_for(lambda: holds(self.by_plugin()), 60, "the fabric", alive=self.sm.alive)
+        self.assert_both_agree()
+
+    def assert_both_agree(self) -> None:
+        ours, theirs = self.by_plugin(), self.by_ibnetdiscover()
+        assert ours.digest == theirs.digest
+        assert differences(in_order_of_guids(ours), in_order_of_guids(theirs)) == []
+
+    def answers(self, until: Callable[[], bool]) -> list[Fabric]:
+        """Asks without a pause; every fabric that was told until then."""
+        images = []
+        while not until():
+            for _ in range(20):
+                with contextlib.suppress(SarError):
+                    images.append(self.bridge.fabric().path.read_bytes())
+        return [decode_opensm_fabric(image).fabric for image in images]
+
+
+@contextlib.contextmanager
+def seen(fabric: Fabric, folder: Path, *, up: bool = True, **options: str) -> Iterator[Seen]:
+    """With `up` OpenSM has finished its first sweep."""
+    net = folder / "fabric.net"
+    write_ibsim_net(fabric, net)
+    host = net_ids(fabric)[1][int(np.flatnonzero(fabric.terminal_up)[0])]
+    with (
+        Ibsim(net) as ibsim,
+        # dfsssp takes a minute for the largest of the real ones.
+        OpenSM(
+            ibsim, host=host, plugin=plugin(), options=options, routing_engine="sar,minhop"
+        ) as sm,
+    ):
+        if up:
+            sm.wait_up(120)
+        yield Seen(fabric, ibsim, sm, host)
+
+
+def chain(switches: int) -> Fabric:
+    """Switches in a row, one host each: OpenSM discovers it hop by hop."""
+    builder = FabricBuilder("chain")
+    for s in range(switches):
+        builder.add_switch(0x1000 + 16 * s, f"s{s}", 4)
+        builder.add_terminal(0x100001 + 16 * s, f"n{s:03} HCA-1", f"n{s:03}", s, 1)
+    for s in range(1, switches):
+        builder.add_link(s - 1, 2, s, 3)
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    "spec", ["xgft:2;4,4;1,2", "xgft:3;2,2,2;1,2,2", "torus:3x3x3", "dragonfly:a=4,p=2,h=2"]
+)
+def test_generated(spec: str, tmp_path: Path) -> None:
+    made = load_fabric(spec)
+    with seen(made, tmp_path, lmc="1") as here:
+        here.assert_both_agree()
+        ours = here.by_plugin()
+        assert ours.digest == made.digest
+        assert (ours.lmc, ours.notes) == (1, ())
+        assert sorted(ours.terminal_host) == sorted(made.terminal_host)
+
+
+def test_what_ibnetdiscover_has_lines_for(tmp_path: Path) -> None:
+    """An aggregation unit, two rails, parallel cables, a host without a name; to ibsim a router
+    is a host."""
+    with seen(read_ibnetdiscover(SMALL), tmp_path) as here:
+        here.assert_both_agree()
+        ours = here.by_plugin()
+        assert sorted(ours.terminal_kind.tolist()) == [Kind.COMPUTE] * 5 + [Kind.IN_SWITCH]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    "name", ["psmn-x5", "small-2014", "dgx-ndr", "selene-storage", "director-notabs"]
+)
+def test_real(name: str, tmp_path: Path) -> None:
+    made = load_fabric(data_path(f"{name}.ibnetdiscover"))
+    with seen(made, tmp_path) as here:
+        here.assert_both_agree()
+        assert here.by_plugin().digest == made.digest
+
+
+def test_cables_hosts_and_a_switch_go_and_come_back(tmp_path: Path) -> None:
+    made = load_fabric("xgft:2;4,4;1,2")
+    with seen(made, tmp_path) as here:
+        whole = here.by_plugin()
+        here.assert_both_agree()
+        here.ibsim.unlink("S1-0", 5)
+        here.wait_for(lambda f: f.channels == whole.channels - 2)
+        here.ibsim.unlink("n016", 1)
+        here.ibsim.unlink("n007", 1)
+        here.wait_for(lambda f: f.terminals == whole.terminals - 2)
+        here.ibsim.relink("S1-0", 5)
+        here.wait_for(lambda f: f.channels == whole.channels)
+        here.ibsim.clear("S2-1")
+        here.wait_for(lambda f: f.switches == whole.switches - 1)
+        for node, ports in (("n016", [1]), ("n007", [1]), ("S2-1", [1, 2, 3, 4])):
+            for port in ports:
+                here.ibsim.relink(node, port)
+        here.wait_for(lambda f: f.digest == whole.digest)
+        assert differences(in_order_of_guids(here.by_plugin()), in_order_of_guids(whole)) == []
+
+
+def assert_whole(fabric: Fabric, known: set[bytes]) -> None:
+    """One of the fabrics that there really were, with all LIDs and names."""
+    assert fabric.digest in known, (fabric.switches, fabric.terminals)
+    assert (fabric.terminal_lid > 0).all() and (fabric.switch_lid > 0).all()
+    assert all(fabric.terminal_description) and fabric.notes == ()
+
+
+def test_nothing_between_is_told_while_opensm_starts(tmp_path: Path) -> None:
+    made = chain(24)
+    with seen(made, tmp_path, up=False) as here:
+        wait_for(here.sm.socket_path.exists, 30, "the plugin", alive=here.sm.alive)
+        told = here.answers(lambda: here.sm.log().count("SUBNET UP") >= 2)
+        assert told
+        for fabric in told:
+            assert_whole(fabric, {made.digest})
+
+
+def test_nothing_between_is_told_while_a_half_goes_and_comes(tmp_path: Path) -> None:
+    made = chain(24)
+    with seen(made, tmp_path) as here:
+        known, told = {made.digest}, []
+        for back in range(6):
+            if back % 2:
+                here.ibsim.relink("s11", 2)
+            else:
+                here.ibsim.unlink("s11", 2)
+            size = 24 if back % 2 else 12
+            told += here.answers(lambda size=size: here.bridge.status().switches == size)
+            here.assert_both_agree()
+            known.add(here.by_plugin().digest)
+        assert len(known) == 2 and len(told) > 4
+        for fabric in told:
+            assert_whole(fabric, known)
+
+
+def test_a_sweep_that_takes_long_is_a_sentence(tmp_path: Path) -> None:
+    """The simulator stands still: OpenSM waits for answers in the middle of its sweep."""
+    made = load_fabric("xgft:2;4,4;1,2")
+    with seen(made, tmp_path) as here:
+        here.assert_both_agree()
+        said: list[str] = []
+
+        def refused() -> bool:
+            try:
+                here.bridge.fabric()
+            except SarError as error:
+                said.append(str(error))
+            return bool(said)
+
+        os.kill(here.ibsim.pid, signal.SIGSTOP)
+        try:
+            here.sm.sweep()
+            wait_for(refused, 60, "a refusal", alive=here.sm.alive)
+        finally:
+            os.kill(here.ibsim.pid, signal.SIGCONT)
+        assert "OpenSM's sweep is under way, and it has not discovered the whole fabric" in said[0]
+        here.wait_for(lambda f: f.digest == made.digest)
+
+
+def test_a_standby_says_that_it_is_none_to_ask(tmp_path: Path) -> None:
+    made = load_fabric("xgft:2;4,4;1,2")
+    with seen(made, tmp_path, sm_priority="5") as here, contextlib.ExitStack() as stack:
+        standby = OpenSM(here.ibsim, host="n010", plugin=plugin(), priority=1)
+        stack.enter_context(standby)
+        second = Seen(made, here.ibsim, standby, "n010")
+        standby.wait_log("Entering STANDBY")
+        with pytest.raises(SarError, match=r"this OpenSM is not the master .* ask the master"):
+            second.bridge.fabric()
+        here.sm.kill()
+        wait_for(lambda: second.bridge.status().sm_state == "master", 60, "the takeover")
+        assert_whole(second.by_plugin(), {made.digest})
+
+
+def test_the_agents_own_way_asks_again_only_where_something_changed(tmp_path: Path) -> None:
+    with seen(load_fabric("xgft:2;4,4;1,2"), tmp_path) as here:
+        source = DiscoveredFabric(here.bridge, HostMapper())
+        here.wait_for(lambda f: here.bridge.status().heavy_sweeps >= 2)
+        here.by_plugin()
+        first = source.read()
+        assert source.read() is first
+        here.ibsim.unlink("S1-1", 5)
+        here.wait_for(lambda f: f.channels == first.channels - 2)
+        assert source.read().channels == first.channels - 2

@@ -1,0 +1,128 @@
+"""Where the agent takes the fabric from: OpenSM's plugin in install mode, ibnetdiscover in observe
+mode, unless the configuration says otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sar_agent.agent.discovered import DiscoveredFabric
+from sar_agent.agent.gather import Gatherer
+from sar_agent.config import Config, ConfigError, parse_config
+from sar_agent.errors import SarError, Unavailable
+from sar_agent.fabric.hostnames import HostMapper
+from sar_agent.install.bridge import Discovered
+from tests.fabric_texts import SMALL
+from tests.fake_opensm import FakeSource
+from tests.opensm_files import image_of_text
+
+
+class Plugin:
+    """Answers `fabric`; with `refusal` it says no. `socket_path` is nobody's."""
+
+    def __init__(self, folder: Path, refusal: str = "") -> None:
+        self.path, self.refusal, self.asked = folder / "fabric.sar", refusal, 0
+        self.socket_path = folder / "bridge.sock"
+        self.digest = "0000000000000007"
+        self.path.write_bytes(image_of_text(SMALL))
+
+    def fabric(self) -> Discovered:
+        self.asked += 1
+        if self.refusal:
+            raise SarError(self.refusal)
+        return Discovered(path=self.path, digest=self.digest)
+
+
+def discovered(plugin: Any) -> DiscoveredFabric:
+    return DiscoveredFabric(plugin, HostMapper())
+
+
+@pytest.mark.parametrize(
+    ("text", "plugin"),
+    [
+        ("", False),
+        ('[agent]\nmode = "install"', True),
+        ('[agent]\nmode = "install"\n[opensm]\nfabric = "ibnetdiscover"', False),
+        ('[opensm]\nfabric = "plugin"', True),
+        ('[agent]\nmode = "install"\n[fabric]\nfile = "f.net"', False),
+        ('[opensm]\nfabric = "plugin"\n[fabric]\nfile = "f.net"', False),
+    ],
+)
+def test_who_is_asked(text: str, plugin: bool) -> None:
+    assert parse_config(text).fabric_from_plugin is plugin
+
+
+def test_a_word_that_is_none_of_them() -> None:
+    with pytest.raises(ConfigError, match=r"opensm\.fabric = 'umad': should be '', 'plugin' or"):
+        parse_config('[opensm]\nfabric = "umad"')
+
+
+def test_the_same_answer_is_the_same_fabric(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    source = discovered(plugin)
+    first = source.read()
+    assert source.read() is first and first.terminals == 6
+    plugin.path.write_bytes(image_of_text(SMALL.replace('"n001 mlx5_2"', '"n009 mlx5_2"')))
+    plugin.digest = "0000000000000008"
+    assert "n009" in source.read().hosts
+
+
+def test_a_file_that_was_replaced_before_it_was_read_is_read_again(tmp_path: Path) -> None:
+    """Another client asked in between: what was read is of another digest than was answered."""
+    plugin = Plugin(tmp_path)
+    source = discovered(plugin)
+    plugin.digest = "0000000000000006"
+    first = source.read()
+    assert source.read() is not first
+
+
+def test_an_older_release_is_one_sentence(tmp_path: Path) -> None:
+    refusal = "/run/bridge.sock: unknown request; there are status, load GENERATION, dump"
+    said = r"an older release and does not tell the fabric; install both .*opensm\.fabric = \"ibnet"
+    with pytest.raises(Unavailable, match=said):
+        discovered(Plugin(tmp_path, refusal)).read()
+    with pytest.raises(SarError, match="ask the master"):
+        discovered(Plugin(tmp_path, "x: this OpenSM is not the master; ask the master")).read()
+
+
+def gatherer(folder: Path, plugin: Any, **opensm: str) -> Gatherer:
+    config = Config.model_validate_json(
+        Config.model_validate(
+            {
+                "agent": {"mode": "install", "state_dir": folder, "run_dir": folder},
+                "slurm": {"topology_conf": ""},
+                "fabric": {"command": ["false"]},
+                "opensm": {"bridge_socket": folder / "bridge.sock", **opensm},
+            }
+        ).model_dump_json()
+    )
+    return Gatherer(config, plugin, source=FakeSource())
+
+
+def test_in_install_mode_no_program_is_started_for_the_fabric(tmp_path: Path) -> None:
+    look = gatherer(tmp_path, Plugin(tmp_path)).look()
+    assert look.fabric.terminals == 6
+
+
+def test_where_the_plugin_refuses_the_last_fabric_stays(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    eyes = gatherer(tmp_path, plugin)
+    first = eyes.look().fabric
+    plugin.refusal = "x: OpenSM's sweep is under way; ask again"
+    eyes.fabric.problem = "look again"
+    assert eyes.look().fabric is first
+    assert "sweep is under way" in eyes.fabric.problem
+    plugin.refusal = ""
+    assert eyes.look().fabric is first and not eyes.fabric.problem
+
+
+def test_without_a_plugin_ibnetdiscover_only_where_it_was_asked_for(tmp_path: Path) -> None:
+    away = Plugin(tmp_path, "x: OpenSM's plugin does not answer")
+    with pytest.raises(Unavailable, match="the fabric is not known: x: OpenSM's plugin does not"):
+        gatherer(tmp_path, away).look()
+    assert away.asked == 1
+    with pytest.raises(Unavailable, match="the fabric is not known: false failed"):
+        gatherer(tmp_path, away, fabric="ibnetdiscover").look()
+    assert away.asked == 1

@@ -1,0 +1,193 @@
+"""`read_opensm_fabric`: what it makes of the plugin's files, whole, odd and broken."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.fabric import Kind
+from sar_agent.fabric.hostnames import HostMapper
+from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
+from sar_agent.fabric.opensm import decode_opensm_fabric, read_opensm_fabric
+from sar_agent.fabric.spec import load_fabric
+from tests.fabric_texts import SMALL, differences, ibnetdiscover_text, in_order_of_guids
+from tests.opensm_files import HEADER, Node, image_of, image_of_text, sealed
+
+BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
+
+
+def switch(guid: int, *ports: int, name: bytes = b"s") -> Node:
+    ends = {port: [guid, 0, 0, 4, 4, 7] for port in ports}
+    return Node(guid, "S", 36, name, {0: [guid, guid & 0xFF, 0, 4, 0, 0], **ends})
+
+
+def host(guid: int, *ports: int, name: bytes = b"n001", letter: str = "H") -> Node:
+    ends = {port: [guid + port, 100 + port, 1, 4, 4, 7] for port in ports}
+    return Node(guid, letter, 2, name, ends)
+
+
+@pytest.mark.parametrize("storage", [(), ("n0*",)])
+def test_it_is_the_fabric_that_ibnetdiscover_gives(storage: tuple[str, ...]) -> None:
+    mapper = HostMapper(storage_hosts=storage)
+    ours = decode_opensm_fabric(image_of_text(SMALL), mapper).fabric
+    theirs = read_ibnetdiscover(SMALL, mapper)
+    assert ours.digest == theirs.digest
+    assert differences(in_order_of_guids(ours), in_order_of_guids(theirs)) == []
+    assert ours.notes == () and Kind.IN_SWITCH in ours.terminal_kind and ours.lmc == 1
+
+
+@pytest.mark.parametrize("spec", ["xgft:3;2,3,2;1,2,2", "torus:3x4", "dragonfly:a=4,p=2,h=2"])
+def test_generated_fabrics(spec: str) -> None:
+    text = ibnetdiscover_text(load_fabric(spec))
+    ours = decode_opensm_fabric(image_of_text(text)).fabric
+    assert differences(in_order_of_guids(ours), in_order_of_guids(read_ibnetdiscover(text))) == []
+
+
+def test_the_order_is_breadth_first_and_hosts_stay_together() -> None:
+    text = ibnetdiscover_text(load_fabric("xgft:2;4,4;1,2"))
+    fabric = decode_opensm_fabric(image_of_text(text)).fabric
+    assert fabric.switch_name == ("S1-0", "S2-0", "S2-1", "S1-1", "S1-2", "S1-3")
+    assert fabric.terminal_host == tuple(f"n{i:03}" for i in range(1, 17))
+    assert fabric.switch_position.tolist() == list(range(1, 7))
+    assert fabric.terminal_position.tolist() == list(range(7, 23))
+
+
+def test_names_hold_any_byte() -> None:
+    """Blanks for what cannot be printed, as ibnetdiscover does; a node without a name."""
+    odd = bytes(range(1, 64))
+    nodes = [switch(1, 1, 2, name=b""), host(16, 1, name=odd), host(32, 1, name=b"n2\xffmlx5_0")]
+    fabric = decode_opensm_fabric(image_of(nodes, [(0, 1, 1, 1), (0, 2, 2, 1)])).fabric
+    assert fabric.terminal_description == (" " * 31 + odd[31:].decode(), "n2 mlx5_0")
+    assert fabric.terminal_host[1] == "n2"
+    assert fabric.switch_name == ("S-0000000000000001",)
+
+
+def test_a_router_is_no_host() -> None:
+    nodes = [switch(1, 1, 2), host(16, 1), host(32, 1, name=b"gateway", letter="R")]
+    fabric = decode_opensm_fabric(image_of(nodes, [(0, 1, 1, 1), (0, 2, 2, 1)])).fabric
+    assert fabric.terminal_kind.tolist() == [Kind.COMPUTE, Kind.OTHER]
+
+
+def test_what_opensm_regards_as_unhealthy_is_down() -> None:
+    nodes = [switch(1, 1, 2, 3), switch(2, 2, 3), host(16, 1), host(32, 1, name=b"n2")]
+    nodes[1].ends[3][3] |= 0x80
+    nodes[0].ends[1][3] |= 0x80
+    nodes[1].ends[4] = [2, 0, 0, 4, 4, 7]
+    cables = [(0, 1, 2, 1), (0, 2, 1, 2), (0, 3, 1, 3), (1, 4, 3, 1)]
+    fabric = decode_opensm_fabric(image_of(nodes, cables)).fabric
+    assert fabric.channel_up.tolist() == [True, False, True, False]
+    assert fabric.terminal_up.tolist() == [False, True]
+
+
+def test_the_slower_side_counts_and_an_unknown_rate_is_noted() -> None:
+    nodes = [switch(1, 1, 2, 3), host(16, 1, 2), host(32, 1, name=b"n2")]
+    nodes[1].ends[1][5] = 6  # EDR at one side
+    nodes[0].ends[2][4] = 0  # one side silent
+    nodes[0].ends[3][5] = nodes[2].ends[1][5] = 0
+    fabric = decode_opensm_fabric(
+        image_of(nodes, [(0, 1, 1, 1), (0, 2, 1, 2), (0, 3, 2, 1)])
+    ).fabric
+    assert fabric.terminal_rate.tolist() == [100.0, 200.0, 2.0]
+    assert fabric.notes == ("1 cable has no readable width and speed: taken as 1xSDR",)
+    assert fabric.terminal_rail.tolist() == [0, 1, 0]
+
+
+def test_cables_that_lead_nowhere_are_left_out_and_noted() -> None:
+    nodes = [switch(1, 1, 5, 6), host(16, 1, 2), host(32, 2, name=b"n2")]
+    fabric = decode_opensm_fabric(
+        image_of(nodes, [(0, 1, 1, 1), (0, 5, 0, 6), (1, 2, 2, 2)])
+    ).fabric
+    assert (fabric.terminals, fabric.channels) == (1, 0)
+    assert fabric.notes == (
+        "1 cable has both ends at one switch: left out",
+        "1 cable has no switch at either end: left out",
+    )
+
+
+def test_no_host_no_switch_nothing() -> None:
+    for nodes, said in (
+        ([switch(1)], "no host"),
+        ([host(16, 1)], "no switch"),
+        ([], "no host"),
+    ):
+        with pytest.raises(InputError, match=said):
+            decode_opensm_fabric(image_of(nodes, []))
+
+
+def broken(at: int, value: int) -> bytes:
+    """A fabric of one switch and one host with one byte of its arrays changed, checksums right."""
+    image = bytearray(image_of([switch(1, 1), host(16, 1)], [(0, 1, 1, 1)]))
+    image[HEADER.size + at] = value
+    return sealed(bytes(image[HEADER.size :]), HEADER.unpack(image[: HEADER.size])[4:8])
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "said"),
+    [
+        (0, 17, "node GUIDs are not ascending"),
+        (48, 2, "a port of no node"),
+        (40, 1, "ports are not ascending"),
+        (52, 3, "a link of no port"),
+        (56, 1, "a link of no port"),
+        (52, 0, "a link of a switch's own port"),
+        (66, 0, "an unknown type of node"),
+        (66, 4, "an unknown type of node"),
+        (68, 0, "a port number that its node does not have"),
+        (70, 9, "the names are not as long"),
+        (74, 3, "a port number that its node does not have"),
+        (75, 8, "an LMC above 7"),
+        (78, 5, "an unknown port state"),
+        (81, 3, "an unknown rate"),
+        (84, 9, "an unknown rate"),
+    ],
+)
+def test_each_rule_of_the_format(at: int, value: int, said: str) -> None:
+    with pytest.raises(InputError, match=f"^f: damaged: {said}.*; ask the plugin again$"):
+        decode_opensm_fabric(broken(at, value), name="f")
+
+
+def test_every_flipped_byte_and_every_truncation_is_refused() -> None:
+    image = image_of_text(SMALL)
+    for at in range(len(image)):
+        flipped = image[:at] + bytes([image[at] ^ 0x10]) + image[at + 1 :]
+        with pytest.raises(InputError, match=r"^OpenSM's fabric: .*; ask the plugin again$"):
+            decode_opensm_fabric(flipped)
+        with pytest.raises(InputError):
+            decode_opensm_fabric(image[:at])
+    with pytest.raises(InputError):
+        decode_opensm_fabric(image + b"x")
+
+
+def test_a_file_that_is_not_there_or_of_another_release(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        read_opensm_fabric(tmp_path / "fabric.sar")
+    with pytest.raises(InputError, match="Is a directory"):
+        read_opensm_fabric(tmp_path)
+    newer = struct.pack("<8sI", b"SARFABRI", 2) + image_of_text(SMALL)[12:60]
+    (tmp_path / "fabric.sar").write_bytes(newer + struct.pack("<I", zlib.crc32(newer)))
+    with pytest.raises(
+        InputError, match="version 2, and this agent reads version 1; install plugin"
+    ):
+        read_opensm_fabric(tmp_path / "fabric.sar")
+
+
+def test_what_the_plugins_writer_writes(tmp_path: Path) -> None:
+    """The C writer, with sanitizers: 64 hosts at 8 leaf switches, 8 spines."""
+    if shutil.which("gcc") is None or shutil.which("make") is None:
+        pytest.skip("no gcc or make to build the C writer with")
+    subprocess.run(["make", "-s", "-C", str(BRIDGE), "build/test_fabric_file"], check=True)
+    path = tmp_path / "fabric.sar"
+    subprocess.run([BRIDGE / "build" / "test_fabric_file", path, "8"], check=True)
+    fabric, digest = read_opensm_fabric(path)
+    assert (fabric.terminals, fabric.switches, fabric.channels) == (64, 16, 128)
+    assert fabric.switch_name[:3] == ("s00064", "s00072", "s00073")
+    assert fabric.terminal_host[:9:8] == ("n00000", "n00008")
+    assert np.all(fabric.terminal_rate == 100) and np.all(fabric.channel_rate == 100)
+    assert fabric.terminal_lid.tolist() == list(range(1, 65)) and len(digest) == 16
