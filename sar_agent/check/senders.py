@@ -26,7 +26,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, Bool
 from sar_agent.routing.routes import Routes
 
-SHARE, LEAST, SAMPLE = 32, 1 << 18, 48
+SHARE, LEAST, SAMPLE = 32, 1 << 16, 48
 """Of work while sets are tried, in paths that are followed: one for so many entries of the tables,
 but at least so many; and destinations by which a large set is tried first."""
 SEARCH = 16
