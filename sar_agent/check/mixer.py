@@ -14,7 +14,7 @@ from sar_agent.check.deadlock import loop_free
 from sar_agent.check.hop import NO_HOPS, hop_loop, hops_of
 from sar_agent.check.mixture import mix_trees
 from sar_agent.check.proof import Proved
-from sar_agent.check.senders import Senders, begin_anywhere, with_senders
+from sar_agent.check.senders import Senders, begin_anywhere, ports_down, with_senders
 from sar_agent.check.wiring import wiring_of
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, Bool
@@ -149,8 +149,10 @@ class Mixer:
 
     def knows(self, proved: Proved) -> bool:
         """Whether the dependencies of `proved`, the new tables' own, are counted as here."""
+        new = self.more.senders
         return (
             self.same_lanes
+            and (new is None or not ports_down(self.fabric, new).any())
             and proved.egress.shape == self.new.egress.shape
             and self.wiring.same_nodes(proved.wiring)
         )

@@ -8,9 +8,9 @@ live cable to a switch has.
 
 The largest set is found by halving, from what is likely to be true: first all switches with hosts
 (where everything was proved in the check, nothing more is counted), then all others at once, else
-those of them that have a port for a host. Only paths that are added are followed, and as many at
-most as a share of the tables' entries: on trees of three levels hosts at upper switches close
-loops, and a few paths show it.
+those of them that have a port for a host. Only paths that are added are followed, and only as
+much is tried as a share of the tables' entries takes: on trees of three levels hosts at upper
+switches close loops, and a few paths show it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, Bool
 from sar_agent.routing.routes import Routes
 
-SHARE, LEAST, SAMPLE = 32, 1 << 18, 48
-"""Of paths that are followed while sets are tried: one for so many entries of the tables, but at
-least so many; and destinations by which a large set is tried first."""
+SHARE, LEAST, SAMPLE = 32, 1 << 16, 48
+"""Of work while sets are tried, in paths that are followed: one for so many entries of the tables,
+but at least so many; and destinations by which a large set is tried first."""
+SEARCH = 16
+"""Dependencies that a search for a loop looks at in the time of one path."""
 
 
 def senders_proved(fabric: Fabric, routes: Routes, proved: Proved) -> Bool:
@@ -38,10 +40,10 @@ def senders_proved(fabric: Fabric, routes: Routes, proved: Proved) -> Bool:
     may = fabric.switch_up if routes.senders is None else fabric.switch_up & routes.senders
     search = _Search(fabric, proved)
     hosts = may & (fabric.terminals_at > 0)
-    if proved.everyone and proved.hops is None:
+    if proved.everyone and proved.hops is None and not ports_down(fabric, hosts).any():
         search.take_proved(hosts)
     else:
-        search.halve(hosts)
+        search.halve(hosts, times=4)
     rest = may & ~hosts
     if rest.any() and not search.add(rest):
         had = np.zeros_like(may)
@@ -63,8 +65,13 @@ def with_senders(fabric: Fabric, wiring: Wiring, senders: Bool) -> Wiring:
 def _led_to(fabric: Fabric, switches: Bool) -> Bool:
     """bool[D]: by which rows packets are led to hosts at `switches` that are not there now: those
     of the switches' LIDs, and of ports that are known and down."""
-    down = ~fabric.terminal_up & switches[fabric.terminal_switch]
-    return np.concatenate([down, switches])
+    return np.concatenate([ports_down(fabric, switches), switches])
+
+
+def ports_down(fabric: Fabric, switches: Bool) -> Bool:
+    """bool[T]: ports at `switches` that are known and down; the check asks nobody to reach them."""
+    down: Bool = ~fabric.terminal_up & switches[fabric.terminal_switch]
+    return down
 
 
 def begin_anywhere(fabric: Fabric, wiring: Wiring, hops: Hops, senders: Bool) -> Hops:
@@ -117,15 +124,16 @@ class _Search:
         self.lanes = int(proved.wiring.lanes)
         self.used: U8 = (proved.counts[: self.lanes] > 0).view(np.uint8)
         self.found = np.zeros(fabric.switches, np.bool_)
-        self.left = max(LEAST, proved.egress.size // SHARE)
+        self.left = 0
 
     def take_proved(self, some: Bool) -> None:
         """Adds switches with hosts, whose ways to all LIDs the check has proved with the rest."""
         self.used |= (self.proved.counts[self.lanes :] > 0).view(np.uint8)
         self.found |= some
 
-    def halve(self, some: Bool) -> None:
-        """Adds as many of `some` as are found with the paths that are left."""
+    def halve(self, some: Bool, times: int = 1) -> None:
+        """Adds as many of `some` as are found with so much work."""
+        self.left = times * max(LEAST, self.proved.egress.size // SHARE)
         waiting = [np.flatnonzero(some)]
         while waiting:
             few = waiting.pop()
@@ -156,6 +164,7 @@ class _Search:
         self.senders.follow(sources, self.found | some, to_hosts, lids, used)
         hosts = len(self.proved.wiring.asks) - len(lids) if to_hosts else 0
         self.left -= int(np.count_nonzero(sources)) * (hosts + int(np.count_nonzero(lids)))
+        self.left -= used.size // SEARCH
         if self.proved.hops:
             return not hop_loop(self.proved.wiring, self.proved.hops, used, everyone=False)
         return lanes_loop_free(self.proved.wiring, used)
