@@ -148,6 +148,5 @@ def _situation(status: BridgeStatus | None) -> str | None:
     return (
         f"OpenSM {status.pid} is {status.sm_state}, has engine {status.engine_in_force} in force "
         f"(generation {status.generation_in_force}) on fabric {status.topology_changes} with "
-        f"{status.switches} switches, {status.hca_ports} ports, {status.unknown_terminals} unknown "
-        f"({status.state}, {status.unconfirmed_switches} switches unconfirmed)"
+        f"{status.switches} switches, {status.hca_ports} ports, {status.unknown_terminals} unknown"
     )

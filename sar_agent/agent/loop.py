@@ -120,7 +120,8 @@ class Agent:
             self.gatherer.hints.settle(self.gatherer.queue.value or ())
             self.keys.settle({n for one in self.gatherer.queue.value or () for n in one.numbers})
             self.updates.know(owners(self.gatherer.running()), self.gatherer.looked_at)
-            self.rerouter.levels.settle(one.start for one in self.gatherer.queue.value or ())
+            if running := self.gatherer.queue.value:  # an empty queue may be one that we may not see
+                self.rerouter.levels.settle(one.start for one in running)
         self._finish()
         unfinished = self.updates.settle()
         self.pacing.saw(look)
