@@ -120,8 +120,7 @@ class Agent:
             self.gatherer.hints.settle(self.gatherer.queue.value or ())
             self.keys.settle({n for one in self.gatherer.queue.value or () for n in one.numbers})
             self.updates.know(owners(self.gatherer.running()), self.gatherer.looked_at)
-            if running := self.gatherer.queue.value:  # an empty queue may be one that we may not see
-                self.rerouter.levels.settle(one.start for one in running)
+            self.rerouter.levels.settle(one.start for one in self.gatherer.queue.value or ())
         self._finish()
         unfinished = self.updates.settle()
         self.pacing.saw(look)
