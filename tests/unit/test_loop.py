@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,7 @@ from sar_agent.errors import CheckFailed, InputError, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install import install as install_module
 from sar_agent.install import plan as plan_module
-from sar_agent.install.install import next_path
-from sar_agent.install.routes_file import RoutesFile, read_generation, read_routes_file
 from sar_agent.jobs.filter import host_sets
 from sar_agent.jobs.jobmap import read_jobmap
 from tests.fake_opensm import FakeBridge, FakeSource, job
@@ -400,93 +396,6 @@ def test_what_cannot_be_read_back_is_not_replaced(
     assert report.result is Result.FAILED and "could not be read back" in report.sentence
     assert world.bridge.loads == [1]
     assert world.once().result is Result.INSTALLED
-
-
-def test_nothing_is_installed_from_what_is_not_confirmed(world: World) -> None:
-    """The review's e19: generation 3 was sent while a switch had not confirmed generation 2, and
-    the history said that any mixture was safe."""
-    world.once()
-    world.bridge.deaf = (0,)
-    world.source.records = JOBS[:1]
-    report = world.once()
-    assert report.result is Result.FAILED and "have not confirmed" in report.sentence
-    assert read_generation(world.folder / "run/routes.sar") == 1
-    report = world.once()
-    assert report.result is Result.LATER and "1 switches have not confirmed" in report.sentence
-    assert world.bridge.loads == [1, 2]
-    world.source.records = JOBS
-    assert world.bridge.tables and world.bridge.tables.had is not None
-    unknown = np.where(world.bridge.tables.had == 0, 0, 254)
-    known, world.bridge.tables = world.bridge.tables, replace(world.bridge.tables, had=unknown)
-    report = world.once()
-    assert report.result is Result.LATER and "not known well enough" in report.sentence
-    assert world.bridge.loads == [1, 2]
-    assert world.agent.history.last(1)[0].generation == 0, "nothing was installed"
-    world.bridge.tables = known
-    world.bridge.confirm()
-    assert world.once().result is Result.INSTALLED
-    assert world.bridge.generation == read_generation(world.folder / "run/routes.sar") == 3
-
-
-def test_a_pass_installs_nothing_while_opensm_is_at_work(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A load past its deadline: neither the next load nor the file of before, until it is done."""
-    world.once()
-
-    def late() -> None:
-        world.bridge.state = "sending"
-
-    world.bridge.refuse, world.bridge.on_refusal = [("deadline", "not within 60 s (test)")], [late]
-    world.source.records = JOBS[:1]
-    assert world.once().result is Result.FAILED
-    path = world.folder / "run/routes.sar"
-    sent = read_routes_file(next_path(path))
-    monkeypatch.setattr(install_module, "PATIENCE", 0.0)
-    world.source.records = ()
-    for _ in range(3):
-        report = world.once()
-        assert report.result is Result.LATER and "still at work" in report.sentence
-        assert world.bridge.loads == [1, 2] and read_generation(path) == 1
-        world.restart()
-    world.bridge._send(sent)
-    world.bridge.state = "built"
-    assert world.once().result is Result.INSTALLED
-    assert world.bridge.loads == [1, 2, 3] and read_generation(path) == 3
-
-
-def test_the_history_tells_what_really_changed(world: World) -> None:
-    """Found live: a fallback engine was in force when the load had its turn, and the history
-    counted from the tables before."""
-    world.once()
-    world.source.records = JOBS[:1]
-    rewritten: list[RoutesFile] = []
-
-    def fall_back() -> None:
-        if not rewritten:
-            world.bridge.fall_back()
-            assert world.bridge.tables
-            rewritten.append(world.bridge.tables)
-
-    world.bridge.on_load = [fall_back]
-    assert world.once().result is Result.INSTALLED
-    row, now = world.agent.history.last(1)[0], world.bridge.tables
-    assert now and row.generation == world.bridge.generation == 2
-    assert row.entries_changed == int((now.forwarding != rewritten[0].forwarding).sum())
-
-
-def test_assigned_lids_are_another_fabric(world: World) -> None:
-    """LIDs that OpenSM assigned again while the load waited: tables are read again."""
-    world.once()
-    world.source.records = JOBS[:1]
-
-    def again() -> None:
-        if world.bridge.lids == 0:
-            world.bridge.lids = 1
-
-    world.bridge.on_load = [again]
-    assert world.once().result is Result.INSTALLED
-    assert world.bridge.loads == [1, 2, 2]
 
 
 def test_no_jobs_at_all(world: World) -> None:
