@@ -102,7 +102,7 @@ static enum sar_key_result ask(struct message *message, unsigned milliseconds, s
 
 static enum sar_key_result request(struct sar_key *key, struct message *message, unsigned milliseconds)
 {
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	struct answer answer;
 	const enum sar_key_result result = ask(message, milliseconds, &answer, &why);
 
@@ -133,7 +133,7 @@ enum sar_key_result sar_key_request_pairs(struct sar_key *key, const char *phase
 int sar_key_done(const char *phase, unsigned milliseconds)
 {
 	struct message message = {.event = "key-done", .phase = phase};
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	struct answer answer;
 
 	(void)ask(&message, milliseconds, &answer, &why);

@@ -50,7 +50,7 @@ static uint32_t number_of(const char *variable, bool *found)
 
 static void notify(const struct arguments *a, struct message *message)
 {
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	struct answer answer;
 	const enum heard heard = talk(a, message, &answer, &why);
 

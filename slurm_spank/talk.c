@@ -41,7 +41,7 @@ struct report {
 static bool ask_agent(const struct arguments *a, const char *payload, size_t length, int64_t deadline,
 		      int64_t patience, char *answer, bool *sent, struct reason *why)
 {
-	struct reason inner = {""};
+	struct reason inner = {.text = ""};
 	char *credential = credential_make(a->munge_socket, payload, length, why);
 	size_t size;
 	int stream;
@@ -85,7 +85,7 @@ static void report(const struct arguments *a, const struct message *message, int
 	const int64_t patience = lingers(message) ? start + LATE : heeded;
 	const bool ends = !strcmp(message->event, "end");
 	struct report report = {.heard = HEARD_NOTHING};
-	struct reason why = {"neither agent nor spool are given"};
+	struct reason why = {.text = "neither agent nor spool are given"};
 	bool sent = false;
 
 	if (!length)

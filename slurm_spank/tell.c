@@ -25,7 +25,7 @@ bool tell_about(spank_t spank, struct message *message)
 int tell(const struct arguments *arguments, struct message *message, struct environment *environment)
 {
 	struct answer answer;
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	enum heard heard;
 
 	if (!*arguments->agent && !*arguments->spool)

@@ -24,7 +24,7 @@ static void put(const char *name, const char *text, mode_t mode)
 static void kept(void)
 {
 	struct environment out = {.count = 0}, in = {.count = 0};
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	char state[PATH_SIZE], value[256], name[16];
 
 	snprintf(state, sizeof(state), "%s/state", folder);
@@ -73,7 +73,7 @@ static void site_file(void)
 
 static void spooled(void)
 {
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	char path[PATH_SIZE], text[32] = "";
 	FILE *file;
 

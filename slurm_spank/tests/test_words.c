@@ -28,7 +28,7 @@ static void patterns(void)
 static void refused(const char *word, const char *expected)
 {
 	struct arguments a, before;
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 
 	arguments_default(&a);
 	before = a;
@@ -41,7 +41,7 @@ static void argument_words(void)
 	static const char *words[] = {"agent=[::1]:7777", "timeout=70", "munge_socket=/m", "spool=/s", "state=/t",
 				      "env_file=/e/%j", "allow=A:B", "debug=1", "key_timeout=0"};
 	struct arguments a;
-	struct reason why = {""};
+	struct reason why = {.text = ""};
 	char deep[700] = "spool=/";
 
 	arguments_default(&a);
