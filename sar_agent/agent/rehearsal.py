@@ -73,7 +73,7 @@ def _play(config: Config, fabric: Fabric) -> None:
                 examine(
                     now, stands[-1], plan.routes, plan.proved, also=also, had=had, levels=levels
                 )
-        longest_way(now, plan.routes)
+        longest_way(now, replace(plan.routes, egress=plan.routes.egress.copy()))  # as read back
         stands = [*stands[-1:], plan.routes]
         planner.tend(now, mix)
     if stands:

@@ -16,6 +16,7 @@ from sar_agent.events.ask import ask_door
 from sar_agent.fabric.lmc import LmcPlan, lmc_plan_of
 from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.generations import Generations
+from sar_agent.install.install import at_work
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,11 @@ class Found:
 
     @property
     def ours(self) -> bool:
-        """Whether the generation that is wanted is in force."""
+        """Whether the generation that is wanted is in force, and all switches have confirmed it."""
         return bool(
             self.wanted
             and self.in_force
+            and self.in_force.settled
             and self.in_force.engine_in_force == OUR_ENGINE
             and self.in_force.generation_in_force == self.wanted.generation
         )
@@ -92,6 +94,8 @@ class Found:
                 + f", on {status.switches} switches and {status.hca_ports} ports"
                 + f" (OpenSM {status.sm_state}, process {status.pid})"
             )
+            if why := at_work(status):
+                lines.append(f"           not settled: {why}")
             if status.last_error:
                 lines.append(f"           {status.last_error}")
         else:

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.install.install import InForce
 from sar_agent.install.plan import file_to_routes
 from sar_agent.install.routes_file import UNKNOWN, RoutesFile
@@ -47,6 +47,8 @@ class Recent:
         self._last: InForce | None = None
         self._gone: list[_Gone] = []
         self._blind_until = 0.0
+        self._hops: tuple[bytes, U8, I32] | None = None
+        """Of a fabric's digest and tables: their `longest_way`."""
 
     def saw(self, fabric: Fabric, now: InForce) -> None:
         """`now` was read back, on the indices of `fabric`."""
@@ -54,12 +56,12 @@ class Recent:
         self._last = now
         if last is None:  # what was before that nobody here knows
             age = max(0.0, time.time() - now.status.last_build_unix)
-            life = _life(fabric, now, age)
+            life = self._life(fabric, now, age)
             self._blind_until = at + life - age if age < life < math.inf else 0.0
             return
         if last.digest == now.digest:
             return
-        until = at + _life(fabric, now, 0.0)
+        until = at + self._life(fabric, now, 0.0)
         for file in _tables(last):
             self._gone.append(_Gone(file, at, until))
 
@@ -81,6 +83,21 @@ class Recent:
         ends = [end for end in most if end < math.inf] + [self._blind_until]
         return max(0.0, max(ends) - self.clock())
 
+    def _life(self, fabric: Fabric, now: InForce, age: float) -> float:
+        """Seconds after which a packet that follows `now` is gone; 0 where `now` is `age` seconds
+        old and so surely older than that."""
+        each, egress = now.status.head_of_queue_seconds, now.routes.egress
+        if each < 0:
+            return math.inf
+        if each == 0 or age > each * FAR:
+            return 0.0
+        known = old = None
+        if self._hops and self._hops[0] == fabric.digest:
+            _, old, known = self._hops
+        hops = longest_way(fabric, now.routes, known, old)
+        self._hops = fabric.digest, egress, hops
+        return each * (int(hops.max()) + 1)
+
     def _forget(self) -> None:
         now = self.clock()
         self._gone = [gone for gone in self._gone if gone.until > now]
@@ -99,35 +116,39 @@ def _tables(found: InForce) -> list[RoutesFile]:
     return [file, replace(file, forwarding=other, had=None)]
 
 
-def _life(fabric: Fabric, now: InForce, age: float) -> float:
-    """Seconds after which a packet that follows `now` is gone; what is `age` seconds old, and
-    surely older than that, is not counted out."""
-    each = now.status.head_of_queue_seconds
-    if each < 0:
-        return math.inf
-    if each == 0 or age > each * FAR:
-        return 0.0
-    return each * (longest_way(fabric, now.routes) + 1)
-
-
-def longest_way(fabric: Fabric, routes: Routes) -> int:
-    """Hops between switches of the longest way in tables on the indices of `fabric`, from any
-    switch; ways that go round count as all switches."""
+def longest_way(
+    fabric: Fabric, routes: Routes, known: I32 | None = None, old: U8 | None = None
+) -> I32:
+    """int32[O, D]: hops between switches of the longest way to each destination, from any switch;
+    a way that goes round counts as all switches. `known` is that of the tables `old` on the same
+    fabric: only what differs is walked."""
     ports = fabric.channel_by_port
     following = np.where(ports < 0, -1, fabric.channel_target[ports]).astype(np.int32)
-    return max(int(_longest(following, table)) for table in routes.egress)
+    if known is None or old is None or old.shape != routes.egress.shape:
+        hops, differs = np.zeros(routes.egress.shape[:2], np.int32), None
+    else:
+        hops, differs = known.copy(), old
+    for offset, table in enumerate(routes.egress):
+        which = np.ones(len(table), np.bool_)
+        if differs is not None:
+            which = (differs[offset] != table).any(axis=1)
+        _longest(following, table, which, hops[offset])
+    return hops
 
 
 @njit(cache=True)
-def _longest(following: I32, table: U8) -> int:  # pragma: no cover
-    """`following` int32[S, P]: the switch behind a port, or -1; `table` uint8[D, S]."""
+def _longest(following: I32, table: U8, which: Bool, longest: I32) -> None:  # pragma: no cover
+    """`following` int32[S, P]: the switch behind a port, or -1; `table` uint8[D, S]; puts the
+    result for each of `which` bool[D] into `longest` int32[D]."""
     destinations, switches = table.shape
     ports = following.shape[1]
     hops = np.empty(switches, np.int32)
     stack = np.empty(switches, np.int32)
-    most = 0
     for d in range(destinations):
+        if not which[d]:
+            continue
         hops[:] = -1
+        most = 0
         for start in range(switches):
             s, depth = start, 0
             while s >= 0 and hops[s] < 0 and depth < switches:
@@ -135,12 +156,13 @@ def _longest(following: I32, table: U8) -> int:  # pragma: no cover
                 depth += 1
                 port = table[d, s]
                 s = following[s, port] if port < ports else -1
-            far = hops[s] + 1 if s >= 0 and hops[s] >= 0 else 0
-            if depth == switches and s >= 0 and hops[s] < 0:
-                return int(switches)
+            if s >= 0 and hops[s] < 0:
+                most = switches
+                break
+            far = hops[s] + 1 if s >= 0 else 0
             while depth:
                 depth -= 1
                 hops[stack[depth]] = far
                 far += 1
-            most = max(most, int(hops[start]))
-    return most
+            most = max(most, hops[start])
+        longest[d] = most

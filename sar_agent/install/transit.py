@@ -198,7 +198,7 @@ class Transit:
             raise NotSafe(transition, f"{transition.words}; {NO_LIMIT}; the routes in force stay")
         steps = [plan if routes is plan.routes else self._stage(plan, routes) for routes in stages]
         for number, (stage, drain) in enumerate(zip(steps, drains, strict=True)):
-            if drain:
+            if drain and transition.proved:
                 self._pause(self.recent.left())
             step = replace(stage, generation=plan.generation + number)
             now = self._put(step, now)

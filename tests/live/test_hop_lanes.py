@@ -45,7 +45,7 @@ class Here:
 
     def install(self, generation: int) -> RoutesFile:
         plan = make_plan(generation, self.fabric, MIX, self.two)
-        return put_in_force(self.bridge, plan, self.sm.routes_path)
+        return put_in_force(self.bridge, plan, self.sm.routes_path, None).file
 
     def verdict(self) -> Verdict:
         before, ups = self.bridge.status().routings, self.sm.log().count("SUBNET UP")

@@ -48,7 +48,7 @@ for spec, lmc in (("xgft:2;6,5;1,3", 3), ("xgft:3;4,3,3;1,3,2", 0), ("torus:4x3x
         plan = planner.plan(number + 1, now, mix_of_host_sets(now, jobs))
         transition_to(plan, stands)
         transition_to(plan, stands, also=(stands,))
-        longest_way(now, plan.routes)
+        longest_way(now, replace(plan.routes, egress=plan.routes.egress.copy()))
         stands = plan.routes
     if spec.startswith("xgft"):
         load = np.ones(fabric.channels, np.int32)

@@ -1,0 +1,89 @@
+"""The agent's way into force while a real OpenSM falls back, on purpose: found at 11,664 hosts,
+where updn was in force from 37 to 41 s, and the history told of 2,924 changed entries."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.ibsim_net import read_ibsim_net
+from sar_agent.install.bridge import Bridge, Loaded
+from sar_agent.install.changes import changes
+from sar_agent.install.install import InForce, NotYet, next_path, read_in_force
+from sar_agent.install.plan import Plan, make_plan
+from sar_agent.install.routes_file import read_generation
+from sar_agent.install.transit import Arrived, Transit
+from sar_agent.jobs import JobMix
+from sar_agent.routing import Options, load_engine
+from tests.live.helpers.site import Site
+from tests.live.test_bridge_race import falls_back, slow
+
+pytestmark = pytest.mark.live
+
+
+class Late(Bridge):
+    """Between the look before a load and the load a cable dies, and OpenSM begins to route."""
+
+    def __init__(self, here: Site, gate: Path, pool: ThreadPoolExecutor) -> None:
+        super().__init__(here.bridge.socket_path)
+        self.here, self.gate, self.pool, self.loads = here, gate, pool, 0
+
+    def load(self, generation: int, proved_from: str | None) -> Loaded:
+        self.loads += 1
+        if self.loads > 1:
+            return super().load(generation, proved_from)
+        falls_back(self.here, self.gate)
+        load = self.pool.submit(super().load, generation, proved_from)
+        self.gate.unlink()
+        return load.result()
+
+
+def without_the_cable(here: Site, folder: Path) -> Fabric:
+    net = folder / "fabric.net"
+    net.write_text(here.tree.net())
+    fabric = read_ibsim_net(net)
+    leaf = fabric.switch_name.index("leaf0")
+    return fabric.with_links_down([int(fabric.channel_by_port[leaf, 5])])
+
+
+def planned(fabric: Fabric) -> Plan:
+    mix = JobMix(())
+    return make_plan(6, fabric, mix, load_engine("dfsssp").route(fabric, mix, Options()))
+
+
+def test_what_a_fallback_rewrote_is_read_examined_and_counted(tmp_path: Path) -> None:
+    with slow() as (here, gate), ThreadPoolExecutor(1) as pool:
+        bridge = Late(here, gate, pool)
+        transit = Transit(bridge, here.sm.routes_path)
+        fabric = without_the_cable(here, tmp_path)
+        seen: list[InForce] = []
+
+        def go(plan: Plan, before: InForce) -> Arrived:
+            seen.append(before)
+            return transit.bring(plan, before)
+
+        arrived = transit.commit(planned(fabric), go)
+        first, second = seen
+        assert (first.generation, second.generation) == (5, 0) and bridge.loads == 2
+        assert second.status.engine_in_force == "slow" and second.confirmed
+        assert arrived.changed == changes(fabric, second.routes, arrived.in_force.routes)
+        assert arrived.changed != changes(fabric, first.routes, arrived.in_force.routes)
+        assert arrived.in_force.confirmed and arrived.in_force.generation == 6
+        assert read_generation(here.sm.routes_path) == 6
+        assert not next_path(here.sm.routes_path).exists()
+
+
+def test_nothing_is_asked_for_while_another_engine_computes(tmp_path: Path) -> None:
+    with slow() as (here, gate):
+        fabric = without_the_cable(here, tmp_path)
+        falls_back(here, gate)
+        with pytest.raises(NotYet, match=r"still at work on the tables \(building\)"):
+            read_in_force(here.bridge, fabric, patience=0.2)
+        gate.unlink()
+        here.wait(lambda status: status.settled and status.engine_in_force == "slow")
+        transit = Transit(here.bridge, here.sm.routes_path)
+        arrived = transit.commit(planned(fabric), transit.bring)
+        assert arrived.in_force.generation == 6 and arrived.transition
