@@ -3,7 +3,6 @@ tests/property/test_five_phase.py, the real parties in tests/live/test_five_phas
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.five_phase import saved
 from sar_agent.install.five_phase.coordinator import Coordinator
-from sar_agent.install.five_phase.machine import Rules
 from sar_agent.install.five_phase.words import (
     Ack,
     Begin,
@@ -32,7 +29,6 @@ from sar_agent.install.five_phase.words import (
     Phase,
     Subscribe,
     Tick,
-    Unsubscribe,
 )
 from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
 from tests.fake_opensm import FakeBridge, FakeSource, job
@@ -351,59 +347,6 @@ def test_a_rollback_does_not_change_tables_under_subscribers(world: World) -> No
     Subscriber(world)
     with pytest.raises(Unserved, match="1 subscribers have been promised"):
         rollback(world.config, 1, None)
-
-
-# -- the coordinator among threads, and its disk ----------------------------------------------
-
-
-def test_each_step_is_on_the_disk_before_it_is_heard_of(tmp_path: Path) -> None:
-    first = Coordinator(tmp_path, Rules(deadline=5))
-    first.hear(Subscribe(NAME, "1", 1000, 0, 0))
-    assert set(Coordinator(tmp_path, Rules()).state.members) == {NAME}
-    first.drive(Begin(3, 0))
-    again = Coordinator(tmp_path, Rules())
-    assert (again.state.phase, again.state.update) == (Phase.REPATH, first.state.update)
-    first.hear(Unsubscribe(NAME))
-    assert not Coordinator(tmp_path, Rules()).state.members
-    first.drive(Tick())
-    again = Coordinator(tmp_path, Rules())
-    assert (again.state.phase, again.state.generation) == (Phase.INSTALL, 3)
-
-
-def test_a_full_disk_makes_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    coordinator = Coordinator(tmp_path, Rules())
-    coordinator.hear(Subscribe(NAME, "1", None, 0, 0))
-
-    def full(path: Path, text: str) -> None:
-        raise SarError("no space")
-
-    monkeypatch.setattr(saved, "write_text", full)
-    with pytest.raises(SarError):
-        coordinator.drive(Begin(3, 0))
-    assert coordinator.state.phase is Phase.IDLE
-
-
-@pytest.mark.parametrize("text", ["", "{", '{"phase": "lunch"}'])
-def test_a_broken_file_is_none(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
-    Coordinator(tmp_path, Rules()).hear(Subscribe(NAME, "1", None, 0, 0))
-    (tmp_path / "update.json").write_text(text)
-    coordinator = Coordinator(tmp_path, Rules(lease=20))
-    assert not coordinator.state.members
-    assert coordinator.all_known_at > coordinator.clock() + 10
-    assert "cannot be used" in caplog.text
-
-
-def test_the_driver_wakes_when_the_last_has_acknowledged(tmp_path: Path) -> None:
-    coordinator = Coordinator(tmp_path, Rules(deadline=1000, repeat=1000))
-    coordinator.hear(Subscribe(NAME, "1", None, 0, 0))
-    coordinator.drive(Begin(3, 0))
-    coordinator.drive(Tick())
-    update = coordinator.state.update
-    waiter = threading.Thread(target=coordinator.wait, daemon=True)
-    waiter.start()
-    coordinator.hear(Ack(NAME, Phase.UNPATH, update))
-    waiter.join(20)
-    assert not waiter.is_alive()
 
 
 def test_the_file_read_back_is_a_plan_of_two_offsets(world: World) -> None:

@@ -16,7 +16,6 @@ from sar_agent.events.message import Refused, parse
 from sar_agent.events.subscribers import MODELS, Subscribers
 from sar_agent.install.five_phase.coordinator import Coordinator
 from sar_agent.install.five_phase.machine import Rules
-from sar_agent.install.five_phase.saved import Disk
 from sar_agent.install.five_phase.words import (
     Ack,
     AskQueue,
@@ -250,46 +249,3 @@ def test_a_queue_that_shows_jobs_is_believed_at_once_and_one_empty_look_is_forgo
     assert len(site.coordinator.state.members) == 2
     site.look({"1": HONEST})
     assert set(site.coordinator.state.members) == {GOOD}
-
-
-# -- the disk ---------------------------------------------------------------------------------
-
-
-def test_one_more_subscriber_is_one_more_line(tmp_path: Any) -> None:
-    """repro/e14_costs.py: all of 20,000 members were written and synced for each newcomer."""
-    coordinator, file = Coordinator(tmp_path, Rules()), tmp_path / "subscribers.jsonl"
-    for n in range(500):
-        coordinator.hear(Subscribe(f"{n:016x}", "1", HONEST, 0, 0))
-    inode, size = file.stat().st_ino, file.stat().st_size
-    coordinator.hear(Subscribe(GOOD, "1", HONEST, 0, 0))
-    assert file.stat().st_ino == inode
-    assert 0 < file.stat().st_size - size < 100
-    assert len(Coordinator(tmp_path, Rules()).state.members) == 501
-
-
-def test_the_file_does_not_grow_with_those_who_came_and_went(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sar_agent.install.five_phase.saved.HISTORY", 20)
-    coordinator = Coordinator(tmp_path, Rules())
-    coordinator.hear(Subscribe(GOOD, "1", HONEST, 0, 0))
-    for n in range(300):
-        name = f"{n:016x}"
-        coordinator.hear(Subscribe(name, "1", HONEST, 0, 0))
-        coordinator.drive(Queue({"1": BAD} if n % 2 else {"1": HONEST}, 1e9))
-    assert len((tmp_path / "subscribers.jsonl").read_text().splitlines()) < 40
-    again = Disk(tmp_path).load()
-    assert again and again.members.keys() == coordinator.state.members.keys()
-
-
-@pytest.mark.parametrize("cut", [1, 20, 40])
-def test_a_line_that_was_being_written_is_none(tmp_path: Any, cut: int) -> None:
-    coordinator, file = Coordinator(tmp_path, Rules()), tmp_path / "subscribers.jsonl"
-    coordinator.hear(Subscribe(GOOD, "1", HONEST, 0, 0))
-    coordinator.hear(Subscribe("b" * 16, "1", HONEST, 0, 0))
-    whole = file.read_bytes()
-    file.write_bytes(whole[:-cut])
-    again = Coordinator(tmp_path, Rules())
-    assert set(again.state.members) == {GOOD}
-    again.hear(Subscribe("c" * 16, "1", HONEST, 0, 0))
-    assert set(Coordinator(tmp_path, Rules()).state.members) == {GOOD, "c" * 16}

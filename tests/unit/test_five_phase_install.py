@@ -10,14 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sar_agent.agent.how import How
 from sar_agent.agent.report import Result
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.install.bridge import BridgeStatus
 from sar_agent.install.five_phase import saved
-from sar_agent.install.five_phase.words import Ack, Begin, GiveUp, Phase, Tick
+from sar_agent.install.five_phase.coordinator import Uncovered
+from sar_agent.install.five_phase.words import Ack, Begin, GiveUp, Phase, Subscribe, Tick
 from sar_agent.install.routes_file import read_generation, write_routes_file
-from tests.unit.test_five_phase import NAME, Subscriber, World
+from sar_agent.jobs.poll import Poll
+from sar_agent.lab.live.process import wait_until
+from tests.fake_opensm import job
+from tests.unit.test_five_phase import JOBS, NAME, Subscriber, World
 
 
 @pytest.fixture
@@ -236,3 +241,59 @@ def test_stages_are_installed_one_by_one_while_all_are_away(world: World) -> Non
     assert world.once().result is Result.INSTALLED
     assert not world.agent.updates.last.whole
     assert set(during) == {1}
+
+
+def test_who_is_covered_is_what_the_queue_says_right_before(world: World) -> None:
+    """Not what it said when the pass began: the subscriber's job is over since."""
+    Subscriber(world).deaf = True
+    poll, polls = world.source.poll, list[int]()
+    world.source.records = (JOBS[0], job("3", "n003", "n007", "n011"))
+
+    def later() -> Poll:
+        polls.append(1)
+        if len(polls) > 1:
+            world.source.records = world.source.records[-1:]
+        return poll()
+
+    world.source.poll = later  # type: ignore[method-assign]
+    assert world.once().result is Result.INSTALLED
+    assert world.agent.updates.last.how is How.DIRECT
+    assert not world.agent.updates.coordinator.state.members
+
+
+def test_a_job_that_kept_three_updates_from_happening_keeps_no_more(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(tmp_path, deadline_seconds=0.2, lease_seconds=1)
+    world.once()
+    one, deaf = Subscriber(world), Subscriber(world, "00000000000000bb", "2")
+    deaf.deaf = True
+    world.source.records = (*JOBS, job("3", "n003", "n007", "n011"))
+    for _ in range(3):
+        report = world.once()
+        assert report.result is Result.FAILED and "of jobs 2" in report.sentence
+        world.agent.actor.backoff.succeeded()
+    assert "job 2 has kept 3 updates from happening" in caplog.text
+    coordinator = world.agent.updates.coordinator
+    with pytest.raises(Uncovered):
+        coordinator.hear(Subscribe(deaf.name, "2", None, 0, 0))
+    left = coordinator.state.members.get(deaf.name)
+    assert wait_until(lambda: not left or coordinator.clock() >= left.lease_until, 10)
+    coordinator.hear(Subscribe(one.name, "1", None, 0, 0))
+    assert world.once().result is Result.INSTALLED
+    assert "packets of 2 other multi-switch jobs" in world.agent.updates.last.why
+
+
+def test_hints_keys_and_levels_outlive_one_empty_look(world: World) -> None:
+    settled: list[int] = []
+    world.agent.keys.settle = lambda jobs: settled.append(len(jobs))  # type: ignore[method-assign]
+    records = world.source.records
+    for seen, expected in (
+        ((), []),
+        (records, [2]),
+        ((), [2]),
+        ((), [2, 0]),
+    ):
+        world.source.records = seen
+        world.once()
+        assert settled == expected, seen

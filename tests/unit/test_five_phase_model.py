@@ -47,7 +47,7 @@ def test_one_subscriber_two_updates() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("subscribers", "updates"), [("2", "1"), ("2", "2")])
 def test_several_subscribers(subscribers: str, updates: str) -> None:
     code, said = check(subscribers, updates)
