@@ -87,7 +87,7 @@ def read_phases(text: str, size: int, file: str | Path | None = None) -> list[Ra
     """Phases from text: lines `FROM TO` of ranks, `[NAME]` or an empty line before each phase, `#`
     comments. Phases without a name are called by their number. Raises `InputError` with the line.
     """
-    names: list[str] = []
+    names: dict[str, None] = {}  # in order; a list would be searched for each phase
     pairs: list[list[tuple[int, int]]] = []
     apart = True
     for number, raw in enumerate(text.splitlines(), 1):
@@ -100,7 +100,7 @@ def read_phases(text: str, size: int, file: str | Path | None = None) -> list[Ra
             if not name or name in names:
                 what = f"two phases are called {name!r}" if name else "a phase without a name"
                 raise InputError(what, file=file, line=number, remedy="give each its own")
-            names.append(name)
+            names[name] = None
             pairs.append([])
             apart = False
             continue
@@ -109,9 +109,10 @@ def read_phases(text: str, size: int, file: str | Path | None = None) -> list[Ra
             raise InputError(f"{line[:40]!r} is not `FROM TO`", file=file, line=number,
                              remedy="two ranks, from 0")  # fmt: skip
         if apart:
-            names.append(str(len(names) + 1))
-            if names[-1] in names[:-1]:
-                raise InputError(f"two phases are called {names[-1]!r}", file=file, line=number)
+            name = str(len(names) + 1)
+            if name in names:
+                raise InputError(f"two phases are called {name!r}", file=file, line=number)
+            names[name] = None
             pairs.append([])
             apart = False
         pairs[-1].append(_pair(words, size, file, number))
