@@ -18,6 +18,7 @@ import os
 import queue
 import socket
 import struct
+import sys
 import tempfile
 import threading
 import time
@@ -44,6 +45,8 @@ WORKERS = 4
 stopped holds up these."""
 Origin = str | int
 """An address of the network, or a uid of this machine."""
+SWITCH = 0.0005
+"""Seconds for which one thread may have the interpreter while another wants it."""
 CROWDED = 0.1
 """Seconds of silence after which a connection makes place where there is none."""
 
@@ -145,6 +148,9 @@ class Door:
 
     def start(self) -> None:
         """Returns at once."""
+        # Moving bytes is many short calls, each of which gives the interpreter away: where the
+        # agent's loop computes, a call would wait 5 ms to have it back.
+        sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH))
         ready = threading.Event()
         # As daemons: one that waits for munged must not keep the agent from ending.
         judges = [
@@ -248,7 +254,7 @@ class Door:
             self._cut_silent(self.patience)
 
     def _make_place(self) -> bool:
-        return self._cut_silent(min(CROWDED, self.patience), most=1)
+        return self._cut_silent(min(CROWDED, self.patience), most=1, spare=True)
 
     def _make_room(self, new: Caller) -> None:
         """An origin that has half of the places gives up its oldest for a new one."""
@@ -261,10 +267,14 @@ class Door:
                 one.cut()
                 return
 
-    def _cut_silent(self, silence: float, most: int = PLACES) -> bool:
-        """Cut off callers that came that long ago and have not sent their line."""
+    def _cut_silent(self, silence: float, most: int = PLACES, *, spare: bool = False) -> bool:
+        """Cut off callers that came that long ago and have not sent their line; `spare` those of
+        whom the kernel says that they are root or SlurmUser."""
         until = time.monotonic() - silence
-        old = [one for one in self._callers if one.came <= until and one.silent][:most]
+        old = [one for one in self._callers if one.came <= until and one.silent]
+        if spare:
+            old = [one for one in old if not self._is_trusted(one)]
+        old = old[:most]
         for caller in old:
             slow = Refused(Why.SLOW, f"no whole line within {silence:g} s")
             self.hearing.refuse(slow, caller.way)

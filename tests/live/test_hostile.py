@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -133,14 +134,19 @@ def test_a_hundred_hostile_clients(site: tuple[LoopSite, Path, int, Path]) -> No
         cwd="/",
     )
     try:
+        course: list[float] = []
+
+        def watch() -> None:
+            while clients.poll() is None:
+                course.append(memory(here))
+                time.sleep(SECONDS / 12)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
         time.sleep(SECONDS / 6)
-        early = memory(here)
         stormy = repair(here)
         heard = [tell(unix, encode(message(job=str(n))))["ok"] for n in range(20)]
-        course = [early]
-        while clients.poll() is None:
-            time.sleep(SECONDS / 20)
-            course.append(memory(here))
+        watcher.join()
         said = json.loads(clients.communicate()[0])
     finally:
         clients.kill()

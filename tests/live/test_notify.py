@@ -98,13 +98,22 @@ def test_what_it_keeps(munge, tmp_path):
         (["start", "agent=/nonexistent"], "/nonexistent: No such file or directory"),
         (["start", "agent=no.such.host.invalid:1"], "was not told: "),
         (["start", "agent=localhost:99999999"], "was not told: "),
-        (["start", "agent=/dev/null", "munge_socket=/nonexistent"], "munge: "),
+        (
+            ["start", "agent=/dev/null", "munge_socket=/nonexistent"],
+            "/dev/null: Connection refused",
+        ),
     ],
 )
 def test_what_it_cannot_do_it_says(munge, words, said):
     if words and not any("munge_socket" in word for word in words):
         words = [*words, f"munge_socket={munge.socket}"]
     assert said in (in_time(*words, **JOB) if "start" in words else notify(*words, **JOB))
+
+
+def test_a_munge_that_is_not_there(munge):
+    with Agent(munge.socket) as agent:
+        to = (f"agent={agent.address}", "munge_socket=/nonexistent")
+        assert "was not told: munge: " in notify("start", *to, **JOB)
 
 
 @pytest.mark.parametrize("job", ["", "x", "-1", "99999999999", "7x"])

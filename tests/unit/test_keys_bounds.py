@@ -236,6 +236,8 @@ def test_a_turn_ends_when_its_time_is_over(site: Site, monkeypatch: pytest.Monke
     counts = []
     for _ in range(4):
         site.agent.serve_keys()
+        site.agent.serve_keys()  # not again at once
+        site.now += 2 * serve.BUDGET
         counts.append(made)
     assert counts == [2, 4, 6, 6]
     assert site.value("sar_key_leases") == 6
