@@ -47,7 +47,8 @@ struct bridge {
 	struct install *next;	  /* chosen by build_lid_matrices for the call that follows it */
 	struct install *in_force; /* what our engine installed last */
 	uint64_t fingerprint;
-	bool primed; /* the heavy sweep after the start was asked for */
+	bool primed;	 /* the heavy sweep after the start was asked for */
+	bool taken_over; /* in the sweep that is under way */
 	bool engine_is_set_up;
 
 	osm_physp_t *unmarked; /* lanes.c, within one run of OpenSM's calls */

@@ -178,7 +178,7 @@ static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t
 	if (!sizes_of(b, live, &sizes, &mine, why))
 		return NULL;
 	hops = (size_t)sizes.wide * sizes.wide * live->switches;
-	if (sizes.flags & ROUTES_HOPS) {
+	if (mine && mine->hop_lanes) {
 		hop_lanes = calloc(hops, 1);
 		if (hop_lanes)
 			sizes.lanes = confirmed_lanes(hop_lanes, mine, live, sw, sizes.wide);
@@ -198,7 +198,7 @@ static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t
 	if (hop_lanes)
 		memcpy(ROUTES_FILL(uint8_t, r->hop_lanes), hop_lanes, hops);
 	free(hop_lanes);
-	if (r->sl_to_vl) {
+	if (mine && mine->sl_to_vl && r->sl_to_vl) {
 		memcpy(ROUTES_FILL(uint8_t, r->sl_to_vl), mine->sl_to_vl, 16);
 		for (unsigned o = 0; o < r->offsets; o++)
 			ROUTES_FILL(uint8_t, r->fallback_sl)[o] = mine->fallback_sl[0];

@@ -134,6 +134,7 @@ void events_report(void *context, osm_epi_event_id_t event, void *data)
 		routing_done(b);
 		break;
 	case OSM_EVENT_ID_SUBNET_UP:
+		b->taken_over = false;
 		sweep_again(b);
 		break;
 	case OSM_EVENT_ID_STATE_CHANGE: /* not master any more: a takeover starts afresh */

@@ -39,8 +39,12 @@ bool known_resize(struct known *k, const uint64_t *guids, uint32_t switches, uin
 	struct known_switch *next = calloc(switches + 1, sizeof(*next));
 	struct known made = {.sw = next, .switches = switches};
 	uint32_t old = 0;
-	bool good = next != NULL;
+	bool good = true;
 
+	if (!next) {
+		known_free(k);
+		return false;
+	}
 	made.lids = (lids + KNOWN_BLOCK - 1) / KNOWN_BLOCK * KNOWN_BLOCK;
 	if (made.lids < k->lids)
 		made.lids = k->lids;
@@ -60,10 +64,9 @@ bool known_resize(struct known *k, const uint64_t *guids, uint32_t switches, uin
 		good = has == made.lids || grow(&next[s], has, made.lids);
 	}
 	known_free(k);
-	if (good)
-		*k = made;
-	else if (next)
-		known_free(&made);
+	*k = made;
+	if (!good)
+		known_free(k);
 	return good;
 }
 

@@ -108,18 +108,13 @@ bool lanes_are_unanswered(const ib_slvl_table_t *table)
 static bool confirmed(const struct install *i, osm_physp_t *port, uint8_t in, uint8_t out)
 {
 	const osm_physp_t *far = port->p_remote_physp;
-	ib_slvl_table_t wanted;
+	ib_slvl_table_t wanted = all_zero;
 
 	if (!planned(i, port, in, out, &wanted))
 		return true;
-	if (!out || !far || !far->p_node->sw)
+	if (!far || !far->p_node->sw)
 		cut(&wanted, port);
 	return !memcmp(osm_physp_get_slvl_tbl(port, in), &wanted, sizeof(wanted));
-}
-
-static bool has_tables(osm_physp_t *port)
-{
-	return port->port_info.capability_mask & IB_PORT_CAP_HAS_SL_MAP;
 }
 
 static bool is_live(osm_physp_t *port)
@@ -135,25 +130,24 @@ static bool switch_port_confirmed(const struct install *i, osm_physp_t *port, un
 	return true;
 }
 
-/* Ports whose tables are not the plan's, as far as OpenSM was told. */
+/*
+ * Ports of switches whose tables are not the plan's, as far as OpenSM was told. Hosts do not count:
+ * by which lane a packet enters its leaf switch, decides nothing there, and a host that boots must
+ * not keep routes from being in force.
+ */
 uint32_t lanes_count_unconfirmed(const struct bridge *b)
 {
 	const struct osm_routing_engine *used = b->osm->routing_engine_used;
 	const struct install *i = used && used->context == b ? with_lanes(b) : NULL;
-	const cl_qmap_t *all = &b->osm->subn.port_guid_tbl;
+	const cl_qmap_t *all = &b->osm->subn.sw_guid_tbl;
 	uint32_t count = 0;
 
 	for (cl_map_item_t *item = cl_qmap_head(all); i && item != cl_qmap_end(all);
 	     item = cl_qmap_next(item)) {
-		osm_port_t *end = (osm_port_t *)item;
-		osm_node_t *node = end->p_node;
+		osm_node_t *node = ((osm_switch_t *)item)->p_node;
 		const unsigned ports = osm_node_get_num_physp(node);
 
-		if (!node->sw) {
-			count += has_tables(end->p_physp) && !confirmed(i, end->p_physp, 0, 0);
-			continue;
-		}
-		for (unsigned out = 1; out < ports && has_tables(end->p_physp); out++) {
+		for (unsigned out = 1; out < ports; out++) {
 			osm_physp_t *port = osm_node_get_physp_ptr(node, out);
 
 			count += is_live(port) && !switch_port_confirmed(i, port, out, ports);

@@ -117,6 +117,20 @@ struct offer {
 	bool take_file;
 };
 
+/* OpenSM does not report each way of becoming master, but says so until the sweep is over. */
+static void notice_takeover(struct bridge *b)
+{
+	if (!b->osm->subn.first_time_master_sweep || b->taken_over)
+		return;
+	b->taken_over = true;
+	pthread_mutex_lock(&b->tables);
+	tables_forget(b);
+	pthread_mutex_unlock(&b->tables);
+	pthread_mutex_lock(&b->mutex);
+	b->take_file = true;
+	pthread_mutex_unlock(&b->mutex);
+}
+
 static void take_offer(struct bridge *b, struct offer *o, struct reason *file_problem)
 {
 	uint64_t highest;
@@ -163,6 +177,7 @@ struct install *plans_choose(struct bridge *b)
 	const struct reason *why;
 	struct offer o;
 
+	notice_takeover(b);
 	take_offer(b, &o, &file);
 	choose(b, &c, &o, &load, &own);
 	if (!c.chosen) {

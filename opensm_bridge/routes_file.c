@@ -162,10 +162,6 @@ static bool find_sections(struct routes *r, uint8_t *section[], struct reason *w
 		const size_t entry = ROUTES_HEADER_SIZE + i * SECTION_SIZE;
 		const uint64_t at = (end + 7) & ~(uint64_t)7;
 
-		if (id[i] == 5) {
-			r->wide = 1 + highest(section[4], r->switches);
-			routes_section_lengths(r, length);
-		}
 		if (u32_at(r->image, entry) != id[i] || u32_at(r->image, entry + 4) != 0 ||
 		    u64_at(r->image, entry + 8) != at || u64_at(r->image, entry + 16) != length[id[i]])
 			REFUSE("section %u is missing, misplaced or of a wrong length", id[i]);
@@ -176,6 +172,10 @@ static bool find_sections(struct routes *r, uint8_t *section[], struct reason *w
 				REFUSE("dirty padding before section %u", id[i]);
 		section[id[i]] = r->image + at;
 		end = at + length[id[i]];
+		if (id[i] == 4) {
+			r->wide = 1 + highest(r->image + at, r->switches);
+			routes_section_lengths(r, length);
+		}
 	}
 	if (end != r->size)
 		REFUSE("bytes after the last section");
@@ -273,6 +273,9 @@ static bool check(struct routes *r, struct reason *why)
 	if (!check_header(r, why) || !find_sections(r, section, why))
 		return false;
 	routes_set_arrays(r, section);
+	if (!r->switch_guid || !r->terminal_guid || !r->terminal_leaf || !r->switch_ports ||
+	    !r->forwarding || !r->far_ends || !r->senders) /* which every list of ids has */
+		REFUSE("a section is missing");
 	return check_nodes(r, why) && check_ports(r, r->forwarding, ROUTES_NO_ROUTE, why) &&
 	       check_cables(r, why) && check_lanes(r, why) &&
 	       (!r->had || check_ports(r, r->had, ROUTES_UNKNOWN, why));

@@ -56,7 +56,7 @@ class BridgeStatus(_Answer):
     # As of the last routing that OpenSM finished:
     unconfirmed_switches: int  # switches that have not confirmed their whole table
     unconfirmed_lft_blocks: int  # blocks of 64 LIDs, of all of them
-    unconfirmed_sl2vl_ports: int  # ports that have not confirmed the lanes of our routes
+    unconfirmed_sl2vl_ports: int  # of switches, that have not confirmed the lanes of our routes
     head_of_queue_seconds: float  # longest wait at the head of a queue; -1: without limit
     heavy_sweeps: int  # grows when discovery ran again
     topology_changes: int  # grows when what was discovered differs from the time before

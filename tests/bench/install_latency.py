@@ -43,7 +43,7 @@ def _latency(spec: str) -> Table:
             way = "load" if generation % 4 < 2 else "SIGUSR2"
             with writing.one():
                 write_routes_file(
-                    manager.routes_path, replace(files[generation % 2], generation=generation)
+                    manager.next_path, replace(files[generation % 2], generation=generation)
                 )
             before = bridge.status().lft_blocks_confirmed
             start = time.perf_counter()

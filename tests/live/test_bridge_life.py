@@ -144,6 +144,26 @@ def test_a_standby_answers_and_takes_over_with_our_routes() -> None:
         )
 
 
+@pytest.mark.parametrize(("found", "used"), [(4, 5), (6, 6)])
+def test_a_master_that_comes_back_takes_the_file_but_no_lower_generation(
+    found: int, used: int
+) -> None:
+    """The SM's own cable is pulled: it is no master any more until the cable is back."""
+    with site() as here:
+        here.load(here.tree.routes(5))
+        write_routes_file(here.sm.routes_path, here.tree.routes(found, shift=1))
+        here.fabric.unlink("n001", 1)
+        here.sm.sweep()
+        here.wait(lambda s: s.sm_state != "master", 30)
+        here.fabric.relink("n001", 1)
+        here.sm.sweep()
+        here.wait(lambda s: s.sm_state == "master" and s.settled and s.hca_ports == 16, 30)
+        assert here.bridge.status().generation_in_force == used
+        here.assert_in_force(here.tree.routes(used, shift=used - 5))
+        refused = "holds generation 4, and 5 has been in force already"
+        assert (refused in here.sm.log()) == (found == 4)
+
+
 def test_the_harness_leaves_nothing_behind(tmp_path: Path) -> None:
     with site() as here:
         pids, scratch = (here.sm.pid, here.fabric.pid), here.fabric.scratch

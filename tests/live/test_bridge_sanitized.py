@@ -25,7 +25,7 @@ def test_no_sanitizer_complains(monkeypatch: pytest.MonkeyPatch) -> None:
             here.load(here.tree.routes(generation, shift=generation, lanes=2, offsets=2))
         here.fabric.drop("leaf3", 100, LINEAR_FORWARDING_TABLE)
         with pytest.raises(SarError, match="not confirmed"):
-            here.load(here.tree.routes(4, lanes=2, offsets=2))
+            here.load(here.tree.routes(4, shift=1, lanes=2, offsets=2))
         assert here.dumped().had is not None
         here.fabric.drop("leaf3", 0)
         here.load(here.tree.routes(4, shift=4, lanes=2, offsets=2))

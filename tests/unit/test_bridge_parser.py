@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,27 +48,36 @@ def python_accepts(image: bytes) -> bool:
 
 def test_both_accept_what_python_writes(checker: Path, tmp_path: Path) -> None:
     said = c_verdicts(checker, tmp_path, valid_images())
-    assert len(said) == 12
+    assert len(said) == 17
     assert said[0] == "ok generation 7 engine sar-plus switches 3 terminals 4 offsets 1 lanes 1"
     assert all(words.startswith("ok ") for words in said)
 
 
-@pytest.mark.parametrize(("lanes", "hops"), [(1, False), (2, False), (3, True)])
+KINDS = [
+    {"lanes": 1},
+    {"lanes": 2},
+    {"lanes": 3, "hops": True},
+    {"lanes": 1, "dumped": True},
+    {"lanes": 2, "hops": True, "dumped": True},
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_both_refuse_each_flipped_byte_and_each_truncation(
-    checker: Path, tmp_path: Path, lanes: int, hops: bool
+    checker: Path, tmp_path: Path, kind: dict[str, Any]
 ) -> None:
-    images = list(damaged(encode(small_routes(lanes=lanes, hops=hops))))
+    images = list(damaged(encode(small_routes(**kind))))
     said = c_verdicts(checker, tmp_path, images)
     assert len(said) == len(images)
     assert not [words for words in said if words.startswith("ok ")]
     assert not any(python_accepts(image) for image in images)
 
 
-@pytest.mark.parametrize(("lanes", "hops"), [(1, False), (2, False), (3, True)])
+@pytest.mark.parametrize("kind", KINDS)
 def test_both_agree_on_lies_under_right_checksums(
-    checker: Path, tmp_path: Path, lanes: int, hops: bool
+    checker: Path, tmp_path: Path, kind: dict[str, Any]
 ) -> None:
-    images = list(lying(encode(small_routes(lanes=lanes, hops=hops))))
+    images = list(lying(encode(small_routes(**kind))))
     said = c_verdicts(checker, tmp_path, images)
     verdicts = [python_accepts(image) for image in images]
     assert [words.startswith("ok ") for words in said] == verdicts
