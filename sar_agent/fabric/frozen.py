@@ -17,6 +17,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, U64, Fabric
 
 Ints = NDArray[np.int64]
+_TOO_MANY_BITS = "a LID or a port's number has more than 31 bits"
 
 
 @dataclass(frozen=True)
@@ -157,12 +158,21 @@ def _no_twice(guids: U64, what: str, file: str) -> None:
 
 
 def _ints(values: ArrayLike) -> Ints:
-    return np.asarray(values, np.int64)
+    try:
+        return np.asarray(values, np.int64)
+    except OverflowError as error:
+        raise InputError(_TOO_MANY_BITS) from error
 
 
 def _i32(values: ArrayLike) -> I32:
-    return np.asarray(values).astype(np.int32)
+    whole = _ints(values)
+    if len(whole) and not -(1 << 31) <= whole.min() <= whole.max() < 1 << 31:
+        raise InputError(_TOO_MANY_BITS)
+    return whole.astype(np.int32)
 
 
 def _guids(values: ArrayLike) -> U64:
-    return np.asarray(values, np.uint64)
+    try:
+        return np.asarray(values, np.uint64)
+    except OverflowError as error:
+        raise InputError("a GUID has more than 64 bits") from error
