@@ -102,9 +102,9 @@ class Normal:
 
     def moved(self) -> str:
         """What is worth a pass of its own, in words; empty where all is as it was, or OpenSM does
-        not answer."""
+        not answer, or is still at work: a pass could not install before it is done."""
         now = self.agent.ask_status()
-        if now is None or now == self.status:
+        if now is None or now == self.status or now.state not in ("built", "starting"):
             return ""
         if self.status is not None and self._ours(now):
             mine = {name: getattr(now, name) for name in BY_INSTALL}

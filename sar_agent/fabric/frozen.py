@@ -17,6 +17,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, U64, Fabric
 
 Ints = NDArray[np.int64]
+_TOO_MANY_BITS = "a LID or a port's number has more than 31 bits"
 
 
 @dataclass(frozen=True)
@@ -157,18 +158,17 @@ def _no_twice(guids: U64, what: str, file: str) -> None:
 
 
 def _ints(values: ArrayLike) -> Ints:
-    """Raises `InputError` for what is no 32-bit number, as no LID or port number is."""
     try:
-        found = np.asarray(values, np.int64)
-    except OverflowError:
-        found = np.array([2**31])
-    if len(found) and not -(2**31) <= int(found.min()) <= int(found.max()) < 2**31:
-        raise InputError("a LID or a port's number has more than 31 bits")
-    return found
+        return np.asarray(values, np.int64)
+    except OverflowError as error:
+        raise InputError(_TOO_MANY_BITS) from error
 
 
 def _i32(values: ArrayLike) -> I32:
-    return _ints(values).astype(np.int32)
+    whole = _ints(values)
+    if len(whole) and not -(1 << 31) <= whole.min() <= whole.max() < 1 << 31:
+        raise InputError(_TOO_MANY_BITS)
+    return whole.astype(np.int32)
 
 
 def _guids(values: ArrayLike) -> U64:

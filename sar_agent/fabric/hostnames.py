@@ -108,6 +108,28 @@ class HostMapper:
         return Kind.OTHER if _matches(host, self.other_hosts) else Kind.COMPUTE
 
 
+def hca_order(hca: str) -> list[str | tuple[int, str]]:
+    """Sorting key that puts `mlx5_2` before `mlx5_10`, however many digits somebody wrote."""
+    parts = enumerate(re.split(r"([0-9]+)", hca))
+    return [_number(part) if place % 2 else part for place, part in parts]
+
+
+def _number(digits: str) -> tuple[int, str]:
+    """In the order of the numbers, of any length."""
+    digits = digits.lstrip("0")
+    return len(digits), digits
+
+
+def _matches(text: str, globs: tuple[str, ...]) -> bool:
+    return bool(globs) and _any_of(globs).match(text) is not None
+
+
+@lru_cache
+def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
+    """One regular expression for all: a big fabric asks tens of thousands of times."""
+    return re.compile("|".join(map(translate, globs)))
+
+
 def name_port(mapper: HostMapper, letter: str, guid: int, description: str) -> Named:
     """What a reader makes of a node's description. `letter` is the node's type, H or R; a node
     without a usable description is a host of its own, named by its GUID."""
@@ -137,25 +159,3 @@ def port_order(
         return first[host], host, hca_order(hca) if host in several else (), numbers[t], guids[t]
 
     return sorted(range(len(ports)), key=key)
-
-
-def hca_order(hca: str) -> list[str | tuple[int, str]]:
-    """Sorting key that puts `mlx5_2` before `mlx5_10`, however many digits somebody wrote."""
-    parts = enumerate(re.split(r"([0-9]+)", hca))
-    return [_number(part) if place % 2 else part for place, part in parts]
-
-
-def _number(digits: str) -> tuple[int, str]:
-    """In the order of the numbers, of any length."""
-    digits = digits.lstrip("0")
-    return len(digits), digits
-
-
-def _matches(text: str, globs: tuple[str, ...]) -> bool:
-    return bool(globs) and _any_of(globs).match(text) is not None
-
-
-@lru_cache
-def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
-    """One regular expression for all: a big fabric asks tens of thousands of times."""
-    return re.compile("|".join(map(translate, globs)))

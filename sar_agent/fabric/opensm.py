@@ -183,6 +183,8 @@ def _arrays(image: bytes, sizes: _Sizes) -> Iterator[NDArray[np.uint64]]:
 
 
 def _fabric(p: _Picture, mapper: HostMapper, name: str) -> Fabric:
+    """Of L links a `trunk` is one between two switches, an `edge` one between a switch (`near`) and
+    a channel adapter or router (`far`); what is neither is left out and noted."""
     a, b = p.link
     at_switch = [p.node_type[p.port_node[end]] == _SWITCH for end in (a, b)]
     between = at_switch[0] & at_switch[1]

@@ -14,6 +14,7 @@ from tests.bench import (
     changes,
     event_latency,
     events,
+    fabric_sources,
     failures,
     five_phase,
     install_latency,
@@ -35,6 +36,7 @@ from tests.bench.table import Table
 BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "squeue": squeue_poll.tables,
     "install": install_latency.tables,
+    "fabric": fabric_sources.tables,
     "once": second_start.tables,
     "time": job_times.tables,
     "events": events.tables,

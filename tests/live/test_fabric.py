@@ -100,7 +100,7 @@ def seen(fabric: Fabric, folder: Path, *, up: bool = True, **options: str) -> It
         ) as sm,
     ):
         if up:
-            sm.wait_up(120)
+            sm.wait_up(600)
         yield Seen(fabric, ibsim, sm, host)
 
 
@@ -139,7 +139,14 @@ def test_what_ibnetdiscover_has_lines_for(tmp_path: Path) -> None:
 
 @pytest.mark.data
 @pytest.mark.parametrize(
-    "name", ["psmn-x5", "small-2014", "dgx-ndr", "selene-storage", "director-notabs"]
+    "name",
+    [
+        "psmn-x5",
+        "small-2014",
+        "dgx-ndr",
+        "selene-storage",
+        pytest.param("director-notabs", marks=pytest.mark.long),
+    ],
 )
 def test_real(name: str, tmp_path: Path) -> None:
     made = load_fabric(data_path(f"{name}.ibnetdiscover"))

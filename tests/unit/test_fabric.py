@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.pieces import require_connected
 from sar_agent.fabric.xgft import xgft_fabric
 from tests.examples import examples
@@ -85,3 +87,13 @@ def test_routes_around_a_dead_switch_pass(engine: str) -> None:
         assert not check_routes(
             cut, load_engine(engine).route(fabric, synthetic_mix(cut, 1), Options())
         ).passed
+
+
+@pytest.mark.parametrize(
+    ("guid", "lid", "said"), [(1 << 64, 1, "64 bits"), (1, 1 << 31, "31 bits"), (1, 1 << 70, "31")]
+)
+def test_numbers_that_no_fabric_has_are_one_sentence(guid: int, lid: int, said: str) -> None:
+    builder = FabricBuilder("odd")
+    builder.add_switch(guid, "s", 4, lid=lid)
+    with pytest.raises(InputError, match=said):
+        builder.build()
