@@ -146,6 +146,7 @@ static bool listen_at(struct door *d, const struct options *o, struct reason *wh
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct stat info;
+	int listener;
 
 	memcpy(address.sun_path, o->socket_path, sizeof(address.sun_path));
 	if (mkdir(o->folder, 0755) && errno != EEXIST) {
@@ -154,15 +155,18 @@ static bool listen_at(struct door *d, const struct options *o, struct reason *wh
 	}
 	if (!remove_stale(&address, why))
 		return false;
-	d->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	/* The rights are set before listen(): until then nobody can connect. */
-	if (d->listener < 0 || bind(d->listener, (const void *)&address, sizeof(address)) ||
+	if (listener < 0 || bind(listener, (const void *)&address, sizeof(address)) ||
 	    chmod(o->socket_path, 0660) ||
 	    (o->group >= 0 && chown(o->socket_path, (uid_t)-1, (gid_t)o->group)) ||
-	    stat(o->socket_path, &info) || listen(d->listener, 16)) {
+	    stat(o->socket_path, &info) || listen(listener, 16)) {
 		REASON(why, "cannot listen on %s: %s", o->socket_path, strerror(errno));
+		if (listener >= 0)
+			close(listener);
 		return false;
 	}
+	d->listener = listener;
 	d->inode = info.st_ino;
 	return true;
 }

@@ -130,7 +130,7 @@ static bool find_sections(struct routes *r, const uint8_t *section[], struct rea
 		const size_t entry = ROUTES_HEADER_SIZE + i * SECTION_SIZE;
 		const uint64_t at = (end + 7) & ~(uint64_t)7;
 
-		if (id[i] == 9) {
+		if (id[i] == 9 && section[3]) { /* section 4 was before it */
 			r->wide = 1 + highest(section[3], r->switches);
 			length[i] = s * r->wide * r->wide;
 			length[i + 1] = 4 * s * r->wide;

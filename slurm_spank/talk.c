@@ -103,10 +103,38 @@ static void report(const struct arguments *a, const struct message *message, int
 		;
 }
 
+/*
+ * Whoever reads the daemon's output must not wait for us; nor may we hold its other files. Returns `pipe` as 3,
+ * the highest of what is left, or -1.
+ */
+static int keep_only(int pipe)
+{
+	/* Out of the way of 0 to 3, whatever of these the daemon has closed. */
+	const int high = fcntl(pipe, F_DUPFD, 4);
+	const int low = open("/dev/null", O_RDWR);
+	const int null = low >= 0 ? fcntl(low, F_DUPFD, 4) : -1;
+	int kept = -1;
+
+	if (low >= 0)
+		close(low);
+	if (null >= 0) {
+		for (int standard = 0; standard < 3; standard++)
+			dup2(null, standard);
+		close(null);
+	}
+	if (high >= 0) {
+		kept = dup2(high, 3);
+		close(high);
+	}
+#ifdef SYS_close_range
+	(void)syscall(SYS_close_range, 4U, ~0U, 0U);
+#endif
+	return kept;
+}
+
 static void child(const struct arguments *a, const struct message *message, int64_t start, int pipe)
 {
 	const struct itimerval last = {.it_value.tv_sec = LINGER / 1000};
-	int null;
 	sigset_t none;
 
 	if (lingers(message))
@@ -118,16 +146,11 @@ static void child(const struct arguments *a, const struct message *message, int6
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setitimer(ITIMER_REAL, &last, NULL);
-	/* Whoever reads the daemon's output must not wait for us; nor may we hold its other files. */
-	pipe = fcntl(pipe, F_DUPFD, 3);
-	null = open("/dev/null", O_RDWR);
-	for (int standard = 0; standard < 3; standard++)
-		dup2(null, standard);
-	pipe = dup2(pipe, 3);
-#ifdef SYS_close_range
-	(void)syscall(SYS_close_range, (unsigned)pipe + 1, ~0U, 0U);
-#endif
+	pipe = keep_only(pipe);
+	if (pipe < 0)
+		return;
 	report(a, message, start, pipe);
+	close(pipe);
 }
 
 static size_t collect(int pipe, struct report *report, int64_t deadline)
