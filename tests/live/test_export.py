@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -48,13 +49,22 @@ def ring() -> Fabric:
     return read_ibsim_net(text)
 
 
+HEAPS = ({}, {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"})
+"""ibdmchk counts ports in a table of 50: a switch with more of them on shortest ways makes it write
+behind that. What stands there, and so whether it gets to its verdict, is another in each heap."""
+
+
 def ibdmchk(fabric: Fabric, routes: Routes, folder: Path) -> str:
     """Its words; its exit code means nothing, as it crashes after the verdict."""
     export_routes(folder, fabric, routes, ["ibdm"])
     files = ["-s", "subnet.lst", "-f", "fdbs", "-m", "empty.mcfdbs", "-c", "psl", "-d", "slvl"]
-    done = subprocess.run(["ibdmchk", *files], cwd=folder, capture_output=True, text=True)
-    assert "credit loop" in done.stdout.lower(), done.stdout[-2000:]
-    return done.stdout
+    for heap in HEAPS:
+        words = subprocess.run(
+            ["ibdmchk", *files], cwd=folder, capture_output=True, text=True, env=os.environ | heap
+        ).stdout
+        if "credit loop" in words.lower():
+            return words
+    raise AssertionError(f"no verdict: {words[-2000:]}")
 
 
 def test_no_credit_loop_on_a_tree_and_a_broken_tree(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ be installed here: tests/unit/test_sources.py holds it to its documentation only
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +46,16 @@ def slurm(cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sl
     assert wait_until(lambda: not cluster.squeue("-h"), 30)
 
 
+def plugin_of_jobs(env: dict[str, str]) -> str:
+    """The plugin that serves /jobs, without those that want a slurmdbd: one for each of its
+    versions, in later releases one for all."""
+    listed = subprocess.run(["slurmrestd", "-s", "list"], env=env, capture_output=True, text=True)
+    words = listed.stdout + listed.stderr  # 24.11, 22.05
+    found = re.findall(r"openapi/(?:v[0-9.]+|slurmctld)$", words, re.MULTILINE)
+    assert found, listed
+    return max(found)
+
+
 @contextmanager
 def slurmrestd(slurm: SlurmCluster, folder: Path, auth: str) -> Iterator[Path]:
     """It will not serve root, or a SlurmUser, unless it is told that this is meant."""
@@ -51,7 +63,7 @@ def slurmrestd(slurm: SlurmCluster, folder: Path, auth: str) -> Iterator[Path]:
     env = slurm.env() | {"SLURMRESTD_SECURITY": "disable_user_check"}
     if auth == "rest_auth/jwt":
         env["SLURM_JWT"] = "daemon"
-    command = ["slurmrestd", "-a", auth, "-s", "openapi/v0.0.38", f"unix:{socket}"]
+    command = ["slurmrestd", "-a", auth, "-s", plugin_of_jobs(env), f"unix:{socket}"]
     with Daemon(command, folder / "slurmrestd.log", env) as daemon:
         up = wait_until(lambda: socket.exists() or not daemon.alive(), 20)
         assert up and daemon.alive(), daemon.tail()

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from xml.sax.saxutils import quoteattr
 
+import simgrid
 from simgrid import Actor, Comm, Engine, Host, this_actor
 
 SCALE = 10**12  # SimGrid takes bytes as whole numbers
@@ -42,6 +43,15 @@ def platform(given):
     yield "</zone></platform>"
 
 
+def waits_for_any(running):
+    """The key of a flow in `running` that is over; SimGrid 4 knows sets of activities only."""
+    names = list(running)
+    if not hasattr(simgrid, "ActivitySet"):  # 3.x
+        return names[Comm.wait_any([running[f] for f in names])]
+    over = simgrid.ActivitySet(list(running.values())).wait_any()
+    return next(f for f in names if running[f] == over)
+
+
 def play(given, steps, end):
     """One sequence of steps: compute, start all flows of a step, wait for each."""
     for wait, flows in steps:
@@ -53,8 +63,7 @@ def play(given, steps, end):
             for f in flows
         }
         while running:
-            names = list(running)
-            done = names[Comm.wait_any([running[f] for f in names])]
+            done = waits_for_any(running)
             end[done] = Engine.clock
             del running[done]
 
@@ -67,13 +76,14 @@ def main():
         file.write("\n".join(platform(given)))
         file.flush()
         engine.load_platform(file.name)
+    add_actor = getattr(engine, "add_actor", Actor.create)  # the latter in 3.x
     end = [0.0] * len(given["paths"])
     steps = []
     for p, last in enumerate(given["last"]):
         flows = [f for f, step in enumerate(given["step"]) if step == p]
         steps.append((given["wait"][p], flows))
         if last:
-            Actor.create(f"a{p}", Host.by_name("s0"), play, given, steps, end)
+            add_actor(f"a{p}", Host.by_name("s0"), play, given, steps, end)
             steps = []
     engine.run()
     print(json.dumps(end))
