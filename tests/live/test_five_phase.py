@@ -50,12 +50,13 @@ class Watch:
         self._thread.join(10)
 
     def changing(self) -> tuple[float, float]:
-        """From when on blocks were seen to change, until when the new tables were in force."""
+        """When blocks were first seen to change, and when the new tables were last seen not to be
+        in force: within the time in which tables changed, however late this thread looks."""
         blocks = self.seen[0][1].lft_blocks_confirmed
         generation = self.seen[0][1].generation_in_force
         first = next(at for at, one in self.seen if one.lft_blocks_confirmed != blocks)
-        last = next(at for at, one in self.seen if one.generation_in_force > generation)
-        return first, last
+        last = max(at for at, one in self.seen if one.generation_in_force == generation)
+        return first, max(first, last)
 
 
 @pytest.fixture

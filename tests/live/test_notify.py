@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,6 +17,7 @@ from sar_agent.lab.live.process import wait_until
 from sar_agent.lab.live.slurm import SlurmCluster
 from tests.live.helpers.built import ROOT, built
 from tests.live.helpers.events import FAILURES, Agent
+from tests.live.helpers.jobs import ended
 from tests.live.helpers.spank import assert_no_report, to_file
 
 pytestmark = pytest.mark.live
@@ -45,15 +47,25 @@ def notify(*words: object, **env: str) -> str:
     return done.stderr
 
 
+def in_time(*words: object, **env: str) -> str:
+    """The same, once its child has had its turn within the deadline: a sanitized one that starts on
+    a busy machine may need several tries. What was late is told all the same, later."""
+    for _ in range(50):
+        said = notify(*words, "timeout=100", **env)
+        if "no answer within 100 ms" not in said:
+            return said
+    raise AssertionError(said)
+
+
 def test_what_it_sends(munge):
     with Agent(munge.socket) as agent:
         to = (f"agent={agent.address}", f"munge_socket={munge.socket}")
-        assert notify("start", *to, **JOB, SPANK_SAR_TRAFFIC="ring") == ""
-        assert notify("end", *to, "debug=1", **JOB) == "sar-notify: end of job 7 was told\n"
-        notify("end", *to, SLURM_JOB_ID="8", SPANK_SAR_TRAFFIC='"bogus"', SLURM_JOB_UID="me")
-        (start,) = agent.heard("7", "start")
-        (end,) = agent.heard("7", "end")
-        (other,) = agent.heard("8", "end")
+        assert in_time("start", *to, **JOB, SPANK_SAR_TRAFFIC="ring") == ""
+        assert in_time("end", *to, "debug=1", **JOB) == "sar-notify: end of job 7 was told\n"
+        in_time("end", *to, SLURM_JOB_ID="8", SPANK_SAR_TRAFFIC='"bogus"', SLURM_JOB_UID="me")
+        start = agent.heard("7", "start")[0]
+        end = agent.heard("7", "end")[0]
+        other = agent.heard("8", "end")[0]
     assert start.uid == os.getuid()
     named = ("v", "event", "job", "user", "nodes", "traffic")
     assert [start.payload[key] for key in named] == [1, "start", "7", 1000, "n[1-4]", "ring"]
@@ -66,12 +78,13 @@ def test_what_it_keeps(munge, tmp_path):
     with Agent(munge.socket) as agent:
         agent.answer = {"ok": True, "env": {"UCX_IB_SL": "1", "bad name": "x"}}
         to = (f"agent={agent.address}", f"munge_socket={munge.socket}", f"state={tmp_path}/kept")
-        assert notify("start", *to, **JOB) == ""
+        assert in_time("start", *to, **JOB) == ""
         assert (tmp_path / "kept" / "7").read_text() == "UCX_IB_SL=1\n"
-        assert notify("end", *to, **JOB) == ""
+        assert wait_until(lambda: not speaking_for(tmp_path), 10)  # from a try that was late
+        assert in_time("end", *to, **JOB) == ""
         assert list((tmp_path / "kept").iterdir()) == []
         agent.answer = {"ok": False, "error": "you are not SlurmUser"}
-        said = notify("start", *to, **JOB)
+        said = in_time("start", *to, **JOB)
         assert said == "sar-notify: start of job 7 was refused: you are not SlurmUser\n"
 
 
@@ -91,7 +104,7 @@ def test_what_it_keeps(munge, tmp_path):
 def test_what_it_cannot_do_it_says(munge, words, said):
     if words and not any("munge_socket" in word for word in words):
         words = [*words, f"munge_socket={munge.socket}"]
-    assert said in notify(*words, **JOB)
+    assert said in (in_time(*words, **JOB) if "start" in words else notify(*words, **JOB))
 
 
 @pytest.mark.parametrize("job", ["", "x", "-1", "99999999999", "7x"])
@@ -107,11 +120,19 @@ def test_an_agent_that_fails(munge, failure, tmp_path):
         assert "was not told: " in notify("start", *to, **JOB)
         said = notify("start", *to, f"spool={tmp_path}", **JOB)
         assert ("was not told" in said) == (failure != "dead")
-        if failure == "stopped":  # that one may have taken it
-            time.sleep(2.2)
-        else:
-            assert wait_until(lambda: any(tmp_path.glob("*.json")), 5)
+        # By then its child has said it to the spool, or not: one that is stopped may have taken it.
+        assert wait_until(lambda: not speaking_for(tmp_path), 10)
         assert len(list(tmp_path.iterdir())) == (failure != "stopped")
+
+
+def speaking_for(folder: Path) -> list[Path]:
+    """Children of sar-notify that still try: those whose command names this folder."""
+    found = []
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it ended meanwhile
+            if str(folder).encode() in command.read_bytes():
+                found.append(command)
+    return found
 
 
 def test_jobs_of_a_controller_whose_hooks_fail(tmp_path):
@@ -132,7 +153,7 @@ def test_jobs_of_a_controller_whose_hooks_fail(tmp_path):
         ids += [submit(slurm) for _ in range(5)]
         assert wait_until(lambda: not slurm.squeue("-h"), 60)
         for job in ids:
-            assert "JobState=COMPLETED" in slurm.run("scontrol", "-o", "show", "job", job)
+            assert "JobState=COMPLETED" in ended(slurm, job)
         assert "DRAIN" not in slurm.run("scontrol", "show", "node")
         assert "Restarts=0" in slurm.run("scontrol", "-o", "show", "job", ids[-1])
 

@@ -18,6 +18,7 @@ from sar_agent.lab.live.process import wait_until
 from sar_agent.lab.live.slurm import SlurmCluster
 from tests.live.helpers.built import ROOT
 from tests.live.helpers.events import Agent
+from tests.live.helpers.jobs import ended
 from tests.live.test_docs import blocks
 
 pytestmark = pytest.mark.live
@@ -106,9 +107,8 @@ def reader(tmp_path) -> Iterator[Reader]:
 
 def one_job(reader: Reader, *options: str) -> str:
     job = reader.slurm.run("sbatch", "--parsable", *options, "--wrap", "srun true").strip()
+    assert "JobState=COMPLETED" in ended(reader.slurm, job)
     assert wait_until(lambda: not reader.slurm.squeue("-h"), 30)
-    shown = reader.slurm.run("scontrol", "-o", "show", "job", job)
-    assert "JobState=COMPLETED" in shown
     return job
 
 

@@ -102,6 +102,7 @@ def test_tasks_get_what_the_agent_answers(slurm, agent):
     printed = (slurm.folder / f"slurm-{job}.out").read_text()
     assert printed.count("UCX_IB_LID_PATH_BITS=2\n") == 3  # the script, two tasks
     assert agent.of(job, "start")[0].payload["traffic"] == "ring"
+    agent.quiet()
     assert agent.of(job, "hint") == []  # nothing was left to ask for
     slurm.assert_completed(job)
 
@@ -137,8 +138,10 @@ def test_a_step_that_names_its_traffic_asks_again(slurm, agent):
     assert seen["UCX_IB_SL"] == "1"
     hints = agent.heard(job, "hint")  # of one node, or of both: here they share a folder
     assert {e.payload["traffic"] for e in hints} == {"shift:2"}
+    agent.quiet()
     before = len(agent.of(job, "hint"))
     slurm.tasks_see(f"--jobid={job}", "--sar-traffic=shift:2")
+    agent.quiet()
     assert len(agent.of(job, "hint")) == before  # kept from the step before
 
 
@@ -156,7 +159,8 @@ def test_what_is_answered_late_is_kept(slurm, agent):
     agent.slow = 0.2
     job = slurm.salloc(1, "--sar-traffic=ring")
     assert wait_until((slurm.state / job).exists, 10)
-    assert f"start of job {job} was not told: no answer within 50 ms" in slurm.log()
+    said = f"start of job {job} was not told: no answer within 100 ms"
+    assert wait_until(lambda: said in slurm.log(), 10)
     agent.slow, agent.answer = 0, KEY
     assert slurm.tasks_see(f"--jobid={job}", "--sar-traffic=ring")["UCX_IB_SL"] == "1"
     agent.heard(job, "hint")

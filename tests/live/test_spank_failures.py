@@ -1,12 +1,13 @@
 """With the agent, or munge, gone in any way: jobs start a little later at most, nothing breaks.
 
-The seconds are printed (`pytest -s`), and asserted only so far that a deadline that does not hold
-is seen: without one, srun would wait for minutes.
+The seconds are printed (`pytest -s`), not asserted. A deadline that does not hold is seen all the
+same: the plugin would not give up and say so, and srun would wait until the test's patience ends.
 """
 
 from __future__ import annotations
 
 import itertools
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -36,6 +37,11 @@ def start_ms(slurm: SpankCluster, jobs: int = 9) -> float:
     return 1000 * median(times)
 
 
+def untold_starts(slurm: SpankCluster) -> int:
+    """How many times the plugin gave up at a job's start and said so."""
+    return len(re.findall(r"start of job \d+ was not told", slurm.log()))
+
+
 def test_how_much_later_a_job_starts(slurm):
     slurm.without_plugin()
     plain = start_ms(slurm)
@@ -43,13 +49,14 @@ def test_how_much_later_a_job_starts(slurm):
     with Agent(slurm.munge_socket) as agent:
         slurm.arguments(agent=agent.address)
         said.append(f"agent alive {start_ms(slurm) - plain:+.0f} ms")
-        assert len(agent.events) == 18
+        assert wait_until(lambda: len(agent.events) == 18, 10)
     for name, failure in FAILURES.items():
+        before = untold_starts(slurm)
         with failure() as address:
             slurm.arguments(agent=address)
             later = start_ms(slurm) - plain
         said.append(f"{name} {later:+.0f} ms")
-        assert later < 1000, said
+        assert wait_until(lambda n=before: untold_starts(slurm) == n + 9, 10), slurm.log()[-3000:]
     print("\njob start:", ", ".join(said))
 
 
@@ -60,7 +67,7 @@ def test_a_munged_that_hangs(slurm):
         slurm.arguments(agent=agent.address, munge_socket=slurm.folder / "hanging")
         print(f"\nmunged hangs: {start_ms(slurm):.0f} ms")
         assert agent.events == []
-    assert "was not told: no answer within 50 ms" in slurm.log()
+    assert "was not told: no answer within 100 ms" in slurm.log()
 
 
 def run_many(slurm: SpankCluster, jobs: int) -> None:

@@ -30,7 +30,8 @@ def host(munge, tmp_path) -> Host:
     """Exit code, what tasks or hooks were given, and the log."""
 
     def call(hook: str, traffic: str, *arguments: str, **env: str) -> tuple[int, str, str]:
-        words = [f"munge_socket={munge.socket}", f"state={tmp_path}/kept", *arguments]
+        words = [f"munge_socket={munge.socket}", f"state={tmp_path}/kept", "timeout=100"]
+        words += arguments
         done = subprocess.run(
             [built("slurm_spank", "spank_host"), hook, traffic, *words],
             env={"PATH": os.environ["PATH"], "SLURM_NODELIST": "n[1-4]"} | to_file(tmp_path) | env,

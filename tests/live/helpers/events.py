@@ -45,6 +45,8 @@ class Agent:
     def __init__(self, munge_socket: Path, unix: Path | None = None) -> None:
         self.events: list[Event] = []
         self.cut_off = 0
+        self._open = 0
+        self._counting = threading.Lock()
         self.answer: dict[str, Any] | str | None = OK
         self.slow = 0.0
         """Seconds before it answers."""
@@ -76,13 +78,26 @@ class Agent:
         assert wait_until(lambda: len(self.of(job, event)) >= least, seconds), self.events[-20:]
         return self.of(job, event)
 
+    def quiet(self, seconds: float = 10) -> None:
+        """Wait until nobody is being heard: an answer goes out before its event is kept."""
+        assert wait_until(lambda: self._open == 0, seconds), self._open
+
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
                 stream, _ = self._listener.accept()
+                with self._counting:
+                    self._open += 1
                 threading.Thread(target=self._serve, args=[stream], daemon=True).start()
 
     def _serve(self, stream: socket.socket) -> None:
+        try:
+            self._hear(stream)
+        finally:
+            with self._counting:
+                self._open -= 1
+
+    def _hear(self, stream: socket.socket) -> None:
         with stream, suppress(OSError, subprocess.CalledProcessError):
             came = time.time()
             line = stream.makefile("rb").readline(8192)

@@ -134,7 +134,8 @@ class LoopSite:
         return History(self.state_dir).last(1000)
 
     def wait_installed(self, after: int = 0, seconds: float = 60) -> BridgeStatus:
-        """Until a generation above `after` is in force and the agent's state says so, too."""
+        """Until a generation above `after` is in force and the agent's state says so, too; and its
+        row is in the history, where that can be written: it comes last."""
 
         def there() -> bool:
             state = self.state()
@@ -145,15 +146,25 @@ class LoopSite:
             )
 
         assert wait_until(there, seconds, 0.1), self.log()
-        return self.bridge.status()
+        status = self.bridge.status()
+        wait_until(lambda: status.generation_in_force in {r.generation for r in self.rows()}, 5)
+        return status
 
     def assert_plan_installed(self) -> None:
-        """Entry by entry, for every (switch, LID), by what the switches themselves say."""
-        lids = readback.lids(self.sm.folder / "cache")
-        wanted = readback.wanted(self.plan(), lids)
-        installed = readback.installed(self.fabric)
-        assert len(wanted) == 6 * 22
+        """Entry by entry, for every (switch, LID), by what the switches themselves say; the agent
+        may be about to install another plan, so this is asked until it holds."""
+        wanted: dict[tuple[int, int], int] = {}
+        installed: dict[tuple[int, int], int] = {}
+
+        def same() -> bool:
+            nonlocal wanted, installed
+            installed = readback.installed(self.fabric)
+            wanted = readback.wanted(self.plan(), readback.lids(self.sm.folder / "cache"))
+            return installed == wanted
+
+        wait_until(same, 20, 0.2)
         assert installed == wanted
+        assert len(wanted) == 6 * 22
 
     def metrics(self) -> dict[tuple[str, ...], float]:
         """A scrape: (name, label values …) to value."""

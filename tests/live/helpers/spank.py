@@ -11,6 +11,7 @@ from typing import Any
 
 from sar_agent.lab.live.slurm import SlurmCluster
 from tests.live.helpers.built import built
+from tests.live.helpers.jobs import ended
 
 
 class SpankCluster(SlurmCluster):
@@ -26,7 +27,8 @@ class SpankCluster(SlurmCluster):
 
     def arguments(self, **arguments: object) -> None:
         """From the next job on; with none, the plugin is there and speaks to nobody."""
-        given = {"munge_socket": self.munge_socket, "state": self.state} | arguments
+        # The longest that a start may wait: on a busy machine the usual 50 ms are soon over.
+        given = {"munge_socket": self.munge_socket, "state": self.state, "timeout": 100} | arguments
         words = " ".join(f"{key}={value}" for key, value in given.items())
         self.plugstack_conf.write_text(f"optional {self.plugin} {words}\n")
 
@@ -74,7 +76,7 @@ class SpankCluster(SlurmCluster):
     def assert_completed(self, *jobs: str) -> None:
         """These jobs did what they were to do."""
         for job in jobs:
-            shown = self.run("scontrol", "-o", "show", "job", job)
+            shown = ended(self, job)
             assert "JobState=COMPLETED" in shown, shown
             assert "ExitCode=0:0" in shown, shown
 
