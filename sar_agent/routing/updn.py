@@ -1,6 +1,7 @@
 """Up*/Down* and fat-tree routing: legal paths (`legal.py`), two rules for the port.
 
 `updn`: every switch takes the port that fewest destinations have, as OpenSM's engine of that name.
+Ties fall as in `minhop.py`, not to the lowest port as in OpenSM; and the levels are our own.
 
 `ftree`: as OpenSM's, in index order (Zahavi, D-mod-k): from a host's leaf one *main* way up is
 chosen, at each level the parent whose channel down to here leads to fewest hosts, so that the
@@ -44,7 +45,7 @@ class Updn:
     """Oblivious; one lane on any fabric."""
 
     name = "updn"
-    summary = "up*/down*: no credit loop on any fabric in one lane (OpenSM's updn)"
+    summary = "up*/down*: no credit loop on any fabric in one lane (OpenSM's, but for ties)"
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for every fabric."""

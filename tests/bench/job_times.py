@@ -41,7 +41,7 @@ def tables(full: bool) -> Iterator[Table]:
             "OpenSM's tables are those that its switches (ibsim) confirmed.",
         )
         for name, routes in _routes(fabric, mixes).items():
-            table.add(name, *_cells(fabric, mixes, routes))
+            table.add(name, *cells(fabric, mixes, routes))
         yield table
 
 
@@ -58,7 +58,7 @@ def _routes(fabric: Fabric, mixes: list[JobMix]) -> dict[str, list[Routes]]:
     }
 
 
-def _cells(fabric: Fabric, mixes: list[JobMix], routes: list[Routes]) -> Iterator[str]:
+def cells(fabric: Fabric, mixes: list[JobMix], routes: list[Routes]) -> Iterator[str]:
     found = {
         name: [
             job_times(fabric, mix, each, pattern).summary()

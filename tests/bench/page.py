@@ -52,7 +52,8 @@ SECTIONS = {
 - *Entries changed*: when one job ends and one of its size starts elsewhere, mean of {changes}
   times. OpenSM's engines know no jobs, so for them nothing changes.
 
-`minhop` and `dfsssp` of sar-agent are there to compare with: OpenSM's rules, our kernels.
+`minhop` and `dfsssp` of sar-agent are there to compare with: OpenSM's rules, but for
+[ties between ports](engines.md#minhop), and our kernels.
 """,
     "mixes": """## Many job mixes
 

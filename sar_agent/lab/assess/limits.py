@@ -20,7 +20,8 @@ def limits_of(given: Given, ratings: Ratings, adaptive: bool) -> tuple[str, ...]
         found.append(
             f"No tables of yours were given, so they are compared with {before.name}, the better "
             "of what OpenSM runs where nobody chose (minhop, or ftree on a fat tree), as our own "
-            "version of it routes. Give --routes opensm-lfts.dump to be sure."
+            "version of it routes (ties between ports fall otherwise than in OpenSM, and better "
+            "from three levels on). Give --routes opensm-lfts.dump to be sure."
         )
     elif before.verdict.unreachable_pairs:
         found.append(

@@ -1,0 +1,126 @@
+"""Numbers in README.md and docs/ that a command prints are what it prints today. Times and memory
+are a machine's and are not compared; OpenSM's rows need OpenSM (`python -m tests.bench`)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.lab.demo.compare import compare
+from sar_agent.measure import Measures
+from sar_agent.routing import Options, engine_names, load_engine
+from tests.bench import job_times as time_bench
+from tests.bench.fabrics import LARGEST, fabric_of
+from tests.bench.performance import OURS
+from tests.bench.quality import COLUMNS, quality_of
+from tests.data import data_path
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+
+def tables(page: Path, heading: str) -> dict[str, list[dict[str, str]]]:
+    """What stands after each line that begins with `heading`: the rows of the next table, by the
+    words of its head; bold and the like are left out."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for part in re.split(f"^{re.escape(heading)}", page.read_text(), flags=re.MULTILINE)[1:]:
+        table = re.search(r"(?:^\|.*\n)+", part, re.MULTILINE)
+        assert table is not None, heading
+        cells = [
+            [cell.strip(" *") for cell in line.strip("|").split("|")]
+            for line in table[0].splitlines()
+        ]
+        found[part.split("\n")[0]] = [dict(zip(cells[0], row, strict=True)) for row in cells[2:]]
+    return found
+
+
+@pytest.fixture(scope="module")
+def demo() -> dict[str, Measures]:
+    """As `sar-agent demo` without options."""
+    fabric = fabric_of("xgft:2;16,24;1,12")
+    found = compare(fabric, synthetic_mix(fabric, 1))
+    return {result.engine: result.measures for result in found.results}
+
+
+def test_the_readme_s_table_is_what_demo_prints(demo: dict[str, Measures]) -> None:
+    text = (ROOT / "README.md").read_text()
+    assert "on a synthetic fabric (`xgft:2;16,24;1,12`) and job mix (`mix:1`)" in text
+    (rows,) = tables(ROOT / "README.md", "Measured by `sar-agent demo`").values()
+    dark, hottest, mean, worst = rows
+    for engine, found in demo.items():
+        assert dark[engine] == f"{found.dark_fiber_ratio:.1%}", engine
+        assert hottest[engine] == str(found.effective_efi_max), engine
+        assert mean[engine] == f"{found.throughput_mean:.2f}", engine
+        assert worst[engine] == f"{found.throughput_min:.2f}", engine
+    assert hottest["lower bound"] == str(demo["sar-plus"].lower_bound_efi_max)
+    assert list(dark) == ["", *demo, "lower bound"]
+    before, after = demo["dfsssp"], demo["sar-plus"]
+    assert f"one carries {before.effective_efi_max} job routes" in text
+    assert f"none carries more than {after.effective_efi_max}." in text
+
+
+def test_the_number_of_engines_is_the_list_s() -> None:
+    words = {18: "eighteen", 19: "nineteen", 20: "twenty"}
+    assert f"[{words[len(engine_names())]}](docs/engines.md)" in (ROOT / "README.md").read_text()
+
+
+ENGINES_ON = tables(DOCS / "performance.md", "### Engines on ")
+FABRICS = [
+    pytest.param(name, marks=[pytest.mark.long] if name == LARGEST else [])
+    for name in (heading.rpartition(": ")[0] for heading in ENGINES_ON)
+]
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_the_quality_of_our_engines_on_the_performance_page(name: str) -> None:
+    if ":" not in name:
+        data_path(f"{name}.ibnetdiscover")  # skips where there is none
+    (table,) = [rows for heading, rows in ENGINES_ON.items() if heading.startswith(f"{name}: ")]
+    rows = {row["engine"]: row for row in table}
+    fabric = fabric_of(name)
+    mix = synthetic_mix(fabric, 1)
+    wrong = {}
+    for row, (engine, objective) in OURS.items():
+        options = Options(objective=objective)  # type: ignore[arg-type]
+        found = load_engine(engine).route(fabric, mix, options)
+        stands = tuple(rows[f"sar-agent {row}"][column] for column in COLUMNS)
+        if stands != (cells := quality_of(fabric, mix, found).cells()):
+            wrong[row] = (stands, cells)
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "spec", [time_bench.FABRICS[0], pytest.param(time_bench.FABRICS[1], marks=pytest.mark.long)]
+)
+def test_the_times_of_our_engines_on_the_page_about_load(spec: str) -> None:
+    (rows,) = tables(DOCS / "load-is-time.md", f"`{spec}`,").values()
+    fabric = fabric_of(spec)
+    mixes = [synthetic_mix(fabric, seed) for seed in time_bench.MIXES]
+    wrong = {}
+    for engine in time_bench.OURS:
+        routes = [load_engine(engine).route(fabric, mix, Options()) for mix in mixes]
+        (row,) = [row for row in rows if row["routes"] == f"sar-agent {engine}"]
+        cells = tuple(time_bench.cells(fabric, mixes, routes))
+        if cells != tuple(row.values())[1:]:
+            wrong[engine] = (tuple(row.values())[1:], cells)
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["README.md", "performance.md", "load-is-time.md", "assess.md", "try-on-my-dumps.md"],
+)
+def test_where_our_minhop_stands_for_opensm_s_the_other_rule_for_ties_is_stated(page: str) -> None:
+    text = (ROOT / page if page == "README.md" else DOCS / page).read_text()
+    assert "minhop" in text
+    assert "engines.md#minhop)" in text
+
+
+@pytest.mark.parametrize("engine", ["minhop", "updn"])
+def test_the_list_of_engines_states_it_too(engine: str) -> None:
+    assert "but for ties" in load_engine(engine).summary
+    section = (DOCS / "engines.md").read_text().split(f"\n### {engine}\n")[1].split("\n### ")[0]
+    assert "ties" in section.lower()
