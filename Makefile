@@ -2,15 +2,19 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PYTEST := $(BIN)/pytest
 ALL_CORES := --numprocesses auto --dist worksteal
+# A file's tests share daemons, so they stay in one process. Each file has its own, on ports and in folders of its own.
+BY_FILE := --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: setup system-packages bridge spank demo demo-live test test-fast bench lint clean
+.PHONY: setup system-packages bridge spank demo demo-live test test-long test-fast bench lint clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       an embedded before/after on a generated fabric (no root, no daemons)"
 	@echo "make demo-live  the real loop: ibsim, OpenSM with our plugin, Slurm, the agent"
-	@echo "make test       everything: Debian packages, plugin, unit, property, live tests"
+	@echo "make test       Debian packages, plugin, unit, property, live tests"
+	@echo "make test-long  what only looks harder: more examples, larger runs"
 	@echo "make test-fast  unit and property tests only; make bench; make lint; make setup"
 
 # The stamps depend on pyproject.toml alone, so a second `make demo` does not touch the network.
@@ -48,12 +52,20 @@ test: setup bridge spank lint
 	$(MAKE) -C libsar_migrate check
 	$(MAKE) -C libsar_key check
 	# Without daemons first: after that no daemon waits for a kernel to be compiled.
-	$(BIN)/pytest $(ALL_CORES) tests/unit tests/property
+	SAR_EXAMPLES=$(SHARE) $(PYTEST) -m 'not long' $(ALL_CORES) tests/unit tests/property
 	# The machine may be busy with other work, too.
-	SAR_PATIENCE=4 $(BIN)/pytest tests/live
+	SAR_PATIENCE=4 SAR_EXAMPLES=$(SHARE) $(PYTEST) -m 'not long' $(BY_FILE) tests/live
+
+# The share of their examples that tests try in `make test`; test-long tries them all, and what is marked long.
+SHARE ?= 0.3
+test-long: setup bridge spank
+	$(PYTEST) -m long $(ALL_CORES) tests/unit
+	$(PYTEST) $(ALL_CORES) tests/property
+	SAR_PATIENCE=4 $(PYTEST) -m long tests/live
+	SAR_PATIENCE=4 $(PYTEST) tests/live/test_simgrid.py
 
 test-fast: setup
-	SAR_EXAMPLES=0.1 $(BIN)/pytest -q -m 'not long' $(ALL_CORES) tests/unit tests/property
+	SAR_EXAMPLES=0.1 $(PYTEST) -q -m 'not long' $(ALL_CORES) tests/unit tests/property
 
 bench: setup bridge
 	$(BIN)/python -m tests.bench
