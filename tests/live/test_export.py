@@ -29,7 +29,9 @@ from tests.data import data_path
 from tests.live.helpers import readback
 
 pytestmark = pytest.mark.live
-REAL = ("psmn-x5", "small-2014", "dgx-ndr", "selene-storage", "director-notabs")
+SMALL, LARGE = ("psmn-x5", "small-2014", "dgx-ndr"), ("selene-storage", "director-notabs")
+"""ibdmchk takes a minute or more for each of the large ones."""
+REAL = (*SMALL, *(pytest.param(name, marks=pytest.mark.long) for name in LARGE))
 
 
 LANES = ("torus:5", "torus:5x3", "dragonfly:a=4,p=2,h=2", "dragonfly:a=6,p=1,h=3")

@@ -100,9 +100,12 @@ def test_the_times_of_our_engines_on_the_page_about_load(spec: str) -> None:
     fabric = fabric_of(spec)
     mixes = [synthetic_mix(fabric, seed) for seed in time_bench.MIXES]
     wrong = {}
+    there = {row["routes"]: row for row in rows}
+    assert {f"sar-agent {name}" for name in ("dfsssp", "sar", "sar-plus")} <= there.keys()
     for engine in time_bench.OURS:
+        if (row := there.get(f"sar-agent {engine}")) is None:
+            continue
         routes = [load_engine(engine).route(fabric, mix, Options()) for mix in mixes]
-        (row,) = [row for row in rows if row["routes"] == f"sar-agent {engine}"]
         cells = tuple(time_bench.cells(fabric, mixes, routes))
         if cells != tuple(row.values())[1:]:
             wrong[engine] = (tuple(row.values())[1:], cells)
