@@ -34,6 +34,7 @@ from sar_agent.events.unexpected import Unexpected
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import BridgeStatus
 from sar_agent.install.five_phase.words import Phase
+from sar_agent.install.install import NotYet
 from sar_agent.install.plan import Plan
 from sar_agent.jobs.records import JobRecord
 from sar_agent.routing.offsets import FIRST_KEY
@@ -244,6 +245,10 @@ class KeyServer:
         try:
             rows = self.keys.rows(stands.fabric, drafts)
             arrived = self.rerouter.install_keys(generation, rows, stands)
+        except NotYet as error:  # nothing has failed: OpenSM is at work
+            self._wait([one.ticket for one in drafts], str(error))
+            self._later()
+            return
         except SarError as error:
             if isinstance(error, CheckFailed):
                 self.metrics.check_failures.inc()
@@ -252,10 +257,7 @@ class KeyServer:
                 sentence = f"the key could not be put in force: {error}"
                 self.keys.desk.answer(one.ticket, none(sentence))
             self.metrics.key_installs.labels("failed").inc()
-            if self.keys.owed:
-                self._retry_at = self.clock() + self._pause
-                self._pause = min(2 * self._pause, LONGEST_PAUSE)
-                self.keys.desk.later(self._pause)
+            self._later()
             return
         plan, now = arrived.plan, time.monotonic()
         # Only keys are other than before: all else that the state says goes on.
@@ -278,6 +280,13 @@ class KeyServer:
             arrived.changed.entries,
             now - start,
         )
+
+    def _later(self) -> None:
+        """Keys that are to be made again are, ever less often."""
+        if self.keys.owed:
+            self._retry_at = self.clock() + self._pause
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+            self.keys.desk.later(self._pause)
 
 
 def _words(drafts: list[Draft]) -> str:
