@@ -1,5 +1,7 @@
-"""The fabric as OpenSM's plugin tells it: no ibnetdiscover, no umad, a third of a second at 11,664
-hosts. While nothing changes it is the same object, and asking costs what OpenSM's copy costs."""
+"""The fabric as OpenSM's plugin tells it: no ibnetdiscover, no umad.
+
+While nothing changes it is the same object, and asking costs what OpenSM's copy costs.
+"""
 
 from __future__ import annotations
 

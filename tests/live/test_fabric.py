@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from sar_agent.agent.discovered import DiscoveredFabric
+from sar_agent.agent.gather import Gatherer
+from sar_agent.config import parse_config
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric, Kind
 from sar_agent.fabric.builder import FabricBuilder
@@ -28,6 +30,7 @@ from sar_agent.lab.live.opensm import OpenSM
 from sar_agent.lab.live.process import wait_for
 from tests.data import data_path
 from tests.fabric_texts import SMALL, differences, in_order_of_guids
+from tests.fake_opensm import FakeSource
 from tests.live.helpers.site import plugin
 
 pytestmark = pytest.mark.live
@@ -259,3 +262,19 @@ def test_the_agents_own_way_asks_again_only_where_something_changed(tmp_path: Pa
         here.ibsim.unlink("S1-1", 5)
         here.wait_for(lambda f: f.channels == first.channels - 2)
         assert source.read().channels == first.channels - 2
+
+
+def test_an_agent_that_installs_sees_the_fabric_without_any_program(tmp_path: Path) -> None:
+    with seen(load_fabric("xgft:2;4,4;1,2"), tmp_path) as here:
+        config = parse_config(
+            f"""
+            agent = {{ mode = "install", state_dir = "{tmp_path}", run_dir = "{here.sm.run_dir}" }}
+            slurm = {{ topology_conf = "" }}
+            fabric = {{ command = ["false"] }}
+            opensm = {{ bridge_socket = "{here.sm.socket_path}" }}
+            """
+        )
+        here.wait_for(lambda f: here.bridge.status().heavy_sweeps >= 2)
+        look = Gatherer(config, here.bridge, source=FakeSource()).look()
+        assert look.fabric.digest == here.made.digest
+        assert look.status is not None and look.status.hca_ports == look.fabric.terminals
