@@ -22,7 +22,6 @@ from sar_agent.agent.discovered import DiscoveredFabric
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.say import SayOnce
 from sar_agent.agent.sources import job_source
-from sar_agent.agent.unexpected import Unexpected
 from sar_agent.config import Config, FabricConfig
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.events.authority import trusted_uids
@@ -38,6 +37,7 @@ from sar_agent.jobs.filter import multi_switch
 from sar_agent.jobs.poll import JobSource
 from sar_agent.jobs.records import JobRecord
 from sar_agent.jobs.watch import TopologyWatcher
+from sar_agent.measure.unexpected import Unexpected
 from sar_agent.program import run_program
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import time
-from functools import partial
 
 from sar_agent import __version__
 from sar_agent.agent.act import Actor
@@ -31,7 +30,6 @@ from sar_agent.agent.say import SayOnce
 from sar_agent.agent.show import Show
 from sar_agent.agent.standing import Standing
 from sar_agent.agent.state import State
-from sar_agent.agent.unexpected import Unexpected
 from sar_agent.agent.updates import Updates, owners
 from sar_agent.config import Config
 from sar_agent.errors import InputError, SarError
@@ -40,6 +38,7 @@ from sar_agent.install.install import finish_or_restore
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.measure.metrics import Metrics
+from sar_agent.measure.unexpected import Unexpected
 from sar_agent.routing import load_engine
 
 log = logging.getLogger(__name__)
@@ -106,7 +105,7 @@ class Agent:
             report = Report(Result.FAILED, self.unexpected.caught("pass", error))
             self.unexpected.guard("pass", self.rerouter.planner.forget, None, part=True)
         now = time.time()
-        self.unexpected.guard("service", self.key_server.show, None, part=True)
+        self.unexpected.guard("keys", self.key_server.show, None, part=True)
         self.metrics.last_pass.set(now)
         if report.ok:
             self.metrics.last_success.set(now)
@@ -116,14 +115,7 @@ class Agent:
 
     def serve_keys(self) -> None:
         """Requests for routing keys, between passes; quick, and never raises."""
-        try:
-            self.key_server.serve()
-            self.unexpected.good("service")
-        except Exception as error:
-            why = self.unexpected.caught("service", error)
-            # One of them may be what it fails at: none must keep all others waiting for ever.
-            refuse = partial(self.key_server.refuse_all, why)
-            self.unexpected.guard("service", refuse, None, part=True)
+        self.key_server.serve()
 
     def ask_status(self) -> BridgeStatus | None:
         """What the plugin says now, shown in the metrics, too. Never raises."""

@@ -77,7 +77,7 @@ class Waiting:
                     left = max(0.0, self.nerves.look_at() - now)
                     woken.stop.wait(min(self.config.agent.settle_seconds, left))
                     return True
-            busy = agent.keys.desk.busy and not agent.unexpected.wait("service")
+            busy = agent.keys.desk.busy and not agent.key_server.unexpected.wait("keys")
             if busy:
                 agent.serve_keys()
             for at in self.ears.inbox.pending() or ():

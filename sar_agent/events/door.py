@@ -202,7 +202,7 @@ class Door:
             try:
                 answer = self.hearing.line(line, caller.way, caller.peer)
             except Exception as error:
-                self.hearing.tally.unexpected["door"].caught(error)
+                self.hearing.tally.unexpected.caught("door", error)
                 answer = b'{"ok":false,"error":"an error of the agent; see its log"}\n'
             if self._loop:
                 with suppress(RuntimeError):  # the loop has ended

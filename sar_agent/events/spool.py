@@ -91,7 +91,7 @@ class Spool(FileSystemEventHandler):
             try:
                 more = self.read()
             except Exception as error:
-                self.hearing.tally.unexpected["spool"].caught(error)
+                self.hearing.tally.unexpected.caught("spool", error)
                 more = False
             if not more:
                 self._touched.wait(self.pause)
@@ -130,7 +130,7 @@ class Spool(FileSystemEventHandler):
         except FileNotFoundError:
             return
         except Exception as error:  # the next file is another message
-            self.hearing.tally.unexpected["spool"].caught(error)
+            self.hearing.tally.unexpected.caught("spool", error)
             good = False
         try:
             if good:

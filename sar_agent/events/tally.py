@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable
 
 from sar_agent.events.message import Message, Why
-from sar_agent.events.unexpected import Unexpected
 from sar_agent.measure.metrics import Metrics
+from sar_agent.measure.unexpected import Unexpected
 
 log = logging.getLogger(__name__)
 PAUSE = 10.0
@@ -26,7 +26,7 @@ class Tally:
     def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
         self._metrics, self._clock = metrics, clock
         self._lock = threading.Lock()
-        self.unexpected = {place: Unexpected(metrics, place, log) for place in ("door", "spool")}
+        self.unexpected = Unexpected(metrics.unexpected_errors)
         self._events: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
         self._said: dict[Why, tuple[float, int]] = {}

@@ -37,7 +37,7 @@ REFUSALS = (
 )
 """Why a message of Slurm's hooks was not taken."""
 PLACES = (
-    *("pass", "service", "status", "events", "waiting"),
+    *("pass", "keys", "status", "events", "waiting", "door", "spool"),
     *("look at Slurm", "look at the fabric", "look at the topology"),
 )
 """Where errors that nobody foresaw are caught."""

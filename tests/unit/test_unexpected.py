@@ -13,10 +13,10 @@ from sar_agent.agent import gather
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.gather import read_fabric
 from sar_agent.agent.report import Result
-from sar_agent.agent.unexpected import Unexpected
 from sar_agent.config import Config
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.measure.metrics import Metrics
+from sar_agent.measure.unexpected import Unexpected
 from tests.unit.test_loop import JOBS, World
 
 
@@ -132,29 +132,6 @@ def test_an_error_without_words_that_cannot_be_printed() -> None:
 
     unexpected = Unexpected(Metrics("0", "install", "sar").unexpected_errors)
     assert "Mute in the pass (without a word)" in unexpected.caught("pass", Mute())
-
-
-def test_a_request_for_a_key_that_breaks_the_server_is_answered(world: World) -> None:
-    """So that it cannot keep all others from being served, turn after turn."""
-
-    class Desk:
-        def __init__(self) -> None:
-            self.waiting, self.answers = ["one", "two"], dict[str, Any]()
-
-        def pending(self) -> list[str]:
-            return list(self.waiting)
-
-        def answer(self, ticket: str, words: Any) -> None:
-            self.waiting.remove(ticket)
-            self.answers[ticket] = words
-
-    desk: Any = Desk()
-    world.agent.keys.desk = desk
-    world.agent.key_server.serve = raising(ZeroDivisionError("a ticket"))  # type: ignore[method-assign]
-    world.agent.serve_keys()
-    assert counted(world, "service") == 1
-    assert set(desk.answers) == {"one", "two"} and not desk.waiting
-    assert "ZeroDivisionError" in str(desk.answers["one"])
 
 
 IBNETDISCOVER = """

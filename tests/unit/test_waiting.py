@@ -244,7 +244,7 @@ def test_what_fails_at_a_key_is_not_tried_without_a_pause(loop: Loop) -> None:
 
     loop.on_serve = fails
     del loop.agent.serve_keys
-    loop.agent.key_server.serve = loop._serve
-    loop.agent.key_server.refuse_all = lambda why: None
+    loop.agent.key_server.clock = lambda: loop.clock.now
+    loop.agent.key_server._turn = lambda tickets: loop._serve()
     assert loop.go() == INTERVAL
     assert 4 <= len(loop.served) <= 6

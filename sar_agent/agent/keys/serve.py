@@ -30,13 +30,13 @@ from sar_agent.errors import CheckFailed, InputError, SarError, TooMany, Unserve
 from sar_agent.events.keys import none
 from sar_agent.events.message import Why
 from sar_agent.events.tickets import Ticket
-from sar_agent.events.unexpected import Unexpected
 from sar_agent.fabric import Fabric
 from sar_agent.install.bridge import BridgeStatus
 from sar_agent.install.five_phase.words import Phase
 from sar_agent.install.install import NotYet
 from sar_agent.install.plan import Plan
 from sar_agent.jobs.records import JobRecord
+from sar_agent.measure.unexpected import Unexpected
 from sar_agent.routing.offsets import FIRST_KEY
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class KeyServer:
         self.gatherer, self.metrics = rerouter.gatherer, show.metrics
         self.ask_status = show.ask_status
         self.clock: Callable[[], float] = time.monotonic
-        self.unexpected = Unexpected(show.metrics, "keys", log)
+        self.unexpected = Unexpected(self.metrics.unexpected_errors, lambda: self.clock())
         self._looked = self._look_after = -math.inf
         """When the queue was last looked at because of a request, and when it may be again."""
         self._pause, self._retry_at = OWED_PAUSE, -math.inf
@@ -89,17 +89,17 @@ class KeyServer:
     def serve(self) -> None:
         """Requests that can be served now, as many as the turn has time for. Raises nothing."""
         start = self.clock()
-        if self.unexpected.resting(start) or start < self._next_turn:
+        if self.unexpected.wait("keys") or start < self._next_turn:
             return
         tickets: list[Ticket] = []
         try:
             self._turn(tickets)
-            self.unexpected.fine()
+            self.unexpected.good("keys")
             end = self.clock()
             if end - start >= BUDGET:  # the door needs the interpreter, too
                 self._next_turn = end + min(end - start, LONGEST_PAUSE)
         except Exception as error:
-            self.unexpected.caught(error, self.clock())
+            self.unexpected.caught("keys", error)
             self._away(tickets)
             self.keys.desk.later(LONGEST_PAUSE)
 
@@ -123,11 +123,6 @@ class KeyServer:
             except SarError as error:
                 self._wait(tickets, str(error))
         self.show()
-
-    def refuse_all(self, why: str) -> None:
-        """Whoever waits goes on with offset 0."""
-        for ticket in self.keys.desk.pending():
-            self.keys.desk.answer(ticket, none(why))
 
     def _closed(self) -> str:
         """Why there are no keys here, whoever asks; empty where there may be."""
@@ -211,7 +206,7 @@ class KeyServer:
                 desk.authority.refused(Why.TOO_MANY, str(error))
             desk.answer(ticket, {"ok": False, "error": str(error)})
         except Exception as error:
-            self.unexpected.caught(error)
+            self.unexpected.caught("keys", error)
             self._away([ticket])
         return None
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from prometheus_client import Counter
@@ -24,6 +25,8 @@ FIRST = 1.0
 """Seconds of pause after the first failure; each further one has twice as many."""
 MOST = 60.0
 """Seconds of pause at most: what stands still meanwhile is a repair."""
+MOST_KINDS = 100
+"""Of errors at one place that are told apart: what users say must not be a way to fill the log."""
 
 
 @dataclass
@@ -32,15 +35,16 @@ class _Row:
 
     failures: int = 0
     until: float = 0.0
-    said: object = None
+    said: set[object] = field(default_factory=set)
 
 
 class Unexpected:
-    """`count` has a label `where`."""
+    """`count` has a label `where`. Safe from any thread."""
 
     def __init__(self, count: Counter, clock: Callable[[], float] = time.monotonic) -> None:
         self._count, self._clock = count, clock
         self._rows: dict[str, _Row] = {}
+        self._lock = threading.Lock()
 
     def guard(self, where: str, act: Callable[[], _T], instead: _T, *, part: bool = False) -> _T:
         """What `act` gives; `instead` where it raises anything that does not end the process. Where
@@ -55,15 +59,19 @@ class Unexpected:
         return found
 
     def caught(self, where: str, error: Exception) -> str:
-        """Count it, and log its traceback where it is another error than the last one there.
-        Returns a sentence about it."""
-        row = self._rows.setdefault(where, _Row())
-        row.failures += 1
-        row.until = self._clock() + min(MOST, FIRST * 2.0 ** min(row.failures - 1, 30))
+        """Count it, and log its traceback where there was no such error before. Returns a sentence
+        about it."""
+        found = _sort(error)
+        with self._lock:
+            row = self._rows.setdefault(where, _Row())
+            row.failures += 1
+            row.until = self._clock() + min(MOST, FIRST * 2.0 ** min(row.failures - 1, 30))
+            loud = found not in row.said and len(row.said) < MOST_KINDS
+            if loud:
+                row.said.add(found)
         self._count.labels(where).inc()
         sentence = f"unexpected {type(error).__name__} in the {where} ({_brief(error)})"
-        if (found := _sort(error)) != row.said:
-            row.said = found
+        if loud:
             with suppress(Exception):  # no memory left even for this
                 log.error("%s; going on, this is an error of sar-agent", sentence, exc_info=error)
         return f"{sentence}; the log has where, once"
@@ -91,5 +99,5 @@ def _brief(error: Exception) -> str:
 def _sort(error: Exception) -> object:
     """By which two errors are the same: kind, place, and words without numbers."""
     frames = traceback.extract_tb(error.__traceback__, limit=-1)
-    place = [(one.filename, one.lineno) for one in frames]
+    place = tuple((one.filename, one.lineno) for one in frames)
     return type(error), place, re.sub(r"\d+", "", _brief(error))
