@@ -299,7 +299,7 @@ def test_a_bug_in_judging_is_answered_and_logged(
 ) -> None:
     ear.hearing.decode = lambda line: (_ for _ in ()).throw(ZeroDivisionError)
     assert json.loads(ask(door, signed(ROOT, message()) + b"\n"))["ok"] is False
-    assert "a bug of sar-agent" in caplog.text
+    assert "this is an error of sar-agent" in caplog.text
     ear.hearing.decode = decode
     assert json.loads(ask(door, signed(ROOT, message()) + b"\n"))["ok"]
 

@@ -351,6 +351,9 @@ def test_keys_are_proved_from_what_was_read_back(
     """The review's M13: they were proved from the plan that the agent remembered."""
     before = list(site.bridge.loads)
     happens(site)
+    assert site.ask()["state"] == "waiting"
+    site.now += 100
+    site.agent.serve_keys()
     assert site.ask()["offset"] == 0 and site.bridge.loads == before
     assert site.bridge.generation == before[-1]
     site.bridge.spoil, site.bridge.unknown_terminals = False, 0
