@@ -1,15 +1,11 @@
-/* Writing the fabric file. No fsync: after a power cut OpenSM discovers the fabric again. */
+/* The bytes of a fabric file. */
 #include "fabric_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "crc32.h"
+#include "write_file.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the arrays are written as they lie");
 
@@ -83,50 +79,9 @@ void fabric_file_seal(struct fabric_file *f)
 	put(h, 60, sar_crc32(0, h, 60), 4);
 }
 
-static bool write_all(int file, const uint8_t *bytes, size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		const ssize_t now = write(file, bytes + done, size - done);
-
-		if (now < 0 && errno == EINTR)
-			continue;
-		if (now <= 0)
-			return false;
-		done += (size_t)now;
-	}
-	return true;
-}
-
 bool fabric_file_write(const struct fabric_file *f, const char *path, struct reason *why)
 {
-	char temporary[PATH_MAX];
-	int file = -1, error;
-	bool good;
-
-	if ((size_t)snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= sizeof(temporary)) {
-		REASON(why, "the path %.300s is too long", path);
-		return false;
-	}
-	file = mkostemp(temporary, O_CLOEXEC);
-	if (file < 0) {
-		REASON(why, "cannot write %.300s: %s", path, strerror(errno));
-		return false;
-	}
-	good = write_all(file, f->image, f->size) && !fchmod(file, 0644);
-	error = errno;
-	if (close(file) && good) {
-		good = false;
-		error = errno;
-	}
-	if (good && rename(temporary, path)) {
-		good = false;
-		error = errno;
-	}
-	if (!good) {
-		REASON(why, "cannot write %.300s: %s", path, strerror(error));
-		unlink(temporary);
-	}
-	return good;
+	return write_file(path, f->image, f->size, why);
 }
 
 void fabric_file_free(struct fabric_file *f)

@@ -1,16 +1,11 @@
-/* Writing a routes file, so that a reader sees the whole old one or the whole new one. */
+/* The bytes of a routes file. */
 #include "routes_write.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "crc32.h"
+#include "write_file.h"
 
 static void put(uint8_t *image, size_t at, uint64_t value, unsigned bytes)
 {
@@ -79,59 +74,7 @@ void routes_seal(struct routes *r)
 	put(r->image, 124, sar_crc32(0, r->image, 124), 4);
 }
 
-static bool write_all(int file, const uint8_t *bytes, size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		const ssize_t put_now = write(file, bytes + done, size - done);
-
-		if (put_now < 0 && errno == EINTR)
-			continue;
-		if (put_now <= 0)
-			return false;
-		done += (size_t)put_now;
-	}
-	return true;
-}
-
-static void sync_folder(const char *path)
-{
-	char copy[PATH_MAX];
-	int folder;
-
-	snprintf(copy, sizeof(copy), "%s", path);
-	folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (folder < 0)
-		return;
-	fsync(folder);
-	close(folder);
-}
-
 bool routes_write(const struct routes *r, const char *path, struct reason *why)
 {
-	char temporary[PATH_MAX];
-	int file, closed;
-	bool good;
-
-	if ((size_t)snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= sizeof(temporary)) {
-		REASON(why, "the path %.300s is too long", path);
-		return false;
-	}
-	file = mkostemp(temporary, O_CLOEXEC);
-	if (file < 0) {
-		REASON(why, "cannot write %.300s: %s", path, strerror(errno));
-		return false;
-	}
-	good = write_all(file, r->image, r->size) && !fchmod(file, 0644) && !fsync(file);
-	if (!good)
-		REASON(why, "cannot write %.300s: %s", path, strerror(errno));
-	closed = close(file);
-	if (good && (closed || rename(temporary, path))) {
-		REASON(why, "cannot write %.300s: %s", path, strerror(errno));
-		good = false;
-	}
-	if (good)
-		sync_folder(path);
-	else
-		unlink(temporary);
-	return good;
+	return write_file(path, r->image, r->size, why);
 }

@@ -23,7 +23,8 @@ from sar_agent.agent.say import SayOnce
 from sar_agent.agent.steady import steady
 from sar_agent.errors import InputError
 from sar_agent.events.inbox import Heard
-from sar_agent.fabric.text import write_text
+from sar_agent.fabric.owned import PRIVATE
+from sar_agent.fabric.text import write_bytes
 from sar_agent.jobs.records import JobRecord
 
 log = logging.getLogger(__name__)
@@ -141,7 +142,7 @@ class Hints:
 
     def _save(self) -> None:
         try:
-            write_text(self.path, _FILE.dump_json(list(self._hints.values())).decode() + "\n")
+            write_bytes(self.path, _FILE.dump_json(list(self._hints.values())) + b"\n", PRIVATE)
             self._saved = dict(self._hints)
             self._say.problem("hints", "", "hints can be saved again")
         except InputError as error:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 PRIVATE = 0o640
 """State: for the agent and its group."""
+READABLE = 0o644
+"""Routes files, which OpenSM's user reads."""
 FOLDER = 0o750
 PUBLIC_FOLDER = 0o755
 

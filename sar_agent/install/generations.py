@@ -6,13 +6,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.owned import make_folder
+from sar_agent.fabric.owned import READABLE, make_folder
+from sar_agent.fabric.text import write_bytes
 from sar_agent.install.routes_file import (
     RoutesFile,
     generation_of,
     read_image,
     read_routes_file,
-    write_in_place,
 )
 
 
@@ -47,4 +47,4 @@ class Generations:
         for old in self.numbers()[: -self.kept + 1]:
             with suppress(OSError):
                 self.path(old).unlink()
-        write_in_place(self.path(generation), image)
+        write_bytes(self.path(generation), image, READABLE)

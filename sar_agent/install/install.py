@@ -8,7 +8,6 @@ a process that died, or a load that took longer than its deadline, left undone.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.owned import sync_folder
 from sar_agent.install.bridge import Bridge, BridgeStatus, Refused
 from sar_agent.install.plan import Plan, file_to_had, file_to_routes
 from sar_agent.install.routes_file import (
@@ -199,11 +199,7 @@ def _rename(waiting: Path, path: Path) -> None:
     """In one step, on the disk when this returns. Raises `InputError`."""
     try:
         waiting.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(path.parent)
     except OSError as error:
         raise InputError(
             f"cannot be replaced by {waiting.name}: {error.strerror}",

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.owned import PRIVATE
 from sar_agent.fabric.text import write_bytes
 from sar_agent.install.plan import EVERY_LEVEL
 from sar_agent.routing.routes import Routes
@@ -156,7 +157,7 @@ class Levels:
         try:
             with suppress(OSError):  # writing says it better
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_bytes(self.path, zlib.compress(out.getbuffer(), 1))
+            write_bytes(self.path, zlib.compress(out.getbuffer(), 1), PRIVATE)
         except InputError as error:
             log.warning("%s; service levels that jobs were told are kept in memory only", error)
 

@@ -7,10 +7,8 @@ with the same suspicion.
 
 from __future__ import annotations
 
-import os
 import re
 import struct
-import tempfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sar_agent.errors import InputError
+from sar_agent.fabric.owned import READABLE
+from sar_agent.fabric.text import write_bytes
 
 MAGIC, HEADER_SIZE = b"SARROUTE", 128
 VERSION = 3
@@ -99,7 +99,7 @@ def write_routes_file(path: str | Path, routes: RoutesFile) -> None:
     file; the old file then stays, and no temporary is left.
     """
     path = Path(path)
-    write_in_place(path, encode(routes, path))
+    write_bytes(path, encode(routes, path), READABLE)
 
 
 def encode(routes: RoutesFile, file: str | Path | None = None) -> bytes:
@@ -356,31 +356,3 @@ def _require(file: str | Path | None, *rules: tuple[bool, str]) -> None:
 
 def _refuse(what: str, file: str | Path | None, remedy: str = "") -> NoReturn:
     raise InputError(what, file=file, remedy=remedy)
-
-
-def write_in_place(path: Path, image: bytes) -> None:
-    """`image` is the whole file. As `write_routes_file`."""
-    temporary: str | None = None
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "wb") as out:
-            out.write(image)
-            out.flush()
-            os.fchmod(out.fileno(), 0o644)
-            os.fsync(out.fileno())
-        Path(temporary).replace(path)
-        temporary = None
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        raise InputError(
-            f"cannot write the routes file: {error.strerror}",
-            file=path,
-            remedy="make room or fix the folder's rights; the old file is untouched",
-        ) from error
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)

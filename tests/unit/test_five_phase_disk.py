@@ -45,7 +45,7 @@ def test_a_full_disk_makes_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     coordinator = Coordinator(tmp_path, Rules())
     coordinator.hear(Subscribe(NAME, "1", None, 0, 0))
 
-    def full(path: Path, text: str) -> None:
+    def full(path: Path, text: str, mode: int) -> None:
         raise SarError("no space")
 
     monkeypatch.setattr(saved, "write_text", full)

@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from sar_agent.agent.steady import steady
 from sar_agent.errors import InputError
 from sar_agent.events.tickets import Wish
-from sar_agent.fabric.text import write_text
+from sar_agent.fabric.owned import PRIVATE
+from sar_agent.fabric.text import write_bytes
 from sar_agent.routing.offsets import FIRST_KEY
 
 log = logging.getLogger(__name__)
@@ -117,7 +118,7 @@ class Leases:
 
     def _save(self) -> None:
         try:
-            write_text(self.path, _FILE.dump_json(list(self._leases.values())).decode() + "\n")
+            write_bytes(self.path, _FILE.dump_json(list(self._leases.values())) + b"\n", PRIVATE)
             self._unsaved = ""
         except InputError as error:
             if str(error) != self._unsaved:

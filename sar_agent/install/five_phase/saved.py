@@ -22,6 +22,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sar_agent.errors import InputError
+from sar_agent.fabric.owned import PRIVATE
 from sar_agent.fabric.text import write_text
 from sar_agent.install.five_phase.machine import Member, State
 from sar_agent.install.five_phase.words import Phase
@@ -195,9 +196,4 @@ def _unwritable(path: Path, error: OSError) -> InputError:
 
 
 def _write(path: Path, text: str) -> None:
-    write_text(path, text + "\n")
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)  # the new name, too, is there after a power cut
-    finally:
-        os.close(folder)
+    write_text(path, text + "\n", PRIVATE)

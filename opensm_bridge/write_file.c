@@ -1,0 +1,74 @@
+/* Writes under another name, then renames; see write_file.h. */
+#include "write_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool write_all(int file, const uint8_t *bytes, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		const ssize_t now = write(file, bytes + done, size - done);
+
+		if (now < 0 && errno == EINTR)
+			continue;
+		if (now <= 0)
+			return false;
+		done += (size_t)now;
+	}
+	return true;
+}
+
+static void sync_folder(const char *path)
+{
+	char copy[PATH_MAX];
+	int folder;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
+		return;
+	fsync(folder);
+	close(folder);
+}
+
+bool write_file(const char *path, const void *bytes, size_t size, struct reason *why)
+{
+	char temporary[PATH_MAX];
+	int file, error;
+	bool good;
+
+	if ((size_t)snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= sizeof(temporary)) {
+		REASON(why, "the path %.300s is too long", path);
+		return false;
+	}
+	file = mkostemp(temporary, O_CLOEXEC);
+	if (file < 0) {
+		REASON(why, "cannot write %.300s: %s", path, strerror(errno));
+		return false;
+	}
+	good = write_all(file, bytes, size) && !fchmod(file, 0644) && !fsync(file);
+	error = errno;
+	if (close(file) && good) {
+		good = false;
+		error = errno;
+	}
+	if (good && rename(temporary, path)) {
+		good = false;
+		error = errno;
+	}
+	if (good) {
+		sync_folder(path);
+	} else {
+		unlink(temporary);
+		REASON(why, "cannot write %.300s: %s", path, strerror(error));
+	}
+	return good;
+}
