@@ -136,7 +136,9 @@ def routed_for(site: LoopSite) -> set[frozenset[str]]:
 
 def test_a_burst_of_starts_is_one_reroute(site: LoopSite, cluster: SpankCluster) -> None:
     quiet = 1.5 * PATIENCE  # on a busy machine the jobs come further apart
-    site.settings["agent"] |= {"debounce_seconds": quiet, "debounce_most_seconds": 20 * PATIENCE}
+    most = 20 * PATIENCE
+    site.settings["agent"] |= {"debounce_seconds": quiet, "debounce_most_seconds": most}
+    site.settings["agent"] |= {"max_staleness_seconds": 3 * most}
     site.start()
     first = site.wait_installed()
     for n in range(1, 4):

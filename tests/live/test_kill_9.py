@@ -178,7 +178,7 @@ class Chaos:
                     return path.exists()
                 return self.watch.newest is not None and self.watch.newest.state != "built"
 
-            wait_until(begun, 10, 0.002)
+            wait_until(begun, 1.5, 0.001)
         time.sleep(self.rng.random() * self.rng.choice((0.02, 0.1, 0.5)))
 
     def kill(self) -> None:

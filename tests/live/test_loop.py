@@ -188,7 +188,7 @@ def test_an_opensm_without_the_plugin_survives(tmp_path: Path, slurm: SlurmClust
     with loop_site(tmp_path, slurm, plugin=None) as site:
         done = site.cli("once")
         assert done.returncode == 1
-        assert "nothing can be installed" in done.stderr and "plugin is not there" in done.stderr
+        assert "the fabric" in done.stderr and "OpenSM's plugin does not answer" in done.stderr
         assert site.state() is None
         site.sm.sweep()
         site.sm.wait_log("SUBNET UP", after=site.sm.log().index("SUBNET UP") + 9)
@@ -247,7 +247,7 @@ def test_every_query_of_dashboard_and_alerts_finds_its_series(site: LoopSite) ->
             prometheus.query(expression.replace("$instance", ".*"))
         groups = prometheus.get("rules")["groups"]
         alerts = [rule for group in groups for rule in group["rules"]]
-        assert len(alerts) == 11
+        assert len(alerts) == 12
         assert wait_until(
             lambda: all(
                 rule["health"] == "ok"
@@ -293,7 +293,9 @@ def test_what_a_person_asks_and_takes_back(site: LoopSite) -> None:
 
     said = json.loads(done("explain", job, "--json"))
     assert said["leaves"] == {"S1-0": ["n001"], "S1-1": ["n005"], "S1-2": ["n009"]}
-    assert said["in_force"] == said["planned"]
+    # What is planned is made from nothing, and may lead elsewhere at the same worth.
+    for word in ("engine", "efi_max", "own_routes"):
+        assert said["in_force"][word] == said["planned"][word], word
     assert '"S1-' in done("explain", job)
     assert said["transition"] and "from one to the other: " in done("explain", job)
     code, _, err = site.ask("explain", "999")
