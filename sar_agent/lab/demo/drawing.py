@@ -82,7 +82,7 @@ def _rows(fabric: Fabric) -> NDArray[np.int32]:
     aggregation node is still a spine to the eye.
     """
     row = np.full(fabric.switches, -1, np.int32)
-    row[fabric.terminals_at * 4 >= max(1, fabric.terminals_at.max())] = 0
+    row[fabric.terminals_at * 4 >= max(1, int(fabric.terminals_at.max()))] = 0
     source, target = fabric.channel_source[fabric.channel_up], fabric.channel_target
     target = target[fabric.channel_up]
     for hops in range(fabric.switches):
