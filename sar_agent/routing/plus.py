@@ -95,8 +95,7 @@ class Balance:
     @property
     def load(self) -> NDArray[np.float64]:
         """float64[C]: share of each channel that is asked for (routes / 1024 for `routes`)."""
-        load: NDArray[np.float64] = self.units.sum(axis=0) * self.share.astype(np.float64)
-        return load
+        return np.asarray(self.units.sum(axis=0) * self.share.astype(np.float64), np.float64)
 
     @cached_property
     def hops(self) -> U8:
