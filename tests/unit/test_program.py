@@ -87,15 +87,17 @@ def endless(folder: Path) -> str:
     return str(path)
 
 
-ENDLESS = """
-import resource, sys
+ENDLESS = r"""
+import re, sys
+from pathlib import Path
 from sar_agent.errors import Unavailable
 from sar_agent.jobs.squeue import SqueueSource
 try:
     SqueueSource([sys.argv[1]]).poll()
 except Unavailable as error:
     print(error)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+# Not ru_maxrss: that begins with what the parent had when it forked.
+print(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1])
 """
 
 

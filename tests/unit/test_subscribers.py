@@ -113,7 +113,7 @@ def test_there_is_an_end_to_one_job_s_subscribers(
 def test_who_cannot_be_saved_is_not_told_that_it_is_registered(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, text: str) -> None:
+    def full(path: Path, text: str, mode: int) -> None:
         raise InputError("cannot be written (No space left on device)", file=path)
 
     monkeypatch.setattr(saved, "write_text", full)
