@@ -16,7 +16,7 @@ import uuid
 from pathlib import Path
 
 from sar_agent.errors import SarError, Unavailable
-from sar_agent.lab.live.process import PATIENCE, Daemon, find_program, wait_for
+from sar_agent.lab.live.process import PATIENCE, Daemon, find_program, wait_for, wait_until
 
 _NODE = re.compile(r"^(Switch|Hca|Ca|Rt)\s*(\d+)", re.MULTILINE)
 _UMAD2SIM = "umad2sim/libumad2sim.so"
@@ -151,6 +151,16 @@ class Ibsim:
         daemon = self._running()
         daemon.stdin.write(command.encode() + b"\n")
         daemon.stdin.flush()
+
+    def disconnect(self, pid: int) -> None:
+        """Forget the client of a process that was killed: ibsim has room for ten, and notices that
+        one is gone only when it has something for it."""
+        begin = len(self.log())
+        self.console("Attached")
+        clients = re.compile(rf"Client (\d+): pid {pid} connected")
+        wait_until(lambda: clients.search(self.log(), begin) is not None, 1, 0.01)
+        for client in {one[1] for one in clients.finditer(self.log(), begin)}:
+            self.console(f"X {client}")
 
     def unlink(self, node: str, port: int) -> None:
         """Pull the cable at a port; both ends raise a trap, so OpenSM sweeps."""

@@ -192,9 +192,11 @@ class OpenSM:
     def kill(self) -> None:
         """kill -9, as a crash of the machine would; ibsim is told that its client is gone."""
         if self._daemon is not None:
+            pid = self._daemon.pid
             self._daemon.signal(signal.SIGKILL)
             self._daemon.wait()
             self._daemon = None
+            self.fabric.disconnect(pid)
 
     def close(self) -> None:
         self.stop()
