@@ -1,6 +1,6 @@
-"""Agents that start at once: a process that has imported everything forks one for each line that it
-reads. A fork is a process of its own, and SIGKILL ends it as it would end the service; only the two
-seconds of imports are saved, without which a thousand kills would take hours.
+"""Agents that start at once: a process with all imports done and all kernels in memory forks one
+for each line that it reads. A fork is a process of its own, and SIGKILL ends it as it would end
+the service; only seconds of imports are saved, without which a thousand kills take hours.
 """
 
 from __future__ import annotations
@@ -59,9 +59,11 @@ class Forks:
 def main(config: Path) -> None:
     """Fork an agent for each line of stdin, and print its process number."""
     from sar_agent.agent.daemon import run
+    from sar_agent.agent.rehearsal import rehearse
     from sar_agent.commands.service import log_to_stderr
     from sar_agent.config import load_config
 
+    rehearse(load_config(config))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
     for _ in sys.stdin:
         if pid := os.fork():
