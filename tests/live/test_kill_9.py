@@ -253,8 +253,12 @@ class Chaos:
     def judge_switches(self) -> None:
         """What the switches say themselves, with a tool that is not ours."""
         lids = readback.lids(self.site.sm.folder / "cache")
-        kept = read_routes_file(self.site.sm.routes_path)
-        assert readback.installed(self.site.fabric) == readback.wanted(kept, lids), self._story()
+
+        def agree() -> bool:  # keys may be on their way still
+            kept = read_routes_file(self.site.sm.routes_path)
+            return readback.installed(self.site.fabric) == readback.wanted(kept, lids)
+
+        assert wait_until(agree, PATIENCE, 0.2), self._story()
 
     def _story(self) -> dict[str, Any]:
         return {
