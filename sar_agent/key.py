@@ -213,18 +213,24 @@ def _reader(stream: socket.socket) -> int | None:
 
 
 def _talk(agent: str, payload: bytes, wait: float) -> bytes:
-    host, _, port = agent.rpartition(":")
     try:
-        if agent.startswith("/"):
-            stream = socket.socket(socket.AF_UNIX)
-            stream.settimeout(wait)
-            stream.connect(agent)
-        elif port.isdecimal():
-            stream = socket.create_connection((host.strip("[]"), int(port)), wait)
-        else:
-            raise InputError(f"{agent!r} is neither HOST:PORT nor an absolute path")
-        with stream, stream.makefile("rb") as answer:
-            stream.sendall(credential(payload, _reader(stream)) + b"\n")
+        with _connect(agent, wait) as stream:
+            line = credential(payload, _reader(stream)) + b"\n"
+        # Once more: munge may take longer than the agent waits for a line.
+        with _connect(agent, wait) as stream, stream.makefile("rb") as answer:
+            stream.sendall(line)
             return answer.readline(65536)
     except OSError as error:
         raise Unavailable(f"the agent at {agent} does not answer ({error})") from error
+
+
+def _connect(agent: str, wait: float) -> socket.socket:
+    host, _, port = agent.rpartition(":")
+    if agent.startswith("/"):
+        stream = socket.socket(socket.AF_UNIX)
+        stream.settimeout(wait)
+        stream.connect(agent)
+        return stream
+    if port.isdecimal():
+        return socket.create_connection((host.strip("[]"), int(port)), wait)
+    raise InputError(f"{agent!r} is neither HOST:PORT nor an absolute path")

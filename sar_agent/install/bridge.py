@@ -219,7 +219,8 @@ class Bridge:
                     answer += piece
                 return bytes(answer)
         except OSError as error:
-            why = error.strerror or f"no answer within {timeout:g} s"
+            late = f"no answer within {timeout:g} s"
+            why = late if isinstance(error, TimeoutError) else error.strerror or str(error)
             raise Unavailable(
                 f"{self.socket_path}: OpenSM's plugin does not answer ({why}); "
                 "is OpenSM running with event_plugin_name sarbridge?"

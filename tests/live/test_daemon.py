@@ -45,7 +45,7 @@ def test_ready_alive_stopping(tmp_path: Path) -> None:
     path = config(tmp_path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind(str(tmp_path / "notify"))
-        systemd.settimeout(240)  # the first pass compiles
+        systemd.settimeout(800)  # the first pass compiles
         env = os.environ | {"PYTHONPATH": str(ROOT), "NOTIFY_SOCKET": str(tmp_path / "notify")}
         with subprocess.Popen(
             [*CLI, "run", "--config", str(path)], env=env, stderr=subprocess.PIPE, text=True

@@ -7,7 +7,9 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,10 +21,12 @@ COMMAND = [sys.executable, "-c", "from sar_agent.cli import main; main()", "demo
 
 
 @pytest.fixture
-def scratch(tmp_path: Path) -> dict[str, str]:
-    """An environment in which whatever is left behind is left in a folder of ours."""
+def scratch() -> Iterator[dict[str, str]]:
+    """An environment in which all that is left behind is left in a folder of ours; its path is
+    short, since those of Unix sockets may have 107 characters."""
     plugin()
-    return os.environ | {"TMPDIR": str(tmp_path)}
+    with tempfile.TemporaryDirectory(prefix="sar-") as folder:
+        yield os.environ | {"TMPDIR": folder}
 
 
 def test_the_whole_loop(scratch: dict[str, str]) -> None:

@@ -159,8 +159,11 @@ class Ibsim:
         self.console("Attached")
         clients = re.compile(rf"Client (\d+): pid {pid} connected")
         wait_until(lambda: clients.search(self.log(), begin) is not None, 1, 0.01)
-        for client in {one[1] for one in clients.finditer(self.log(), begin)}:
-            self.console(f"X {client}")
+        if client := clients.search(self.log(), begin):
+            prompts = self.log().count("sim> ")
+            self.console(f"X {client[1]}")
+            # Else it might disconnect who connects next, in the same place.
+            wait_until(lambda: self.log().count("sim> ") > prompts, 5, 0.01)
 
     def unlink(self, node: str, port: int) -> None:
         """Pull the cable at a port; both ends raise a trap, so OpenSM sweeps."""
