@@ -1,9 +1,9 @@
 /*
- * What is in force, as a routes file: what every switch was sent last, whoever computed it, and where
+ * What is in force, as a routes file: what OpenSM sent every switch last, by any engine, and where
  * it has not confirmed that, what it may have instead. So the agent reads the truth back in the
  * format it writes its wishes in.
  *
- * Service levels are told for our own routes; for another engine's the file says one lane. Lanes hop
+ * The file has the service levels of our own routes; for another engine's it says one lane. Lanes hop
  * by hop are the switches' own answers; where the 16 service levels of one entry differ, what is not
  * as planned is told.
  */
