@@ -17,16 +17,16 @@ help:
 	@echo "make test-long  what only looks harder: more examples, larger runs"
 	@echo "make test-fast  unit and property tests only; make bench; make lint; make setup"
 
-# The stamps depend on pyproject.toml alone, so a second `make demo` does not touch the network.
+# The stamps depend on the two pyproject.toml alone, so a second `make demo` does not touch the network.
 # The demo needs no linters and no test runner: half the packages, half the wait.
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable
-$(VENV)/.run: pyproject.toml
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
+$(VENV)/.run: pyproject.toml sar_lab/pyproject.toml
 	$(PYTHON) -m venv $(VENV) || { echo "On Debian: apt-get install python3-venv"; exit 1; }
-	$(PIP) .
+	$(PIP) --editable . --editable ./sar_lab
 	touch $@
 
 $(VENV)/.all: $(VENV)/.run
-	$(PIP) '.[dev]'
+	$(PIP) --editable '.[dev]' --editable './sar_lab[papers,replay]'
 	touch $@
 
 setup: $(VENV)/.all
@@ -77,7 +77,7 @@ lint: setup
 
 clean:  # numba keeps compiled kernels in __pycache__, by the file they stand in
 	rm -rf $(VENV) out
-	find sar_agent -name __pycache__ -prune -exec rm -rf {} +
+	find sar_agent sar_lab -name __pycache__ -prune -exec rm -rf {} +
 	$(MAKE) -C opensm_bridge clean
 	$(MAKE) -C slurm_spank clean
 	$(MAKE) -C libsar_migrate clean

@@ -8,24 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import entry_points
 
 import typer
 
 from sar_agent import __version__
-from sar_agent.commands import (
-    assess,
-    demo,
-    engines,
-    key,
-    lab,
-    live,
-    make_trace,
-    replay,
-    routes,
-    service,
-    simulate,
-    topology,
-)
+from sar_agent.commands import engines, key, routes, service, topology
 from sar_agent.errors import SarError
 
 app = typer.Typer(
@@ -35,22 +23,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-COMMANDS = (
-    assess,
-    demo,
-    service,
-    engines,
-    routes,
-    key,
-    simulate,
-    make_trace,
-    replay,
-    topology,
-    lab,
-    live,
-)  # in the order of `--help`
-for module in COMMANDS:
+for module in (service, topology, routes, engines, key):  # in the order of `--help`
     module.register(app)
+for extension in entry_points(group="sar_agent.commands"):  # the laboratory's, where installed
+    extension.load()(app)
 
 
 def _version(wanted: bool) -> None:

@@ -14,12 +14,12 @@ import numpy as np
 
 from sar_agent.errors import Unavailable
 from sar_agent.fabric import Fabric
-from sar_agent.install.bridge import BridgeStatus, Dumped, Loaded, Refused
-from sar_agent.install.plan import routes_to_file
-from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.routes_file import RoutesFile, read_routes_file, write_routes_file
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.poll import Poll
-from sar_agent.jobs.records import JobRecord
+from sar_agent.jobs.record import JobRecord
+from sar_agent.jobs.source import Poll
+from sar_agent.opensm.plugin_client import DumpAnswer, LoadAnswer, PluginRefused, PluginStatus
 from sar_agent.routing import Options, load_engine
 
 
@@ -121,11 +121,11 @@ class FakeBridge:
             text.update(b"-" if table is None else np.ascontiguousarray(table).tobytes())
         return text.hexdigest()[:16]
 
-    def status(self) -> BridgeStatus:
+    def status(self) -> PluginStatus:
         self._there()
         assert self.tables
         missing = 0 if self.tables.had is None else max(1, len(self.deaf))
-        return BridgeStatus(
+        return PluginStatus(
             protocol=2,
             plugin_version="fake",
             opensm_version="fake",
@@ -154,10 +154,10 @@ class FakeBridge:
             last_build_unix=math.ceil(self.built_at),
         )
 
-    def load(self, generation: int, proved_from: str | None = None) -> Loaded:
+    def load(self, generation: int, proved_from: str | None = None) -> LoadAnswer:
         self._there()
         if self.state != "built":
-            raise Refused("another load is under way (test)", "busy")
+            raise PluginRefused("another load is under way (test)", "busy")
         self.loads.append(generation)
         file = read_routes_file(self.folder / "routes.next")
         assert file.generation == generation
@@ -165,19 +165,23 @@ class FakeBridge:
             for act in self.on_refusal:
                 act()  # type: ignore[operator]
             said = self.refuse.pop(0)
-            raise Refused(*(said[::-1] if isinstance(said, tuple) else (said, "stale")))
+            raise PluginRefused(*(said[::-1] if isinstance(said, tuple) else (said, "stale")))
         for look in self.on_load:
             look()
         if proved_from not in (None, self.digest):
-            raise Refused(f"not {proved_from} but {self.digest} is in force (test)", "changed")
+            raise PluginRefused(
+                f"not {proved_from} but {self.digest} is in force (test)", "changed"
+            )
         self._send(file)
         if self.deaf:
-            raise Refused(
+            raise PluginRefused(
                 f"{len(self.deaf)} switch(es) have not confirmed their tables; OpenSM will send "
                 "them again",
                 "unconfirmed",
             )
-        return Loaded(engine_in_force="sar", generation_in_force=generation, unknown_terminals=0)
+        return LoadAnswer(
+            engine_in_force="sar", generation_in_force=generation, unknown_terminals=0
+        )
 
     def _send(self, file: RoutesFile) -> None:
         assert self.tables
@@ -200,7 +204,7 @@ class FakeBridge:
         for subscriber in self.on_notice:
             subscriber(kind, update)
 
-    def dump(self) -> Dumped:
+    def dump(self) -> DumpAnswer:
         self._there()
         assert self.tables is not None
         path = self.folder / "in_force.sar"
@@ -210,7 +214,7 @@ class FakeBridge:
             changed[0, 0, -1] = 3 - changed[0, 0, -1] if changed[0, 0, -1] < 3 else 1
             spoiled = RoutesFile(**{**vars(self.tables), "forwarding": changed})
             write_routes_file(path, spoiled)
-        return Dumped(path=path, digest=self.digest)
+        return DumpAnswer(path=path, digest=self.digest)
 
     def _there(self) -> None:
         if self.away:

@@ -9,8 +9,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from sar_agent.fabric.netlines import AGAIN, parse_lines
-from sar_agent.fabric.netlines import Node as Record
+from sar_agent.fabric.node_records import AGAIN, parse_lines
+from sar_agent.fabric.node_records import NodeRecord as Record
 from sar_agent.fabric.rates import rate_name
 
 HEADER = struct.Struct("<8sIIQIIIIQQII")
@@ -19,7 +19,7 @@ SPEEDS = ("", "SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR")
 
 
 @dataclass
-class Node:
+class NodeRecord:
     """`ends` are port number to what it says: [GUID, LID, LMC, state, width, speed]."""
 
     guid: int
@@ -38,7 +38,7 @@ def sealed(payload: bytes, counts: tuple[int, int, int, int], digest: int = 7) -
     return start + struct.pack("<I", zlib.crc32(start)) + payload
 
 
-def image_of(nodes: list[Node], cables: list[tuple[int, int, int, int]]) -> bytes:
+def image_of(nodes: list[NodeRecord], cables: list[tuple[int, int, int, int]]) -> bytes:
     """`cables` are (index of a node, port, index of another, port)."""
     order = sorted(range(len(nodes)), key=lambda n: nodes[n].guid)
     base = list(accumulate((len(nodes[n].ends) for n in order), initial=0))
@@ -80,7 +80,7 @@ def known_rate(rate: float | None) -> tuple[int, int]:
 def image_of_records(records: list[Record]) -> bytes:
     """Likewise of node records; a cable that is down is one that OpenSM regards as unhealthy."""
     index = {record.id: i for i, record in enumerate(records)}
-    nodes = [Node(r.guid, r.kind, r.ports, r.description.encode()[:63]) for r in records]
+    nodes = [NodeRecord(r.guid, r.kind, r.ports, r.description.encode()[:63]) for r in records]
     cables = []
     for record, node in zip(records, nodes, strict=True):
         if record.kind == "S":

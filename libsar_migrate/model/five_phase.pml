@@ -49,7 +49,7 @@
 #define LEFT   2 /* it has said so */
 #define GONE   3
 
-/* ---- what a trace shows: ../../sar_agent/lab/five_phase maps its lines to these ---- */
+/* ---- what a trace shows: ../../sar_lab/five_phase maps its lines to these ---- */
 #define E_START	      1
 #define E_ASK	      2 /* "subscribe" of a subscriber */
 #define E_ANSWER      3 /* + phase: 3 … 6 */

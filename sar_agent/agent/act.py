@@ -6,23 +6,23 @@ import time
 from dataclasses import replace
 from functools import partial
 
-from sar_agent.agent.backoff import Backoff
 from sar_agent.agent.decide import MENDS, Decision, Reason
-from sar_agent.agent.gather import Look
-from sar_agent.agent.how import How
+from sar_agent.agent.gather import Observation
 from sar_agent.agent.pacing import TOO_LITTLE, Pacing, work_of
 from sar_agent.agent.record import Records
 from sar_agent.agent.report import Report, Result
 from sar_agent.agent.reroute import Done, Rerouter
 from sar_agent.agent.show import Show
-from sar_agent.agent.standing import Standing
+from sar_agent.agent.standing import InstalledRoutes
 from sar_agent.agent.state import State
-from sar_agent.config import Config
+from sar_agent.agent.update_strategy import UpdateMethod
+from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, SarError
-from sar_agent.install.install import NotYet
 from sar_agent.install.transit import NotSafe, transition_to
 from sar_agent.jobs.filter import host_sets
-from sar_agent.measure import Measures
+from sar_agent.opensm.plugin_install import NotYet
+from sar_agent.quality import Measures
+from sar_agent.util.backoff import Backoff
 
 
 class Actor:
@@ -32,7 +32,7 @@ class Actor:
         self,
         config: Config,
         rerouter: Rerouter,
-        standing: Standing,
+        standing: InstalledRoutes,
         show: Show,
         pacing: Pacing,
         records: Records,
@@ -45,7 +45,7 @@ class Actor:
     def act(
         self,
         decision: Decision,
-        look: Look,
+        look: Observation,
         state: State | None,
         obstacle: str,
         before: Measures | None,
@@ -116,7 +116,7 @@ class Actor:
                 f"generation {plan.generation} is in force, {done.changed.entries} entries in "
                 f"{done.changed.blocks} blocks changed"
             )
-            if done.choice and done.choice.how is not How.DIRECT:
+            if done.choice and done.choice.how is not UpdateMethod.DIRECT:
                 words += f" ({done.choice.how.value}: {done.choice.why})"
             achieved = self._installed(done, after)
         self.show.plan(plan)

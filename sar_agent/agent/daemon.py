@@ -16,16 +16,16 @@ from types import FrameType
 
 from sar_agent import __version__
 from sar_agent.agent.gather import Gatherer
-from sar_agent.agent.keys.making import warm
-from sar_agent.agent.lock import Lock
 from sar_agent.agent.loop import Agent
-from sar_agent.agent.nerves import Nerves, Pace
-from sar_agent.agent.notify import Notifier
-from sar_agent.agent.waiting import Waiting, Woken
-from sar_agent.config import Config
-from sar_agent.events.ears import Ears
-from sar_agent.events.keys import KeyDesk
-from sar_agent.install.bridge import Bridge
+from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
+from sar_agent.agent.waiting import Waiting, WakeEvents
+from sar_agent.config.model import Config
+from sar_agent.events.intake import EventIntake
+from sar_agent.keys.make_key import warm
+from sar_agent.keys.requests import KeyRequests
+from sar_agent.opensm.plugin_client import PluginClient
+from sar_agent.util.lock_file import Lock
+from sar_agent.util.systemd import Notifier
 
 log = logging.getLogger(__name__)
 FALTERING = 5.0
@@ -45,19 +45,19 @@ def run(config: Config) -> None:
         edited.set()
         wake.set()
 
-    notifier, nerves = Notifier(), Nerves(Pace.of(config.agent))
+    notifier, nerves = Notifier(), ReroutePacer(PaceLimits.of(config.agent))
     with Lock(config.agent.state_dir, "agent.lock"):
-        bridge = Bridge(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
+        bridge = PluginClient(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
         gatherer = Gatherer(config, bridge, touched)
         agent = Agent(config, bridge=bridge, gatherer=gatherer, nerves=nerves)
-        ears = Ears(config, agent.metrics, wake.set)
+        ears = EventIntake(config, agent.metrics, wake.set)
         subscribers = agent.updates.subscribers(ears.authority)
         ears.families.append(subscribers)
         ears.status = subscribers.status
         agent.updates.hears = ears.has_door
         gatherer.hints.refused = ears.not_owner
         gatherer.hints.too_many = ears.too_many
-        desk = agent.keys.desk = KeyDesk(ears.authority, wake.set)
+        desk = agent.keys.desk = KeyRequests(ears.authority, wake.set)
         ears.families.append(desk)
         ears.more = desk.of_job
         agent.keys.show()
@@ -73,7 +73,9 @@ def run(config: Config) -> None:
         )
         notifier.ready()
         warmed = False
-        waiting = Waiting(agent, config, Woken(wake, stop, edited), ears, nerves, notifier.alive)
+        waiting = Waiting(
+            agent, config, WakeEvents(wake, stop, edited), ears, nerves, notifier.alive
+        )
         guard = agent.unexpected.guard
         try:
             while not stop.is_set():

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sar_agent.install.bridge import BridgeStatus
 from sar_agent.jobs.filter import HostSets, host_sets, job_change
-from sar_agent.jobs.records import JobRecord
+from sar_agent.jobs.record import JobRecord
+from sar_agent.opensm.plugin_client import PluginStatus
 
 OUR_ENGINE = "sar"
 """Our plugin's name among OpenSM's routing engines, whatever engine of ours made the file."""
@@ -39,7 +39,7 @@ MENDS = frozenset({Reason.FIRST, Reason.FALLBACK, Reason.GENERATION, Reason.FABR
 
 
 @dataclass(frozen=True)
-class Made:
+class RoutesBasis:
     """What the last routes, installed or planned, were made for."""
 
     generation: int
@@ -49,7 +49,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObservedState:
     """The world as it is now. `records` are the multi-switch jobs; `now`, `min_age` in seconds."""
 
     records: tuple[JobRecord, ...]
@@ -58,7 +58,7 @@ class Seen:
     now: float = 0.0
     min_age: float = 0.0
     topology_edited: bool = False
-    status: BridgeStatus | None = None
+    status: PluginStatus | None = None
     """None where nothing is to be installed, so that what OpenSM does is no reason."""
 
 
@@ -84,7 +84,7 @@ class Decision:
     held: bool = False
 
 
-def decide(made: Made | None, seen: Seen, hold: Hold | None = None) -> Decision:
+def decide(made: RoutesBasis | None, seen: ObservedState, hold: Hold | None = None) -> Decision:
     """The first reason that applies; those that leave OpenSM without our routes come first and
     end a hold, because what was held is not in force any more."""
     if made is None:
@@ -107,7 +107,7 @@ def decide(made: Made | None, seen: Seen, hold: Hold | None = None) -> Decision:
     return decision
 
 
-def _change(made: Made, seen: Seen) -> Decision:
+def _change(made: RoutesBasis, seen: ObservedState) -> Decision:
     if seen.fabric_digest != made.fabric_digest:
         return Decision(Reason.FABRIC, "the fabric is another than the routes were made for")
     if seen.engine != made.engine:

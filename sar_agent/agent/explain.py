@@ -7,28 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from sar_agent.agent.gather import Gatherer, Look
-from sar_agent.agent.keys.leases import Leases
-from sar_agent.agent.keys.words import KeyInWords, keys_of
+from sar_agent.agent.gather import Gatherer, Observation
 from sar_agent.agent.observe import TablesInForce
 from sar_agent.agent.planner import Planner
-from sar_agent.check.reach import check_reach
-from sar_agent.config import Config
+from sar_agent.check.reachability import check_reachability
+from sar_agent.config.model import Config
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
-from sar_agent.install.bridge import Bridge
-from sar_agent.install.five_phase.machine import State
-from sar_agent.install.five_phase.saved import Disk
+from sar_agent.five_phase.protocol import CoordinatorState
+from sar_agent.five_phase.storage import CoordinatorStorage
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs import Job, JobMix
 from sar_agent.jobs.mapping import mix_of_records
-from sar_agent.measure.traffic import traffic_of
+from sar_agent.keys.description import KeyDescription, keys_of
+from sar_agent.keys.leases import Leases
+from sar_agent.opensm.plugin_client import PluginClient
+from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import load_engine
 from sar_agent.routing.routes import Routes
 
 
 @dataclass(frozen=True)
-class Under:
+class JobUnderRoutes:
     """The job under one set of routes."""
 
     engine: str
@@ -41,7 +41,7 @@ class Under:
 
 
 @dataclass(frozen=True)
-class Explained:
+class JobExplanation:
     """A job; `in_force` and `planned` are None where there are no routes, or none that matter."""
 
     job: str
@@ -49,11 +49,11 @@ class Explained:
     """Leaf switch to the job's hosts on it."""
     unknown_hosts: list[str]
     multi_switch: bool
-    in_force: Under | None
-    planned: Under | None
+    in_force: JobUnderRoutes | None
+    planned: JobUnderRoutes | None
     transition: str = ""
     """How the planned routes may replace those in force, with the proof, in words."""
-    keys: list[KeyInWords] = field(default_factory=list)
+    keys: list[KeyDescription] = field(default_factory=list)
     """Its routing keys."""
     update_mode: str = "fast"
     subscribers: int = 0
@@ -92,10 +92,10 @@ class Explained:
         return "\n".join(lines)
 
 
-def explain(config: Config, wanted: str) -> Explained:
+def explain(config: Config, wanted: str) -> JobExplanation:
     """Looks at Slurm, the fabric and OpenSM now; changes nothing. Raises `InputError` for a job
     that does not run, `SarError` where Slurm or the fabric cannot be read."""
-    bridge = Bridge(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
+    bridge = PluginClient(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
     gatherer = Gatherer(config, bridge)
     look = gatherer.look()
     fabric = look.fabric
@@ -105,7 +105,7 @@ def explain(config: Config, wanted: str) -> Explained:
         raise InputError(
             f"no job {wanted} is running", remedy=f"jobs on several leaf switches are: {running}"
         )
-    saved = Disk(config.agent.state_dir).load() or State()
+    saved = CoordinatorStorage(config.agent.state_dir).load() or CoordinatorState()
     leaves: dict[str, list[str]] = {}
     for host in record.hosts:
         for terminal in fabric.hosts.get(host, ()):
@@ -122,7 +122,7 @@ def explain(config: Config, wanted: str) -> Explained:
         plan = Planner(config, engine).plan(1, fabric, mix)
         planned = _under(fabric, mix, job, plan.routes)
         transition = transition_to(plan, routes).transition
-    return Explained(
+    return JobExplanation(
         job=wanted,
         leaves=leaves,
         unknown_hosts=[host for host in record.hosts if host not in fabric.hosts],
@@ -136,17 +136,19 @@ def explain(config: Config, wanted: str) -> Explained:
     )
 
 
-def _in_force(routes: Routes | None, look: Look, mix: JobMix, job: Job) -> Under | None:
-    if routes is None or check_reach(look.fabric, routes).unreachable_pairs:
+def _in_force(
+    routes: Routes | None, look: Observation, mix: JobMix, job: Job
+) -> JobUnderRoutes | None:
+    if routes is None or check_reachability(look.fabric, routes).unreachable_pairs:
         return None
     return _under(look.fabric, mix, job, routes)
 
 
-def _under(fabric: Fabric, mix: JobMix, job: Job, routes: Routes) -> Under:
+def _under(fabric: Fabric, mix: JobMix, job: Job, routes: Routes) -> JobUnderRoutes:
     everyone = traffic_of(fabric, mix, routes).efi
     own = traffic_of(fabric, JobMix.of([job]), routes).efi
     worst = int(np.argmax(np.where(own > 0, everyone, -1)))
-    return Under(
+    return JobUnderRoutes(
         engine=routes.engine,
         links=int((own > 0).sum()),
         efi_max=int(everyone[worst]),

@@ -18,11 +18,9 @@ from typing import Generic, TypeVar
 
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from sar_agent.agent.discovered import DiscoveredFabric
 from sar_agent.agent.hints import Hints
-from sar_agent.agent.say import SayOnce
 from sar_agent.agent.sources import job_source
-from sar_agent.config import Config, FabricConfig
+from sar_agent.config.model import Config, FabricConfig
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.events.authority import trusted_uids
 from sar_agent.fabric import Fabric
@@ -30,15 +28,17 @@ from sar_agent.fabric.cache import cached_fabric
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.spec import parse_fabric
-from sar_agent.fabric.text import read_text
-from sar_agent.install.bridge import Bridge, BridgeStatus
-from sar_agent.install.install import Timed
 from sar_agent.jobs.filter import multi_switch
-from sar_agent.jobs.poll import JobSource
-from sar_agent.jobs.records import JobRecord
-from sar_agent.jobs.watch import TopologyWatcher
-from sar_agent.measure.unexpected import Unexpected
-from sar_agent.program import run_program
+from sar_agent.jobs.record import JobRecord
+from sar_agent.jobs.source import JobSource
+from sar_agent.opensm.discovered_fabric import DiscoveredFabric
+from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
+from sar_agent.opensm.plugin_install import Timed
+from sar_agent.slurm.topology_watch import TopologyWatcher
+from sar_agent.util.problem_log import ProblemLog
+from sar_agent.util.programs import run_program
+from sar_agent.util.text_files import read_text
+from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -47,7 +47,7 @@ MOST = 256 * 2**20
 
 
 @dataclass
-class Kept(Generic[_T]):
+class LastReading(Generic[_T]):
     """A last good reading: `at` in Unix seconds, `since` by `time.monotonic`; `problem` says why it
     could not be read again."""
 
@@ -60,7 +60,7 @@ class Kept(Generic[_T]):
         self,
         source: Callable[[], _T],
         where: str = "",
-        unexpected: Unexpected | None = None,
+        unexpected: UnexpectedErrors | None = None,
     ) -> bool:
         """Read again; False, with the old value kept, where that fails. What nobody foresaw goes to
         `unexpected`, if there is one, as an error at `where`: the old value does for a repair."""
@@ -89,18 +89,18 @@ class Kept(Generic[_T]):
 class Used:
     """`status` is None where OpenSM's plugin did not answer."""
 
-    status: BridgeStatus | None
+    status: PluginStatus | None
 
 
 @dataclass(frozen=True)
-class Look:
+class Observation:
     """One look around. `records` are the multi-switch jobs, all hosts known."""
 
     fabric: Fabric
     records: tuple[JobRecord, ...]
     unknown_hosts: frozenset[str]
     topology_edited: bool
-    status: BridgeStatus | None
+    status: PluginStatus | None
     status_problem: str
 
 
@@ -111,7 +111,7 @@ class Gatherer:
     def __init__(
         self,
         config: Config,
-        bridge: Bridge,
+        bridge: PluginClient,
         wake: Callable[[], None] = lambda: None,
         source: JobSource | None = None,
     ) -> None:
@@ -119,18 +119,18 @@ class Gatherer:
         slurm = config.slurm
         self.source = source or job_source(slurm)
         self.hints = Hints(config.agent.state_dir, trusted_uids(config.events.users))
-        self.queue: Kept[tuple[JobRecord, ...]] = Kept()
+        self.queue: LastReading[tuple[JobRecord, ...]] = LastReading()
         self.looked_at = 0.0
         """When the last look at the queue began, by `time.monotonic`."""
         self.used: Used | None = None
         """What the last look saw of OpenSM; who wants to know whether there was one clears it."""
-        self.fabric: Kept[Fabric] = Kept()
+        self.fabric: LastReading[Fabric] = LastReading()
         self._discovered = DiscoveredFabric(bridge, config.fabric.mapper)
         self.topology = (
             TopologyWatcher(slurm.topology_conf, on_event=wake) if slurm.topology_conf else None
         )
-        self.say = SayOnce(log)
-        self.unexpected: Unexpected | None = None
+        self.say = ProblemLog(log)
+        self.unexpected: UnexpectedErrors | None = None
         """Whom to tell of errors that nobody foresaw; without, they are raised."""
         self._fabric_tried = 0.0
         """By `time.monotonic`, which no step of the wall clock moves."""
@@ -138,7 +138,7 @@ class Gatherer:
         self._logged_hosts: set[str] = set()
         self._leaves: tuple[bytes, dict[str, set[int]]] = (b"", {})
 
-    def look(self, timed: Timed = nullcontext) -> Look:
+    def look(self, timed: Timed = nullcontext) -> Observation:
         """Raises `Unavailable` only where the queue or the fabric could never be read yet."""
         self.looked_at = time.monotonic()
         with timed("slurm"):
@@ -154,7 +154,7 @@ class Gatherer:
         if self.queue.value is None:
             raise Unavailable(f"Slurm's jobs are not known: {self.queue.problem}")
         records, unknown = self.jobs(self.fabric.value)
-        return Look(self.fabric.value, records, unknown, edited, status, problem)
+        return Observation(self.fabric.value, records, unknown, edited, status, problem)
 
     def jobs(self, fabric: Fabric) -> tuple[tuple[JobRecord, ...], frozenset[str]]:
         """The multi-switch jobs by topology.conf, where there is one, and by the fabric; and the
@@ -190,7 +190,7 @@ class Gatherer:
         was read before, where that fails."""
         return self.queue.read(self._poll, "look at Slurm", self.unexpected)
 
-    def status(self) -> tuple[BridgeStatus | None, str]:
+    def status(self) -> tuple[PluginStatus | None, str]:
         """What OpenSM's plugin says, or why it says nothing."""
         try:
             if not self.bridge.socket_path.exists():  # no need to ask four times
@@ -220,7 +220,7 @@ class Gatherer:
         self.say.problem("squeue lines", many if poll.skipped else "")
         return poll.records
 
-    def _fabric_due(self, status: BridgeStatus | None) -> bool:
+    def _fabric_due(self, status: PluginStatus | None) -> bool:
         swept = status and (status.pid, status.heavy_sweeps, status.topology_changes)
         moved = swept is not None and swept != self._swept
         self._swept = swept or self._swept

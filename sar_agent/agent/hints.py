@@ -19,13 +19,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from sar_agent.agent.say import SayOnce
-from sar_agent.agent.steady import steady
 from sar_agent.errors import InputError
-from sar_agent.events.inbox import Heard
-from sar_agent.fabric.owned import PRIVATE
-from sar_agent.fabric.text import write_bytes
-from sar_agent.jobs.records import JobRecord
+from sar_agent.events.inbox import JobReport
+from sar_agent.jobs.record import JobRecord
+from sar_agent.util.owned_files import PRIVATE
+from sar_agent.util.problem_log import ProblemLog
+from sar_agent.util.steady_clock import steady_time
+from sar_agent.util.text_files import write_bytes
 
 log = logging.getLogger(__name__)
 PATIENCE = 60.0
@@ -56,12 +56,12 @@ class Hints:
         self,
         folder: Path,
         trusted: frozenset[int],
-        clock: Callable[[], float] = steady,
+        clock: Callable[[], float] = steady_time,
     ) -> None:
         self.path, self._trusted, self._clock = folder / "hints.json", trusted, clock
         self.refused: Callable[[str], None] = lambda sentence: None
         self.too_many: Callable[[str], None] = lambda sentence: None
-        self._say = SayOnce(log)
+        self._say = ProblemLog(log)
         self._owner: dict[str, int | None] = {}
         """Of each job, as the queue showed it last."""
         self._hints: dict[tuple[str, int], Hint] = {}
@@ -81,7 +81,7 @@ class Hints:
                 "%s: cannot be used (%s); hints start anew", self.path, type(error).__name__
             )
 
-    def hear(self, heard: Iterable[Heard]) -> None:
+    def hear(self, heard: Iterable[JobReport]) -> None:
         """What came since the last look."""
         unseen = Counter(uid for job, uid in self._hints if not self._certain(job, uid))
         for one in heard:

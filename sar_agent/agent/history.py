@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from sar_agent.errors import SarError
-from sar_agent.fabric.owned import open_owned
-from sar_agent.measure import Measures
+from sar_agent.quality import Measures
+from sar_agent.util.owned_files import open_owned
 
 KEPT = 100_000
 """Rows; the oldest go first. At a reroute every half minute that is more than a month."""

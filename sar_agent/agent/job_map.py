@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from sar_agent.agent.say import SayOnce
-from sar_agent.config import Config
+from sar_agent.config.model import Config
 from sar_agent.errors import SarError
-from sar_agent.fabric.owned import PUBLIC_FOLDER, make_folder
 from sar_agent.jobs.jobmap import write_jobmap
-from sar_agent.jobs.records import JobRecord
+from sar_agent.jobs.record import JobRecord
+from sar_agent.util.owned_files import PUBLIC_FOLDER, make_folder
+from sar_agent.util.problem_log import ProblemLog
 
 
 class JobMap:
     """Written in both modes: a site with the original patch reads it, nobody else does."""
 
-    def __init__(self, config: Config, say: SayOnce) -> None:
+    def __init__(self, config: Config, say: ProblemLog) -> None:
         self.path, self.say = config.agent.run_dir / "job-to-terminal.map", say
         self._written: tuple[JobRecord, ...] | None = None
 

@@ -13,33 +13,41 @@ import time
 
 from sar_agent import __version__
 from sar_agent.agent.act import Actor
-from sar_agent.agent.decide import MENDS, OUR_ENGINE, Decision, Made, Reason, Seen, decide
-from sar_agent.agent.five_phase import Owners
-from sar_agent.agent.gather import Gatherer, Look
+from sar_agent.agent.decide import (
+    MENDS,
+    OUR_ENGINE,
+    Decision,
+    ObservedState,
+    Reason,
+    RoutesBasis,
+    decide,
+)
+from sar_agent.agent.gather import Gatherer, Observation
 from sar_agent.agent.history import History
 from sar_agent.agent.job_map import JobMap
-from sar_agent.agent.keys.manager import KeyManager
-from sar_agent.agent.keys.serve import KeyServer
-from sar_agent.agent.lock import Lock
-from sar_agent.agent.nerves import Nerves
 from sar_agent.agent.pacing import Pacing
 from sar_agent.agent.record import Records
 from sar_agent.agent.report import Report, Result
 from sar_agent.agent.reroute import Rerouter
-from sar_agent.agent.say import SayOnce
+from sar_agent.agent.reroute_pacer import ReroutePacer
 from sar_agent.agent.show import Show
-from sar_agent.agent.standing import Standing
+from sar_agent.agent.standing import InstalledRoutes
 from sar_agent.agent.state import State
 from sar_agent.agent.updates import Updates, owners
-from sar_agent.config import Config
+from sar_agent.config.model import Config
 from sar_agent.errors import InputError, SarError
-from sar_agent.install.bridge import Bridge, BridgeStatus
-from sar_agent.install.install import finish_or_restore
+from sar_agent.five_phase.driver import Owners
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_records
-from sar_agent.measure.metrics import Metrics
-from sar_agent.measure.unexpected import Unexpected
+from sar_agent.keys.installer import KeyInstaller
+from sar_agent.keys.pool import KeyPool
+from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
+from sar_agent.opensm.plugin_install import finish_or_restore
 from sar_agent.routing import load_engine
+from sar_agent.telemetry.metrics import Metrics
+from sar_agent.util.lock_file import Lock
+from sar_agent.util.problem_log import ProblemLog
+from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
 PASS_PATIENCE = 300.0
@@ -55,20 +63,22 @@ class Agent:
         self,
         config: Config,
         *,
-        bridge: Bridge | None = None,
+        bridge: PluginClient | None = None,
         gatherer: Gatherer | None = None,
         metrics: Metrics | None = None,
-        nerves: Nerves | None = None,
+        nerves: ReroutePacer | None = None,
         who: str = "agent",
     ) -> None:
         self.config = config
-        bridge = bridge or Bridge(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
+        bridge = bridge or PluginClient(
+            config.opensm.bridge_socket, config.opensm.load_deadline_seconds
+        )
         self.gatherer = gatherer or Gatherer(config, bridge)
         self.metrics = metrics or Metrics(__version__, config.agent.mode, config.agent.engine)
-        self.unexpected = Unexpected(self.metrics.unexpected_errors)
+        self.unexpected = UnexpectedErrors(self.metrics.unexpected_errors)
         self.gatherer.unexpected = self.unexpected
-        self.say = say = SayOnce(log)
-        self.standing = Standing(config, bridge, say)
+        self.say = say = ProblemLog(log)
+        self.standing = InstalledRoutes(config, bridge, say)
         self.store = self.standing.store
         self.show = Show(self.metrics, self.gatherer, self.standing, say)
         self.history = History(config.agent.state_dir)
@@ -85,10 +95,10 @@ class Agent:
         self.pacing = Pacing(config.agent, nerves)
         records = Records(config.agent.engine, self.history, who, say)
         self.actor = Actor(config, self.rerouter, self.standing, self.show, self.pacing, records)
-        self.keys = KeyManager(config.keys, config.agent.state_dir)
+        self.keys = KeyPool(config.keys, config.agent.state_dir)
         self.rerouter.planner.keys_on = self.keys.rows
         self.rerouter.keys_lost = self.keys.lose_all
-        self.key_server = KeyServer(config, self.keys, self.rerouter, self.standing, self.show)
+        self.key_server = KeyInstaller(config, self.keys, self.rerouter, self.standing, self.show)
         self._was_empty = False
         """Whether the last look showed no job: that is believed when the next one does, too."""
 
@@ -117,7 +127,7 @@ class Agent:
         """Requests for routing keys, between passes; quick, and never raises."""
         self.key_server.serve()
 
-    def ask_status(self) -> BridgeStatus | None:
+    def ask_status(self) -> PluginStatus | None:
         """What the plugin says now, shown in the metrics, too. Never raises."""
         return self.unexpected.guard("status", self.show.ask_status, None)
 
@@ -184,7 +194,7 @@ class Agent:
             if done:
                 log.info("%s", done)
 
-    def _state(self, look: Look) -> State | None:
+    def _state(self, look: Observation) -> State | None:
         """Raises `InputError` where it cannot be read while our routes are in force: they may be
         held. With another engine's in force nothing is, and a repair does not wait."""
         try:
@@ -199,7 +209,7 @@ class Agent:
             )
             return None
 
-    def _wait(self, reason: Reason, look: Look, obstacle: str) -> str:
+    def _wait(self, reason: Reason, look: Observation, obstacle: str) -> str:
         """Why nothing could be installed now; where nothing is anyway, plans are made."""
         if obstacle:
             return ""
@@ -209,7 +219,7 @@ class Agent:
         records = self.gatherer.ask_queue()
         return None if records is None else owners(records)
 
-    def _obstacle(self, look: Look) -> str:
+    def _obstacle(self, look: Observation) -> str:
         """Why nothing is installed in this pass; empty where it can be."""
         if self.config.agent.mode != "install":
             return "observing"
@@ -221,15 +231,15 @@ class Agent:
             return "OpenSM has just started and has not routed yet"
         return ""
 
-    def _made(self, state: State | None, obstacle: str) -> Made | None:
+    def _made(self, state: State | None, obstacle: str) -> RoutesBasis | None:
         """What new routes are compared with: what is installed, or else what was planned last."""
         if not obstacle:
             return state.made if state else None
         planned = self.standing.planned
         return planned.made if planned else None
 
-    def _seen(self, look: Look, obstacle: str) -> Seen:
-        return Seen(
+    def _seen(self, look: Observation, obstacle: str) -> ObservedState:
+        return ObservedState(
             look.records,
             look.fabric.digest,
             self.config.agent.engine,
@@ -239,7 +249,7 @@ class Agent:
             None if obstacle else look.status,
         )
 
-    def _show_planned(self, state: State | None, look: Look, mix: JobMix) -> None:
+    def _show_planned(self, state: State | None, look: Observation, mix: JobMix) -> None:
         if state and self.config.agent.mode == "install":
             self.metrics.generation_wanted.set(state.generation)
             self.standing.plans_again(state, look.fabric)

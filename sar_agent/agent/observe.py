@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from sar_agent.check.reach import check_reach
+from sar_agent.check.reachability import check_reachability
 from sar_agent.errors import CheckFailed, SarError
 from sar_agent.fabric import Fabric
-from sar_agent.install.bridge import Bridge, BridgeStatus
-from sar_agent.install.install import Timed
-from sar_agent.install.lfts_dump import read_lfts_dump
-from sar_agent.install.plan import file_to_routes
-from sar_agent.install.routes_file import RoutesFile, read_routes_file
+from sar_agent.formats.conversion import file_to_routes
+from sar_agent.formats.lfts_dump import read_lfts_dump
+from sar_agent.formats.routes_file import RoutesFile, read_routes_file
 from sar_agent.jobs import JobMix
-from sar_agent.measure import Measures, measure
+from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
+from sar_agent.opensm.plugin_install import Timed
+from sar_agent.quality import Measures, measure
 from sar_agent.routing.routes import Routes
 
 
@@ -22,7 +22,7 @@ class TablesInForce:
     """From the plugin if it answers, else from OpenSM's dump file, else unknown. Read again only
     when something moved; `problem` says why there are none."""
 
-    def __init__(self, bridge: Bridge, lfts_dump: str) -> None:
+    def __init__(self, bridge: PluginClient, lfts_dump: str) -> None:
         self.bridge = bridge
         self.lfts_dump = Path(lfts_dump) if lfts_dump else None
         self.problem = ""
@@ -30,7 +30,7 @@ class TablesInForce:
         self._routes: Routes | None = None
         self._key: object = None
 
-    def look(self, status: BridgeStatus | None, fabric: Fabric) -> Routes | None:
+    def look(self, status: PluginStatus | None, fabric: Fabric) -> Routes | None:
         """On the indices of `fabric`."""
         key = (self._moved(status), fabric.digest)
         if key == self._key:
@@ -53,13 +53,13 @@ class TablesInForce:
             self._key = None  # ask again
         return self._routes
 
-    def took(self, file: RoutesFile, status: BridgeStatus | None, fabric: Fabric) -> None:
+    def took(self, file: RoutesFile, status: PluginStatus | None, fabric: Fabric) -> None:
         """What an install has just read back. On whose indices can wait until somebody looks, an
         application that asked for a key cannot."""
         self.file, self._routes, self.problem = file, None, ""
         self._key = (self._moved(status), fabric.digest)
 
-    def _moved(self, status: BridgeStatus | None) -> object:
+    def _moved(self, status: PluginStatus | None) -> object:
         if status:
             return (status.pid, status.routings, status.lft_blocks_confirmed)
         try:
@@ -80,7 +80,7 @@ class Worth:
         """Raises `CheckFailed` where a table does not lead everywhere: it cannot be walked."""
         key = (fabric.digest, mix.key, routes.digest)
         if key != self._key:
-            reach = check_reach(fabric, routes)
+            reach = check_reachability(fabric, routes)
             if reach.unreachable_pairs:
                 raise CheckFailed(f"{reach.unreachable_pairs} pairs do not reach; {reach.first}")
             with timed("measure"):

@@ -8,12 +8,12 @@ from __future__ import annotations
 import time
 
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.gather import Look
-from sar_agent.agent.nerves import PATIENT, Nerves
-from sar_agent.config import AgentConfig
+from sar_agent.agent.gather import Observation
+from sar_agent.agent.reroute_pacer import PATIENT, ReroutePacer
+from sar_agent.config.model import AgentConfig
 from sar_agent.install.plan import Plan
 from sar_agent.jobs.filter import host_sets, young
-from sar_agent.measure import Measures
+from sar_agent.quality import Measures
 
 TOO_LITTLE = "other routes would bring too little, waiting for more to change"
 
@@ -21,7 +21,7 @@ TOO_LITTLE = "other routes would bring too little, waiting for more to change"
 class Pacing:
     """`nerves` is None where every change is acted on at once."""
 
-    def __init__(self, config: AgentConfig, nerves: Nerves | None) -> None:
+    def __init__(self, config: AgentConfig, nerves: ReroutePacer | None) -> None:
         self.config, self.nerves = config, nerves
         self._little: object = None
         """Jobs and fabric for which a plan brought too little."""
@@ -36,14 +36,14 @@ class Pacing:
         if self.nerves:
             self.nerves.installed(time.monotonic())
 
-    def saw(self, look: Look) -> None:
+    def saw(self, look: Observation) -> None:
         """Young jobs count from a moment on that is known."""
         age, now = self.config.min_job_age_seconds, time.time()
         starts = [one.start for one in young(look.records, now, age) if one.start is not None]
         if self.nerves and starts:
             self.nerves.ripe(time.monotonic() + min(starts) + age - now)
 
-    def later(self, reason: Reason, look: Look) -> str:
+    def later(self, reason: Reason, look: Observation) -> str:
         """Why not to act now; empty where it is time."""
         if self.nerves is None:
             return ""
@@ -53,7 +53,7 @@ class Pacing:
         little = reason in PATIENT and self._little == work_of(look)
         return TOO_LITTLE if little and not self.nerves.worth(now, 0.0) else ""
 
-    def worth(self, reason: Reason, look: Look, before: Measures | None, plan: Plan) -> bool:
+    def worth(self, reason: Reason, look: Observation, before: Measures | None, plan: Plan) -> bool:
         """Whether what the plan betters is worth an install now."""
         if self.nerves is None or before is None or reason not in PATIENT:
             return True
@@ -64,6 +64,6 @@ class Pacing:
         return good
 
 
-def work_of(look: Look) -> tuple[object, ...]:
+def work_of(look: Observation) -> tuple[object, ...]:
     """What a reroute depends on: where it failed, or was not worth it, another may be."""
     return host_sets(look.records), look.fabric.digest, look.status and look.status.pid

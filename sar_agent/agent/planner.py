@@ -16,22 +16,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from sar_agent.agent.state import State
-from sar_agent.config import Config
+from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, CreditLoop, SarError, Unserved
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.pieces import require_connected
-from sar_agent.install.bridge import Bridge
-from sar_agent.install.install import NotYet, Timed, read_in_force
+from sar_agent.fabric.components import require_connected
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_agent.jobs.partition_policy import read_partitions
-from sar_agent.measure import Measures
-from sar_agent.routing import Before, Engine, Options, Rerouting, Routes, load_engine
-from sar_agent.routing.keep import keep_rows
+from sar_agent.opensm.plugin_client import PluginClient
+from sar_agent.opensm.plugin_install import NotYet, Timed, read_in_force
+from sar_agent.quality import Measures
+from sar_agent.routing import Engine, Options, PreviousRoutes, Rerouting, Routes, load_engine
 from sar_agent.routing.lanes import REGULAR, relay, with_levels_of
-from sar_agent.routing.mend import same_indices
-from sar_agent.routing.offsets import KeyRows, base_of, stack
+from sar_agent.routing.lid_offsets import KeyRows, base_of, stack
+from sar_agent.routing.minimise_changes import keep_unchanged_rows
+from sar_agent.routing.repair import same_indices
 from sar_agent.routing.updn import Updn
 
 log = logging.getLogger(__name__)
@@ -166,8 +166,8 @@ class Planner:
             return routes
         if base.egress.shape != routes.egress.shape or routes.entries_changed(base) <= most:
             return routes
-        before = Before(last.fabric, last.mix, base)
-        return keep_rows(before, fabric, mix, routes, self.options, most)
+        before = PreviousRoutes(last.fabric, last.mix, base)
+        return keep_unchanged_rows(before, fabric, mix, routes, self.options, most)
 
     def _shelter_beside(self, base: Routes, fabric: Fabric) -> Routes | None:
         """Routes for LID offset 1, where the subnet has one and a lane is left for it."""
@@ -188,7 +188,7 @@ class Planner:
         if same and base and base.engine.endswith(REGULAR):  # no job has a say in these
             return replace(base, jobs_digest=mix.digest(fabric)), False
         if last and base and isinstance(self.engine, Rerouting) and self._is_own(base):
-            before = Before(last.fabric, last.mix, base)
+            before = PreviousRoutes(last.fabric, last.mix, base)
             return self.engine.reroute(before, fabric, mix, self.options), True
         return self.engine.route(fabric, mix, self.options), False
 
@@ -207,7 +207,7 @@ class Planner:
         repaired = self._last and self._last.fabric.digest != plan.fabric.digest
         return now if repaired else min(now + quiet, self._tend_by)
 
-    def resume(self, state: State, fabric: Fabric, bridge: Bridge) -> None:
+    def resume(self, state: State, fabric: Fabric, bridge: PluginClient) -> None:
         """After a restart: starts from the routes in force, if they are the last installed ones and
         the fabric is the same. Where not, the next routes are computed anew. Raises `NotYet` while
         OpenSM is at work."""
@@ -255,10 +255,10 @@ class Planner:
         if stands <= limit:
             return ""
         self._better = anew
-        before, routes = Before(fabric, mix, base), base
+        before, routes = PreviousRoutes(fabric, mix, base), base
         for _ in range(STEPS):
             routes = self.engine.reroute(before, fabric, mix, self.options)
-            before = Before(fabric, mix, routes)
+            before = PreviousRoutes(fabric, mix, routes)
             if self._peak(self._checked(0, fabric, mix, routes).measures) <= limit:
                 self._better = routes
                 break

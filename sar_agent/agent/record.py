@@ -9,15 +9,15 @@ from sar_agent.agent.decide import Decision
 from sar_agent.agent.history import History, Row, summary
 from sar_agent.agent.report import Result
 from sar_agent.agent.reroute import Done
-from sar_agent.agent.say import SayOnce
 from sar_agent.errors import SarError
-from sar_agent.measure import Measures
+from sar_agent.quality import Measures
+from sar_agent.util.problem_log import ProblemLog
 
 
 class Records:
     """Of decisions of `who` about the routes of `engine`."""
 
-    def __init__(self, engine: str, history: History, who: str, say: SayOnce) -> None:
+    def __init__(self, engine: str, history: History, who: str, say: ProblemLog) -> None:
         self.engine, self.history, self.who, self.say = engine, history, who, say
 
     def add(

@@ -8,18 +8,24 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
 from sar_agent.agent.decide import OUR_ENGINE
-from sar_agent.agent.gather import Gatherer, Look
-from sar_agent.agent.how import Choice, How
+from sar_agent.agent.gather import Gatherer, Observation
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.state import State
+from sar_agent.agent.update_strategy import UpdateChoice, UpdateMethod
 from sar_agent.agent.updates import Updates
 from sar_agent.check.transition import Way
-from sar_agent.config import Config
+from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, InputError, SarError, Unavailable, Unserved
 from sar_agent.fabric import Fabric
-from sar_agent.install.bridge import Bridge, BridgeStatus
-from sar_agent.install.changes import Changes
-from sar_agent.install.install import (
+from sar_agent.formats.routes_file import RoutesFile, read_generation
+from sar_agent.install.changes import TableChanges
+from sar_agent.install.levels import AssignedLevels
+from sar_agent.install.plan import Plan
+from sar_agent.install.transit import CommitResult, NotSafe, Transit
+from sar_agent.jobs.mapping import mix_of_records
+from sar_agent.jobs.record import JobRecord
+from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
+from sar_agent.opensm.plugin_install import (
     InForce,
     NotYet,
     ReadBackDiffers,
@@ -28,14 +34,8 @@ from sar_agent.install.install import (
     differences,
     next_path,
 )
-from sar_agent.install.levels import Levels
-from sar_agent.install.plan import Plan
-from sar_agent.install.routes_file import RoutesFile, read_generation
-from sar_agent.install.transit import Arrived, NotSafe, Transit
-from sar_agent.jobs.mapping import mix_of_records
-from sar_agent.jobs.records import JobRecord
 from sar_agent.routing import Engine
-from sar_agent.routing.offsets import KeyRows
+from sar_agent.routing.lid_offsets import KeyRows
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +47,9 @@ class Done:
     plan: Plan
     records: tuple[JobRecord, ...]
     read_back: RoutesFile | None = None
-    changed: Changes | None = None
+    changed: TableChanges | None = None
     """By the install."""
-    choice: Choice | None = None
+    choice: UpdateChoice | None = None
     """How it came into force, or why it waits."""
 
 
@@ -60,7 +60,7 @@ class Rerouter:
         self,
         config: Config,
         engine: Engine,
-        bridge: Bridge,
+        bridge: PluginClient,
         gatherer: Gatherer,
         updates: Updates,
         timed: Timed = nullcontext,
@@ -68,7 +68,7 @@ class Rerouter:
         self.config, self.bridge, self.updates = config, bridge, updates
         self.gatherer, self.timed = gatherer, timed
         self.planner = Planner(config, engine, timed)
-        self.levels = Levels(config.agent.state_dir)
+        self.levels = AssignedLevels(config.agent.state_dir)
         self.transit = Transit(
             bridge, config.agent.routes_path, timed, levels=self.levels, tries=config.agent.tries
         )
@@ -77,7 +77,7 @@ class Rerouter:
 
     def reroute(
         self,
-        look: Look,
+        look: Observation,
         state: State | None,
         *,
         install: bool,
@@ -140,10 +140,10 @@ class Rerouter:
                 urgent,
                 lambda other: self.transit.examined(other, before),
             )
-            if choice.how is How.WAIT:
+            if choice.how is UpdateMethod.WAIT:
                 return Done(plan, records, choice=choice)
 
-            def load() -> Arrived:
+            def load() -> CommitResult:
                 return self.transit.bring(plan, before, whole=choice.whole)
 
             arrived = self.updates.put(choice, plan.generation, load)
@@ -152,12 +152,14 @@ class Rerouter:
 
         return self.transit.commit(plan, go)
 
-    def install_keys(self, generation: int, keys: Mapping[int, KeyRows], stands: Plan) -> Arrived:
+    def install_keys(
+        self, generation: int, keys: Mapping[int, KeyRows], stands: Plan
+    ) -> CommitResult:
         """Nothing but `keys` (by LID offset) besides `stands`, which is in force, at once or in
         stages, and all of it. Raises `SarError`; then nothing has changed. `NotYet`: a pass has to
         mend first what is in force."""
 
-        def go(plan: Plan, before: InForce) -> Arrived:
+        def go(plan: Plan, before: InForce) -> CommitResult:
             if why := not_as_planned(before, stands):
                 raise NotYet(why)
             if plan.transition and plan.transition.way is Way.FITTED:
@@ -184,7 +186,7 @@ def not_as_planned(before: InForce, stands: Plan) -> str:
     return ""
 
 
-def next_generation(config: Config, status: BridgeStatus, state: State | None) -> int:
+def next_generation(config: Config, status: PluginStatus, state: State | None) -> int:
     """Above all that anybody has heard of."""
     known = [status.generation_in_force, status.generation_loaded]
     for path in (config.agent.routes_path, next_path(config.agent.routes_path)):

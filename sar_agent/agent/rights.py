@@ -10,7 +10,7 @@ import os
 import pwd
 from pathlib import Path
 
-from sar_agent.config import AgentConfig
+from sar_agent.config.model import AgentConfig
 from sar_agent.errors import InputError
 
 USER = "sar-agent"

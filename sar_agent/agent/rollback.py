@@ -14,20 +14,21 @@ import time
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.gather import Gatherer
 from sar_agent.agent.history import History, Row, summary
-from sar_agent.agent.lock import Lock
 from sar_agent.agent.reroute import next_generation
 from sar_agent.agent.state import SavedHold, State, StateStore
-from sar_agent.config import Config
+from sar_agent.config.model import Config
 from sar_agent.errors import InputError, Unavailable, Unserved
-from sar_agent.install.bridge import Bridge
-from sar_agent.install.five_phase.saved import Disk
+from sar_agent.five_phase.storage import CoordinatorStorage
+from sar_agent.formats.conversion import file_to_routes
 from sar_agent.install.generations import Generations
-from sar_agent.install.install import finish_or_restore
-from sar_agent.install.levels import Levels
-from sar_agent.install.plan import file_to_routes, make_plan
+from sar_agent.install.levels import AssignedLevels
+from sar_agent.install.plan import make_plan
 from sar_agent.install.transit import Transit
 from sar_agent.jobs.filter import host_sets
 from sar_agent.jobs.mapping import mix_of_records
+from sar_agent.opensm.plugin_client import PluginClient
+from sar_agent.opensm.plugin_install import finish_or_restore
+from sar_agent.util.lock_file import Lock
 
 PATIENCE = 120.0
 
@@ -47,7 +48,7 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
         _nobody_waits(config)
         state = store.load()
         number = _choose(state, kept.numbers(), generation)
-        bridge = Bridge(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
+        bridge = PluginClient(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
         finish_or_restore(bridge, config.agent.routes_path)
         gatherer = Gatherer(config, bridge)
         look = gatherer.look()
@@ -57,7 +58,7 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
         fresh = next_generation(config, look.status, state)
         mix = mix_of_records(look.fabric, look.records).mix
         plan = make_plan(fresh, look.fabric, mix, file_to_routes(look.fabric, old))
-        levels = Levels(folder)
+        levels = AssignedLevels(folder)
         transit = Transit(bridge, config.agent.routes_path, levels=levels, tries=config.agent.tries)
         arrived = transit.commit(plan, transit.bring)
         plan, fresh = arrived.plan, arrived.plan.generation
@@ -108,7 +109,7 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
 def _nobody_waits(config: Config) -> None:
     """Tables must not change under those who subscribed; only the agent that hears them can move
     them."""
-    saved = Disk(config.agent.state_dir).load()
+    saved = CoordinatorStorage(config.agent.state_dir).load()
     if config.update.mode == "five-phase" and saved and saved.members:
         raise Unserved(
             f"{len(saved.members)} subscribers have been promised that tables do not change under "

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from sar_agent.agent.gather import Gatherer, Look
+from sar_agent.agent.gather import Gatherer, Observation
 from sar_agent.agent.observe import Worth
-from sar_agent.agent.say import SayOnce
-from sar_agent.agent.standing import Standing
+from sar_agent.agent.standing import InstalledRoutes
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
-from sar_agent.install.bridge import BridgeStatus
 from sar_agent.install.plan import Plan
 from sar_agent.jobs import JobMix
-from sar_agent.measure import Measures
-from sar_agent.measure.metrics import Metrics, Which
+from sar_agent.opensm.plugin_client import PluginStatus
+from sar_agent.quality import Measures
 from sar_agent.routing.routes import Routes
+from sar_agent.telemetry.metrics import Metrics, Which
+from sar_agent.util.problem_log import ProblemLog
 
 
 class Show:
     """Measures of routes are computed again only when routes, jobs or fabric changed."""
 
     def __init__(
-        self, metrics: Metrics, gatherer: Gatherer, standing: Standing, say: SayOnce
+        self, metrics: Metrics, gatherer: Gatherer, standing: InstalledRoutes, say: ProblemLog
     ) -> None:
         self.metrics, self.gatherer, self.standing, self.say = metrics, gatherer, standing, say
         self._worth: dict[Which, Worth] = {"in_force": Worth(), "planned": Worth()}
 
-    def ask_status(self) -> BridgeStatus | None:
+    def ask_status(self) -> PluginStatus | None:
         """What the plugin says now."""
         status, _ = self.gatherer.status()
         self.status(status)
         return status
 
-    def status(self, status: BridgeStatus | None) -> None:
+    def status(self, status: PluginStatus | None) -> None:
         """What OpenSM runs with."""
         if status is None:
             self.metrics.show_sm(None)
@@ -47,7 +47,7 @@ class Show:
         self.metrics.slurm_read.set(queue.at)
         self.metrics.fabric_read.set(fabric.at)
 
-    def look(self, look: Look, mix: JobMix) -> None:
+    def look(self, look: Observation, mix: JobMix) -> None:
         """How large it all is."""
         self.metrics.jobs.set(len(mix.jobs))
         self.metrics.unknown_hosts.set(len(look.unknown_hosts))
@@ -55,7 +55,7 @@ class Show:
         self.metrics.terminals.set(look.fabric.terminals)
         self.metrics.channels.set(int(look.fabric.channel_up.sum()))
 
-    def in_force(self, status: BridgeStatus | None, fabric: Fabric, mix: JobMix) -> Measures | None:
+    def in_force(self, status: PluginStatus | None, fabric: Fabric, mix: JobMix) -> Measures | None:
         """None where it is not known, or is broken."""
         tables = self.standing.tables
         measures = self._measures("in_force", fabric, mix, tables.look(status, fabric))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sar_agent.config import SlurmConfig
-from sar_agent.jobs.poll import JobSource
+from sar_agent.config.model import SlurmConfig
+from sar_agent.jobs.source import JobSource
 
 
 def job_source(config: SlurmConfig) -> JobSource:
     """Raises `InputError` where pyslurm is asked for and not installed."""
     # Imported where they are used: each needs things that the others' sites may not have.
     if config.source == "slurmrestd":
-        from sar_agent.jobs.slurmrestd import SlurmrestdSource
+        from sar_agent.slurm.slurmrestd import SlurmrestdSource
 
         return SlurmrestdSource(
             config.slurmrestd_socket,
@@ -22,9 +22,9 @@ def job_source(config: SlurmConfig) -> JobSource:
             config.states,
         )
     if config.source == "pyslurm":
-        from sar_agent.jobs.pyslurm_source import PyslurmSource
+        from sar_agent.slurm.pyslurm_source import PyslurmSource
 
         return PyslurmSource(config.states)
-    from sar_agent.jobs.squeue import SqueueSource
+    from sar_agent.slurm.squeue import SqueueSource
 
     return SqueueSource(config.squeue, config.deadline_seconds, config.states)

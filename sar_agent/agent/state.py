@@ -12,11 +12,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_serializer
 
-from sar_agent.agent.decide import Hold, Made
+from sar_agent.agent.decide import Hold, RoutesBasis
 from sar_agent.errors import InputError
-from sar_agent.fabric.owned import PRIVATE
-from sar_agent.fabric.text import write_text
 from sar_agent.jobs.filter import HostSets
+from sar_agent.util.owned_files import PRIVATE
+from sar_agent.util.text_files import write_text
 
 log = logging.getLogger(__name__)
 
@@ -68,9 +68,11 @@ class State(BaseModel):
         return sorted(map(sorted, jobs))
 
     @property
-    def made(self) -> Made:
+    def made(self) -> RoutesBasis:
         """For the decision."""
-        return Made(self.generation, self.jobs, bytes.fromhex(self.fabric_digest), self.engine)
+        return RoutesBasis(
+            self.generation, self.jobs, bytes.fromhex(self.fabric_digest), self.engine
+        )
 
     @property
     def held(self) -> Hold | None:

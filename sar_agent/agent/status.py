@@ -7,26 +7,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sar_agent.agent.decide import OUR_ENGINE
-from sar_agent.agent.keys.leases import Lease, Leases
-from sar_agent.agent.lock import holder
 from sar_agent.agent.state import State, StateStore
-from sar_agent.config import Config
+from sar_agent.config.model import Config
 from sar_agent.errors import SarError
-from sar_agent.events.ask import ask_door
+from sar_agent.events.ask_counters import ask_door
 from sar_agent.fabric.lmc import LmcPlan, lmc_plan_of
-from sar_agent.install.bridge import Bridge, BridgeStatus
 from sar_agent.install.generations import Generations
-from sar_agent.install.install import at_work
+from sar_agent.keys.leases import Lease, Leases
+from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
+from sar_agent.opensm.plugin_install import at_work
+from sar_agent.util.lock_file import holder
 
 
 @dataclass(frozen=True)
-class Found:
+class AgentStatus:
     """`running`: who holds the agent's lock, empty where nobody does."""
 
     mode: str
     running: str
     wanted: State | None
-    in_force: BridgeStatus | None
+    in_force: PluginStatus | None
     problem: str
     """Why `in_force` is not known."""
     generations: list[int]
@@ -113,18 +113,18 @@ class Found:
         return "\n".join([*lines, f"kept       generations {kept}"])
 
 
-def look_at(config: Config) -> Found:
+def look_at(config: Config) -> AgentStatus:
     """Asks the plugin and reads the disk; raises nothing for either being away."""
     folder = config.agent.state_dir
     try:
-        status, problem = Bridge(config.opensm.bridge_socket).status(), ""
+        status, problem = PluginClient(config.opensm.bridge_socket).status(), ""
     except SarError as error:
         status, problem = None, str(error)
     try:
         wanted, unread = StateStore(folder).load(), ""
     except SarError as error:
         wanted, unread = None, str(error)
-    return Found(
+    return AgentStatus(
         config.agent.mode,
         holder(folder, "agent.lock"),
         wanted,

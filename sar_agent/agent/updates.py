@@ -1,4 +1,4 @@
-"""From a plan to tables in force, in the way that `how_to_install` chooses."""
+"""From a plan to tables in force, in the way that `choose_update` chooses."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sar_agent.agent.five_phase import FivePhase, NotBegun, Owners, Told
-from sar_agent.agent.how import Choice, How, Site, how_to_install
+from sar_agent.agent.update_strategy import UpdateChoice, UpdateContext, UpdateMethod, choose_update
 from sar_agent.check.transition import Way
-from sar_agent.config import Config
+from sar_agent.config.model import Config
 from sar_agent.errors import SarError, Unserved
 from sar_agent.events.authority import Authority
-from sar_agent.events.subscribers import Subscribers
-from sar_agent.install.bridge import Bridge
-from sar_agent.install.changes import changes
-from sar_agent.install.five_phase.coordinator import Coordinator
-from sar_agent.install.five_phase.machine import Rules
-from sar_agent.install.five_phase.shelter import moves, no_shelter, with_shelter_of
-from sar_agent.install.five_phase.words import Phase
+from sar_agent.five_phase.coordinator import Coordinator
+from sar_agent.five_phase.driver import FivePhase, Owners, RunNotBegun, RunSummary
+from sar_agent.five_phase.messages import Phase
+from sar_agent.five_phase.protocol import LeaseRules
+from sar_agent.five_phase.shelter import moves, no_shelter, with_shelter_of
+from sar_agent.five_phase.subscribers import Subscribers
+from sar_agent.install.changes import table_changes
 from sar_agent.install.plan import Plan
 from sar_agent.install.transit import NotSafe
-from sar_agent.jobs.records import JobRecord
-from sar_agent.measure.metrics import Metrics
+from sar_agent.jobs.record import JobRecord
+from sar_agent.opensm.plugin_client import PluginClient
 from sar_agent.routing.routes import Routes
+from sar_agent.telemetry.metrics import Metrics
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -39,14 +39,14 @@ class Updates:
     def __init__(
         self,
         config: Config,
-        bridge: Bridge,
+        bridge: PluginClient,
         queue: Callable[[], Owners | None],
         metrics: Metrics,
     ) -> None:
         update = config.update
         self.config, self.metrics = update, metrics
         self.hears = False
-        rules = Rules(
+        rules = LeaseRules(
             update.lease_seconds,
             update.deadline_seconds,
             lapsed_is_sheltered=update.lapsed == "drop",
@@ -58,7 +58,7 @@ class Updates:
         )
         self.shelter_owed = False
         """Whether the shelter in force is that of another fabric."""
-        self.last = Choice(How.DIRECT, "")
+        self.last = UpdateChoice(UpdateMethod.DIRECT, "")
 
     def subscribers(self, authority: Authority) -> Subscribers:
         """Those who speak at the door."""
@@ -68,8 +68,8 @@ class Updates:
         """Why no plan is worth making now: it could not be installed. Empty where one is."""
         if self.config.mode != "window" or urgent:
             return ""
-        choice = how_to_install(self.config, None, Site(jobs=jobs), _now())
-        return choice.why if choice.how is How.WAIT else ""
+        choice = choose_update(self.config, None, UpdateContext(jobs=jobs), _now())
+        return choice.why if choice.how is UpdateMethod.WAIT else ""
 
     def prepare(
         self,
@@ -79,7 +79,7 @@ class Updates:
         records: Iterable[JobRecord],
         urgent: bool,
         examined: Callable[[Plan], Plan] = lambda plan: plan,
-    ) -> tuple[Plan, Choice]:
+    ) -> tuple[Plan, UpdateChoice]:
         """The plan as it can be installed, and how. `before` is in force (None: not known), `ours`
         whether the agent made it; `examined` has the verdict on another plan. Raises `NotSafe` or
         `Unserved` where it must not be."""
@@ -108,52 +108,55 @@ class Updates:
             if not state.uncovered(one.job, one.uid, now, self.coordinator.rules)
         }
         jobs = list(records)
-        site = Site(
+        site = UpdateContext(
             jobs=len(jobs),
             subscribers=len(state.members),
             uncovered=sum(not covered & set(record.numbers) for record in jobs),
             on_shelter=sum(one.offset == 1 for one in state.members.values()),
             base_changes=changed is None or changed.base > 0,
             shelter_changes=changed is None or changed.shelter > 0,
-            entries=changes(plan.fabric, before, plan.routes).entries,
+            entries=table_changes(plan.fabric, before, plan.routes).entries,
             urgent=urgent,
             obstacle=obstacle,
             known_in=max(0.0, self.coordinator.all_known_at - now),
         )
-        choice = how_to_install(self.config, plan.transition, site, _now())
+        choice = choose_update(self.config, plan.transition, site, _now())
         self.last = choice
-        if choice.how is How.REFUSE:
+        if choice.how is UpdateMethod.REFUSE:
             self.metrics.updates.labels("none", "refused").inc()
             if not site.base_changes:
                 self.shelter_owed = False  # until the next plan: what is in force serves
             if plan.transition and plan.transition.way is Way.UNSAFE:
                 raise NotSafe(plan.transition, choice.why)
             raise Unserved(choice.why)
-        if choice.how is not How.WAIT:
+        if choice.how is not UpdateMethod.WAIT:
             self.shelter_owed = bool(
-                choice.how is How.FIVE_PHASE and changed and changed.base and changed.shelter
+                choice.how is UpdateMethod.FIVE_PHASE
+                and changed
+                and changed.base
+                and changed.shelter
             )
         return plan, choice
 
-    def put(self, choice: Choice, generation: int, load: Callable[[], _T]) -> _T:
+    def put(self, choice: UpdateChoice, generation: int, load: Callable[[], _T]) -> _T:
         """In force, by `load`. Raises `SarError`."""
         how = choice.how
-        if how is How.FIVE_PHASE:
+        if how is UpdateMethod.FIVE_PHASE:
             try:
                 return self.five_phase.install(generation, load)
-            except NotBegun as error:
+            except RunNotBegun as error:
                 if not choice.urgent:
                     raise
                 log.warning("%s; the repair is installed without, as it is proved", error)
-                how = How.DIRECT
-        self.five_phase.told = Told()
+                how = UpdateMethod.DIRECT
+        self.five_phase.told = RunSummary()
         found = load()
         self.metrics.updates.labels(how.value, "installed").inc()
         return found
 
     def told(self) -> dict[str, Any] | None:
         """Of the five-phase update that the last decision made, if it did; once."""
-        told, self.five_phase.told = self.five_phase.told, Told()
+        told, self.five_phase.told = self.five_phase.told, RunSummary()
         return asdict(told) if told.update else None
 
     def settle(self) -> str:

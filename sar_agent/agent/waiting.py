@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from sar_agent.agent.decide import OUR_ENGINE
 from sar_agent.agent.loop import Agent
-from sar_agent.agent.nerves import Nerves
-from sar_agent.config import Config
-from sar_agent.events.ears import Ears
-from sar_agent.install.bridge import BridgeStatus
+from sar_agent.agent.reroute_pacer import ReroutePacer
+from sar_agent.config.model import Config
+from sar_agent.events.intake import EventIntake
+from sar_agent.opensm.plugin_client import PluginStatus
 
 log = logging.getLogger(__name__)
 KEYS_AGAIN = 0.2
@@ -31,7 +31,7 @@ BY_INSTALL = (
 
 
 @dataclass(frozen=True)
-class Woken:
+class WakeEvents:
     """`wake`: look what it is. `stop`: the end. `edited`: topology.conf."""
 
     wake: threading.Event
@@ -46,9 +46,9 @@ class Waiting:
         self,
         agent: Agent,
         config: Config,
-        woken: Woken,
-        ears: Ears,
-        nerves: Nerves,
+        woken: WakeEvents,
+        ears: EventIntake,
+        nerves: ReroutePacer,
         alive: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -58,7 +58,7 @@ class Waiting:
     def wait(self) -> bool:
         """Returns True when the next pass is to begin, or the agent to end."""
         agent, woken, poll = self.agent, self.woken, self.config.opensm.poll_seconds
-        normal = Normal(agent)
+        normal = LastStatus(agent)
         ask_at = self.clock()  # at once: the pass may have taken minutes
         while True:
             woken.wake.clear()
@@ -91,7 +91,7 @@ class Waiting:
             woken.wake.wait(min(nap, KEYS_AGAIN) if busy else nap)
 
 
-class Normal:
+class LastStatus:
     """The status that the last pass went by, and what this process itself put in force since."""
 
     def __init__(self, agent: Agent) -> None:
@@ -112,7 +112,7 @@ class Normal:
         situation = _situation(now)
         return "" if self.status is not None and situation == _situation(self.status) else situation
 
-    def _ours(self, status: BridgeStatus) -> bool:
+    def _ours(self, status: PluginStatus) -> bool:
         """A pass or a routing key may have put another generation in force: one read back."""
         wanted = self.agent.standing.generation
         before = self.status and self.status.generation_in_force
@@ -123,7 +123,7 @@ class Normal:
         )
 
 
-def _situation(status: BridgeStatus) -> str:
+def _situation(status: PluginStatus) -> str:
     """What about OpenSM is worth a pass of its own when it changes."""
     return (
         f"OpenSM {status.pid} is {status.sm_state}, has engine {status.engine_in_force} in force "

@@ -1,7 +1,14 @@
 """What must hold before routes are installed."""
 
-from sar_agent.check.proof import Proved
-from sar_agent.check.senders import senders_proved
-from sar_agent.check.verdict import Checked, Verdict, check_changed, check_routes
+from sar_agent.check.proof import ProvedTables
+from sar_agent.check.unknown_senders import senders_proved
+from sar_agent.check.verdict import CheckResult, Verdict, check_changed, check_routes
 
-__all__ = ["Checked", "Proved", "Verdict", "check_changed", "check_routes", "senders_proved"]
+__all__ = [
+    "CheckResult",
+    "ProvedTables",
+    "Verdict",
+    "check_changed",
+    "check_routes",
+    "senders_proved",
+]

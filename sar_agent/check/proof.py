@@ -1,7 +1,8 @@
 """A proof that a full check leaves behind, for the next one to build on.
 
 A job change rewrites a few of a hundred trees, a dead cable a few entries of many. What was proved
-of the others still holds, as long as it is the very tables that were looked at: so a `Proved` holds
+of the others still holds, as long as it is the very tables that were looked at: so a `ProvedTables`
+holds
 copies of its own that nobody can write to, and it is by comparing with them, never by what an
 engine says, that the check finds what has changed.
 """
@@ -13,9 +14,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sar_agent.check.changes import FEW, change_trees, changed_entries
-from sar_agent.check.hop import Hops, count_hops, hops_of
-from sar_agent.check.trees import Counts, count_trees, empty_counts
+from sar_agent.check.changed_tables import FEW, change_trees, changed_entries
+from sar_agent.check.counted_trees import Counts, count_trees, empty_counts
+from sar_agent.check.hop_lanes import HopLanes, count_hops, hops_of
 from sar_agent.check.wiring import Wiring, wiring_of
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
@@ -25,7 +26,7 @@ A = TypeVar("A", bound=np.ndarray[Any, Any])
 
 
 @dataclass(frozen=True, eq=False)
-class Proved:
+class ProvedTables:
     """Tables of which every one reaches. Made by this room only."""
 
     wiring: Wiring
@@ -38,7 +39,7 @@ class Proved:
     changed: I32 | None = None
     """int32[O, D], entries in which each tree differs from the tables proved before; None where
     there were none."""
-    hops: Hops | None = None
+    hops: HopLanes | None = None
     """Lanes chosen hop by hop; None where the service level says the lane."""
     everyone: bool = False
     """Whether no credit loop was found with what goes to switches' own LIDs, too."""
@@ -53,22 +54,26 @@ class Proved:
         )
 
 
-def prove(fabric: Fabric, routes: Routes) -> Proved | None:
+def prove(fabric: Fabric, routes: Routes) -> ProvedTables | None:
     """All of it from the beginning; None where some tree does not reach."""
     wiring = wiring_of(fabric, routes.virtual_lanes)
     egress, level = _own(routes)
     if routes.hop_lane is not None:
         hops = hops_of(fabric, routes, wiring)
         used = count_hops(wiring, hops, egress)
-        return None if used is None else Proved(wiring, egress, level, _frozen(used), hops=hops)
+        return (
+            None if used is None else ProvedTables(wiring, egress, level, _frozen(used), hops=hops)
+        )
     offsets, destinations = egress.shape[:2]
     counts = empty_counts(wiring, offsets * destinations)
     if not all(count_trees(wiring, e, v, counts) for e, v in zip(egress, level, strict=True)):
         return None
-    return Proved(wiring, egress, level, _frozen(counts))
+    return ProvedTables(wiring, egress, level, _frozen(counts))
 
 
-def prove_change(before: Proved, fabric: Fabric, routes: Routes, few: int = FEW) -> Proved | None:
+def prove_change(
+    before: ProvedTables, fabric: Fabric, routes: Routes, few: int = FEW
+) -> ProvedTables | None:
     """The same proof, of what differs from `before` only; None, too, where that is not the way to
     it: other nodes, half of the trees grown anew, which takes as long as all, or lanes hop by hop,
     where one entry changes what all who come behind it hold."""
@@ -90,7 +95,7 @@ def prove_change(before: Proved, fabric: Fabric, routes: Routes, few: int = FEW)
     for both, found in zip(tables, changed, strict=True):
         if not change_trees(wirings, moved, touched, *both, found, counts, few):
             return None
-    return Proved(wiring, egress, level, _frozen(counts), _frozen(changed))
+    return ProvedTables(wiring, egress, level, _frozen(counts), _frozen(changed))
 
 
 def _own(routes: Routes) -> tuple[U8, U8]:

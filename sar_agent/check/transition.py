@@ -15,11 +15,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.check.mixer import NOT_KNOWN, About, Mixer, Tables
-from sar_agent.check.mixture import CIRCLE, FINE
-from sar_agent.check.proof import Proved
-from sar_agent.check.staged import Steps, find_steps
-from sar_agent.check.telling import hazard, loop, lost
+from sar_agent.check.explain_hazard import hazard, loop, lost
+from sar_agent.check.intermediate_tables import IntermediateTables, find_intermediate_tables
+from sar_agent.check.mixed_tables import CIRCLE, FINE
+from sar_agent.check.proof import ProvedTables
+from sar_agent.check.table_sets import NOT_KNOWN, OtherTables, TableEntries, TableSets
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, Bool
 from sar_agent.routing.routes import Routes
@@ -94,7 +94,7 @@ def examine(
     fabric: Fabric,
     before: Routes,
     after: Routes,
-    proved: Proved | None = None,
+    proved: ProvedTables | None = None,
     *,
     also: Sequence[Routes] = (),
     had: U8 | None = None,
@@ -111,15 +111,15 @@ def examine(
     uint16[O, D, S]: bit sets of the service levels that connections of earlier plans still have,
     by the switch where they send.
     """
-    about, cases, drains = About(had, tuple(also), levels), [], (False,)
+    about, cases, drains = OtherTables(had, tuple(also), levels), [], (False,)
     for senders in _senders(fabric, before, after):
         about = about._replace(senders=senders)
         last = (_narrowed(fabric, before, after, senders),)
         if also:
-            case = _Case(Mixer(fabric, before, after, about), proved)
+            case = _Case(TableSets(fabric, before, after, about), proved)
             if case.safe:
                 return Transition(case.way, "", last, drains=(False,))
-        case = _Case(Mixer(fabric, before, after, about._replace(also=())), proved)
+        case = _Case(TableSets(fabric, before, after, about._replace(also=())), proved)
         if not case.mixer.known():
             return Transition(Way.UNKNOWN, _not_known(case.mixer), ())
         drains = (len(also) > 0 and case.way is not Way.SAME,)
@@ -128,7 +128,9 @@ def examine(
         cases.append(case)
     mixer = cases[-1].mixer
     own = _own_danger(
-        mixer if mixer.same_lanes else Mixer(fabric, before, before, About(had, (), levels))
+        mixer
+        if mixer.same_lanes
+        else TableSets(fabric, before, before, OtherTables(had, (), levels))
     )
     if own and not mixer.confirmed():
         return Transition(Way.UNKNOWN, own, ())
@@ -136,7 +138,7 @@ def examine(
         return Transition(Way.UNPROVED, own, (after,), drains=drains)
     danger = cases[-1].danger()
     for case in () if own else cases:
-        steps = find_steps(case.mixer, case.changed, case.found, most_stages)
+        steps = find_intermediate_tables(case.mixer, case.changed, case.found, most_stages)
         # Where hardly anything moves the plan is not worth its name.
         most = np.count_nonzero(case.changed[:, : fabric.terminals])
         if steps.tables and 2 * steps.unmoved <= most:
@@ -182,13 +184,13 @@ def sound_with_levels(fabric: Fabric, routes: Routes, levels: NDArray[np.uint16]
     earlier plans still have the service levels `levels` (uint16[O, D, S], bit sets, by the switch
     where they send), in words; empty where nothing can. A transition that was proved with `levels`
     needs it no more."""
-    return _own_danger(Mixer(fabric, routes, routes, About(levels=levels)))
+    return _own_danger(TableSets(fabric, routes, routes, OtherTables(levels=levels)))
 
 
 class _Case:
     """What the mixtures of some tables may do."""
 
-    def __init__(self, mixer: Mixer, proved: Proved | None) -> None:
+    def __init__(self, mixer: TableSets, proved: ProvedTables | None) -> None:
         self.mixer, self.pair = mixer, (mixer.old, mixer.new)
         self.changed = mixer.changed()
         self.open = mixer.open(self.changed)
@@ -222,7 +224,7 @@ class _Case:
         return self._hazard or loop(self.mixer, self.pair, self.planes)
 
 
-def _not_known(mixer: Mixer) -> str:
+def _not_known(mixer: TableSets) -> str:
     """A switch of which it is not known what it has, in words."""
     at = np.argwhere(mixer.old.had == NOT_KNOWN)
     switches = {int(s) for s in at[:, 2]}
@@ -231,7 +233,7 @@ def _not_known(mixer: Mixer) -> str:
     return f'switch "{first}"{more} may have any entry'
 
 
-def _own_danger(mixer: Mixer) -> str:
+def _own_danger(mixer: TableSets) -> str:
     """What can happen in what is in force, without any new entry. In its own lanes: taken as one
     they may seem to close a loop that is none, and it would be left for a mixture that does."""
     pair, planes = (mixer.old, mixer.old), mixer.planes()
@@ -242,14 +244,19 @@ def _own_danger(mixer: Mixer) -> str:
 
 
 def _through(
-    fabric: Fabric, before: Routes, after: Routes, steps: Steps, danger: str, about: About
+    fabric: Fabric,
+    before: Routes,
+    after: Routes,
+    steps: IntermediateTables,
+    danger: str,
+    about: OtherTables,
 ) -> Transition:
     offsets, senders = len(after.egress), about.senders
     if senders is None and after.senders is not None:
         senders = np.zeros_like(after.senders)
     last = _narrowed(fabric, before, after, about.senders)
 
-    def routes(tables: Tables) -> Routes:
+    def routes(tables: TableEntries) -> Routes:
         level = tables.level[:offsets] if tables.level.size else after.service_level
         egress = tables.egress[:offsets]
         return replace(after, egress=egress, service_level=level, mark=0, senders=senders)
@@ -262,7 +269,7 @@ def _through(
     return Transition(way, danger, (*stages, end), steps.unmoved, drains)
 
 
-def _drains(fabric: Fabric, tables: tuple[Routes, ...], about: About) -> tuple[bool, ...]:
+def _drains(fabric: Fabric, tables: tuple[Routes, ...], about: OtherTables) -> tuple[bool, ...]:
     """Before which of the steps from table to table the packets of all tables before those two must
     be gone. Each pair by itself is proved, so this is asked of tables further back only: of at
     most three, for the sake of time."""
@@ -270,7 +277,7 @@ def _drains(fabric: Fabric, tables: tuple[Routes, ...], about: About) -> tuple[b
     for old, new in pairwise(tables):
         drain = len(also) > 3
         if also and not drain:
-            mixer = Mixer(fabric, old, new, about._replace(also=also))
+            mixer = TableSets(fabric, old, new, about._replace(also=also))
             drain = not _Case(mixer, None).safe
         found.append(drain)
         also = (old,) if drain else (*also, old)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sar_agent.check.deadlock import credit_loop, loop_free
-from sar_agent.check.hop import hop_loop
-from sar_agent.check.proof import Proved, prove, prove_change
-from sar_agent.check.reach import check_reach
+from sar_agent.check.credit_loops import credit_loop, loop_free
+from sar_agent.check.hop_lanes import hop_loop
+from sar_agent.check.proof import ProvedTables, prove, prove_change
+from sar_agent.check.reachability import check_reachability
 from sar_agent.errors import CheckFailed, CreditLoop, InputError
 from sar_agent.fabric import Fabric
 from sar_agent.routing.routes import Routes
@@ -55,19 +55,19 @@ class Verdict:
             raise (CheckFailed if self.unreachable_pairs else CreditLoop)(self.problems[0])
 
 
-class Checked(NamedTuple):
+class CheckResult(NamedTuple):
     """A verdict, and the proof that the next check can build on; None unless it passed."""
 
     verdict: Verdict
-    proved: Proved | None
+    proved: ProvedTables | None
 
 
 def check_routes(fabric: Fabric, routes: Routes) -> Verdict:
-    """Reachability first, because dependencies are only defined along paths that arrive."""
+    """Reach first, because dependencies are only defined along paths that arrive."""
     return check_changed(fabric, routes, None).verdict
 
 
-def check_changed(fabric: Fabric, routes: Routes, before: Proved | None) -> Checked:
+def check_changed(fabric: Fabric, routes: Routes, before: ProvedTables | None) -> CheckResult:
     """The verdict of `check_routes`, in the time that what differs from `before` takes.
 
     `before` may be of any tables, in force or not, and of the fabric before something failed.
@@ -82,14 +82,16 @@ def check_changed(fabric: Fabric, routes: Routes, before: Proved | None) -> Chec
     lanes = routes.virtual_lanes
     proved = before and prove_change(before, fabric, routes)
     if not (proved := proved or prove(fabric, routes)):
-        reach = check_reach(fabric, routes)
+        reach = check_reachability(fabric, routes)
         problem = f"{reach.unreachable_pairs} pairs do not reach; the first is {reach.first}"
-        return Checked(Verdict(reach.unreachable_pairs, lanes, False, False, (problem,)), None)
+        return CheckResult(Verdict(reach.unreachable_pairs, lanes, False, False, (problem,)), None)
     if proved.hops is not None:
         return _check_hops(fabric, routes, proved)
     hosts, everyone = loop_free(proved.wiring, proved.counts)
     if hosts:
-        return Checked(Verdict(0, lanes, True, everyone, ()), replace(proved, everyone=everyone))
+        return CheckResult(
+            Verdict(0, lanes, True, everyone, ()), replace(proved, everyone=everyone)
+        )
     loop = credit_loop(fabric, proved.wiring, proved.counts)
     assert loop, "what cannot be peeled has a cycle"
     lane, cycle = loop
@@ -98,10 +100,10 @@ def check_changed(fabric: Fabric, routes: Routes, before: Proved | None) -> Chec
         f"credit loop in virtual lane {lane}: {_some(named)}, and back; "
         f"engine {routes.engine} needs more virtual lanes than {lanes} on this fabric"
     )
-    return Checked(Verdict(0, lanes, False, False, (problem,)), None)
+    return CheckResult(Verdict(0, lanes, False, False, (problem,)), None)
 
 
-def _check_hops(fabric: Fabric, routes: Routes, proved: Proved) -> Checked:
+def _check_hops(fabric: Fabric, routes: Routes, proved: ProvedTables) -> CheckResult:
     """The verdict where lanes are chosen hop by hop."""
     assert proved.hops is not None
     lanes, counts = routes.virtual_lanes, proved.counts.view(np.uint8)
@@ -111,13 +113,13 @@ def _check_hops(fabric: Fabric, routes: Routes, proved: Proved) -> Checked:
         loop = hop_loop(proved.wiring, proved.hops, counts, everyone=False)
     if not loop:
         proved = replace(proved, everyone=everyone)
-        return Checked(Verdict(0, lanes, True, everyone, (), True), proved)
+        return CheckResult(Verdict(0, lanes, True, everyone, (), True), proved)
     named = [
         f"{fabric.channel_name(int(fabric.channel_by_port[s, p]))} in lane {lane}"
         for s, p, lane in loop
     ]
     problem = f"credit loop with lanes chosen hop by hop: {_some(named)}, and back"
-    return Checked(Verdict(0, lanes, False, False, (problem,), True), None)
+    return CheckResult(Verdict(0, lanes, False, False, (problem,), True), None)
 
 
 def _some(named: list[str]) -> str:

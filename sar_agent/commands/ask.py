@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sar_agent.commands.output import JsonOption, print_json
+from sar_agent.commands.inputs import JsonOption, print_json
 from sar_agent.commands.settings import DEFAULT, ConfigOption
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
     def status(config: ConfigOption = DEFAULT, as_json: JsonOption = False) -> None:
         """What the agent wants in force, and what OpenSM really has in force."""
         from sar_agent.agent.status import look_at
-        from sar_agent.config import load_config
+        from sar_agent.config.model import load_config
 
         found = look_at(load_config(config))
         if as_json:
@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """When routes were changed, why, and what it brought."""
         from sar_agent.agent.history import History
-        from sar_agent.config import load_config
+        from sar_agent.config.model import load_config
 
         rows = History(load_config(config).agent.state_dir).last(count)
         if as_json:
@@ -52,7 +52,7 @@ def register(app: typer.Typer) -> None:
     def explain(job: str, config: ConfigOption = DEFAULT, as_json: JsonOption = False) -> None:
         """A running job in words: its hosts, leaf switches, links, and its worst link by name."""
         from sar_agent.agent.explain import explain as explain_job
-        from sar_agent.config import load_config
+        from sar_agent.config.model import load_config
 
         found = explain_job(load_config(config), job)
         if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from sar_agent.commands.output import JsonOption, print_json
+from sar_agent.commands.inputs import JsonOption, print_json
 
 
 def register(app: typer.Typer) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sar_agent.commands.output import FabricOption, JsonOption, print_json
+from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
 
 JobOption = Annotated[
     str | None, typer.Option("--job", help="Slurm's number; else that of this process's job")
@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
         as_json: JsonOption = False,
     ) -> None:
         """The largest LMC that the fabric's LIDs allow, and how many keys that gives."""
-        from sar_agent.commands.output import read_fabric
+        from sar_agent.commands.inputs import read_fabric
         from sar_agent.fabric.lmc import lmc_plan
 
         found = lmc_plan(read_fabric(fabric), lmc)
@@ -77,7 +77,7 @@ def register(app: typer.Typer) -> None:
         and the job goes on with LID offset 0, 2 for a request that makes no sense."""
         from dataclasses import asdict
 
-        from sar_agent import key as client
+        from sar_agent.keys import client
 
         found = client.request(
             phase,
@@ -112,7 +112,7 @@ def register(app: typer.Typer) -> None:
         as_json: JsonOption = False,
     ) -> None:
         """A phase is over: its LID offset is free again."""
-        from sar_agent import key as client
+        from sar_agent.keys import client
 
         gone = client.done(phase, job=job, wait=wait, agent=agent)
         if as_json:
@@ -128,7 +128,7 @@ def register(app: typer.Typer) -> None:
         as_json: JsonOption = False,
     ) -> None:
         """The keys of a job that are in force."""
-        from sar_agent import key as client
+        from sar_agent.keys import client
 
         found = client.keys(job=job, wait=wait, agent=agent)
         if as_json:
@@ -145,8 +145,8 @@ def register(app: typer.Typer) -> None:
 def _pairs(file: Path, phase: str) -> list[tuple[int, int]]:
     """Of the phase of that name, or of the only one."""
     from sar_agent.errors import InputError
-    from sar_agent.fabric.text import read_text
     from sar_agent.jobs.patterns import read_phases
+    from sar_agent.util.text_files import read_text
 
     found = {one.name: one for one in read_phases(read_text(file), MOST_RANKS, file)}
     one = found.get(phase) or (next(iter(found.values())) if len(found) == 1 else None)

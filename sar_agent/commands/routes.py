@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sar_agent.commands.output import (
+from sar_agent.commands.inputs import (
     FabricOption,
     JobsOption,
     JsonOption,
@@ -91,8 +91,8 @@ def register(app: typer.Typer) -> None:
         from sar_agent.check import check_routes
         from sar_agent.commands.source_routed import describe, is_source_routed, write_offsets
         from sar_agent.errors import InputError
-        from sar_agent.install.export import EXPORTS, export_routes
-        from sar_agent.install.folder import write_routes_folder
+        from sar_agent.formats.export import EXPORTS, export_routes
+        from sar_agent.formats.routes_folder import write_routes_folder
         from sar_agent.routing import Options, load_engine
         from sar_agent.routing.lanes import routed
 
@@ -170,14 +170,14 @@ def register(app: typer.Typer) -> None:
         fabric: FabricOption, jobs: JobsOption, routes: RoutesOption, as_json: JsonOption = False
     ) -> None:
         """Dark fiber, effective EFI, links and throughput per job, with lower bounds."""
-        from sar_agent.check.reach import check_reach
+        from sar_agent.check.reachability import check_reachability
         from sar_agent.errors import CheckFailed
-        from sar_agent.measure import measure as measure_routes
+        from sar_agent.quality import measure as measure_routes
 
         network = read_fabric(fabric)
         mix = read_mix(jobs, network)
         found = read_routes(routes, network)
-        reach = check_reach(network, found, between_hosts=True)
+        reach = check_reachability(network, found, between_hosts=True)
         if reach.unreachable_pairs:
             raise CheckFailed(
                 f"{routes}: {reach.unreachable_pairs} pairs do not reach; {reach.first}"
@@ -226,10 +226,10 @@ def register(app: typer.Typer) -> None:
         entries = blocks = transition = None
         if before is not None:
             from sar_agent.check.transition import examine
-            from sar_agent.install.changes import changes
+            from sar_agent.install.changes import table_changes
 
             old = read_routes(before, network)
-            entries, blocks = changes(network, old, found)
+            entries, blocks = table_changes(network, old, found)
             if verdict.passed:
                 transition = examine(network, old, found)
         if as_json:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sar_agent.commands import ask
-from sar_agent.commands.output import JsonOption, print_json
+from sar_agent.commands.inputs import JsonOption, print_json
 from sar_agent.commands.settings import DEFAULT, ConfigOption
 
 if TYPE_CHECKING:
-    from sar_agent.config import Config
+    from sar_agent.config.model import Config
 
 
 def register(app: typer.Typer) -> None:
@@ -33,8 +33,8 @@ def register(app: typer.Typer) -> None:
         import gc
 
         gc.disable()  # a process of two seconds; looking for garbage costs it 0.3 of them
-        from sar_agent.agent.lock import Lock
         from sar_agent.agent.loop import Agent
+        from sar_agent.util.lock_file import Lock
 
         log_to_stderr()
         settings = _for_writing(config, "once")
@@ -74,10 +74,10 @@ def register(app: typer.Typer) -> None:
     def warm_up(config: ConfigOption = DEFAULT, as_json: JsonOption = False) -> None:
         """Compile what the agent computes with, so that no job waits for it; touches nothing.
         Without a settings file: with the defaults."""
-        from sar_agent.agent.kernel_cache import outlive_full_disk
         from sar_agent.agent.rehearsal import rehearse
         from sar_agent.agent.rights import require_cache
-        from sar_agent.config import Config, load_config
+        from sar_agent.config.model import Config, load_config
+        from sar_agent.util.kernel_cache import outlive_full_disk
 
         log_to_stderr()
         require_cache("warm-up")
@@ -96,9 +96,9 @@ def register(app: typer.Typer) -> None:
 
 def _for_writing(config: Path, command: str) -> Config:
     """The settings, where this is the user whose files `command` may write."""
-    from sar_agent.agent.kernel_cache import outlive_full_disk
     from sar_agent.agent.rights import require_cache, require_owner
-    from sar_agent.config import load_config
+    from sar_agent.config.model import load_config
+    from sar_agent.util.kernel_cache import outlive_full_disk
 
     settings = load_config(config)
     require_owner(settings.agent.state_dir, command)

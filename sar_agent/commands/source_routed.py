@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from sar_agent.fabric import Fabric
     from sar_agent.jobs import JobMix
     from sar_agent.routing import Engine, Options
-    from sar_agent.routing.paths import PathRoutes
+    from sar_agent.routing.path_routes import PathRoutes
 
 
 class SourceRouted(Protocol):
@@ -31,7 +31,7 @@ def write_offsets(path: Path, routes: PathRoutes) -> None:
     """For each host port the LID offset to send to: what `UCX_IB_LID_PATH_BITS` is for."""
     import numpy as np
 
-    from sar_agent.fabric.text import write_text
+    from sar_agent.util.text_files import write_text
 
     fabric = routes.fabric
     ports = np.flatnonzero(fabric.is_host_port).astype(np.int32)
@@ -45,8 +45,8 @@ def describe(
     engine: SourceRouted, fabric: Fabric, mix: JobMix, options: Options
 ) -> tuple[dict[str, Any], str]:
     """(for JSON, in words): the jobs' all-to-alls on these routes; with a pattern its phases."""
-    from sar_agent.routing.colored import contention, phases
-    from sar_agent.routing.paths import path_traffic
+    from sar_agent.keys.routes.colored import contention, phases
+    from sar_agent.routing.path_routes import path_traffic
 
     began = time.perf_counter()
     paths = engine.paths(fabric, mix, options)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from sar_agent.commands.output import FabricOption, JsonOption, print_json
+from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
 
 
 def register(app: typer.Typer) -> None:
@@ -29,8 +29,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Say in words where Slurm's topology and the fabric differ; exit code 1 if they do."""
         from sar_agent.fabric.spec import load_fabric
-        from sar_agent.fabric.topology_check import compare_topology
-        from sar_agent.fabric.topology_files import read_topology, topology_in_use
+        from sar_agent.slurm.topology_check import compare_topology
+        from sar_agent.slurm.topology_files import read_topology, topology_in_use
 
         network = load_fabric(fabric)
         conf = topology_in_use(conf)
@@ -56,12 +56,12 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Write the topology.conf that fits the fabric: leaves, islands that are near, one root."""
         from sar_agent.fabric.spec import load_fabric
-        from sar_agent.fabric.text import write_text
-        from sar_agent.fabric.topology_generate import (
+        from sar_agent.slurm.topology_generate import (
             generate_topology,
             topology_conf,
             topology_yaml,
         )
+        from sar_agent.util.text_files import write_text
 
         tree = generate_topology(load_fabric(fabric))
         text = (topology_yaml if form == "yaml" else topology_conf)(tree, fabric)

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from sar_agent.events.message import Event, Message, Refused, Why
+from sar_agent.events.message import Event, Message, MessageRefused, RefusalReason
 
 log = logging.getLogger(__name__)
 REMEMBERED = 16384
@@ -35,7 +35,7 @@ class Authority:
     def __init__(self, trusted: frozenset[int], remembered: int = REMEMBERED) -> None:
         self.trusted = trusted
         self.known: Mapping[str, KnownJob] = {}
-        self.refused: Callable[[Why, str], None] = lambda why, sentence: None
+        self.refused: Callable[[RefusalReason, str], None] = lambda why, sentence: None
         """Told of what is refused after it was heard."""
         self._remembered = remembered
         self._lock = threading.Lock()
@@ -44,21 +44,25 @@ class Authority:
         self._older: set[int] = set()
 
     def check(self, event: Event, uid: int) -> None:
-        """Raises `Refused`."""
+        """Raises `MessageRefused`."""
         self.may_tell(event.event, uid)
         self.own(event, uid)
 
     def may_tell(self, event: str, uid: int) -> None:
-        """Of Slurm's hooks. Raises `Refused`."""
+        """Of Slurm's hooks. Raises `MessageRefused`."""
         if uid not in self.trusted and event != "hint":
-            raise Refused(Why.NOT_ALLOWED, f"uid {uid} may not tell of the {event} of jobs")
+            raise MessageRefused(
+                RefusalReason.NOT_ALLOWED, f"uid {uid} may not tell of the {event} of jobs"
+            )
 
     def own(self, message: Message, uid: int) -> bool:
         """Whether the queue has shown that `uid` may speak of the job; trusted users may of all.
-        Raises `Refused` where the job is somebody else's, and for a message heard before."""
+        Raises `MessageRefused` where the job is somebody else's, and for a message heard before."""
         job = self.known.get(message.job)
         if uid not in self.trusted and job and job.uid is not None and job.uid != uid:
-            raise Refused(Why.NOT_OWNER, f"job {message.job} is not one of uid {uid}")
+            raise MessageRefused(
+                RefusalReason.NOT_OWNER, f"job {message.job} is not one of uid {uid}"
+            )
         self._once(message.id)
         return self.shows(message.job, uid)
 
@@ -80,7 +84,7 @@ class Authority:
         number = int(id, 16)
         with self._lock:
             if number in self._ids or number in self._older:
-                raise Refused(Why.REPLAYED, "this message was heard before")
+                raise MessageRefused(RefusalReason.REPLAYED, "this message was heard before")
             if len(self._ids) >= self._remembered:
                 self._ids, self._older = set(), self._ids
             self._ids.add(number)

@@ -14,14 +14,14 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from sar_agent.events.message import Event, Refused, Why
+from sar_agent.events.message import Event, MessageRefused, RefusalReason
 
 MOST = 65536
 MOST_OF_A_UID = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class JobReport:
     """The last of what `uid` said of `job`; `traffic` is None where nobody gave one."""
 
     job: str
@@ -43,11 +43,12 @@ class Inbox:
         self.trusted = trusted
         self._of_uid: Counter[int] = Counter()
         self._lock = threading.Lock()
-        self._heard: dict[tuple[str, int], Heard] = {}
+        self._heard: dict[tuple[str, int], JobReport] = {}
         self._times: tuple[float, float] | None = None
 
     def put(self, event: Event, uid: int) -> None:
-        """Raises `Refused` where there is no room for what it says; a look follows even then."""
+        """Raises `MessageRefused` where there is no room for what it says; a look follows even
+        then."""
         key, traffic = (event.job, uid), event.known_traffic
         with self._lock:
             now, before = self._clock(), self._times
@@ -57,31 +58,34 @@ class Inbox:
             if not full:
                 self._of_uid[uid] += known is None
                 before_that = known.traffic if known else None
-                self._heard[key] = Heard(event.job, uid, traffic or before_that)
+                self._heard[key] = JobReport(event.job, uid, traffic or before_that)
         if before is None:
             self._wake()
         if full:
             raise full
 
-    def _full(self, uid: int) -> Refused | None:
+    def _full(self, uid: int) -> MessageRefused | None:
         if uid in self.trusted:
             if len(self._heard) < self._most:
                 return None
-            return Refused(Why.FULL, f"more than {self._most} jobs are waiting for a look")
+            return MessageRefused(
+                RefusalReason.FULL, f"more than {self._most} jobs are waiting for a look"
+            )
         if self._of_uid[uid] >= min(MOST_OF_A_UID, self._most):
-            return Refused(
-                Why.TOO_MANY, f"{self._of_uid[uid]} jobs of uid {uid} are waiting for a look"
+            return MessageRefused(
+                RefusalReason.TOO_MANY,
+                f"{self._of_uid[uid]} jobs of uid {uid} are waiting for a look",
             )
         users = len(self._heard) - sum(self._of_uid[one] for one in self.trusted)
         if users < self._most * 3 // 4:
             return None
-        return Refused(Why.FULL, f"{users} jobs of users are waiting for a look")
+        return MessageRefused(RefusalReason.FULL, f"{users} jobs of users are waiting for a look")
 
     def pending(self) -> tuple[float, float] | None:
         """When the first and the last event came that nobody has taken; monotonic seconds."""
         return self._times
 
-    def take(self) -> tuple[Heard, ...]:
+    def take(self) -> tuple[JobReport, ...]:
         """All of it; a look at the queue must begin after this call."""
         with self._lock:
             heard, self._heard, self._times = self._heard, {}, None

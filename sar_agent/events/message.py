@@ -23,7 +23,7 @@ CREDENTIAL = b"MUNGE:"
 LONGEST_LINE = 98304
 
 
-class Why(StrEnum):
+class RefusalReason(StrEnum):
     """Why a message was not taken; the values are labels of a metric."""
 
     GARBAGE = "garbage"
@@ -39,10 +39,10 @@ class Why(StrEnum):
     NO_MUNGE = "no_munge"
 
 
-class Refused(Exception):
+class MessageRefused(Exception):
     """A message that is not taken; the text is a sentence for its sender and the log."""
 
-    def __init__(self, why: Why, sentence: str) -> None:
+    def __init__(self, why: RefusalReason, sentence: str) -> None:
         self.why = why
         super().__init__(sentence)
 
@@ -90,7 +90,7 @@ MODELS: Mapping[str, type[Message]] = {"start": Event, "end": Event, "hint": Eve
 """Of Slurm's hooks, by the name of the event; other families of events have tables of their own."""
 
 
-class Head(BaseModel):
+class MessageHead(BaseModel):
     """What quotas are asked by, before the rest is read."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
@@ -102,31 +102,34 @@ class Head(BaseModel):
 def parse(
     payload: bytes,
     models: Mapping[str, type[Message]] = MODELS,
-    admit: Callable[[Head], None] = lambda head: None,
+    admit: Callable[[MessageHead], None] = lambda head: None,
 ) -> Message:
-    """As the model that `models` has for its event. `admit` may raise `Refused` by the head, before
-    the rest is read. Raises `Refused`."""
+    """As the model that `models` has for its event. `admit` may raise `MessageRefused` by the head,
+    before
+    the rest is read. Raises `MessageRefused`."""
     longest = _longest(payload, models)
     if len(payload) > longest + 1:  # a spooled one ends with a line end
-        raise Refused(Why.OVERSIZE, f"a message has at most {longest} bytes")
+        raise MessageRefused(RefusalReason.OVERSIZE, f"a message has at most {longest} bytes")
     try:
-        head = Head.model_validate_json(payload)
+        head = MessageHead.model_validate_json(payload)
         model = models.get(head.event)
         longest = model.longest if model else Message.longest
         if len(payload) > longest + 1:
-            raise Refused(Why.OVERSIZE, f"a message has at most {longest} bytes")
+            raise MessageRefused(RefusalReason.OVERSIZE, f"a message has at most {longest} bytes")
         if model is None:
             known = ", ".join(models)
-            raise Refused(
-                Why.GARBAGE, f"this is no message of PROTOCOL.md: there are events {known}"
+            raise MessageRefused(
+                RefusalReason.GARBAGE,
+                f"this is no message of PROTOCOL.md: there are events {known}",
             )
         admit(head)
         return model.model_validate_json(payload)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "all of it"
-        raise Refused(
-            Why.GARBAGE, f"this is no message of PROTOCOL.md: {place}: {first['msg'][:200]}"
+        raise MessageRefused(
+            RefusalReason.GARBAGE,
+            f"this is no message of PROTOCOL.md: {place}: {first['msg'][:200]}",
         ) from error
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 
 from sar_agent.errors import Unavailable
-from sar_agent.events.message import LONGEST_PAYLOAD, Refused, Why
+from sar_agent.events.message import LONGEST_PAYLOAD, MessageRefused, RefusalReason
 
 # Of munge.h; the numbers are munge's ABI.
 _SOCKET_OPTION = 8
@@ -60,12 +60,12 @@ class Munge:
         self._free.argtypes = [ctypes.c_void_p]
 
     def decode(self, credential: bytes) -> tuple[int, bytes]:
-        """The sender's uid and what was signed. Raises `Refused`."""
+        """The sender's uid and what was signed. Raises `MessageRefused`."""
         payload, length = ctypes.c_void_p(), ctypes.c_int()
         uid, gid = ctypes.c_uint32(), ctypes.c_uint32()
         context = self._create()
         if not context:
-            raise Refused(Why.NO_MUNGE, "munge: no memory")
+            raise MessageRefused(RefusalReason.NO_MUNGE, "munge: no memory")
         try:
             if self._socket:
                 self._set(ctypes.c_void_p(context), _SOCKET_OPTION, ctypes.c_char_p(self._socket))
@@ -88,11 +88,15 @@ class Munge:
             self._destroy(context)
         if error == _SUCCESS:
             if length.value > LONGEST_PAYLOAD:
-                raise Refused(Why.OVERSIZE, f"a message has at most {LONGEST_PAYLOAD} bytes")
+                raise MessageRefused(
+                    RefusalReason.OVERSIZE, f"a message has at most {LONGEST_PAYLOAD} bytes"
+                )
             return uid.value, data
         if error == _REPLAYED:
-            raise Refused(Why.REPLAYED, "this credential was used before")
+            raise MessageRefused(RefusalReason.REPLAYED, "this credential was used before")
         if error in _AWAY:
-            raise Refused(Why.NO_MUNGE, f"munged does not answer ({_AWAY[error]})")
+            raise MessageRefused(RefusalReason.NO_MUNGE, f"munged does not answer ({_AWAY[error]})")
         said = self._strerror(error).decode(errors="replace")
-        raise Refused(Why.CREDENTIAL, f"munge does not believe the credential: {said}")
+        raise MessageRefused(
+            RefusalReason.CREDENTIAL, f"munge does not believe the credential: {said}"
+        )

@@ -19,7 +19,7 @@ BYTES = 4096
 MOST_UIDS = 4096
 
 
-class Rate:
+class TokenBuckets:
     """Safe from any thread."""
 
     def __init__(

@@ -28,8 +28,8 @@ from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
 from sar_agent.errors import Unavailable
-from sar_agent.events.hearing import Hearing
-from sar_agent.events.message import LONGEST_PAYLOAD, Refused, Why
+from sar_agent.events.dispatch import Dispatcher
+from sar_agent.events.message import LONGEST_PAYLOAD, MessageRefused, RefusalReason
 
 log = logging.getLogger(__name__)
 KEPT = 100
@@ -42,7 +42,7 @@ MOST_STUCK = 10_000
 class Spool(FileSystemEventHandler):
     """Reads `folder` from `start` until `stop`, at least every `pause` seconds."""
 
-    def __init__(self, hearing: Hearing, folder: Path, pause: float = 2.0) -> None:
+    def __init__(self, hearing: Dispatcher, folder: Path, pause: float = 2.0) -> None:
         self.hearing, self.folder, self.pause = hearing, folder, pause
         self.bad = folder / "bad"
         self._touched, self._end = threading.Event(), threading.Event()
@@ -110,7 +110,10 @@ class Spool(FileSystemEventHandler):
                         fresh.append(entry.name)
         except OSError as error:
             self.hearing.refuse(
-                Refused(Why.SLOW, f"{self.folder}: cannot be read ({error.strerror})"), "spool"
+                MessageRefused(
+                    RefusalReason.SLOW, f"{self.folder}: cannot be read ({error.strerror})"
+                ),
+                "spool",
             )
             return False
         self._stuck = there
@@ -149,18 +152,20 @@ class Spool(FileSystemEventHandler):
         try:
             payload, uid = _read(path)
             if uid in self.hearing.trusted and uid in _nobodies():
-                raise Refused(
-                    Why.NOT_ALLOWED,
+                raise MessageRefused(
+                    RefusalReason.NOT_ALLOWED,
                     f"{path}: its owner is nobody, who may be root of any machine; let SlurmUser "
                     "write to the spool",
                 )
         except FileNotFoundError:
             raise
-        except Refused as refused:
+        except MessageRefused as refused:
             self.hearing.refuse(refused, "spool")
             return False
         except OSError as error:
-            garbage = Refused(Why.GARBAGE, f"{path}: cannot be read ({error.strerror})")
+            garbage = MessageRefused(
+                RefusalReason.GARBAGE, f"{path}: cannot be read ({error.strerror})"
+            )
             self.hearing.refuse(garbage, "spool")
             return False
         return self.hearing.file(payload, uid, certain=certain)
@@ -224,17 +229,19 @@ def _nobodies() -> set[int]:
 
 
 def _read(path: Path) -> tuple[bytes, int]:
-    """What it says, and its owner's uid. Raises `Refused`, `OSError`."""
+    """What it says, and its owner's uid. Raises `MessageRefused`, `OSError`."""
     # Without waiting for a writer, should it be a pipe, and not through a link.
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-            raise Refused(Why.GARBAGE, f"{path}: is no plain file with one name")
+            raise MessageRefused(RefusalReason.GARBAGE, f"{path}: is no plain file with one name")
         if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise Refused(Why.NOT_ALLOWED, f"{path}: others than its owner may write to it")
+            raise MessageRefused(
+                RefusalReason.NOT_ALLOWED, f"{path}: others than its owner may write to it"
+            )
         if status.st_size > LONGEST_PAYLOAD + 1:
-            raise Refused(Why.OVERSIZE, f"{path}: longer than a message")
+            raise MessageRefused(RefusalReason.OVERSIZE, f"{path}: longer than a message")
         return os.read(file, LONGEST_PAYLOAD + 2), status.st_uid
     finally:
         os.close(file)

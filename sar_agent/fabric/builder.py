@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sar_agent.fabric.frozen import Links, Switches, Terminals, freeze
+from sar_agent.fabric.columns import Links, Switches, Terminals, freeze
 from sar_agent.fabric.model import Fabric, Kind
 
 

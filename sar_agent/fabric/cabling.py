@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.hostnames import HostMapper, Named, name_port, port_order
+from sar_agent.fabric.hostnames import HostMapper, NamedTerminal, name_port, port_order
 from sar_agent.fabric.model import Fabric, Kind
-from sar_agent.fabric.netlines import End, Node
+from sar_agent.fabric.node_records import NodeRecord, PortRecord
 from sar_agent.fabric.rates import LANE_RATE
 
 MAX_LID = 0xBFFF
@@ -25,7 +25,7 @@ _SLOWEST = LANE_RATE["SDR"]
 class _Port:
     """A terminal before it has its place."""
 
-    node: Node
+    node: NodeRecord
     node_guid: int
     number: int
     guid: int
@@ -43,9 +43,11 @@ class _Port:
 class _Cables:
     """Looks at each cable once, from whichever side comes first."""
 
-    def __init__(self, nodes: Sequence[Node], file: str, remedy: str, default_rate: float) -> None:
+    def __init__(
+        self, nodes: Sequence[NodeRecord], file: str, remedy: str, default_rate: float
+    ) -> None:
         self.file, self.remedy, self.default_rate = file, remedy, default_rate
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, NodeRecord] = {}
         self.one_sided: list[int] = []
         self.odd: list[str] = []
         self.unread: list[int] = []
@@ -55,7 +57,7 @@ class _Cables:
                     f'node "{node.id}" occurs twice, first in line {twin.line}', node.line
                 )
             self.nodes[node.id] = node
-        self.ends: dict[tuple[str, int], End] = {}
+        self.ends: dict[tuple[str, int], PortRecord] = {}
         for node in nodes:
             for end in node.ends:
                 if twin_end := self.ends.get((node.id, end.port)):
@@ -69,7 +71,7 @@ class _Cables:
     def error(self, what: str, line: int) -> InputError:
         return InputError(what, file=self.file, line=line, remedy=self.remedy)
 
-    def pairs(self) -> list[tuple[Node, End, Node, End | None]]:
+    def pairs(self) -> list[tuple[NodeRecord, PortRecord, NodeRecord, PortRecord | None]]:
         """Every cable once: a side, and the other side with its line where it has one."""
         found = []
         for (ident, port), end in self.ends.items():
@@ -99,7 +101,7 @@ class _Cables:
 
 def assemble(
     name: str,
-    nodes: Sequence[Node],
+    nodes: Sequence[NodeRecord],
     mapper: HostMapper | None,
     *,
     notes: Sequence[str] = (),
@@ -153,7 +155,7 @@ def assemble(
             place = places[(far.kind, _node_guid(far))]
             ports.append(_terminal(mapper, cables, far, own, near, switch, place))
     order = port_order(
-        [Named(p.host, p.hca, p.kind) for p in ports],
+        [NamedTerminal(p.host, p.hca, p.kind) for p in ports],
         [p.position for p in ports], [p.number for p in ports], [p.guid for p in ports],
     )  # fmt: skip
     for p in (ports[t] for t in order):
@@ -179,7 +181,8 @@ def assemble(
 
 
 def _terminal(
-    mapper: HostMapper, cables: _Cables, node: Node, own: End | None, near: End | None,
+    mapper: HostMapper, cables: _Cables, node: NodeRecord, own: PortRecord | None, near: PortRecord
+    | None,
     switch: int, position: int,
 ) -> _Port:  # fmt: skip
     """A cable between a switch and a channel adapter or router; at least one end is there."""
@@ -206,11 +209,11 @@ def _cables(count: int, one: str, many: str) -> str:
     return f"{count} cable {one}" if count == 1 else f"{count} cables {many}"
 
 
-def _node_guid(node: Node) -> int:
+def _node_guid(node: NodeRecord) -> int:
     return int(node.extras.get("node_guid", node.guid))
 
 
-def _rate(cables: _Cables, end: End, other: End | None) -> float:
+def _rate(cables: _Cables, end: PortRecord, other: PortRecord | None) -> float:
     """The slower of what the two sides say; the default where neither is readable."""
     known = [e.rate for e in (end, other) if e is not None and e.rate is not None]
     if not known:

@@ -24,8 +24,8 @@ from sar_agent import __version__
 from sar_agent.errors import InputError
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import Fabric
-from sar_agent.fabric.owned import PRIVATE, make_folder
-from sar_agent.fabric.text import write_bytes
+from sar_agent.util.owned_files import PRIVATE, make_folder
+from sar_agent.util.text_files import write_bytes
 
 _WHEN = re.compile(r"^# Topology file: generated on .*$", re.MULTILINE)
 

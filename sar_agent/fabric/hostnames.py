@@ -39,7 +39,7 @@ class HostPort(NamedTuple):
     kind: Kind
 
 
-class Named(NamedTuple):
+class NamedTerminal(NamedTuple):
     """A terminal's host, which has a name in any case, its HCA and kind."""
 
     host: str
@@ -130,7 +130,7 @@ def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(translate, globs)))
 
 
-def name_port(mapper: HostMapper, letter: str, guid: int, description: str) -> Named:
+def name_port(mapper: HostMapper, letter: str, guid: int, description: str) -> NamedTerminal:
     """What a reader makes of a node's description. `letter` is the node's type, H or R; a node
     without a usable description is a host of its own, named by its GUID."""
     host, hca, kind = mapper(description)
@@ -139,11 +139,14 @@ def name_port(mapper: HostMapper, letter: str, guid: int, description: str) -> N
     if host is None:
         host = f"{letter}-{guid:016x}"
         kind = mapper.kind(host) if kind == Kind.COMPUTE else kind
-    return Named(host, hca, kind)
+    return NamedTerminal(host, hca, kind)
 
 
 def port_order(
-    ports: Sequence[Named], positions: Sequence[int], numbers: Sequence[int], guids: Sequence[int]
+    ports: Sequence[NamedTerminal],
+    positions: Sequence[int],
+    numbers: Sequence[int],
+    guids: Sequence[int],
 ) -> list[int]:
     """The order of terminals in a `Fabric`: by their host's first node and, within a host, by HCA
     name (numbers as numbers), port number and GUID. That is their rail."""

@@ -8,8 +8,8 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import assemble
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import Fabric
-from sar_agent.fabric.netlines import AGAIN, parse_lines
-from sar_agent.fabric.text import source_text
+from sar_agent.fabric.node_records import AGAIN, parse_lines
+from sar_agent.util.text_files import source_text
 
 
 def read_ibnetdiscover(

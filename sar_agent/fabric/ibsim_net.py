@@ -28,9 +28,9 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import assemble
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import Fabric, Kind
-from sar_agent.fabric.netlines import EXTRAS, End, Node, parse_lines
+from sar_agent.fabric.node_records import EXTRAS, NodeRecord, PortRecord, parse_lines
 from sar_agent.fabric.rates import parse_rate, rate_name
-from sar_agent.fabric.text import source_text, write_text
+from sar_agent.util.text_files import source_text, write_text
 
 _DEFAULT_RATE = parse_rate("4xSDR")
 _FASTEST = "4xHDR"
@@ -71,7 +71,7 @@ def read_ibsim_net(
     return assemble(name, nodes, mapper, notes=notes, default_rate=_DEFAULT_RATE)
 
 
-def _apply_extras(node: Node, by_id: dict[str, Node]) -> None:
+def _apply_extras(node: NodeRecord, by_id: dict[str, NodeRecord]) -> None:
     for key, value in node.extras.items():
         if not isinstance(value, _EXTRAS[key]):
             raise TypeError(key)
@@ -90,10 +90,12 @@ def _apply_extras(node: Node, by_id: dict[str, Node]) -> None:
     for port, peer_id, peer_port, rate, lid, lmc in node.extras.get("down", ()):
         peer, line, speed = by_id[peer_id], node.line, float(rate)
         node.ends.append(
-            End(int(port), 0, int(lid), int(lmc), peer_id, int(peer_port), 0, 0, speed, False, line)
+            PortRecord(
+                int(port), 0, int(lid), int(lmc), peer_id, int(peer_port), 0, 0, speed, False, line
+            )
         )
         peer.ends.append(
-            End(int(peer_port), 0, 0, 0, node.id, int(port), 0, int(lid), speed, False, line)
+            PortRecord(int(peer_port), 0, 0, 0, node.id, int(port), 0, int(lid), speed, False, line)
         )
 
 

@@ -14,9 +14,9 @@ from sar_agent.fabric.ibsim_net import read_ibsim_net
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.standins import standin_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst
-from sar_agent.fabric.text import read_text
 from sar_agent.fabric.torus import torus_fabric
 from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.util.text_files import read_text
 
 GENERATORS = {
     "xgft": xgft_fabric,

@@ -17,9 +17,9 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import assemble
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import I32, Fabric
-from sar_agent.fabric.netlines import End, Node
+from sar_agent.fabric.node_records import NodeRecord, PortRecord
 from sar_agent.fabric.rates import LANE_RATE, parse_rate, rate_name
-from sar_agent.fabric.text import source_text, write_text
+from sar_agent.util.text_files import source_text, write_text
 
 AGAIN = "have OpenSM write it again (SIGHUP) and copy it when it is done"
 
@@ -45,10 +45,10 @@ def read_subnet_lst(
     links in both directions (it was cut short). A file that gives each link once is fine.
     """
     text, name = source_text(source, name)
-    nodes: dict[str, Node] = {}
-    order: dict[str, Node] = {}  # by first line of their own
-    ends: dict[tuple[str, int], End] = {}
-    mirrored: dict[tuple[str, int], End] = {}
+    nodes: dict[str, NodeRecord] = {}
+    order: dict[str, NodeRecord] = {}  # by first line of their own
+    ends: dict[tuple[str, int], PortRecord] = {}
+    mirrored: dict[tuple[str, int], PortRecord] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -69,10 +69,10 @@ def read_subnet_lst(
             raise InputError(
                 f'port {a_port} of "{a.id}" occurs twice', file=name, line=number, remedy=AGAIN
             )
-        ends[(a.id, a_port)] = End(
+        ends[(a.id, a_port)] = PortRecord(
             a_port, a_guid, a_lid, 0, b.id, b_port, b_guid, b_lid, rate, up, number
         )
-        mirrored[(b.id, b_port)] = End(
+        mirrored[(b.id, b_port)] = PortRecord(
             b_port, b_guid, b_lid, 0, a.id, a_port, a_guid, a_lid, rate, up, number
         )
     if not nodes:
@@ -89,15 +89,15 @@ def read_subnet_lst(
 
 
 def _side(
-    nodes: dict[str, Node], fields: tuple[str, ...], name: str, number: int
-) -> tuple[Node, int, int, int]:
+    nodes: dict[str, NodeRecord], fields: tuple[str, ...], name: str, number: int
+) -> tuple[NodeRecord, int, int, int]:
     """The node of one half of a line, its port number there, that port's GUID and LID."""
     kind, ports, node_guid, port_guid, description, lid, port = fields
     letter = {"CA": "H", "SW": "S", "RT": "R"}[kind]
     ident = f"{letter}-{int(node_guid, 16):016x}"
     node = nodes.get(ident)
     if node is None:
-        node = Node(letter, ident, int(ports, 16), int(node_guid, 16), description, 0, number)
+        node = NodeRecord(letter, ident, int(ports, 16), int(node_guid, 16), description, 0, number)
         nodes[ident] = node
     if letter == "S":
         node.lid = int(lid, 16)

@@ -8,14 +8,14 @@ import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.lids import assign_lids
-from sar_agent.routing.offsets import own_rows
+from sar_agent.routing.lid_offsets import own_rows
 from sar_agent.routing.routes import Routes
 
 BLOCK = 64
 """Entries that one management datagram carries: OpenSM sends what changed in such blocks."""
 
 
-class Changes(NamedTuple):
+class TableChanges(NamedTuple):
     """Of all switches and LID offsets."""
 
     entries: int
@@ -23,7 +23,7 @@ class Changes(NamedTuple):
     """Blocks of linear forwarding tables, each a datagram."""
 
 
-def changes(fabric: Fabric, before: Routes | None, after: Routes) -> Changes:
+def table_changes(fabric: Fabric, before: Routes | None, after: Routes) -> TableChanges:
     """What differs between tables on the indices of `fabric`; those of LID offsets that only
     `after` has are all new, as everything is where there were none (None)."""
     switches, terminals = assign_lids(fabric, fabric.lmc)
@@ -41,4 +41,4 @@ def changes(fabric: Fabric, before: Routes | None, after: Routes) -> Changes:
         if len(some):
             touched = np.logical_or.reduceat(differs[some[order]], starts, axis=0)
             blocks += int(np.count_nonzero(touched))
-    return Changes(entries, blocks)
+    return TableChanges(entries, blocks)

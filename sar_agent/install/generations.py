@@ -6,14 +6,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.owned import READABLE, make_folder
-from sar_agent.fabric.text import write_bytes
-from sar_agent.install.routes_file import (
+from sar_agent.formats.routes_file import (
     RoutesFile,
     generation_of,
     read_image,
     read_routes_file,
 )
+from sar_agent.util.owned_files import READABLE, make_folder
+from sar_agent.util.text_files import write_bytes
 
 
 class Generations:

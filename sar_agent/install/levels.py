@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.owned import PRIVATE
-from sar_agent.fabric.text import write_bytes
-from sar_agent.install.plan import EVERY_LEVEL
+from sar_agent.formats.conversion import EVERY_LEVEL
 from sar_agent.routing.routes import Routes
+from sar_agent.util.owned_files import PRIVATE
+from sar_agent.util.text_files import write_bytes
 
 log = logging.getLogger(__name__)
 U16 = NDArray[np.uint16]
@@ -80,7 +80,7 @@ class _Era:
         return out
 
 
-class Levels:
+class AssignedLevels:
     """`levels.bin` in `folder`. What cannot be written is said, and kept in memory only; `now`
     tells Unix seconds."""
 

@@ -20,9 +20,9 @@ from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, Bool
-from sar_agent.install.install import InForce
-from sar_agent.install.plan import file_to_routes
-from sar_agent.install.routes_file import UNKNOWN, RoutesFile
+from sar_agent.formats.conversion import file_to_routes
+from sar_agent.formats.routes_file import UNKNOWN, RoutesFile
+from sar_agent.opensm.plugin_install import InForce
 from sar_agent.routing.routes import Routes
 
 FAR = 64
@@ -39,7 +39,7 @@ class _Gone(NamedTuple):
     """When its packets are gone; infinite where OpenSM sets no limit."""
 
 
-class Recent:
+class RecentTables:
     """What was in force in this process's time. `clock` tells seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

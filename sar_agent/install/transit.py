@@ -19,9 +19,13 @@ from typing import TypeVar
 from sar_agent.check.transition import Transition, Way, examine
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
-from sar_agent.install.bridge import Bridge, Refused
-from sar_agent.install.changes import Changes, changes
-from sar_agent.install.install import (
+from sar_agent.formats.routes_file import RoutesFile
+from sar_agent.install.changes import TableChanges, table_changes
+from sar_agent.install.levels import AssignedLevels
+from sar_agent.install.plan import Plan, make_plan
+from sar_agent.install.recent import RecentTables
+from sar_agent.opensm.plugin_client import PluginClient, PluginRefused
+from sar_agent.opensm.plugin_install import (
     LATER_IN_FORCE,
     InForce,
     NotYet,
@@ -30,10 +34,6 @@ from sar_agent.install.install import (
     put_in_force,
     read_in_force,
 )
-from sar_agent.install.levels import Levels
-from sar_agent.install.plan import Plan, make_plan
-from sar_agent.install.recent import Recent
-from sar_agent.install.routes_file import RoutesFile
 from sar_agent.routing.routes import Routes
 
 log = logging.getLogger(__name__)
@@ -57,14 +57,14 @@ class NotKnown(NotSafe, NotYet):
 
 
 @dataclass(frozen=True)
-class Arrived:
+class CommitResult:
     """What is in force now."""
 
     plan: Plan
     """The plan, or as much of it as could be reached safely, with the generation in force."""
     in_force: InForce
     """As read back."""
-    changed: Changes
+    changed: TableChanges
     """Between what was read right before, which the plugin found as it was, and what was read
     back."""
     transition: Transition | None
@@ -82,7 +82,7 @@ def transition_to(
     *,
     also: tuple[Routes, ...] = (),
     of: InForce | None = None,
-    levels: Levels | None = None,
+    levels: AssignedLevels | None = None,
 ) -> Plan:
     """The plan with the verdict on its transition from `before`; `of` says what switches may have
     instead of that, `also` by which tables packets may have been sent, `levels` which service
@@ -109,18 +109,18 @@ class Transit:
 
     def __init__(
         self,
-        bridge: Bridge,
+        bridge: PluginClient,
         path: Path,
         timed: Timed = nullcontext,
         *,
-        levels: Levels | None = None,
+        levels: AssignedLevels | None = None,
         tries: int = 3,
-        recent: Recent | None = None,
+        recent: RecentTables | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.bridge, self.path, self.timed = bridge, path, timed
         self.levels, self.tries, self.sleep = levels, tries, sleep
-        self.recent = recent or Recent()
+        self.recent = recent or RecentTables()
 
     def read(self, fabric: Fabric) -> InForce:
         """What is in force, on the indices of `fabric`. Raises `NotYet` as `read_in_force`, and
@@ -151,7 +151,7 @@ class Transit:
             plan = self.examined(plan, before)
             try:
                 return go(plan, before)
-            except Refused as error:
+            except PluginRefused as error:
                 if error.code != "changed" or not left:
                     raise
                 log.warning("%s; reading what is in force again", error)
@@ -178,7 +178,7 @@ class Transit:
         between: Callable[[Plan], None] = lambda stage: None,
         *,
         whole: bool = False,
-    ) -> Arrived:
+    ) -> CommitResult:
         """Installs an `examined` plan through its stages, each with a generation of its own,
         checked, read back, and then told to `between`; `whole`: in one step, where nobody is there
         whom a mixture of old and new tables could hurt.
@@ -205,8 +205,8 @@ class Transit:
             between(step)
         if self.levels:
             self.levels.only(plan.fabric, step.routes)
-        changed = changes(plan.fabric, before.routes, now.routes)
-        return Arrived(step, now, changed, transition)
+        changed = table_changes(plan.fabric, before.routes, now.routes)
+        return CommitResult(step, now, changed, transition)
 
     def _put(self, step: Plan, before: InForce) -> InForce:
         levels = self.levels
@@ -215,7 +215,7 @@ class Transit:
             step = replace(step, levels=levels.told_at_all)
         try:
             now = put_in_force(self.bridge, step, self.path, before.digest, self.timed)
-        except Refused as error:
+        except PluginRefused as error:
             if levels and error.code not in LATER_IN_FORCE:
                 levels.take_back()
             raise

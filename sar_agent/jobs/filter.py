@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from sar_agent.jobs.records import JobRecord
+from sar_agent.jobs.record import JobRecord
 
 HostSets = frozenset[frozenset[str]]
 

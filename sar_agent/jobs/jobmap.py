@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sar_agent.errors import InputError
-from sar_agent.jobs.records import JobRecord, merge_components
+from sar_agent.jobs.record import JobRecord, merge_components
 
 _HOST = re.compile(r"[A-Za-z0-9_.\-]+")
 _ID = re.compile(r"\d{1,18}(?:_\d{1,18}|\+\d{1,18})?")

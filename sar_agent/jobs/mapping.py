@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sar_agent.fabric import Fabric
 from sar_agent.jobs.model import JobMix, make_job, multi_switch_mix
-from sar_agent.jobs.records import JobRecord
+from sar_agent.jobs.record import JobRecord
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import Fabric
-from sar_agent.fabric.text import read_text
 from sar_agent.jobs.model import JobMix
 from sar_agent.jobs.partitions import (
     Partition,
@@ -32,6 +31,7 @@ from sar_agent.jobs.partitions import (
     weights_from_counters,
 )
 from sar_agent.jobs.partitions_conf import read_partitions_conf
+from sar_agent.util.text_files import read_text
 
 Weight = Annotated[float, Field(gt=0, le=1e6)]
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import Fabric, Kind
-from sar_agent.fabric.text import read_text
 from sar_agent.jobs.partitions import DEFAULT_KEY, Partition
+from sar_agent.util.text_files import read_text
 
 _EVERYONE = ("ALL", "ALL_CAS")
 _NOBODY = ("ALL_SWITCHES", "ALL_ROUTERS", "SELF")

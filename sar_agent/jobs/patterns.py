@@ -18,9 +18,9 @@ from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostnames import hca_order
 from sar_agent.fabric.model import I32
-from sar_agent.fabric.text import read_text
 from sar_agent.jobs.model import Job
 from sar_agent.jobs.traffic import forms
+from sar_agent.util.text_files import read_text
 
 ALL_MOST = 4096
 """Ranks of an all-to-all: 128 MB of pairs."""

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from sar_agent.errors import InputError
-from sar_agent.jobs.records import LEAST_WEIGHT, MOST_WEIGHT
+from sar_agent.jobs.record import LEAST_WEIGHT, MOST_WEIGHT
 
 TABLE = Path(__file__).with_name("traffic.txt")
 LONGEST = 63

@@ -1,13 +1,21 @@
 """Engines: `(fabric, mix, options) -> Routes`, behind one protocol and one registry."""
 
 from sar_agent.routing.engine import (
-    Before,
     Engine,
     Options,
+    PreviousRoutes,
     Rerouting,
     engine_names,
     load_engine,
 )
 from sar_agent.routing.routes import Routes
 
-__all__ = ["Before", "Engine", "Options", "Rerouting", "Routes", "engine_names", "load_engine"]
+__all__ = [
+    "Engine",
+    "Options",
+    "PreviousRoutes",
+    "Rerouting",
+    "Routes",
+    "engine_names",
+    "load_engine",
+]

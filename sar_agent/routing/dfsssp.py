@@ -12,8 +12,8 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
-from sar_agent.routing.grow import EVERYONE, grow_trees
 from sar_agent.routing.routes import Routes
+from sar_agent.routing.weighted_trees import EVERYONE, grow_trees
 
 
 class Dfsssp:

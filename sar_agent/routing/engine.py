@@ -51,7 +51,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Before:
+class PreviousRoutes:
     """Routes, and what they were made for."""
 
     fabric: Fabric
@@ -73,7 +73,9 @@ class Engine(Protocol):
 class Rerouting(Engine, Protocol):
     """An engine that can also start from routes it made, and change little."""
 
-    def reroute(self, before: Before, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+    def reroute(
+        self, before: PreviousRoutes, fabric: Fabric, mix: JobMix, options: Options
+    ) -> Routes:
         """As `route`; `before.routes` are this engine's and passed the check."""
 
 

@@ -25,7 +25,7 @@ from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
 from sar_agent.routing.oblivious_tables import digit_tables
-from sar_agent.routing.paths import Choice, PathRoutes
+from sar_agent.routing.path_routes import ParentChoice, PathRoutes
 from sar_agent.routing.routes import Routes
 
 
@@ -71,7 +71,7 @@ class _BySource(ABC):
     by_source = True
 
     @abstractmethod
-    def choice(self, fabric: Fabric, view: XgftView, seed: int) -> Choice:
+    def choice(self, fabric: Fabric, view: XgftView, seed: int) -> ParentChoice:
         """What `PathRoutes.choose` is."""
 
     def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
@@ -91,7 +91,7 @@ class SModK(_BySource):
     name = "smodk"
     summary = "XGFTs: the way up by the source's label; needs LMC (oblivious-xgft-2009, V)"
 
-    def choice(self, fabric: Fabric, view: XgftView, seed: int) -> Choice:
+    def choice(self, fabric: Fabric, view: XgftView, seed: int) -> ParentChoice:
         labels = modulo_labels(view)
         return lambda source, destination: labels[source]
 
@@ -102,7 +102,7 @@ class RncaU(_BySource):
     name = "rnca-u"
     summary = "XGFTs: as smodk on scrambled labels, --seed; needs LMC (oblivious-xgft-2009, VIII)"
 
-    def choice(self, fabric: Fabric, view: XgftView, seed: int) -> Choice:
+    def choice(self, fabric: Fabric, view: XgftView, seed: int) -> ParentChoice:
         labels = scrambled_labels(fabric, view, seed)
         return lambda source, destination: labels[source]
 
@@ -114,7 +114,7 @@ class Random(_BySource):
     summary = "XGFTs: any root for each pair, --seed; needs LMC (oblivious-xgft-2009, V)"
     by_source = False
 
-    def choice(self, fabric: Fabric, view: XgftView, seed: int) -> Choice:
+    def choice(self, fabric: Fabric, view: XgftView, seed: int) -> ParentChoice:
         rank = np.argsort(np.argsort(fabric.terminal_guid)).astype(np.uint64)
 
         def choose(source: I32, destination: I32) -> U8:

@@ -9,9 +9,9 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.fabric.xgft_view import XgftView
 from sar_agent.routing.dag import graph_of, new_cache
-from sar_agent.routing.hops import all_hops
+from sar_agent.routing.hop_counts import all_hops
+from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.routes import NO_ROUTE
-from sar_agent.routing.settle import settle
 
 
 def digit_tables(fabric: Fabric, view: XgftView, choice: U8) -> U8:
@@ -22,7 +22,7 @@ def digit_tables(fabric: Fabric, view: XgftView, choice: U8) -> U8:
     egress[: fabric.terminals] = fill_digits(fabric, view, everyone, choice)
     egress[: fabric.terminals][~fabric.is_host_port] = NO_ROUTE
     graph = graph_of(fabric)
-    settle(fabric, graph, new_cache(fabric), all_hops(graph), egress)
+    fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
     return egress
 
 

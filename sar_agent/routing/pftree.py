@@ -36,13 +36,13 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Partition, Partitions, Policy
 from sar_agent.routing.dag import graph_of, new_cache
 from sar_agent.routing.engine import Options
-from sar_agent.routing.hops import all_hops
-from sar_agent.routing.legal import new_row
-from sar_agent.routing.pftree_grow import Owners, Senders, grow_partition_trees
+from sar_agent.routing.hop_counts import all_hops
+from sar_agent.routing.loop_free_fill import fill_loop_free
+from sar_agent.routing.pftree_grow import ChannelOwners, PartitionSenders, grow_partition_trees
 from sar_agent.routing.pftree_lanes import partition_lanes
 from sar_agent.routing.routes import NO_ROUTE, Routes
-from sar_agent.routing.settle import settle
 from sar_agent.routing.updn import tree_order
+from sar_agent.routing.updown_paths import new_row
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class PFTree:
         isolation = np.append(partitions.isolation, np.int32(-1))
         home = partitions.of_terminal(fabric.terminals)
         policy = np.array([*(p.policy for p in partitions.parts), Policy.DEF], np.uint8)
-        owners = Owners(
+        owners = ChannelOwners(
             np.full(max(1, fabric.channels), -1, np.int32),
             np.zeros(max(1, fabric.channels), np.bool_),
         )
@@ -105,7 +105,7 @@ class PFTree:
             egress,
         )
         warnings = _broken(fabric, partitions, home, broken)
-        settle(fabric, graph, new_cache(fabric), all_hops(graph), egress)
+        fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
         routes = Routes(self.name, fabric.digest, egress[None], jobs_digest=mix.digest(fabric))
         routes, more = partition_lanes(fabric, routes, partitions, options)
         for warning in (*warnings, *more) if self.heeds_policies else ():
@@ -151,7 +151,7 @@ class PFTreeCombined(PFTreeExt):
         return options.combine < 1.0
 
 
-def senders_of(fabric: Fabric, mix: JobMix, partitions: Partitions) -> Senders:
+def senders_of(fabric: Fabric, mix: JobMix, partitions: Partitions) -> PartitionSenders:
     """Leaf switches from which members send, and how many; -1 (no partition): from everywhere."""
     leaf = fabric.terminal_switch
     rows: list[tuple[I32, NDArray[np.int64]]] = []
@@ -172,7 +172,7 @@ def senders_of(fabric: Fabric, mix: JobMix, partitions: Partitions) -> Senders:
         busy = np.flatnonzero(np.diff(job_of))
         inside = busy[home[busy] < 0]  # a partition's own members are who may send to it
         of_terminal[inside] = first + on_job[job_of[inside]]
-    return Senders(
+    return PartitionSenders(
         np.cumsum([0, *(len(at) for at, _ in rows)]).astype(np.uint32),
         np.concatenate([at for at, _ in rows]).astype(np.uint32),
         of_terminal.astype(np.uint32),

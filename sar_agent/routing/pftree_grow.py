@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.routing.dag import U32, Graph
-from sar_agent.routing.legal import Legal, Row, fill_rest, legal_row
+from sar_agent.routing.updown_paths import Orientation, RootDistances, fill_rest, legal_row
 
 F64 = NDArray[np.float64]
 PHY = 0
@@ -31,7 +31,7 @@ FORBIDDEN = float(1 << 49)
 """A link that is, or would be, shared with a `phy` partition."""
 
 
-class Senders(NamedTuple):
+class PartitionSenders(NamedTuple):
     """From where each destination is sent to."""
 
     offset: U32
@@ -41,7 +41,7 @@ class Senders(NamedTuple):
     """uint32[T]: the row of each terminal."""
 
 
-class Owners(NamedTuple):
+class ChannelOwners(NamedTuple):
     """Who uses each channel."""
 
     user: I32
@@ -53,9 +53,9 @@ class Owners(NamedTuple):
 @njit(cache=True)
 def grow_partition_trees(
     graph: Graph,
-    legal: Legal,
-    row: Row,
-    senders: Senders,
+    legal: Orientation,
+    row: RootDistances,
+    senders: PartitionSenders,
     root_of: U32,
     last_port: U8,
     dests: U32,
@@ -65,7 +65,7 @@ def grow_partition_trees(
     quota: I32,
     share: float,
     one_way: bool,
-    owners: Owners,
+    owners: ChannelOwners,
     egress: U8,
 ) -> I32:  # pragma: no cover
     """Rows `dests` of `egress` uint8[D, S]; returns int32[·, 2], (destination, channel) for each

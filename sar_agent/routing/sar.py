@@ -13,10 +13,10 @@ import numpy as np
 from sar_agent.fabric import Fabric, Kind
 from sar_agent.fabric.model import I32, U8
 from sar_agent.jobs import JobMix
-from sar_agent.routing.engine import Before, Options
-from sar_agent.routing.grow import EVERYONE, JOB, grow_trees
-from sar_agent.routing.keep import keep_rows
+from sar_agent.routing.engine import Options, PreviousRoutes
+from sar_agent.routing.minimise_changes import keep_unchanged_rows
 from sar_agent.routing.routes import Routes
+from sar_agent.routing.weighted_trees import EVERYONE, JOB, grow_trees
 
 
 class Sar:
@@ -37,9 +37,11 @@ class Sar:
             seconds=seconds,
         )
 
-    def reroute(self, before: Before, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+    def reroute(
+        self, before: PreviousRoutes, fabric: Fabric, mix: JobMix, options: Options
+    ) -> Routes:
         """The paper's routes, and of those that are as good the ones that are there."""
-        return keep_rows(before, fabric, mix, self.route(fabric, mix, options), options)
+        return keep_unchanged_rows(before, fabric, mix, self.route(fabric, mix, options), options)
 
 
 def destination_order(fabric: Fabric, mix: JobMix) -> tuple[I32, U8]:

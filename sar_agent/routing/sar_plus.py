@@ -18,23 +18,23 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import moved_mix
+from sar_agent.routing.demand_items import Objective
 from sar_agent.routing.dfsssp import dfsssp_order
-from sar_agent.routing.engine import Before, Options
-from sar_agent.routing.grow import EVERYONE, grow
-from sar_agent.routing.mend import (
-    Look,
+from sar_agent.routing.engine import Options, PreviousRoutes
+from sar_agent.routing.loop_free_fill import fill_loop_free
+from sar_agent.routing.repair import (
+    SuspectEntries,
     carry_over,
     everywhere,
-    mend_rows,
+    repair_rows,
     same_indices,
     where_hops_changed,
 )
-from sar_agent.routing.plus import GOOD_ENOUGH, Balance
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.routing.sar import destination_order
-from sar_agent.routing.settle import settle
-from sar_agent.routing.spread import Turns, spread_trees, terminal_rows, turns_of
-from sar_agent.routing.work import Objective
+from sar_agent.routing.sar_plus_balance import GOOD_ENOUGH, RouteBalance
+from sar_agent.routing.unused_routes import LevelTurns, spread_trees, terminal_rows, turns_of
+from sar_agent.routing.weighted_trees import EVERYONE, grow
 
 ITEMS = 40_000
 """How much is placed again to come nearer the bound: milliseconds, whatever the fabric's size."""
@@ -42,7 +42,7 @@ ITEMS = 40_000
 
 class _Last(NamedTuple):
     mark: int
-    balance: Balance
+    balance: RouteBalance
 
 
 _marks = count(1)
@@ -61,7 +61,7 @@ class SarPlus:
         """Routes for every fabric; the check decides whether one virtual lane is enough."""
         began = time.perf_counter()
         egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
-        balance = Balance(fabric, mix, egress, options.objective)
+        balance = RouteBalance(fabric, mix, egress, options.objective)
         turns = turns_of(fabric)
         spread_trees(
             balance.graph,
@@ -76,10 +76,12 @@ class SarPlus:
         balance.improve(ITEMS)
         _no_worse_than_others(balance, turns)
         _storage(balance)
-        settle(fabric, balance.graph, balance.cache, balance.hops, egress)
+        fill_loop_free(fabric, balance.graph, balance.cache, balance.hops, egress)
         return self._keep(balance, began)
 
-    def reroute(self, before: Before, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+    def reroute(
+        self, before: PreviousRoutes, fabric: Fabric, mix: JobMix, options: Options
+    ) -> Routes:
         """Routes that keep what still holds of `before`: a failed link moves the entries over it,
         a job that starts or ends its own, and what is hot then is made to give way."""
         began = time.perf_counter()
@@ -91,15 +93,15 @@ class SarPlus:
         balance.follow(mix, 0 if mended_now else ITEMS)
         return self._keep(balance, began)
 
-    def _balance_of(self, made: Before, objective: Objective) -> Balance:
+    def _balance_of(self, made: PreviousRoutes, objective: Objective) -> RouteBalance:
         last, self._last = self._last, None  # it is about to change
         if last and last.mark == made.routes.mark and last.balance.objective == objective:
             return last.balance
-        balance = Balance(made.fabric, made.mix, made.routes.egress[0].copy(), objective)
+        balance = RouteBalance(made.fabric, made.mix, made.routes.egress[0].copy(), objective)
         balance.counted = False
         return balance
 
-    def _keep(self, balance: Balance, began: float) -> Routes:
+    def _keep(self, balance: RouteBalance, began: float) -> Routes:
         routes = Routes(
             engine=self.name,
             fabric_digest=balance.fabric.digest,
@@ -112,7 +114,7 @@ class SarPlus:
         return routes
 
 
-def _no_worse_than_others(balance: Balance, turns: Turns) -> None:
+def _no_worse_than_others(balance: RouteBalance, turns: LevelTurns) -> None:
     """Nobody may lose by choosing sar-plus. On fabrics of a few switches other engines can be
     lucky: then the best tables are what is improved. And where SAR leaves less dark fiber, so do
     we. Next to the least possible peak, with no fiber dark, there is nothing to ask them for."""
@@ -133,7 +135,7 @@ def _no_worse_than_others(balance: Balance, turns: Turns) -> None:
     balance.brighten(dark, peak)
 
 
-def _others(balance: Balance, turns: Turns, near: bool) -> Iterator[Balance]:
+def _others(balance: RouteBalance, turns: LevelTurns, near: bool) -> Iterator[RouteBalance]:
     """The jobs on SAR's tables, then on those that know no jobs; `near`: only on the cheap ones."""
     fabric, graph, work = balance.fabric, balance.graph, balance.work
     order, who = destination_order(fabric, balance.mix)
@@ -148,7 +150,7 @@ def _others(balance: Balance, turns: Turns, near: bool) -> Iterator[Balance]:
         yield balance.beside(_grown(balance, *dfsssp_order(fabric)))
 
 
-def _grown(balance: Balance, order: I32, who: U8) -> U8:
+def _grown(balance: RouteBalance, order: I32, who: U8) -> U8:
     """uint8[T + S, S]: trees grown by weight, as SAR and DFSSSP do."""
     fabric = balance.fabric
     egress = np.full_like(balance.egress, NO_ROUTE)
@@ -158,7 +160,7 @@ def _grown(balance: Balance, order: I32, who: U8) -> U8:
     return egress
 
 
-def _storage(balance: Balance) -> None:
+def _storage(balance: RouteBalance) -> None:
     """Terminals of storage, then others, as SAR does (Algorithm 1, lines 11-16): every terminal's
     route counts, on top of the jobs' routes."""
     fabric, mix = balance.fabric, balance.mix
@@ -168,7 +170,7 @@ def _storage(balance: Balance) -> None:
         return
     routes = balance
     if balance.objective != "routes":
-        routes = Balance(fabric, mix, balance.egress, "routes")
+        routes = RouteBalance(fabric, mix, balance.egress, "routes")
         routes.put_back(routes.terminals)
     grow(
         fabric,
@@ -182,7 +184,7 @@ def _storage(balance: Balance) -> None:
     )
 
 
-def mended(before: Balance, fabric: Fabric) -> Balance:
+def mended(before: RouteBalance, fabric: Fabric) -> RouteBalance:
     """The same jobs on a changed fabric: everything reaches again, nothing else has moved.
 
     Terminals that are gone take no part in their jobs any more. `before` is used up.
@@ -190,11 +192,11 @@ def mended(before: Balance, fabric: Fabric) -> Balance:
     old = before.fabric
     egress = carry_over(old, fabric, before.egress)
     mix = moved_mix(before.mix, old, fabric)
-    balance = Balance(fabric, mix, egress, before.objective)
+    balance = RouteBalance(fabric, mix, egress, before.objective)
     wanted = np.ones(fabric.destinations, np.bool_)
     wanted[: fabric.terminals] = fabric.is_host_port
     look, anew = _where_to_look(before, balance)
-    mend_rows(
+    repair_rows(
         balance.graph,
         balance.hops,
         balance.neighbours,
@@ -214,8 +216,8 @@ def mended(before: Balance, fabric: Fabric) -> Balance:
     return balance
 
 
-def _where_to_look(before: Balance, after: Balance) -> tuple[Look, Bool]:
-    """What `mend_rows` asks for: entries that may be wrong, and rows that are looked at whole."""
+def _where_to_look(before: RouteBalance, after: RouteBalance) -> tuple[SuspectEntries, Bool]:
+    """What `repair_rows` asks for: entries that may be wrong, and rows that are looked at whole."""
     old, new = before.fabric, after.fabric
     if not same_indices(old, new) or before.neighbours.shape != after.neighbours.shape:
         return everywhere(new.switches), np.ones(new.destinations, np.bool_)

@@ -26,19 +26,19 @@ from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.routing.dag import U32, Graph, graph_of, new_cache
 from sar_agent.routing.engine import Options
-from sar_agent.routing.hops import all_hops
-from sar_agent.routing.legal import (
-    Legal,
-    Row,
+from sar_agent.routing.hop_counts import all_hops
+from sar_agent.routing.loop_free_fill import fill_loop_free
+from sar_agent.routing.minhop import leaf_by_leaf
+from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.routing.updown_paths import (
+    Orientation,
+    RootDistances,
     fill_rest,
     legal_row,
     new_row,
     orient,
     unreached_leaves,
 )
-from sar_agent.routing.minhop import leaf_by_leaf
-from sar_agent.routing.routes import NO_ROUTE, Routes
-from sar_agent.routing.settle import settle
 
 
 class Updn:
@@ -70,7 +70,7 @@ class Ftree:
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
 
 
-def tree_order(fabric: Fabric, graph: Graph) -> Legal:
+def tree_order(fabric: Fabric, graph: Graph) -> Orientation:
     """Up and down on a fat tree; raises `Unserved` where it is none, or where two leaf switches
     have lost all switches above both."""
     legal = orient(fabric, tree_levels(fabric))
@@ -83,7 +83,7 @@ def tree_order(fabric: Fabric, graph: Graph) -> Legal:
     return legal
 
 
-def updn_order(fabric: Fabric, graph: Graph) -> Legal:
+def updn_order(fabric: Fabric, graph: Graph) -> Orientation:
     """Levels of the tree where all leaves then reach each other; else hops from the switch that
     is nearest to all leaves, which joins any connected fabric."""
     leaves = fabric.leaves.astype(np.uint32)
@@ -101,18 +101,18 @@ def updn_order(fabric: Fabric, graph: Graph) -> Legal:
     return orient(fabric, -hops[root])
 
 
-def _grow(fabric: Fabric, graph: Graph, legal: Legal, *, main: bool) -> U8:
+def _grow(fabric: Fabric, graph: Graph, legal: Orientation, *, main: bool) -> U8:
     """uint8[T + S, S] egress ports."""
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     order = leaf_by_leaf(fabric)[: fabric.terminals]
     order = order[fabric.is_host_port[order]]
     egress[order] = legal_rows(fabric, graph, legal, order, main=main)
-    settle(fabric, graph, new_cache(fabric), all_hops(graph), egress)
+    fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
     return egress
 
 
 def legal_rows(
-    fabric: Fabric, graph: Graph, legal: Legal, terminals: U32, *, main: bool = False
+    fabric: Fabric, graph: Graph, legal: Orientation, terminals: U32, *, main: bool = False
 ) -> U8:
     """uint8[D, S]: egress ports towards these, those of one leaf together; as `ftree` with `main`,
     else as `updn`."""
@@ -135,8 +135,8 @@ def legal_rows(
 @njit(cache=True)
 def _spread(
     graph: Graph,
-    legal: Legal,
-    row: Row,
+    legal: Orientation,
+    row: RootDistances,
     reverse: U32,
     root_of: U32,
     last_port: U8,
@@ -191,7 +191,7 @@ def _spread(
 
 @njit(cache=True)
 def _main_way(
-    graph: Graph, legal: Legal, reverse: U32, root: int, used: I32, on_main: Bool, tree: U8
+    graph: Graph, legal: Orientation, reverse: U32, root: int, used: I32, on_main: Bool, tree: U8
 ) -> None:  # pragma: no cover
     """Marks a way up from `root`, each time to the parent whose channel down is used least, and
     writes the way down into `tree` uint8[S]."""

@@ -13,7 +13,7 @@ from statistics import fmean, median
 from typing import Any
 
 from sar_agent.agent.planner import Planner
-from sar_agent.config import AgentConfig, Config
+from sar_agent.config.model import AgentConfig, Config
 from sar_agent.fabric import Fabric
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix

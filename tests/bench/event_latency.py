@@ -10,11 +10,11 @@ from pathlib import Path
 
 from sar_agent.agent.history import History
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.bridge import Bridge
-from sar_agent.lab.live.generated import ibsim_of
-from sar_agent.lab.live.munge import Munge
-from sar_agent.lab.live.process import wait_until
-from sar_agent.lab.live.slurm import SlurmCluster
+from sar_agent.opensm.plugin_client import PluginClient
+from sar_lab.live.generated import ibsim_of
+from sar_lab.live.munge import Munge
+from sar_lab.live.process import wait_until
+from sar_lab.live.slurm import SlurmCluster
 from tests.bench.simulated import opensm
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
@@ -93,7 +93,7 @@ def _install() -> Table:
         opensm(ibsim, fabric, "sar,minhop", 600) as manager,
         Munge() as munged,
     ):
-        folder, bridge = Path(name), Bridge(manager.socket_path)
+        folder, bridge = Path(name), PluginClient(manager.socket_path)
         encode = Encoder(munged.socket)
         jobs = [_job(n, hosts[n::40][:40]) for n in range(40)]
         agent = start(

@@ -17,8 +17,8 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from sar_agent.lab.live.munge import Munge
-from sar_agent.lab.live.slurm import SlurmCluster
+from sar_lab.live.munge import Munge
+from sar_lab.live.slurm import SlurmCluster
 from tests.bench.table import Table, goal
 from tests.live.helpers.listening import Agent, start
 from tests.live.helpers.munged import Encoder, dial, message

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import net_ids
-from sar_agent.fabric.opensm import read_opensm_fabric
+from sar_agent.fabric.opensm_file import read_opensm_fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.bridge import Bridge
-from sar_agent.lab.live.generated import ibsim_of
+from sar_agent.opensm.plugin_client import PluginClient
+from sar_lab.live.generated import ibsim_of
 from tests.bench.fabrics import LARGEST, MIDDLE, size_of
 from tests.bench.simulated import opensm
 from tests.bench.table import Table, goal
@@ -30,7 +30,7 @@ def _sources(spec: str) -> Table:
     made = load_fabric(spec)
     answer, reading, printing, parsing = Times(), Times(), Times(), Times()
     with ibsim_of(made) as ibsim, opensm(ibsim, made, "sar,minhop", 900) as manager:
-        bridge, mapper, host = Bridge(manager.socket_path), HostMapper(), net_ids(made)[1][1]
+        bridge, mapper, host = PluginClient(manager.socket_path), HostMapper(), net_ids(made)[1][1]
         for _ in range(ROUNDS):
             with answer.one():
                 told = bridge.fabric()

@@ -13,7 +13,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs.model import moved_mix
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.routing import Before, Options, Rerouting, load_engine
+from sar_agent.routing import Options, PreviousRoutes, Rerouting, load_engine
 from tests.bench.fabrics import LARGEST, MIDDLE, fabric_of, size_of
 from tests.bench.kept import Kept
 from tests.bench.table import Table, goal
@@ -76,13 +76,15 @@ def _repair(engine: Rerouting, plan: Plan, broken: Fabric) -> dict[str, float]:
     mix = moved_mix(plan.mix, plan.fabric, broken)
     routing, checking, bettering = Times(), Times(), Times()
     with routing.one():
-        routes = engine.reroute(Before(plan.fabric, plan.mix, plan.routes), broken, mix, OPTIONS)
+        routes = engine.reroute(
+            PreviousRoutes(plan.fabric, plan.mix, plan.routes), broken, mix, OPTIONS
+        )
     with checking.one():
         verdict = check_changed(broken, routes, plan.proved).verdict
     verdict.require()
     repaired = make_plan(1, broken, mix, routes, before=plan)
     with bettering.one():
-        routes = engine.reroute(Before(broken, mix, repaired.routes), broken, mix, OPTIONS)
+        routes = engine.reroute(PreviousRoutes(broken, mix, repaired.routes), broken, mix, OPTIONS)
     bettered = make_plan(1, broken, mix, routes, before=repaired)
     anew = make_plan(1, broken, mix, load_engine("sar-plus").route(broken, mix, OPTIONS))
     least = anew.measures.load_max

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from sar_agent.lab.live.process import wait_until
+from sar_lab.live.process import wait_until
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
 from tests.live.helpers.phased import Phased, phased

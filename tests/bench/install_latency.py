@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.bridge import Bridge, BridgeStatus
+from sar_agent.formats.routes_file import write_routes_file
 from sar_agent.install.plan import make_plan
-from sar_agent.install.routes_file import write_routes_file
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.lab.live.generated import ibsim_of
+from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
 from sar_agent.routing import Options, load_engine
+from sar_lab.live.generated import ibsim_of
 from tests.bench.simulated import opensm
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
@@ -38,7 +38,7 @@ def _latency(spec: str) -> Table:
     asked: dict[str, Times] = {"load": Times(), "SIGUSR2": Times()}
     blocks: dict[str, list[int]] = {"load": [], "SIGUSR2": []}
     with ibsim_of(fabric) as ibsim, opensm(ibsim, fabric, "sar,minhop", 600) as manager:
-        bridge = Bridge(manager.socket_path)
+        bridge = PluginClient(manager.socket_path)
         for generation in range(1, 4 * ROUNDS + 1):
             way = "load" if generation % 4 < 2 else "SIGUSR2"
             with writing.one():
@@ -75,6 +75,6 @@ def _latency(spec: str) -> Table:
     return table
 
 
-def in_force(status: BridgeStatus, generation: int) -> bool:
+def in_force(status: PluginStatus, generation: int) -> bool:
     """Whether the generation is installed on every switch."""
     return status.generation_in_force == generation and status.unconfirmed_switches == 0

@@ -8,8 +8,8 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.lab.fluid import PATTERNS, job_times
 from sar_agent.routing import Options, Routes, engine_names, load_engine
+from sar_lab.fluid import PATTERNS, job_times
 from tests.bench.table import Table
 from tests.bench.theirs import held_by
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
-from sar_agent import key
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.bridge import Bridge
-from sar_agent.lab.live.generated import ibsim_of
-from sar_agent.lab.live.munge import Munge
+from sar_agent.keys import client as key
+from sar_agent.opensm.plugin_client import PluginClient
+from sar_lab.live.generated import ibsim_of
+from sar_lab.live.munge import Munge
 from tests.bench.event_latency import NOW, SPEC, _job
 from tests.bench.simulated import opensm
 from tests.bench.table import Table, goal
@@ -39,7 +39,7 @@ def tables(full: bool) -> Iterator[Table]:
         Munge() as munged,
         mock.patch.dict(os.environ, {"SAR_MUNGE_SOCKET": str(munged.socket)}),
     ):
-        folder, bridge = Path(name), Bridge(manager.socket_path)
+        folder, bridge = Path(name), PluginClient(manager.socket_path)
         agent = start(
             folder,
             munged.socket,
@@ -75,8 +75,9 @@ def tables(full: bool) -> Iterator[Table]:
     table = Table(
         f"From a request for a routing key to its routes in force, {fabric.terminals:,} hosts",
         ("LMC 3, 39 jobs", "s", "of a processor, s", "LFT blocks sent"),
-        f"`{SPEC}` under ibsim with a stock OpenSM: `sar_agent.key.request` through the door with "
-        f"munge, {ROUNDS} keys of each kind, the answer after the tables were read back; *of a "
+        f"`{SPEC}` under ibsim with a stock OpenSM: `sar_agent.keys.client.request` through the "
+        f"door with munge, {ROUNDS} keys of each kind, the answer after the tables were read back; "
+        "*of a "
         "processor* is what the agent, OpenSM and the client took, as an idle machine would. "
         "The last one's stages: "
         + ", ".join(f"{k} {v:.3f}" for k, v in sorted(stages.items()))

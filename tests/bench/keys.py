@@ -9,7 +9,7 @@ import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.jobs.patterns import rank_phases
-from sar_agent.routing.keys import Flows, KeyTree, choose_shift, key_tree, make_key, rows_of
+from sar_agent.keys.routes import Flows, KeyTree, choose_shift, key_tree, make_key, rows_of
 from tests.bench.fabrics import fabric_of, there
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times

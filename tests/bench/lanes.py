@@ -18,7 +18,7 @@ import numpy as np
 from sar_agent.check import check_routes
 from sar_agent.errors import Unavailable
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.pieces import connected_pieces
+from sar_agent.fabric.components import connected_components
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import lay_lanes
@@ -61,7 +61,7 @@ def fabric_with(name: str) -> Fabric:
         rng = np.random.default_rng(1)
         cut = rng.choice(cables, len(cables) // 20, replace=False)
         fabric = fabric.with_links_down(cut)
-        assert not connected_pieces(fabric).any()
+        assert not connected_components(fabric).any()
     return fabric
 
 

@@ -58,7 +58,7 @@ def read(found: dict[str, Any]) -> Ours:
 def main(name: str, engine_name: str, objective: str, runs: int) -> None:
     """Prints an `Ours` as JSON."""
     from sar_agent.check import check_routes
-    from sar_agent.routing import Before, Options, Rerouting, load_engine
+    from sar_agent.routing import Options, PreviousRoutes, Rerouting, load_engine
     from tests.bench.fabrics import fabric_of
     from tests.bench.quality import quality_of
     from tests.bench.queue import Queue
@@ -76,7 +76,7 @@ def main(name: str, engine_name: str, objective: str, runs: int) -> None:
     check = repeat(lambda: check_routes(fabric, routes).require(), 4)[1:]
     changed = 0.0
     for _ in range(CHANGES):
-        before, mix = Before(fabric, mix, routes), queue.replace_one()
+        before, mix = PreviousRoutes(fabric, mix, routes), queue.replace_one()
         if isinstance(engine, Rerouting):
             routes = engine.reroute(before, fabric, mix, options)
         else:

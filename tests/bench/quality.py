@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.measure import measure
+from sar_agent.quality import measure
 from sar_agent.routing import Routes
 
 ROUNDS = 100

@@ -14,14 +14,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.routing.balance import _first_pass
+from sar_agent.routing.balanced_trees import _first_pass
+from sar_agent.routing.channel_loads import ChannelLoads
 from sar_agent.routing.dag import U32, DagCache, Graph, dag_row
-from sar_agent.routing.grow import EVERYONE, grow
-from sar_agent.routing.loads import Loads
-from sar_agent.routing.plus import Balance
+from sar_agent.routing.demand_items import DemandItems
+from sar_agent.routing.pending_paths import PathScratch
 from sar_agent.routing.routes import NO_ROUTE
-from sar_agent.routing.waiting import Scratch
-from sar_agent.routing.work import Work
+from sar_agent.routing.sar_plus_balance import RouteBalance
+from sar_agent.routing.weighted_trees import EVERYONE, grow
 from tests.bench.fabrics import LARGEST, MIDDLE, fabric_of, size_of
 from tests.bench.kept import Kept
 from tests.bench.table import Table
@@ -67,7 +67,7 @@ def _measure(name: str) -> dict[str, tuple[float, float, int]]:
     fabric = fabric_of(name)
     mix = synthetic_mix(fabric, 1)
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
-    balance = Balance(fabric, mix, egress, "load")
+    balance = RouteBalance(fabric, mix, egress, "load")
     balance.place(balance.terminals)
     hosts = np.flatnonzero(fabric.is_host_port).astype(np.int32)
     who, weight = np.full(len(hosts), EVERYONE, np.uint8), np.zeros(fabric.channels, np.int64)
@@ -112,9 +112,9 @@ def _scan(
 def _first_passes(
     graph: Graph,
     cache: DagCache,
-    work: Work,
-    loads: Loads,
-    scratch: Scratch,
+    work: DemandItems,
+    loads: ChannelLoads,
+    scratch: PathScratch,
     dests: U32,
     count: bool,
 ) -> int:  # pragma: no cover
@@ -139,9 +139,9 @@ def _first_passes(
 def _walks(
     graph: Graph,
     cache: DagCache,
-    work: Work,
-    loads: Loads,
-    scratch: Scratch,
+    work: DemandItems,
+    loads: ChannelLoads,
+    scratch: PathScratch,
     dests: U32,
     count: bool,
 ) -> float:  # pragma: no cover

@@ -17,9 +17,9 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.lab.live.generated import ibsim_of
-from sar_agent.lab.live.ibsim import Ibsim
-from sar_agent.lab.live.opensm import OpenSM
+from sar_lab.live.generated import ibsim_of
+from sar_lab.live.ibsim import Ibsim
+from sar_lab.live.opensm import OpenSM
 from tests.bench.simulated import opensm
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times

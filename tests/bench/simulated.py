@@ -9,10 +9,10 @@ from pathlib import Path
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import net_ids
-from sar_agent.install.bridge import Bridge
-from sar_agent.lab.live.ibsim import Ibsim
-from sar_agent.lab.live.opensm import OpenSM
-from sar_agent.lab.live.process import wait_for
+from sar_agent.opensm.plugin_client import PluginClient
+from sar_lab.live.ibsim import Ibsim
+from sar_lab.live.opensm import OpenSM
+from sar_lab.live.process import wait_for
 
 BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
 LOG = 0x03
@@ -50,7 +50,7 @@ def started(ibsim: Ibsim, fabric: Fabric, engines: str, **options: str) -> OpenS
 def wait_sweeps(manager: OpenSM, sweeps: int, patience: float) -> None:
     """Until so many heavy sweeps are done and every switch has confirmed its tables."""
     manager.wait_up(patience)
-    bridge = Bridge(manager.socket_path)
+    bridge = PluginClient(manager.socket_path)
 
     def settled() -> bool:
         status = bridge.status()

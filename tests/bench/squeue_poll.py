@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from sar_agent.fabric import hostlist
-from sar_agent.fabric.hostlist import expand
-from sar_agent.jobs import squeue_text
-from sar_agent.jobs.squeue_text import parse_squeue_pipe
+from sar_agent.slurm import hostlist, squeue_text
+from sar_agent.slurm.hostlist import expand
+from sar_agent.slurm.squeue_text import parse_squeue_pipe
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
 from tests.data import data_path

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from sar_agent.check import check_routes
 from sar_agent.errors import Unavailable
 from sar_agent.fabric import Fabric
-from sar_agent.install.bridge import Bridge
-from sar_agent.install.plan import file_to_routes
-from sar_agent.install.routes_file import read_routes_file
+from sar_agent.formats.conversion import file_to_routes
+from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.jobs import JobMix
-from sar_agent.lab.live.generated import ibsim_of
+from sar_agent.opensm.plugin_client import PluginClient
 from sar_agent.routing import Options, Routes, load_engine
+from sar_lab.live.generated import ibsim_of
 from tests.bench.machine import peak_mb
 from tests.bench.quality import Quality, quality_of
 from tests.bench.simulated import started, wait_sweeps
@@ -101,7 +101,7 @@ def held_by(fabric: Fabric, engine: str, sweeps: int = 2, limit: float = 3600) -
             if not manager.alive():
                 raise Unavailable("OpenSM ended") from error
             raise Unavailable(f"unfinished at {_running(manager.log()):.0f} s") from error
-        bridge = Bridge(manager.socket_path, timeout=limit)
+        bridge = PluginClient(manager.socket_path, timeout=limit)
         used = bridge.status().engine_in_force
         if used != engine:
             raise Unavailable(f"gave up, {used} instead")

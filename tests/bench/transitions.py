@@ -16,7 +16,7 @@ import numpy as np
 
 from sar_agent.agent.planner import Planner
 from sar_agent.check.transition import Transition, examine
-from sar_agent.config import AgentConfig, Config
+from sar_agent.config.model import AgentConfig, Config
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric

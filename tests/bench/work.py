@@ -7,9 +7,9 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing.dag import graph_of
-from sar_agent.routing.hops import all_hops
-from sar_agent.routing.plus import Balance
+from sar_agent.routing.hop_counts import all_hops
 from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.routing.sar_plus_balance import RouteBalance
 
 
 def relaxations(fabric: Fabric) -> int:
@@ -28,7 +28,7 @@ def relaxations(fabric: Fabric) -> int:
 def dag_hits(fabric: Fabric, mix: JobMix) -> float:
     """Share of `sar-plus`'s trees whose DAG is in the cache already when first they grow."""
     shape = (fabric.destinations, fabric.switches)
-    balance = Balance(fabric, mix, np.broadcast_to(np.uint8(NO_ROUTE), shape), "load")
+    balance = RouteBalance(fabric, mix, np.broadcast_to(np.uint8(NO_ROUTE), shape), "load")
     held: dict[int, int] = {}
     hits = 0
     roots = fabric.terminal_switch[balance.terminals].tolist()

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from sar_agent.errors import SarError
-from sar_agent.install.bridge import Refused
-from sar_agent.install.routes_file import write_routes_file
-from sar_agent.lab.live.process import PATIENCE
+from sar_agent.formats.routes_file import write_routes_file
+from sar_agent.opensm.plugin_client import PluginRefused
+from sar_lab.live.process import PATIENCE
 from tests.live.helpers.fat_tree import FatTree
 from tests.live.helpers.site import Site, site
 
@@ -129,7 +129,7 @@ def test_lanes_that_a_switch_does_not_confirm_make_the_load_fail(here: Site) -> 
     here.load(here.tree.routes(5))
     here.fabric.drop("leaf3", 100, SL_TO_VL)
     routes = here.tree.routes(6, lanes=2)
-    with pytest.raises(Refused, match=r"and 6 port\(s\) their lanes") as refused:
+    with pytest.raises(PluginRefused, match=r"and 6 port\(s\) their lanes") as refused:
         here.load(routes)
     assert refused.value.code == "unconfirmed"
     status = here.wait(lambda s: s.state == "built")
@@ -161,7 +161,9 @@ def test_a_corrupt_file_changes_nothing(here: Site) -> None:
     image = bytearray(here.sm.routes_path.read_bytes())
     image[-3] ^= 1
     here.sm.next_path.write_bytes(image)
-    with pytest.raises(Refused, match=r"routes\.next is invalid: bad payload checksum") as refused:
+    with pytest.raises(
+        PluginRefused, match=r"routes\.next is invalid: bad payload checksum"
+    ) as refused:
         here.bridge.load(6, None)
     assert refused.value.code == "invalid"
     status = here.bridge.status()
@@ -171,7 +173,7 @@ def test_a_corrupt_file_changes_nothing(here: Site) -> None:
     here.wait(lambda s: s.heavy_sweeps > status.heavy_sweeps and s.routings > status.routings)
     here.assert_in_force(good)
     here.sm.next_path.unlink()
-    with pytest.raises(Refused, match="No such file"):
+    with pytest.raises(PluginRefused, match="No such file"):
         here.bridge.load(7, None)
     here.assert_in_force(good)
 
@@ -179,7 +181,7 @@ def test_a_corrupt_file_changes_nothing(here: Site) -> None:
 def test_another_generation_than_asked_for_is_refused(here: Site) -> None:
     here.load(here.tree.routes(5))
     write_routes_file(here.sm.next_path, here.tree.routes(6))
-    with pytest.raises(Refused, match="holds generation 6, not 7"):
+    with pytest.raises(PluginRefused, match="holds generation 6, not 7"):
         here.bridge.load(7, None)
     assert here.bridge.status().generation_in_force == 5
     assert here.bridge.load(6, None).generation_in_force == 6
@@ -203,7 +205,7 @@ def test_a_switch_that_does_not_confirm_makes_the_load_fail() -> None:
         here.fabric.drop("leaf3", 100, LINEAR_FORWARDING_TABLE)
         routes = here.tree.routes(6, shift=1)
         with pytest.raises(
-            Refused, match=r"1 switch\(es\) have not confirmed their tables"
+            PluginRefused, match=r"1 switch\(es\) have not confirmed their tables"
         ) as refused:
             here.load(routes)
         assert refused.value.code == "unconfirmed"
@@ -218,7 +220,7 @@ def test_a_switch_that_does_not_confirm_makes_the_load_fail() -> None:
         others = np.arange(len(routes.switch_guids)) != leaf3
         assert np.array_equal(dumped.had[0, others], routes.forwarding[0, others])
 
-        with pytest.raises(Refused, match="have not confirmed"):
+        with pytest.raises(PluginRefused, match="have not confirmed"):
             here.load(here.tree.routes(7, lanes=1, cut=frozenset({("leaf3", 5)})))
         here.wait(lambda s: s.state == "built")
         third = here.dumped()

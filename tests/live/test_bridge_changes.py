@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from sar_agent.errors import SarError
-from sar_agent.install.bridge import Refused
-from sar_agent.install.routes_file import write_routes_file
+from sar_agent.formats.routes_file import write_routes_file
+from sar_agent.opensm.plugin_client import PluginRefused
 from tests.live.helpers import readback
 from tests.live.helpers.site import Site, site
 
@@ -34,7 +34,7 @@ def test_a_dead_link_brings_the_fallback_and_the_link_brings_us_back(here: Site)
     assert status.heavy_sweeps <= before.heavy_sweeps + 2, "within a sweep (two: one trap an end)"
     assert status.topology_changes == before.topology_changes + 1
     assert "the next routing engine takes over" in here.sm.log()
-    with pytest.raises(Refused, match=r"engine dfsssp is in force: stale") as refused:
+    with pytest.raises(PluginRefused, match=r"engine dfsssp is in force: stale") as refused:
         here.load(here.tree.routes(5))
     assert refused.value.code == "stale"
 
@@ -142,7 +142,7 @@ def test_a_load_that_was_refused_is_never_tried_again(here: Site) -> None:
     """The file fits once the cable is back, when nobody looks."""
     here.fabric.unlink("leaf0", 5)
     here.wait(lambda s: s.engine_in_force == "dfsssp" and s.settled)
-    with pytest.raises(Refused, match="stale"):
+    with pytest.raises(PluginRefused, match="stale"):
         here.load(here.tree.routes(6, shift=1))
     here.fabric.relink("leaf0", 5)
     here.sm.sweep()
@@ -159,7 +159,7 @@ def test_a_cable_plugged_elsewhere_makes_any_file_stale(here: Site) -> None:
     here.fabric.link("leaf0", 5, "spine0", 2)
     here.fabric.link("leaf1", 5, "spine0", 1)
     here.sm.sweep()
-    with pytest.raises(Refused, match=r"cable at port 5 of switch .*leaf0.* ends elsewhere"):
+    with pytest.raises(PluginRefused, match=r"cable at port 5 of switch .*leaf0.* ends elsewhere"):
         here.load(here.tree.routes(6))
 
 

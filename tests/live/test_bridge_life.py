@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from sar_agent.errors import SarError, Unavailable
-from sar_agent.install.bridge import Bridge
-from sar_agent.install.routes_file import write_routes_file
-from sar_agent.lab.live.ibsim import Ibsim
-from sar_agent.lab.live.opensm import OpenSM
-from sar_agent.lab.live.process import wait_for
+from sar_agent.formats.routes_file import write_routes_file
+from sar_agent.opensm.plugin_client import PluginClient
+from sar_lab.live.ibsim import Ibsim
+from sar_lab.live.opensm import OpenSM
+from sar_lab.live.process import wait_for
 from tests.live.helpers import readback
 from tests.live.helpers.fat_tree import FatTree
 from tests.live.helpers.site import Site, plugin, site
@@ -55,7 +55,7 @@ def test_a_plugin_that_cannot_work_is_refused_and_opensm_goes_on(
         assert "dfsssp tables configured" in sm.log()
         assert sm.alive() and not sm.socket_path.exists()
         with pytest.raises(Unavailable):
-            Bridge(sm.socket_path).status()
+            PluginClient(sm.socket_path).status()
 
 
 def test_an_engine_that_the_config_does_not_name_is_said() -> None:
@@ -105,7 +105,7 @@ def test_a_crash_leaves_a_socket_that_the_next_start_replaces() -> None:
         here.load(here.tree.routes(5))
         here.sm.kill()
         assert here.sm.socket_path.exists()
-        with pytest.raises(Unavailable, match="Connection refused"):
+        with pytest.raises(Unavailable, match="Caller refused"):
             here.bridge.load(5, None)
         here.sm.start().wait_up()
         assert here.wait_primed().generation_in_force == 5
@@ -128,7 +128,7 @@ def test_a_standby_answers_and_takes_over_with_our_routes() -> None:
         here.load(here.tree.routes(5))
         standby = OpenSM(here.fabric, host="n010", plugin=plugin(), priority=1)
         stack.enter_context(standby)
-        other = Site(here.tree, here.fabric, standby, Bridge(standby.socket_path))
+        other = Site(here.tree, here.fabric, standby, PluginClient(standby.socket_path))
         other.wait(lambda s: s.sm_state == "standby")
         with pytest.raises(SarError, match="is not the master, and nobody subscribes to it"):
             other.bridge.notice("unpath", 1, 4)

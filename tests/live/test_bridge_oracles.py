@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.lab.live.credit_loops import Verdict, ibdmchk
-from sar_agent.lab.live.process import wait_for
+from sar_lab.live.credit_loops import Verdict, ibdmchk
+from sar_lab.live.process import wait_for
 from tests.live.helpers.fat_tree import FatTree
 from tests.live.helpers.ring import Ring
 from tests.live.helpers.site import Site, site

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.install.bridge import Refused
-from sar_agent.install.routes_file import write_routes_file
+from sar_agent.formats.routes_file import write_routes_file
+from sar_agent.opensm.plugin_client import PluginRefused
 from tests.live.helpers.built import built
 from tests.live.helpers.site import Site, site
 
@@ -54,7 +54,9 @@ def test_a_load_proved_from_what_a_fallback_then_rewrote_is_refused() -> None:
         write_routes_file(here.sm.next_path, here.tree.routes(6, cut=CUT))
         load = pool.submit(here.bridge.load, 6, proved_from)
         gate.unlink()
-        with pytest.raises(Refused, match="engine slow is in force: what is in force") as refused:
+        with pytest.raises(
+            PluginRefused, match="engine slow is in force: what is in force"
+        ) as refused:
             load.result()
         assert refused.value.code == "changed"
         here.wait(lambda s: s.settled and s.engine_in_force == "slow")
@@ -71,7 +73,7 @@ def test_a_load_proved_from_what_is_in_force_is_installed_and_only_once() -> Non
         write_routes_file(here.sm.next_path, here.tree.routes(6, shift=1))
         assert here.bridge.load(6, proved_from).generation_in_force == 6
         write_routes_file(here.sm.next_path, here.tree.routes(7))
-        with pytest.raises(Refused, match="generation 6 stays in force") as refused:
+        with pytest.raises(PluginRefused, match="generation 6 stays in force") as refused:
             here.bridge.load(7, proved_from)
         assert refused.value.code == "changed"
         here.assert_in_force(here.tree.routes(6, shift=1))
@@ -81,11 +83,11 @@ def test_a_load_past_its_deadline_is_under_way_and_nothing_else_begins() -> None
     with slow(deadline=1) as (here, gate):
         falls_back(here, gate)
         write_routes_file(here.sm.next_path, here.tree.routes(6, cut=CUT))
-        with pytest.raises(Refused, match=r"not in force after 1 s.*\(building\)") as refused:
+        with pytest.raises(PluginRefused, match=r"not in force after 1 s.*\(building\)") as refused:
             here.bridge.load(6, None)
         assert refused.value.code == "deadline"
         assert here.bridge.status().state == "building" and not here.bridge.status().settled
-        with pytest.raises(Refused, match="another load is under way") as refused:
+        with pytest.raises(PluginRefused, match="another load is under way") as refused:
             here.bridge.load(7, None)
         assert refused.value.code == "busy"
         gate.unlink()

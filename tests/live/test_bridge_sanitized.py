@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from sar_agent.errors import SarError
-from sar_agent.fabric.opensm import read_opensm_fabric
+from sar_agent.fabric.opensm_file import read_opensm_fabric
 from tests.live.helpers.site import plugin, site
 
 pytestmark = pytest.mark.live

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from sar_agent import key
-from sar_agent.lab.live.munge import Munge
-from sar_agent.lab.live.process import wait_until
+from sar_agent.keys import client as key
+from sar_lab.live.munge import Munge
+from sar_lab.live.process import wait_until
 from tests.live.helpers.built import built
 from tests.live.helpers.listening import CLI, ROOT, Agent, start
 from tests.live.helpers.munged import NOBODY, Encoder, credential, dial, message, tell

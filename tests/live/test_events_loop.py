@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.lab.live.process import PATIENCE, wait_until
+from sar_lab.live.process import PATIENCE, wait_until
 from tests.live.helpers.built import built
 from tests.live.helpers.loop import LoopSite, loop_site
 from tests.live.helpers.spank import SpankCluster, spank_cluster

@@ -16,14 +16,14 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft import xgft_fabric
-from sar_agent.install.export import export_routes
-from sar_agent.install.plan import routes_to_file
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.export import export_routes
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.lab.live.generated import ibsim_of
-from sar_agent.lab.live.opensm import OpenSM
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import lay_lanes
 from sar_agent.routing.lanes.hop import hop_lanes
+from sar_lab.live.generated import ibsim_of
+from sar_lab.live.opensm import OpenSM
 from tests import grids
 from tests.data import data_path
 from tests.live.helpers import readback

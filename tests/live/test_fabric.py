@@ -13,21 +13,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_agent.agent.discovered import DiscoveredFabric
 from sar_agent.agent.gather import Gatherer
-from sar_agent.config import parse_config
+from sar_agent.config.model import parse_config
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric, Kind
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import net_ids, write_ibsim_net
-from sar_agent.fabric.opensm import decode_opensm_fabric, read_opensm_fabric
+from sar_agent.fabric.opensm_file import decode_opensm_fabric, read_opensm_fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.bridge import Bridge, Discovered
-from sar_agent.lab.live.ibsim import Ibsim
-from sar_agent.lab.live.opensm import OpenSM
-from sar_agent.lab.live.process import wait_for
+from sar_agent.opensm.discovered_fabric import DiscoveredFabric
+from sar_agent.opensm.plugin_client import FabricAnswer, PluginClient
+from sar_lab.live.ibsim import Ibsim
+from sar_lab.live.opensm import OpenSM
+from sar_lab.live.process import wait_for
 from tests.data import data_path
 from tests.fabric_texts import SMALL, differences, in_order_of_guids
 from tests.fake_opensm import FakeSource
@@ -46,12 +46,12 @@ class Seen:
     host: str
 
     @property
-    def bridge(self) -> Bridge:
-        return Bridge(self.sm.socket_path)
+    def bridge(self) -> PluginClient:
+        return PluginClient(self.sm.socket_path)
 
     def by_plugin(self) -> Fabric:
         """As the agent does: where OpenSM is busy, ask again."""
-        told: list[Discovered] = []
+        told: list[FabricAnswer] = []
 
         def ask() -> bool:
             try:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.install.bridge import BridgeStatus
+from sar_agent.formats.routes_file import RoutesFile
 from sar_agent.install.generations import Generations
-from sar_agent.install.routes_file import RoutesFile
-from sar_agent.lab.live.process import wait_until
+from sar_agent.opensm.plugin_client import PluginStatus
+from sar_lab.live.process import wait_until
 from tests.live.helpers.phased import Phased, offsets_at, phased
 from tests.live.helpers.subscriber import Subscriber
 
@@ -28,7 +28,7 @@ class Watch:
     """Asks the plugin all the time: when did tables change?"""
 
     def __init__(self, site: Phased) -> None:
-        self.site, self.seen = site, list[tuple[float, BridgeStatus]]()
+        self.site, self.seen = site, list[tuple[float, PluginStatus]]()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 

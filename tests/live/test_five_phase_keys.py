@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_agent import key
-from sar_agent.lab.live.process import wait_until
+from sar_agent.keys import client as key
+from sar_lab.live.process import wait_until
 from tests.live.helpers.phased import Phased, phased
 
 pytestmark = pytest.mark.live

@@ -16,14 +16,14 @@ import pytest
 
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.report import Result
-from sar_agent.check.staged import Steps
-from sar_agent.config import load_config
-from sar_agent.events.ears import Ears
+from sar_agent.check.intermediate_tables import IntermediateTables
+from sar_agent.config.model import load_config
+from sar_agent.events.intake import EventIntake
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.lab.live.process import wait_until
 from sar_agent.routing import Engine, Options
 from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_lab.live.process import wait_until
 from tests.live.helpers.phased import Phased, phased
 
 pytestmark = pytest.mark.live
@@ -62,7 +62,7 @@ def agent_of(site: Phased) -> Iterator[Agent]:
     agent = Agent(config)
     agent.rerouter.planner.engine = Trees()
     agent.updates.coordinator.all_known_at = 0.0
-    ears = Ears(config, agent.metrics, lambda: None)
+    ears = EventIntake(config, agent.metrics, lambda: None)
     family = agent.updates.subscribers(ears.authority)
     ears.families.append(family)
     ears.status = family.status
@@ -105,8 +105,10 @@ def test_phases_go_the_proved_way_where_at_once_must_not(tmp_path: Path, fabric:
 
 def test_an_acknowledgement_is_no_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """repro/e17_trust.py: no stages are found, and the only job has subscribed."""
-    nothing = Steps()
-    monkeypatch.setattr("sar_agent.check.transition.find_steps", lambda *words, **keys: nothing)
+    nothing = IntermediateTables()
+    monkeypatch.setattr(
+        "sar_agent.check.transition.find_intermediate_tables", lambda *words, **keys: nothing
+    )
     with phased(tmp_path, "torus:6,hosts=1") as site, agent_of(site) as agent:
         first_routes(site, agent)
         before = site.dumped()

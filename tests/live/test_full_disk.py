@@ -12,7 +12,7 @@ import pytest
 
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.loop import Result
-from sar_agent.events.inbox import Heard
+from sar_agent.events.inbox import JobReport
 from tests.unit.test_loop import JOBS, World
 
 ROOT = Path(__file__).parents[2]
@@ -115,7 +115,7 @@ def test_a_full_state_disk_stops_no_repair(
     how(folder)
     if when == "at the start":
         world.restart()
-    world.agent.gatherer.hints.hear([Heard("1", 0, "ring")])
+    world.agent.gatherer.hints.hear([JobReport("1", 0, "ring")])
     world.cut()
     world.bridge.fabric = world.fabric
     world.bridge.fall_back()
@@ -131,7 +131,7 @@ def test_a_full_state_disk_stops_no_repair(
 KERNEL = """
 import sys
 import numpy as np
-from sar_agent.agent.kernel_cache import outlive_full_disk
+from sar_agent.util.kernel_cache import outlive_full_disk
 if sys.argv[1] == "careful":
     outlive_full_disk()
 from numba import njit

@@ -13,18 +13,19 @@ import pytest
 
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
-from sar_agent.install.bridge import Bridge, Refused
-from sar_agent.install.install import put_in_force
-from sar_agent.install.plan import make_plan, routes_to_file
-from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.routes_file import RoutesFile, read_routes_file, write_routes_file
+from sar_agent.install.plan import make_plan
 from sar_agent.jobs import JobMix
-from sar_agent.lab.live.credit_loops import Verdict, ibdmchk
-from sar_agent.lab.live.generated import ibsim_of
-from sar_agent.lab.live.ibsim import Ibsim
-from sar_agent.lab.live.opensm import OpenSM
-from sar_agent.lab.live.process import wait_for
+from sar_agent.opensm.plugin_client import PluginClient, PluginRefused
+from sar_agent.opensm.plugin_install import put_in_force
 from sar_agent.routing import Routes
 from sar_agent.routing.lanes.hop import hop_lanes
+from sar_lab.live.credit_loops import Verdict, ibdmchk
+from sar_lab.live.generated import ibsim_of
+from sar_lab.live.ibsim import Ibsim
+from sar_lab.live.opensm import OpenSM
+from sar_lab.live.process import wait_for
 from tests.grids import Step, by_dimension, dragonfly, routes_by, torus
 from tests.live.helpers.site import plugin
 
@@ -41,7 +42,7 @@ class Here:
     two: Routes
     ibsim: Ibsim
     sm: OpenSM
-    bridge: Bridge
+    bridge: PluginClient
 
     def install(self, generation: int) -> RoutesFile:
         plan = make_plan(generation, self.fabric, MIX, self.two)
@@ -70,7 +71,7 @@ def installed(fabric: Fabric, step: Step) -> Iterator[Here]:
     assert two is not None and two.virtual_lanes == 2
     with ibsim_of(fabric) as ibsim, OpenSM(ibsim, host="n001", plugin=plugin()) as sm:
         sm.wait_up()
-        bridge = Bridge(sm.socket_path)
+        bridge = PluginClient(sm.socket_path)
         wait_for(lambda: bridge.status().heavy_sweeps >= 2, 20, "the second sweep")
         yield Here(fabric, one, two, ibsim, sm, bridge)
 
@@ -108,7 +109,7 @@ def test_a_table_that_a_switch_did_not_take_keeps_them_from_being_in_force() -> 
         assert here.two.hop_lane is not None
         s = int(np.flatnonzero(here.two.hop_lane.any(axis=(1, 2)))[0])
         here.ibsim.drop(here.fabric.switch_name[s], 100, SL_TO_VL)
-        with pytest.raises(Refused, match=r"\d port\(s\) their lanes") as refused:
+        with pytest.raises(PluginRefused, match=r"\d port\(s\) their lanes") as refused:
             here.install(3)
         assert refused.value.code == "unconfirmed"
         assert here.bridge.status().unconfirmed_sl2vl_ports == 3
@@ -130,7 +131,7 @@ def test_a_table_of_zeros_that_was_not_taken_is_seen_and_sent_again() -> None:
         here.ibsim.drop(here.fabric.switch_name[s], 100, SL_TO_VL)
         file = routes_to_file(here.fabric, replace(here.two, hop_lane=zeros), 4)
         write_routes_file(here.sm.next_path, file)
-        with pytest.raises(Refused, match="their lanes"):
+        with pytest.raises(PluginRefused, match="their lanes"):
             here.bridge.load(4, None)
         assert not here.bridge.status().settled
         here.ibsim.drop(here.fabric.switch_name[s], 0)

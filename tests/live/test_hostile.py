@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from sar_agent.lab.live.munge import Munge
-from sar_agent.lab.live.process import free_port, wait_until
+from sar_lab.live.munge import Munge
+from sar_lab.live.process import free_port, wait_until
 from tests.fake_squeue import fake_squeue
 from tests.live.helpers.hostile import FIRST_JOB, FIRST_UID, KINDS, dear_keys
 from tests.live.helpers.loop import LoopSite, loop_site

@@ -23,7 +23,7 @@ from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from sar_agent.fabric.xgft import xgft_fabric
-from sar_agent.lab.live.process import PATIENCE
+from sar_lab.live.process import PATIENCE
 from tests.data import data_path
 from tests.fabric_texts import SMALL, differences
 

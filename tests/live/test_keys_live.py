@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
-from sar_agent import key
 from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.ibsim_net import net_ids
 from sar_agent.fabric.lmc import lmc_plan
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.patterns import rank_phases
-from sar_agent.lab.live.generated import ibsim_of
-from sar_agent.lab.live.opensm import OpenSM
-from sar_agent.lab.live.process import free_port, wait_until
+from sar_agent.keys import client as key
+from sar_lab.live.generated import ibsim_of
+from sar_lab.live.opensm import OpenSM
+from sar_lab.live.process import free_port, wait_until
 from tests.live.helpers import readback
 from tests.live.helpers.built import built
 from tests.live.helpers.loop import LoopSite, loop_site
@@ -203,7 +203,7 @@ def test_somebody_else_s_job_and_one_s_own(site: LoopSite, cluster: SpankCluster
         copy.chmod(0o644)
     for folder in (public, public / "sar_agent"):
         folder.chmod(0o755)
-    script = "import sys; from sar_agent.key import *; print(request('x', pattern='ring'))"
+    script = "import sys; from sar_agent.keys.client import *; print(request('x', pattern='ring'))"
 
     def as_nobody(job: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -28,9 +28,9 @@ import pytest
 
 from sar_agent.agent.state import State
 from sar_agent.errors import SarError
-from sar_agent.install.bridge import BridgeStatus
-from sar_agent.install.routes_file import read_generation, read_routes_file
-from sar_agent.lab.live.process import wait_until
+from sar_agent.formats.routes_file import read_generation, read_routes_file
+from sar_agent.opensm.plugin_client import PluginStatus
+from sar_lab.live.process import wait_until
 from tests.live.helpers import readback
 from tests.live.helpers.forked import Forks
 from tests.live.helpers.munged import credential, message, tell
@@ -54,7 +54,7 @@ class Watch:
         self.sends: list[tuple[float, int]] = []
         """When blocks were seen to change, and which generation was in force, confirmed, before."""
         self.last_settled = 0
-        self.newest: BridgeStatus | None = None
+        self.newest: PluginStatus | None = None
         self.wrong: list[str] = []
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -65,7 +65,7 @@ class Watch:
             with suppress(SarError):
                 self._saw(self.site.bridge.status(), asked)
 
-    def _saw(self, status: BridgeStatus, asked: float) -> None:
+    def _saw(self, status: PluginStatus, asked: float) -> None:
         before, self.newest = self.newest, status
         blocks = before.lft_blocks_confirmed if before and before.pid == status.pid else 0
         if status.lft_blocks_confirmed != blocks:

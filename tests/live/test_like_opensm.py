@@ -10,7 +10,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
-from sar_agent.measure import measure
+from sar_agent.quality import measure
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.routes import NO_ROUTE
 from tests.bench.theirs import held_by

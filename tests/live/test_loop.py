@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.install import differences
-from sar_agent.install.lfts_dump import read_lfts_dump
-from sar_agent.install.plan import routes_to_file
-from sar_agent.lab.live.process import wait_until
-from sar_agent.lab.live.prometheus import Prometheus
-from sar_agent.lab.live.slurm import SlurmCluster
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.lfts_dump import read_lfts_dump
+from sar_agent.opensm.plugin_install import differences
+from sar_lab.live.process import wait_until
+from sar_lab.live.prometheus import Prometheus
+from sar_lab.live.slurm import SlurmCluster
 from tests.live.helpers import readback
 from tests.live.helpers.loop import FABRIC, LoopSite, loop_site
 from tests.live.helpers.site import ROOT
@@ -204,7 +204,7 @@ def test_an_opensm_without_the_plugin_survives(tmp_path: Path, slurm: SlurmClust
 def test_a_link_that_dies_between_plan_and_load(site: LoopSite) -> None:
     """The agent's own code, in this process, so that the moment can be chosen."""
     from sar_agent.agent.loop import Agent
-    from sar_agent.config import load_config
+    from sar_agent.config.model import load_config
 
     agent = Agent(load_config(site.config(metrics_address="")))
     agent.gatherer.source.command = ("env", f"SLURM_CONF={site.slurm.conf}", "squeue")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.lab.live.munge import Munge
-from sar_agent.lab.live.process import wait_for
+from sar_lab.live.munge import Munge
+from sar_lab.live.process import wait_for
 from tests.live.helpers.coordinator import Coordinator, coordinator, now_ns
 from tests.live.helpers.site import site
 from tests.live.helpers.subscriber import Subscriber

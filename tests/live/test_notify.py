@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from sar_agent.lab.live.munge import Munge
-from sar_agent.lab.live.process import wait_until
-from sar_agent.lab.live.slurm import SlurmCluster
+from sar_lab.live.munge import Munge
+from sar_lab.live.process import wait_until
+from sar_lab.live.slurm import SlurmCluster
 from tests.live.helpers.built import ROOT, built
 from tests.live.helpers.events import FAILURES, Agent
 from tests.live.helpers.jobs import ended
@@ -100,7 +100,7 @@ def test_what_it_keeps(munge, tmp_path):
         (["start", "agent=localhost:99999999"], "was not told: "),
         (
             ["start", "agent=/dev/null", "munge_socket=/nonexistent"],
-            "/dev/null: Connection refused",
+            "/dev/null: Caller refused",
         ),
     ],
 )

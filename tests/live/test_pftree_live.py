@@ -9,7 +9,7 @@ import pytest
 
 from sar_agent.check import check_routes
 from sar_agent.fabric.spec import parse_fabric
-from sar_agent.install.plan import routes_to_file
+from sar_agent.formats.conversion import routes_to_file
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partition_policy import read_partitions
 from sar_agent.routing import Options, load_engine

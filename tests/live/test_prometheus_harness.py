@@ -6,8 +6,8 @@ import pytest
 from prometheus_client import CollectorRegistry, Gauge, start_http_server
 
 from sar_agent.errors import SarError
-from sar_agent.lab.live.process import free_port
-from sar_agent.lab.live.prometheus import Prometheus
+from sar_lab.live.process import free_port
+from sar_lab.live.prometheus import Prometheus
 
 pytestmark = pytest.mark.live
 

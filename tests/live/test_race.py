@@ -10,13 +10,13 @@ import pytest
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net
-from sar_agent.install.bridge import Bridge, Loaded
-from sar_agent.install.changes import changes
-from sar_agent.install.install import InForce, NotYet, next_path, read_in_force
+from sar_agent.formats.routes_file import read_generation
+from sar_agent.install.changes import table_changes
 from sar_agent.install.plan import Plan, make_plan
-from sar_agent.install.routes_file import read_generation
-from sar_agent.install.transit import Arrived, Transit
+from sar_agent.install.transit import CommitResult, Transit
 from sar_agent.jobs import JobMix
+from sar_agent.opensm.plugin_client import LoadAnswer, PluginClient
+from sar_agent.opensm.plugin_install import InForce, NotYet, next_path, read_in_force
 from sar_agent.routing import Options, load_engine
 from tests.live.helpers.site import Site
 from tests.live.test_bridge_race import falls_back, slow
@@ -24,14 +24,14 @@ from tests.live.test_bridge_race import falls_back, slow
 pytestmark = pytest.mark.live
 
 
-class Late(Bridge):
+class Late(PluginClient):
     """Between the look before a load and the load a cable dies, and OpenSM begins to route."""
 
     def __init__(self, here: Site, gate: Path, pool: ThreadPoolExecutor) -> None:
         super().__init__(here.bridge.socket_path)
         self.here, self.gate, self.pool, self.loads = here, gate, pool, 0
 
-    def load(self, generation: int, proved_from: str | None) -> Loaded:
+    def load(self, generation: int, proved_from: str | None) -> LoadAnswer:
         self.loads += 1
         if self.loads > 1:
             return super().load(generation, proved_from)
@@ -61,7 +61,7 @@ def test_what_a_fallback_rewrote_is_read_examined_and_counted(tmp_path: Path) ->
         fabric = without_the_cable(here, tmp_path)
         seen: list[InForce] = []
 
-        def go(plan: Plan, before: InForce) -> Arrived:
+        def go(plan: Plan, before: InForce) -> CommitResult:
             seen.append(before)
             return transit.bring(plan, before)
 
@@ -69,8 +69,8 @@ def test_what_a_fallback_rewrote_is_read_examined_and_counted(tmp_path: Path) ->
         first, second = seen
         assert (first.generation, second.generation) == (5, 0) and bridge.loads == 2
         assert second.status.engine_in_force == "slow" and second.confirmed
-        assert arrived.changed == changes(fabric, second.routes, arrived.in_force.routes)
-        assert arrived.changed != changes(fabric, first.routes, arrived.in_force.routes)
+        assert arrived.changed == table_changes(fabric, second.routes, arrived.in_force.routes)
+        assert arrived.changed != table_changes(fabric, first.routes, arrived.in_force.routes)
         assert arrived.in_force.confirmed and arrived.in_force.generation == 6
         assert read_generation(here.sm.routes_path) == 6
         assert not next_path(here.sm.routes_path).exists()

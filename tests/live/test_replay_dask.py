@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.lab.live.process import Daemon, free_port, wait_until
-from sar_agent.lab.live.slurm import SlurmCluster
+from sar_lab.live.process import Daemon, free_port, wait_until
+from sar_lab.live.slurm import SlurmCluster
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.lab.live.process import wait_until
-from sar_agent.lab.live.slurm import SlurmCluster
+from sar_lab.live.process import wait_until
+from sar_lab.live.slurm import SlurmCluster
 from tests.live.helpers.loop import LoopSite, loop_site
 from tests.live.test_loop import assert_no_credit_loop
 

@@ -16,16 +16,16 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_jobs
-from sar_agent.lab.fluid import PATTERNS
-from sar_agent.lab.fluid.events import end_times
-from sar_agent.lab.fluid.flows import Flows
-from sar_agent.lab.fluid.links import Links
-from sar_agent.lab.fluid.paths import routed_links
-from sar_agent.lab.trace.generate import PROGRAMS, Wish
-from sar_agent.lab.trace.parse import read_trace
-from sar_agent.lab.trace.place import place
-from sar_agent.lab.trace.play import flows_of
 from sar_agent.routing import Options, load_engine
+from sar_lab.fluid import PATTERNS
+from sar_lab.fluid.events import end_times
+from sar_lab.fluid.flows import Flows
+from sar_lab.fluid.links import Links
+from sar_lab.fluid.paths import routed_links
+from sar_lab.trace.generate import PROGRAMS, Wish
+from sar_lab.trace.parse import read_trace
+from sar_lab.trace.place import place
+from sar_lab.trace.play import flows_of
 from tests.examples import examples
 from tests.property.fluid import Case, cases
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.lab.live.process import wait_until
-from sar_agent.lab.live.slurm import SlurmCluster
+from sar_lab.live.process import wait_until
+from sar_lab.live.slurm import SlurmCluster
 from tests.live.helpers.built import ROOT
 from tests.live.helpers.events import Agent
 from tests.live.helpers.jobs import ended

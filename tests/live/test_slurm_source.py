@@ -12,14 +12,14 @@ from collections.abc import Iterator
 import pytest
 
 from sar_agent.errors import SarError, Unavailable
-from sar_agent.fabric.topology_conf import read_topology_conf
 from sar_agent.jobs.filter import multi_switch
-from sar_agent.jobs.records import STATES, JobRecord
-from sar_agent.jobs.squeue import SqueueSource
-from sar_agent.jobs.squeue_json import parse_squeue_json
-from sar_agent.jobs.watch import TopologyWatcher
-from sar_agent.lab.live.process import wait_until
-from sar_agent.lab.live.slurm import SlurmCluster
+from sar_agent.jobs.record import STATES, JobRecord
+from sar_agent.slurm.squeue import SqueueSource
+from sar_agent.slurm.squeue_json import parse_squeue_json
+from sar_agent.slurm.topology_conf import read_topology_conf
+from sar_agent.slurm.topology_watch import TopologyWatcher
+from sar_lab.live.process import wait_until
+from sar_lab.live.slurm import SlurmCluster
 
 pytestmark = pytest.mark.live
 
@@ -156,7 +156,7 @@ def processes() -> str:
 def test_even_killed_outright_it_leaves_no_daemon(tmp_path):
     program = (
         "import os, signal\n"
-        "from sar_agent.lab.live.slurm import SlurmCluster\n"
+        "from sar_lab.live.slurm import SlurmCluster\n"
         "with SlurmCluster('n[1-2]'):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )

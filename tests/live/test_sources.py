@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from sar_agent.errors import Unavailable
-from sar_agent.jobs.poll import JobSource
-from sar_agent.jobs.records import JobRecord
-from sar_agent.jobs.slurmrestd import SlurmrestdSource
-from sar_agent.jobs.squeue import SqueueSource
-from sar_agent.lab.live.process import Daemon, wait_until
-from sar_agent.lab.live.slurm import SlurmCluster
+from sar_agent.jobs.record import JobRecord
+from sar_agent.jobs.source import JobSource
+from sar_agent.slurm.slurmrestd import SlurmrestdSource
+from sar_agent.slurm.squeue import SqueueSource
+from sar_lab.live.process import Daemon, wait_until
+from sar_lab.live.slurm import SlurmCluster
 
 pytestmark = [
     pytest.mark.live,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from sar_agent.jobs.traffic import forms
-from sar_agent.lab.live.process import wait_until
+from sar_lab.live.process import wait_until
 from tests.live.helpers.events import OK, Agent, unmunge
 from tests.live.helpers.spank import SpankCluster, spank_cluster
 

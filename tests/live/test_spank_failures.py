@@ -15,7 +15,7 @@ from statistics import median
 
 import pytest
 
-from sar_agent.lab.live.process import wait_until
+from sar_lab.live.process import wait_until
 from tests.live.helpers.events import FAILURES, Agent
 from tests.live.helpers.spank import SpankCluster, spank_cluster
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.lab.live.munge import Munge
-from sar_agent.lab.live.process import wait_until
+from sar_lab.live.munge import Munge
+from sar_lab.live.process import wait_until
 from tests.live.helpers.built import built
 from tests.live.helpers.events import FAILURES, Agent
 from tests.live.helpers.spank import assert_no_report, spank_cluster, to_file

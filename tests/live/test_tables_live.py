@@ -12,10 +12,10 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft import xgft_fabric
-from sar_agent.install.tables import read_tables
-from sar_agent.lab.live.generated import ibsim_of
-from sar_agent.lab.live.opensm import OpenSM
-from sar_agent.lab.live.process import wait_for
+from sar_agent.formats.read_tables import read_tables
+from sar_lab.live.generated import ibsim_of
+from sar_lab.live.opensm import OpenSM
+from sar_lab.live.process import wait_for
 from tests.unit.test_cli import sar_agent
 
 pytestmark = pytest.mark.live

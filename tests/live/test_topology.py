@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.fabric.topology_generate import generate_topology, topology_conf
-from sar_agent.lab.live.slurm import SlurmCluster
+from sar_agent.slurm.topology_generate import generate_topology, topology_conf
+from sar_lab.live.slurm import SlurmCluster
 
 pytestmark = pytest.mark.live
 

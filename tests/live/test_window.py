@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.lab.live.process import wait_until
+from sar_lab.live.process import wait_until
 from tests.live.helpers.phased import Phased, phased
 
 pytestmark = pytest.mark.live

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sar_agent.fabric.cabling import assemble
 from sar_agent.fabric.model import Fabric
-from sar_agent.fabric.netlines import End, Node
+from sar_agent.fabric.node_records import NodeRecord, PortRecord
 from sar_agent.fabric.rates import LANE_RATE
 
 PORTS = 12
@@ -25,7 +25,7 @@ NAMES = st.one_of(
 
 
 @st.composite
-def records(draw: st.DrawFn) -> list[Node]:
+def records(draw: st.DrawFn) -> list[NodeRecord]:
     """Switches in one piece with extra, perhaps parallel, cables; HCAs of one or two ports.
 
     Some cables are down or slow, names are odd and repeat, port GUIDs do or do not follow the
@@ -38,18 +38,18 @@ def records(draw: st.DrawFn) -> list[Node]:
     lids = iter(draw(st.permutations(range(60))))
     known = draw(st.booleans())
     switches = [
-        Node("S", f"s{i}", PORTS, guids.pop(), draw(NAMES), next(lids) * known, i)
+        NodeRecord("S", f"s{i}", PORTS, guids.pop(), draw(NAMES), next(lids) * known, i)
         for i in range(count)
     ]
     free = {switch.id: list(range(1, PORTS + 1)) for switch in switches}
 
-    def plug(a: Node, b: Node, a_port: int, b_port: int, guid: int = 0) -> None:
+    def plug(a: NodeRecord, b: NodeRecord, a_port: int, b_port: int, guid: int = 0) -> None:
         up, rate = draw(st.booleans()) or draw(st.booleans()), draw(st.sampled_from(RATES))
         lid = next(lids) * known if a.kind != "S" else 0
-        a.ends.append(End(a_port, guid, lid, 0, b.id, b_port, 0, 0, rate, up, 0))
-        b.ends.append(End(b_port, 0, 0, 0, a.id, a_port, guid, lid, rate, up, 0))
+        a.ends.append(PortRecord(a_port, guid, lid, 0, b.id, b_port, 0, 0, rate, up, 0))
+        b.ends.append(PortRecord(b_port, 0, 0, 0, a.id, a_port, guid, lid, rate, up, 0))
 
-    def port_of(switch: Node) -> int:
+    def port_of(switch: NodeRecord) -> int:
         return free[switch.id].pop(draw(st.integers(0, len(free[switch.id]) - 1)))
 
     pairs = [(draw(st.integers(0, i - 1)), i) for i in range(1, count)]
@@ -63,7 +63,7 @@ def records(draw: st.DrawFn) -> list[Node]:
     adapters = []
     for index in range(draw(st.integers(1, 8))):
         kind = draw(st.sampled_from("HHHR"))
-        node = Node(kind, f"h{index}", 2, guids.pop(), draw(NAMES), 0, 100 + index)
+        node = NodeRecord(kind, f"h{index}", 2, guids.pop(), draw(NAMES), 0, 100 + index)
         style = draw(st.sampled_from(["node's own", "following", "unrelated"]))
         for port in draw(st.sampled_from([[1], [2], [1, 2]])):
             open_ = [switch for switch in switches if free[switch.id]]
@@ -76,11 +76,11 @@ def records(draw: st.DrawFn) -> list[Node]:
             plug(node, switch, port, port_of(switch), guid)
         if node.ends:
             adapters.append(node)
-    everyone: list[Node] = draw(st.permutations(switches + adapters))
+    everyone: list[NodeRecord] = draw(st.permutations(switches + adapters))
     return everyone
 
 
-def fabric_of(nodes: list[Node]) -> Fabric:
+def fabric_of(nodes: list[NodeRecord]) -> Fabric:
     """The fabric of these records."""
     return assemble("random", nodes, None)
 

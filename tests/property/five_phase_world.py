@@ -9,25 +9,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sar_agent.install.five_phase.machine import Member, Rules, State, restarted, step
-from sar_agent.install.five_phase.words import (
+from sar_agent.five_phase.messages import (
     SHELTERED,
-    Ack,
+    Acknowledge,
     Action,
     AskQueue,
-    Begin,
-    Done,
+    BeginUpdate,
     GiveUp,
-    Install,
-    Installed,
+    InstallTables,
     Message,
-    Notice,
     Phase,
-    Queue,
+    RaiseNotice,
+    RunEnded,
+    RunningJobs,
     Subscribe,
+    TablesInstalled,
     Tick,
     Unsubscribe,
 )
+from sar_agent.five_phase.protocol import CoordinatorState, LeaseRules, Member, restarted, step
 
 RANK = {Phase.UNPATH: 1, Phase.INSTALL: 2, Phase.REPATH: 3, Phase.IDLE: 4}
 Letter = tuple[str, Any]
@@ -111,18 +111,18 @@ class Subscriber:
         if self.to_ack is None:
             return []
         phase, update = self.to_ack
-        return [("coordinator", (Ack(self.name, phase, update), 0.0))]
+        return [("coordinator", (Acknowledge(self.name, phase, update), 0.0))]
 
 
 @dataclass
 class World:
-    rules: Rules
+    rules: LeaseRules
     subscribers: list[Subscriber] = field(default_factory=list)
     now: float = 100.0
-    state: State = field(default_factory=State)
+    state: CoordinatorState = field(default_factory=CoordinatorState)
     bag: list[Letter] = field(default_factory=list)
     installing: bool = False
-    done: list[Done] = field(default_factory=list)
+    done: list[RunEnded] = field(default_factory=list)
     installs: int = 0
 
     # -- what can happen -------------------------------------------------------------------------
@@ -135,7 +135,7 @@ class World:
 
     def begin(self) -> None:
         if not self.installing:
-            self._step(Begin(1, 0))
+            self._step(BeginUpdate(1, 0))
 
     def tick(self) -> None:
         self._step(Tick())
@@ -150,7 +150,7 @@ class World:
     def read_back(self) -> None:
         """The driver looks at the tables, after an install or a restart."""
         if not self.installing:
-            self._step(Installed())
+            self._step(TablesInstalled())
 
     def renew(self, one: Subscriber) -> None:
         if one.alive:
@@ -171,7 +171,9 @@ class World:
     def restart(self) -> None:
         """kill -9 of the agent: what is on the disk stays. A load under way goes on."""
         kept = {n: Member(m.job, m.uid, 0.0, 0.0) for n, m in self.state.members.items()}
-        saved = State(self.state.phase, self.state.update, self.state.generation, self.state.why)
+        saved = CoordinatorState(
+            self.state.phase, self.state.update, self.state.generation, self.state.why
+        )
         self.state = restarted(replace(saved, members=kept), self.now, self.rules)
 
     def deliver(self, at: int, twice: bool = False) -> None:
@@ -207,17 +209,17 @@ class World:
 
     def _act(self, action: Action) -> None:
         match action:
-            case Notice():
+            case RaiseNotice():
                 letter = ("notice", (action.phase, action.update))
                 self.bag += [(one.name, letter) for one in self.subscribers]
-            case Install():
+            case InstallTables():
                 self.installing, self.installs = True, self.installs + 1
             case AskQueue():
                 jobs: dict[str, int | None] = {
                     one.job: None for one in self.subscribers if one.alive
                 }
-                self._step(Queue(jobs, self.now))
-            case Done():
+                self._step(RunningJobs(jobs, self.now))
+            case RunEnded():
                 self.done.append(action)
 
     def check(self) -> None:

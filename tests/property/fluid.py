@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from sar_agent.lab.fluid.flows import Flows
-from sar_agent.lab.fluid.links import Links, links_of
+from sar_lab.fluid.flows import Flows
+from sar_lab.fluid.links import Links, links_of
 
 Case = tuple[Links, Flows]
 

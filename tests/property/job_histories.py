@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.pieces import is_connected
+from sar_agent.fabric.components import is_connected
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import Job, make_job, multi_switch_mix
 

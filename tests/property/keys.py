@@ -11,9 +11,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sar_agent.fabric import Fabric
-from sar_agent.routing.keys import Key, KeyTree, as_made, make_key, rows_of
-from sar_agent.routing.keys.key import digit_channels
-from sar_agent.routing.keys.shift import Shift
+from sar_agent.keys.routes import KeyTree, RoutingKey, as_made, make_key, rows_of
+from sar_agent.keys.routes.key import digit_channels
+from sar_agent.keys.routes.shift import Shift
 
 Pairs = list[tuple[int, int]]
 
@@ -23,7 +23,7 @@ def flows(pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
     return both[:, 0].copy(), both[:, 1].copy()
 
 
-def key_of(tree: KeyTree, *phases: Pairs) -> Key:
+def key_of(tree: KeyTree, *phases: Pairs) -> RoutingKey:
     return make_key(tree, [flows(pairs) for pairs in phases])
 
 
@@ -33,7 +33,7 @@ def permutation(random: np.random.Generator, hosts: int) -> tuple[np.ndarray, np
     return source[source != target], target[source != target]
 
 
-def followed(key: Key, shift: Shift | None = None) -> list[Counter[int]]:
+def followed(key: RoutingKey, shift: Shift | None = None) -> list[Counter[int]]:
     """By phase: flows on each channel, hop by hop through the rows that would be installed."""
     fabric = key.tree.fabric
     rows = rows_of(key, shift or as_made(key), fabric)
@@ -54,7 +54,7 @@ def followed(key: Key, shift: Shift | None = None) -> list[Counter[int]]:
     return found
 
 
-def most(key: Key, shift: Shift | None = None) -> list[int]:
+def most(key: RoutingKey, shift: Shift | None = None) -> list[int]:
     return [max(count.values(), default=0) for count in followed(key, shift)]
 
 
@@ -100,7 +100,7 @@ def optimum(tree: KeyTree, pairs: Pairs) -> int:
     return int(best)
 
 
-def shifts(key: Key, load: np.ndarray) -> Iterator[tuple[float, float]]:
+def shifts(key: RoutingKey, load: np.ndarray) -> Iterator[tuple[float, float]]:
     """(largest load, sum of squares) of every shift of a two- or three-level XGFT."""
     view = key.tree.view
     assert view is not None

@@ -17,42 +17,42 @@ from pathlib import Path
 import numpy as np
 
 from sar_agent.agent.hints import Hints
-from sar_agent.agent.keys.leases import Leases
 from sar_agent.agent.state import StateStore
-from sar_agent.config import load_config, parse_config
+from sar_agent.config.model import load_config, parse_config
 from sar_agent.events.authority import Authority
-from sar_agent.events.hearing import Hearing, JobEvents
+from sar_agent.events.counters import MessageCounters
+from sar_agent.events.dispatch import Dispatcher, JobEvents
 from sar_agent.events.inbox import Inbox
-from sar_agent.events.keys import KeyDesk
-from sar_agent.events.subscribers import Subscribers
-from sar_agent.events.tally import Tally
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.hostlist import expand
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.spec import load_fabric, parse_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst
-from sar_agent.fabric.topology_files import read_topology
-from sar_agent.install.bridge import Bridge
-from sar_agent.install.export import export_routes
-from sar_agent.install.five_phase.coordinator import Coordinator
-from sar_agent.install.five_phase.machine import Rules
-from sar_agent.install.five_phase.saved import Disk
-from sar_agent.install.plan import routes_to_file
-from sar_agent.install.routes_file import read_generation, read_routes_file, write_routes_file
-from sar_agent.install.tables import read_tables
+from sar_agent.five_phase.coordinator import Coordinator
+from sar_agent.five_phase.protocol import LeaseRules
+from sar_agent.five_phase.storage import CoordinatorStorage
+from sar_agent.five_phase.subscribers import Subscribers
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.export import export_routes
+from sar_agent.formats.read_tables import read_tables
+from sar_agent.formats.routes_file import read_generation, read_routes_file, write_routes_file
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.jobmap import parse_jobmap
 from sar_agent.jobs.partition_policy import read_partitions
 from sar_agent.jobs.patterns import read_phases
-from sar_agent.jobs.slurmrestd import SlurmrestdSource
-from sar_agent.jobs.squeue import parse_poll
-from sar_agent.jobs.squeue_json import parse_squeue_json
-from sar_agent.jobs.squeue_text import parse_squeue_pipe
 from sar_agent.jobs.traffic import is_traffic
-from sar_agent.lab.history.files import read_history
-from sar_agent.measure.metrics import Metrics
+from sar_agent.keys.leases import Leases
+from sar_agent.keys.requests import KeyRequests
+from sar_agent.opensm.plugin_client import PluginClient
 from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.slurm.hostlist import expand
+from sar_agent.slurm.slurmrestd import SlurmrestdSource
+from sar_agent.slurm.squeue import parse_poll
+from sar_agent.slurm.squeue_json import parse_squeue_json
+from sar_agent.slurm.squeue_text import parse_squeue_pipe
+from sar_agent.slurm.topology_files import read_topology
+from sar_agent.telemetry.metrics import Metrics
+from sar_lab.history.files import read_history
 from tests.fabric_texts import SMALL
 from tests.fake_opensm import FakeBridge
 from tests.grids import by_dimension, routes_by, torus
@@ -218,8 +218,8 @@ def _own(folder: Path) -> Iterator[Reader]:
         ("state.json", text.STATES, lambda path: StateStore(path.parent).load()),
         ("leases.json", text.LEASES, lambda path: list(Leases(path.parent))),
         ("hints.json", text.HINTS, lambda path: Hints(path.parent, frozenset())),
-        ("update.json", text.RUNS, lambda path: Disk(path.parent).load()),
-        ("subscribers.json", text.MEMBERS, lambda path: Disk(path.parent).load()),
+        ("update.json", text.RUNS, lambda path: CoordinatorStorage(path.parent).load()),
+        ("subscribers.json", text.MEMBERS, lambda path: CoordinatorStorage(path.parent).load()),
     ):
         mine = home / name
         mine.mkdir()
@@ -240,10 +240,10 @@ def _talks(folder: Path) -> Iterator[Reader]:
 
     authority, metrics = Authority(frozenset({0})), Metrics("0", "install", "sar")
     inbox = Inbox(lambda: None)
-    desk = KeyDesk(authority)
-    subscribers = Subscribers(Coordinator(folder, Rules()), authority)
+    desk = KeyRequests(authority)
+    subscribers = Subscribers(Coordinator(folder, LeaseRules()), authority)
     jobs = JobEvents(authority, inbox, {}, desk.of_job)
-    hearing = Hearing(decode, jobs, Tally(metrics), [desk, subscribers])
+    hearing = Dispatcher(decode, jobs, MessageCounters(metrics), [desk, subscribers])
     number = itertools.count(1)
 
     def door(data: bytes) -> object:
@@ -259,10 +259,10 @@ def _talks(folder: Path) -> Iterator[Reader]:
         return hearing.line(data, "tcp")
 
     yield Reader("door", text.MESSAGES, door)
-    bridge = Bridge(folder / "bridge.sock", 5.0)
+    bridge = PluginClient(folder / "bridge.sock", 5.0)
     answers: dict[str, bytes] = {}
 
-    class Said(Bridge):
+    class Said(PluginClient):
         def _ask(self, request: str, timeout: float) -> bytes:
             return answers["now"]
 

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 from sar_agent.agent.hints import Hint
-from sar_agent.agent.keys.leases import Lease
 from sar_agent.agent.state import SavedHold, State
-from sar_agent.jobs.squeue_text import HEADER
+from sar_agent.keys.leases import Lease
+from sar_agent.slurm.squeue_text import HEADER
 from tests.unit.test_ibsim_net import HAND_WRITTEN
 from tests.unit.test_lab_history import SACCT
 from tests.unit.test_partitions import CONF, POLICY

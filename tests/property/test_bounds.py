@@ -16,10 +16,10 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.measure import bounds_of, measure
-from sar_agent.measure.dark import least_dark_fiber
-from sar_agent.measure.prices import bound_at, price_bound
-from sar_agent.measure.spread import spread_of
+from sar_agent.quality import bounds_of, measure
+from sar_agent.quality.dark_fiber import least_dark_fiber
+from sar_agent.quality.job_spread import spread_of
+from sar_agent.quality.prices import bound_at, price_bound
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.dag import graph_of, new_cache
 from tests.examples import examples

@@ -13,10 +13,10 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
+from sar_agent.keys.routes.colored import contention, phases
+from sar_agent.keys.routes.digits import flow_digits
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.colored import contention, phases
-from sar_agent.routing.keys.digits import flow_digits
-from sar_agent.routing.paths import PathRoutes
+from sar_agent.routing.path_routes import PathRoutes
 from tests.examples import examples
 from tests.property.test_oblivious import specs
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.agent.decide import Made, Seen, decide
+from sar_agent.agent.decide import ObservedState, RoutesBasis, decide
 from sar_agent.jobs.filter import host_sets
-from sar_agent.jobs.records import JobRecord
+from sar_agent.jobs.record import JobRecord
 
 HOSTS = st.sets(st.sampled_from([f"n{i}" for i in range(8)]), min_size=2, max_size=4)
 RECORDS = st.lists(
@@ -23,13 +23,13 @@ RECORDS = st.lists(
 ).map(tuple)
 
 
-def seen(records: tuple[JobRecord, ...], min_age: float = 0.0) -> Seen:
-    return Seen(records, b"fabric", "sar", now=1000.0, min_age=min_age)
+def seen(records: tuple[JobRecord, ...], min_age: float = 0.0) -> ObservedState:
+    return ObservedState(records, b"fabric", "sar", now=1000.0, min_age=min_age)
 
 
 @given(RECORDS, st.randoms(use_true_random=False))
 def test_ids_and_order_do_not_matter(records, random) -> None:
-    made = Made(1, host_sets(records), b"fabric", "sar")
+    made = RoutesBasis(1, host_sets(records), b"fabric", "sar")
     other = [replace(one, id=str(random.randrange(10**9))) for one in records]
     random.shuffle(other)
     assert decide(made, seen(tuple(other))).reason is None
@@ -37,14 +37,14 @@ def test_ids_and_order_do_not_matter(records, random) -> None:
 
 @given(RECORDS, RECORDS)
 def test_without_age_it_is_about_host_sets_alone(before, after) -> None:
-    made = Made(1, host_sets(before), b"fabric", "sar")
+    made = RoutesBasis(1, host_sets(before), b"fabric", "sar")
     changed = decide(made, seen(after)).reason is not None
     assert changed == (host_sets(before) != host_sets(after))
 
 
 @given(RECORDS, RECORDS, st.floats(0, 500))
 def test_waiting_for_age_only_ever_delays(before, after, min_age) -> None:
-    made = Made(1, host_sets(before), b"fabric", "sar")
+    made = RoutesBasis(1, host_sets(before), b"fabric", "sar")
     if decide(made, seen(after, min_age)).reason is not None:
         assert decide(made, seen(after)).reason is not None
     ended = host_sets(before) - host_sets(after)

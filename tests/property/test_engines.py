@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
-from sar_agent.check.reach import check_reach
+from sar_agent.check.reachability import check_reachability
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.lids import assign_lids
-from sar_agent.install.changes import changes
-from sar_agent.install.plan import file_to_routes, routes_to_file
-from sar_agent.install.routes_file import encode
+from sar_agent.formats.conversion import file_to_routes, routes_to_file
+from sar_agent.formats.routes_file import encode
+from sar_agent.install.changes import table_changes
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
-from sar_agent.measure import measure
+from sar_agent.quality import measure
 from sar_agent.routing import Options, Routes, load_engine
 from tests.examples import examples
 from tests.property.fabrics import fabric_of, records
@@ -46,7 +46,7 @@ def routed(network: Network, engine: str) -> Routes:
 def test_every_route_is_a_shortest_path(engine: str, network: Network) -> None:
     fabric, _ = network
     routes = routed(network, engine)
-    assert check_reach(fabric, routes).unreachable_pairs == 0
+    assert check_reachability(fabric, routes).unreachable_pairs == 0
     hops = dict(nx.all_pairs_shortest_path_length(live_graph(fabric)))
     for d in range(fabric.destinations):
         if d < fabric.terminals and not fabric.terminal_up[d]:
@@ -85,7 +85,7 @@ def test_broken_tables_are_found_as_brute_force_finds_them(
         for s in range(fabric.switches)
         if path(fabric, routes, s, d) is None
     ]
-    reach = check_reach(fabric, routes)
+    reach = check_reachability(fabric, routes)
     assert reach.unreachable_pairs == len(bad)
     assert bool(reach.first) == bool(bad)
     if not bad:
@@ -159,10 +159,10 @@ def test_a_routes_file_holds_all_of_the_routes(engine: str, network: Network) ->
     routes = routed(network, engine)
     file = routes_to_file(fabric, routes, 7)
     assert np.array_equal(file_to_routes(fabric, file).egress, routes.egress)
-    assert changes(fabric, routes, routes) == (0, 0)
-    assert changes(fabric, None, routes).entries == routes.egress.size
+    assert table_changes(fabric, routes, routes) == (0, 0)
+    assert table_changes(fabric, None, routes).entries == routes.egress.size
     other = routed(network, "minhop")
-    entries, blocks = changes(fabric, other, routes)
+    entries, blocks = table_changes(fabric, other, routes)
     assert routes.entries_changed(other) == entries
     switches, terminals = assign_lids(fabric)
     lids = np.concatenate([terminals, switches])

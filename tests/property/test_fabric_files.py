@@ -16,7 +16,7 @@ from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import net_ids, read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import Fabric
-from sar_agent.fabric.netlines import Node
+from sar_agent.fabric.node_records import NodeRecord
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from sar_agent.fabric.xgft import xgft_fabric
@@ -78,7 +78,7 @@ def test_lids_are_valid(fabric: Fabric, lmc: int) -> None:
 @examples()
 @given(st.data())
 def test_order_of_nodes_is_no_part_of_the_digest(data: st.DataObject) -> None:
-    nodes: list[Node] = data.draw(records())
+    nodes: list[NodeRecord] = data.draw(records())
     fabric, other = fabric_of(nodes), fabric_of(data.draw(st.permutations(nodes)))
     assert other.digest == fabric.digest
     rails = [

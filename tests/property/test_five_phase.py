@@ -5,8 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.install.five_phase.machine import Rules, State, step
-from sar_agent.install.five_phase.words import Ack, Begin, Install, Phase, Subscribe, Tick
+from sar_agent.five_phase.messages import (
+    Acknowledge,
+    BeginUpdate,
+    InstallTables,
+    Phase,
+    Subscribe,
+    Tick,
+)
+from sar_agent.five_phase.protocol import CoordinatorState, LeaseRules, step
 from tests.examples import examples
 from tests.property.five_phase_world import Subscriber, World
 
@@ -42,7 +49,9 @@ def happen(world: World, event: str, pick: int) -> None:
 
 
 def world_of(count: int, drop: bool, strikes: int = 3) -> World:
-    rules = Rules(lease=12.0, deadline=6.0, repeat=0.5, lapsed_is_sheltered=drop, strikes=strikes)
+    rules = LeaseRules(
+        lease=12.0, deadline=6.0, repeat=0.5, lapsed_is_sheltered=drop, strikes=strikes
+    )
     world = World(
         rules, [Subscriber(str(n), str(n), (0.95, 1.0, 1.05)[n % 3]) for n in range(count)]
     )
@@ -136,7 +145,7 @@ def test_the_world_finds_a_coordinator_that_does_not_wait() -> None:
     world.begin()
     members = {n: type(m)(m.job, m.uid, m.lease_until, m.since, acked=True)
                for n, m in world.state.members.items()}  # fmt: skip
-    world.state = State(**{**vars(world.state), "members": members})
+    world.state = CoordinatorState(**{**vars(world.state), "members": members})
     world.tick()
     try:
         world.check()
@@ -149,16 +158,16 @@ def test_the_world_finds_a_coordinator_that_does_not_wait() -> None:
 def test_acknowledgements_of_other_updates_and_phases_count_for_nothing(
     phases: list[Phase],
 ) -> None:
-    rules = Rules()
-    state, _ = step(State(), Subscribe("a", "1", 7, 0, 0), 0.0, rules)
-    state, _ = step(state, Begin(1, 50), 1.0, rules)
+    rules = LeaseRules()
+    state, _ = step(CoordinatorState(), Subscribe("a", "1", 7, 0, 0), 0.0, rules)
+    state, _ = step(state, BeginUpdate(1, 50), 1.0, rules)
     assert state.update == 50
     for phase in phases:
-        state, _ = step(state, Ack("a", phase, 49), 1.0, rules)
+        state, _ = step(state, Acknowledge("a", phase, 49), 1.0, rules)
         if phase is not Phase.UNPATH:
-            state, _ = step(state, Ack("a", phase, 50), 1.0, rules)
+            state, _ = step(state, Acknowledge("a", phase, 50), 1.0, rules)
     _, actions = step(state, Tick(), 1.1, rules)
-    assert Install() not in actions
-    state, _ = step(state, Ack("a", Phase.UNPATH, 50), 1.2, rules)
+    assert InstallTables() not in actions
+    state, _ = step(state, Acknowledge("a", Phase.UNPATH, 50), 1.2, rules)
     _, actions = step(state, Tick(), 1.3, rules)
-    assert actions == (Install(),)
+    assert actions == (InstallTables(),)

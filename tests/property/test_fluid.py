@@ -12,13 +12,13 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
-from sar_agent.lab.fluid import PATTERNS, job_times
-from sar_agent.lab.fluid.events import end_times
-from sar_agent.lab.fluid.links import start_flow
-from sar_agent.lab.fluid.paths import routed_links
-from sar_agent.lab.fluid.share import share
-from sar_agent.measure.traffic import traffic_of
+from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine
+from sar_lab.fluid import PATTERNS, job_times
+from sar_lab.fluid.events import end_times
+from sar_lab.fluid.links import start_flow
+from sar_lab.fluid.paths import routed_links
+from sar_lab.fluid.share import share
 from tests.examples import examples
 from tests.property.fluid import (
     Case,

@@ -14,7 +14,7 @@ from sar_agent.check.proof import prove, prove_change
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
-from sar_agent.measure.traffic import traffic_of
+from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Routes
 from tests.examples import examples
 from tests.property.histories import SHAPES, history

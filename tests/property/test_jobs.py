@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.hostlist import expand
 from sar_agent.jobs.filter import host_sets, job_change, multi_switch
 from sar_agent.jobs.jobmap import format_jobmap, parse_jobmap
-from sar_agent.jobs.records import JobRecord
-from sar_agent.jobs.squeue import parse_poll
-from sar_agent.jobs.squeue_text import parse_squeue_pipe
+from sar_agent.jobs.record import JobRecord
+from sar_agent.slurm.hostlist import expand
+from sar_agent.slurm.squeue import parse_poll
+from sar_agent.slurm.squeue_text import parse_squeue_pipe
 
 words = st.from_regex(r"[a-z][a-z_.\-]{0,4}", fullmatch=True)
 

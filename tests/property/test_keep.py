@@ -12,9 +12,9 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
-from sar_agent.measure import measure
-from sar_agent.routing import Before, Options, Routes, load_engine
-from sar_agent.routing.keep import keep_rows
+from sar_agent.quality import measure
+from sar_agent.routing import Options, PreviousRoutes, Routes, load_engine
+from sar_agent.routing.minimise_changes import keep_unchanged_rows
 from tests.examples import examples
 from tests.property.networks import networks
 
@@ -51,7 +51,7 @@ def test_what_comes_out_is_no_worse_and_changes_less(
     options = Options(objective="load" if objective == "load" else "routes")
     less = JobMix.of(mix.jobs[: len(mix.jobs) - dropped])
     old, new = sar(fabric, mix, options), sar(fabric, less, options)
-    kept = keep_rows(Before(fabric, mix, old), fabric, less, new, options)
+    kept = keep_unchanged_rows(PreviousRoutes(fabric, mix, old), fabric, less, new, options)
     assert kept.entries_changed(old) <= new.entries_changed(old)
     for d in range(fabric.destinations):
         row = kept.egress[0, d].tolist()
@@ -75,7 +75,7 @@ def test_entries_over_dead_links_are_never_kept(network: Network, data: st.DataO
         return
     if check_routes(cut, new).unreachable_pairs:
         return
-    kept = keep_rows(Before(fabric, mix, old), cut, mix, new, Options())
+    kept = keep_unchanged_rows(PreviousRoutes(fabric, mix, old), cut, mix, new, Options())
     assert check_routes(cut, kept).unreachable_pairs == 0
     assert measure(cut, mix, kept).load_max <= measure(cut, mix, new).load_max * (1 + 1e-6)
 
@@ -86,8 +86,8 @@ def test_a_cap_holds_where_the_old_entries_can_stay(network: Network, share: int
     fabric, mix = network
     old, new = sar(fabric, JobMix(()), Options()), sar(fabric, mix, Options())
     most = new.entries_changed(old) * share // 3
-    before = Before(fabric, JobMix(()), old)
-    kept = keep_rows(before, fabric, mix, new, Options(), most)
+    before = PreviousRoutes(fabric, JobMix(()), old)
+    kept = keep_unchanged_rows(before, fabric, mix, new, Options(), most)
     assert kept.entries_changed(old) <= most
     assert check_routes(fabric, kept).unreachable_pairs == 0
 
@@ -95,4 +95,7 @@ def test_a_cap_holds_where_the_old_entries_can_stay(network: Network, share: int
 def test_routes_of_another_fabric_are_not_looked_at() -> None:
     one, two = load_fabric("xgft:2;4,4;1,2"), load_fabric("xgft:2;4,4;1,4")
     old, new = (sar(fabric, JobMix(()), Options()) for fabric in (one, two))
-    assert keep_rows(Before(one, JobMix(()), old), two, JobMix(()), new, Options()) is new
+    assert (
+        keep_unchanged_rows(PreviousRoutes(one, JobMix(()), old), two, JobMix(()), new, Options())
+        is new
+    )

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.routing.keys import as_made, choose_shift, key_tree, make_key, shift_in
-from sar_agent.routing.keys.assign import least_cost, least_most
-from sar_agent.routing.keys.equitable import even_colours
+from sar_agent.keys.routes import as_made, choose_shift, key_tree, make_key, shift_in
+from sar_agent.keys.routes.assignment import least_cost, least_most
+from sar_agent.keys.routes.equitable import even_colours
 from tests.examples import examples, share
 from tests.property.keys import (
     flows,
@@ -96,7 +96,7 @@ def test_phases_at_one_offset_are_counted_as_they_are(spec: str, data: st.DataOb
 
 
 def _table(key, shift) -> np.ndarray:
-    from sar_agent.routing.keys import rows_of
+    from sar_agent.keys.routes import rows_of
 
     fabric = key.tree.fabric
     table = np.zeros((fabric.destinations, fabric.switches), np.uint8)

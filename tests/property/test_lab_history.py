@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.mapping import mix_of_host_sets
-from sar_agent.lab.history import History, HistoryBuilder, place
+from sar_lab.history import History, HistoryBuilder, place
 
 FABRIC = load_fabric("xgft:2;3,3;1,2")
 NAMES = [*FABRIC.hosts, "elsewhere"]

@@ -12,14 +12,14 @@ from hypothesis import given
 from sar_agent.check import check_routes
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.pieces import is_connected
+from sar_agent.fabric.components import is_connected
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.dag import graph_of
-from sar_agent.routing.legal import Legal
 from sar_agent.routing.updn import updn_order
+from sar_agent.routing.updown_paths import Orientation
 from tests.examples import examples, share
 from tests.property.fabrics import FABRICS
 from tests.property.networks import fabrics
@@ -30,7 +30,7 @@ TREES = ("xgft:2;3,4;1,3", "xgft:3;2,3,3;1,2,2", "xgft:3;3,2,4;1,2,3", "xgft:2;4
 BY_DESTINATION = ("minhop", "updn", "ftree", "dmodk", "rnca-d", "dfsssp", "sar", "sar-plus")
 
 
-def legal_distance(fabric: Fabric, legal: Legal, source: int, root: int) -> int:
+def legal_distance(fabric: Fabric, legal: Orientation, source: int, root: int) -> int:
     """Channels on the shortest path that falls as soon as falling alone will do; -1: none."""
     fall = nx.DiGraph()
     fall.add_nodes_from(range(fabric.switches))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.nerves import Nerves, Pace
+from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
 
 seconds = st.floats(0, 20, allow_subnormal=False).map(lambda x: round(x, 2))
 
@@ -17,7 +17,7 @@ seconds = st.floats(0, 20, allow_subnormal=False).map(lambda x: round(x, 2))
 @st.composite
 def paces(draw):
     staleness = draw(seconds)
-    return Pace(
+    return PaceLimits(
         interval=draw(st.floats(0.1, 40)),
         debounce=draw(seconds),
         debounce_most=min(draw(seconds), staleness),
@@ -31,7 +31,7 @@ def paces(draw):
 class World:
     """A queue, and a loop as the daemon's is, that takes `work` seconds for each pass."""
 
-    pace: Pace
+    pace: PaceLimits
     work: float
     slurm_away: tuple[float, float] = (inf, inf)
     now: float = 0.0
@@ -49,7 +49,7 @@ class World:
     def run(self, events, gains, urgent) -> None:
         """`events`: (time, jobs changed). `gains` are of the plans, in turn; a plan for which
         `urgent` says so answers trouble."""
-        nerves, waiting = Nerves(self.pace), sorted(events)
+        nerves, waiting = ReroutePacer(self.pace), sorted(events)
         gains, urgent = iter(gains), iter(urgent)
         end = max((at for at, _ in events), default=0.0) + 200
         while self.now < end:
@@ -141,7 +141,7 @@ def test_an_outage_of_slurm_ends_without_a_person(pace, work, events, start, len
 @given(paces(), st.integers(2, 200))
 def test_a_burst_is_one_look(pace, count):
     """Events closer together than the debounce, over in less than its bound."""
-    nerves = Nerves(pace)
+    nerves = ReroutePacer(pace)
     nerves.begin(0.0)
     nerves.end(0.0)
     step = min(pace.debounce, pace.debounce_most) / count / 2
@@ -155,7 +155,7 @@ def test_a_burst_is_one_look(pace, count):
 
 @given(paces())
 def test_trouble_never_waits(pace):
-    nerves = Nerves(pace)
+    nerves = ReroutePacer(pace)
     nerves.begin(1.0)
     nerves.installed(1.0)
     for reason in (Reason.FIRST, Reason.FALLBACK, Reason.GENERATION, Reason.FABRIC):

@@ -22,7 +22,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.oblivious import scrambled_labels
-from sar_agent.routing.paths import PathRoutes
+from sar_agent.routing.path_routes import PathRoutes
 from tests.examples import examples
 from tests.unit.test_cli import said, sar_agent
 
@@ -232,8 +232,8 @@ def test_what_is_no_xgft_is_refused(change, said: str) -> None:
 
 
 def test_measures_of_paths_are_those_of_tables() -> None:
-    from sar_agent.measure import measure
-    from sar_agent.routing.paths import path_traffic
+    from sar_agent.quality import measure
+    from sar_agent.routing.path_routes import path_traffic
 
     fabric = load_fabric("xgft:3;3,3,3;1,2,2")
     mix = JobMix.of([make_job("a", range(0, 27, 2)), make_job("b", range(1, 27, 4))])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import assemble
-from sar_agent.fabric.netlines import Node
-from sar_agent.fabric.opensm import decode_opensm_fabric
+from sar_agent.fabric.node_records import NodeRecord
+from sar_agent.fabric.opensm_file import decode_opensm_fabric
 from tests.examples import examples
 from tests.fabric_texts import SMALL, differences, in_order_of_guids
 from tests.opensm_files import HEADER, image_of_records, image_of_text, known_rate, sealed
@@ -21,7 +21,7 @@ WHOLE = image_of_text(SMALL)
 COUNTS = HEADER.unpack(WHOLE[: HEADER.size])[4:8]
 
 
-def as_printed(node: Node) -> Node:
+def as_printed(node: NodeRecord) -> NodeRecord:
     """As ibnetdiscover would print it: 63 bytes, blanks for what is not printable ASCII; rates
     that no link has are unreadable."""
     raw = node.description.encode()[:63].split(b"\0")[0]
@@ -35,7 +35,7 @@ def as_printed(node: Node) -> Node:
 
 @examples()
 @given(records().filter(lambda nodes: any(node.kind == "H" for node in nodes)))
-def test_it_is_the_fabric_of_the_records(nodes: list[Node]) -> None:
+def test_it_is_the_fabric_of_the_records(nodes: list[NodeRecord]) -> None:
     nodes = [replace(n, description=n.description.replace("\0", "")) for n in nodes]
     ours = decode_opensm_fabric(image_of_records(nodes)).fabric
     theirs = assemble("records", [as_printed(node) for node in nodes], None)

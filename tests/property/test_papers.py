@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.lab.papers import oblivious_fig3, oblivious_fig4, pftree_table3
-from sar_agent.lab.papers.claims import Claim, order, value, verdict
-from sar_agent.lab.papers.keys_runs import SMALL as SMALL_CLUSTER
-from sar_agent.lab.papers.keys_runs import Setup
-from sar_agent.lab.papers.oblivious_permutations import LARGE, SMALL, histograms
-from sar_agent.lab.papers.pftree_delays import ENGINES, PATTERNS, delays
-from sar_agent.lab.papers.pftree_trees import TREES, Tree
-from sar_agent.lab.papers.receivers import shared
-from sar_agent.lab.papers.xgft_slowdown import program, slimmed, times
+from sar_lab.papers import oblivious_fig3, oblivious_fig4, pftree_table3
+from sar_lab.papers.claims import Claim, order, value, verdict
+from sar_lab.papers.keys_runs import SMALL as SMALL_CLUSTER
+from sar_lab.papers.keys_runs import Setup
+from sar_lab.papers.oblivious_permutations import LARGE, SMALL, histograms
+from sar_lab.papers.pftree_delays import ENGINES, PATTERNS, delays
+from sar_lab.papers.pftree_trees import TREES, Tree
+from sar_lab.papers.receivers import shared
+from sar_lab.papers.xgft_slowdown import program, slimmed, times
 from tests.examples import examples
 
 ROOTS = st.integers(1, 16)

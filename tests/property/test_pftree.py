@@ -11,7 +11,7 @@ from sar_agent.check import check_routes
 from sar_agent.errors import CheckFailed, SarError, Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.pieces import is_connected
+from sar_agent.fabric.components import is_connected
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Partition, Partitions, Policy, make_partitions

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.lab.history import HistoryBuilder, place
-from sar_agent.lab.replay.samples import samples_of
+from sar_lab.history import HistoryBuilder, place
+from sar_lab.replay.samples import samples_of
 from tests.examples import examples
 
 FABRIC = load_fabric("xgft:2;3,3;1,2")

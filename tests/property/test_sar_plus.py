@@ -16,13 +16,13 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.measure import measure
-from sar_agent.routing import Before, Options, Routes
+from sar_agent.quality import measure
+from sar_agent.routing import Options, PreviousRoutes, Routes
 from sar_agent.routing.dfsssp import Dfsssp
-from sar_agent.routing.hops import FAR, all_hops
-from sar_agent.routing.plus import GOOD_ENOUGH
+from sar_agent.routing.hop_counts import FAR, all_hops
 from sar_agent.routing.sar import Sar
 from sar_agent.routing.sar_plus import SarPlus
+from sar_agent.routing.sar_plus_balance import GOOD_ENOUGH
 from tests.examples import examples
 from tests.property.job_histories import job_history
 from tests.property.networks import fabrics, networks
@@ -63,7 +63,7 @@ def follow(fabric: Fabric, seed: int, steps: int, objective: str, strict: bool) 
     steps passed the check (`strict`: those where the full computation does)."""
     engine, other = SarPlus(), SarPlus()
     options = Options(objective=objective)  # type: ignore[arg-type]
-    before: Before | None = None
+    before: PreviousRoutes | None = None
     passed = 0
     for now, mix in job_history(fabric, Random(seed), steps):
         if before is None:
@@ -80,7 +80,7 @@ def follow(fabric: Fabric, seed: int, steps: int, objective: str, strict: bool) 
         if strict:
             assert mine.passed == theirs.passed
             passed += mine.passed
-        before = Before(now, mix, routes)
+        before = PreviousRoutes(now, mix, routes)
     return passed
 
 
@@ -193,7 +193,7 @@ def test_a_job_that_starts_changes_few_entries() -> None:
     engine = SarPlus()
     less = JobMix(mix.jobs[1:])
     before = engine.route(fabric, less, Options())
-    after = engine.reroute(Before(fabric, less, before), fabric, mix, Options())
+    after = engine.reroute(PreviousRoutes(fabric, less, before), fabric, mix, Options())
     assert 0 < after.entries_changed(before) < 0.2 * before.egress.size  # 3 % at 1,728 hosts
 
 

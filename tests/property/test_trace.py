@@ -11,17 +11,17 @@ from sar_agent.errors import CheckFailed, InputError, Unserved
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
-from sar_agent.lab.fluid.adaptive import Adaptive, play_adaptive
-from sar_agent.lab.fluid.paths import routed_links
-from sar_agent.lab.trace.generate import PROGRAMS, Wish
-from sar_agent.lab.trace.keyed import keys_for
-from sar_agent.lab.trace.model import Program, Trace, make_phase
-from sar_agent.lab.trace.parse import read_trace
-from sar_agent.lab.trace.place import place, place_jobs
-from sar_agent.lab.trace.play import Asked, JobTime, by_offset, flows_of, play
+from sar_agent.keys.routes import key_tree
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.routing.keys import key_tree
-from sar_agent.routing.offsets import KeyRows
+from sar_agent.routing.lid_offsets import KeyRows
+from sar_lab.fluid.adaptive import Adaptive, play_adaptive
+from sar_lab.fluid.paths import routed_links
+from sar_lab.trace.generate import PROGRAMS, Wish
+from sar_lab.trace.keyed import keys_for
+from sar_lab.trace.model import Program, Trace, make_phase
+from sar_lab.trace.parse import read_trace
+from sar_lab.trace.place import place, place_jobs
+from sar_lab.trace.play import Asked, JobTime, by_offset, flows_of, play
 from tests.examples import examples
 from tests.property.fluid import end_times_slowly, ways
 

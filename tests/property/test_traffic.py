@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
-from sar_agent.jobs.records import LEAST_WEIGHT, MOST_WEIGHT, JobRecord, traffic_hint
+from sar_agent.jobs.record import LEAST_WEIGHT, MOST_WEIGHT, JobRecord, traffic_hint
 from sar_agent.jobs.traffic import forms, is_traffic, require_traffic
 from tests.examples import examples
 

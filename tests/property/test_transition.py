@@ -19,7 +19,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
-from sar_agent.routing.offsets import stack
+from sar_agent.routing.lid_offsets import stack
 from tests.property.histories import history, tree
 from tests.property.mixtures import enumerated, loses
 

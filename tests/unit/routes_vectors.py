@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sar_agent.install.routes_file import RoutesFile, encode
+from sar_agent.formats.routes_file import RoutesFile, encode
 
 HEADER_SIZE = 128
 

@@ -15,12 +15,12 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.lab.assess.given import Given, read_given, typical_moment
-from sar_agent.lab.assess.heat import classes, heat_map, level_bars, levels
-from sar_agent.lab.assess.rate import Ratings, rate_all
-from sar_agent.lab.assess.verdict import judge
-from sar_agent.lab.history import HistoryBuilder, place
-from sar_agent.lab.history.leonardo import leonardo_stand_in
+from sar_lab.assess.given import Given, read_given, typical_moment
+from sar_lab.assess.heat import classes, heat_map, level_bars, levels
+from sar_lab.assess.rate import Ratings, rate_all
+from sar_lab.assess.verdict import judge
+from sar_lab.history import HistoryBuilder, place
+from sar_lab.history.leonardo import leonardo_stand_in
 from tests.data import data_path
 from tests.unit.test_cli import said, sar_agent
 from tests.unit.test_demo import Strict

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sar_agent.errors import SarError, Unavailable
-from sar_agent.install.bridge import Bridge, BridgeStatus, Refused
+from sar_agent.opensm.plugin_client import PluginClient, PluginRefused, PluginStatus
 
 STATUS = {
     "protocol": 2,
@@ -80,19 +80,19 @@ def plugin(tmp_path: Path) -> Iterator[StandIn]:
 
 
 def test_status(plugin: StandIn) -> None:
-    status = Bridge(plugin.path).status()
+    status = PluginClient(plugin.path).status()
     assert (status.engine_in_force, status.generation_in_force) == ("sar", 7)
     assert plugin.requests == ["status\n"]
 
 
 def test_status_of_a_newer_plugin_is_understood(plugin: StandIn) -> None:
     plugin.answers = [json.dumps({**STATUS, "news": 1}).encode() + b"\n"]
-    assert Bridge(plugin.path).status().pid == os.getpid()
+    assert PluginClient(plugin.path).status().pid == os.getpid()
 
 
 def test_status_is_asked_again_after_a_cut_answer(plugin: StandIn) -> None:
     plugin.answers = [b'{"protocol":2', *plugin.answers]
-    assert Bridge(plugin.path).status().switches == 6
+    assert PluginClient(plugin.path).status().switches == 6
     assert len(plugin.requests) == 2
 
 
@@ -100,52 +100,52 @@ def test_status_is_asked_again_after_a_cut_answer(plugin: StandIn) -> None:
 def test_garbage_is_unavailable_and_names_the_socket(plugin: StandIn, answer: bytes) -> None:
     plugin.answers = [answer]
     with pytest.raises(Unavailable, match=r"bridge\.sock: not an answer"):
-        Bridge(plugin.path).status()
+        PluginClient(plugin.path).status()
 
 
 def test_a_plugin_of_another_release_is_said_at_once(plugin: StandIn) -> None:
     plugin.answers = [json.dumps(STATUS | {"protocol": 1}).encode() + b"\n"]
     with pytest.raises(Unavailable, match="plugin speaks protocol 1, this agent 2; install both"):
-        Bridge(plugin.path).status()
+        PluginClient(plugin.path).status()
     assert plugin.requests == ["status\n"]
 
 
 def test_nobody_there(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"no\.sock: .*No such file.*event_plugin_name"):
-        Bridge(tmp_path / "no.sock").load(1, None)
+        PluginClient(tmp_path / "no.sock").load(1, None)
 
 
 def test_a_load_is_sent_once_even_when_the_answer_is_cut(plugin: StandIn) -> None:
     plugin.answers = [b'{"ok":true']
     with pytest.raises(Unavailable):
-        Bridge(plugin.path).load(7, "0123456789abcdef")
+        PluginClient(plugin.path).load(7, "0123456789abcdef")
     assert plugin.requests == ["load 7 0123456789abcdef\n"]
 
 
 def test_a_load_returns_what_is_in_force(plugin: StandIn) -> None:
     said = {"ok": True, "engine_in_force": "sar", "generation_in_force": 7, "unknown_terminals": 2}
     plugin.answers = [json.dumps(said).encode() + b"\n"]
-    assert Bridge(plugin.path).load(7, None).unknown_terminals == 2
+    assert PluginClient(plugin.path).load(7, None).unknown_terminals == 2
     assert plugin.requests == ["load 7 any\n"]
 
 
 def test_a_refused_load_is_an_error_with_the_plugins_sentence(plugin: StandIn) -> None:
     plugin.answers = [b'{"ok":false,"code":"stale","error":"engine dfsssp is in force"}\n']
-    with pytest.raises(Refused, match=r"bridge\.sock: engine dfsssp is in force") as refused:
-        Bridge(plugin.path).load(7, None)
+    with pytest.raises(PluginRefused, match=r"bridge\.sock: engine dfsssp is in force") as refused:
+        PluginClient(plugin.path).load(7, None)
     assert refused.value.code == "stale"
 
 
 def test_dump(plugin: StandIn) -> None:
     plugin.answers = [b'{"ok":true,"path":"/run/in_force.sar","digest":"00ff"}\n']
-    dumped = Bridge(plugin.path).dump()
+    dumped = PluginClient(plugin.path).dump()
     assert (dumped.path, dumped.digest) == (Path("/run/in_force.sar"), "00ff")
 
 
 def test_settled_is_built_and_confirmed(plugin: StandIn) -> None:
-    def said(**change: object) -> BridgeStatus:
+    def said(**change: object) -> PluginStatus:
         plugin.answers = [json.dumps(STATUS | change).encode() + b"\n"]
-        return Bridge(plugin.path).status()
+        return PluginClient(plugin.path).status()
 
     assert said().settled
     assert not any(said(state=s).settled for s in ("starting", "asked", "building", "sending"))
@@ -155,7 +155,7 @@ def test_settled_is_built_and_confirmed(plugin: StandIn) -> None:
 
 def test_a_notice_is_sent_once_with_both_numbers(plugin: StandIn) -> None:
     plugin.answers = [b'{"ok":true,"subscribed":3}\n']
-    assert Bridge(plugin.path).notice("unpath", 2**64 - 1, 12).subscribed == 3
+    assert PluginClient(plugin.path).notice("unpath", 2**64 - 1, 12).subscribed == 3
     assert plugin.requests == ["notice unpath 18446744073709551615 12\n"]
 
 
@@ -171,9 +171,9 @@ def test_no_signal_unless_that_very_process_answers(
     plugin: StandIn, sleeper: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     with pytest.raises(SarError, match="nothing was signalled"):
-        Bridge(plugin.path).signal_reload(sleeper.pid)
+        PluginClient(plugin.path).signal_reload(sleeper.pid)
     with pytest.raises(Unavailable):
-        Bridge(tmp_path / "no.sock").signal_reload(sleeper.pid)
+        PluginClient(tmp_path / "no.sock").signal_reload(sleeper.pid)
     assert sleeper.poll() is None  # SIGUSR2 would have ended it
 
 
@@ -181,7 +181,7 @@ def test_the_signal_reaches_the_process_that_answered(
     plugin: StandIn, sleeper: subprocess.Popen[bytes]
 ) -> None:
     plugin.answers = [json.dumps({**STATUS, "pid": sleeper.pid}).encode() + b"\n"]
-    Bridge(plugin.path).signal_reload(sleeper.pid)
+    PluginClient(plugin.path).signal_reload(sleeper.pid)
     assert sleeper.wait(10) == -signal.SIGUSR2
 
 
@@ -189,4 +189,4 @@ def test_no_process(plugin: StandIn, sleeper: subprocess.Popen[bytes]) -> None:
     sleeper.kill()
     sleeper.wait()
     with pytest.raises(Unavailable, match="no process"):
-        Bridge(plugin.path).signal_reload(sleeper.pid)
+        PluginClient(plugin.path).signal_reload(sleeper.pid)

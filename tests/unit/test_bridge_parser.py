@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.install.routes_file import decode, encode
+from sar_agent.formats.routes_file import decode, encode
 from tests.unit.routes_vectors import damaged, lying, small_routes, valid_images
 
 BRIDGE = Path(__file__).parents[2] / "opensm_bridge"

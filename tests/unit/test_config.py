@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.config import Config, ConfigError, load_config, parse_config
+from sar_agent.config.model import Config, ConfigError, load_config, parse_config
 
 EXAMPLE = Path(__file__).parents[2] / "deploy/sar-agent.toml"
 

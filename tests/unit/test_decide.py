@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from sar_agent.agent.decide import Hold, Made, Reason, Seen, decide
-from sar_agent.install.bridge import BridgeStatus
+from sar_agent.agent.decide import Hold, ObservedState, Reason, RoutesBasis, decide
 from sar_agent.jobs.filter import host_sets
+from sar_agent.opensm.plugin_client import PluginStatus
 from tests.fake_opensm import job
 from tests.unit.test_bridge_client import STATUS
 
 A, B = job("1", "n1", "n5"), job("2", "n2", "n6")
-STATUS_OK = BridgeStatus.model_validate(STATUS | {"generation_in_force": 7})
-MADE = Made(7, host_sets([A, B]), b"fabric", "sar")
-SEEN = Seen((A, B), b"fabric", "sar", now=1000.0, status=STATUS_OK)
+STATUS_OK = PluginStatus.model_validate(STATUS | {"generation_in_force": 7})
+MADE = RoutesBasis(7, host_sets([A, B]), b"fabric", "sar")
+SEEN = ObservedState((A, B), b"fabric", "sar", now=1000.0, status=STATUS_OK)
 
 
-def status(**changes: object) -> BridgeStatus:
+def status(**changes: object) -> PluginStatus:
     return STATUS_OK.model_copy(update=changes)
 
 
@@ -39,7 +39,7 @@ def test_nothing_has_changed() -> None:
         (replace(SEEN, status=status(generation_in_force=6)), Reason.GENERATION),
     ],
 )
-def test_each_reason(seen: Seen, reason: Reason) -> None:
+def test_each_reason(seen: ObservedState, reason: Reason) -> None:
     assert decide(MADE, seen).reason is reason
 
 

@@ -16,14 +16,14 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.lab.demo import compare as compare_module
-from sar_agent.lab.demo import run_demo
-from sar_agent.lab.demo.charts import ticks
-from sar_agent.lab.demo.compare import compare
-from sar_agent.lab.demo.drawing import bin_names, bin_width, draw_network
-from sar_agent.lab.demo.page import render_page
-from sar_agent.lab.demo.words import change, count_changes
-from sar_agent.lab.demo.write import write_demo
+from sar_lab.demo import compare as compare_module
+from sar_lab.demo import run_demo
+from sar_lab.demo.charts import ticks
+from sar_lab.demo.compare import compare
+from sar_lab.demo.drawing import bin_names, bin_width, draw_network
+from sar_lab.demo.page import render_page
+from sar_lab.demo.words import change, count_changes
+from sar_lab.demo.write import write_demo
 from tests.unit.test_cli import said, sar_agent
 
 SPEC = "xgft:2;6,6;1,4"

@@ -18,9 +18,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from sar_agent.agent.decide import Reason
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.measure import measure
-from sar_agent.measure.metrics import Metrics
+from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
+from sar_agent.telemetry.metrics import Metrics
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RULES = DEPLOY / "prometheus/sar-agent.rules.yml"

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from sar_agent.agent.discovered import DiscoveredFabric
 from sar_agent.agent.gather import Gatherer
-from sar_agent.config import Config, ConfigError, parse_config
+from sar_agent.config.model import Config, ConfigError, parse_config
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric.hostnames import HostMapper
-from sar_agent.install.bridge import Discovered
+from sar_agent.opensm.discovered_fabric import DiscoveredFabric
+from sar_agent.opensm.plugin_client import FabricAnswer
 from tests.fabric_texts import SMALL
 from tests.fake_opensm import FakeSource
 from tests.opensm_files import image_of_text
@@ -28,11 +28,11 @@ class Plugin:
         self.digest = "0000000000000007"
         self.path.write_bytes(image_of_text(SMALL))
 
-    def fabric(self) -> Discovered:
+    def fabric(self) -> FabricAnswer:
         self.asked += 1
         if self.refusal:
             raise SarError(self.refusal)
-        return Discovered(path=self.path, digest=self.digest)
+        return FabricAnswer(path=self.path, digest=self.digest)
 
 
 def discovered(plugin: Any) -> DiscoveredFabric:

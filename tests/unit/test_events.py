@@ -15,14 +15,14 @@ import pytest
 
 from sar_agent.errors import Unavailable
 from sar_agent.events.authority import Authority, KnownJob, trusted_uids
-from sar_agent.events.door import Door, listen_tcp, listen_unix
-from sar_agent.events.hearing import Hearing, JobEvents
+from sar_agent.events.counters import MessageCounters
+from sar_agent.events.dispatch import Dispatcher, JobEvents
 from sar_agent.events.inbox import Inbox
-from sar_agent.events.message import Refused, Why
+from sar_agent.events.message import MessageRefused, RefusalReason
+from sar_agent.events.server import MessageServer, listen_tcp, listen_unix
 from sar_agent.events.spool import KEPT, Spool
-from sar_agent.events.tally import Tally
-from sar_agent.lab.live.process import free_port, wait_until
-from sar_agent.measure.metrics import REFUSALS, Metrics
+from sar_agent.telemetry.metrics import REFUSALS, Metrics
+from sar_lab.live.process import free_port, wait_until
 
 ROOT, ALICE, BOB = 0, 1001, 1002
 
@@ -41,7 +41,7 @@ def decode(line: bytes) -> tuple[int, bytes]:
     """A munge that believes what the line says."""
     _, uid, payload = line.split(b":", 2)
     if uid == b"away":
-        raise Refused(Why.NO_MUNGE, "munged does not answer")
+        raise MessageRefused(RefusalReason.NO_MUNGE, "munged does not answer")
     return int(uid), payload
 
 
@@ -51,11 +51,11 @@ class Ear:
     def __init__(self, **keys: Any) -> None:
         self.woken = 0
         self.metrics = Metrics("0", "install", "sar")
-        self.tally = Tally(self.metrics)
+        self.tally = MessageCounters(self.metrics)
         self.inbox = Inbox(self.wake, trusted={ROOT}, **keys)
         self.authority = Authority(frozenset({ROOT}))
         self.jobs = JobEvents(self.authority, self.inbox, {"UCX_IB_SL": "1"})
-        self.hearing = Hearing(decode, self.jobs, self.tally)
+        self.hearing = Dispatcher(decode, self.jobs, self.tally)
 
     def wake(self) -> None:
         self.woken += 1
@@ -180,13 +180,13 @@ def test_the_inbox_stays_small_and_still_wakes() -> None:
 
 def test_refusals_are_logged_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
     now = 0.0
-    tally = Tally(Metrics("0", "install", "sar"), clock=lambda: now)
+    tally = MessageCounters(Metrics("0", "install", "sar"), clock=lambda: now)
     with caplog.at_level(logging.WARNING):
         for _ in range(1000):
-            tally.refused(Why.GARBAGE, "no message", "tcp")
-        tally.refused(Why.OVERSIZE, "too long", "tcp")
+            tally.refused(RefusalReason.GARBAGE, "no message", "tcp")
+        tally.refused(RefusalReason.OVERSIZE, "too long", "tcp")
         now = 11.0
-        tally.refused(Why.GARBAGE, "no message", "tcp")
+        tally.refused(RefusalReason.GARBAGE, "no message", "tcp")
     assert [record.getMessage() for record in caplog.records] == [
         "refused an event (tcp): no message",
         "refused an event (tcp): too long",
@@ -196,7 +196,7 @@ def test_refusals_are_logged_now_and_then(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_every_reason_is_a_series_from_the_start() -> None:
-    assert sorted(Why) == sorted(REFUSALS), "alerts need the series"
+    assert sorted(RefusalReason) == sorted(REFUSALS), "alerts need the series"
 
 
 def test_names_and_numbers_are_trusted(caplog: pytest.LogCaptureFixture) -> None:
@@ -207,7 +207,7 @@ def test_names_and_numbers_are_trusted(caplog: pytest.LogCaptureFixture) -> None
 
 @pytest.fixture
 def door(ear: Ear, tmp_path: Path) -> Any:
-    made = Door(ear.hearing, [listen_unix(tmp_path / "s")], patience=0.3, places=20)
+    made = MessageServer(ear.hearing, [listen_unix(tmp_path / "s")], patience=0.3, places=20)
     made.start()
     yield tmp_path / "s"
     made.stop()

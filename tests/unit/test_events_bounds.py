@@ -18,12 +18,12 @@ from pydantic import ValidationError
 
 from sar_agent.errors import Unavailable
 from sar_agent.events.authority import KnownJob
-from sar_agent.events.door import Door, listen_unix
-from sar_agent.events.hearing import Hearing
-from sar_agent.events.keys import KeyDesk, KeyRequest
-from sar_agent.events.quota import Rate
+from sar_agent.events.dispatch import Dispatcher
+from sar_agent.events.quota import TokenBuckets
+from sar_agent.events.server import MessageServer, listen_unix
 from sar_agent.events.spool import Spool
-from sar_agent.lab.live.process import wait_until
+from sar_agent.keys.requests import KeyRequest, KeyRequests
+from sar_lab.live.process import wait_until
 from tests.unit.test_events import ALICE, BOB, ROOT, Ear, decode, dial, gone, leave, message, signed
 
 
@@ -89,7 +89,7 @@ def test_one_that_cannot_be_read_is_no_reason_to_leave_the_others(
 
 def test_ranges_without_end_are_a_refusal_not_an_error(ear: Ear, tmp_path: Path) -> None:
     """e5_overflow.py: an OverflowError each in the door, a read broken off in the spool."""
-    desk = KeyDesk(ear.authority)
+    desk = KeyRequests(ear.authority)
     ear.jobs.more = desk.of_job
     for digits in (400, 3900):
         nodes = f"n[0-{'9' * digits}]"
@@ -216,7 +216,7 @@ def test_one_uid_s_jobs_leave_room_for_others_and_for_root() -> None:
 
 def test_too_often(ear: Ear) -> None:
     now = 0.0
-    ear.hearing.rate = Rate(clock=lambda: now)
+    ear.hearing.rate = TokenBuckets(clock=lambda: now)
     ear.authority.known = {"7": KnownJob(ALICE, "ring"), "8": KnownJob(BOB, "ring")}
     hint = {"event": "hint", "traffic": "ring"}
     parsed: list[bytes] = []
@@ -245,8 +245,8 @@ def test_a_long_message_that_is_wrong_is_read_to_its_first_error(
         KeyRequest.model_validate_json(wrong)
     assert caught.value.error_count() == 1
 
-    desk = KeyDesk(ear.authority)
-    hearing = Hearing(decode, ear.jobs, ear.tally, [desk])
+    desk = KeyRequests(ear.authority)
+    hearing = Dispatcher(decode, ear.jobs, ear.tally, [desk])
     whole: list[str] = []
     real = KeyRequest.model_validate_json
     monkeypatch.setattr(
@@ -264,7 +264,7 @@ def test_a_long_message_that_is_wrong_is_read_to_its_first_error(
 
 
 def test_half_of_the_places_are_for_others(ear: Ear, tmp_path: Path) -> None:
-    made = Door(ear.hearing, [listen_unix(tmp_path / "s")], patience=60, places=20)
+    made = MessageServer(ear.hearing, [listen_unix(tmp_path / "s")], patience=60, places=20)
     made.start()
     try:
         ear.authority.trusted = ear.jobs.authority.trusted = frozenset({4242})  # not us

@@ -11,7 +11,7 @@ from hypothesis import given
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.pieces import require_connected
+from sar_agent.fabric.components import require_connected
 from sar_agent.fabric.xgft import xgft_fabric
 from tests.examples import examples
 from tests.property.networks import fabrics

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sar_agent.jobs.filter import host_sets, job_change, multi_switch, young
-from sar_agent.jobs.records import JobRecord
+from sar_agent.jobs.record import JobRecord
 
 LEAVES = {f"n{i}": {f"leaf{(i - 1) // 2}"} for i in range(1, 9)}  # two nodes a leaf
 

@@ -15,22 +15,22 @@ from sar_agent.agent.gather import Gatherer
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.report import Report, Result
 from sar_agent.agent.rollback import rollback
-from sar_agent.config import Config
+from sar_agent.config.model import Config
 from sar_agent.errors import SarError, Unavailable, Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.five_phase.coordinator import Coordinator
-from sar_agent.install.five_phase.words import (
-    Ack,
-    Begin,
-    Installed,
+from sar_agent.five_phase.coordinator import Coordinator
+from sar_agent.five_phase.messages import (
+    Acknowledge,
+    BeginUpdate,
     Phase,
     Subscribe,
+    TablesInstalled,
     Tick,
 )
-from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
+from sar_agent.formats.routes_file import RoutesFile, read_routes_file, write_routes_file
 from tests.fake_opensm import FakeBridge, FakeSource, job
 
 JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))
@@ -60,7 +60,7 @@ class Subscriber:
             return
         self.seen.append((kind, self.offset))
         self.offset = int(kind == "unpath")
-        self.coordinator.hear(Ack(self.name, Phase(kind), update))
+        self.coordinator.hear(Acknowledge(self.name, Phase(kind), update))
 
 
 class World:
@@ -212,12 +212,12 @@ def test_a_restart_in_every_phase_ends_the_run(world: World, phase: Phase, loade
     """The agent is gone in the middle, as after kill -9; the load may have gone through."""
     Subscriber(world)
     coordinator = world.agent.updates.coordinator
-    coordinator.drive(Begin(7, 1))
+    coordinator.drive(BeginUpdate(7, 1))
     if phase is not Phase.UNPATH:
-        coordinator.hear(Ack(NAME, Phase.UNPATH, coordinator.state.update))
+        coordinator.hear(Acknowledge(NAME, Phase.UNPATH, coordinator.state.update))
         coordinator.drive(Tick())
     if phase is Phase.REPATH:
-        coordinator.drive(Installed())
+        coordinator.drive(TablesInstalled())
     assert coordinator.state.phase is phase
     if loaded:
         write_routes_file(world.folder / "run/routes.next", replace(world.tables(), generation=7))
@@ -231,7 +231,7 @@ def test_a_restart_in_every_phase_ends_the_run(world: World, phase: Phase, loade
     world.once()
     assert world.phase is Phase.IDLE
     assert ("repath", update) in told
-    again = world.agent.updates.coordinator.drive(Begin(8, 0))
+    again = world.agent.updates.coordinator.drive(BeginUpdate(8, 0))
     assert world.agent.updates.coordinator.state.update > update, again
 
 

@@ -9,40 +9,40 @@ from typing import Any
 import pytest
 
 from sar_agent.errors import SarError
-from sar_agent.install.five_phase import saved
-from sar_agent.install.five_phase.coordinator import Coordinator
-from sar_agent.install.five_phase.machine import Rules
-from sar_agent.install.five_phase.saved import Disk
-from sar_agent.install.five_phase.words import (
-    Ack,
-    Begin,
+from sar_agent.five_phase import storage as saved
+from sar_agent.five_phase.coordinator import Coordinator
+from sar_agent.five_phase.messages import (
+    Acknowledge,
+    BeginUpdate,
     Phase,
-    Queue,
+    RunningJobs,
     Subscribe,
     Tick,
     Unsubscribe,
 )
+from sar_agent.five_phase.protocol import LeaseRules
+from sar_agent.five_phase.storage import CoordinatorStorage
 
 NAME, GOOD = "00000000000000aa", "a" * 16
 HONEST, BAD = 1001, 1666
 
 
 def test_each_step_is_on_the_disk_before_it_is_heard_of(tmp_path: Path) -> None:
-    first = Coordinator(tmp_path, Rules(deadline=5))
+    first = Coordinator(tmp_path, LeaseRules(deadline=5))
     first.hear(Subscribe(NAME, "1", 1000, 0, 0))
-    assert set(Coordinator(tmp_path, Rules()).state.members) == {NAME}
-    first.drive(Begin(3, 0))
-    again = Coordinator(tmp_path, Rules())
+    assert set(Coordinator(tmp_path, LeaseRules()).state.members) == {NAME}
+    first.drive(BeginUpdate(3, 0))
+    again = Coordinator(tmp_path, LeaseRules())
     assert (again.state.phase, again.state.update) == (Phase.REPATH, first.state.update)
     first.hear(Unsubscribe(NAME))
-    assert not Coordinator(tmp_path, Rules()).state.members
+    assert not Coordinator(tmp_path, LeaseRules()).state.members
     first.drive(Tick())
-    again = Coordinator(tmp_path, Rules())
+    again = Coordinator(tmp_path, LeaseRules())
     assert (again.state.phase, again.state.generation) == (Phase.INSTALL, 3)
 
 
 def test_a_full_disk_makes_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    coordinator = Coordinator(tmp_path, Rules())
+    coordinator = Coordinator(tmp_path, LeaseRules())
     coordinator.hear(Subscribe(NAME, "1", None, 0, 0))
 
     def full(path: Path, text: str, mode: int) -> None:
@@ -50,68 +50,68 @@ def test_a_full_disk_makes_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(saved, "write_text", full)
     with pytest.raises(SarError):
-        coordinator.drive(Begin(3, 0))
+        coordinator.drive(BeginUpdate(3, 0))
     assert coordinator.state.phase is Phase.IDLE
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"phase": "lunch"}'])
 def test_a_broken_file_is_none(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
-    Coordinator(tmp_path, Rules()).hear(Subscribe(NAME, "1", None, 0, 0))
+    Coordinator(tmp_path, LeaseRules()).hear(Subscribe(NAME, "1", None, 0, 0))
     (tmp_path / "update.json").write_text(text)
-    coordinator = Coordinator(tmp_path, Rules(lease=20))
+    coordinator = Coordinator(tmp_path, LeaseRules(lease=20))
     assert not coordinator.state.members
     assert coordinator.all_known_at > coordinator.clock() + 10
     assert "cannot be used" in caplog.text
 
 
 def test_the_driver_wakes_when_the_last_has_acknowledged(tmp_path: Path) -> None:
-    coordinator = Coordinator(tmp_path, Rules(deadline=1000, repeat=1000))
+    coordinator = Coordinator(tmp_path, LeaseRules(deadline=1000, repeat=1000))
     coordinator.hear(Subscribe(NAME, "1", None, 0, 0))
-    coordinator.drive(Begin(3, 0))
+    coordinator.drive(BeginUpdate(3, 0))
     coordinator.drive(Tick())
     update = coordinator.state.update
     waiter = threading.Thread(target=coordinator.wait, daemon=True)
     waiter.start()
-    coordinator.hear(Ack(NAME, Phase.UNPATH, update))
+    coordinator.hear(Acknowledge(NAME, Phase.UNPATH, update))
     waiter.join(20)
     assert not waiter.is_alive()
 
 
 def test_one_more_subscriber_is_one_more_line(tmp_path: Any) -> None:
     """repro/e14_costs.py: all of 20,000 members were written and synced for each newcomer."""
-    coordinator, file = Coordinator(tmp_path, Rules()), tmp_path / "subscribers.jsonl"
+    coordinator, file = Coordinator(tmp_path, LeaseRules()), tmp_path / "subscribers.jsonl"
     for n in range(500):
         coordinator.hear(Subscribe(f"{n:016x}", "1", HONEST, 0, 0))
     inode, size = file.stat().st_ino, file.stat().st_size
     coordinator.hear(Subscribe(GOOD, "1", HONEST, 0, 0))
     assert file.stat().st_ino == inode
     assert 0 < file.stat().st_size - size < 100
-    assert len(Coordinator(tmp_path, Rules()).state.members) == 501
+    assert len(Coordinator(tmp_path, LeaseRules()).state.members) == 501
 
 
 def test_the_file_does_not_grow_with_those_who_came_and_went(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sar_agent.install.five_phase.saved.HISTORY", 20)
-    coordinator = Coordinator(tmp_path, Rules())
+    monkeypatch.setattr("sar_agent.five_phase.storage.HISTORY", 20)
+    coordinator = Coordinator(tmp_path, LeaseRules())
     coordinator.hear(Subscribe(GOOD, "1", HONEST, 0, 0))
     for n in range(300):
         name = f"{n:016x}"
         coordinator.hear(Subscribe(name, "1", HONEST, 0, 0))
-        coordinator.drive(Queue({"1": BAD} if n % 2 else {"1": HONEST}, 1e9))
+        coordinator.drive(RunningJobs({"1": BAD} if n % 2 else {"1": HONEST}, 1e9))
     assert len((tmp_path / "subscribers.jsonl").read_text().splitlines()) < 40
-    again = Disk(tmp_path).load()
+    again = CoordinatorStorage(tmp_path).load()
     assert again and again.members.keys() == coordinator.state.members.keys()
 
 
 @pytest.mark.parametrize("cut", [1, 20, 40])
 def test_a_line_that_was_being_written_is_none(tmp_path: Any, cut: int) -> None:
-    coordinator, file = Coordinator(tmp_path, Rules()), tmp_path / "subscribers.jsonl"
+    coordinator, file = Coordinator(tmp_path, LeaseRules()), tmp_path / "subscribers.jsonl"
     coordinator.hear(Subscribe(GOOD, "1", HONEST, 0, 0))
     coordinator.hear(Subscribe("b" * 16, "1", HONEST, 0, 0))
     whole = file.read_bytes()
     file.write_bytes(whole[:-cut])
-    again = Coordinator(tmp_path, Rules())
+    again = Coordinator(tmp_path, LeaseRules())
     assert set(again.state.members) == {GOOD}
     again.hear(Subscribe("c" * 16, "1", HONEST, 0, 0))
-    assert set(Coordinator(tmp_path, Rules()).state.members) == {GOOD, "c" * 16}
+    assert set(Coordinator(tmp_path, LeaseRules()).state.members) == {GOOD, "c" * 16}

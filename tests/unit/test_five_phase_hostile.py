@@ -12,22 +12,22 @@ from typing import Any
 import pytest
 
 from sar_agent.events.authority import Authority, KnownJob
-from sar_agent.events.message import Refused, parse
-from sar_agent.events.subscribers import MODELS, Subscribers
-from sar_agent.install.five_phase.coordinator import Coordinator
-from sar_agent.install.five_phase.machine import Rules
-from sar_agent.install.five_phase.words import (
-    Ack,
+from sar_agent.events.message import MessageRefused, parse
+from sar_agent.five_phase.coordinator import Coordinator
+from sar_agent.five_phase.messages import (
+    Acknowledge,
     AskQueue,
-    Begin,
-    Done,
-    Install,
-    Installed,
+    BeginUpdate,
+    InstallTables,
     Phase,
-    Queue,
+    RunEnded,
+    RunningJobs,
     Subscribe,
+    TablesInstalled,
     Tick,
 )
+from sar_agent.five_phase.protocol import LeaseRules
+from sar_agent.five_phase.subscribers import MODELS, Subscribers
 
 HONEST, BAD, JOBLESS = 1001, 1666, 1777
 QUEUE: dict[str, int | None] = {"1": HONEST, "2": BAD}
@@ -40,7 +40,7 @@ class Site:
 
     def __init__(self, folder: Any, **rules: float) -> None:
         self.now = 100.0
-        self.coordinator = Coordinator(folder, Rules(lease=30, deadline=15), lambda: self.now)
+        self.coordinator = Coordinator(folder, LeaseRules(lease=30, deadline=15), lambda: self.now)
         self.authority = Authority(frozenset({0}))
         self.authority.known = {job: KnownJob(uid, None) for job, uid in QUEUE.items()}
         self.family = Subscribers(self.coordinator, self.authority)
@@ -50,7 +50,7 @@ class Site:
         self.pause = 30.0
 
     def say(self, event: str, uid: int, **keys: Any) -> dict[str, Any]:
-        """Raises `Refused`."""
+        """Raises `MessageRefused`."""
         said = {"v": 1, "event": event, "id": f"{next(self.ids):016x}"} | keys
         return dict(self.family.take(parse(json.dumps(said).encode(), MODELS), uid))
 
@@ -59,28 +59,28 @@ class Site:
 
     def look(self, jobs: dict[str, int | None] | None = None) -> None:
         at, self.now = self.now, self.now + 0.05
-        self.coordinator.drive(Queue(self.queue if jobs is None else jobs, at))
+        self.coordinator.drive(RunningJobs(self.queue if jobs is None else jobs, at))
 
     def update(self, attack: Attack) -> None:
         """A run, its looks at the queue, and the time until a pass tries again."""
-        self.coordinator.drive(Begin(1, 0))
+        self.coordinator.drive(BeginUpdate(1, 0))
         acked = False
         while True:
             attack(self)
             self.subscribe(HONEST, "1", GOOD)
             state = self.coordinator.state
             if not acked and state.phase is Phase.UNPATH:
-                self.coordinator.hear(Ack(GOOD, Phase.UNPATH, state.update))
+                self.coordinator.hear(Acknowledge(GOOD, Phase.UNPATH, state.update))
                 acked = True
             for action in self.coordinator.drive(Tick()):
                 match action:
                     case AskQueue():
                         attack(self)
                         self.look()
-                    case Install():
+                    case InstallTables():
                         self.installs += 1
-                        self.coordinator.drive(Installed())
-                    case Done():
+                        self.coordinator.drive(TablesInstalled())
+                    case RunEnded():
                         self.why.append(action.why)
                         self.now += self.pause
                         self.subscribe(HONEST, "1", GOOD)
@@ -102,18 +102,18 @@ def nobody(site: Site) -> None:
 
 def own_job(site: Site) -> None:
     """One process of a job subscribes, renews, and never acknowledges."""
-    with suppress(Refused):
+    with suppress(MessageRefused):
         site.subscribe(BAD, "2", "b" * 16)
 
 
 def no_job(site: Site) -> None:
     """A message every 0.25 s for a job that is not in the queue, each of another subscriber."""
-    with suppress(Refused):
+    with suppress(MessageRefused):
         site.subscribe(JOBLESS, "999999", f"{next(site.ids):016x}")
 
 
 def somebody_else_s(site: Site) -> None:
-    with suppress(Refused):
+    with suppress(MessageRefused):
         site.subscribe(JOBLESS, "1", f"{next(site.ids):016x}")
 
 
@@ -133,7 +133,7 @@ def many_jobs(site: Site) -> Iterator[Attack]:
         site.authority.known = {**site.authority.known, str(n): KnownJob(BAD, None)}
 
         def attack(site: Site, job: str = str(n)) -> None:
-            with suppress(Refused):
+            with suppress(MessageRefused):
                 site.subscribe(BAD, job, f"{int(job):016x}")
 
         yield attack
@@ -155,9 +155,9 @@ def test_a_job_that_held_up_three_is_told_and_gets_no_lease_until_it_ends(site: 
     for _ in range(3):
         site.update(own_job)
     assert all("of jobs 2" in why for why in site.why)
-    with pytest.raises(Refused, match="job 2 has kept 3 updates from happening"):
+    with pytest.raises(MessageRefused, match="job 2 has kept 3 updates from happening"):
         site.subscribe(BAD, "2", "b" * 16)
-    with pytest.raises(Refused, match="job 2 has kept 3 updates"):
+    with pytest.raises(MessageRefused, match="job 2 has kept 3 updates"):
         site.subscribe(BAD, "2", "c" * 16)
     del site.queue["2"]
     site.look()
@@ -179,7 +179,7 @@ def test_its_subscribers_are_let_go_only_when_their_lease_is_over(site: Site) ->
 
 
 def test_who_is_not_in_the_queue_yet_is_no_member_and_asks_again(site: Site) -> None:
-    with pytest.raises(Refused, match="job 7 was not in Slurm's queue at the last look"):
+    with pytest.raises(MessageRefused, match="job 7 was not in Slurm's queue at the last look"):
         site.subscribe(JOBLESS, "7", "d" * 16)
     assert set(site.coordinator.state.members) == {GOOD}
     site.authority.known = {**site.authority.known, "7": KnownJob(JOBLESS, None)}
@@ -190,7 +190,7 @@ def test_who_is_not_in_the_queue_yet_is_no_member_and_asks_again(site: Site) -> 
 
 def test_quotas(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("MOST_OF_A_USER", 3), ("MOST_OF_A_JOB", 2), ("MOST", 12), ("KEPT", 4)):
-        monkeypatch.setattr(f"sar_agent.events.subscribers.{name}", value)
+        monkeypatch.setattr(f"sar_agent.five_phase.subscribers.{name}", value)
     jobs = {"2": BAD, "3": BAD, "4": 1, "5": 2, "6": 3}
     site.authority.known = {n: KnownJob(uid, None) for n, uid in jobs.items()}
     names = (f"{n:016x}" for n in count())
@@ -201,7 +201,7 @@ def test_quotas(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
         ("6", 0, ""),
     ):
         if full:
-            with pytest.raises(Refused, match=full):
+            with pytest.raises(MessageRefused, match=full):
                 site.subscribe(uid, job, next(names))
         else:
             site.subscribe(uid, job, next(names))
@@ -218,7 +218,7 @@ def test_an_empty_queue_drops_nobody_at_the_first_look(site: Site) -> None:
     """repro/e24_empty.py: squeue succeeds and shows nothing, as to an account without rights."""
     for n in range(300):
         site.coordinator.hear(Subscribe(f"{n:016x}", str(n), 1000 + n, 0, 0))
-    site.coordinator.drive(Begin(1, 5))
+    site.coordinator.drive(BeginUpdate(1, 5))
     site.coordinator.drive(Tick())
     site.look({})
     assert site.coordinator.drive(Tick()) == ()

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.agent.how import How
 from sar_agent.agent.report import Result
+from sar_agent.agent.update_strategy import UpdateMethod
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric.ibsim_net import write_ibsim_net
-from sar_agent.install.bridge import BridgeStatus
-from sar_agent.install.five_phase import saved
-from sar_agent.install.five_phase.coordinator import Uncovered
-from sar_agent.install.five_phase.words import Ack, Begin, GiveUp, Phase, Subscribe, Tick
-from sar_agent.install.routes_file import read_generation, write_routes_file
-from sar_agent.jobs.poll import Poll
-from sar_agent.lab.live.process import wait_until
+from sar_agent.five_phase import storage as saved
+from sar_agent.five_phase.coordinator import UncoveredSubscriber
+from sar_agent.five_phase.messages import Acknowledge, BeginUpdate, GiveUp, Phase, Subscribe, Tick
+from sar_agent.formats.routes_file import read_generation, write_routes_file
+from sar_agent.jobs.source import Poll
+from sar_agent.opensm.plugin_client import PluginStatus
+from sar_lab.live.process import wait_until
 from tests.fake_opensm import job
 from tests.unit.test_five_phase import JOBS, NAME, Subscriber, World
 
@@ -35,7 +35,7 @@ def world(tmp_path: Path) -> World:
 def in_install(world: World, generation: int = 2) -> Subscriber:
     """A subscriber, and a run of an agent that stopped in INSTALL."""
     one, coordinator = Subscriber(world), world.agent.updates.coordinator
-    coordinator.drive(Begin(generation, 0))
+    coordinator.drive(BeginUpdate(generation, 0))
     one.notice("unpath", coordinator.state.update)
     coordinator.drive(Tick())
     assert world.phase is Phase.INSTALL
@@ -46,7 +46,7 @@ def say(world: World, **status: Any) -> Callable[[], None]:
     """The plugin says so, until what is returned is called."""
     told = world.bridge.status
 
-    def other() -> BridgeStatus:
+    def other() -> PluginStatus:
         return told().model_copy(update=status)
 
     world.bridge.status = other  # type: ignore[method-assign]
@@ -185,7 +185,7 @@ def test_what_could_not_be_ended_is_said(
 ) -> None:
     Subscriber(world)
     coordinator = world.agent.updates.coordinator
-    coordinator.drive(Begin(2, 0))
+    coordinator.drive(BeginUpdate(2, 0))
     if phase is Phase.REPATH:
         coordinator.drive(GiveUp("the test wants it"))
     with monkeypatch.context() as context:
@@ -199,9 +199,9 @@ def test_what_could_not_be_ended_is_said(
 def test_what_installed_nothing_is_not_counted_as_installed(world: World) -> None:
     """A pass that ended in UNPATH, by the disk; all have acknowledged when the next one comes."""
     one, coordinator = Subscriber(world), world.agent.updates.coordinator
-    coordinator.drive(Begin(2, 0))
+    coordinator.drive(BeginUpdate(2, 0))
     one.deaf = True
-    coordinator.hear(Ack(NAME, Phase.UNPATH, coordinator.state.update))
+    coordinator.hear(Acknowledge(NAME, Phase.UNPATH, coordinator.state.update))
     one.deaf = False
     loads = len(world.bridge.loads)
     assert world.agent.updates.settle() == ""
@@ -257,7 +257,7 @@ def test_who_is_covered_is_what_the_queue_says_right_before(world: World) -> Non
 
     world.source.poll = later  # type: ignore[method-assign]
     assert world.once().result is Result.INSTALLED
-    assert world.agent.updates.last.how is How.DIRECT
+    assert world.agent.updates.last.how is UpdateMethod.DIRECT
     assert not world.agent.updates.coordinator.state.members
 
 
@@ -275,7 +275,7 @@ def test_a_job_that_kept_three_updates_from_happening_keeps_no_more(
         world.agent.actor.backoff.succeeded()
     assert "job 2 has kept 3 updates from happening" in caplog.text
     coordinator = world.agent.updates.coordinator
-    with pytest.raises(Uncovered):
+    with pytest.raises(UncoveredSubscriber):
         coordinator.hear(Subscribe(deaf.name, "2", None, 0, 0))
     left = coordinator.state.members.get(deaf.name)
     assert wait_until(lambda: not left or coordinator.clock() >= left.lease_until, 10)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.lab.five_phase.__main__ import main
-from sar_agent.lab.five_phase.replay import read_trace, replay
+from sar_lab.five_phase.__main__ import main
+from sar_lab.five_phase.replay import read_trace, replay
 
 pytestmark = pytest.mark.skipif(
     shutil.which("spin") is None or shutil.which("gcc") is None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.hostlist import expand
+from sar_agent.slurm.hostlist import expand
 from tests.data import data_path
 
 

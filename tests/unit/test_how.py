@@ -6,10 +6,10 @@ from datetime import datetime
 
 import pytest
 
-from sar_agent.agent.how import How, Site, how_to_install
+from sar_agent.agent.update_strategy import UpdateContext, UpdateMethod, choose_update
 from sar_agent.check.transition import Transition, Way
-from sar_agent.config import ConfigError, parse_config
-from sar_agent.config_update import UpdateConfig, Window
+from sar_agent.config.model import ConfigError, parse_config
+from sar_agent.config.update import UpdateConfig, Window
 
 NOON = datetime(2026, 11, 21, 12, 0)  # a Saturday
 SAFE, UNSAFE = Transition(Way.DIRECT, "", ()), Transition(Way.UNSAFE, "a circle at S1", ())
@@ -19,41 +19,48 @@ KNOWN = (Way.SAME, Way.DIRECT, Way.STAGED, Way.FITTED, Way.UNPROVED)
 """All others are never installed because of what somebody says."""
 
 
-def how(transition: Transition | None, site: Site, now: datetime = NOON, **keys: object) -> How:
-    return how_to_install(UpdateConfig.model_validate(keys), transition, site, now).how
+def how(
+    transition: Transition | None, site: UpdateContext, now: datetime = NOON, **keys: object
+) -> UpdateMethod:
+    return choose_update(UpdateConfig.model_validate(keys), transition, site, now).how
 
 
 @pytest.mark.parametrize(
     ("transition", "expected"),
     [
-        (None, How.DIRECT),
-        (SAFE, How.DIRECT),
-        (UNPROVED, How.DIRECT),
-        (STAGED, How.STAGED),
-        (UNSAFE, How.REFUSE),
+        (None, UpdateMethod.DIRECT),
+        (SAFE, UpdateMethod.DIRECT),
+        (UNPROVED, UpdateMethod.DIRECT),
+        (STAGED, UpdateMethod.STAGED),
+        (UNSAFE, UpdateMethod.REFUSE),
     ],
 )
-def test_fast_wants_a_proof(transition: Transition | None, expected: How) -> None:
-    assert how(transition, Site(jobs=2)) is expected
-    choice = how_to_install(UpdateConfig(), UNSAFE, Site(jobs=2), NOON)
+def test_fast_wants_a_proof(transition: Transition | None, expected: UpdateMethod) -> None:
+    assert how(transition, UpdateContext(jobs=2)) is expected
+    choice = choose_update(UpdateConfig(), UNSAFE, UpdateContext(jobs=2), NOON)
     assert "a circle at S1" in choice.why and "update.mode" in choice.why
 
 
 def test_a_cap_on_what_changes_under_jobs() -> None:
-    site = Site(jobs=1, entries=11)
-    assert how(SAFE, site, max_changed_entries=11) is How.DIRECT
-    assert how(SAFE, site, max_changed_entries=10) is How.REFUSE
-    assert how(SAFE, Site(entries=11), max_changed_entries=10) is How.DIRECT, "no job runs"
-    five = Site(jobs=1, subscribers=1, entries=11)
-    assert how(SAFE, five, mode="five-phase", max_changed_entries=10) is How.FIVE_PHASE
+    site = UpdateContext(jobs=1, entries=11)
+    assert how(SAFE, site, max_changed_entries=11) is UpdateMethod.DIRECT
+    assert how(SAFE, site, max_changed_entries=10) is UpdateMethod.REFUSE
+    assert how(SAFE, UpdateContext(entries=11), max_changed_entries=10) is UpdateMethod.DIRECT, (
+        "no job runs"
+    )
+    five = UpdateContext(jobs=1, subscribers=1, entries=11)
+    assert how(SAFE, five, mode="five-phase", max_changed_entries=10) is UpdateMethod.FIVE_PHASE
 
 
 @pytest.mark.parametrize("transition", [SAFE, STAGED, UNPROVED])
 def test_five_phase_moves_subscribers_and_goes_the_proved_way(transition: Transition) -> None:
-    choice = how_to_install(
-        UpdateConfig(mode="five-phase"), transition, Site(jobs=3, subscribers=1, uncovered=2), NOON
+    choice = choose_update(
+        UpdateConfig(mode="five-phase"),
+        transition,
+        UpdateContext(jobs=3, subscribers=1, uncovered=2),
+        NOON,
     )
-    assert choice.how is How.FIVE_PHASE
+    assert choice.how is UpdateMethod.FIVE_PHASE
     assert not choice.whole, "an acknowledgement is no proof: stages are stages"
     assert "packets of 2 other multi-switch jobs may overtake" in choice.why
 
@@ -62,57 +69,63 @@ def test_five_phase_moves_subscribers_and_goes_the_proved_way(transition: Transi
 @pytest.mark.parametrize(
     "site",
     [
-        Site(),
-        Site(jobs=1, uncovered=1),
-        Site(jobs=1, subscribers=1),  # repro/e17_trust.py: its user said subscribe and ack
-        Site(jobs=1, subscribers=1, urgent=True),
-        Site(jobs=1, subscribers=1, base_changes=False, shelter_changes=True),
-        Site(jobs=1, subscribers=1, obstacle="lmc 0", urgent=True),
+        UpdateContext(),
+        UpdateContext(jobs=1, uncovered=1),
+        UpdateContext(jobs=1, subscribers=1),  # repro/e17_trust.py: its user said subscribe and ack
+        UpdateContext(jobs=1, subscribers=1, urgent=True),
+        UpdateContext(jobs=1, subscribers=1, base_changes=False, shelter_changes=True),
+        UpdateContext(jobs=1, subscribers=1, obstacle="lmc 0", urgent=True),
     ],
 )
-def test_nobody_s_word_stands_for_the_proof(site: Site, verdict: Way) -> None:
+def test_nobody_s_word_stands_for_the_proof(site: UpdateContext, verdict: Way) -> None:
     danger = Transition(verdict, "a credit loop in lane 0", ())
     for mode in ("fast", "five-phase"):
-        choice = how_to_install(UpdateConfig(mode=mode), danger, site, NOON)
-        assert choice.how is How.REFUSE and not choice.whole
+        choice = choose_update(UpdateConfig(mode=mode), danger, site, NOON)
+        assert choice.how is UpdateMethod.REFUSE and not choice.whole
         assert "a credit loop in lane 0" in choice.why
 
 
 def test_without_subscribers_five_phase_is_as_fast() -> None:
-    assert how(SAFE, Site(jobs=1, uncovered=1), mode="five-phase") is How.DIRECT
-    assert how(STAGED, Site(jobs=1, uncovered=1), mode="five-phase") is How.STAGED
-    capped = Site(jobs=1, uncovered=1, entries=11)
-    assert how(SAFE, capped, mode="five-phase", max_changed_entries=10) is How.REFUSE
+    assert how(SAFE, UpdateContext(jobs=1, uncovered=1), mode="five-phase") is UpdateMethod.DIRECT
+    assert how(STAGED, UpdateContext(jobs=1, uncovered=1), mode="five-phase") is UpdateMethod.STAGED
+    capped = UpdateContext(jobs=1, uncovered=1, entries=11)
+    assert how(SAFE, capped, mode="five-phase", max_changed_entries=10) is UpdateMethod.REFUSE
 
 
 def test_five_phase_where_it_cannot_be() -> None:
-    site = Site(jobs=1, subscribers=1, obstacle="lmc 0")
-    choice = how_to_install(UpdateConfig(mode="five-phase"), SAFE, site, NOON)
-    assert choice.how is How.REFUSE and "lmc 0" in choice.why
-    urgent = Site(jobs=1, subscribers=1, obstacle="lmc 0", urgent=True)
-    assert how(SAFE, urgent, mode="five-phase") is How.DIRECT
-    assert how(UNSAFE, urgent, mode="five-phase") is How.REFUSE
+    site = UpdateContext(jobs=1, subscribers=1, obstacle="lmc 0")
+    choice = choose_update(UpdateConfig(mode="five-phase"), SAFE, site, NOON)
+    assert choice.how is UpdateMethod.REFUSE and "lmc 0" in choice.why
+    urgent = UpdateContext(jobs=1, subscribers=1, obstacle="lmc 0", urgent=True)
+    assert how(SAFE, urgent, mode="five-phase") is UpdateMethod.DIRECT
+    assert how(UNSAFE, urgent, mode="five-phase") is UpdateMethod.REFUSE
 
 
 def test_a_shelter_changes_only_while_nobody_is_in_it() -> None:
-    site = Site(jobs=1, subscribers=2, base_changes=False, shelter_changes=True)
-    assert how(SAFE, site, mode="five-phase") is How.DIRECT
-    inside = Site(jobs=1, subscribers=2, on_shelter=1, base_changes=False, shelter_changes=True)
-    assert how(SAFE, inside, mode="five-phase") is How.WAIT
+    site = UpdateContext(jobs=1, subscribers=2, base_changes=False, shelter_changes=True)
+    assert how(SAFE, site, mode="five-phase") is UpdateMethod.DIRECT
+    inside = UpdateContext(
+        jobs=1, subscribers=2, on_shelter=1, base_changes=False, shelter_changes=True
+    )
+    assert how(SAFE, inside, mode="five-phase") is UpdateMethod.WAIT
 
 
 def test_who_has_subscribed_must_be_known() -> None:
-    assert how(SAFE, Site(known_in=3), mode="five-phase") is How.WAIT
-    assert how(SAFE, Site(known_in=3, urgent=True), mode="five-phase") is How.DIRECT
-    assert how(SAFE, Site(known_in=3)) is How.DIRECT
+    assert how(SAFE, UpdateContext(known_in=3), mode="five-phase") is UpdateMethod.WAIT
+    assert (
+        how(SAFE, UpdateContext(known_in=3, urgent=True), mode="five-phase") is UpdateMethod.DIRECT
+    )
+    assert how(SAFE, UpdateContext(known_in=3)) is UpdateMethod.DIRECT
 
 
 def test_not_even_a_window_is_for_what_is_not_known() -> None:
-    for site in (Site(jobs=1), Site()):
+    for site in (UpdateContext(jobs=1), UpdateContext()):
         keys: dict[str, object] = {"mode": "window", "windows": ["11:00-13:00"]}
         for way in set(Way) - {*KNOWN, Way.UNSAFE}:
-            assert how(Transition(way, "S1 has not answered", ()), site, **keys) is How.REFUSE
-        choice = how_to_install(UpdateConfig.model_validate(keys), UNSAFE, site, NOON)
+            assert (
+                how(Transition(way, "S1 has not answered", ()), site, **keys) is UpdateMethod.REFUSE
+            )
+        choice = choose_update(UpdateConfig.model_validate(keys), UNSAFE, site, NOON)
         assert choice.whole, "the administrator has said so"
 
 
@@ -128,16 +141,16 @@ def test_settings_that_would_hold_up_a_pass_or_the_proof(line: str) -> None:
 
 def test_window() -> None:
     keys: dict[str, object] = {"mode": "window", "windows": ["11:00-13:00"]}
-    busy, late = Site(jobs=1), datetime(2026, 11, 21, 14, 0)
-    assert how(UNSAFE, busy, **keys) is How.DIRECT
-    assert how(STAGED, busy, **keys) is How.STAGED
-    assert how(SAFE, busy, late, **keys) is How.WAIT
-    assert how(UNSAFE, Site(), late, **keys) is How.DIRECT, "no job runs"
-    assert how(SAFE, Site(jobs=1, urgent=True), late, **keys) is How.DIRECT
-    assert how(UNSAFE, Site(jobs=1, urgent=True), late, **keys) is How.WAIT
-    choice = how_to_install(UpdateConfig.model_validate(keys), SAFE, busy, late)
+    busy, late = UpdateContext(jobs=1), datetime(2026, 11, 21, 14, 0)
+    assert how(UNSAFE, busy, **keys) is UpdateMethod.DIRECT
+    assert how(STAGED, busy, **keys) is UpdateMethod.STAGED
+    assert how(SAFE, busy, late, **keys) is UpdateMethod.WAIT
+    assert how(UNSAFE, UpdateContext(), late, **keys) is UpdateMethod.DIRECT, "no job runs"
+    assert how(SAFE, UpdateContext(jobs=1, urgent=True), late, **keys) is UpdateMethod.DIRECT
+    assert how(UNSAFE, UpdateContext(jobs=1, urgent=True), late, **keys) is UpdateMethod.WAIT
+    choice = choose_update(UpdateConfig.model_validate(keys), SAFE, busy, late)
     assert choice.why == "waiting until no multi-switch job runs or a window opens (11:00-13:00)"
-    assert how(SAFE, busy, mode="window") is How.WAIT
+    assert how(SAFE, busy, mode="window") is UpdateMethod.WAIT
 
 
 @pytest.mark.parametrize(

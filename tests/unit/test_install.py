@@ -14,10 +14,20 @@ import pytest
 
 from sar_agent.errors import InputError, Unavailable
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install import install as install_module
-from sar_agent.install.bridge import Dumped, Loaded, Refused
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.routes_file import (
+    RoutesFile,
+    read_generation,
+    read_routes_file,
+    write_routes_file,
+)
 from sar_agent.install.generations import Generations
-from sar_agent.install.install import (
+from sar_agent.install.plan import Plan, make_plan
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.opensm import plugin_install as install_module
+from sar_agent.opensm.plugin_client import DumpAnswer, LoadAnswer, PluginRefused
+from sar_agent.opensm.plugin_install import (
     NotYet,
     ReadBackDiffers,
     differences,
@@ -26,15 +36,6 @@ from sar_agent.install.install import (
     put_in_force,
     read_in_force,
 )
-from sar_agent.install.plan import Plan, make_plan, routes_to_file
-from sar_agent.install.routes_file import (
-    RoutesFile,
-    read_generation,
-    read_routes_file,
-    write_routes_file,
-)
-from sar_agent.jobs import JobMix
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
 from tests.fake_opensm import FakeBridge, State
 from tests.unit.routes_vectors import small_routes
@@ -102,7 +103,7 @@ def test_a_refusal_leaves_the_former_file(bridge: FakeBridge, plan: Plan) -> Non
     put_in_force(bridge, plan, path, None)
     before = path.stat()
     bridge.refuse = ["stale"]
-    with pytest.raises(Refused, match="stale"):
+    with pytest.raises(PluginRefused, match="stale"):
         put_in_force(bridge, replace(plan, generation=6), path, None)
     assert path.stat() == before, "not even written again"
     assert not next_path(path).exists()
@@ -115,7 +116,7 @@ def test_tables_that_changed_while_the_load_waited_are_not_replaced(
     read, cut = bridge.digest, FABRIC.with_links_down([0])
     bridge.fabric = cut
     bridge.on_load = [bridge.fall_back]
-    with pytest.raises(Refused, match="is in force") as refused:
+    with pytest.raises(PluginRefused, match="is in force") as refused:
         put_in_force(bridge, plan, bridge.folder / "routes.sar", read)
     assert refused.value.code == "changed" and bridge.generation == 0
     assert not list(bridge.folder.glob("routes*"))
@@ -151,7 +152,7 @@ def test_tables_that_change_while_they_are_read_are_read_again(
 ) -> None:
     dump, left = bridge.dump, [1, 1]
 
-    def slow() -> Dumped:
+    def slow() -> DumpAnswer:
         found = dump()
         if left and left.pop():
             bridge.lids += 1
@@ -167,7 +168,7 @@ def test_a_switch_that_did_not_confirm_is_known_as_that(bridge: FakeBridge, plan
     path, old = bridge.folder / "routes.sar", read_in_force(bridge, FABRIC)
     assert old.confirmed and old.had is None
     bridge.deaf = (0,)
-    with pytest.raises(Refused, match="have not confirmed"):
+    with pytest.raises(PluginRefused, match="have not confirmed"):
         put_in_force(bridge, plan, path, None)
     now = read_in_force(bridge, FABRIC)
     assert not now.confirmed and now.had is not None
@@ -194,7 +195,7 @@ def test_a_load_past_its_deadline_is_still_under_way(bridge: FakeBridge, plan: P
 
     bridge.refuse, bridge.on_refusal = [("deadline", "not done within 60 s (test)")], [late]
     later = replace(plan, generation=6)
-    with pytest.raises(Refused, match="60 s"):
+    with pytest.raises(PluginRefused, match="60 s"):
         put_in_force(bridge, later, path, None)
     for _ in range(2):
         with pytest.raises(NotYet):
@@ -243,7 +244,7 @@ DEAF = [(point, False) for point in POINTS] + [(point, True) for point in POINTS
 class Outlives(FakeBridge):
     """Switches that are there after the agent is killed: what they have is on the disk."""
 
-    def load(self, generation: int, proved_from: str | None = None) -> Loaded:
+    def load(self, generation: int, proved_from: str | None = None) -> LoadAnswer:
         try:
             return super().load(generation, proved_from)
         finally:

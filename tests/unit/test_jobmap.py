@@ -12,7 +12,7 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.jobs.jobmap import format_jobmap, parse_jobmap, read_jobmap, write_jobmap
-from sar_agent.jobs.records import JobRecord
+from sar_agent.jobs.record import JobRecord
 
 JOBS = (
     JobRecord("17", ("a-b-1", "x1y02"), "RUNNING"),

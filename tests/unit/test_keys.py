@@ -14,23 +14,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.agent.keys import leases, manager
-from sar_agent.agent.keys.flows import phases_of_wish, rank_hosts
-from sar_agent.agent.keys.making import from_routes
-from sar_agent.agent.keys.words import keys_of
 from sar_agent.agent.report import Result
 from sar_agent.agent.state import State
-from sar_agent.agent.status import Found
-from sar_agent.config import Config
+from sar_agent.agent.status import AgentStatus
+from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, Unserved
 from sar_agent.events.authority import Authority, KnownJob
-from sar_agent.events.keys import KeyDesk
-from sar_agent.events.message import Event, Refused
-from sar_agent.events.tickets import Wish
+from sar_agent.events.message import Event, MessageRefused
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.plan import file_to_routes
-from sar_agent.install.routes_file import read_routes_file
+from sar_agent.formats.conversion import file_to_routes
+from sar_agent.formats.routes_file import read_routes_file
+from sar_agent.keys import leases
+from sar_agent.keys import pool as manager
+from sar_agent.keys.description import keys_of
+from sar_agent.keys.flows import phases_of_wish, rank_hosts
+from sar_agent.keys.make_key import from_routes
+from sar_agent.keys.requests import KeyRequests
+from sar_agent.keys.tickets import TrafficWish
 from tests.fake_opensm import job
 from tests.live.helpers.listening import with_lids
 from tests.unit.test_loop import World
@@ -59,7 +60,7 @@ class Site(World):
             write_ibsim_net(fabric, self.net)
         agent = super().restart(topology)
         self.authority = Authority(frozenset({ROOT}))
-        agent.keys.desk = self.desk = KeyDesk(self.authority, clock=lambda: self.now)
+        agent.keys.desk = self.desk = KeyRequests(self.authority, clock=lambda: self.now)
         agent.key_server.clock = lambda: self.now
         agent.keys.show()
         return agent
@@ -82,7 +83,7 @@ class Site(World):
 
     def say(self, event: str, uid: int = ALICE, **keys: Any) -> dict[str, Any]:
         given = {"v": 1, "event": event, "job": "1", "id": os.urandom(8).hex()} | keys
-        model = KeyDesk.models.get(event, Event)
+        model = KeyRequests.models.get(event, Event)
         message = model.model_validate_json(json.dumps(given))
         if isinstance(message, Event):
             return dict(self.desk.of_job(message, uid))
@@ -158,12 +159,12 @@ def test_phases_have_offsets_of_their_own_until_there_are_none(site: Site) -> No
 
 
 def test_somebody_else_s_job(site: Site) -> None:
-    with pytest.raises(Refused, match="job 1 is not one of uid 1002"):
+    with pytest.raises(MessageRefused, match="job 1 is not one of uid 1002"):
         site.ask(BOB)
     site.authority.known = {}  # not seen yet: judged when it is
     assert site.ask(BOB)["error"] == "job 1 is not one of uid 1002"
     site.ask()
-    with pytest.raises(Refused):
+    with pytest.raises(MessageRefused):
         site.know()
         site.say("key-done", BOB, phase="x")
     assert site.ask(ROOT)["offset"] == 2
@@ -222,7 +223,7 @@ def test_a_phase_has_one_name_and_one_wish(site: Site) -> None:
 def test_a_lease_ends_unless_it_is_renewed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     at = itertools.count(time.time(), 0.001)
     for module in (leases, manager):
-        monkeypatch.setattr(module, "steady", lambda: next(at))
+        monkeypatch.setattr(module, "steady_time", lambda: next(at))
     monkeypatch.setattr(time, "time", lambda: 4e9)  # somebody sets the clock
     assert site.ask(lease=100)["ends"] == pytest.approx(next(at) + 100, abs=1)
     at = itertools.count(next(at) + 90, 0.001)
@@ -284,7 +285,7 @@ def test_a_fabric_that_cannot_hold_a_key_takes_it_and_no_job(
     site.ask(traffic="shift:2")
     with monkeypatch.context() as patched:
         patched.setattr(
-            "sar_agent.agent.keys.manager.make",
+            "sar_agent.keys.pool.make",
             lambda *_: (_ for _ in ()).throw(Unserved("no tree (test)")),
         )
         site.cut()
@@ -445,7 +446,7 @@ def test_a_job_s_keys_in_words(site: Site) -> None:
 def test_status_says_what_the_lmc_gives(site: Site) -> None:
     site.ask()
     leases = list(site.agent.keys.leases)
-    found = Found("install", "", None, site.bridge.status(), "", [], leases=leases)
+    found = AgentStatus("install", "", None, site.bridge.status(), "", [], leases=leases)
     assert "keys       1 leased to 1 jobs at 1 LID offsets" in found.words()
     assert "the largest that fits is 7" in found.words()
     assert found.json()["keys"][0]["offset"] == 2
@@ -455,7 +456,9 @@ def test_ranks_are_laid_in_blocks_along_the_hosts(site: Site) -> None:
     assert rank_hosts("2(x2),1", 4).tolist() == [0, 0, 1, 1, 2]
     hosts, fabric = TORUS_HOSTS, site.fabric
     place = [fabric.hosts[host][0] for host in hosts]
-    [(a, b)] = phases_of_wish(fabric, hosts, Wish(pairs=(0, 1, 1, 2, 0, 3, 2, 0), tasks="2(x2)"))
+    [(a, b)] = phases_of_wish(
+        fabric, hosts, TrafficWish(pairs=(0, 1, 1, 2, 0, 3, 2, 0), tasks="2(x2)")
+    )
     assert sorted(zip(a.tolist(), b.tolist(), strict=True)) == [
         (place[0], place[1]),
         (place[1], place[0]),

@@ -11,18 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.agent.keys import flows, manager, serve
-from sar_agent.agent.keys.flows import hosts_of, phases_of_wish, rank_hosts
-from sar_agent.agent.keys.leases import Lease
 from sar_agent.agent.report import Result
 from sar_agent.errors import InputError, TooMany, Unserved
-from sar_agent.events import tickets
 from sar_agent.events.authority import Authority, KnownJob
-from sar_agent.events.keys import KeyDesk
-from sar_agent.events.message import Refused, Why, parse
-from sar_agent.events.tickets import Wish
-from sar_agent.fabric import hostlist
-from sar_agent.jobs.records import JobRecord
+from sar_agent.events.message import MessageRefused, RefusalReason, parse
+from sar_agent.jobs.record import JobRecord
+from sar_agent.keys import flows, tickets
+from sar_agent.keys import installer as serve
+from sar_agent.keys import pool as manager
+from sar_agent.keys.flows import hosts_of, phases_of_wish, rank_hosts
+from sar_agent.keys.leases import Lease
+from sar_agent.keys.requests import KeyRequests
+from sar_agent.keys.tickets import TrafficWish
+from sar_agent.slurm import hostlist
 from tests.unit.test_keys import ALICE, BOB, ROOT, Site
 
 MALLORY = 1666
@@ -109,12 +110,12 @@ def test_ranks_and_flows_are_counted_before_they_are_made(
     hosts = [f"h{n}" for n in range(400)]
     for traffic in ("butterfly", "ring", "bitcomp", "stencil3d:64x64x64"):
         with pytest.raises(Unserved, match="131072 flows"):
-            phases_of_wish(site.fabric, hosts, Wish(traffic, tasks="1024(x400)"))
+            phases_of_wish(site.fabric, hosts, TrafficWish(traffic, tasks="1024(x400)"))
     with pytest.raises(TooMany, match="1048576 ranks"):
         rank_hosts("1024(x2000)", 2000)
     assert made == []
     assert rank_hosts("0(x0)", 4).tolist() == []
-    phases_of_wish(site.fabric, hosts, Wish("stencil2d:2x2", tasks="1024(x400)"))
+    phases_of_wish(site.fabric, hosts, TrafficWish("stencil2d:2x2", tasks="1024(x400)"))
     assert made == [409600], "a small grid of many ranks is a small pattern"
 
 
@@ -159,27 +160,27 @@ def test_nobody_is_told_that_his_job_does_not_run_where_slurm_was_silent(site: S
 def request(number: int, job: int, pairs: list[int] | None = None) -> Any:
     body: dict[str, Any] = {"v": 1, "event": "key", "job": str(job), "phase": "p"}
     body |= {"id": f"{number:016x}"} | ({"pairs": pairs} if pairs else {"traffic": "ring"})
-    return parse(json.dumps(body, separators=(",", ":")).encode(), KeyDesk.models)
+    return parse(json.dumps(body, separators=(",", ":")).encode(), KeyRequests.models)
 
 
 def test_a_user_s_requests_are_bounded_in_number_and_bytes() -> None:
     """e1_desk.py: 4,096 requests of one user took 2.7 GB; another user and root heard `full`."""
     authority = Authority(frozenset({ROOT}))
-    desk = KeyDesk(authority)
+    desk = KeyRequests(authority)
     authority.known = {str(n): KnownJob(ALICE, None) for n in range(5000)}
     large = [257 + i % 740 for i in range(16000)]
-    heard: dict[Why, int] = {}
+    heard: dict[RefusalReason, int] = {}
     tracemalloc.start()
     try:
         for n in range(400):
             try:
                 desk.take(request(n, n, large if n < 20 else None), ALICE)
-            except Refused as refused:
+            except MessageRefused as refused:
                 heard[refused.why] = heard.get(refused.why, 0) + 1
         kept = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    assert set(heard) == {Why.OVERSIZE, Why.TOO_MANY}
+    assert set(heard) == {RefusalReason.OVERSIZE, RefusalReason.TOO_MANY}
     assert len(desk.pending()) == tickets.MOST_OF_A_UID and kept < 20_000_000
     assert desk.take(request(9001, 9001), BOB)["state"] == "waiting"
     assert desk.take(request(9002, 9002), ROOT)["state"] == "waiting"
@@ -189,20 +190,20 @@ def test_a_user_s_requests_are_bounded_in_number_and_bytes() -> None:
 
 def test_all_users_together_leave_room_for_root() -> None:
     authority = Authority(frozenset({ROOT}))
-    desk = KeyDesk(authority)
+    desk = KeyRequests(authority)
     refused, number = 0, 0
     for uid in range(2000, 2200):
         for _ in range(tickets.MOST_UNSEEN + 1):
             number += 1
             try:
                 desk.take(request(number, number), uid)
-            except Refused:
+            except MessageRefused:
                 refused += 1
     assert len(desk.pending()) == tickets.MOST_OF_USERS
     for _ in range(tickets.MOST - tickets.MOST_OF_USERS):
         number += 1
         assert desk.take(request(number, number), ROOT)["state"] == "waiting"
-    with pytest.raises(Refused, match="4096 requests"):
+    with pytest.raises(MessageRefused, match="4096 requests"):
         desk.take(request(number + 1, number + 1), ROOT)
     assert refused == 200 * (tickets.MOST_UNSEEN + 1) - tickets.MOST_OF_USERS
 
@@ -282,7 +283,10 @@ def test_any_request_of_a_job_s_owner_is_answered(site: Site) -> None:
         given = {key: value for key, value in wish.items() if value is not None}
         try:
             answer = site.ask(phase=f"p{n % 7}", **given)
-        except (Refused, ValueError):  # ValueError: pydantic's; the door makes a refusal of it
+        except (
+            MessageRefused,
+            ValueError,
+        ):  # ValueError: pydantic's; the door makes a refusal of it
             continue
         site.now += 20
         assert answer.get("state") in ("in_force", "none") or answer["ok"] is False, (given, answer)
@@ -380,8 +384,8 @@ def test_a_key_that_is_owed_can_be_given_back(site: Site) -> None:
 
 
 def test_refusals_for_size_are_counted(site: Site) -> None:
-    heard: list[Why] = []
+    heard: list[RefusalReason] = []
     site.authority.refused = lambda why, sentence: heard.append(why)
     assert "names more than 4 hosts" in site.ask(phase="a", nodes="n[1-5]")["error"]
     assert "is of more hosts" in site.ask(phase="b", tasks="2(x9)")["error"]
-    assert heard == [Why.TOO_MANY] * 2
+    assert heard == [RefusalReason.TOO_MANY] * 2

@@ -14,9 +14,9 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import Job, make_job
 from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.keys.routes import as_made, choose_shift, key_tree, make_key, rows_of
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.routing.engine import Before, Rerouting
-from sar_agent.routing.keys import as_made, choose_shift, key_tree, make_key, rows_of
+from sar_agent.routing.engine import PreviousRoutes, Rerouting
 from tests.data import data_path
 from tests.property.keys import most, permutation
 
@@ -79,12 +79,12 @@ def test_nrk_leaves_the_keys_of_running_jobs_alone() -> None:
     assert isinstance(engine, Rerouting)
     options = Options()
     first = engine.route(TREE, JobMix.of(JOBS[:2]), options)
-    before = Before(TREE, JobMix.of(JOBS[:2]), first)
+    before = PreviousRoutes(TREE, JobMix.of(JOBS[:2]), first)
     more = engine.reroute(before, TREE, JobMix.of(JOBS[:3]), options)
     assert rows_that_differ(first, more) <= set(JOBS[2].terminals.tolist())
     assert rows_that_differ(first, more)
     less = engine.reroute(
-        Before(TREE, JobMix.of(JOBS[:3]), more), TREE, JobMix.of(JOBS[2:3]), options
+        PreviousRoutes(TREE, JobMix.of(JOBS[:3]), more), TREE, JobMix.of(JOBS[2:3]), options
     )
     gone = {t for job in JOBS[:2] for t in job.terminals.tolist()}
     assert rows_that_differ(more, less) <= gone

@@ -13,10 +13,10 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.lab.history import HistoryBuilder, place, read_history
-from sar_agent.lab.history.first_seen import ends_of as first_seen_ends
-from sar_agent.lab.history.leonardo import leonardo_stand_in
-from sar_agent.lab.history.trace_csv import format_trace_csv
+from sar_lab.history import HistoryBuilder, place, read_history
+from sar_lab.history.first_seen import ends_of as first_seen_ends
+from sar_lab.history.leonardo import leonardo_stand_in
+from sar_lab.history.trace_csv import format_trace_csv
 from tests.data import data_path
 
 

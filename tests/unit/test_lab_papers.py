@@ -11,8 +11,8 @@ import pytest
 
 from sar_agent.cli import app
 from sar_agent.errors import InputError
-from sar_agent.lab.papers import routing_keys_fig4 as fig4
-from sar_agent.lab.papers.registry import CLASSES, Result, experiment, experiments
+from sar_lab.papers import routing_keys_fig4 as fig4
+from sar_lab.papers.registry import CLASSES, Result, experiment, experiments
 from tests.unit.test_cli import said, sar_agent
 
 
@@ -69,7 +69,7 @@ def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mo
 
     rows = {name: row(name) for name in "abc"}
     for module in ("registry", "page"):
-        monkeypatch.setattr(f"sar_agent.lab.papers.{module}.experiments", lambda: rows)
+        monkeypatch.setattr(f"sar_lab.papers.{module}.experiments", lambda: rows)
     command = ("lab", "run", "all", "--quick", "--out", str(tmp_path))
     with pytest.raises(RuntimeError, match="killed"):
         run_here(*command)

@@ -12,12 +12,12 @@ from sar_agent.check import check_routes
 from sar_agent.errors import InputError, Unserved
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.measure import measure
+from sar_agent.quality import measure
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import lane_budget, lay_lanes, routed
+from sar_agent.routing.lanes.assignment import LaneAssignment, LaneProblem
 from sar_agent.routing.lanes.dimensions import dimension_ordered
 from sar_agent.routing.lanes.grid import grid_of
-from sar_agent.routing.lanes.sheet import Ground, Sheet
 from tests.property.oracles import live_graph
 
 
@@ -130,7 +130,7 @@ def test_balance_moves_what_it_can() -> None:
     fabric = load_fabric("dragonfly:a=4,p=2,h=2")
     mix = synthetic_mix(fabric, 1)
     plain = load_engine("dfsssp").route(fabric, mix, Options(lanes="path"))
-    sheet = Sheet(Ground(fabric, None, 1), plain.egress[0])
+    sheet = LaneAssignment(LaneProblem(fabric, None, 1), plain.egress[0])
     sheet.lay()
     before = (sheet.level[: fabric.terminals] == 0).mean()
     routes = lay_lanes(fabric, plain, Options(lanes="path"))

@@ -12,12 +12,13 @@ import pytest
 from sar_agent.check.transition import Way
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.install.bridge import Refused
-from sar_agent.install.levels import MOST, Levels
-from sar_agent.install.plan import make_plan, routes_to_file
-from sar_agent.install.routes_file import DROPPED
-from sar_agent.install.transit import Arrived, NotSafe, Transit
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.routes_file import DROPPED
+from sar_agent.install.levels import MOST, AssignedLevels
+from sar_agent.install.plan import make_plan
+from sar_agent.install.transit import CommitResult, NotSafe, Transit
 from sar_agent.jobs import JobMix
+from sar_agent.opensm.plugin_client import PluginRefused
 from sar_agent.routing import Routes
 from tests.fake_opensm import FakeBridge
 
@@ -64,11 +65,11 @@ class Place:
         self.fake.engine = "sar"
         self.levels = self.restart()
 
-    def restart(self) -> Levels:
-        self.levels = Levels(self.folder, lambda: self.now)
+    def restart(self) -> AssignedLevels:
+        self.levels = AssignedLevels(self.folder, lambda: self.now)
         return self.levels
 
-    def go(self, routes: Routes) -> Arrived:
+    def go(self, routes: Routes) -> CommitResult:
         transit = Transit(self.fake, self.folder / "routes.sar", levels=self.levels)
         plan = make_plan(self.fake.generation + 1, FABRIC, JobMix(()), routes)
         arrived = transit.commit(plan, transit.bring)
@@ -119,7 +120,7 @@ def test_what_was_refused_was_never_told(place: Place) -> None:
     place.go(T1)
     place.levels.settle([])
     place.fake.refuse = ["no"]
-    with pytest.raises(Refused):
+    with pytest.raises(PluginRefused):
         place.go(told(0))
     assert place.levels.told(FABRIC, T2) is None, "only T1, which is in force"
 

@@ -10,8 +10,8 @@ import pytest
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.export import export_routes
-from sar_agent.install.lfts_dump import read_lfts_dump
+from sar_agent.formats.export import export_routes
+from sar_agent.formats.lfts_dump import read_lfts_dump
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.agent.lock import Lock, holder
 from sar_agent.errors import SarError, Unavailable
+from sar_agent.util.lock_file import Lock, holder
 
 CHILD = """
 import sys, pathlib
-from sar_agent.agent.lock import Lock
+from sar_agent.util.lock_file import Lock
 with Lock(pathlib.Path(sys.argv[1]), "agent.lock"):
     print("held", flush=True)
     sys.stdin.read()

@@ -15,7 +15,7 @@ from sar_agent.agent.gather import Gatherer
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.report import Report, Result
 from sar_agent.agent.state import SavedHold
-from sar_agent.config import Config
+from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, InputError, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net

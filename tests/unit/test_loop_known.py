@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from sar_agent.agent.report import Result
-from sar_agent.install import install as install_module
-from sar_agent.install.install import next_path
-from sar_agent.install.routes_file import RoutesFile, read_generation, read_routes_file
+from sar_agent.formats.routes_file import RoutesFile, read_generation, read_routes_file
+from sar_agent.opensm import plugin_install as install_module
+from sar_agent.opensm.plugin_install import next_path
 from tests.unit.test_loop import JOBS, World
 
 

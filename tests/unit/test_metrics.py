@@ -12,10 +12,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from sar_agent.errors import Unavailable
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.lab.live.process import free_port
-from sar_agent.measure import Measures, measure
-from sar_agent.measure.metrics import STAGES, Metrics
+from sar_agent.quality import Measures, measure
 from sar_agent.routing import Options, load_engine
+from sar_agent.telemetry.metrics import STAGES, Metrics
+from sar_lab.live.process import free_port
 
 
 @pytest.fixture

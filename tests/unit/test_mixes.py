@@ -9,11 +9,11 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.standins import ISLANDS
 from sar_agent.fabric.tree import tree_levels
-from sar_agent.lab.mixes.lublin import Submitted, Workload, submitted
-from sar_agent.lab.mixes.marks import marks_of
-from sar_agent.lab.mixes.place import best_fit, first_fit, pieces
-from sar_agent.lab.mixes.schedule import run_queue
-from sar_agent.lab.mixes.standins import BEGIN, DAY, synthetic_history
+from sar_lab.mixes.lublin import Submitted, Workload, submitted
+from sar_lab.mixes.marks import marks_of
+from sar_lab.mixes.place import best_fit, first_fit, pieces
+from sar_lab.mixes.schedule import run_queue
+from sar_lab.mixes.standins import BEGIN, DAY, synthetic_history
 
 
 def test_model_keeps_its_shares():

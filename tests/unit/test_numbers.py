@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.lab.demo.compare import compare
-from sar_agent.measure import Measures
+from sar_agent.quality import Measures
 from sar_agent.routing import Options, engine_names, load_engine
+from sar_lab.demo.compare import compare
 from tests.bench import job_times as time_bench
 from tests.bench.fabrics import LARGEST, fabric_of
 from tests.bench.performance import OURS

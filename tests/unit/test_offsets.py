@@ -10,17 +10,18 @@ import pytest
 
 from sar_agent.agent.planner import Planner
 from sar_agent.check.transition import Way
-from sar_agent.config import AgentConfig, Config
+from sar_agent.config.model import AgentConfig, Config
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.install import put_in_force, read_in_force
-from sar_agent.install.plan import file_to_routes, make_plan, routes_to_file
+from sar_agent.formats.conversion import file_to_routes, routes_to_file
+from sar_agent.install.plan import make_plan
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.opensm.plugin_install import put_in_force, read_in_force
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.routing.offsets import KeyRows, base_of, stack
+from sar_agent.routing.lid_offsets import KeyRows, base_of, stack
 from tests.fake_opensm import FakeBridge
 
 TREE = replace(load_fabric("xgft:2;4,4;1,4"), lmc=2)

@@ -15,22 +15,22 @@ from sar_agent.errors import InputError
 from sar_agent.fabric import Kind
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
-from sar_agent.fabric.opensm import decode_opensm_fabric, read_opensm_fabric
+from sar_agent.fabric.opensm_file import decode_opensm_fabric, read_opensm_fabric
 from sar_agent.fabric.spec import load_fabric
 from tests.fabric_texts import SMALL, differences, ibnetdiscover_text, in_order_of_guids
-from tests.opensm_files import HEADER, Node, image_of, image_of_text, sealed
+from tests.opensm_files import HEADER, NodeRecord, image_of, image_of_text, sealed
 
 BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
 
 
-def switch(guid: int, *ports: int, name: bytes = b"s") -> Node:
+def switch(guid: int, *ports: int, name: bytes = b"s") -> NodeRecord:
     ends = {port: [guid, 0, 0, 4, 4, 7] for port in ports}
-    return Node(guid, "S", 36, name, {0: [guid, guid & 0xFF, 0, 4, 0, 0], **ends})
+    return NodeRecord(guid, "S", 36, name, {0: [guid, guid & 0xFF, 0, 4, 0, 0], **ends})
 
 
-def host(guid: int, *ports: int, name: bytes = b"n001", letter: str = "H") -> Node:
+def host(guid: int, *ports: int, name: bytes = b"n001", letter: str = "H") -> NodeRecord:
     ends = {port: [guid + port, 100 + port, 1, 4, 4, 7] for port in ports}
-    return Node(guid, letter, 2, name, ends)
+    return NodeRecord(guid, letter, 2, name, ends)
 
 
 @pytest.mark.parametrize("storage", [(), ("n0*",)])

@@ -11,7 +11,7 @@ import pytest
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.export import export_routes
+from sar_agent.formats.export import export_routes
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from tests.data import data_path

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.nerves import Nerves, Pace
 from sar_agent.agent.report import Result
+from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
 from tests.unit.test_loop import JOBS, World
 
 
-def nervous(folder: Path, **pace: float) -> tuple[World, Nerves]:
+def nervous(folder: Path, **pace: float) -> tuple[World, ReroutePacer]:
     """Its first routes are installed."""
-    world, nerves = World(folder), Nerves(Pace(**pace))
+    world, nerves = World(folder), ReroutePacer(PaceLimits(**pace))
     world.agent.pacing.nerves = nerves
     assert world.once().result is Result.INSTALLED
     return world, nerves

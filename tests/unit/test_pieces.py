@@ -1,4 +1,4 @@
-"""`connected_pieces` and `require_connected`."""
+"""`connected_components` and `require_connected`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.pieces import connected_pieces, is_connected, require_connected
+from sar_agent.fabric.components import connected_components, is_connected, require_connected
 from sar_agent.fabric.xgft import xgft_fabric
 
 
 def test_one_piece() -> None:
     fabric = xgft_fabric("xgft:2;4,4;1,2")
-    assert connected_pieces(fabric).tolist() == [0] * fabric.switches
+    assert connected_components(fabric).tolist() == [0] * fabric.switches
     require_connected(fabric)
 
 
 def test_dead_links_do_not_connect() -> None:
     fabric = xgft_fabric("xgft:2;4,4;1,2")
     fabric = fabric.with_links_down(np.flatnonzero(fabric.channel_source == 0).tolist())
-    assert connected_pieces(fabric).tolist() == [1, 0, 0, 0, 0, 0]
+    assert connected_components(fabric).tolist() == [1, 0, 0, 0, 0, 0]
     with pytest.raises(InputError) as caught:
         require_connected(fabric)
     assert str(caught.value) == (
@@ -35,6 +35,6 @@ def test_is_connected_agrees_with_the_pieces() -> None:
     seen = set()
     for count in range(0, fabric.channels, 2):
         cut = fabric.with_links_down(rng.choice(fabric.channels, count, replace=False).tolist())
-        assert is_connected(cut) == (connected_pieces(cut).max() == 0)
+        assert is_connected(cut) == (connected_components(cut).max() == 0)
         seen.add(is_connected(cut))
     assert seen == {True, False}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sar_agent.agent import planner
-from sar_agent.config import AgentConfig, Config
-from sar_agent.config_update import UpdateConfig
+from sar_agent.config.model import AgentConfig, Config
+from sar_agent.config.update import UpdateConfig
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix

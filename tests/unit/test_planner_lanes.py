@@ -6,7 +6,7 @@ import pytest
 
 from sar_agent.agent import planner
 from sar_agent.agent.planner import Planner
-from sar_agent.config import AgentConfig, Config
+from sar_agent.config.model import AgentConfig, Config
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric

@@ -14,10 +14,16 @@ import pytest
 
 from sar_agent.agent import gather
 from sar_agent.errors import Unavailable
-from sar_agent.jobs import slurmrestd, squeue
-from sar_agent.jobs.slurmrestd import SlurmrestdSource
-from sar_agent.jobs.squeue import SqueueSource
-from sar_agent.program import MOST_COMPLAINT, ProgramFailed, TooLate, TooMuch, run_program
+from sar_agent.slurm import slurmrestd, squeue
+from sar_agent.slurm.slurmrestd import SlurmrestdSource
+from sar_agent.slurm.squeue import SqueueSource
+from sar_agent.util.programs import (
+    MOST_COMPLAINT,
+    OutputTooLong,
+    ProgramFailed,
+    ProgramTimedOut,
+    run_program,
+)
 
 SOON = 30.0
 
@@ -41,7 +47,7 @@ def test_an_exit_code_is_told_with_what_was_said() -> None:
 
 
 def test_one_byte_more_than_it_may_is_too_much() -> None:
-    with pytest.raises(TooMuch, match="printed more than 1000 bytes and was ended; see what"):
+    with pytest.raises(OutputTooLong, match="printed more than 1000 bytes and was ended; see what"):
         run("head -c 1001 /dev/zero")
 
 
@@ -51,7 +57,7 @@ def test_a_long_complaint_blocks_nobody_and_is_not_kept() -> None:
 
 @pytest.mark.parametrize("body", ["sleep 600", "exec >&- 2>&-; sleep 600", "echo a; sleep 600"])
 def test_its_deadline_holds_whatever_it_closes(body: str) -> None:
-    with pytest.raises(TooLate, match=r"no answer within 0\.5 s"):
+    with pytest.raises(ProgramTimedOut, match=r"no answer within 0\.5 s"):
         run(body, deadline=0.5)
 
 
@@ -70,7 +76,7 @@ def gone(pid: int) -> bool:
 
 
 def test_too_much_ends_its_children_too(tmp_path: Path) -> None:
-    with pytest.raises(TooMuch):
+    with pytest.raises(OutputTooLong):
         run(f"sleep 600 & echo $! > {tmp_path}/child; yes")
     child = int((tmp_path / "child").read_text())
     end = time.monotonic() + SOON
@@ -91,7 +97,7 @@ ENDLESS = r"""
 import re, sys
 from pathlib import Path
 from sar_agent.errors import Unavailable
-from sar_agent.jobs.squeue import SqueueSource
+from sar_agent.slurm.squeue import SqueueSource
 try:
     SqueueSource([sys.argv[1]]).poll()
 except Unavailable as error:
@@ -120,7 +126,7 @@ def test_an_endless_squeue_is_not_asked_again_in_the_same_poll(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(squeue, "MOST", 10_000)
-    with pytest.raises(TooMuch, match="printed more than 10000 bytes"):
+    with pytest.raises(OutputTooLong, match="printed more than 10000 bytes"):
         SqueueSource([endless(tmp_path)]).poll()
 
 

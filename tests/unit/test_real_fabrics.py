@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sar_agent.fabric.components import connected_components
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import Kind
-from sar_agent.fabric.pieces import connected_pieces
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from tests.data import data_path
@@ -43,7 +43,7 @@ def test_counts(name: str) -> None:
         fabric.channels // 2,
         len(fabric.hosts),
     ) == COUNTS[name]
-    assert not connected_pieces(fabric).any()
+    assert not connected_components(fabric).any()
     assert fabric.channel_up.all()
     assert fabric.terminal_up.all()
 

@@ -9,20 +9,20 @@ import sys
 import pytest
 
 from sar_agent.agent.rehearsal import rehearse
-from sar_agent.config import AgentConfig, Config
+from sar_agent.config.model import AgentConfig, Config
 from sar_agent.errors import SarError
 
 SIGNATURES = """
 import json, sys
 from dataclasses import replace
-from numba.core.dispatcher import Dispatcher
-from sar_agent.agent.keys.making import make
+from numba.core.dispatcher import Hearing
+from sar_agent.keys.make_key import make
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.rehearsal import rehearse
 from sar_agent.check import senders_proved
 from sar_agent.check.transition import examine
-from sar_agent.config import AgentConfig, Config
-from sar_agent.events.tickets import Wish
+from sar_agent.config.model import AgentConfig, Config
+from sar_agent.keys.tickets import Wish
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.recent import longest_way
 from sar_agent.install.transit import transition_to
@@ -34,7 +34,7 @@ def known():
     return {
         (name, kernel.py_func.__name__, str(signature))
         for name, module in list(sys.modules.items()) if name.startswith("sar_agent.")
-        for kernel in vars(module).values() if isinstance(kernel, Dispatcher)
+        for kernel in vars(module).values() if isinstance(kernel, Hearing)
         for signature in kernel.signatures
     }
 

@@ -16,14 +16,14 @@ import pytest
 from sar_agent.errors import InputError, Unserved
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.model import JobMix
-from sar_agent.lab.history import HistoryBuilder, place
-from sar_agent.lab.replay.pools import here, on_cores
-from sar_agent.lab.replay.run import run_replay
-from sar_agent.lab.replay.samples import samples_of
-from sar_agent.lab.replay.table1 import column, table1
-from sar_agent.lab.replay.work import Work
-from sar_agent.measure import measure
+from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
+from sar_lab.history import HistoryBuilder, place
+from sar_lab.replay.pools import here, on_cores
+from sar_lab.replay.run import run_replay
+from sar_lab.replay.samples import samples_of
+from sar_lab.replay.table1 import column, table1
+from sar_lab.replay.work import Work
 
 FABRIC = "xgft:2;4,6;1,3"
 RESULT = ("replay.parquet", "replay.json")
@@ -378,7 +378,7 @@ def test_a_broken_result_is_said(tmp_path):
 @pytest.mark.data
 def test_leonardo(tmp_path):
     """Real jobs on the stand-in of their network; what is odd in the record is told."""
-    from sar_agent.lab.mixes.read import fabric_of, history_of
+    from sar_lab.mixes.read import fabric_of, history_of
     from tests.data import data_path
 
     fabric, remarks = fabric_of(str(data_path("leonardo-node-switch-map.txt")))

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from sar_agent.errors import SarError
-from sar_agent.lab.live import requirements
+from sar_lab.live import requirements
 
 
 def test_not_root(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,18 +19,18 @@ from sar_agent.agent import rights
 from sar_agent.agent import state as state_module
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.history import History
-from sar_agent.agent.lock import Lock
 from sar_agent.agent.report import Result
 from sar_agent.agent.state import SavedHold, StateStore
 from sar_agent.agent.status import look_at
 from sar_agent.errors import InputError, SarError
-from sar_agent.fabric.owned import make_folder
-from sar_agent.fabric.text import read_text, write_text
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.routes_file import write_routes_file
 from sar_agent.install.generations import Generations
-from sar_agent.install.plan import routes_to_file
-from sar_agent.install.routes_file import write_routes_file
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
+from sar_agent.util.lock_file import Lock
+from sar_agent.util.owned_files import make_folder
+from sar_agent.util.text_files import read_text, write_text
 from tests.unit.test_cli import sar_agent
 from tests.unit.test_history import ROW
 from tests.unit.test_loop import JOBS, World
@@ -311,7 +311,7 @@ def test_a_name_is_on_the_disk_before_it_is_told(
 def test_a_file_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import gzip
 
-    from sar_agent.fabric import text
+    from sar_agent.util import text_files as text
 
     monkeypatch.setattr(text, "MOST", 2**20)
     bomb = tmp_path / "bomb.gz"

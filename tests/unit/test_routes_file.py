@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.install.routes_file import (
+from sar_agent.formats.routes_file import (
     RoutesFile,
     decode,
     encode,

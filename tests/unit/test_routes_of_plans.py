@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sar_agent.fabric import Fabric
-from sar_agent.install.plan import EVERY_LEVEL, routes_to_file
-from sar_agent.install.routes_file import DROPPED, NO_SWITCH, decode, encode
+from sar_agent.formats.conversion import EVERY_LEVEL, routes_to_file
+from sar_agent.formats.routes_file import DROPPED, NO_SWITCH, decode, encode
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from tests.grids import torus

@@ -20,13 +20,13 @@ from typing import Any
 import pytest
 
 from sar_agent.agent.sources import job_source
-from sar_agent.config import parse_config
+from sar_agent.config.model import parse_config
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.jobs.pyslurm_source import PyslurmSource
-from sar_agent.jobs.records import JobRecord
-from sar_agent.jobs.slurmrestd import SlurmrestdSource
-from sar_agent.jobs.squeue import SqueueSource
-from sar_agent.jobs.squeue_json import parse_squeue_json
+from sar_agent.jobs.record import JobRecord
+from sar_agent.slurm.pyslurm_source import PyslurmSource
+from sar_agent.slurm.slurmrestd import SlurmrestdSource
+from sar_agent.slurm.squeue import SqueueSource
+from sar_agent.slurm.squeue_json import parse_squeue_json
 
 
 class PyslurmError(Exception):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.jobs.squeue import SqueueSource, parse_poll
+from sar_agent.slurm.squeue import SqueueSource, parse_poll
 from tests.fake_squeue import fake_squeue
 
 M = "mark|"

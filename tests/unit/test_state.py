@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.agent.decide import Hold, Made
+from sar_agent.agent.decide import Hold, RoutesBasis
 from sar_agent.agent.state import SavedHold, State, StateStore
 
 JOBS = frozenset({frozenset({"n1", "n5"}), frozenset({"n2", "n6"})})
@@ -18,7 +18,7 @@ def test_there_and_back(tmp_path: Path) -> None:
     for state in (STATE, held):
         StateStore(tmp_path).save(state)
         assert StateStore(tmp_path).load() == state
-    assert STATE.made == Made(7, JOBS, bytes.fromhex("ab" * 32), "sar")
+    assert STATE.made == RoutesBasis(7, JOBS, bytes.fromhex("ab" * 32), "sar")
     assert held.held == Hold(JOBS, 9.0) and STATE.held is None
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"], "no temporary is left"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sar_agent.lab.statistics import bootstrap_of, caption, median_of
+from sar_lab.statistics import bootstrap_of, caption, median_of
 
 
 def test_known_ranks():

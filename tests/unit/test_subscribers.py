@@ -11,12 +11,12 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.events.authority import KnownJob
-from sar_agent.events.hearing import Hearing
-from sar_agent.events.subscribers import Subscribers
-from sar_agent.install.five_phase import saved
-from sar_agent.install.five_phase.coordinator import Coordinator
-from sar_agent.install.five_phase.machine import Rules
-from sar_agent.install.five_phase.words import Begin, Phase, Tick
+from sar_agent.events.dispatch import Dispatcher
+from sar_agent.five_phase import storage as saved
+from sar_agent.five_phase.coordinator import Coordinator
+from sar_agent.five_phase.messages import BeginUpdate, Phase, Tick
+from sar_agent.five_phase.protocol import LeaseRules
+from sar_agent.five_phase.subscribers import Subscribers
 from tests.unit.test_events import ALICE, BOB, ROOT, Ear, decode
 
 NAME = "00000000000000aa"
@@ -27,10 +27,10 @@ class Desk(Ear):
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
-        self.coordinator = Coordinator(folder, Rules(lease=30.0))
+        self.coordinator = Coordinator(folder, LeaseRules(lease=30.0))
         self.counts: list[int] = []
         self.family = Subscribers(self.coordinator, self.authority, self.counts.append)
-        self.hearing = Hearing(
+        self.hearing = Dispatcher(
             decode, self.jobs, self.tally, [self.family], status=self.family.status
         )
         self.authority.known = {"7": KnownJob(ALICE, None)}
@@ -49,7 +49,7 @@ def test_a_subscriber_is_told_the_phase_and_counted(desk: Desk) -> None:
     answer = desk.tell(ALICE, "subscribe", offset=0)
     assert answer == {"ok": True, "lease": 30.0, "phase": "idle", "update": 0, "generation": 0}
     assert desk.counts == [1]
-    desk.coordinator.drive(Begin(4, 2**63))
+    desk.coordinator.drive(BeginUpdate(4, 2**63))
     answer = desk.tell(ALICE, "subscribe", offset=0, update=0)
     assert (answer["phase"], answer["update"], answer["generation"]) == ("unpath", 2**63, 4)
     assert desk.tell(ALICE, "ack", phase="unpath", update=2**63, offset=1) == {"ok": True}
@@ -104,7 +104,7 @@ def test_who_is_not_known_is_to_subscribe_again(desk: Desk) -> None:
 def test_there_is_an_end_to_one_job_s_subscribers(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sar_agent.events.subscribers.MOST_OF_A_JOB", 2)
+    monkeypatch.setattr("sar_agent.five_phase.subscribers.MOST_OF_A_JOB", 2)
     for n in range(3):
         answer = desk.tell(ALICE, "subscribe", offset=0, subscriber=f"{n:016x}")
     assert not answer["ok"] and "job 7 has 2 subscribers already" in answer["error"]

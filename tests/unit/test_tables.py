@@ -16,9 +16,9 @@ from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst
-from sar_agent.install.export import export_routes
-from sar_agent.install.folder import write_routes_folder
-from sar_agent.install.tables import read_tables
+from sar_agent.formats.export import export_routes
+from sar_agent.formats.read_tables import read_tables
+from sar_agent.formats.routes_folder import write_routes_folder
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes.hop import hop_lanes

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
-from sar_agent.fabric.topology_check import compare_topology
 from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.slurm.topology_check import compare_topology
 from tests.fabric_texts import SMALL
 
 FABRIC = xgft_fabric("xgft:2;2,2;1,1")  # n001, n002 on S1-0; n003, n004 on S1-1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.topology_conf import read_topology_conf
+from sar_agent.slurm.topology_conf import read_topology_conf
 from tests.data import data_path
 
 TREE = """

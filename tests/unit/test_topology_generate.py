@@ -12,9 +12,9 @@ from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.fabric.topology_check import compare_topology
-from sar_agent.fabric.topology_files import read_topology
-from sar_agent.fabric.topology_generate import generate_topology, topology_conf, topology_yaml
+from sar_agent.slurm.topology_check import compare_topology
+from sar_agent.slurm.topology_files import read_topology
+from sar_agent.slurm.topology_generate import generate_topology, topology_conf, topology_yaml
 from tests.data import data_path
 from tests.fabric_texts import SMALL
 

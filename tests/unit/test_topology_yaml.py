@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.topology_files import read_topology, topology_in_use
-from sar_agent.fabric.topology_yaml import read_topology_yaml
-from sar_agent.jobs.watch import TopologyWatcher
+from sar_agent.slurm.topology_files import read_topology, topology_in_use
+from sar_agent.slurm.topology_watch import TopologyWatcher
+from sar_agent.slurm.topology_yaml import read_topology_yaml
 
 # The example of topology.yaml(5), shortened.
 MANUAL = """\

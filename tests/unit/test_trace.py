@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
-from sar_agent.lab.trace.generate import PROGRAMS, Wish
-from sar_agent.lab.trace.groups import grid_of, step_pairs, steps_of
-from sar_agent.lab.trace.model import Phase
-from sar_agent.lab.trace.parse import read_trace
-from sar_agent.lab.trace.units import size_of, size_text, time_of, time_text
+from sar_lab.trace.generate import PROGRAMS, Wish
+from sar_lab.trace.groups import grid_of, step_pairs, steps_of
+from sar_lab.trace.model import Phase
+from sar_lab.trace.parse import read_trace
+from sar_lab.trace.units import size_of, size_text, time_of, time_text
 
 
 def told(phase: Phase) -> tuple[float, str | None, list[tuple[int, int, float]]]:

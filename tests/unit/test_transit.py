@@ -12,18 +12,19 @@ import numpy as np
 import pytest
 
 from sar_agent.agent.history import History
-from sar_agent.check.mixer import Mixer
+from sar_agent.check.table_sets import TableSets
 from sar_agent.check.transition import Way
 from sar_agent.errors import Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.bridge import Bridge, Refused
-from sar_agent.install.install import InForce, NotYet
-from sar_agent.install.plan import Plan, make_plan, routes_to_file
-from sar_agent.install.recent import Recent, longest_way
-from sar_agent.install.routes_file import read_generation, read_routes_file
-from sar_agent.install.transit import Arrived, NotKnown, NotSafe, Transit, transition_to
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.routes_file import read_generation, read_routes_file
+from sar_agent.install.plan import Plan, make_plan
+from sar_agent.install.recent import RecentTables, longest_way
+from sar_agent.install.transit import CommitResult, NotKnown, NotSafe, Transit, transition_to
 from sar_agent.jobs import JobMix
+from sar_agent.opensm.plugin_client import PluginClient, PluginRefused
+from sar_agent.opensm.plugin_install import InForce, NotYet
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
 from tests.fake_opensm import FakeBridge
@@ -41,12 +42,12 @@ class Place:
         self.fabric = fabric or ring()
         self.fake = FakeBridge(folder, self.fabric)
         self.fake.tables, self.fake.generation = routes_to_file(self.fabric, routes, 1), 1
-        self.bridge: Bridge = self.fake  # type: ignore[assignment]
+        self.bridge: PluginClient = self.fake  # type: ignore[assignment]
         self.fake.engine, self.fake.built_at = "sar", 0
         self.path = folder / "routes.sar"
         self.slept: list[float] = []
         self.now = 0.0
-        self.recent = Recent(lambda: self.now)
+        self.recent = RecentTables(lambda: self.now)
         self.transit = Transit(self.bridge, self.path, recent=self.recent, sleep=self.sleep)
 
     def sleep(self, seconds: float) -> None:
@@ -56,7 +57,7 @@ class Place:
     def plan(self, routes: Routes) -> Plan:
         return make_plan(2, self.fabric, JobMix(()), routes)
 
-    def go(self, plan: Plan, **more: Any) -> Arrived:
+    def go(self, plan: Plan, **more: Any) -> CommitResult:
         return self.transit.commit(plan, lambda *both: self.transit.bring(*both, **more))
 
 
@@ -98,10 +99,13 @@ def test_a_stage_is_in_force_as_planned_where_a_switch_has_one_lid(tmp_path: Pat
 
 def test_what_leads_to_a_switch_alike_at_all_offsets_moves_once() -> None:
     old, new = with_two_offsets(OLD, 1), with_two_offsets(NEW, 2)
-    alike = Mixer(ring(), old, new).changed()
+    alike = TableSets(ring(), old, new).changed()
     assert alike[0].nonzero()[0].tolist() == [2, 4] and alike[1].nonzero()[0].tolist() == [2]
     old.egress[1, 4, 0] = 2  # switches have several LIDs, and another engine's tables are in force
-    assert Mixer(ring(), old, with_two_offsets(NEW, 1)).changed()[:, 4].tolist() == [False, True]
+    assert TableSets(ring(), old, with_two_offsets(NEW, 1)).changed()[:, 4].tolist() == [
+        False,
+        True,
+    ]
 
 
 def test_a_stage_that_is_refused_leaves_the_last_one_in_force(place: Place) -> None:
@@ -156,7 +160,7 @@ def test_tables_that_changed_under_a_load_are_read_and_decided_of_again(
     place.fake.on_load = [place.fake.fall_back]
     seen: list[tuple[str, str, int]] = []
 
-    def go(plan: Plan, before: InForce) -> Arrived:
+    def go(plan: Plan, before: InForce) -> CommitResult:
         place.fake.on_load[:] = place.fake.on_load if not seen else []
         assert plan.transition
         seen.append((before.digest, plan.transition.way.value, before.generation))
@@ -175,7 +179,7 @@ def test_tables_that_never_stand_still_are_given_up(place: Place) -> None:
         place.fake.lids += 1
 
     place.fake.on_load = [other]
-    with pytest.raises(Refused, match="is in force") as refused:
+    with pytest.raises(PluginRefused, match="is in force") as refused:
         place.go(place.plan(around(place.fabric, [2, 4, 4])))
     assert refused.value.code == "changed"
     assert place.fake.loads == [2, 2, 2] and place.fake.generation == 1

@@ -13,10 +13,10 @@ from sar_agent.agent import gather
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.gather import read_fabric
 from sar_agent.agent.report import Result
-from sar_agent.config import Config
+from sar_agent.config.model import Config
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
-from sar_agent.measure.metrics import Metrics
-from sar_agent.measure.unexpected import Unexpected
+from sar_agent.telemetry.metrics import Metrics
+from sar_agent.util.unexpected_errors import UnexpectedErrors
 from tests.unit.test_loop import JOBS, World
 
 
@@ -109,7 +109,7 @@ def test_another_error_is_told_again_and_the_same_with_other_numbers_is_not(
 ) -> None:
     now = [0.0]
     metrics = Metrics("0", "install", "sar")
-    unexpected = Unexpected(metrics.unexpected_errors, lambda: now[0])
+    unexpected = UnexpectedErrors(metrics.unexpected_errors, lambda: now[0])
     for number in range(40):
         unexpected.guard("pass", raising(ValueError(f"row {number}")), None)
     assert caplog.text.count("Traceback") == 1
@@ -130,7 +130,7 @@ def test_an_error_without_words_that_cannot_be_printed() -> None:
         def __str__(self) -> str:
             raise ValueError
 
-    unexpected = Unexpected(Metrics("0", "install", "sar").unexpected_errors)
+    unexpected = UnexpectedErrors(Metrics("0", "install", "sar").unexpected_errors)
     assert "Mute in the pass (without a word)" in unexpected.caught("pass", Mute())
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from sar_agent.agent.nerves import Nerves, Pace
-from sar_agent.agent.waiting import Waiting, Woken
+from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
+from sar_agent.agent.waiting import Waiting, WakeEvents
 from sar_agent.events.authority import Authority
-from sar_agent.events.keys import KeyDesk
-from sar_agent.install.bridge import BridgeStatus
+from sar_agent.keys.requests import KeyRequests
+from sar_agent.opensm.plugin_client import PluginStatus
 from tests.fake_opensm import FakeBridge
 from tests.unit.test_loop import JOBS, World
 
@@ -51,7 +51,7 @@ class TurnedEvent(threading.Event):
         return self.clock.pass_by(timeout, self.is_set)
 
 
-class Desk(KeyDesk):
+class Desk(KeyRequests):
     """`left` requests wait for as many turns."""
 
     left = 0
@@ -69,8 +69,8 @@ class Loop:
         self.agent: Any = self.world.agent
         self.clock = Turned()
         self.agent.unexpected._clock = lambda: self.clock.now
-        self.woken = Woken(*(TurnedEvent(self.clock) for _ in range(3)))
-        self.nerves = Nerves(Pace(interval=INTERVAL))
+        self.woken = WakeEvents(*(TurnedEvent(self.clock) for _ in range(3)))
+        self.nerves = ReroutePacer(PaceLimits(interval=INTERVAL))
         self.desk = Desk(Authority(frozenset()), lambda: None)
         self.served: list[float] = []
         self.on_serve: Callable[[], None] = lambda: None
@@ -79,7 +79,7 @@ class Loop:
         self.asked: list[float] = []
         ask = self.agent.ask_status
 
-        def counted() -> BridgeStatus | None:
+        def counted() -> PluginStatus | None:
             self.asked.append(self.clock.now)
             return ask()  # type: ignore[no-any-return]
 

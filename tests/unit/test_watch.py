@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.jobs.watch import TopologyWatcher
+from sar_agent.slurm.topology_watch import TopologyWatcher
 
 
 def conf(*nodes: str) -> str:

@@ -10,8 +10,8 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.model import make_job
-from sar_agent.jobs.records import JobRecord
-from sar_agent.measure import measure
+from sar_agent.jobs.record import JobRecord
+from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
 
 

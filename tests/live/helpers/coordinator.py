@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sar_agent.events.munge import Munge
-from sar_agent.lab.live.process import wait_for
+from sar_lab.live.process import wait_for
 
 
 class Coordinator:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sar_agent.lab.live.process import wait_until
+from sar_lab.live.process import wait_until
 
 OK: dict[str, Any] = {"ok": True}
 

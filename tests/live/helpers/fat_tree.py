@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.install.routes_file import NO_SWITCH, RoutesFile
+from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile
 
 PORTS = 12
 LEAF_GUID, SPINE_GUID, HOST_GUID = 0x1000, 0x2000, 0x10000

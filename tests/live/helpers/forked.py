@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sar_agent.lab.live.process import wait_until
+from sar_lab.live.process import wait_until
 from tests.live.helpers.site import ROOT
 
 
@@ -61,7 +61,7 @@ def main(config: Path) -> None:
     from sar_agent.agent.daemon import run
     from sar_agent.agent.rehearsal import rehearse
     from sar_agent.commands.service import log_to_stderr
-    from sar_agent.config import load_config
+    from sar_agent.config.model import load_config
 
     rehearse(load_config(config))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from sar_agent.lab.live.process import wait_until
-from sar_agent.lab.live.slurm import SlurmCluster
+from sar_lab.live.process import wait_until
+from sar_lab.live.slurm import SlurmCluster
 
 NOT_YET = {"PENDING", "CONFIGURING", "RUNNING", "SUSPENDED", "STOPPED", "RESIZING", "COMPLETING"}
 """What `scontrol show job` prints of a job that runs, or whose nodes are not given back."""

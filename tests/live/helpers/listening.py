@@ -17,7 +17,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.lab.live.process import free_port, wait_until
+from sar_lab.live.process import free_port, wait_until
 from tests.fake_squeue import fake_squeue
 from tests.live.helpers.munged import NOBODY, tell
 

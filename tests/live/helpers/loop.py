@@ -25,13 +25,13 @@ from sar_agent.agent.state import State
 from sar_agent.cli import main
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.bridge import Bridge, BridgeStatus
+from sar_agent.formats.routes_file import RoutesFile
 from sar_agent.install.generations import Generations
-from sar_agent.install.routes_file import RoutesFile
-from sar_agent.lab.live.ibsim import Ibsim
-from sar_agent.lab.live.opensm import OpenSM
-from sar_agent.lab.live.process import free_port, wait_until
-from sar_agent.lab.live.slurm import SlurmCluster
+from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
+from sar_lab.live.ibsim import Ibsim
+from sar_lab.live.opensm import OpenSM
+from sar_lab.live.process import free_port, wait_until
+from sar_lab.live.slurm import SlurmCluster
 from tests.live.helpers import readback
 from tests.live.helpers.site import ROOT, plugin
 
@@ -52,8 +52,8 @@ class LoopSite:
     daemons: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
-    def bridge(self) -> Bridge:
-        return Bridge(self.sm.socket_path)
+    def bridge(self) -> PluginClient:
+        return PluginClient(self.sm.socket_path)
 
     @property
     def state_dir(self) -> Path:
@@ -133,7 +133,7 @@ class LoopSite:
         """The history, newest first."""
         return History(self.state_dir).last(1000)
 
-    def wait_installed(self, after: int = 0, seconds: float = 60) -> BridgeStatus:
+    def wait_installed(self, after: int = 0, seconds: float = 60) -> PluginStatus:
         """Until a generation above `after` is in force and the agent's state says so, too; and its
         row is in the history, where that can be written: it comes last."""
 

@@ -16,14 +16,14 @@ from typing import Any
 
 from sar_agent.agent.history import History, Row
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.install.bridge import Bridge, BridgeStatus
-from sar_agent.install.routes_file import RoutesFile, read_routes_file
-from sar_agent.lab.five_phase.replay import read_trace, replay
-from sar_agent.lab.live.generated import ibsim_of
-from sar_agent.lab.live.ibsim import Ibsim
-from sar_agent.lab.live.munge import Munge
-from sar_agent.lab.live.opensm import OpenSM
-from sar_agent.lab.live.process import wait_until
+from sar_agent.formats.routes_file import RoutesFile, read_routes_file
+from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
+from sar_lab.five_phase.replay import read_trace, replay
+from sar_lab.live.generated import ibsim_of
+from sar_lab.live.ibsim import Ibsim
+from sar_lab.live.munge import Munge
+from sar_lab.live.opensm import OpenSM
+from sar_lab.live.process import wait_until
 from tests.fake_squeue import fake_squeue
 from tests.live.helpers.munged import tell
 from tests.live.helpers.site import ROOT, plugin
@@ -44,8 +44,8 @@ class Phased:
     subscribers: list[Subscriber] = field(default_factory=list)
 
     @property
-    def bridge(self) -> Bridge:
-        return Bridge(self.sm.socket_path)
+    def bridge(self) -> PluginClient:
+        return PluginClient(self.sm.socket_path)
 
     @property
     def trace(self) -> Path:
@@ -148,7 +148,7 @@ class Phased:
         verdict = replay(lines)
         assert verdict.refused is None, (verdict, lines)
 
-    def wait_installed(self, after: int = 0, seconds: float = 90) -> BridgeStatus:
+    def wait_installed(self, after: int = 0, seconds: float = 90) -> PluginStatus:
         def there() -> bool:
             return any(row.generation > after for row in self.rows())
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sar_agent.install.routes_file import RoutesFile
-from sar_agent.lab.live.ibsim import Ibsim
-from sar_agent.lab.live.opensm import read_lids as lids
+from sar_agent.formats.routes_file import RoutesFile
+from sar_lab.live.ibsim import Ibsim
+from sar_lab.live.opensm import read_lids as lids
 
 _SWITCH = re.compile(r"^Unicast lids .* guid (0x[0-9a-f]+)")
 _ENTRY = re.compile(r"^(0x[0-9a-f]{4}) (\d{3}) ")

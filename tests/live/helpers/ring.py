@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sar_agent.install.routes_file import NO_SWITCH, RoutesFile
+from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile
 
 HOST, NEXT, PREVIOUS, PORTS = 1, 2, 3, 3
 

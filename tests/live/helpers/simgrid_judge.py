@@ -1,6 +1,6 @@
 """When flows end, as SimGrid sees it. Run by the system's Python, which has the simgrid package:
 a JSON object on stdin (`capacity`, `paths`, `size`, `step`, `last`, `wait` as in
-`sar_agent.lab.fluid`), a list of seconds on stdout. Every flow has two hosts of its own, so any
+`sar_lab.fluid`), a list of seconds on stdout. Every flow has two hosts of its own, so any
 path is a route.
 """
 

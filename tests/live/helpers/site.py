@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from sar_agent.errors import Unavailable
-from sar_agent.install.bridge import Bridge, BridgeStatus, Loaded
-from sar_agent.install.routes_file import RoutesFile, read_routes_file, write_routes_file
-from sar_agent.lab.live.ibsim import Ibsim
-from sar_agent.lab.live.opensm import OpenSM
-from sar_agent.lab.live.process import wait_for
+from sar_agent.formats.routes_file import RoutesFile, read_routes_file, write_routes_file
+from sar_agent.opensm.plugin_client import LoadAnswer, PluginClient, PluginStatus
+from sar_lab.live.ibsim import Ibsim
+from sar_lab.live.opensm import OpenSM
+from sar_lab.live.process import wait_for
 from tests.live.helpers import readback
 from tests.live.helpers.built import ROOT, built
 from tests.live.helpers.fat_tree import FatTree
@@ -33,16 +33,16 @@ class Site:
     tree: Any  # FatTree or Ring
     fabric: Ibsim
     sm: OpenSM
-    bridge: Bridge
+    bridge: PluginClient
 
-    def load(self, routes: RoutesFile) -> Loaded:
+    def load(self, routes: RoutesFile) -> LoadAnswer:
         """By the plugin's `load`; afterwards the file is the routes file, as the agent does it."""
         write_routes_file(self.sm.next_path, routes)
         loaded = self.bridge.load(routes.generation, None)
         self.sm.next_path.replace(self.sm.routes_path)
         return loaded
 
-    def wait(self, holds: Callable[[BridgeStatus], bool], seconds: float = 15) -> BridgeStatus:
+    def wait(self, holds: Callable[[PluginStatus], bool], seconds: float = 15) -> PluginStatus:
         """Poll the status until it is as wanted; says what it was instead."""
         last = self.bridge.status()
 
@@ -56,7 +56,7 @@ class Site:
         assert holds(last), last
         return last
 
-    def wait_primed(self) -> BridgeStatus:
+    def wait_primed(self) -> PluginStatus:
         """The first sweep, and the one that the plugin asks for after it, are over."""
         return self.wait(lambda s: s.heavy_sweeps >= 2 and s.routings >= 2)
 
@@ -113,7 +113,7 @@ def site(tree: FatTree | Ring | None = None, **opensm: Any) -> Iterator[Site]:
     opensm.setdefault("plugin", plugin())
     with Ibsim(tree.net()) as fabric, OpenSM(fabric, host="n001", **opensm) as sm:
         sm.wait_up()
-        here = Site(tree, fabric, sm, Bridge(sm.socket_path))
+        here = Site(tree, fabric, sm, PluginClient(sm.socket_path))
         if opensm["plugin"] is not None:
             here.wait_primed()
         yield here

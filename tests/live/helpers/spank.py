@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sar_agent.lab.live.slurm import SlurmCluster
+from sar_lab.live.slurm import SlurmCluster
 from tests.live.helpers.built import built
 from tests.live.helpers.jobs import ended
 

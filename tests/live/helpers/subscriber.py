@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sar_agent.lab.live.process import wait_for
+from sar_lab.live.process import wait_for
 from tests.live.helpers.built import built
 
 

@@ -1,0 +1,146 @@
+"""A tree of which few entries changed, proved and counted by those entries.
+
+As after a failure, where most trees lose one branch. Nothing is asked of the rest:
+
+- *It reaches.* The old tree had no circle, so a circle in the new one passes a changed entry:
+  following the new tree from each of these is enough.
+- *Its dependencies.* Those of a switch change only if its entry did, if the entry did to which it
+  forwards, or if packets pass that did not, or the other way round; then it lies downstream of a
+  changed entry in the old tree or the new. Whether packets pass is asked of the switches upstream,
+  of which the first that has hosts settles it. (In one lane: then all paths are alike.)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from sar_agent.check.counted_trees import Counts
+from sar_agent.check.wiring import U32, Wiring
+from sar_agent.fabric.model import U8
+
+
+class ChangeScratch(NamedTuple):
+    """Scratch for one tree at a time, of as many places as there are switches."""
+
+    near: U32
+    """Switches whose dependencies may have changed."""
+    seen: U32
+    """Tree number + 1 in which each was put there last."""
+    stack: U32
+
+
+@njit(cache=True)
+def change_scratch_of(wiring: Wiring) -> ChangeScratch:  # pragma: no cover
+    """Nothing seen."""
+    size = wiring.sends.shape[1]
+    return ChangeScratch(
+        np.empty(size, np.uint32), np.zeros(size, np.uint32), np.empty(size, np.uint32)
+    )
+
+
+@njit(cache=True)
+def amend_tree(
+    wirings: tuple[Wiring, Wiring],
+    rows: tuple[U8, U8],
+    d: int,
+    changed: U32,
+    counts: Counts,
+    bench: ChangeScratch,
+) -> bool:  # pragma: no cover
+    """Brings `counts` from the old tree of destination `d` to the new; False where a switch does
+    not reach it (and counts are then spoilt).
+
+    `wirings` and `rows` (uint8[S]) are old and new; `changed` uint32[·] are the switches whose
+    entry, or what its port leads to, or whose being asked or sending, differs.
+    """
+    new = wirings[1]
+    switches = np.uint32(new.sends.shape[1])
+    root = np.uint32(new.root[d])
+    if rows[1][root] != new.last[d]:
+        return False
+    for v in changed:
+        w, hops = v, 0
+        while w != root and w < switches and hops <= switches:
+            w, hops = _next(new, rows[1], w), hops + 1
+        # A switch that is down leads to the place after `switches`, and may.
+        if w != root and not (w == switches + 1 and hops == 1):
+            return False
+    size = np.uint32(0)
+    for v in changed:
+        size = _put(bench, d, size, v)
+        for which in range(2):
+            wiring, row = wirings[which], rows[which]
+            for e in range(wiring.into_offset[v], wiring.into_offset[v + np.uint32(1)]):
+                if row[wiring.into_switch[e]] == wiring.into_port[e]:
+                    size = _put(bench, d, size, np.uint32(wiring.into_switch[e]))
+            w = v
+            while w != root and w < switches:
+                size = _put(bench, d, size, w)
+                w = _next(wiring, row, w)
+    for i in range(size):
+        v = bench.near[i]
+        if v != root:
+            _count(wirings[0], rows[0], d, v, -1, counts, bench.stack)
+            _count(wirings[1], rows[1], d, v, 1, counts, bench.stack)
+    return True
+
+
+@njit(cache=True)
+def _next(wiring: Wiring, row: U8, v: np.uint32) -> np.uint32:  # pragma: no cover
+    port = np.uint32(row[v])
+    column = port if port < wiring.ports else wiring.ports
+    return np.uint32(wiring.next[v * (wiring.ports + np.uint32(1)) + column])
+
+
+@njit(cache=True)
+def _put(
+    bench: ChangeScratch, d: int, size: np.uint32, v: np.uint32
+) -> np.uint32:  # pragma: no cover
+    """Puts v among those near a change, once; how many there are then."""
+    if bench.seen[v] == d + 1:
+        return size
+    bench.seen[v] = d + 1
+    bench.near[size] = v
+    return np.uint32(size + 1)
+
+
+@njit(cache=True)
+def _count(
+    wiring: Wiring, row: U8, d: int, v: np.uint32, step: int, counts: Counts, stack: U32
+) -> None:  # pragma: no cover
+    """Adds `step` to v's dependency, if packets pass v on their way to destination d."""
+    w = _next(wiring, row, v)
+    if w >= wiring.sends.shape[1]:
+        return
+    passing = _passing(wiring, row, d, v, stack)
+    dependency = (v * wiring.ports + row[v]) * wiring.ports + row[w]
+    for plane in range(np.uint32(2)):
+        if passing >> plane & np.uint32(1):
+            counts[plane, dependency] += step
+
+
+@njit(cache=True)
+def _passing(
+    wiring: Wiring, row: U8, d: int, v: np.uint32, stack: U32
+) -> np.uint32:  # pragma: no cover
+    """The marks of all paths to `d` that come through v: its own, and of the switches upstream."""
+    kind = wiring.asks[d] - np.uint8(1)
+    sends, most = wiring.sends[kind], wiring.most[kind]
+    found = np.uint32(sends[v])
+    stack[0] = v
+    depth = np.uint32(1)
+    while depth:
+        depth = np.uint32(depth - 1)
+        u = stack[depth]
+        for e in range(wiring.into_offset[u], wiring.into_offset[u + np.uint32(1)]):
+            if found == most:
+                return found
+            w = wiring.into_switch[e]
+            if row[w] == wiring.into_port[e]:
+                found |= sends[w]
+                stack[depth] = w
+                depth = np.uint32(depth + 1)
+    return found

@@ -1,0 +1,188 @@
+"""No credit loop where lanes are chosen hop by hop, by the ports a packet enters and leaves by.
+
+The service level plays no part, so what is proved holds whatever the hosts put into their packets.
+A packet's lane on a channel depends on the port by which it entered the channel's switch. The graph
+is of (channel, lane): whoever holds channel c1 in lane l and asks for c2 next asks for it in the
+one lane that c2's switch gives to all who come from c1. So a dependency is (lane of c1, c1, c2), as
+in `trees.py`, but the lane is no longer that of the whole path: it is found anew at each switch,
+while the tree is walked from its far ends.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sar_agent.check.counted_trees import scratch_of
+from sar_agent.check.wiring import HOSTS, OTHERS, U32, Wiring
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8, Kind
+from sar_agent.routing.routes import Routes
+
+
+class HopLanes(NamedTuple):
+    """Lanes and where they are chosen. S switches, P ports (0 … P - 1), L lanes."""
+
+    lane: U8
+    """uint8[S, P, P], as `Routes.hop_lane`."""
+    entry: U8
+    """uint8[S, P]: the port by which the next switch is entered from a port's cable."""
+    begin: U32
+    """uint32[2, S, P], for destinations `HOSTS` and `OTHERS`: lanes in which packets of what is
+    attached to a switch leave by a port; bit l for hosts' to hosts, bit L + l for others'."""
+
+
+NO_HOPS = HopLanes(
+    np.empty((0, 0, 0), np.uint8), np.empty((0, 0), np.uint8), np.empty((0, 0, 0), np.uint32)
+)
+"""Where the service level says the lane; of the types that `hops_of` gives."""
+NO_HOPS.lane.flags.writeable = False
+
+
+def hops_of(fabric: Fabric, routes: Routes, wiring: Wiring) -> HopLanes:
+    """From the fabric's cables, and lanes that nobody else can write to; `InputError`
+    where the lanes are not of this fabric's shape."""
+    lane, ports, lanes = routes.hop_lane, int(wiring.ports), routes.virtual_lanes
+    assert lane is not None
+    if lane.shape != (fabric.switches, ports, ports) or lane.max() >= lanes > 0:
+        raise InputError(
+            f"lanes hop by hop of shape {lane.shape} up to lane {lane.max()} do not fit "
+            f"{fabric.name} with {fabric.switches} switches of {ports - 1} ports and {lanes} lanes",
+            remedy="compute them for this fabric",
+        )
+    lane = lane.copy()
+    lane.flags.writeable = False
+    entry = np.zeros((fabric.switches, ports), np.uint8)
+    entry[fabric.channel_source, fabric.channel_port] = fabric.channel_port[fabric.channel_reverse]
+    begin = np.zeros((2, fabric.switches, ports), np.uint32)
+    for t in np.flatnonzero(fabric.terminal_up):
+        s = fabric.terminal_switch[t]
+        marks = np.uint32(1) << lane[s, fabric.terminal_switch_port[t]].astype(np.uint32)
+        unit = fabric.terminal_kind[t] == Kind.IN_SWITCH
+        begin[HOSTS - 1, s] |= marks << np.uint32(lanes if unit else 0)
+        begin[OTHERS - 1, s] |= marks << np.uint32(lanes)
+    return HopLanes(lane, entry, begin)
+
+
+def count_hops(wiring: Wiring, hops: HopLanes, egress: U8) -> U8 | None:
+    """uint8[2 L, S · P · P]: whether any packet in lane l of channel (s, p) asks for port q next,
+    at (s · P + p) · P + q; the first L planes between hosts. None where a tree does not reach."""
+    used = np.zeros((2 * int(wiring.lanes), wiring.switches * int(wiring.ports) ** 2), np.uint8)
+    return used if all(_count_trees(wiring, hops, table, used) for table in egress) else None
+
+
+def hop_loop(
+    wiring: Wiring, hops: HopLanes, used: U8, everyone: bool
+) -> list[tuple[int, int, int]]:
+    """(switch, port, lane) of the channels of one cycle, in order; empty where there is none."""
+    lanes, ports = int(wiring.lanes), int(wiring.ports)
+    wanted = used[:lanes] | used[lanes:] if everyone else used[:lanes]
+    found = _find_loop(wiring, hops, wanted)
+    channel, lane = found % (wiring.switches * ports), found // (wiring.switches * ports)
+    parts = (channel // ports).tolist(), (channel % ports).tolist(), lane.tolist()
+    return list(zip(*parts, strict=True))
+
+
+@njit(cache=True)
+def _count_trees(wiring: Wiring, hops: HopLanes, egress: U8, used: U8) -> bool:  # pragma: no cover
+    """One LID offset, uint8[D, S]; False as soon as a tree does not reach."""
+    switches, ports, lanes = np.uint32(egress.shape[1]), wiring.ports, wiring.lanes
+    one, low = np.uint32(1), (np.uint32(1) << lanes) - np.uint32(1)
+    following, degree, queue, mark = scratch_of(wiring)
+    for d in range(len(egress)):
+        if not wiring.asks[d]:
+            continue
+        row, root, kind = egress[d], np.uint32(wiring.root[d]), np.uint32(wiring.asks[d]) - one
+        degree[:], mark[:] = 0, 0
+        for s in range(switches):
+            port = np.uint32(row[s])
+            w = wiring.next[s * (ports + one) + (port if port < ports else ports)]
+            following[s] = w
+            degree[w] += one
+        if row[root] != wiring.last[d] or degree[switches] != 1:
+            return False
+        degree[root] += one
+        degree[switches + one] += one
+        taken = np.uint32(0)
+        for s in range(switches):
+            queue[taken] = s
+            taken += np.uint32(degree[s] == 0)
+        i = np.uint32(0)
+        while i < taken:
+            v = np.uint32(queue[i])
+            i += one
+            w = np.uint32(following[v])
+            degree[w] -= one
+            queue[taken] = w
+            taken += np.uint32(degree[w] == 0)
+            if w >= switches:
+                continue
+            port = np.uint32(row[v])
+            passing = np.uint32(mark[v] | hops.begin[kind, v, port])
+            if not passing:
+                continue
+            if w != root:
+                lane = np.uint32(hops.lane[w, hops.entry[v, port], row[w]])
+                if passing & low:
+                    mark[w] |= one << lane
+                if passing >> lanes:
+                    mark[w] |= one << (lanes + lane)
+            at = (v * ports + port) * ports + np.uint32(row[w])
+            plane = np.uint32(0)
+            while passing:
+                if passing & one:
+                    used[plane, at] = 1
+                passing >>= one
+                plane += one
+        if taken != switches - one:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _find_loop(wiring: Wiring, hops: HopLanes, used: U8) -> NDArray[np.int64]:  # pragma: no cover
+    """Nodes lane · S · P + s · P + p of a cycle: depth-first search."""
+    switches, ports = np.uint32(wiring.sends.shape[1]), wiring.ports
+    width, one = ports + np.uint32(1), np.uint32(1)
+    channels = switches * ports
+    nodes = channels * wiring.lanes
+    colour = np.zeros(nodes, np.uint8)  # 0 new, 1 on the stack, 2 done
+    turn = np.zeros(nodes, np.uint8)
+    stack = np.empty(nodes, np.uint32)
+    for first in range(nodes):
+        if colour[first]:
+            continue
+        stack[0] = first
+        depth = one
+        while depth:
+            node = np.uint32(stack[depth - one])
+            colour[node] = 1
+            lane, channel = np.uint32(node // channels), np.uint32(node % channels)
+            w = np.uint32(wiring.next[channel // ports * width + channel % ports])
+            entry = hops.entry[channel // ports, channel % ports]
+            q, then = np.uint32(turn[node]), np.uint32(0)
+            if w >= switches:
+                q = ports  # a terminal's port: what is used ends there
+            while q < ports:
+                if used[lane, channel * ports + q]:
+                    then = np.uint32(hops.lane[w, entry, q]) * channels + w * ports + q
+                    if colour[then] < 2:
+                        break
+                q += one
+            if q == ports:
+                colour[node] = 2
+                depth -= one
+            elif colour[then] == 1:
+                begin = depth - one
+                while stack[begin] != then:
+                    begin -= one
+                return stack[begin:depth].astype(np.int64)
+            else:
+                turn[node] = q
+                stack[depth] = then
+                depth += one
+    return np.empty(0, np.int64)

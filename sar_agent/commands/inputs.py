@@ -1,0 +1,105 @@
+"""How commands read what many of them take, and print what they found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from sar_agent.fabric import Fabric
+    from sar_agent.jobs import JobMix
+    from sar_agent.jobs.partitions import Partitions
+    from sar_agent.routing import Routes
+
+FabricOption = Annotated[
+    str,
+    typer.Option(
+        "--fabric",
+        help="ibnetdiscover file, ibsim .net, subnet.lst, or a spec: xgft:3;12,12,12;1,12,12, "
+        "dragonfly:a=16,p=8,h=8, torus:8x8x8,hosts=4",
+    ),
+]
+JobsOption = Annotated[
+    str,
+    typer.Option(
+        "--jobs", help="squeue JSON or pipe text, a job-to-terminal map, or mix:SEED (synthetic)"
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+
+
+def print_json(found: dict[str, Any]) -> None:
+    """One object on one line, so that `| jq` and line-wise tools both work."""
+    typer.echo(json.dumps(found))
+
+
+def read_fabric(spec: str) -> Fabric:
+    """The fabric, in one piece."""
+    from sar_agent.fabric.components import require_connected
+    from sar_agent.fabric.spec import load_fabric
+
+    fabric = load_fabric(spec)
+    require_connected(fabric)
+    return fabric
+
+
+def read_mix(spec: str, fabric: Fabric) -> JobMix:
+    """The multi-switch jobs; unknown hosts are named on stderr and left out."""
+    from sar_agent.errors import InputError
+    from sar_agent.jobs.mapping import mix_of_records
+    from sar_agent.jobs.synthetic import synthetic_mix
+    from sar_agent.slurm.job_files import read_jobs_file
+
+    if spec.startswith("mix:"):
+        try:
+            return synthetic_mix(fabric, int(spec[4:]))
+        except ValueError as error:
+            raise InputError(f"{spec!r} has no number as seed", remedy="e.g. mix:1") from error
+    mapped = mix_of_records(fabric, read_jobs_file(Path(spec)))
+    if mapped.unknown_hosts:
+        shown = ", ".join(sorted(mapped.unknown_hosts)[:5])
+        more = " …" if len(mapped.unknown_hosts) > 5 else ""
+        typer.echo(
+            f"sar-agent: {len(mapped.unknown_hosts)} hosts of jobs are not in the fabric and are "
+            f"left out: {shown}{more}",
+            err=True,
+        )
+    return mapped.mix
+
+
+def read_partitions(path: Path | None, fabric: Fabric, mix: JobMix) -> Partitions | None:
+    """The partitions of a file; what is odd about them on stderr."""
+    if path is None:
+        return None
+    from sar_agent.jobs.partition_policy import read_partitions as read
+
+    partitions, notes = read(path, fabric, mix)
+    for note in notes[:5]:
+        typer.echo(f"sar-agent: note: {note}", err=True)
+    if len(notes) > 5:
+        typer.echo(f"sar-agent: note: … and {len(notes) - 5} more", err=True)
+    return partitions
+
+
+def read_routes(path: Path, fabric: Fabric) -> Routes:
+    """Routes of ours, or OpenSM's dump; a word on stderr where ours were made for another state of
+    the fabric."""
+    from sar_agent.formats.read_tables import read_tables
+
+    routes = read_tables(path, fabric)
+    if routes.fabric_digest != fabric.digest:
+        typer.echo(
+            f"sar-agent: note: {path} was made for other nodes or cables than {fabric.name} has",
+            err=True,
+        )
+    return routes
+
+
+def peak_rss_mb() -> float:
+    """Largest resident size of this process so far, in MB (2**20)."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,107 @@
+"""`[update]`: how other routes come into force while jobs run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from sar_agent.config.types import Section
+
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_WINDOW = re.compile(r"(?:(?P<days>[a-z,-]+) )?(\d\d):(\d\d)-(\d\d):(\d\d)")
+
+
+@dataclass(frozen=True)
+class Window:
+    """`days` (0 is Monday) on which it opens; minutes of the day, local time. It closes on the day
+    after where `end` is not after `start`."""
+
+    days: frozenset[int]
+    start: int
+    end: int
+
+    @classmethod
+    def of(cls, text: str) -> Window:
+        """From `02:00-04:00`, `sat,sun 22:00-06:00` or `mon-fri 01:00-05:00`. Raises `ValueError`
+        for what is none."""
+        match = _WINDOW.fullmatch(text)
+        if not match:
+            raise ValueError(
+                f"{text!r} is no window; write 02:00-04:00, or sat,sun 22:00-06:00 with days"
+            )
+        start, end = (60 * int(h) + int(m) for h, m in (match.group(2, 3), match.group(4, 5)))
+        if max(start, end) > 24 * 60 or int(match[3]) > 59 or int(match[5]) > 59 or start == end:
+            raise ValueError(f"{text!r}: the day has times from 00:00 to 24:00; give two of them")
+        return cls(_days(match["days"], text), start, end)
+
+    def open_at(self, when: datetime) -> bool:
+        """Whether local time `when` is in it."""
+        minute = 60 * when.hour + when.minute
+        if self.start < self.end:
+            return when.weekday() in self.days and self.start <= minute < self.end
+        if minute >= self.start:
+            return when.weekday() in self.days
+        return minute < self.end and (when - timedelta(days=1)).weekday() in self.days
+
+
+def _days(text: str | None, window: str) -> frozenset[int]:
+    if text is None:
+        return frozenset(range(7))
+    days: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if first not in _DAYS or (last or first) not in _DAYS:
+            raise ValueError(f"{window!r}: days are {', '.join(_DAYS)}, such as mon-fri or sat,sun")
+        a, b = _DAYS.index(first), _DAYS.index(last or first)
+        days |= {(a + n) % 7 for n in range((b - a) % 7 + 1)}
+    return frozenset(days)
+
+
+class UpdateConfig(Section):
+    """How other routes come into force while jobs run; docs/safety.md tells of each mode."""
+
+    mode: Literal["fast", "five-phase", "window"] = Field(
+        default="fast",
+        description="fast installs what is proved safe switch by switch; five-phase does, too, and "
+        "moves the connections of jobs that subscribed to LID offset 1 meanwhile, so that their "
+        "packets stay in order; window waits until no multi-switch job runs or a window is open",
+    )
+    windows: list[str] = Field(
+        default=[], description='for mode window, local time: ["02:00-04:00", "sat 20:00-24:00"]'
+    )
+    deadline_seconds: Annotated[float, Field(gt=0, le=300)] = Field(
+        default=15.0, description="for all subscribers to leave LID offset 0; else no install"
+    )
+    lease_seconds: Annotated[float, Field(ge=1, le=600)] = Field(
+        default=30.0,
+        description="a subscriber that hears nothing of the agent for so long leaves offset 0",
+    )
+    lapsed: Literal["wait", "drop"] = Field(
+        default="wait",
+        description="subscribers whose lease is over: wait for them until the deadline, or drop "
+        "takes them as gone to offset 1 by themselves",
+    )
+    max_changed_entries: Annotated[int, Field(ge=0)] = Field(
+        default=0,
+        description="most forwarding-table entries that change under running jobs; 0 is any number",
+    )
+    trace: str = Field(
+        default="",
+        description="five-phase: a file to append what the coordinator says and does to, for a "
+        "replay against the model (libsar_migrate/PROTOCOL.md); empty writes none",
+    )
+
+    @field_validator("windows")
+    @classmethod
+    def _are_windows(cls, value: list[str]) -> list[str]:
+        for text in value:
+            Window.of(text)
+        return value
+
+    def in_window(self, when: datetime) -> bool:
+        """Whether a window is open at local time `when`."""
+        return any(Window.of(text).open_at(when) for text in self.windows)

@@ -1,0 +1,27 @@
+"""The counters of a running agent's door, asked at its Unix socket."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+from sar_agent.events.dispatch import STATUS
+
+
+def ask_door(path: Path | None) -> dict[str, Any] | None:
+    """`{"events": {…}, "refused": {…}, "waiting": 0, "update": {…}}`; None where nobody answers in
+    a second."""
+    if path is None:
+        return None
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stream:
+            stream.settimeout(1)
+            stream.connect(str(path))
+            stream.sendall(STATUS + b"\n")
+            with stream.makefile("rb") as answer:
+                found = json.loads(answer.readline(65536))
+        return {name: found[name] for name in ("events", "refused", "waiting", "update")}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,64 @@
+"""Is the fabric in one piece? Routes between pieces cannot be. Switches that died are in none."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.model import I32, Fabric
+
+
+def connected_components(fabric: Fabric) -> I32:
+    """int32[S]: the piece each switch is in over live links; 0 is the biggest, -1 none.
+
+    Pieces of one size are in order of their first switch.
+    """
+    import networkx as nx  # a third of a second, which the agent does not spend at every start
+
+    graph: nx.Graph[int] = nx.empty_graph(fabric.switches)
+    live = fabric.channel_up
+    graph.remove_nodes_from(fabric.switches_down)
+    graph.add_edges_from(
+        zip(fabric.channel_source[live].tolist(), fabric.channel_target[live].tolist(), strict=True)
+    )
+    pieces = sorted(nx.connected_components(graph), key=lambda piece: (-len(piece), min(piece)))
+    where = np.full(fabric.switches, -1, np.int32)
+    for index, piece in enumerate(pieces):
+        where[list(piece)] = index
+    return where
+
+
+def is_connected(fabric: Fabric) -> bool:
+    """Whether live links lead from the first live switch to all others."""
+    source, target = (
+        fabric.channel_source[fabric.channel_up],
+        fabric.channel_target[fabric.channel_up],
+    )
+    reached = ~fabric.switch_up
+    reached[np.flatnonzero(fabric.switch_up)[:1]] = True
+    count = 0
+    while count != (count := int(reached.sum())):
+        reached[target[reached[source]]] = True
+    return bool(reached.all())
+
+
+def require_connected(fabric: Fabric) -> None:
+    """Raise `InputError`, naming a switch of each piece, where there is more than one."""
+    if is_connected(fabric):
+        return
+    where = connected_components(fabric)
+    pieces, first, sizes = np.unique(where, return_index=True, return_counts=True)
+    first, sizes = first[pieces >= 0], sizes[pieces >= 0]
+    if len(first) == 1:
+        return
+    names = [
+        f'"{fabric.switch_name[switch]}" ({size} switch{"es" * (size > 1)})'
+        for switch, size in zip(first[:5].tolist(), sizes[:5].tolist(), strict=True)
+    ]
+    raise InputError(
+        f"the fabric is in {len(first)} pieces, with no live link between "
+        + " and ".join(names)
+        + (" and others" if len(first) > 5 else ""),
+        file=fabric.name,
+        remedy="mend the cabling, or give one piece at a time",
+    )

@@ -1,0 +1,286 @@
+"""Reader of the fabric file that OpenSM's plugin writes: `opensm_bridge/FABRIC.md`.
+
+It gives the `Fabric` that ibnetdiscover would give. The order of nodes is one that does not depend
+on which port asked: switches breadth first from the one with the lowest GUID, HCAs by the port of
+the switch that they are cabled to.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.cabling import MAX_LID
+from sar_agent.fabric.columns import Links, Switches, Terminals, first_repeated, freeze
+from sar_agent.fabric.hostnames import HostMapper, name_port, port_order
+from sar_agent.fabric.model import Bool, Fabric
+from sar_agent.fabric.rates import LANE_RATE
+
+AGAIN = "ask the plugin again"
+MOST_BYTES = 1 << 28
+"""No subnet has a file near that: 49,151 LIDs are 20 MB."""
+
+_HEADER = struct.Struct("<8sIIQIIIIQQII")
+_CA, _SWITCH, _ROUTER = 1, 2, 3
+_LETTER = {_CA: "H", _SWITCH: "S", _ROUTER: "R"}
+_UNHEALTHY = 0x80
+_WIDTHS = (0, 1, 2, 4, 8, 12)
+_SPEEDS = ("SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR")
+_LANE = np.array([np.nan, *(LANE_RATE[speed] for speed in _SPEEDS)])
+_PRINTABLE = bytes(c if 32 <= c < 127 else 32 for c in range(256))
+"""As ibnetdiscover prints descriptions: one blank for each byte that is no printable ASCII."""
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class _Sizes(NamedTuple):
+    nodes: int
+    ports: int
+    links: int
+    names: int
+
+    @property
+    def file(self) -> int:
+        return _HEADER.size + 11 * self.nodes + 19 * self.ports + 8 * self.links + self.names
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """The file's arrays, checked; all but GUIDs, names and rates as int64."""
+
+    node_guid: NDArray[np.uint64]
+    node_type: Ints
+    node_ports: Ints
+    name: tuple[str, ...]
+    port_guid: NDArray[np.uint64]
+    port_node: Ints
+    port_number: Ints
+    port_lid: Ints
+    port_lmc: Ints
+    port_up: Bool
+    port_rate: Floats  # Gbit/s, NaN where not known
+    link: Ints  # [2, L], ports
+
+
+class OpensmFabric(NamedTuple):
+    """A file's fabric, and the digest that the plugin gave it (16 hex digits)."""
+
+    fabric: Fabric
+    digest: str
+
+
+def read_opensm_fabric(path: str | Path, mapper: HostMapper | None = None) -> OpensmFabric:
+    """The fabric of a file. Raises `InputError` where it is missing, unreadable or damaged."""
+    path = Path(path)
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise InputError("is too large for a fabric", file=path, remedy=AGAIN)
+        image = path.read_bytes()
+    except (OSError, ValueError) as error:
+        what = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"cannot be read ({what})", file=path, remedy=AGAIN) from error
+    return decode_opensm_fabric(image, mapper, name=str(path))
+
+
+def decode_opensm_fabric(
+    image: bytes, mapper: HostMapper | None = None, *, name: str = "OpenSM's fabric"
+) -> OpensmFabric:
+    """The same of the file's bytes; `name` is for messages."""
+    fabric = _fabric(_picture(image, name), mapper or HostMapper(), name)
+    return OpensmFabric(fabric, image[55:47:-1].hex())
+
+
+def _picture(image: bytes, name: str) -> _Picture:
+    """Raises `InputError` where any rule of FABRIC.md is broken."""
+    sizes = _sizes(image, name)
+
+    def require(holds: object, what: str) -> None:
+        if not holds:
+            raise InputError(f"damaged: {what}", file=name, remedy=AGAIN)
+
+    arrays = _arrays(image, sizes)
+    node_guid, port_guid = next(arrays), next(arrays)
+    port_node, link_from, link_to, port_lid, node_type, node_ports, name_length = (
+        next(arrays).astype(np.int64) for _ in range(7)
+    )
+    number, lmc, state, width, speed = (next(arrays).astype(np.int64) for _ in range(5))
+    switch = node_type == _SWITCH
+    require((node_guid[1:] > node_guid[:-1]).all(), "node GUIDs are not ascending")
+    require(((node_type >= _CA) & (node_type <= _ROUTER)).all(), "an unknown type of node")
+    require(name_length.sum() == sizes.names, "the names are not as long as they should be")
+    require((port_node < sizes.nodes).all(), "a port of no node")
+    place = port_node * 256 + number
+    require((place[1:] > place[:-1]).all(), "ports are not ascending")
+    low = np.where(switch, 0, 1)
+    require(
+        ((number >= low[port_node]) & (number <= node_ports[port_node])).all(),
+        "a port number that its node does not have",
+    )
+    require((lmc < 8).all(), "an LMC above 7")
+    low_state = state & ~_UNHEALTHY
+    require(((low_state >= 0) & (low_state <= 4)).all(), "an unknown port state")
+    require(np.isin(width, _WIDTHS).all() and (speed < len(_LANE)).all(), "an unknown rate")
+    ends = np.concatenate([link_from, link_to])
+    require((ends < sizes.ports).all() and (link_from < link_to).all(), "a link of no port")
+    require((number[ends] > 0).all(), "a link of a switch's own port")
+    require(
+        (link_from[1:] > link_from[:-1]).all() and first_repeated(ends) < 0, "a port with two links"
+    )
+    words = image[len(image) - sizes.names :].translate(_PRINTABLE).decode("ascii")
+    stop = np.cumsum(name_length).tolist()
+    rate = np.where(width == 0, np.nan, width * _LANE[speed])
+    return _Picture(
+        node_guid, node_type, node_ports,
+        tuple(words[a:b] for a, b in zip([0, *stop], stop, strict=False)),
+        port_guid, port_node, number, np.where(port_lid <= MAX_LID, port_lid, 0), lmc,
+        (state & _UNHEALTHY) == 0, rate, np.stack([link_from, link_to]),
+    )  # fmt: skip
+
+
+def _sizes(image: bytes, name: str) -> _Sizes:
+    if len(image) < _HEADER.size or not image.startswith(b"SARFABRI"):
+        raise InputError("is no fabric file of OpenSM's plugin", file=name, remedy=AGAIN)
+    _, version, header, size, *counts, _made_at, _digest, payload_crc, header_crc = _HEADER.unpack(
+        image[: _HEADER.size]
+    )
+    if zlib.crc32(image[: _HEADER.size - 4]) != header_crc:
+        raise InputError("damaged: bad header checksum", file=name, remedy=AGAIN)
+    if version != 1 or header != _HEADER.size:
+        raise InputError(
+            f"is of version {version}, and this agent reads version 1",
+            file=name, remedy="install plugin and agent from one release",
+        )  # fmt: skip
+    sizes = _Sizes(*counts)
+    if not size == len(image) == sizes.file:
+        raise InputError(
+            f"has {len(image)} bytes and not {sizes.file}: cut short", file=name, remedy=AGAIN
+        )
+    if zlib.crc32(image[_HEADER.size :]) != payload_crc:
+        raise InputError("damaged: bad payload checksum", file=name, remedy=AGAIN)
+    return sizes
+
+
+def _arrays(image: bytes, sizes: _Sizes) -> Iterator[NDArray[np.uint64]]:
+    """The arrays in the order of the file, but for the names."""
+    nodes, ports, links, _ = sizes
+    at = _HEADER.size
+    for count, dtype in (
+        (nodes, "<u8"), (ports, "<u8"), (ports, "<u4"), (links, "<u4"), (links, "<u4"),
+        (ports, "<u2"), *[(nodes, "u1")] * 3, *[(ports, "u1")] * 5,
+    ):  # fmt: skip
+        found = np.frombuffer(image, dtype, count, at)
+        at += found.nbytes
+        yield found
+
+
+def _fabric(p: _Picture, mapper: HostMapper, name: str) -> Fabric:
+    """Of L links a `trunk` is one between two switches, an `edge` one between a switch (`near`) and
+    a channel adapter or router (`far`); what is neither is left out and noted."""
+    a, b = p.link
+    at_switch = [p.node_type[p.port_node[end]] == _SWITCH for end in (a, b)]
+    between = at_switch[0] & at_switch[1]
+    itself = p.port_node[a] == p.port_node[b]
+    if not (p.node_type == _CA).any():
+        raise InputError("no host in it", file=name, remedy=AGAIN)
+    up = p.port_up[a] & p.port_up[b]
+    rate = np.fmin(p.port_rate[a], p.port_rate[b])
+    unread = int(np.isnan(rate).sum())
+    rate = np.where(np.isnan(rate), LANE_RATE["SDR"], rate)
+    trunk, edge = between & ~itself, at_switch[0] ^ at_switch[1]
+    near, far = np.where(at_switch[0], [a, b], [b, a])[
+        :, edge
+    ]  # of edges: at the switch, at the HCA
+    order = _switch_order(p, p.link[:, trunk])
+    index = np.full(len(p.node_guid), -1)
+    index[order] = np.arange(len(order))
+    switch_port = p.port_number[near]
+    position = _positions(p, index[p.port_node[near]] * 256 + switch_port, p.port_node[far])
+
+    nodes = p.port_node[far].tolist()
+    kinds, guids = p.node_type.tolist(), p.node_guid.tolist()
+    named = [name_port(mapper, _LETTER[kinds[n]], guids[n], p.name[n]) for n in nodes]
+    port_guids = p.port_guid[far]
+    ports = port_order(named, position.tolist(), p.port_number[far].tolist(), port_guids.tolist())
+    pick = np.array(ports, np.int64)
+    far, near, position = far[pick], near[pick], position[pick]
+    own = np.flatnonzero((p.port_number == 0) & (p.node_type[p.port_node] == _SWITCH))
+    switch_lid = np.zeros(len(p.node_guid), np.int64)
+    switch_lid[p.port_node[own]] = p.port_lid[own]
+    ends = p.link.ravel()
+    host_lmc = p.port_lmc[ends[p.node_type[p.port_node[ends]] == _CA]]
+    return freeze(
+        name,
+        Switches(
+            p.node_guid[order],
+            tuple(p.name[n] or f"S-{guids[n]:016x}" for n in order.tolist()),
+            p.node_ports[order], switch_lid[order], np.arange(1, len(order) + 1),
+        ),
+        Terminals(
+            p.port_guid[far], p.node_guid[p.port_node[far]], p.port_number[far],
+            tuple(p.name[nodes[t]] for t in ports), tuple(named[t].host for t in ports),
+            [named[t].kind for t in ports], p.port_lid[far],
+            index[p.port_node[near]], p.port_number[near], up[edge][pick], rate[edge][pick],
+            position + len(order),
+        ),
+        Links(
+            index[p.port_node[a[trunk]]], p.port_number[a[trunk]], index[p.port_node[b[trunk]]],
+            p.port_number[b[trunk]], up[trunk], rate[trunk],
+        ),
+        int(host_lmc.max(initial=0)),
+        list(_notes(unread, int((itself & between).sum()), int((~between & ~edge).sum()))),
+    )  # fmt: skip
+
+
+def _positions(p: _Picture, place: Ints, node: Ints) -> Ints:
+    """For each terminal the place of its node among HCAs: by the first of the node's cables, which
+    are at `place` (switch and port)."""
+    first = np.full(len(p.node_guid), np.iinfo(np.int64).max)
+    np.minimum.at(first, node, place)
+    _, position = np.unique(first[node], return_inverse=True)
+    return position.astype(np.int64) + 1
+
+
+def _switch_order(p: _Picture, trunks: Ints) -> Ints:
+    """All switches, breadth first over cables from the one with the lowest GUID, by port number;
+    what cannot be reached from there follows likewise."""
+    switches = np.flatnonzero(p.node_type == _SWITCH)
+    ends = np.concatenate([trunks, trunks[::-1]], axis=1)
+    ends = ends[:, np.argsort(ends[0])]  # ports are ascending by node and number
+    source, target = p.port_node[ends[0]], p.port_node[ends[1]]
+    start = np.searchsorted(source, np.arange(len(p.node_guid) + 1))
+    seen = np.zeros(len(p.node_guid), np.bool_)
+    order: list[Ints] = []
+    for root in switches.tolist():
+        level = np.array([] if seen[root] else [root], np.int64)
+        while len(level):
+            seen[level] = True
+            order.append(level)
+            count = start[level + 1] - start[level]
+            skip = np.repeat(start[level] - np.cumsum(count) + count, count)
+            near = target[np.arange(int(count.sum())) + skip]
+            near = near[~seen[near]]
+            _, first = np.unique(near, return_index=True)
+            level = near[np.sort(first)]
+    return np.concatenate([*order, np.zeros(0, np.int64)])
+
+
+def _notes(unread: int, itself: int, bare: int) -> Iterator[str]:
+    if unread:
+        yield f"{_cables(unread)} no readable width and speed: taken as 1xSDR"
+    if itself:
+        yield f"{_cables(itself)} both ends at one switch: left out"
+    if bare:
+        yield f"{_cables(bare)} no switch at either end: left out"
+
+
+def _cables(count: int) -> str:
+    return "1 cable has" if count == 1 else f"{count} cables have"

@@ -1,0 +1,123 @@
+"""The coordinator among threads: workers of the door hand in what subscribers say, and one driver
+(a pass of the agent) moves the run on. Each step is on the disk before anybody hears of it; who
+waits for the disk holds nobody else up.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from pathlib import Path
+
+from sar_agent.errors import InputError, SarError
+from sar_agent.five_phase.messages import Acknowledge, Action, Message, Subscribe, Unsubscribe
+from sar_agent.five_phase.protocol import CoordinatorState, LeaseRules, restarted, step
+from sar_agent.five_phase.storage import CoordinatorStorage
+from sar_agent.five_phase.trace import InstalledFiles, Trace
+
+
+class UncoveredSubscriber(SarError):
+    """A subscriber that nobody waits for; it gets no lease."""
+
+
+class Coordinator:
+    """Goes on from what is saved in `folder`. `clock` must not jump; `trace` is a file for replays.
+
+    Raises `InputError` from where a step cannot be saved; then it is not made."""
+
+    def __init__(
+        self,
+        folder: Path,
+        rules: LeaseRules,
+        clock: Callable[[], float] = time.monotonic,
+        trace: Path | None = None,
+    ) -> None:
+        self.rules, self.clock = rules, clock
+        self._disk, self._trace = CoordinatorStorage(folder), Trace(trace)
+        self._news = threading.Condition()
+        saved, now = self._disk.load(), clock()
+        self._saved: CoordinatorState | None = None
+        """None until the first step: that writes all of it."""
+        self._state = restarted(saved, now, rules) if saved else CoordinatorState()
+        self._trace.started(saved or CoordinatorState())
+        self.of_job: Counter[str] = Counter()
+        self.of_user: Counter[int | None] = Counter()
+        """How many members a job and a user have."""
+        self._count(CoordinatorState(), self._state, None)
+        self.all_known_at = now if saved else now + rules.lease
+        """From when on whoever is not known here has left offset 0 by itself: its lease is over."""
+
+    @property
+    def state(self) -> CoordinatorState:
+        """As it is now; it is never changed, only replaced."""
+        return self._state
+
+    def hear(self, message: Message) -> CoordinatorState:
+        """What a subscriber says; the state after it, for the answer. Raises
+        `UncoveredSubscriber`."""
+        name = message.subscriber if isinstance(message, Subscribe) else ""
+        with self._news:
+            now = self.clock()
+            if isinstance(message, Subscribe) and (
+                why := self._state.refuses(message, now, self.rules)
+            ):
+                raise UncoveredSubscriber(why)
+            new = name and name not in self._state.members
+            self._step(message, now)
+            after = self._state
+            if not after.awaited(now, self.rules):
+                self._news.notify_all()
+        try:
+            self._disk.sync()
+        except InputError:
+            if new:  # it will not believe to be a member
+                with suppress(InputError):
+                    self.drive(Unsubscribe(name))
+            raise
+        return after
+
+    def drive(self, message: Message) -> tuple[Action, ...]:
+        """One step of the driver: what is to be done."""
+        with self._news:
+            return self._step(message, self.clock())
+
+    def saw(self, files: InstalledFiles) -> None:
+        """For the trace: what the driver found on the disk and in force."""
+        self._trace.files(self._state, files)
+
+    def wait(self) -> None:
+        """Until there is something to do: all have acknowledged, or time is up."""
+        with self._news:
+            if self._state.awaited(self.clock(), self.rules):
+                # A lease that lapses tells nobody, so it is looked at now and then.
+                self._news.wait(max(0.0, min(self._state.due - self.clock(), self.rules.repeat)))
+
+    def _step(self, message: Message, now: float) -> tuple[Action, ...]:
+        before = self._state
+        state, actions = step(before, message, now, self.rules)
+        if state is not before:
+            only = isinstance(message, Subscribe | Unsubscribe | Acknowledge)
+            names = {message.subscriber} if only else None  # type: ignore[union-attr]
+            self._disk.save(self._saved, state, names)
+            self._trace.step(before, message, state)
+            self._count(before, state, names)
+            self._state = self._saved = state
+        return actions
+
+    def _count(
+        self, before: CoordinatorState, after: CoordinatorState, names: Collection[str] | None
+    ) -> None:
+        if before.members is after.members:
+            return
+        for name in before.members.keys() ^ after.members.keys() if names is None else names:
+            for state, change in ((before, -1), (after, 1)):
+                if one := state.members.get(name):
+                    self.of_job[one.job] += change
+                    self.of_user[one.uid] += change
+                    if not self.of_job[one.job]:
+                        del self.of_job[one.job]
+                    if not self.of_user[one.uid]:
+                        del self.of_user[one.uid]

@@ -1,0 +1,88 @@
+"""Is there a shelter, and does it stay? Where connections wait, nothing may change.
+
+The shelter is LID offset 1: Up*/Down* in a lane of its own (routing/lid_offsets.py). It depends
+on the fabric only. Where the fabric has changed, the plan is first installed with the shelter that
+is in force; the new shelter follows in an update of its own, while all connections use offset 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sar_agent.errors import CheckFailed
+from sar_agent.fabric.model import U8
+from sar_agent.install.plan import Plan, make_plan
+from sar_agent.routing.lid_offsets import BASE, SHELTER, own_rows
+from sar_agent.routing.routes import NO_ROUTE, Routes
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Entries, service levels included, that differ between two tables, by LID offset."""
+
+    base: int
+    shelter: int
+
+
+def moves(before: Routes, after: Routes) -> Moves:
+    """`before` as read back, on the same fabric; what it does not know does not count."""
+    return Moves(_differ(before, after, BASE), _differ(before, after, SHELTER))
+
+
+def _differ(before: Routes, after: Routes, offset: int) -> int:
+    if offset >= min(len(before.egress), len(after.egress)):
+        return 0 if len(before.egress) == len(after.egress) else after.egress[0].size
+    at = offset, own_rows(after, offset)
+    old, new = before.egress[at], after.egress[at]
+    # Nobody asks for the level of a way from a switch to itself.
+    wrong = (old != new) | ((_levels(before)[at] != _levels(after)[at]) & (new != 0))
+    return int((wrong & (old != NO_ROUTE)).sum())
+
+
+def _levels(routes: Routes) -> U8:
+    return np.zeros_like(routes.egress) if routes.service_level is None else routes.service_level
+
+
+def no_shelter(routes: Routes) -> str:
+    """Why connections cannot wait on offset 1 of these tables; empty where they can."""
+    if len(routes.egress) < 2:
+        return (
+            "each port has one LID (lmc 0), so there is no offset to wait on; set lmc 1 in "
+            "opensm.conf"
+        )
+    if routes.hop_lane is not None:
+        return (
+            "lanes are chosen hop by hop, so none can be kept for LID offset 1; set "
+            'agent.lanes = "path"'
+        )
+    levels = routes.service_level
+    ways = own_rows(routes, SHELTER)
+    if levels is None or levels[SHELTER, ways].min() <= levels[BASE, ways].max():
+        return (
+            "no virtual lane is kept for LID offset 1; set agent.reserve_lane = true, and "
+            f"agent.max_lanes above {routes.virtual_lanes}"
+        )
+    return ""
+
+
+def with_shelter_of(plan: Plan, before: Routes) -> Plan | None:
+    """The plan with the shelter that is in force, its transition not examined yet; None where that
+    does not serve this fabric, or stands in another lane."""
+    fabric, routes, old = plan.fabric, plan.routes, before
+    levels, known = routes.service_level, old.service_level
+    if old.egress.shape != routes.egress.shape or levels is None or known is None:
+        return None
+    ways = own_rows(routes, SHELTER)
+    there = old.egress[SHELTER, ways]
+    fits = there != NO_ROUTE
+    if (known[SHELTER, ways][fits] != levels[SHELTER, ways][fits]).any():
+        return None
+    egress = routes.egress.copy()
+    egress[SHELTER, ways] = np.where(fits, there, egress[SHELTER, ways])
+    try:
+        kept = replace(routes, egress=egress, mark=0)
+        return make_plan(plan.generation, fabric, plan.mix, kept, before=plan)
+    except CheckFailed:
+        return None

@@ -1,0 +1,143 @@
+"""Routes on a fabric's indices to a routes file's arrays, and back."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8
+from sar_agent.formats.routes_file import DROPPED, NO_ROUTE, NO_SWITCH, RoutesFile
+from sar_agent.routing.routes import Routes
+
+EVERY_LEVEL = 0xFFFF
+
+
+def routes_to_file(
+    fabric: Fabric,
+    routes: Routes,
+    generation: int,
+    made_at: int = 0,
+    *,
+    senders: NDArray[np.bool_] | None = None,
+    levels: int = EVERY_LEVEL,
+) -> RoutesFile:
+    """Destination-major tables to the switch-major rows a plugin copies into LFTs.
+
+    `senders`: bool[S], the switches where the proof covers hosts that the fabric does not know;
+    None: those that have a host. `levels`: bit set of the service levels that live jobs may still
+    use; those that are neither among them nor the plan's are dropped (lanes by path only).
+    """
+    if senders is None:
+        senders = np.bincount(fabric.terminal_switch, minlength=fabric.switches) > 0
+    lanes = routes.virtual_lanes
+    hops = routes.hop_lane if lanes > 1 else None
+    by_path = lanes > 1 and hops is None
+    table = routes.service_level if by_path else None
+    if by_path and table is None:
+        table = np.zeros_like(routes.egress)
+    offsets = len(routes.egress)
+    return RoutesFile(
+        generation=generation,
+        engine=routes.engine,
+        fabric_digest=routes.fabric_digest,
+        made_at=made_at,
+        lanes=lanes,
+        switch_guids=fabric.switch_guid,
+        terminal_guids=fabric.terminal_guid,
+        terminal_leaf=fabric.terminal_switch.astype(np.uint32),
+        switch_ports=fabric.switch_ports.astype(np.uint8),
+        forwarding=np.ascontiguousarray(routes.egress.transpose(0, 2, 1)),
+        far_ends=_far_ends(fabric),
+        senders=senders.astype(np.uint8),
+        service_levels=None if table is None else np.ascontiguousarray(table.transpose(0, 2, 1)),
+        sl_to_vl=None if table is None else _sl_to_vl(lanes, levels, table),
+        fallback_sl=np.zeros(offsets, np.uint8) if by_path else None,
+        hop_lanes=hops,
+    )
+
+
+def _sl_to_vl(lanes: int, levels: int, table: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """uint8[16]: the lane of each service level; 15, the level is dropped, for those that are
+    neither in the bit set `levels` nor in `table`. Level 0 is what fallback paths have."""
+    used = np.union1d(table, 0)
+    kept = (levels >> np.arange(16) & 1).astype(bool)
+    kept[used] = True
+    return np.where(kept, np.arange(16) % lanes, DROPPED).astype(np.uint8)
+
+
+def _far_ends(fabric: Fabric) -> NDArray[np.uint32]:
+    """uint32[S, P + 1]: switch · 256 + port at the other end of each live cable."""
+    ends = np.full((fabric.switches, 1 + int(fabric.switch_ports.max())), NO_SWITCH, np.uint32)
+    up = np.flatnonzero(fabric.channel_up)
+    far = fabric.channel_target[up] * 256 + fabric.channel_port[fabric.channel_reverse[up]]
+    ends[fabric.channel_source[up], fabric.channel_port[up]] = far
+    return ends
+
+
+def file_to_routes(fabric: Fabric, file: RoutesFile) -> Routes:
+    """A routes file (a plan's, or a dump of what is in force) on the indices of `fabric`.
+
+    Destinations and switches that the file does not know have no route (255); those it knows
+    and the fabric does not are dropped.
+    """
+    at = _shared_guids(fabric, file)
+    egress = at.table(fabric, file.forwarding, NO_ROUTE)
+    levels = None
+    if file.service_levels is not None:
+        levels = at.table(fabric, file.service_levels, 0)
+    ours_s, theirs_s = at.ours_s, at.theirs_s
+    senders = np.zeros(fabric.switches, np.bool_)
+    senders[ours_s] = file.senders[theirs_s].astype(np.bool_)
+    hops = None
+    if file.hop_lanes is not None:
+        wide = int(fabric.switch_ports.max(initial=0)) + 1
+        hops, both = np.zeros((fabric.switches, wide, wide), np.uint8), file.hop_lanes[theirs_s]
+        both = both[:, :wide, :wide]
+        hops[ours_s, : both.shape[1], : both.shape[1]] = both
+    return Routes(
+        engine=file.engine,
+        fabric_digest=file.fabric_digest,
+        egress=egress,
+        service_level=levels,
+        virtual_lanes=file.lanes,
+        hop_lane=hops,
+        senders=senders,
+    )
+
+
+def file_to_had(fabric: Fabric, file: RoutesFile) -> U8 | None:
+    """uint8[O, D, S]: what switches may have instead of the entries of `file_to_routes`, likewise;
+    254 where that is not known, None where they have confirmed all."""
+    if file.had is None:
+        return None
+    return _shared_guids(fabric, file).table(fabric, file.had, NO_ROUTE)
+
+
+class _SharedGuids(NamedTuple):
+    """Where a fabric and a file hold the same GUIDs: destinations and switches of each."""
+
+    ours_d: NDArray[np.intp]
+    ours_s: NDArray[np.intp]
+    theirs_d: NDArray[np.intp]
+    theirs_s: NDArray[np.intp]
+
+    def table(self, fabric: Fabric, rows: U8, missing: int) -> U8:
+        """uint8[O, D, S] of the fabric, of uint8[O, S, D] of the file."""
+        ours = np.full((len(rows), fabric.destinations, fabric.switches), missing, np.uint8)
+        for offset, table in enumerate(rows):
+            part = table[np.ix_(self.theirs_s, self.theirs_d)].T
+            ours[offset][np.ix_(self.ours_d, self.ours_s)] = part
+        return ours
+
+
+def _shared_guids(fabric: Fabric, file: RoutesFile) -> _SharedGuids:
+    columns = np.concatenate([file.terminal_guids, file.switch_guids])
+    wanted = np.concatenate([fabric.terminal_guid, fabric.switch_guid])
+    _, ours_d, theirs_d = np.intersect1d(wanted, columns, assume_unique=True, return_indices=True)
+    _, ours_s, theirs_s = np.intersect1d(
+        fabric.switch_guid, file.switch_guids, assume_unique=True, return_indices=True
+    )
+    return _SharedGuids(ours_d, ours_s, theirs_d, theirs_s)

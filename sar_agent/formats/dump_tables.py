@@ -1,0 +1,83 @@
+"""Tables of a live fabric while a reader goes through a dump of them: where each entry belongs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8
+from sar_agent.routing.routes import NO_ROUTE, Routes
+
+ENGINE = "opensm"
+"""What the routes are called: a dump does not say which engine made them."""
+SAME_TIME = "take the fabric and its tables at the same time"
+
+
+class DumpTables:
+    """On the indices of a fabric. `strict`: whatever the fabric does not know is an `InputError`,
+    and so is a switch of the fabric without a table; otherwise it is left out."""
+
+    def __init__(self, fabric: Fabric, path: Path, strict: bool) -> None:
+        self.fabric, self.path, self.strict = fabric, path, strict
+        self.rows = {int(guid): s for s, guid in enumerate(fabric.switch_guid)}
+        self.columns = {int(guid): d for d, guid in enumerate(fabric.terminal_guid)}
+        self.columns |= {guid: fabric.terminals + s for guid, s in self.rows.items()}
+        self._egress: list[U8] = []
+        self._seen: set[int] = set()
+        self._found: set[int] = set()
+
+    def switch(self, guid: int, line: int) -> int | None:
+        """A switch's table begins: its index, None where it is to be left out."""
+        if guid in self._seen:
+            raise self.bad(f"switch 0x{guid:016x} stands twice", line, "write it again")
+        self._seen.add(guid)
+        s = self.rows.get(guid)
+        if s is not None:
+            self._found.add(s)
+        elif self.strict and self._found:
+            raise self.bad(f"switch 0x{guid:016x} is not in {self.fabric.name}", line, SAME_TIME)
+        return s
+
+    def destination(self, guid: int, line: int) -> int | None:
+        """Index of a destination by GUID."""
+        d = self.columns.get(guid)
+        if d is None and self.strict and self._found:
+            raise self.bad(f"port 0x{guid:016x} is not in {self.fabric.name}", line, SAME_TIME)
+        return d
+
+    def put(self, s: int, d: int, offset: int, port: int) -> None:
+        """One entry."""
+        while len(self._egress) <= offset:
+            shape = (self.fabric.destinations, self.fabric.switches)
+            self._egress.append(np.full(shape, NO_ROUTE, np.uint8))
+        self._egress[offset][d, s] = port
+
+    def routes(self) -> Routes:
+        """What was put. Raises `InputError` where it is another fabric's, or not all of it."""
+        fabric = self.fabric
+        if not self._found:
+            raise self.bad(
+                f"it knows none of the switches of {fabric.name}",
+                None,
+                "give the dump of this fabric's OpenSM",
+            )
+        missing = np.setdiff1d(np.flatnonzero(fabric.switch_up), sorted(self._found))
+        if self.strict and len(missing):
+            name, guid = fabric.switch_name[missing[0]], fabric.switch_guid[missing[0]]
+            what = f'no table of switch "{name}" (0x{guid:016x}) of {fabric.name}'
+            raise self.bad(what, None, SAME_TIME)
+        shape = (fabric.destinations, fabric.switches)
+        egress = np.stack(self._egress or [np.full(shape, NO_ROUTE, np.uint8)])
+        own = np.arange(fabric.switches)
+        # A switch without enhanced port 0 has one LID, whatever the LMC; others repeat offset 0.
+        for offset in range(1, len(egress)):
+            egress[offset] = np.where(egress[offset] == NO_ROUTE, egress[0], egress[offset])
+        egress[:, fabric.terminals + own, own] = 0
+        return Routes(engine=ENGINE, fabric_digest=fabric.digest, egress=egress)
+
+    def bad(self, what: str, line: int | None, remedy: str) -> InputError:
+        """A sentence with the file and the line."""
+        return InputError(what, file=self.path, line=line, remedy=remedy)

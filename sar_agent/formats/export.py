@@ -1,0 +1,125 @@
+"""Routes in other tools' words.
+
+`lfts`: the dump that `opensm -R file -U` reads and `opensm-lfts.dump` holds.
+`ibsim`: the fabric itself as `fabric.net`, to try an OpenSM on it without a fabric.
+`ibdm`: `subnet.lst`, `fdbs`, `psl`, `slvl` for `ibdmchk`, a credit-loop checker that is not ours.
+`orcs`: `network.dot` and `guids.txt` for ORCS, a simulator of congestion.
+LIDs are the fabric file's where it has them, else 1 … in the order of the file.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.ibsim_net import write_ibsim_net
+from sar_agent.fabric.lids import assign_lids
+from sar_agent.fabric.model import I32
+from sar_agent.fabric.subnet_lst import write_subnet_lst
+from sar_agent.formats.orcs import write_orcs
+from sar_agent.routing.routes import NO_ROUTE, Routes
+
+
+def export_routes(folder: Path, fabric: Fabric, routes: Routes, forms: Iterable[str]) -> None:
+    """Writes each of `forms` (keys of `EXPORTS`) into `folder`."""
+    for form in forms:
+        EXPORTS[form](folder, fabric, routes)
+
+
+def _lids(fabric: Fabric) -> tuple[I32, I32, I32]:
+    """(switches' LIDs, terminals' LIDs, destinations in ascending LID order)."""
+    switch_lid, terminal_lid = assign_lids(fabric)
+    order = np.argsort(np.concatenate([terminal_lid, switch_lid]), kind="stable")
+    return switch_lid, terminal_lid, order.astype(np.int32)
+
+
+def _lfts(folder: Path, fabric: Fabric, routes: Routes) -> None:
+    switch_lid, terminal_lid, order = _lids(fabric)
+    lid = np.concatenate([terminal_lid, switch_lid])[order]
+    names = [_lfts_name(fabric, d) for d in order]
+    with (folder / "lfts.dump").open("w") as file:
+        for s in range(fabric.switches):
+            ports = routes.egress[0, order, s]
+            file.write(
+                f"Unicast lids [0-{lid[-1]}] of switch Lid {switch_lid[s]} "
+                f"guid 0x{fabric.switch_guid[s]:016x} ({fabric.switch_name[s]}):\n"
+            )
+            kept = [i for i in range(len(order)) if ports[i] != NO_ROUTE]
+            file.writelines(f"0x{lid[i]:04x} {ports[i]:03d} : {names[i]}\n" for i in kept)
+            file.write(f"{len(kept)} valid lids dumped\n")
+
+
+def _lfts_name(fabric: Fabric, destination: int) -> str:
+    if destination < fabric.terminals:
+        guid = fabric.terminal_guid[destination]
+        text = fabric.terminal_description[destination]
+        return f"(Channel Adapter portguid 0x{guid:016x}: '{text}')"
+    switch = destination - fabric.terminals
+    return f"(Switch portguid 0x{fabric.switch_guid[switch]:016x}: '{fabric.switch_name[switch]}')"
+
+
+def _ibdm(folder: Path, fabric: Fabric, routes: Routes) -> None:
+    switch_lid, terminal_lid, order = _lids(fabric)
+    write_subnet_lst(fabric, (switch_lid, terminal_lid), folder / "subnet.lst")
+    lid = np.concatenate([terminal_lid, switch_lid])[order]
+    with (folder / "fdbs").open("w") as file:
+        for s in range(fabric.switches):
+            file.write(f"osm_ucast_mgr_dump_ucast_routes: Switch 0x{fabric.switch_guid[s]:016x}\n")
+            file.write("LID    : Port : Hops : Optimal\n")
+            rows = zip(lid, routes.egress[0, order, s], strict=True)
+            file.writelines(
+                f"0x{to:04X} : {port:03d}  : 00   : yes\n" for to, port in rows if port != NO_ROUTE
+            )
+            file.write("\n")
+    (folder / "empty.mcfdbs").write_text("")  # ibdmchk insists on the file
+    with (folder / "psl").open("w") as file:
+        file.writelines(_path_levels(fabric, routes, lid, order))
+    with (folder / "slvl").open("w") as file:
+        file.writelines(_lane_tables(fabric, routes))
+
+
+def _path_levels(fabric: Fabric, routes: Routes, lid: I32, order: I32) -> Iterator[str]:
+    """`0xNODEGUID dlid sl` per source and destination."""
+    if routes.service_level is None:
+        return
+    for source in range(fabric.terminals):
+        levels = routes.service_level[0, order, fabric.terminal_switch[source]]
+        for to, level in zip(lid, levels, strict=True):
+            yield f"0x{fabric.terminal_node_guid[source]:016x} {to} {level}\n"
+
+
+def _lane_tables(fabric: Fabric, routes: Routes) -> Iterator[str]:
+    """`0xGUID in-port out-port` and the lanes of 16 levels: level i travels in lane i, or all in
+    the one that is chosen hop by hop."""
+    if routes.virtual_lanes == 1:
+        return
+    if (hop_lane := routes.hop_lane) is not None:
+        for s in range(fabric.switches):
+            guid, ports = f"0x{fabric.switch_guid[s]:016x}", range(int(fabric.switch_ports[s]) + 1)
+            for i, o in itertools.product(ports, ports[1:]):
+                pair = f"0x{hop_lane[s, i, o]:x}{hop_lane[s, i, o]:x}"
+                yield f"{guid} {i} {o} {' '.join([pair] * 8)}\n"
+        return
+    # ibdmchk reads two levels a byte, four bits each: 0x01 is lane 0 for level 0, 1 for level 1.
+    lane = [level % routes.virtual_lanes for level in range(16)]
+    lanes = " ".join(f"0x{lane[i]:x}{lane[i + 1]:x}" for i in range(0, 16, 2))
+    for s in range(fabric.switches):
+        ports = range(int(fabric.switch_ports[s]) + 1)
+        for i in ports:
+            yield from (f"0x{fabric.switch_guid[s]:016x} {i} {o} {lanes}\n" for o in ports if o)
+
+
+def _ibsim(folder: Path, fabric: Fabric, routes: Routes) -> None:
+    write_ibsim_net(fabric, folder / "fabric.net")
+
+
+EXPORTS: dict[str, Callable[[Path, Fabric, Routes], None]] = {
+    "lfts": _lfts,
+    "ibdm": _ibdm,
+    "ibsim": _ibsim,
+    "orcs": write_orcs,
+}

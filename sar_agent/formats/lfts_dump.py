@@ -1,0 +1,82 @@
+"""Reader of forwarding tables as OpenSM and infiniband-diags print them, for a look at what is in
+force where our plugin is not loaded.
+
+Read are `opensm-lfts.dump` (log flag 0x40; the file of `-U`), what `dump_fts` and `ibroute` print,
+and our own export. A destination is known by the port GUID in its comment, never by its LID. With
+LMC a GUID stands in several lines; the first is LID offset 0, and so on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.formats.dump_tables import DumpTables
+from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.util.text_files import read_text
+
+_SWITCH = re.compile(r"Unicast lids .* of switch .*guid (0x[0-9a-fA-F]{1,16})\b")
+_ENTRY = re.compile(r"(0x[0-9a-fA-F]{1,4})\s+(\d{1,3})\b(?:.*portguid (0x[0-9a-fA-F]{1,16}))?")
+_END = re.compile(r"(\d{1,9}) (valid )?lids dumped")
+_TABLE_HEAD = re.compile(r"Lid\s+Out\s+Destination|Port\s+Info")
+_AGAIN = "write it again: a dump is whole only when every switch ends in `… lids dumped`"
+
+
+def read_lfts_dump(path: str | Path, fabric: Fabric, strict: bool = False) -> Routes:
+    """The tables on the indices of `fabric`; service levels are not in a dump.
+
+    What the dump does not know has no route (255); what only it knows is dropped, or refused if
+    `strict`. Raises `InputError`, with the line, where it is cut short or is something else, and
+    where it knows none of the fabric's switches.
+    """
+    path = Path(path)
+    tables = DumpTables(fabric, path, strict)
+    _parse(read_text(path), tables)
+    return tables.routes()
+
+
+def _parse(text: str, tables: DumpTables) -> None:
+    def bad(what: str) -> InputError:
+        return tables.bad(what, number, _AGAIN)
+
+    switch: int | None = None
+    inside, any_switch, entries = False, False, 0
+    seen: Counter[int] = Counter()
+    lines = text.splitlines()
+    number = 0
+    while number < len(lines):
+        line, number = lines[number].strip(), number + 1
+        if not line or _TABLE_HEAD.match(line):
+            continue
+        if entry := _ENTRY.match(line):
+            if not inside:
+                raise bad("an entry before the first switch")
+            lid, port, guid = int(entry[1], 16), int(entry[2]), entry[3]
+            if port > NO_ROUTE:
+                raise bad(f"port {port} of LID {lid} is above {NO_ROUTE}")
+            if guid is None:
+                raise bad(f"no `portguid` for LID {lid}")
+            destination = int(guid, 16)
+            d = tables.destination(destination, number)
+            if switch is not None and d is not None:
+                tables.put(switch, d, seen[destination], port)
+            seen[destination] += 1
+            entries += 1
+        elif found := _SWITCH.match(line):
+            if inside:
+                raise bad("the switch before this one is cut short")
+            switch = tables.switch(int(found[1], 16), number)
+            inside, any_switch, entries = True, True, 0
+            seen.clear()
+        elif end := _END.match(line):
+            # Without `valid` OpenSM prints the highest LID, not how many follow.
+            if not inside or (end[2] and int(end[1]) != entries):
+                raise bad(f"{end[1]} LIDs announced, {entries} read")
+            inside = False
+        else:
+            raise bad(f"{line[:60]!r} is no line of an LFT dump")
+    if inside or not any_switch:
+        raise bad("it ends in the middle of a switch" if any_switch else "no switch in it")

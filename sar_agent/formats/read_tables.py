@@ -1,0 +1,57 @@
+"""What `--routes` takes: a folder or file of ours, or what today's OpenSM and its tools print.
+
+A folder that `route --out` wrote holds `routes.sar`. Else a folder is searched for OpenSM's dumps
+under the names it gives them, and our exports. What a file is, its first line says.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.formats.fdbs import read_fdbs
+from sar_agent.formats.lane_files import with_lanes
+from sar_agent.formats.lfts_dump import read_lfts_dump
+from sar_agent.formats.routes_file import MAGIC
+from sar_agent.formats.routes_folder import NAME, read_routes_folder, routes_of_file
+from sar_agent.routing.routes import Routes
+from sar_agent.util.text_files import read_text
+
+DUMPS = ("opensm-lfts.dump", "lfts.dump", "opensm.fdbs", "osm.fdbs", "fdbs")
+KNOWN = (
+    "give a folder of `sar-agent route --out`, OpenSM's opensm-lfts.dump or opensm.fdbs, or what "
+    "dump_fts or ibroute print"
+)
+
+
+def read_tables(path: Path, fabric: Fabric) -> Routes:
+    """The routes on the indices of `fabric`, with lanes from `psl` and `slvl` beside a dump.
+
+    Raises `InputError` with file and line for what is no such thing, or another fabric's.
+    """
+    if path.is_dir():
+        if (path / NAME).exists():
+            return read_routes_folder(path, fabric)
+        found = [path / name for name in DUMPS if (path / name).exists()]
+        if not found:
+            raise InputError(f"no {NAME} and no dump of OpenSM's in it", file=path, remedy=KNOWN)
+        path = found[0]
+    if _starts(path).startswith(MAGIC):
+        return routes_of_file(path, fabric)
+    head = next((line.strip() for line in read_text(path).splitlines() if line.strip()), "")
+    if head.startswith("Unicast lids"):
+        routes = read_lfts_dump(path, fabric, strict=True)
+    elif "Switch 0x" in head:
+        routes = read_fdbs(path, fabric)
+    else:
+        raise InputError(f"{head[:60]!r} begins no tables", file=path, line=1, remedy=KNOWN)
+    return with_lanes(routes, fabric, path.parent / "psl", path.parent / "slvl")
+
+
+def _starts(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC))
+    except OSError:
+        return b""  # the reader of texts says it better

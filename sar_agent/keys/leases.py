@@ -1,0 +1,136 @@
+"""Which job has which LID offset for which phase, on disk, so that a restart takes nothing away.
+
+An offset is leased host by host: a table knows destinations only, so two jobs may have keys under
+one offset as long as they share no port, and what one of them gets leaves the other's rows alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from sar_agent.errors import InputError
+from sar_agent.keys.tickets import TrafficWish
+from sar_agent.routing.lid_offsets import FIRST_KEY
+from sar_agent.util.owned_files import PRIVATE
+from sar_agent.util.steady_clock import steady_time
+from sar_agent.util.text_files import write_bytes
+
+log = logging.getLogger(__name__)
+
+
+class Lease(BaseModel):
+    """A key that is, or was, in force for `phase` of `job` under LID offset `offset`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    job: str
+    phase: str
+    uid: int | None
+    """The job's owner; None where the queue does not tell."""
+    offset: int
+    traffic: str | None
+    pairs: tuple[int, ...]
+    nodes: str | None
+    tasks: str | None
+    hosts: tuple[str, ...]
+    """Of its ranks, in Slurm's order, by which ranks are counted."""
+    ends: float | None
+    """Unix seconds; None: with the job."""
+    made_at: float
+    """Unix seconds."""
+    own: int
+    """Most flows of the phase over one link when it was made."""
+    total: int
+    """And with those of all other keys."""
+    seconds: float
+    """From request to in force."""
+    lost: str = ""
+    """Why its routes are not there any more; its tasks are led by the shelter's."""
+    fabric: str = ""
+    """Digest of the fabric that its rows were made for, in hex."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """By which clients know it."""
+        return self.job, self.phase
+
+    @property
+    def wish(self) -> TrafficWish:
+        """What was asked for."""
+        return TrafficWish(self.traffic, self.pairs, self.nodes, self.tasks)
+
+    def left(self, now: float) -> float | None:
+        """Seconds until it ends; None: with the job."""
+        return None if self.ends is None else max(0.0, self.ends - now)
+
+
+_FILE = TypeAdapter(list[Lease])
+
+
+class Leases:
+    """`leases.json` in `folder`; by (job, phase)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "leases.json"
+        self._leases: dict[tuple[str, str], Lease] = {}
+        self._unsaved = ""
+        try:
+            self._leases = {one.key: one for one in _FILE.validate_json(self.path.read_bytes())}
+        except FileNotFoundError:
+            pass
+        except (OSError, ValidationError) as error:
+            log.warning(
+                "%s: cannot be used (%s); no job has a key", self.path, type(error).__name__
+            )
+
+    def __iter__(self) -> Iterator[Lease]:
+        return iter(list(self._leases.values()))
+
+    def __len__(self) -> int:
+        return len(self._leases)
+
+    def get(self, key: tuple[str, str]) -> Lease | None:
+        """The lease, if there is one."""
+        return self._leases.get(key)
+
+    def put(self, leases: Iterable[Lease]) -> None:
+        """Add, or replace, and save, all at once."""
+        new = {one.key: one for one in leases}
+        if new:
+            self._leases |= new
+            self._save()
+
+    def drop(self, keys: Collection[tuple[str, str]]) -> None:
+        """Take them away, and save."""
+        if gone := [key for key in keys if key in self._leases]:
+            for key in gone:
+                del self._leases[key]
+            self._save()
+
+    def over(self, now: float | None = None) -> list[Lease]:
+        """Those past their end."""
+        at = steady_time() if now is None else now
+        return [one for one in self if one.ends is not None and at >= one.ends]
+
+    def _save(self) -> None:
+        try:
+            write_bytes(self.path, _FILE.dump_json(list(self._leases.values())) + b"\n", PRIVATE)
+            self._unsaved = ""
+        except InputError as error:
+            if str(error) != self._unsaved:
+                self._unsaved = str(error)
+                log.warning("%s; leases of routing keys are kept in memory only", error)
+
+
+def free_offset(
+    offsets: int, ports: Collection[int], taken: Iterable[tuple[int, Collection[int]]]
+) -> int | None:
+    """The lowest of `offsets` LID offsets that is a key's and free at all of `ports`; None where
+    there is none. `taken`: offset and ports of each lease."""
+    mine = set(ports)
+    busy = {offset for offset, theirs in taken if not mine.isdisjoint(theirs)}
+    return next((one for one in range(FIRST_KEY, offsets) if one not in busy), None)

@@ -1,0 +1,21 @@
+"""Routing keys: routes for one job's traffic, at LID offsets of their own (routing-keys-2017)."""
+
+from sar_agent.keys.routes.key import Flows, PhaseContention, RoutingKey, make_key
+from sar_agent.keys.routes.rows import own_rows, rows_of
+from sar_agent.keys.routes.shift import Shift, as_made, choose_shift, shift_in
+from sar_agent.keys.routes.tree import KeyTree, key_tree
+
+__all__ = [
+    "Flows",
+    "KeyTree",
+    "PhaseContention",
+    "RoutingKey",
+    "Shift",
+    "as_made",
+    "choose_shift",
+    "key_tree",
+    "make_key",
+    "own_rows",
+    "rows_of",
+    "shift_in",
+]  # fmt: skip

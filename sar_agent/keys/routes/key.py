@@ -1,0 +1,185 @@
+"""A routing key: routes of one job's flows that meet as little as can be (routing-keys-2017, II-A).
+
+A key serves one phase, or several at one LID offset. Tables know destinations only, so what it
+installs are whole rows: flows to one host that meet at a switch on the way up go on together. In a
+phase that is a permutation nobody shares a host, and on an XGFT with as many parents as children
+no two flows share a link. Where several phases share an offset, or hosts hear of several at once,
+`RoutingKey.contention` counts what is left, beside what no routes whatever could go below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.model import I32, U8
+from sar_agent.keys.routes.digits import flow_digits
+from sar_agent.keys.routes.search import search
+from sar_agent.keys.routes.tree import KeyTree
+from sar_agent.routing.oblivious import modulo_labels
+from sar_agent.routing.path_routes import PathRoutes
+
+Flows = tuple[I32, I32]
+"""(sources int32[N], destinations int32[N]) of one phase, terminals."""
+MOST_FLOWS = 1 << 20
+SEARCHED = 1 << 22
+"""Flows times channels of a key that is searched for, too: half a second at most."""
+
+
+class PhaseContention(NamedTuple):
+    """Of one phase."""
+
+    flows: int
+    """Most flows of the phase on a channel between switches; 0 where none leaves its leaf."""
+    bound: int
+    """No routes have fewer."""
+    shared: int
+    """Flows that must go on with another one because a table knows destinations only: several of
+    the phase to one host that leave one leaf switch."""
+
+
+@dataclass(frozen=True, eq=False)
+class RoutingKey:
+    """N flows, those within a leaf switch and to oneself left out, phase after phase."""
+
+    tree: KeyTree
+    source: I32
+    """int32[N], terminals."""
+    destination: I32
+    """int32[N]"""
+    phase: I32
+    """int32[N], ascending."""
+    phases: int
+    """How many, those without flows between switches, too."""
+    digits: U8
+    """uint8[N, h - 1]: on an XGFT W_2 … W_h of each flow before any shift, else empty."""
+    channels: I32
+    """int32[N, hops]: channels in the order of travel, then -1, before any shift."""
+    contention: tuple[PhaseContention, ...]
+    """By phase."""
+
+
+def make_key(tree: KeyTree, phases: Sequence[Flows]) -> RoutingKey:
+    """One key for these phases, all at one LID offset; a key a phase is one call a phase.
+
+    Raises `InputError` for flows that are too many, or of terminals that are down or no hosts.
+    """
+    fabric, leaf = tree.fabric, tree.fabric.terminal_switch
+    if (count := sum(len(a) for a, _ in phases)) > MOST_FLOWS:
+        raise InputError(
+            f"{count} flows are too many for one routing key (at most {MOST_FLOWS})",
+            remedy="give it one phase at a time; for all-to-all sar-plus is the better choice",
+        )
+    empty = np.empty(0, np.int32)
+    source = np.concatenate([empty, *(a for a, _ in phases)]).astype(np.int32)
+    destination = np.concatenate([empty, *(b for _, b in phases)]).astype(np.int32)
+    phase = np.repeat(np.arange(len(phases), dtype=np.int32), [len(a) for a, _ in phases])
+    for ends in (source, destination):
+        if len(bad := ends[~fabric.is_host_port[ends]]):
+            raise InputError(
+                f"{fabric.destination_name(int(bad[0]))} is down or no host, no flow can use it"
+            )
+    between = leaf[source] != leaf[destination]
+    source, destination, phase = source[between], destination[between], phase[between]
+    best: tuple[U8, I32, tuple[PhaseContention, ...]] | None = None
+    for candidate in _candidates(tree, source, destination, phase):
+        digits, channels = candidate
+        contention = _contention(tree, source, destination, phase, len(phases), channels)
+        if best is None or _worth(contention) < _worth(best[2]):
+            best = digits, channels, contention
+        if all(one.flows <= one.bound for one in best[2]):
+            break
+    assert best is not None
+    return RoutingKey(tree, source, destination, phase, len(phases), *best)
+
+
+def _candidates(
+    tree: KeyTree, source: I32, destination: I32, phase: I32
+) -> Iterator[tuple[U8, I32]]:
+    """(digits, channels), each only asked for where those before leave something to be won."""
+    view, nobody = tree.view, np.zeros(tree.fabric.channels)
+    if view is None:
+        empty = np.empty((len(source), 0), np.uint8)
+        yield empty, search(tree, source, destination, phase, nobody)
+        return
+    digits = flow_digits(tree.fabric, view, source, destination, phase, merged=True)
+    yield digits, digit_channels(tree, source, destination, digits)
+    # Many phases at one offset: what D-mod-k does for all of them may be more.
+    usual = modulo_labels(view)[destination]
+    yield usual, digit_channels(tree, source, destination, usual)
+    # Hosts with several sources, of different weight.
+    if len(source) * tree.fabric.channels <= SEARCHED:
+        channels = search(tree, source, destination, phase, nobody)
+        yield channel_digits(tree, source, destination, channels), channels
+
+
+def _worth(contention: tuple[PhaseContention, ...]) -> tuple[int, int]:
+    """The less the better."""
+    flows = [one.flows for one in contention]
+    return max(flows, default=0), sum(flows)
+
+
+def digit_channels(tree: KeyTree, source: I32, destination: I32, digits: U8) -> I32:
+    """int32[N, 2 (h - 1)]: the channels of flows with these digits on an XGFT, then -1."""
+    assert tree.view is not None
+    routes = PathRoutes("key", tree.fabric, tree.view, lambda a, b: digits)
+    return routes.channels(source, destination)
+
+
+def channel_digits(tree: KeyTree, source: I32, destination: I32, channels: I32) -> U8:
+    """uint8[N, h - 1]: of flows that take these channels, the digits, 0 above where they turn."""
+    fabric, view = tree.fabric, tree.view
+    assert view is not None
+    leaf, flow = fabric.terminal_switch, np.arange(len(source))
+    digits = np.zeros((len(source), view.height - 1), np.uint8)
+    for level in range(1, view.height):
+        climbs = flow[view.inside[level, leaf[source]] != view.inside[level, leaf[destination]]]
+        channel = channels[climbs, level - 1]
+        parents = tree.up_channel[fabric.channel_source[channel]]
+        digits[climbs, level - 1] = (parents == channel[:, None]).argmax(axis=1)
+    return digits
+
+
+def _contention(
+    tree: KeyTree, source: I32, destination: I32, phase: I32, phases: int, channels: I32
+) -> tuple[PhaseContention, ...]:
+    # One phase at a time: an all-to-all has as many as hosts.
+    first = np.searchsorted(phase, np.arange(phases + 1))
+    found = []
+    for p in range(phases):
+        part = slice(first[p], first[p + 1])
+        used = channels[part]
+        most = int(np.bincount(used[used >= 0], minlength=1).max())
+        found.append(PhaseContention(most, *_bound(tree, source[part], destination[part])))
+    return tuple(found)
+
+
+def _bound(tree: KeyTree, source: I32, destination: I32) -> tuple[int, int]:
+    """(`bound`, `shared`) of one phase: flows that leave or enter a leaf, or a subtree of an XGFT,
+    over its channels; and flows to one host from one leaf, which nothing takes apart."""
+    if not len(source):
+        return 0, 0
+    fabric, leaf, view = tree.fabric, tree.fabric.terminal_switch, tree.view
+    pair = leaf[source].astype(np.int64) * fabric.terminals + destination
+    together = np.unique(pair, return_counts=True)[1]
+    bound = int(together.max())
+    ups = np.bincount(
+        fabric.channel_source[fabric.channel_up], minlength=fabric.switches
+    )  # of a leaf switch all lead up
+    for end in (leaf[source], leaf[destination]):
+        flows = np.bincount(end, minlength=fabric.switches)
+        at = np.flatnonzero(flows)
+        bound = max(bound, int((-(-flows[at] // np.maximum(1, ups[at]))).max()))
+    if view is not None:
+        ways = view.w[1]
+        for level in range(2, view.height):
+            ways *= view.w[level]
+            a, b = view.inside[level, leaf[source]], view.inside[level, leaf[destination]]
+            for end in (a[a != b], b[a != b]):
+                if len(end):
+                    bound = max(bound, -(-int(np.bincount(end).max()) // ways))
+    return bound, int((together[together > 1] - 1).sum())

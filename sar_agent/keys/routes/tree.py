@@ -1,0 +1,79 @@
+"""The tree that keys are made for: an XGFT, told by its cabling, or whatever tree there is.
+
+On an XGFT routes are digits, one parent a level, and contention is known by counting. Any other
+fat tree (parallel, uneven or broken cables) is served as well as a search finds it; what is no tree
+is not served.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sar_agent.errors import Unserved
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32
+from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
+from sar_agent.routing.dag import Graph, graph_of
+from sar_agent.routing.updn import tree_order
+from sar_agent.routing.updown_paths import Orientation
+
+
+@dataclass(frozen=True, eq=False)
+class KeyTree:
+    """A fabric as keys see it; made once a fabric, since to recognise it takes the longest."""
+
+    fabric: Fabric
+    view: XgftView | None
+    """None: a fat tree, but no XGFT."""
+    why_not: str = ""
+    """What keeps it from being one."""
+
+    @cached_property
+    def up_channel(self) -> I32:
+        """int32[S, largest w]: on an XGFT the channel to the parent with W = j; -1 for none. Its
+        reverse is the only way down from there."""
+        assert self.view is not None
+        ports = self.view.up
+        found = self.fabric.channel_by_port[np.arange(len(ports))[:, None], ports]
+        channels: I32 = np.where(ports > 0, found, -1).astype(np.int32)
+        return channels
+
+    @cached_property
+    def second_channel(self) -> I32:
+        """int32[subtrees of height 2, w2, w3]: on an XGFT of three levels or more the channel from
+        the switch above leaves with W_2 = a to its parent with W_3 = r."""
+        assert self.view is not None
+        inside, w = self.view.inside[2], self.view.w
+        leaves = np.flatnonzero(self.view.level == 1)
+        leaf = leaves[np.unique(inside[leaves], return_index=True)[1]]
+        above = self.fabric.channel_target[self.up_channel[leaf, : w[1]]]
+        channels: I32 = self.up_channel[above, : w[2]]
+        return channels
+
+    @cached_property
+    def legal(self) -> tuple[Graph, Orientation]:
+        """What leads up and what down; raises `Unserved` where the fabric is no fat tree."""
+        graph = graph_of(self.fabric)
+        return graph, tree_order(self.fabric, graph)
+
+
+def key_tree(fabric: Fabric) -> KeyTree:
+    """Raises `Unserved` where the fabric is no fat tree, or two of its leaf switches have no
+    common switch above them."""
+    try:
+        view = recognise_xgft(fabric)
+    except Unserved as unlike:
+        tree = KeyTree(fabric, None, str(unlike))
+        try:
+            _ = tree.legal
+        except Unserved as error:
+            raise Unserved(f"routing keys need a fat tree: {error}") from error
+        return tree
+    if view.height < 2:
+        raise Unserved(
+            f"routing keys need leaf switches under others; {fabric.name} has one switch"
+        )
+    return KeyTree(fabric, view)

@@ -1,6 +1,0 @@
-"""How long jobs' traffic takes: a fluid model, concurrent flows share links max-min fairly."""
-
-from sar_agent.lab.fluid.compare import JobTimes, job_times
-from sar_agent.lab.fluid.patterns import PATTERNS
-
-__all__ = ["PATTERNS", "JobTimes", "job_times"]

@@ -1,5 +1,0 @@
-"""MPI-like programs as traces, generators of them, and how long they take."""
-
-from sar_agent.lab.trace.model import Phase, Program, Trace
-
-__all__ = ["Phase", "Program", "Trace"]

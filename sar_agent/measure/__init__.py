@@ -1,6 +1,0 @@
-"""Effective EFI, dark fiber, links per job, loads and their lower bounds."""
-
-from sar_agent.measure.bounds import Bounds, bounds_of
-from sar_agent.measure.measures import JobMeasure, Measures, measure
-
-__all__ = ["Bounds", "JobMeasure", "Measures", "bounds_of", "measure"]

@@ -1,0 +1,243 @@
+"""The talk with our plugin inside OpenSM: one line out, one line of JSON back, over a Unix socket.
+
+What comes back is what is in force, not what was asked for. Only questions that change nothing
+are ever repeated; a `load` is sent once, and its answer is believed. A signal is never the way
+to find out whether the plugin is there: SIGUSR2 kills an OpenSM that does not have it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
+
+from sar_agent.errors import SarError, Unavailable
+
+PROTOCOL = 2
+MAX_ANSWER = 65536
+STATUS_TIMEOUT = 5.0  # the plugin answers from memory
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")  # a newer plugin may say more
+
+
+_T = TypeVar("_T", bound=_Answer)
+
+
+class PluginStatus(_Answer):
+    """What the plugin knows about OpenSM, its routes and the fabric."""
+
+    protocol: Literal[2]
+    plugin_version: str
+    opensm_version: str
+    pid: int
+    sm_state: str  # master, standby, discovering, not-active
+    state: Literal["starting", "asked", "building", "sending", "built"]
+    """starting: nothing was routed yet; asked: a load or a sweep was asked for, and OpenSM does not
+    route yet; building: a routing engine computes, ours or another; sending: tables are on their
+    way; built: OpenSM is done with the last of them, and nothing is under way."""
+    last_error: str  # why the newest routes are not in force; empty when they are
+    engine_in_force: str  # who really built the tables: "sar", a stock engine, or "none" yet
+    routes_engine: str  # with "sar": the engine that the routes file names
+    generation_in_force: int  # 0 unless engine_in_force is "sar"
+    generation_loaded: int  # the newest valid routes in the plugin's memory, 0 for none
+    lmc: int
+    switches: int
+    hca_ports: int
+    lanes: int  # virtual lanes of the routes in force
+    unknown_terminals: int  # live ports that the routes in force do not know (or know elsewhere)
+    vanished_terminals: int  # terminals of the routes in force that are not in the fabric
+    # As of the last routing that OpenSM finished:
+    unconfirmed_switches: int  # switches that have not confirmed their whole table
+    unconfirmed_lft_blocks: int  # blocks of 64 LIDs, of all of them
+    unconfirmed_sl2vl_ports: int  # of switches, that have not confirmed the lanes of our routes
+    head_of_queue_seconds: float  # longest wait at the head of a queue; -1: without limit
+    heavy_sweeps: int  # grows when discovery ran again
+    topology_changes: int  # grows when what was discovered differs from the time before
+    routings: int  # grows with each set of tables that was sent out
+    lft_blocks_confirmed: int
+    last_build_unix: int
+
+    @property
+    def settled(self) -> bool:
+        """Nothing is under way, and the switches have confirmed all that was sent."""
+        return self.state == "built" and not (
+            self.unconfirmed_switches or self.unconfirmed_lft_blocks or self.unconfirmed_sl2vl_ports
+        )
+
+
+class LoadAnswer(_Answer):
+    """A `load` that succeeded: this is in force now, on every switch."""
+
+    engine_in_force: str
+    generation_in_force: int
+    unknown_terminals: int
+
+
+class FabricAnswer(_Answer):
+    """What OpenSM discovered was written to `path`."""
+
+    path: Path
+    digest: str  # 16 hex digits; the same as long as nothing changed
+
+
+class DumpAnswer(_Answer):
+    """The tables of now, written as a routes file."""
+
+    path: Path
+    digest: str  # 16 hex digits: names them for the `load` of what was proved from them
+    unconfirmed_sl2vl_ports: int = 0  # which no section of the file tells
+
+
+class PluginRefused(SarError):
+    """The plugin said no, in one sentence. `code`: busy (another load, or one past its deadline, is
+    under way), changed (another thing is in force than what the load was proved from), stale (the
+    routes do not fit the fabric), invalid (the file is bad), deadline (not done in time, and still
+    under way), not-master, unconfirmed (in force but for what was not confirmed), other."""
+
+    def __init__(self, message: str, code: str = "other") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class NoticeAnswer(_Answer):
+    """A notice that OpenSM sent out; whether it arrives, only the subscriber can tell."""
+
+    subscribed: int  # subscriptions to this trap that the SA holds
+
+
+class PluginClient:
+    """A client; it holds no connection between calls."""
+
+    def __init__(self, socket_path: str | Path, timeout: float = 90.0) -> None:
+        """`timeout` is for one answer; keep it above the plugin's own deadline (60 s)."""
+        self.socket_path, self.timeout = Path(socket_path), timeout
+
+    def status(self) -> PluginStatus:
+        """Retried, since asking changes nothing."""
+        answer = self._ask_again("status")
+        try:
+            spoken = _Protocol.model_validate_json(answer).protocol
+            if spoken != PROTOCOL:
+                raise Unavailable(
+                    f"{self.socket_path}: the plugin speaks protocol {spoken}, this agent "
+                    f"{PROTOCOL}; install both from one release"
+                )
+            return PluginStatus.model_validate_json(answer)
+        except ValidationError as error:
+            raise self._garbage(answer) from error
+
+    def load(self, generation: int, proved_from: str | None) -> LoadAnswer:
+        """Have OpenSM install the routes of `routes.next`, beside the routes file, in place of the
+        tables that a `dump` called `proved_from` (None: whatever is in force); returns once they
+        are in force and confirmed.
+
+        Raises Refused with the plugin's own sentence when they are not.
+        """
+        return self._command(f"load {generation} {proved_from or 'any'}", LoadAnswer)
+
+    def dump(self) -> DumpAnswer:
+        """Have the tables of now written, as a routes file; waits while OpenSM routes."""
+        return self._command("dump", DumpAnswer)
+
+    def fabric(self) -> FabricAnswer:
+        """Have the discovered subnet written (opensm_bridge/FABRIC.md).
+
+        Raises SarError with the plugin's own sentence where OpenSM is not the master or its sweep
+        is under way.
+        """
+        return self._command("fabric", FabricAnswer)
+
+    def notice(
+        self, kind: Literal["unpath", "repath"], update: int, generation: int
+    ) -> NoticeAnswer:
+        """Report the five-phase update's trap 68 or 69 to whoever subscribed to it at the SA
+        (sar-2016, Section 3.3; libsar_migrate/PROTOCOL.md). A notice may be lost: say it again
+        until it is acknowledged.
+
+        Raises SarError with the plugin's own sentence where this OpenSM is not the master.
+        """
+        return self._command(f"notice {kind} {update} {generation}", NoticeAnswer)
+
+    def signal_reload(self, pid: int) -> None:
+        """SIGUSR2, only to the very process whose plugin has just answered.
+
+        The pidfd is opened before the question: should that process end in between, the signal
+        goes nowhere instead of to a newcomer with the same number.
+        """
+        try:
+            handle = os.pidfd_open(pid)
+        except OSError as error:
+            raise Unavailable(f"no process {pid} to signal: {error.strerror}") from error
+        try:
+            answered = self.status().pid
+            if answered != pid:
+                raise SarError(
+                    f"{self.socket_path}: the plugin that answers is in process {answered}, "
+                    f"not {pid}; nothing was signalled"
+                )
+            signal.pidfd_send_signal(handle, signal.SIGUSR2)
+        except OSError as error:
+            raise Unavailable(f"cannot signal OpenSM ({pid}): {error.strerror}") from error
+        finally:
+            os.close(handle)
+
+    def _command(self, request: str, answer_type: type[_T]) -> _T:
+        answer = self._ask(request, self.timeout)
+        try:
+            refusal = _Refused.model_validate_json(answer)
+            if not refusal.ok:
+                raise PluginRefused(f"{self.socket_path}: {refusal.error}", refusal.code)
+            return answer_type.model_validate_json(answer)
+        except ValidationError as error:
+            raise self._garbage(answer) from error
+
+    @retry(
+        retry=retry_if_exception_type(Unavailable),
+        stop=stop_after_attempt(4),
+        wait=wait_fixed(0.25),
+        reraise=True,
+    )
+    def _ask_again(self, request: str) -> bytes:
+        return self._ask(request, min(self.timeout, STATUS_TIMEOUT))
+
+    def _ask(self, request: str, timeout: float) -> bytes:
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as talk:
+                talk.settimeout(timeout)
+                talk.connect(os.fspath(self.socket_path))
+                talk.sendall(request.encode() + b"\n")
+                answer = bytearray()
+                while not answer.endswith(b"\n"):
+                    piece = talk.recv(4096)
+                    if not piece or len(answer) > MAX_ANSWER:
+                        raise self._garbage(bytes(answer))
+                    answer += piece
+                return bytes(answer)
+        except OSError as error:
+            late = f"no answer within {timeout:g} s"
+            why = late if isinstance(error, TimeoutError) else error.strerror or str(error)
+            raise Unavailable(
+                f"{self.socket_path}: OpenSM's plugin does not answer ({why}); "
+                "is OpenSM running with event_plugin_name sarbridge?"
+            ) from error
+
+    def _garbage(self, answer: bytes) -> Unavailable:
+        shown = answer[:80].decode("ascii", "replace")
+        return Unavailable(f"{self.socket_path}: not an answer of our plugin: {shown!r}")
+
+
+class _Protocol(_Answer):
+    protocol: int
+
+
+class _Refused(_Answer):
+    ok: bool
+    code: str = "other"
+    error: str = ""

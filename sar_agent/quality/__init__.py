@@ -1,0 +1,6 @@
+"""Effective EFI, dark fiber, links per job, loads and their lower bounds."""
+
+from sar_agent.quality.bounds import Bounds, bounds_of
+from sar_agent.quality.measures import JobMeasure, Measures, measure
+
+__all__ = ["Bounds", "JobMeasure", "Measures", "bounds_of", "measure"]

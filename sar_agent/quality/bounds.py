@@ -1,0 +1,119 @@
+"""What no routing can beat: lower bounds on the largest effective EFI and load, each by name.
+
+- `leaf`, `subtree`, `island` (`cuts.py`): what leaves a set of switches shares the channels there.
+- `whole`: what a leaf sends to one terminal takes one channel, for a table has one port for it.
+- `price` (`prices.py`): the linear programming bound; slower, so only with `rounds`.
+
+`leaf`, `subtree` and `island` hold for any routes at all, `whole` for any from forwarding tables,
+`price` for minimal-hop ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, inf
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.jobs import JobMix
+from sar_agent.quality.cuts import Cut, island_cut, leaf_cut, subtree_cut
+from sar_agent.quality.job_spread import F64, JobSpread, spread_of
+from sar_agent.quality.prices import price_bound
+from sar_agent.routing.dag import Graph, graph_of, new_cache
+
+HAIR = 1e-9
+"""What was added up in floating point may lie this share above what it is."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Name to bound; all are 0 without jobs."""
+
+    efi: dict[str, int]
+    """Least possible maximum effective EFI, rounded up: routes are whole."""
+    load: dict[str, float]
+    """Least possible maximum load."""
+
+    @property
+    def efi_max(self) -> int:
+        """The best one."""
+        return max(self.efi.values())
+
+    @property
+    def load_max(self) -> float:
+        """The best one."""
+        return max(self.load.values())
+
+    @property
+    def efi_by(self) -> str:
+        """The first that is as good as the best."""
+        return _first_best(self.efi)
+
+    @property
+    def load_by(self) -> str:
+        """Likewise."""
+        return _first_best(self.load)
+
+
+def _first_best(found: Mapping[str, float]) -> str:
+    # The same cut found twice may differ in the last bit.
+    return next(name for name, it in found.items() if it >= max(found.values()) * (1 - HAIR))
+
+
+def bounds_of(fabric: Fabric, mix: JobMix, *, rounds: int = 0, seconds: float = inf) -> Bounds:
+    """The cuts; with `rounds`, prices too: so many improvements of each kind, or `seconds`."""
+    return bounds_from(fabric, spread_of(fabric, mix), graph_of(fabric), rounds, seconds)
+
+
+def bounds_from(
+    fabric: Fabric, spread: JobSpread, graph: Graph, rounds: int, seconds: float
+) -> Bounds:
+    """`bounds_of` for who has the rest already."""
+    found: dict[str, Cut] = {
+        "leaf": leaf_cut(fabric, spread),
+        "subtree": subtree_cut(fabric, spread, graph),
+        "island": island_cut(fabric, spread, graph),
+        "whole": whole_bound(fabric, spread),
+    }
+    if rounds:
+        up, rate = fabric.channel_up.astype(np.float64), fabric.channel_rate.astype(np.float64)
+        limits, each = (rounds, seconds / 2), np.ones_like(spread.demand)
+        parts = fabric, spread, graph, new_cache(fabric)
+        found["price"] = (
+            price_bound(*parts, each, up, *limits).bound,
+            price_bound(*parts, spread.demand, rate, *limits).bound,
+        )
+    return Bounds(
+        {name: ceil(efi * (1 - HAIR)) for name, (efi, _) in found.items()},
+        {name: load for name, (_, load) in found.items()},
+    )
+
+
+def whole_bound(fabric: Fabric, spread: JobSpread) -> Cut:
+    """All that a leaf's terminals of one job send to one terminal elsewhere shares its first
+    channel. So, of a leaf's bundles, the n x k + 1 largest put k + 1 on one of its n channels."""
+    live = fabric.channel_up
+    source = fabric.channel_source[live]
+    channels = np.bincount(source, minlength=fabric.switches).astype(np.float64)
+    rate = np.zeros(fabric.switches)
+    # Of equal types: numpy's fast way.
+    np.maximum.at(rate, source, fabric.channel_rate[live].astype(np.float64))
+    bundles = spread.size[spread.job] - spread.terminals  # of each entry, all of one size
+    channels, rate = channels[spread.switch], rate[spread.switch]
+    usable = channels > 0
+    if not usable.any():
+        return 0.0, 0.0
+
+    def most(size: F64) -> F64:
+        order = np.lexsort((-size, spread.switch))
+        until = np.cumsum(bundles[order])
+        before = np.searchsorted(spread.switch[order], spread.switch[order])
+        until -= (until - bundles[order])[before]
+        stacked = np.empty_like(size)
+        stacked[order] = np.ceil(until / np.maximum(1.0, channels[order])) * size[order]
+        return stacked[usable]
+
+    load = most(spread.terminals * spread.demand[spread.job]) / rate[usable]
+    return float(most(spread.terminals).max()), float(load.max())

@@ -1,0 +1,215 @@
+"""What the jobs' routes put on every channel: route counts (effective EFI) and loads.
+
+One walk per (destination terminal of a job, leaf switch with sources of that job), weighted by the
+number of sources there: all of them share the rest of the path. What is kept of the walks is whole
+numbers, how many routes of a job each channel that it uses carries. Loads and maxima are added up
+from these lists in the order of the mix, whether the lists were walked now or taken over from the
+traffic before: a change gives the same bits as counting all anew, after however many changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.demand import route_demand
+from sar_agent.routing.dag import U32
+from sar_agent.routing.next_hops import NextHops, differ, next_hops_of
+from sar_agent.routing.routes import Routes
+from sar_agent.routing.weighted_trees import SendingTerminals, sources_of
+
+I64 = NDArray[np.int64]
+
+
+class ChannelLists(NamedTuple):
+    """For each job the channels that it uses."""
+
+    offset: I64
+    """int64[J + 1]"""
+    channel: U32
+    """uint32[·]: job j uses those from offset[j] to offset[j + 1] (room at the end stays free)."""
+    routes: U32
+    """uint32[·]: by so many of its routes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """Per channel and per job; C channels, J jobs in the order of the mix."""
+
+    efi: I64
+    """int64[C], effective edge forwarding index (sar-2016, Definition 7): ordered pairs of
+    terminals of one job whose route uses the channel, summed over jobs."""
+    load: NDArray[np.float64]
+    """float64[C]: the same with each route at its job's `route_demand`, as a share of what the
+    channel can carry; 1.0 is a full link while every job does all-to-all at once."""
+    job_efi: I64
+    """int64[J], the largest `efi` among the channels the job uses: routes of all jobs, where the
+    paper's gamma_max(j) (Section 4.2.1) is said of the job's own (`lab/replay/chain.py` has it)."""
+    job_load: NDArray[np.float64]
+    """float64[J], the largest `load` among them."""
+    job_links: I64
+    """int64[J], how many channels the job uses."""
+    job_switches: I64
+    """int64[J], on how many leaf switches its terminals sit."""
+    lists: ChannelLists
+    fabric: Fabric
+    mix: JobMix
+    routes: Routes
+    """What was counted; its tables must not be written to where other traffic is counted from
+    this one."""
+
+
+def traffic_of(
+    fabric: Fabric, mix: JobMix, routes: Routes, before: Traffic | None = None
+) -> Traffic:
+    """Walks the routes of LID offset 0. Where tables in force lead nowhere or in a circle, a walk
+    ends; what it crossed so far counts, as packets would.
+
+    The result does not depend on `before`, the time does: only what differs from it is walked.
+    """
+    known, old, lists = {}, routes, _NO_LISTS
+    if before and _same_channels(fabric, before.fabric):
+        known = {job.terminals.tobytes(): j for j, job in enumerate(before.mix.jobs)}
+        old, lists = before.routes, before.lists
+    source = [known.get(job.terminals.tobytes(), -1) for job in mix.jobs]
+    sources = sources_of(fabric, mix)
+    lists = _list_routes(
+        next_hops_of(fabric),
+        sources,
+        old.egress[0],
+        routes.egress[0],
+        np.array(source, np.int64),
+        lists,
+    )
+    efi = np.zeros(fabric.channels, np.int64)
+    load = np.zeros(fabric.channels, np.float64)
+    job_efi, job_load = np.zeros(len(mix.jobs), np.int64), np.zeros(len(mix.jobs))
+    capacity = fabric.channel_rate.astype(np.float64)
+    _add_up(lists, route_demand(fabric, mix), capacity, efi, load, job_efi, job_load)
+    links = lists.offset[1:] - lists.offset[:-1]
+    switches = np.diff(sources.leaf_offset).astype(np.int64)
+    return Traffic(efi, load, job_efi, job_load, links, switches, lists, fabric, mix, routes)
+
+
+_NO_LISTS = ChannelLists(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint32))
+
+
+def _same_channels(one: Fabric, other: Fabric) -> bool:
+    """Whether channels and destinations have the same numbers in both; some may be down."""
+    return one.switches == other.switches and all(
+        np.array_equal(getattr(one, name), getattr(other, name))
+        for name in ("channel_source", "channel_port", "channel_target", "destination_switch")
+    )
+
+
+@njit(cache=True)
+def _list_routes(
+    ways: NextHops, mix: SendingTerminals, old: U8, new: U8, source: I64, before: ChannelLists
+) -> ChannelLists:  # pragma: no cover
+    """The lists of all jobs. Job j was job source[j] of those before; -1: there was none."""
+    channels, jobs = len(ways.target), len(source)
+    offset = np.zeros(jobs + 1, np.int64)
+    channel = np.empty(len(before.channel) + channels, np.uint32)
+    routes = np.empty_like(channel)
+    carried = np.zeros(channels, np.int64)
+    listed = np.full(channels, -1, np.int64)
+    differs = np.zeros(len(new), np.bool_)
+    differs[mix.job_terminal] = True
+    for d in range(len(new)):  # in the order in which they lie in memory
+        differs[d] = differs[d] and differ(old[d], new[d])
+    end = 0
+    for j in range(jobs):
+        if end + channels > len(channel):
+            channel = np.concatenate((channel, np.empty_like(channel)))
+            routes = np.concatenate((routes, np.empty_like(routes)))
+        start, copied, walks = end, 0, source[j] < 0
+        if source[j] >= 0:
+            first, past = before.offset[source[j]], before.offset[source[j] + 1]
+            copied = past - first
+            channel[end : end + copied] = before.channel[first:past]
+            routes[end : end + copied] = before.routes[first:past]
+            end += copied
+            walks = differs[mix.job_terminal[mix.job_offset[j] : mix.job_offset[j + 1]]].any()
+        if walks:
+            for i in range(start, end):
+                carried[channel[i]] = routes[i]
+                listed[channel[i]] = j
+            for d in mix.job_terminal[mix.job_offset[j] : mix.job_offset[j + 1]]:
+                if source[j] < 0:
+                    end = _walk(ways, mix, j, d, new[d], 1, carried, listed, channel, end)
+                elif differs[d]:
+                    end = _walk(ways, mix, j, d, old[d], -1, carried, listed, channel, end)
+                    end = _walk(ways, mix, j, d, new[d], 1, carried, listed, channel, end)
+            kept = start
+            for i in range(start, end):
+                c = channel[i]
+                channel[kept] = c
+                routes[kept] = carried[c]
+                kept += carried[c] > 0
+                carried[c] = 0
+            end = kept
+        offset[j + 1] = end
+    return ChannelLists(offset, channel, routes)
+
+
+@njit(cache=True)
+def _walk(
+    ways: NextHops,
+    mix: SendingTerminals,
+    j: int,
+    d: int,
+    table: U8,
+    step: int,
+    carried: I64,
+    listed: I64,
+    channel: U32,
+    end: int,
+) -> int:  # pragma: no cover
+    """Adds `step` times job j's routes to `d`, and lists channels not yet listed for it."""
+    root, switches = ways.root[d], len(table)
+    for i in range(mix.leaf_offset[j], mix.leaf_offset[j + np.int64(1)]):
+        v = mix.leaf[i]
+        hops = 0
+        while v != root and hops < switches:
+            hops += 1
+            c = ways.channel_by_port[v, table[v]]
+            if c >= len(carried):
+                break
+            carried[c] += step * np.int64(mix.leaf_count[i])
+            if listed[c] != j:
+                listed[c] = j
+                channel[end] = c
+                end += 1
+            v = ways.target[c]
+    return end
+
+
+@njit(cache=True)
+def _add_up(
+    lists: ChannelLists,
+    demand: NDArray[np.float64],
+    capacity: NDArray[np.float64],
+    efi: I64,
+    load: NDArray[np.float64],
+    job_efi: I64,
+    job_load: NDArray[np.float64],
+) -> None:  # pragma: no cover
+    """Sums over jobs, then each job's maximum over the channels it uses."""
+    for j in range(len(demand)):
+        for i in range(lists.offset[j], lists.offset[j + 1]):
+            c = lists.channel[i]
+            efi[c] += lists.routes[i]
+            load[c] += lists.routes[i] * demand[j]
+    load /= capacity
+    for j in range(len(demand)):
+        for i in range(lists.offset[j], lists.offset[j + 1]):
+            c = lists.channel[i]
+            job_efi[j] = max(job_efi[j], efi[c])
+            job_load[j] = max(job_load[j], load[c])

@@ -1,0 +1,192 @@
+"""Lower bounds from cuts: what must leave a set of switches shares the channels that leave it.
+
+A cut holds for every routing, minimal or not: a route that crosses twice still crosses. What
+leaves a set equals what enters it, since every pair of terminals of a job talks both ways.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32
+from sar_agent.quality.job_spread import F64, JobSpread
+from sar_agent.routing.dag import U32, Graph
+
+STARTS = 8
+"""Orders that `island_cut` tries, each from another leaf switch."""
+
+Cut = tuple[float, float]
+"""Least maximum of (effective EFI, not yet rounded; load), 0 without jobs."""
+
+
+def leaf_cut(fabric: Fabric, spread: JobSpread) -> Cut:
+    """Around each leaf switch."""
+    return _around(fabric, spread, np.arange(fabric.switches))
+
+
+def subtree_cut(fabric: Fabric, spread: JobSpread, graph: Graph) -> Cut:
+    """Around each piece that is left when the upper levels are taken away, for every level.
+
+    A switch's level is its distance from the nearest leaf switch: on a fat tree the pieces are
+    its subtrees, in a hall of directors the directors.
+    """
+    level = _levels(graph, fabric.leaves.astype(np.uint32))
+    cuts = [
+        _around(fabric, spread, _pieces(graph, level, highest))
+        for highest in range(level.max(initial=0))
+    ]
+    return _best(cuts)
+
+
+def island_cut(fabric: Fabric, spread: JobSpread, graph: Graph) -> Cut:
+    """Around sets that grow from a leaf switch, always by the switch with most channels into the
+    set (as in Stoer and Wagner's minimum cut), so that a well-knit part is full before the set
+    leaves it: finds islands where there are no levels to tell them by."""
+    rate = fabric.channel_rate.astype(np.float64)
+    reverse = fabric.channel_reverse.astype(np.uint32)
+    place = np.full(fabric.switches, -1, np.int32)
+    place[spread.leaf] = np.arange(len(spread.leaf))
+    first = spread.leaf[:: max(1, len(spread.leaf) // STARTS)][:STARTS]
+    return _best([_grown(graph, rate, reverse, spread, place, s) for s in first])
+
+
+def _best(cuts: list[Cut]) -> Cut:
+    return max((c[0] for c in cuts), default=0.0), max((c[1] for c in cuts), default=0.0)
+
+
+def _around(fabric: Fabric, spread: JobSpread, group: NDArray[np.integer]) -> Cut:
+    """The cuts around all groups of switches; `group` is int[S]."""
+    if not len(spread.size):
+        return 0.0, 0.0
+    both, place = np.unique(
+        spread.job * np.int64(fabric.switches) + group[spread.switch], return_inverse=True
+    )
+    job, home = np.divmod(both, fabric.switches)
+    inside = np.bincount(place, spread.terminals)
+    crossing = inside * (spread.size[job] - inside)
+    source, target = group[fabric.channel_source], group[fabric.channel_target]
+    cut = fabric.channel_up & (source != target)
+
+    def total(of: NDArray[np.integer], what: NDArray[np.floating] | None = None) -> F64:
+        return np.bincount(of, what, fabric.switches).astype(np.float64)
+
+    rate = fabric.channel_rate[cut]
+    least = np.minimum(total(source[cut], rate), total(target[cut], rate))
+    efi = _ratio(total(home, crossing), total(source[cut]))
+    load = _ratio(total(home, crossing * spread.demand[job]), least)
+    return float(efi.max()), float(load.max())
+
+
+def _ratio(above: F64, below: F64) -> F64:
+    """0 where nothing leaves: such routes do not exist."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+
+
+@njit(cache=True)
+def _levels(graph: Graph, leaves: U32) -> I32:  # pragma: no cover
+    level = np.full(len(graph.rank), -1, np.int32)
+    queue = np.empty(len(level), np.uint32)
+    queue[: len(leaves)] = leaves
+    for v in leaves:
+        level[v] = 0
+    size, i = len(leaves), np.uint32(0)
+    while i < size:
+        v = queue[i]
+        for c in range(graph.offset[v], graph.offset[v + np.uint32(1)]):
+            w = graph.target[c]
+            if graph.up[c] and level[w] < 0:
+                level[w] = level[v] + 1
+                queue[size] = w
+                size += 1
+        i += np.uint32(1)
+    return level
+
+
+@njit(cache=True)
+def _pieces(graph: Graph, level: I32, highest: int) -> NDArray[np.int64]:  # pragma: no cover
+    """int64[S]: a switch of each one's piece; those above `highest` are pieces of their own."""
+    piece = np.full(len(level), -1, np.int64)
+    stack = np.empty(len(level), np.uint32)
+    for first in range(len(level)):
+        if piece[first] >= 0:
+            continue
+        piece[first] = first
+        if level[first] > highest:
+            continue
+        stack[0] = first
+        size = 1
+        while size > 0:
+            size -= 1
+            v = stack[np.uint32(size)]
+            for c in range(graph.offset[v], graph.offset[v + np.uint32(1)]):
+                w = graph.target[c]
+                if graph.up[c] and level[w] <= highest and piece[w] < 0:
+                    piece[w] = first
+                    stack[np.uint32(size)] = w
+                    size += 1
+    return piece
+
+
+@njit(cache=True)
+def _grown(
+    graph: Graph, rate: F64, reverse: U32, spread: JobSpread, place: I32, first: int
+) -> Cut:  # pragma: no cover
+    """The best cut around any set on the way from {first} to all switches; `place[s]` is where a
+    switch stands in `spread.leaf`, -1 for others."""
+    taken = np.zeros(len(graph.rank), np.bool_)
+    into = np.zeros(len(graph.rank), np.uint32)  # channels from the set to each switch
+    # Switches by `into`, in queues of the channels that raised it; stale ones are skipped. First
+    # come, first served: last come would climb to the spines before a subtree is full.
+    head = np.full(len(graph.up) + 1, -1, np.int64)
+    tail = np.empty(len(head), np.uint32)
+    rest = np.full(len(graph.up), -1, np.int64)
+    inside = np.zeros(len(spread.size))
+    routes = load = channels = rate_out = rate_in = best_efi = best_load = 0.0
+    v, most = np.uint32(first), np.uint32(0)
+    while True:
+        taken[v] = True
+        for c in range(graph.offset[v], graph.offset[v + np.uint32(1)]):
+            w = graph.target[c]
+            if not graph.up[c] or w == v:
+                continue
+            if taken[w]:
+                channels -= 1.0
+                rate_out -= rate[reverse[c]]
+                rate_in -= rate[c]
+                continue
+            channels += 1.0
+            rate_out += rate[c]
+            rate_in += rate[reverse[c]]
+            into[w] += np.uint32(1)
+            if head[into[w]] < 0:
+                head[into[w]] = c
+            else:
+                rest[tail[into[w]]] = c
+            tail[into[w]] = c
+            most = max(most, into[w])
+        if place[v] >= 0:
+            b = np.uint32(place[v])
+            for i in range(spread.at[b], spread.at[b + np.uint32(1)]):
+                j, n = spread.job[spread.entry[i]], spread.terminals[spread.entry[i]]
+                more = n * (spread.size[j] - n - 2.0 * inside[j])
+                inside[j] += n
+                routes += more
+                load += more * spread.demand[j]
+        if channels > 0.0:
+            best_efi = max(best_efi, routes / channels)
+            best_load = max(best_load, load / min(rate_out, rate_in))
+        while most > 0:
+            e = head[most]
+            if e < 0:
+                most -= np.uint32(1)
+                continue
+            w = graph.target[np.uint32(e)]
+            head[most] = rest[np.uint32(e)]
+            if not taken[w] and into[w] == most:
+                v = w
+                break
+        if taken[v]:
+            return best_efi, best_load

@@ -1,0 +1,84 @@
+"""The least dark fiber: channels that minimal-hop routes cannot but leave unused.
+
+Three reasons: a channel lies on no shortest path between two leaf switches of one job; a switch
+sends to fewer destinations than it has such channels (a table holds one egress port for each);
+all routes together, were no two to share a channel, have fewer hops than there are channels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sar_agent.fabric import Fabric
+from sar_agent.quality.job_spread import F64, JobSpread
+from sar_agent.routing.dag import U32, DagCache, Graph, dag_row, new_cache
+
+
+def least_dark_fiber(fabric: Fabric, spread: JobSpread, graph: Graph) -> float:
+    """The share of live channels that every minimal-hop routing leaves dark; 0 without any."""
+    live = fabric.channel_source[fabric.channel_up]
+    if not len(live):
+        return 0.0
+    # Each DAG is read once, so one row serves them all and stays in the processor's cache.
+    cache = new_cache(fabric)._replace(slot=np.zeros(fabric.switches, np.uint32))
+    used = _most_used(
+        graph,
+        cache,
+        spread,
+        np.bincount(live, minlength=fabric.switches).astype(np.float64),
+        fabric.channel_source.astype(np.uint32),
+        fabric.channel_reverse.astype(np.uint32),
+    )
+    return 1.0 - used / len(live)
+
+
+@njit(cache=True)
+def _most_used(
+    graph: Graph, cache: DagCache, spread: JobSpread, degree: F64, source: U32, reverse: U32
+) -> float:  # pragma: no cover
+    """How many channels can carry routes at once, at most; `degree` counts each switch's."""
+    marked = np.zeros(len(source), np.bool_)
+    usable = np.zeros_like(degree)  # channels on shortest paths, by switch
+    trees = np.zeros_like(degree)  # terminals that a switch may send to
+    own, to, hop = np.empty_like(degree), np.empty_like(degree), np.empty_like(degree)
+    for i in range(len(spread.job)):
+        trees[spread.switch[i]] += spread.size[spread.job[i]] - spread.terminals[i]
+    hops = 0.0
+    for b in range(np.uint32(len(spread.leaf))):
+        root = spread.leaf[b]
+        row = dag_row(graph, cache, root)
+        size, order = cache.size[row], cache.order[row]
+        start, edge = cache.start[row], cache.edge[row]
+        own[:] = 0.0
+        everyone = 0.0
+        for k in range(spread.at[b], spread.at[b + np.uint32(1)]):
+            here = spread.entry[k]
+            j = spread.job[here]
+            everyone += spread.terminals[here]
+            for there in range(spread.offset[j], spread.offset[j + np.uint32(1)]):
+                if there != here:
+                    own[spread.switch[there]] += spread.terminals[here]
+        to[:] = own
+        hop[root] = 0.0
+        for i in range(np.uint32(1), size):
+            hop[order[i]] = hop[graph.target[edge[start[i]]]] + 1.0
+            hops += own[order[i]] * hop[order[i]]
+        for back in range(np.uint32(1), size):
+            i = size - np.uint32(back)
+            v = order[i]
+            if to[v] == 0.0:
+                continue
+            to[v] = min(to[v], everyone)  # several sources may send to the same
+            trees[v] += to[v] - own[v]
+            for e in range(start[i], start[i + np.uint32(1)]):
+                c = edge[e]
+                to[graph.target[c]] += to[v]
+                # The way back between the two leaves uses the cable's other direction.
+                for d in (c, reverse[c]):
+                    if not marked[d]:
+                        marked[d] = True
+                        usable[source[d]] += 1.0
+        if hops >= degree.sum() and (usable == degree).all() and (trees >= degree).all():
+            break  # nothing must stay dark: the rule where many jobs run
+    return float(min(hops, np.minimum(usable, trees).sum()))

@@ -1,0 +1,129 @@
+"""One set of routes under one job mix, as numbers for people, JSON and Prometheus."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+from sar_agent.jobs import JobMix
+from sar_agent.quality.bounds import Bounds, bounds_from
+from sar_agent.quality.channel_traffic import Traffic, traffic_of
+from sar_agent.quality.dark_fiber import least_dark_fiber
+from sar_agent.quality.job_spread import spread_of
+from sar_agent.routing.dag import graph_of
+from sar_agent.routing.routes import Routes
+
+
+@dataclass(frozen=True)
+class JobMeasure:
+    """One multi-switch job."""
+
+    job: str
+    terminals: int
+    switches: int
+    """Leaf switches its terminals sit on."""
+    efi_max: int
+    """Largest effective EFI among the channels it uses."""
+    links: int
+    """Channels between switches it uses."""
+    throughput: float
+    """1 / max(1, worst load on its paths): its share of full speed while every job does
+    all-to-all at once."""
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The contract of `sar-agent measure --json`, plus the per-channel arrays for pictures."""
+
+    switches: int
+    terminals: int
+    channels: int
+    """Live directed channels between switches (the paper's C*)."""
+    jobs: int
+    dark_fiber_ratio: float
+    """Share of `channels` that no route of a job uses (sar-2016, Definition 8)."""
+    least_dark_fiber: float
+    """What no minimal-hop routing can bring that share below."""
+    effective_efi_max: int
+    effective_efi_mean: float
+    """Over all live channels, unused ones included."""
+    lower_bound_efi_max: int
+    load_max: float
+    lower_bound_load_max: float
+    lower_bounds: Bounds
+    """By name; the two above are the best of each."""
+    throughput_mean: float
+    """Over multi-switch jobs; 1.0 where there is none."""
+    throughput_min: float
+    jobs_detail: tuple[JobMeasure, ...]
+    virtual_lanes: int
+    channel_efi: NDArray[np.int64]
+    """int64[C], all channels."""
+    channel_load: NDArray[np.float64]
+    """float64[C]."""
+
+    def json(self) -> dict[str, Any]:
+        """All but the arrays, ready for `json.dumps`."""
+        found = asdict(self)
+        del found["channel_efi"], found["channel_load"]
+        return found
+
+
+def measure(
+    fabric: Fabric,
+    mix: JobMix,
+    routes: Routes,
+    *,
+    traffic: Traffic | None = None,
+    bounds: Bounds | None = None,
+    price_rounds: int = 0,
+    price_seconds: float = inf,
+) -> Measures:
+    """Measures routes that passed the check. Terminals on one leaf cross no channel.
+
+    `traffic`, where the caller has counted it already, is `traffic_of` the same. The bounds are
+    those from cuts; `price_rounds` adds the slower one (`quality/prices.py`). `bounds`, likewise,
+    are of this fabric and mix.
+    """
+    traffic = traffic or traffic_of(fabric, mix, routes)
+    live = fabric.channel_up
+    efi = traffic.efi[live]
+    throughput = 1.0 / np.maximum(1.0, traffic.job_load)
+    spread, graph = spread_of(fabric, mix), graph_of(fabric)
+    bounds = bounds or bounds_from(fabric, spread, graph, price_rounds, price_seconds)
+    detail = tuple(
+        JobMeasure(
+            job=job.id,
+            terminals=len(job.terminals),
+            switches=int(traffic.job_switches[j]),
+            efi_max=int(traffic.job_efi[j]),
+            links=int(traffic.job_links[j]),
+            throughput=float(throughput[j]),
+        )
+        for j, job in enumerate(mix.jobs)
+    )
+    return Measures(
+        switches=fabric.switches,
+        terminals=fabric.terminals,
+        channels=int(live.sum()),
+        jobs=len(mix.jobs),
+        dark_fiber_ratio=float((efi == 0).mean()) if len(efi) else 0.0,
+        least_dark_fiber=least_dark_fiber(fabric, spread, graph),
+        effective_efi_max=int(efi.max(initial=0)),
+        effective_efi_mean=float(efi.mean()) if len(efi) else 0.0,
+        lower_bound_efi_max=bounds.efi_max,
+        load_max=float(traffic.load[live].max(initial=0.0)),
+        lower_bound_load_max=bounds.load_max,
+        lower_bounds=bounds,
+        throughput_mean=float(throughput.mean()) if len(detail) else 1.0,
+        throughput_min=float(throughput.min()) if len(detail) else 1.0,
+        jobs_detail=detail,
+        virtual_lanes=routes.virtual_lanes,
+        channel_efi=traffic.efi,
+        channel_load=traffic.load,
+    )

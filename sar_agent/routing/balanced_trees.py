@@ -1,0 +1,222 @@
+"""Grows the trees of jobs' destinations one source leaf at a time, at the price of the moment.
+
+DFSSSP and SAR let all sources of a destination choose by the same weights, so they herd onto the
+cheapest links and the weights learn of it only when the tree is done. Here a channel's price rises
+at once with everything placed on it: for a destination, the job's source leaves choose one after
+another among minimal-hop paths, bound by what earlier ones fixed (a table has one next hop per
+destination).
+
+*Lazy lower bounds* make a search cost little more than reading its result. One pass over the
+minimal-hop DAG in hop order gives each switch the least cost to the destination. While one tree
+grows, prices on it only rise, so these costs stay lower bounds: follow them, add up what the path
+truly costs, and where the sum is no more than the bound it is the optimum; otherwise only the
+switches on that path are looked at again. Most of what rises is the last hop before the leaf, so
+where all of a switch's paths enter the leaf from one neighbour (in every tree), that neighbour's
+rise is added when the bound is read, and the first guess is nearly always right (1.0 to 1.3
+tries a source on trees, instead of 9 to 18 without).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sar_agent.fabric.model import U8
+from sar_agent.routing.channel_loads import ChannelLoads, add, carry_tree
+from sar_agent.routing.dag import U32, DagCache, Graph, dag_row
+from sar_agent.routing.demand_items import DemandItems
+from sar_agent.routing.hot_channels import SourcesToMove
+from sar_agent.routing.pending_paths import AGAIN, PathScratch, fix_others, gather
+
+SLACK = np.float32(1.001)
+"""A path this near its lower bound is taken: searching on would move loads by less than that."""
+TRIES = 64
+"""Then the path at hand is taken, proved cheapest or not."""
+
+
+@njit(cache=True)
+def place_trees(
+    graph: Graph,
+    cache: DagCache,
+    by_port: U32,
+    work: DemandItems,
+    loads: ChannelLoads,
+    scratch: PathScratch,
+    dests: U32,
+    moved: SourcesToMove,
+    turn: int,
+    egress: U8,
+) -> None:  # pragma: no cover
+    """Grows the tree of each of `dests` in turn and writes its job paths into `egress` uint8[D, S];
+    other entries stay.
+
+    `turn` is a weight class: the paths that are placed are those of leaves whose heaviest job is of
+    that class. Those of heavier ones stand already, those of lighter ones come later. `AGAIN`: all
+    old paths are in the loads, are taken off first, and all are placed."""
+    whole = len(moved.offset) == 0
+    again = turn == AGAIN
+    for n in range(len(dests)):
+        d = dests[n]
+        root = work.root[d]
+        row = dag_row(graph, cache, root)
+        if scratch.entry_of[row] != root:
+            _find_entries(graph, cache, row, scratch)
+        if again:
+            carry_tree(graph, by_port, work, loads, egress, d, -1)
+        egress[d, root] = work.last_port[d]
+        first = np.uint32(0) if whole else moved.offset[n]
+        if not gather(work, scratch, d, first, moved, turn):
+            continue
+        fix_others(graph, by_port, work, scratch, d, first, moved, turn, egress[d])
+        _first_pass(graph, cache, row, loads, scratch)
+        for q in range(work.on_offset[d + 1], work.on_offset[d], -1):
+            job = work.on_job[q - 1]
+            for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+                source = work.leaf[i]
+                if not scratch.now[source]:
+                    continue
+                # A leaf that is cut off has nothing to choose; the check will name it.
+                if scratch.cost[source] < np.inf:
+                    _place(graph, cache, row, loads, scratch, source)
+                scratch.now[source] = False
+                scratch.waiting[source] = 0
+        tree, order = egress[d], cache.order[row]
+        for i in range(cache.size[row]):
+            v = order[i]
+            if scratch.fixed[v]:
+                tree[v] = graph.port[scratch.via[v]]
+                scratch.fixed[v] = False
+            scratch.needed[v] = False
+
+
+@njit(cache=True)
+def _find_entries(
+    graph: Graph, cache: DagCache, row: np.uint32, scratch: PathScratch
+) -> None:  # pragma: no cover
+    order, start, edge = cache.order[row], cache.start[row], cache.edge[row]
+    entry = scratch.entry[row]
+    root = order[0]
+    several = np.uint32(len(entry))
+    entry[:] = several
+    for i in range(1, cache.size[row]):
+        v = order[i]
+        first = graph.target[edge[start[i]]]
+        if first == root:
+            entry[v] = v
+            continue
+        found = entry[first]
+        for e in range(start[i] + 1, start[i + 1]):
+            if entry[graph.target[edge[e]]] != found:
+                found = several
+        entry[v] = found
+    scratch.entry_of[row] = root
+
+
+@njit(cache=True)
+def _first_pass(
+    graph: Graph, cache: DagCache, row: np.uint32, loads: ChannelLoads, scratch: PathScratch
+) -> None:  # pragma: no cover
+    """Least costs in hop order, of all switches that the paths of marked leaves may use."""
+    order, start, edge = cache.order[row], cache.start[row], cache.edge[row]
+    cost, via, needed, fixed = scratch.cost, scratch.via, scratch.needed, scratch.fixed
+    target, price = graph.target, loads.price
+    root = order[0]
+    for i in range(cache.size[row] - 1, 0, -1):
+        v = order[i]
+        if needed[v]:
+            if fixed[v]:
+                needed[target[via[v]]] = True
+                continue
+            for e in range(start[i], start[i + 1]):
+                needed[target[edge[e]]] = True
+    scratch.rise[:] = 0
+    cost[root] = 0
+    for i in range(1, cache.size[row]):
+        v = order[i]
+        if not needed[v]:
+            continue
+        scratch.at[v] = i
+        if fixed[v]:
+            cost[v] = price[via[v]] + cost[target[via[v]]]
+            continue
+        best_channel = edge[start[i]]
+        best = price[best_channel] + cost[target[best_channel]]
+        for e in range(start[i] + 1, start[i + 1]):
+            c = edge[e]
+            bid = price[c] + cost[target[c]]
+            if bid < best:
+                best = bid
+                best_channel = c
+        cost[v] = best
+        via[v] = best_channel
+
+
+@njit(cache=True)
+def _look_again(
+    graph: Graph, cache: DagCache, row: np.uint32, loads: ChannelLoads, scratch: PathScratch, v: int
+) -> None:  # pragma: no cover
+    """`v`'s least cost and channel by the bounds and rises of now."""
+    start, edge, entry = cache.start[row], cache.edge[row], scratch.entry[row]
+    at = scratch.at[v]
+    best = np.float32(np.inf)
+    best_channel = scratch.via[v]
+    for e in range(start[at], start[at + 1]):
+        c = edge[e]
+        w = graph.target[c]
+        bid = loads.price[c] + scratch.cost[w] + scratch.rise[entry[w]]
+        if bid < best:
+            best = bid
+            best_channel = c
+    scratch.cost[v] = best - scratch.rise[entry[v]]
+    scratch.via[v] = best_channel
+
+
+@njit(cache=True)
+def _place(
+    graph: Graph,
+    cache: DagCache,
+    row: np.uint32,
+    loads: ChannelLoads,
+    scratch: PathScratch,
+    source: int,
+) -> None:  # pragma: no cover
+    """Finds `source`'s cheapest path among what is still free, fixes it, puts on it what waits."""
+    target, price = graph.target, loads.price
+    cost, rise, via, fixed = scratch.cost, scratch.rise, scratch.via, scratch.fixed
+    entry, path, taken = scratch.entry[row], scratch.path, scratch.taken
+    root = cache.order[row, 0]
+    if not fixed[source]:
+        _look_again(graph, cache, row, loads, scratch, source)
+    length = 0
+    for _ in range(TRIES):
+        length = 0
+        v = source
+        while v != root:
+            path[length] = v
+            taken[length] = via[v]
+            length += 1
+            v = target[via[v]]
+        true = np.float32(0)
+        for k in range(length - 1, -1, -1):
+            v = path[k]
+            true += price[taken[k]]
+            if not fixed[v]:
+                _look_again(graph, cache, row, loads, scratch, v)
+            elif entry[v] != v:
+                cost[v] = true - rise[entry[v]]
+        if fixed[source] or true <= SLACK * (cost[source] + rise[entry[source]]):
+            break
+    true = np.float32(0)
+    waiting = scratch.waiting[source]
+    for n in range(length - 1, -1, -1):
+        v, c = path[n], taken[n]
+        for k in range(loads.units.shape[0]):
+            if waiting[k]:
+                add(loads, k, c, waiting[k])
+        fixed[v] = True
+        via[v] = c
+        true += price[c]
+        if entry[v] == v:
+            rise[v] = true - cost[v]
+        else:
+            cost[v] = true - rise[entry[v]]

@@ -1,0 +1,95 @@
+"""Channel dependencies: which channel a packet may ask for while it holds another.
+
+Dally and Seitz's graph, held as a bitmap: c2 always leaves the switch that c1 enters, so a
+dependency is (c1, rank of c2 among that switch's channels): C times the largest number of channels
+of a switch, whatever the number of paths.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8, Bool
+from sar_agent.routing.dag import U32
+
+
+class OffsetTables(NamedTuple):
+    """One LID offset's tables and what is needed to follow them."""
+
+    egress: U8
+    """uint8[D, S]"""
+    level: U8
+    """uint8[D, S] service levels, or uint8[0, 0] where one lane carries all."""
+    channel_by_port: U32
+    """uint32[S, 256]"""
+    target: U32
+    """uint32[C]"""
+    offset: U32
+    """uint32[S + 1]"""
+    root: U32
+    """uint32[D], the last switch before each destination."""
+    sends: Bool
+    """bool[S], switches at which paths begin."""
+    rows: U32
+    """uint32[·], the destinations that are asked for."""
+
+
+def offset_tables_of(
+    fabric: Fabric, egress: U8, level: U8 | None, sends: Bool, wanted: Bool
+) -> OffsetTables:
+    """One LID offset's tables; `wanted` bool[D] says which destinations' paths count."""
+    return OffsetTables(
+        egress,
+        np.zeros((0, 0), np.uint8) if level is None else level,
+        fabric.channel_by_port.astype(np.uint32),
+        fabric.channel_target.astype(np.uint32),
+        fabric.channel_offset.astype(np.uint32),
+        fabric.destination_switch.astype(np.uint32),
+        sends,
+        np.flatnonzero(wanted).astype(np.uint32),
+    )
+
+
+def empty_dependencies(fabric: Fabric, lanes: int) -> NDArray[np.uint8]:
+    """uint8[lanes, C, ·] zeros."""
+    degree = int(np.diff(fabric.channel_offset).max(initial=1))
+    return np.zeros((lanes, fabric.channels, degree), np.uint8)
+
+
+@njit(cache=True)
+def collect_dependencies(
+    tables: OffsetTables, depends: NDArray[np.uint8]
+) -> None:  # pragma: no cover
+    """Sets `depends[lane, c1, rank of c2]` to 1 for every path of a sending switch.
+
+    `depends` is uint8[lanes, C, ·]. A path ends where it has no channel.
+    """
+    switches = tables.egress.shape[1]
+    channels = len(tables.target)
+    lanes = tables.level.shape[0] > 0
+    passed = np.empty(switches, np.bool_)
+    for d in tables.rows:
+        table, root = tables.egress[d], tables.root[d]
+        passed[:] = False
+        for s in range(switches):
+            if not tables.sends[s]:
+                continue
+            lane = tables.level[d, s] if lanes else 0
+            v, hops = np.uint32(s), 0
+            # In one lane, a switch's part of the tree is shared by all who come through it.
+            while v != root and not passed[v] and hops < switches:
+                hops += 1
+                passed[v] = not lanes
+                c1 = tables.channel_by_port[v, table[v]]
+                if c1 >= channels:
+                    break
+                v = tables.target[c1]
+                if v != root:
+                    c2 = tables.channel_by_port[v, table[v]]
+                    if c2 < channels:
+                        depends[lane, c1, c2 - tables.offset[v]] = 1

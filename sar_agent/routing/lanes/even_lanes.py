@@ -1,0 +1,131 @@
+"""Evens out what lanes carry, without a new dependency in any of them.
+
+Paths fill the first lane before the second, which leaves most of all traffic in one set of buffers.
+A path may go to any lane that has all its dependencies already, and any lane may be split in two:
+fewer paths close no loop that more did not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8, Bool
+from sar_agent.jobs import JobMix
+from sar_agent.routing.dag import U32
+from sar_agent.routing.lanes.acyclic_order import PRESENT, ChannelPairs, LaneOrder
+
+F64 = NDArray[np.float64]
+U16 = NDArray[np.uint16]
+
+
+class TerminalDemand(NamedTuple):
+    """What goes to each of T terminals. Between hosts only."""
+
+    of: U32
+    """uint32[T + 1]: of[t]:of[t + 1] are the jobs of terminal t in `jobs`."""
+    jobs: U32
+    """uint32[·]"""
+    members: U32
+    """uint32[J + 1]: switches of the terminals of each job in `switches`."""
+    switches: U32
+    """uint32[·]"""
+    weight: F64
+    """float64[J]: what each terminal of a job sends each other one of it."""
+    everyone: F64
+    """float64[S]: what goes from a switch to any terminal outside of jobs."""
+
+
+def demand_of(fabric: Fabric, mix: JobMix | None) -> TerminalDemand:
+    """Jobs' all-to-alls at full speed; beside these, or without them, all pairs of hosts alike."""
+    jobs = mix.jobs if mix else ()
+    sizes = np.array([len(job.terminals) for job in jobs], np.int64)
+    member = np.concatenate([np.zeros(0, np.int64), *(job.terminals for job in jobs)]).astype(int)
+    which = np.repeat(np.arange(len(jobs)), sizes)
+    order = np.argsort(member, kind="stable")
+    share = 1e-3 if len(jobs) else 1.0
+    return TerminalDemand(
+        np.searchsorted(member[order], np.arange(fabric.terminals + 1)).astype(np.uint32),
+        which[order].astype(np.uint32),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32),
+        fabric.terminal_switch[member].astype(np.uint32),
+        1 / np.maximum(sizes - 1.0, 1),
+        share * fabric.terminals_at / max(1, fabric.terminals),
+    )
+
+
+def shared_by(lanes: list[LaneOrder]) -> U16:
+    """uint16[C, W]: bit l says that lane l has the dependency."""
+    bits = np.zeros(lanes[0].depends.shape, np.uint16)
+    for number, lane in enumerate(lanes):
+        bits |= (lane.depends == PRESENT).astype(np.uint16) << np.uint16(number)
+    return bits
+
+
+@njit(cache=True)
+def even_out(
+    net: ChannelPairs,
+    demand: TerminalDemand,
+    trees: U8,
+    root: U32,
+    rows: U32,
+    destinations: int,
+    sends: Bool,
+    shared: U16,
+    first: int,
+    load: F64,
+    level: U8,
+) -> None:  # pragma: no cover
+    """Moves paths of these rows (hosts' destinations) from lanes with more than their share to the
+    least loaded that has their dependencies.
+
+    `load` float64[L] is what lanes `first` … `first` + L - 1 carry (filled here), `shared`
+    uint16[C, W] which of them have a dependency; `level` uint8[R, S] is changed.
+    """
+    channel, target, offset = net.channel, net.target, net.offset
+    channels, none = np.uint32(len(target)), np.uint8(channel.shape[1] - 1)
+    weight, count, one = np.empty(channel.shape[0]), np.uint32(len(load)), np.uint32(1)
+    every = (one << count) - one
+    of, jobs, members = demand.of, demand.jobs, demand.members
+    switches, by_job, everyone = demand.switches, demand.weight, demand.everyone
+    for moving in (False, True):
+        share = load.sum() / count
+        for row in rows:
+            end, d = root[row], np.uint32(row % destinations)
+            weight[:] = everyone
+            for i in range(of[d], of[d + one]):
+                for m in range(members[jobs[i]], members[jobs[i] + one]):
+                    weight[switches[m]] += by_job[jobs[i]]
+            for s in range(np.uint32(len(weight))):
+                at = np.uint32(np.int64(level[row, s]) - first)
+                if not sends[s] or s == end or at >= count:
+                    continue
+                if not moving:
+                    load[at] += weight[s]
+                    continue
+                if load[at] <= share:
+                    continue
+                # Tables that do not reach are the check's to find: such paths stay.
+                lanes, v, before, hops = every, np.uint32(s), channels, 0
+                while v != end and lanes:
+                    port = trees[row, v]
+                    c = channel[v, port if port < none else none]
+                    hops += 1
+                    if c >= channels or hops > len(weight):
+                        lanes = np.uint32(0)
+                        break
+                    if before < channels:
+                        lanes &= np.uint32(shared[before, c - offset[v]])
+                    before, v = c, target[c]
+                best = at
+                for lane in range(count):
+                    if lanes >> lane & one and load[lane] + weight[s] < load[best]:
+                        best = np.uint32(lane)
+                if best != at:
+                    load[at] -= weight[s]
+                    load[best] += weight[s]
+                    level[row, s] = first + best

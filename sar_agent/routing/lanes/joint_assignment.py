@@ -1,0 +1,149 @@
+"""Routes that are chosen while they are laid into lanes.
+
+Where a torus lacks a cable, or a network is no torus at all, tables made before lanes are thought
+of may need dozens. Here every switch, the ones nearest the destination first, takes the least used
+of its shortest continuations whose whole way fits the lane; who has none waits for the next lane.
+A switch keeps what it took, so later ones in another lane must fit their way over it into theirs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sar_agent.fabric.model import I32, U8, Bool
+from sar_agent.routing.dag import U32, DagCache, Graph, dag_row, graph_of, new_cache
+from sar_agent.routing.lanes.acyclic_order import (
+    PRESENT,
+    ChannelPairs,
+    LaneOrder,
+    OrderSearch,
+    judge,
+)
+from sar_agent.routing.lanes.assignment import MOST_LANES, LaneAssignment, LaneProblem
+from sar_agent.routing.lanes.place_paths import DOES_NOT, FITS, UNPLACED, TreeWalk
+from sar_agent.routing.routes import NO_ROUTE
+
+
+def joint_assignment(ground: LaneProblem, trees: U8) -> LaneAssignment:
+    """A complete sheet, or one of more than `MOST_LANES`; rows of what is no host's are `trees`'
+    (uint8[R, S])."""
+    fabric = ground.fabric
+    sheet = LaneAssignment(ground, trees.copy(), "joint")
+    rows = np.tile(ground.is_host, ground.offsets)
+    sheet.trees[rows] = NO_ROUTE
+    last = np.tile(fabric.destination_port, ground.offsets)
+    at = np.flatnonzero(rows)
+    sheet.trees[at, ground.root[at]] = last[at]
+    graph, cache = graph_of(fabric), new_cache(fabric)
+    used = np.zeros(max(1, fabric.channels), np.int32)
+    for part in ground.parts:
+        lanes: list[LaneOrder] = []
+        left = 1
+        while left and len(lanes) < MOST_LANES:
+            lanes.append(sheet.new_lane())
+            left = _grow(
+                ground.net, lanes[-1], sheet.search, sheet.walk, graph, cache, ground.root,
+                ground.rows(part), ground.hosts, used, sheet.trees, sheet.level, len(lanes) - 1,
+            )  # fmt: skip
+        sheet.lanes.append(lanes)
+        sheet.left += left
+    return sheet
+
+
+@njit(cache=True)
+def _grow(
+    net: ChannelPairs,
+    lane: LaneOrder,
+    search: OrderSearch,
+    walk: TreeWalk,
+    graph: Graph,
+    cache: DagCache,
+    root: U32,
+    rows: U32,
+    sends: Bool,
+    used: I32,
+    trees: U8,
+    level: U8,
+    number: int,
+) -> int:  # pragma: no cover
+    """Settles what fits the lane in the rows; how many switches have to wait."""
+    known, verdict = walk.known, walk.verdict
+    waiting = 0
+    known[:] = 0
+    for n in range(len(rows)):
+        row = rows[n]
+        tree, end = trees[row], root[row]
+        dag = dag_row(graph, cache, end)
+        order, start, edge = cache.order[dag], cache.start[dag], cache.edge[dag]
+        known[end], verdict[end] = n + 1, FITS
+        if number == 0 and sends[end]:
+            level[row, end] = number
+        for i in range(np.uint32(1), cache.size[dag]):
+            v = order[i]
+            if tree[v] != NO_ROUTE:
+                continue
+            tried, tried_at = np.int64(-1), np.int64(-1)
+            while tree[v] == NO_ROUTE:
+                least, at = np.int64(1 << 40), np.int64(-1)
+                for e in range(start[i], start[i + 1]):
+                    use = np.int64(used[edge[e]])
+                    later = use > tried or (use == tried and np.int64(e) > tried_at)
+                    if later and use < least:
+                        least, at = use, np.int64(e)
+                if at < 0:
+                    break
+                tried, tried_at = least, at
+                c = edge[at]
+                w = graph.target[c]
+                if w != end and tree[w] == NO_ROUTE:
+                    continue
+                if _fits(net, lane, search, walk, tree, end, n + 1, w) and (
+                    w == end or _allowed(net, lane, search, c, net.channel[w, tree[w]])
+                ):
+                    tree[v] = graph.port[c]
+                    known[v], verdict[v] = n + 1, FITS
+                    used[c] += 1
+                    if sends[v] and level[row, v] == UNPLACED:
+                        level[row, v] = number
+            waiting += tree[v] == NO_ROUTE
+    return waiting
+
+
+@njit(cache=True)
+def _allowed(
+    net: ChannelPairs, lane: LaneOrder, search: OrderSearch, c1: np.uint32, c2: np.uint32
+) -> bool:  # pragma: no cover
+    state = lane.depends[c1, c2 - net.offset[net.target[c1]]]
+    if state:
+        return bool(state == PRESENT)
+    return judge(net, lane, search, c1, c2)
+
+
+@njit(cache=True)
+def _fits(
+    net: ChannelPairs,
+    lane: LaneOrder,
+    search: OrderSearch,
+    walk: TreeWalk,
+    tree: U8,
+    root: np.uint32,
+    number: int,
+    source: np.uint32,
+) -> bool:  # pragma: no cover
+    """Whether the settled way from `source` fits the lane; what does is put in."""
+    known, verdict, stack = walk.known, walk.verdict, walk.stack
+    v, depth = source, np.uint32(0)
+    while known[v] != number:
+        stack[depth] = v
+        depth += np.uint32(1)
+        v = net.target[net.channel[v, tree[v]]]
+    found = verdict[v] == FITS
+    while depth:
+        depth -= np.uint32(1)
+        w, v = v, stack[depth]
+        if found and w != root:
+            c1, c2 = net.channel[v, tree[v]], net.channel[w, tree[w]]
+            found = _allowed(net, lane, search, c1, c2)
+        known[v], verdict[v] = number, FITS if found else DOES_NOT
+    return bool(found)

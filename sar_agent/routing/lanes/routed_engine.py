@@ -1,0 +1,46 @@
+"""An engine, and lanes where its routes need them: what everybody asks who wants routes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32
+from sar_agent.jobs import JobMix
+from sar_agent.routing.engine import Engine, Options
+from sar_agent.routing.lanes.assign_lanes import follow_hosts, lane_budget, lay_lanes
+from sar_agent.routing.repair import same_indices
+from sar_agent.routing.routes import Routes
+
+
+def routed(
+    engine: Engine, fabric: Fabric, mix: JobMix, options: Options, groups: I32 | None = None
+) -> Routes:
+    """Routes without a credit loop between hosts. Raises `Unserved`."""
+    return relay(engine.route(fabric, mix, options), fabric, mix, options, groups)
+
+
+def relay(
+    routes: Routes, fabric: Fabric, mix: JobMix, options: Options, groups: I32 | None = None
+) -> Routes:
+    """The same for routes that are there; an engine that gave lanes itself keeps them."""
+    if routes.virtual_lanes > 1:
+        return routes
+    return lay_lanes(fabric, routes, options, groups, mix)
+
+
+def with_levels_of(
+    before: Routes, made_for: Fabric, routes: Routes, fabric: Fabric, options: Options
+) -> Routes | None:
+    """`routes` with the lanes that others had, which may still do; None where these had none, or
+    stand for other nodes, or now take too many lanes."""
+    if routes.virtual_lanes > 1 or before.virtual_lanes == 1:
+        return None
+    if before.virtual_lanes > lane_budget(fabric, options):
+        return None
+    if before.egress.shape != routes.egress.shape or not same_indices(made_for, fabric):
+        return None
+    levels, lanes = before.service_level, before.virtual_lanes
+    if before.hop_lane is not None:
+        return replace(routes, hop_lane=before.hop_lane, virtual_lanes=lanes)
+    return follow_hosts(fabric, replace(routes, service_level=levels, virtual_lanes=lanes))

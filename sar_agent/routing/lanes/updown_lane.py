@@ -1,0 +1,142 @@
+"""Best effort: what fits no lane goes up, then down, in the last one.
+
+With a number for each switch, paths that first only fall and then only rise close no loop,
+however many there are, and on a fabric in one piece there is one for every pair. A table has one
+entry for a destination, so where such a path passes, those who came there on other paths must
+follow, and are moved to the last lane, too, on such paths of their own, until nobody is left.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32, U8, Bool
+from sar_agent.routing.dag import U32, Graph, graph_of
+from sar_agent.routing.hop_counts import FAR, all_hops
+from sar_agent.routing.lanes.assignment import LaneAssignment
+
+_FAR = 1 << 30
+
+
+def up_order(fabric: Fabric) -> I32:
+    """int32[S]: a switch's height, 0 the top: by hops from the switch that has the fewest to all
+    hosts, then by GUID."""
+    hops = all_hops(graph_of(fabric))
+    reached = np.where(hops == FAR, 0, hops).astype(np.int64)
+    sums = reached @ np.maximum(fabric.terminals_at, 0)
+    sums[~fabric.switch_up] = np.iinfo(np.int64).max
+    top = np.lexsort((fabric.switch_guid, sums))[0]
+    order = np.lexsort((fabric.switch_guid, hops[top]))
+    height = np.empty(fabric.switches, np.int32)
+    height[order] = np.arange(fabric.switches)
+    return height
+
+
+def shelter(sheet: LaneAssignment, part: int, lanes: int) -> int:
+    """Brings a part of a complete or incomplete sheet down to `lanes`: paths in lane `lanes` - 1
+    and above, and unplaced ones, get new entries and go to that lane; how many paths that are."""
+    ground = sheet.ground
+    fabric = ground.fabric
+    rows = ground.rows(ground.parts[part])
+    height = up_order(fabric)
+    used = np.zeros(max(1, fabric.channels), np.int32)
+    moved: int = _shelter(
+        graph_of(fabric), height, np.argsort(height).astype(np.uint32), ground.net.channel,
+        ground.root, rows, ground.hosts, lanes - 1, used, sheet.trees, sheet.level,
+    )  # fmt: skip
+    last = sheet.whole(ground.parts[part], ground.hosts, sheet.level, lanes - 1)
+    assert last is not None, "paths that go up, then down, close no loop"
+    sheet.lanes[part] = [*sheet.lanes[part][: lanes - 1], last]
+    return moved
+
+
+@njit(cache=True)
+def _shelter(
+    graph: Graph,
+    height: I32,
+    by_height: U32,
+    channel: U32,
+    root: U32,
+    rows: U32,
+    sends: Bool,
+    last: int,
+    used: I32,
+    trees: U8,
+    level: U8,
+) -> int:  # pragma: no cover
+    """Rewrites entries in `trees` uint8[R, S] and levels in `level` uint8[R, S]; how many paths go
+    up, then down, now."""
+    total = 0
+    switches, channels = len(height), np.uint32(len(graph.target))
+    one, none = np.uint32(1), np.uint8(channel.shape[1] - 1)
+    moved, on_way = np.empty(switches, np.bool_), np.empty(switches, np.bool_)
+    via, far = np.empty(switches, np.uint32), np.empty(switches, np.int32)
+    queue = np.empty(switches, np.uint32)
+    for row in rows:
+        tree, end = trees[row], root[row]
+        any_moved = False
+        for s in range(switches):
+            moved[s] = sends[s] and np.uint32(s) != end and level[row, s] >= last
+            any_moved |= moved[s]
+            if sends[s] and np.uint32(s) == end and level[row, s] > last:
+                level[row, s] = last
+        if not any_moved:
+            continue
+        # Who comes down to the destination: a search from it that goes up only …
+        far[:] = _FAR
+        far[end], queue[0] = 0, end
+        i, size = np.uint32(0), one
+        while i < size:
+            u = queue[i]
+            i += one
+            for into in range(graph.offset[u], graph.offset[u + one]):
+                v = graph.target[into]
+                if graph.up[into] and height[v] < height[u] and far[v] == _FAR:
+                    far[v] = far[u] + 1
+                    queue[size] = v
+                    size += one
+        # … and the others go up to the nearest of them, from the top on.
+        for v in by_height:
+            down = far[v] < _FAR
+            best = far[v] - 1 if down else _FAR
+            least = -1
+            for out in range(graph.offset[v], graph.offset[v + one]):
+                w = graph.target[out]
+                if not graph.up[out] or (height[w] > height[v]) != down:
+                    continue
+                if far[w] < best or (far[w] == best and (least < 0 or used[out] < least)):
+                    best, least, via[v] = far[w], used[out], out
+            if not down and least >= 0:
+                far[v] = best + 1
+        for s in range(switches):
+            moved[s] &= far[s] < _FAR
+        on_way[:] = False
+        more = True
+        while more:
+            for s in range(switches):
+                v = np.uint32(s)
+                while moved[s] and v != end and not on_way[v]:
+                    on_way[v] = True
+                    v = graph.target[via[v]]
+            more = False
+            for s in range(switches):
+                v = np.uint32(s)
+                if not sends[v] or moved[v]:
+                    continue
+                hops, c = 0, np.uint32(0)
+                while v != end and not on_way[v] and c < channels and hops < switches:
+                    c = channel[v, tree[v] if tree[v] < none else none]
+                    v = graph.target[c] if c < channels else v
+                    hops += 1
+                if on_way[v] and far[s] < _FAR:
+                    moved[s] = more = True
+        for s in range(switches):
+            if on_way[s]:
+                tree[s] = graph.port[via[s]]
+                used[via[s]] += 1
+            if moved[s]:
+                level[row, s] = last
+                total += 1
+    return total

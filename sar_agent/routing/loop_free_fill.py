@@ -1,0 +1,279 @@
+"""Fits the routes that no job uses around those that jobs use, closing no credit loop.
+
+Between hosts, shortest paths of a tree go up, then down, even when cables are broken. Others cannot
+always: a leaf that lost its cable to a spine reaches the spine's own LID over another leaf, down
+and up again; so does the aggregation unit of a spine that talks to another spine. A dependency
+from a down channel to an up channel is what credit loops are made of, and these packets travel
+on the same lane as the jobs'. They are next to nothing, so their routes are chosen last: at each
+switch the first shortest continuation whose dependencies close no cycle with all that is there.
+
+Where all shortest paths from hosts go up, then down (`updown.py` proves it: trees with every cable
+do), nothing can close a loop, nothing is counted and no search begins.
+
+Since dependencies are only ever added, "closes a cycle" is final, and each is refused at most
+once. On a three-level tree no choice of shortest paths between *all* pairs of switches is free of
+loops in one lane, so nothing can be promised; what remains open the check reports.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.levels import levels_of
+from sar_agent.fabric.model import I32, U8, Bool
+from sar_agent.routing.channel_dependencies import (
+    collect_dependencies,
+    empty_dependencies,
+    offset_tables_of,
+)
+from sar_agent.routing.dag import U32, DagCache, Graph, dag_row
+from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.routing.updown_property import all_up_then_down, lowest_ports
+
+PRESENT, FORBIDDEN = 1, 2
+ATTEMPTS = 200
+SEARCH_LIMIT = 20_000
+"""Channels one search may visit before the dependency is given up: no cycle was proved, but
+another continuation is cheaper to find than the proof."""
+
+
+class FillScratch(NamedTuple):
+    """For one destination at a time."""
+
+    fine: Bool
+    """bool[S]"""
+    added: U32
+    """uint32[S, 2]: dependencies put in for it."""
+    stack: U32
+    """uint32[C], channels from which to search on."""
+    seen: NDArray[np.int64]
+    """int64[C], the last search that came by."""
+    searches: NDArray[np.int64]
+    """int64[1], how many there were."""
+
+
+def fill_loop_free(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egress: U8) -> None:
+    """Rewrites, in `egress` uint8[T + S, S], the entries that no host-to-host path uses.
+
+    `hops` uint8[S, S] are those between switches. First hosts to the switches' own LIDs, then,
+    where aggregation units sit on switches without hosts, these to everyone. Where no continuation
+    fits, an entry stays as it was.
+    """
+    hosts = fabric.terminals_at > 0
+    units = np.zeros(fabric.switches, np.bool_)
+    units[fabric.terminal_switch[fabric.terminal_up]] = True
+    units &= ~hosts
+    host_rows = np.zeros(fabric.destinations, np.bool_)
+    host_rows[: fabric.terminals] = fabric.is_host_port
+    by_guid = np.argsort(np.concatenate([fabric.terminal_guid, fabric.switch_guid]))
+    switch_rows = by_guid[by_guid >= fabric.terminals]
+    level = levels_of(fabric)
+    by_level = np.argsort(level, kind="stable").astype(np.uint32)
+    safe = all_up_then_down(graph, hops, level, by_level, hosts)
+    ports = np.full_like(hops, NO_ROUTE)
+    lowest_ports(graph, hops, ports)
+    np.fill_diagonal(ports, 0)
+    lowest = np.ascontiguousarray(ports.T)
+    if safe:
+        egress[fabric.terminals :] = lowest
+    if units.any() or not safe:
+        counted = host_rows.copy()
+        counted[fabric.terminals :] = safe
+        depends = empty_dependencies(fabric, 1)
+        collect_dependencies(offset_tables_of(fabric, egress, None, hosts, counted), depends)
+
+    def place(rows: NDArray[np.int64], stays: Bool, sends: Bool) -> None:
+        _settle(
+            graph,
+            cache,
+            fabric.channel_by_port,
+            fabric.destination_switch.astype(np.uint32),
+            rows.astype(np.uint32),
+            stays,
+            sends,
+            depends[0],
+            lowest,
+            egress,
+        )
+
+    if not safe:
+        place(switch_rows, np.zeros_like(hosts), hosts)
+    if units.any():
+        place(np.concatenate([by_guid[host_rows[by_guid]], switch_rows]), hosts, units)
+    for d in np.flatnonzero(~host_rows[: fabric.terminals]):
+        switch = fabric.terminal_switch[d]
+        egress[d] = egress[fabric.terminals + switch]
+        egress[d, switch] = fabric.terminal_switch_port[d]
+
+
+@njit(cache=True)
+def _settle(
+    graph: Graph,
+    cache: DagCache,
+    channel_by_port: I32,
+    root_of: U32,
+    rows: U32,
+    stays: Bool,
+    sends: Bool,
+    depends: NDArray[np.uint8],
+    lowest: U8,
+    egress: U8,
+) -> None:  # pragma: no cover
+    """Settles `rows` (destinations) for paths from the switches `sends`; what is on the paths of
+    the switches `stays` is kept. `lowest` uint8[S, S] has, by root, the first port of each switch
+    that leads one hop closer."""
+    channels = len(graph.target)
+    switches = egress.shape[1]
+    scratch = FillScratch(
+        np.empty(switches, np.bool_),
+        np.empty((switches, 2), np.uint32),
+        np.empty(channels, np.uint32),
+        np.zeros(channels, np.int64),
+        np.zeros(1, np.int64),
+    )
+    fine = scratch.fine
+    fixed = np.empty(switches, np.bool_)
+    for d in rows:
+        root = root_of[d]
+        if egress[d, root] == NO_ROUTE and _fits(
+            graph, channel_by_port, depends, lowest[root], root, sends, scratch
+        ):
+            egress[d] = lowest[root]
+            continue
+        row = dag_row(graph, cache, root)
+        size, order = cache.size[row], cache.order[row]
+        start, edge = cache.start[row], cache.edge[row]
+        tree = egress[d]
+        if tree[root] == NO_ROUTE:
+            # Nobody chose yet. The lowest neighbour everywhere lets forced turns fall together.
+            tree[root] = 0
+            for i in range(1, size):
+                tree[order[i]] = graph.port[cache.lowest[row, i]]
+        fixed[:] = stays
+        for i in range(size - 1, 0, -1):
+            if fixed[order[i]]:
+                fixed[graph.target[channel_by_port[order[i], tree[order[i]]]]] = True
+        settled = False
+        for _attempt in range(ATTEMPTS):
+            if settled:
+                break
+            settled = True
+            # Every switch takes the first continuation not known to close a cycle here or later …
+            fine[:] = False
+            fine[root] = True
+            for i in range(1, size):
+                v = order[i]
+                if fixed[v]:
+                    fine[v] = True
+                    continue
+                for e in range(start[i], start[i + 1]):
+                    c1 = edge[e]
+                    w = graph.target[c1]
+                    if not fine[w]:
+                        continue
+                    if w != root:
+                        c2 = channel_by_port[w, tree[w]]
+                        if depends[c1, c2 - np.int64(graph.offset[w])] == FORBIDDEN:
+                            continue
+                    tree[v] = graph.port[c1]
+                    fine[v] = True
+                    break
+            # … and what terminals then use is put in, or found to close one: then once more.
+            for i in range(1, size):
+                v = order[i]
+                if not sends[v] or not fine[v]:
+                    continue
+                c1 = channel_by_port[v, tree[v]]
+                v = graph.target[c1]
+                while v != root:
+                    c2 = channel_by_port[v, tree[v]]
+                    rank = c2 - np.int64(graph.offset[v])
+                    if depends[c1, rank] == 0:
+                        closes = _reaches(graph, depends, np.uint32(c2), np.uint32(c1), scratch)
+                        depends[c1, rank] = FORBIDDEN if closes else PRESENT
+                    if depends[c1, rank] == FORBIDDEN:
+                        settled = False
+                        break
+                    c1 = c2
+                    v = graph.target[c1]
+
+
+@njit(cache=True)
+def _fits(
+    graph: Graph,
+    channel_by_port: I32,
+    depends: NDArray[np.uint8],
+    tree: U8,
+    root: int,
+    sends: Bool,
+    scratch: FillScratch,
+) -> bool:  # pragma: no cover
+    """Puts in what senders use in `tree` uint8[S] if nothing of it closes a cycle, and no entry is
+    known to; else leaves `depends` as it was."""
+    scratch.fine[:] = False
+    added = 0
+    fits = True
+    for passing in (True, False):
+        for s in range(np.uint32(len(tree))):
+            if passing and not sends[s]:
+                continue
+            v = np.uint32(s)
+            while fits and v != root and not scratch.fine[v] and tree[v] != NO_ROUTE:
+                scratch.fine[v] = True
+                c1 = np.uint32(channel_by_port[v, tree[v]])
+                v = np.uint32(graph.target[c1])
+                if v == root:
+                    break
+                c2 = np.uint32(channel_by_port[v, tree[v]])
+                rank = c2 - graph.offset[v]
+                if depends[c1, rank] == 0 and passing:
+                    fits = not _reaches(graph, depends, c2, c1, scratch)
+                    scratch.added[added, 0], scratch.added[added, 1] = c1, rank
+                    added += 1
+                    depends[c1, rank] = PRESENT
+                elif depends[c1, rank] == FORBIDDEN:
+                    fits = False
+    if not fits:
+        for c1, rank in scratch.added[:added]:
+            depends[c1, rank] = 0
+    return fits
+
+
+@njit(cache=True)
+def _reaches(
+    graph: Graph,
+    depends: NDArray[np.uint8],
+    source: np.uint32,
+    wanted: np.uint32,
+    scratch: FillScratch,
+) -> bool:  # pragma: no cover
+    """Does a chain of dependencies lead from channel `source` to `wanted`? (Or is it too long?)"""
+    stack, seen = scratch.stack, scratch.seen
+    search = scratch.searches[0] + 1
+    scratch.searches[0] = search
+    stack[0] = source
+    seen[source] = search
+    depth, visited = 1, 0
+    while depth:
+        depth -= 1
+        c = stack[depth]
+        visited += 1
+        if visited > SEARCH_LIMIT:
+            return True
+        head = graph.target[c]
+        base = graph.offset[head]
+        for rank in range(graph.offset[head + 1] - base):
+            if depends[c, rank] == PRESENT:
+                following = base + rank
+                if following == wanted:
+                    return True
+                if seen[following] != search:
+                    seen[following] = search
+                    stack[depth] = following
+                    depth += 1
+    return False

@@ -1,0 +1,121 @@
+"""Source-routed routes on an XGFT: the way up may depend on who sends.
+
+On the way to a root every level asks one question, which parent; the way down is the only one. So
+a route is its *NCA*: the digits W_2 … W_h of the root it would reach, or of the nearest common
+ancestor that is met before. A forwarding table knows destinations only. What it can hold is one NCA
+for each LID: with LMC, LID offset o of every host leads over NCA o, and a sender picks the route by
+the offset it writes to. That takes as many offsets as the tree has roots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.errors import Unserved
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.xgft_view import XgftView
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.demand import route_demand
+from sar_agent.routing.oblivious_tables import nca_tables
+from sar_agent.routing.routes import Routes
+
+I64 = NDArray[np.int64]
+ParentChoice = Callable[[I32, I32], U8]
+"""(sources int32[N], destinations int32[N]) → uint8[N, h - 1]: W_2 … W_h of each route."""
+LMC_MOST = 7
+ROWS = 1 << 20
+"""Pairs that are looked at at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class PathRoutes:
+    """A route for every ordered pair of terminals, found when asked for."""
+
+    engine: str
+    fabric: Fabric
+    view: XgftView
+    choose: ParentChoice
+    by_source: bool = False
+    """Whether a sender's routes all climb towards one root, so that one LID offset serves it."""
+
+    def nca(self, source: I32, destination: I32) -> I64:
+        """int64[N]: the root each route climbs towards, W_2 + w_2 (W_3 + w_3 (…))."""
+        return nca_index(self.view, self.choose(source, destination))
+
+    def channels(self, source: I32, destination: I32) -> I32:
+        """int32[N, 2 (h - 1)]: channels between switches in the order of travel, then -1."""
+        view, fabric = self.view, self.fabric
+        height, pairs = view.height, len(source)
+        digits = self.choose(source, destination)
+        found = np.full((pairs, 2 * (height - 1)), -1, np.int32)
+        length = np.zeros(pairs, np.int64)
+        start = fabric.terminal_switch[source]
+        at = start.astype(np.int64)
+        goal = fabric.terminal_switch[destination]
+
+        def go(who: NDArray[np.intp], port: U8) -> None:
+            channel = fabric.channel_by_port[at[who], port]
+            found[who, length[who]] = channel
+            length[who] += 1
+            at[who] = fabric.channel_target[channel]
+
+        top = np.ones(pairs, np.int64)
+        for level in range(1, height):
+            who = np.flatnonzero(view.inside[level, start] != view.inside[level, goal])
+            go(who, view.up[at[who], digits[who, level - 1]])
+            top[who] = level + 1
+        for level in range(height, 1, -1):
+            who = np.flatnonzero(top >= level)
+            go(who, view.down[at[who], view.digit[destination[who], level - 1]])
+        return found
+
+    def as_tables(self, lmc: int) -> Routes:
+        """Tables with 2**lmc LID offsets, or as many as there are roots where that is fewer; offset
+        o leads over NCA o. Raises `Unserved` where that is not enough."""
+        needed = self.view.ncas
+        least = (needed - 1).bit_length()
+        if needed > 1 << lmc:
+            more = f"--lmc {least} would do" if least <= LMC_MOST else "more than LMC allows"
+            raise Unserved(
+                f"{self.engine} routes by source, which a table does not know; over LID offsets it "
+                f"takes {needed} of them on {self.fabric.name}: {more}"
+            )
+        return Routes(self.engine, self.fabric.digest, nca_tables(self.fabric, self.view))
+
+
+def nca_index(view: XgftView, digits: U8) -> I64:
+    """int64[N] from uint8[N, h - 1]."""
+    index = np.zeros(len(digits), np.int64)
+    for level in range(view.height - 1, 0, -1):
+        index = index * view.w[level] + digits[:, level - 1]
+    return index
+
+
+def pairs_of(mix: JobMix) -> Iterator[tuple[int, I32, I32]]:
+    """(job, sources, destinations): all ordered pairs inside each job, some at a time."""
+    for number, job in enumerate(mix.jobs):
+        size = len(job.terminals)
+        step = max(1, ROWS // size)
+        for first in range(0, size, step):
+            some = job.terminals[first : first + step]
+            source, destination = np.repeat(some, size), np.tile(job.terminals, len(some))
+            other = source != destination
+            yield number, source[other], destination[other]
+
+
+def path_traffic(routes: PathRoutes, mix: JobMix) -> tuple[I64, NDArray[np.float64]]:
+    """(effective EFI int64[C], load float64[C]) of the jobs' all-to-alls on these routes."""
+    fabric = routes.fabric
+    efi, load = np.zeros(fabric.channels, np.int64), np.zeros(fabric.channels)
+    demand = route_demand(fabric, mix)
+    for job, source, destination in pairs_of(mix):
+        channels = routes.channels(source, destination)
+        count = np.bincount(channels[channels >= 0], minlength=fabric.channels)
+        efi += count
+        load += count * float(demand[job])
+    return efi, load / fabric.channel_rate

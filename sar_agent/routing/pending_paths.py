@@ -1,0 +1,143 @@
+"""What of a tree waits for a path now, and what stands already.
+
+All that a leaf sends to a destination takes one path, whatever the jobs, since a table has one port
+for it. So it is placed at once, in the turn of the heaviest of these jobs: were the lighter ones
+placed later, they would follow blindly and upset what was balanced without them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sar_agent.fabric.model import F32, U8, Bool
+from sar_agent.routing.dag import U32, DagCache, Graph
+from sar_agent.routing.demand_items import I64, DemandItems
+from sar_agent.routing.hot_channels import SourcesToMove
+
+AGAIN = -1
+"""Instead of a weight class, in `place_trees`."""
+
+
+class PathScratch(NamedTuple):
+    """Room for one tree, and per DAG row where its paths enter the root."""
+
+    entry: U32
+    """uint32[rows, S]: the last switch before the root on all minimal-hop paths, S: several."""
+    entry_of: NDArray[np.int32]
+    """int32[rows]: the root that `entry` was found for."""
+    cost: F32
+    rise: F32
+    """float32[S + 1]: how much the last hop from an entry has risen since the first pass."""
+    via: U32
+    at: U32
+    """Each switch's place in the DAG row."""
+    needed: Bool
+    fixed: Bool
+    path: U32
+    taken: U32
+    lead: U8
+    """uint8[S]: class of the heaviest of the tree's jobs with sources at each leaf."""
+    now: Bool
+    """bool[S]: the leaves whose path is to be found, ..."""
+    waiting: I64
+    """int64[S, K]: ... and what waits for it there, by weight class."""
+
+
+def scratch_for(cache: DagCache, switches: int, classes: int) -> PathScratch:
+    """Clean scratch arrays."""
+    rows = len(cache.tag)
+    return PathScratch(
+        entry=np.empty((rows, switches), np.uint32),
+        entry_of=np.full(rows, -1, np.int32),
+        cost=np.zeros(switches, np.float32),
+        rise=np.zeros(switches + 1, np.float32),
+        via=np.zeros(switches, np.uint32),
+        at=np.zeros(switches, np.uint32),
+        needed=np.zeros(switches, np.bool_),
+        fixed=np.zeros(switches, np.bool_),
+        path=np.zeros(switches, np.uint32),
+        taken=np.zeros(switches, np.uint32),
+        lead=np.zeros(switches, np.uint8),
+        now=np.zeros(switches, np.bool_),
+        waiting=np.zeros((switches, classes), np.int64),
+    )
+
+
+@njit(cache=True)
+def gather(
+    work: DemandItems,
+    scratch: PathScratch,
+    d: int,
+    first: np.uint32,
+    moved: SourcesToMove,
+    turn: int,
+) -> bool:  # pragma: no cover
+    """Marks the leaves that need a path now, adds up what waits there; whether there are any."""
+    root = work.root[d]
+    whole = len(moved.offset) == 0
+    begin, end = work.on_offset[d], work.on_offset[d + 1]
+    for q in range(begin, end):
+        job = work.on_job[q]
+        for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+            scratch.lead[work.leaf[i]] = work.weight_class[job]
+    if end - begin > 1:
+        for q in range(begin, end):
+            job = work.on_job[q]
+            for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+                v = work.leaf[i]
+                scratch.lead[v] = min(scratch.lead[v], work.weight_class[job])
+    found = False
+    k = first
+    for q in range(begin, end):
+        job = work.on_job[q]
+        for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+            v = work.leaf[i]
+            free = v != root and (whole or moved.source[k])
+            if free and (turn == AGAIN or scratch.lead[v] == turn):
+                scratch.waiting[v, work.weight_class[job]] += work.item[i]
+                scratch.now[v] = True
+                scratch.needed[v] = True
+                scratch.cost[v] = np.inf
+                found = True
+            k += np.uint32(1)
+    return found
+
+
+@njit(cache=True)
+def fix_others(
+    graph: Graph,
+    by_port: U32,
+    work: DemandItems,
+    scratch: PathScratch,
+    d: int,
+    first: np.uint32,
+    moved: SourcesToMove,
+    turn: int,
+    tree: U8,
+) -> None:  # pragma: no cover
+    """Fixes the paths of the other leaves that have one: those not moved, and those of turns before
+    this one."""
+    root = work.root[d]
+    whole = len(moved.offset) == 0
+    if whole and (turn == AGAIN or work.on_offset[d + 1] - work.on_offset[d] == 1):
+        return
+    k = first
+    for q in range(work.on_offset[d], work.on_offset[d + 1]):
+        job = work.on_job[q]
+        for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+            v = work.leaf[i]
+            free = whole or moved.source[k]
+            k += np.uint32(1)
+            if scratch.now[v] or (free and scratch.lead[v] > turn):
+                continue
+            while v != root and not scratch.fixed[v]:
+                c = by_port[v, tree[v]]
+                if c >= len(graph.target):
+                    break
+                scratch.fixed[v] = True
+                scratch.via[v] = c
+                v = graph.target[c]

@@ -1,0 +1,165 @@
+"""Repairs tables after the fabric changed: first everything reaches again, then it is bettered.
+
+Entries are held against the new hop counts. One that still leads one hop closer over a live cable
+stays, whatever other entries do; the others move to the channels that are left, spread like routes
+that no job uses (`spread.py`). Links or switches gone, back or new, hosts moved: all are the same
+question, so there is no list of cases to get wrong. Where a switch's distances to a root are what
+they were, only entries over cables that died need a look.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8, Bool
+from sar_agent.routing.dag import U32, Graph
+from sar_agent.routing.hop_counts import FAR
+from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.routing.unused_routes import LevelTurns
+
+
+def same_indices(before: Fabric, after: Fabric) -> bool:
+    """Whether switches and terminals have the same indices in both."""
+    return np.array_equal(before.switch_guid, after.switch_guid) and np.array_equal(
+        before.terminal_guid, after.terminal_guid
+    )
+
+
+def carry_over(before: Fabric, after: Fabric, egress: U8) -> U8:
+    """uint8[T + S, S]: the tables of one fabric on the indices of another, by GUID; destinations
+    and switches that are new have no route. Always a copy."""
+    if same_indices(before, after):
+        return egress.copy()
+    moved = np.full((after.destinations, after.switches), NO_ROUTE, np.uint8)
+    old = np.concatenate([before.terminal_guid, before.switch_guid])
+    new = np.concatenate([after.terminal_guid, after.switch_guid])
+    _, old_d, new_d = np.intersect1d(old, new, assume_unique=True, return_indices=True)
+    _, old_s, new_s = np.intersect1d(
+        before.switch_guid, after.switch_guid, assume_unique=True, return_indices=True
+    )
+    moved[np.ix_(new_d, new_s)] = egress[np.ix_(old_d, old_s)]
+    return moved
+
+
+def neighbours_of(fabric: Fabric) -> U32:
+    """uint32[S, ports]: the switch at the other end of each live cable; the switch itself where
+    there is none, so that it leads no hop closer."""
+    ports = int(fabric.switch_ports.max(initial=0)) + 1
+    table = np.repeat(np.arange(fabric.switches, dtype=np.uint32)[:, None], ports, axis=1)
+    up = fabric.channel_up
+    table[fabric.channel_source[up], fabric.channel_port[up]] = fabric.channel_target[up]
+    return table
+
+
+class SuspectEntries(NamedTuple):
+    """Which entries may be wrong now: for each root, by switch."""
+
+    offset: U32
+    """uint32[S + 1] into `switch`"""
+    switch: U32
+
+
+def everywhere(switches: int) -> SuspectEntries:
+    """Every entry."""
+    offset = np.arange(switches + 1, dtype=np.uint32) * np.uint32(switches)
+    return SuspectEntries(offset, np.tile(np.arange(switches, dtype=np.uint32), switches))
+
+
+@njit(cache=True)
+def where_hops_changed(
+    graph: Graph, before: U8, after: U8, dead: U32
+) -> SuspectEntries:  # pragma: no cover
+    """`before`, `after` uint8[S, S] hops, `dead` the switches at ends of cables that died or moved.
+
+    An entry leads from v to w, one hop closer; it can only be wrong where either's hops changed.
+    """
+    switches = len(before)
+    offset = np.zeros(switches + 1, np.uint32)
+    marked = np.zeros((switches, switches), np.bool_)
+    total = 0
+    for root in range(switches):
+        mark = marked[root]
+        for v in dead:
+            mark[v] = True
+        for v in range(switches):
+            if before[root, v] != after[root, v]:
+                mark[v] = True
+                for c in range(graph.offset[v], graph.offset[v + 1]):
+                    mark[graph.target[c]] = True
+        for v in range(switches):
+            total += mark[v]
+        offset[root + 1] = total
+    switch = np.empty(total, np.uint32)
+    k = 0
+    for root in range(switches):
+        for v in range(switches):
+            if marked[root, v]:
+                switch[k] = v
+                k += 1
+    return SuspectEntries(offset, switch)
+
+
+@njit(cache=True)
+def repair_rows(
+    graph: Graph,
+    hops: U8,
+    neighbours: U32,
+    turns: LevelTurns,
+    root_of: U32,
+    last_port: U8,
+    look: SuspectEntries,
+    wanted: Bool,
+    anew: Bool,
+    egress: U8,
+) -> None:  # pragma: no cover
+    """Mends `egress` uint8[D, S] in place.
+
+    `wanted` bool[D]: the others are left alone; `anew` bool[D]: destinations that are new or sit
+    elsewhere now, whose rows are looked at from end to end.
+    """
+    destinations, switches = egress.shape
+    terminals = len(turns.terminal)
+    ports = neighbours.shape[1]
+    for d in range(destinations):
+        if not wanted[d]:
+            continue
+        root = root_of[d]
+        hop, tree = hops[root], egress[d]
+        first, last = look.offset[root], look.offset[root + 1]
+        for k in range(first, first + np.uint32(switches) if anew[d] else last):
+            v = np.uint32(k - first) if anew[d] else look.switch[k]
+            port = tree[v]
+            if v == root:
+                right = last_port[d]
+            elif port < ports and hop[neighbours[v, port]] + 1 == hop[v]:
+                continue
+            elif hop[v] == FAR:
+                right = np.uint8(NO_ROUTE)
+            else:
+                turn = np.int64(0)  # switches' own LIDs: the lowest port, as good as any
+                if d < terminals:
+                    turn = np.int64(turns.terminal[d])
+                    if turns.level[v] > 0:
+                        turn = np.int64(turns.leaf[root] // turns.stride[turns.level[v]])
+                right = _closer(graph, hop, v, turn)
+            if port != right:
+                tree[v] = right
+
+
+@njit(cache=True)
+def _closer(graph: Graph, hop: U8, v: np.uint32, turn: np.int64) -> np.uint8:  # pragma: no cover
+    """The port of the `turn`-th channel, counted round and round, that leads one hop closer."""
+    count = 0
+    for c in range(graph.offset[v], graph.offset[v + 1]):
+        count += graph.up[c] and hop[graph.target[c]] + 1 == hop[v]
+    turn %= count
+    for c in range(graph.offset[v], graph.offset[v + 1]):
+        if graph.up[c] and hop[graph.target[c]] + 1 == hop[v]:
+            if turn == 0:
+                return np.uint8(graph.port[c])
+            turn -= 1
+    return np.uint8(NO_ROUTE)

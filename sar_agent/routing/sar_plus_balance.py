@@ -1,0 +1,317 @@
+"""The balance of one fabric's job routes: its tables, its loads, and the moves that better them.
+
+Heaviest items first. A job of two hosts asks for a whole link by each of its two routes, a job of
+64 for a sixty-third by each of 4,032. Placed in that order the small ones fill what the big ones
+left, as in bin packing (LPT); placed the other way round, two-host jobs come last and find every
+link four fifths full (largest load 1.02 against 1.9 on full trees, all else equal).
+
+Then the hottest channels are cleared: the trees that cross them are taken out together and grown
+again, heaviest first. What did not help is undone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import copy
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8
+from sar_agent.jobs import JobMix
+from sar_agent.routing.balanced_trees import place_trees
+from sar_agent.routing.channel_loads import ChannelLoads, carry_trees, count_for_class
+from sar_agent.routing.dag import U32, graph_of, new_cache
+from sar_agent.routing.demand_items import (
+    CLASSES,
+    FULL_LOAD,
+    Objective,
+    classes_on,
+    demand_items_of,
+)
+from sar_agent.routing.hop_counts import all_hops
+from sar_agent.routing.hot_channels import SourcesToMove, all_moved, lift_hot, trees_over
+from sar_agent.routing.pending_paths import AGAIN, scratch_for
+from sar_agent.routing.repair import neighbours_of
+
+ROUTES_SHARE = 1 / 1024
+"""With objective `routes` all channels count alike; the number only keeps prices in range."""
+HOT_CHANNELS = 64
+GOOD_ENOUGH = 1.025
+"""Times the least possible largest load: nearer than that is not worth the time."""
+MOVES = (("paths", 0.995), ("paths", 0.97), ("trees", 0.995), ("in turn", 0.0), ("paths", 0.9))
+"""What is placed anew, from the cheapest: the paths over channels at least that near the peak; the
+whole trees of these paths; every tree, one at a time. All others are lifted together first."""
+SHUFFLES = 100
+"""Then, while there is time (on small fabrics), half of the trees over hot channels in any order:
+the heaviest first is a good order, not always the best."""
+
+
+class RouteBalance:
+    """Tables `egress` uint8[T + S, S] whose job paths carry `loads`; both change in place."""
+
+    def __init__(self, fabric: Fabric, mix: JobMix, egress: U8, objective: Objective) -> None:
+        self.fabric, self.egress, self.objective = fabric, egress, objective
+        self.graph, self.cache = graph_of(fabric), new_cache(fabric)
+        self.by_port = fabric.channel_by_port.astype(np.uint32)
+        channels = max(1, fabric.channels)
+        share = np.full(channels, ROUTES_SHARE, np.float32)
+        if objective == "load":
+            rate = fabric.channel_rate.astype(np.float64) / float(fabric.terminal_rate.max())
+            share[: fabric.channels] = 1 / (rate * FULL_LOAD)
+        self.share = share
+        self.units = np.zeros((CLASSES if objective == "load" else 1, channels), np.int64)
+        self.scratch = scratch_for(self.cache, fabric.switches, len(self.units))
+        self.counted = True
+        """Whether the loads are those of the tables; else they are counted when first asked for."""
+        self.use(mix)
+
+    def use(self, mix: JobMix) -> None:
+        """Other jobs from now on; loads stay as they are."""
+        self.mix, self.work = mix, demand_items_of(self.fabric, mix, self.objective)
+        self.classes = classes_on(self.work)
+        mean = float(self.work.item.mean()) if len(self.work.item) else 0.0
+        channels = len(self.share)
+        self.loads = ChannelLoads(
+            units=self.units,
+            share=self.share,
+            counted=np.zeros(channels, np.int64),
+            price=np.zeros(channels, np.float32),
+            half_item=np.float32(0.5 * mean * float(self.share.mean())),
+            first_use=np.float32(0),
+        )
+        self.terminals = self._in_order(self.mix.terminal)
+
+    def _in_order(self, terminals: NDArray[np.integer]) -> U32:
+        """Unique terminals that have jobs: heaviest items first, i.e. small jobs first (with
+        objective `routes`, where all weigh the same, large jobs first), then by GUIDs."""
+        fabric, work = self.fabric, self.work
+        unique = np.unique(terminals)
+        unique = unique[work.on_offset[unique + 1] > work.on_offset[unique]]
+        size = np.diff(self.mix.offset) * (1 if self.objective == "load" else -1)
+        first_job = work.on_job[work.on_offset[unique]] if len(unique) else unique
+        leaf_guid = fabric.switch_guid[fabric.terminal_switch[unique]]
+        heaviest = self.classes[unique].argmax(axis=1)
+        keys = (fabric.terminal_guid[unique], leaf_guid, size[first_job], heaviest)
+        ordered: U32 = unique[np.lexsort(keys)].astype(np.uint32)
+        return ordered
+
+    @property
+    def load(self) -> NDArray[np.float64]:
+        """float64[C]: share of each channel that is asked for (routes / 1024 for `routes`)."""
+        return np.asarray(self.units.sum(axis=0) * self.share.astype(np.float64), np.float64)
+
+    @cached_property
+    def hops(self) -> U8:
+        """uint8[S, S]: between switches."""
+        hops: U8 = all_hops(self.graph)
+        return hops
+
+    @cached_property
+    def neighbours(self) -> U32:
+        """uint32[S, ports]: what is at the other end of each live cable."""
+        return neighbours_of(self.fabric)
+
+    def beside(self, egress: U8) -> RouteBalance:
+        """The balance of other tables for the same jobs; this one stays as it is."""
+        other = copy(self)
+        other.egress, other.units = egress, np.zeros_like(self.units)
+        channels = len(self.share)
+        other.loads = self.loads._replace(
+            units=other.units,
+            counted=np.zeros(channels, np.int64),
+            price=np.zeros(channels, np.float32),
+        )
+        other.put_back(other.terminals)
+        return other
+
+    def count(self) -> None:
+        """Loads of the tables as they stand, where nobody has kept them."""
+        if not self.counted:
+            self.units[:] = 0
+            self.put_back(self.terminals)
+            self.counted = True
+
+    def lift(self, terminals: U32) -> None:
+        """Takes what their trees carry out of the loads."""
+        self._carry(terminals, -1)
+
+    def put_back(self, terminals: U32) -> None:
+        """Adds what their trees carry, as they stand in the tables, to the loads."""
+        self._carry(terminals, 1)
+
+    def follow(self, mix: JobMix, items: int) -> None:
+        """Changes what the jobs that started or ended touch, and what `improve` finds hot then."""
+        jobs = {job.key: job for job in (*self.mix.jobs, *mix.jobs)}
+        # Counted, because several jobs may share all their nodes.
+        before, after = (Counter(job.key for job in each.jobs) for each in (self.mix, mix))
+        if before == after:
+            self.improve(items)
+            return
+        self.count()
+        changed = [jobs[key].terminals for key in jobs if before[key] != after[key]]
+        touched = np.unique(np.concatenate([np.empty(0, np.int32), *changed])).astype(np.uint32)
+        self.lift(touched)
+        self.use(mix)
+        self.place(touched)
+        self.improve(items)
+
+    def _carry(self, terminals: U32, sign: int) -> None:
+        carry_trees(self.graph, self.by_port, self.work, self.loads, self.egress, terminals, sign)
+
+    def place(self, terminals: U32) -> None:
+        """Grows their trees, heaviest first."""
+        self._place(self._in_order(terminals))
+
+    def _lift_hot(self, terminals: U32, hot: NDArray[np.intp]) -> SourcesToMove:
+        is_hot = np.zeros(len(self.share), np.bool_)
+        is_hot[hot] = True
+        args = self.graph, self.by_port, self.work, self.loads, self.egress, terminals, is_hot
+        moved: SourcesToMove = lift_hot(*args)
+        return moved
+
+    def _place(self, terminals: U32, moved: SourcesToMove | None = None) -> None:
+        moved = moved or all_moved()
+        classes = self.classes[terminals]
+        for weight_class in np.flatnonzero(classes.any(axis=0)).tolist():
+            count_for_class(self.loads, weight_class)
+            here = np.flatnonzero(classes[:, weight_class])
+            offset = moved.offset[here] if len(moved.offset) else moved.offset
+            self._place_trees(terminals[here], SourcesToMove(offset, moved.source), weight_class)
+
+    def _place_again(self, terminals: U32) -> None:
+        """Takes each one's tree off, and grows it again beside all the others."""
+        lightest = CLASSES - 1 - self.classes[terminals, ::-1].argmax(axis=1)
+        for weight_class in np.unique(lightest).tolist():
+            count_for_class(self.loads, weight_class)
+            self._place_trees(terminals[lightest == weight_class], all_moved(), AGAIN)
+
+    def _place_trees(self, terminals: U32, moved: SourcesToMove, turn: int) -> None:
+        place_trees(
+            self.graph,
+            self.cache,
+            self.by_port,
+            self.work,
+            self.loads,
+            self.scratch,
+            terminals,
+            moved,
+            turn,
+            self.egress,
+        )
+
+    def score(self) -> tuple[float, float]:
+        """Less is better: the largest load, then how heavily the others press towards it."""
+        load = self.load
+        peak = float(load.max(initial=0.0))
+        near = load[load > 0.8 * peak]  # to the 16th power, the others are next to nothing
+        return round(peak, 6), float(((near / (peak or 1.0)) ** 16).sum())
+
+    def least_peak(self) -> float:
+        """No tables have a smaller largest load: what a leaf's terminals send to other leaves (and
+        as much back) must cross its own channels, and what they send to one terminal just one."""
+        work, switches = self.work, self.fabric.switches
+        others = np.repeat(np.diff(self.mix.offset), np.diff(work.leaf_offset).astype(np.int64))
+        leaving = np.bincount(work.leaf, work.item * (others - work.sources), switches)
+        live = self.fabric.channel_up
+        capacity = np.bincount(
+            self.fabric.channel_source[live], 1.0 / self.share[: len(live)][live], switches
+        )
+        loads = np.divide(leaving, capacity, out=np.zeros(switches), where=capacity > 0)
+        item = float(work.item.max(initial=0)) * float(self.share[: len(live)][live].min(initial=1))
+        return max(item, float(loads.max(initial=0.0)))
+
+    def improve(self, items: int) -> None:
+        """Tries `MOVES`, again from the first after each that helped, until none does, the largest
+        load is as good as the least possible, or so many items (routes of a leaf to a destination;
+        a try costs one for every eight channels, too) were placed. Never ends worse than it began.
+        """
+        if items <= 0:
+            return
+        self.count()
+        good_enough = GOOD_ENOUGH * self.least_peak()
+        best = self.score()
+        random = np.random.default_rng(0)  # the same for all, so that results are
+        failures = 0
+        while items > 0 and failures < len(MOVES) + SHUFFLES and best[0] > good_enough:
+            what, nearly = MOVES[failures] if failures < len(MOVES) else ("shuffle", 0.97)
+            failures += 1
+            items -= len(self.share) // 8
+            hot = self._hot(nearly * best[0], good_enough)
+            trees = self._in_order(self.terminals if what == "in turn" else self._crossing(hot))
+            cost = len(trees) if what == "paths" else self._items(trees)
+            if cost > items:
+                if what == "shuffle":
+                    break  # all that follow would cost as much
+                continue
+            items -= cost
+            saved = self.egress[trees], self.units.copy()
+            if what == "paths":
+                self._place(trees, self._lift_hot(trees, hot))
+            elif what == "trees":
+                self.lift(trees)
+                self._place(trees)
+            elif what == "shuffle":
+                some = random.permutation(trees)[: 1 + len(trees) // 2]
+                self.lift(some)
+                for one in some:
+                    self._place(np.array([one]))
+            else:
+                self._place_again(trees)
+            score = self.score()
+            if score < best:
+                best, failures = score, 0
+            else:
+                self.egress[trees], self.units[:] = saved
+
+    def _items(self, terminals: U32) -> int:
+        """How many paths their trees have: of several jobs at a leaf, at most one for each leaf."""
+        before = np.append(0, np.diff(self.work.leaf_offset)[self.work.on_job].cumsum())
+        on = self.work.on_offset
+        paths = before[on[terminals + 1]] - before[on[terminals]]
+        return int(np.minimum(paths, len(self.fabric.leaves)).sum())
+
+    @property
+    def dark(self) -> int:
+        """Live channels that carry no route of a job."""
+        used = self.units[:, : self.fabric.channels].any(axis=0)
+        return int((self.fabric.channel_up & ~used).sum())
+
+    def brighten(self, dark: int, most: float) -> None:
+        """Uses channels that nobody uses until no more than `dark` are left, where that raises the
+        largest load by no more than 2 %, nor above `most`, the peak of others."""
+        loads, peak = self.loads, self.score()[0]
+        most = max(peak, min(1.02 * peak, most))
+        for worth in (1e-4, 1e-2, 1.0):
+            if self.dark <= dark:
+                break
+            saved = self.egress[self.terminals], self.units.copy(), self.dark
+            self.loads = loads._replace(first_use=np.float32(worth * peak**5))
+            self._place_again(self.terminals)
+            if self.score()[0] > most or self.dark >= saved[2]:
+                self.egress[self.terminals], self.units[:] = saved[:2]
+        self.loads = loads
+
+    def _hot(self, load: float, good_enough: float) -> NDArray[np.intp]:
+        """The hottest channels: all that are not good enough, if they are few, else those with at
+        least that load."""
+        loads = self.load
+        hot = np.flatnonzero(loads > good_enough)
+        if len(hot) > HOT_CHANNELS:
+            hot = np.flatnonzero(loads >= load)
+        return hot[np.argsort(-loads[hot], kind="stable")][:HOT_CHANNELS]
+
+    def _crossing(self, hot: NDArray[np.intp]) -> U32:
+        """Terminals whose trees cross one of these channels."""
+        crossing = trees_over(
+            self.graph,
+            self.by_port,
+            self.work,
+            self.egress,
+            self.terminals,
+            hot.astype(np.uint32),
+            self.fabric.channel_source[hot].astype(np.uint32),
+        )
+        return self.terminals[crossing]

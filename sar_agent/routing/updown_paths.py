@@ -1,0 +1,165 @@
+"""Up*/Down* paths: up some channels, then down some, never up again (Schroeder et al., Autonet).
+
+With an order among switches, a channel leads up where its end comes later. Paths that never turn
+from down to up close no cycle of dependencies whatever the fabric looks like, so one lane will do.
+
+A table has one entry for each destination, whoever sends: so a switch that can reach it by going
+down only must go down, or a packet that came from above would turn. All others go up, by the
+shortest of what is left (their *legal distance*). From a fat tree's hosts that is a shortest path.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sar_agent.fabric.model import I32, U8, Bool, Fabric
+from sar_agent.routing.dag import U32, Graph
+
+FAR = np.int32(1 << 20)
+
+
+class Orientation(NamedTuple):
+    """An orientation of the fabric's channels."""
+
+    higher: Bool
+    """bool[C]: live, and leads up."""
+    lower: Bool
+    """bool[C]: live, and leads down."""
+    falling: U32
+    """uint32[S]: switches, the highest first."""
+
+
+class RootDistances(NamedTuple):
+    """Of one root: legal distances, and the channels that shorten them. For one root at a time."""
+
+    distance: I32
+    """int32[S], `FAR` where there is no legal path."""
+    falls: Bool
+    """bool[S]: reaches the root by going down only."""
+    order: U32
+    """uint32[S]: those with a path, nearest first."""
+    start: U32
+    """uint32[S + 1]"""
+    edge: U32
+    """uint32[C]: channels edge[start[i]:start[i + 1]] lead order[i] one hop closer."""
+    size: U32
+    """uint32[1]: how many of `order` there are."""
+
+
+def orient(fabric: Fabric, height: NDArray[np.integer]) -> Orientation:
+    """Up is where `height` int[S] is greater, or, at the same height, the GUID."""
+    by_key = np.lexsort((fabric.switch_guid, height))
+    place = np.empty(fabric.switches, np.int64)
+    place[by_key] = np.arange(fabric.switches)
+    rises = place[fabric.channel_target] > place[fabric.channel_source]
+    live = fabric.channel_up
+    return Orientation(live & rises, live & ~rises, by_key[::-1].astype(np.uint32))
+
+
+def new_row(fabric: Fabric) -> RootDistances:
+    """Room for one root."""
+    switches, channels = fabric.switches, max(1, fabric.channels)
+    return RootDistances(
+        np.empty(switches, np.int32),
+        np.empty(switches, np.bool_),
+        np.empty(switches, np.uint32),
+        np.empty(switches + 1, np.uint32),
+        np.empty(channels, np.uint32),
+        np.zeros(1, np.uint32),
+    )
+
+
+@njit(cache=True)
+def legal_row(
+    graph: Graph, legal: Orientation, row: RootDistances, root: int
+) -> None:  # pragma: no cover
+    """Fills `row` for `root`."""
+    distance, falls, order = row.distance, row.falls, row.order
+    distance[:] = FAR
+    falls[:] = False
+    distance[root] = 0
+    falls[root] = True
+    order[0] = root
+    size = np.uint32(1)
+    i = np.uint32(0)
+    while i < size:  # who can fall: against the channels that lead up
+        u = order[i]
+        i += np.uint32(1)
+        for c in range(graph.offset[u], graph.offset[u + np.uint32(1)]):
+            v = graph.target[c]
+            if legal.higher[c] and not falls[v]:
+                falls[v] = True
+                distance[v] = distance[u] + 1
+                order[size] = v
+                size += np.uint32(1)
+    most = np.int32(0)
+    for v in legal.falling:
+        if not falls[v]:
+            for c in range(graph.offset[v], graph.offset[v + np.uint32(1)]):
+                if legal.higher[c] and distance[graph.target[c]] + 1 < distance[v]:
+                    distance[v] = distance[graph.target[c]] + 1
+        if distance[v] < FAR:
+            most = max(most, distance[v])
+    # Counting sort by distance; who comes first among equals does not matter.
+    first = np.zeros(most + 2, np.uint32)
+    for v in range(np.uint32(len(distance))):
+        if distance[v] < FAR:
+            first[distance[v] + 1] += np.uint32(1)
+    for k in range(most + 1):
+        first[k + 1] += first[k]
+    row.size[0] = first[most + 1]
+    for v in range(np.uint32(len(distance))):
+        if distance[v] < FAR:
+            order[first[distance[v]]] = v
+            first[distance[v]] += np.uint32(1)
+    edges = np.uint32(0)
+    row.start[0] = 0
+    for k in range(row.size[0]):
+        v = order[k]
+        for c in range(graph.offset[v], graph.offset[v + np.uint32(1)]):
+            w = graph.target[c]
+            if distance[w] + 1 == distance[v] and (
+                (legal.lower[c] and falls[w]) if falls[v] else legal.higher[c]
+            ):
+                row.edge[edges] = c
+                edges += np.uint32(1)
+        row.start[np.uint32(k + 1)] = edges
+
+
+@njit(cache=True)
+def unreached_leaves(
+    graph: Graph, legal: Orientation, row: RootDistances, leaves: U32
+) -> tuple[np.int64, np.int64]:  # pragma: no cover
+    """The first pair (from, to) of leaf switches without a legal path; (-1, -1) where all have."""
+    for root in leaves:
+        legal_row(graph, legal, row, root)
+        for leaf in leaves:
+            if row.distance[leaf] >= FAR:
+                return np.int64(leaf), np.int64(root)
+    return np.int64(-1), np.int64(-1)
+
+
+@njit(cache=True)
+def fill_rest(graph: Graph, row: RootDistances, tree: U8) -> None:  # pragma: no cover
+    """Gives switches without a legal path (spines that lost a cable; no host's path passes there)
+    a way to some that has one, nearest first; `tree` is uint8[S]."""
+    size = row.size[0]
+    i = np.uint32(0)
+    while i < size:
+        u = row.order[i]
+        i += np.uint32(1)
+        for c in range(graph.offset[u], graph.offset[u + np.uint32(1)]):
+            v = graph.target[c]
+            if graph.up[c] and row.distance[v] >= FAR:
+                row.distance[v] = row.distance[u] + 1
+                row.order[size] = v
+                size += np.uint32(1)
+                for back in range(graph.offset[v], graph.offset[v + np.uint32(1)]):
+                    if graph.up[back] and graph.target[back] == u:
+                        tree[v] = graph.port[back]
+                        break
+    row.size[0] = size

@@ -1,0 +1,253 @@
+"""The kernel that grows one tree per destination over its minimal-hop DAG by channel weights.
+
+DFSSSP and SAR are the same walk; they differ in the order of destinations and in whose routes
+raise the weights (sar-2016, Algorithm 1). `count` says so per destination:
+
+`EVERYONE`  +1 per terminal's route (DFSSSP, and SAR's lines 11-16); `JOB`  +1 per route from a
+terminal that shares a job with the destination (lines 8-10).
+
+Routes no terminal's packets take (a spine's own way to a host it lost its cable to, and every
+route to a switch's own LID) are chosen by lowest neighbour GUID instead of weight, so that they
+fall together, and are then settled around the others (`fill_loop_free.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32, U8
+from sar_agent.jobs import JobMix
+from sar_agent.routing.dag import U32, Graph, graph_of, new_cache
+from sar_agent.routing.hop_counts import all_hops
+from sar_agent.routing.loop_free_fill import fill_loop_free
+from sar_agent.routing.repair import neighbours_of
+from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.routing.siblings import ALONE, Siblings, siblings_of
+from sar_agent.routing.visit_order import VisitOrders, new_sweeps, sweep_of
+
+EVERYONE, JOB = 0, 1
+
+HOP = np.int64(1 << 48)
+"""A price is hops << 48 | weight of the way << 8 | port. So hops come first, as they do in OpenSM,
+whose weights start that high; then weights; then the lowest port, which the price itself names."""
+TOO_FAR = np.int64(1 << 61)
+WITHOUT_PORT = np.int64(-256)
+
+
+class SendingTerminals(NamedTuple):
+    """Who sends: arrays of a `JobMix` on a `Fabric` that the kernel reads."""
+
+    terminal_switch: U32
+    """uint32[T]"""
+    at_switch: U32
+    """uint32[S], live host ports of each switch."""
+    job_offset: U32
+    """uint32[J + 1] into `job_terminal`"""
+    job_terminal: U32
+    leaf_offset: U32
+    """uint32[J + 1] into `leaf`, `leaf_count`: the same jobs by leaf switch."""
+    leaf: U32
+    leaf_count: U32
+    on_offset: U32
+    """uint32[T + 1] into `on_job`: the jobs on each terminal."""
+    on_job: U32
+
+
+def sources_of(fabric: Fabric, mix: JobMix) -> SendingTerminals:
+    """Collects the arrays."""
+    arrays = (
+        fabric.terminal_switch,
+        fabric.terminals_at,
+        mix.offset,
+        mix.terminal,
+        *mix.by_leaf(fabric),
+        *mix.by_terminal(fabric.terminals),
+    )
+    return SendingTerminals(*(array.astype(np.uint32) for array in arrays))
+
+
+def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, float]:
+    """uint8[T + S, S] egress ports, and the seconds it took (the first call in a process
+    also loads the compiled kernels).
+
+    `order` int32[·]: terminals, in the order in which their trees grow; `count` uint8[·]: whose
+    routes then raise the weights. The switches' own LIDs are settled after them. Terminals that
+    are not in `order` (their link is down, or they are aggregation units) get the route to their
+    switch.
+    """
+    began = time.perf_counter()
+    graph = graph_of(fabric)
+    egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+    hops = all_hops(graph)
+    grow(fabric, graph, hops, mix, order, count, np.zeros(fabric.channels, np.int64), egress)
+    fill_loop_free(fabric, graph, new_cache(fabric), hops, egress)
+    return egress, time.perf_counter() - began
+
+
+def grow(
+    fabric: Fabric,
+    graph: Graph,
+    hops: U8,
+    mix: JobMix,
+    order: I32 | U32,
+    count: U8,
+    weight: NDArray[np.int64],
+    egress: U8,
+) -> None:
+    """As `grow_trees`, into `egress` uint8[T + S, S], starting from `weight` int64[C]; `hops`
+    uint8[S, S] are those between switches."""
+    siblings = siblings_of(fabric, graph)
+    priced = np.full(len(siblings.port), TOO_FAR, np.int64)
+    priced[siblings.place] = HOP + (weight << 8) + graph.port
+    _grow(
+        graph,
+        siblings,
+        new_sweeps(graph, siblings),
+        hops,
+        sources_of(fabric, mix),
+        neighbours_of(fabric),
+        fabric.channel_by_port.astype(np.uint32),
+        order.astype(np.uint32),
+        count,
+        fabric.destination_port,
+        priced,
+        egress,
+    )
+
+
+@njit(cache=True)
+def _grow(
+    graph: Graph,
+    siblings: Siblings,
+    sweeps: VisitOrders,
+    hops: U8,
+    sources: SendingTerminals,
+    neighbours: U32,
+    by_port: U32,
+    order: U32,
+    count: U8,
+    last_port: U8,
+    weight: NDArray[np.int64],
+    egress: U8,
+) -> None:  # pragma: no cover
+    """`weight` int64[places]: HOP | weight << 8 | port of each channel, `TOO_FAR` where a sibling
+    lacks it."""
+    one = np.uint32(1)
+    switches = len(graph.offset) - 1
+    price = np.empty(switches, np.int64)
+    side = np.empty(switches, np.int64)
+    load = np.zeros(switches, np.int64)
+    sends = sources.at_switch > 0
+    busy = np.empty_like(sends)
+    seen = np.full(len(sources.terminal_switch), -1, np.int32)
+    model = np.uint32(0)  # whose tree this would be again, while `fresh`
+    fresh = False
+    for turn in range(len(order)):
+        d = order[turn]
+        root = sources.terminal_switch[d]
+        silent = count[turn] == JOB and sources.on_offset[d] == sources.on_offset[d + one]
+        if silent and fresh and sources.terminal_switch[model] == root:
+            # The same leaf, and no weight has changed since: the same tree but for its last hop.
+            egress[d] = egress[model]
+            egress[d, root] = last_port[d]
+            continue
+        at = sweep_of(graph, siblings, sweeps, hops[root], sources.at_switch, root)
+        size = sweeps.arena[at]
+        sweep = sweeps.arena[at + one : at + one + size]
+        script = sweeps.arena[at + one + size :]
+        price[:] = TOO_FAR
+        price[root] = 0
+        _price(graph, siblings, sweep, script, weight, price, side)
+        if count[turn] == EVERYONE:
+            load[:] = sources.at_switch
+        else:
+            _load_of_jobs(sources, d, seen, load)
+        busy[:] = sends
+        model = d
+        fresh = True
+        tree = egress[d]
+        for back in range(size):
+            step = sweep[size - one - back]
+            v = step >> np.uint32(8)
+            # Half of the switches above are on no path, and which is hard to guess: no branch.
+            passed = busy[v]
+            port = np.uint8(price[v] if passed else step)
+            w = neighbours[v, port]
+            busy[w] |= passed
+            tree[v] = port
+            if load[v] > 0:
+                fresh = False
+                weight[siblings.place[by_port[v, port]]] += load[v] << 8
+                load[w] += load[v]
+                load[v] = 0
+        load[root] = 0
+        tree[root] = last_port[d]
+
+
+@njit(cache=True)
+def _price(
+    graph: Graph,
+    siblings: Siblings,
+    sweep: U32,
+    script: U32,
+    weight: NDArray[np.int64],
+    price: NDArray[np.int64],
+    least: NDArray[np.int64],
+) -> None:  # pragma: no cover
+    """The least price of every switch of a sweep, into `price` int64[S], where the root's is 0 and
+    all others are `TOO_FAR`; `least` int64[S] is scratch."""
+    one, two = np.uint32(1), np.uint32(2)
+    i = s = np.uint32(0)
+    while i < len(sweep):
+        group, run, ways = script[s], sweep[i : i + script[s + one]], script[s + two]
+        s += np.uint32(3)
+        i += np.uint32(len(run))
+        if group == ALONE:
+            for step in run:
+                best = TOO_FAR
+                for _ in range(ways):
+                    above = price[script[s]] & WITHOUT_PORT
+                    best = min(best, above + weight[script[s + one]])
+                    s += two
+                price[step >> np.uint32(8)] = best
+            continue
+        size = siblings.size[group]
+        at = siblings.first[group]
+        least[:size] = TOO_FAR
+        for k in range(siblings.slot[group], siblings.slot[group + one]):
+            above = price[siblings.target[k]] & WITHOUT_PORT
+            for lane in range(size):
+                least[lane] = min(least[lane], above + weight[at + lane])
+            at += size
+        for step in run:
+            v = step >> np.uint32(8)
+            price[v] = least[siblings.lane[v]]
+
+
+@njit(cache=True)
+def _load_of_jobs(
+    sources: SendingTerminals, d: int, seen: I32, load: NDArray[np.int64]
+) -> None:  # pragma: no cover
+    """Adds to each switch how many of its terminals share a job with `d`, each once.
+
+    `d` itself counts at its own leaf, where no channel follows.
+    """
+    first, last = sources.on_offset[d], sources.on_offset[d + 1]
+    if last - first == 1:
+        job = sources.on_job[first]
+        for i in range(sources.leaf_offset[job], sources.leaf_offset[job + 1]):
+            load[sources.leaf[i]] += sources.leaf_count[i]
+        return
+    for i in range(first, last):
+        job = sources.on_job[i]
+        for k in range(sources.job_offset[job], sources.job_offset[job + 1]):
+            terminal = sources.job_terminal[k]
+            if seen[terminal] != d:
+                seen[terminal] = d
+                load[sources.terminal_switch[terminal]] += 1

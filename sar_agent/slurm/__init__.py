@@ -1,0 +1,1 @@
+"""Slurm's texts and programs: host lists, running jobs, topology files."""

@@ -1,0 +1,89 @@
+"""pyslurm's `Jobs.load()`: libslurm in this process, the quickest way where it can be had.
+
+pyslurm is built against one libslurm and demands its exact major.minor, so it is an optional extra
+and imported only when it is asked for. What is relied on, of its 23.02 and later: `Jobs.load()`, a
+mapping whose values have the attributes read below, and errors that are `PyslurmError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from importlib import import_module
+from typing import Any
+
+from sar_agent.errors import InputError, Unavailable
+from sar_agent.jobs.record import RUNNING_STATES, JobRecord, merge_components, traffic_hint
+from sar_agent.jobs.source import Poll
+from sar_agent.slurm.hostlist import expand
+
+
+class PyslurmSource:
+    """Slurm's queue by libslurm, whose own timeouts hold (`MessageTimeout` in slurm.conf).
+
+    Raises `InputError` where pyslurm is not installed or does not fit the libslurm that is.
+    """
+
+    def __init__(self, states: Collection[str] = RUNNING_STATES) -> None:
+        self.states = frozenset(states)
+        try:
+            self._pyslurm: Any = import_module("pyslurm")
+            self._load = self._pyslurm.Jobs.load
+        except (ImportError, AttributeError, OSError, SystemExit) as error:
+            raise InputError(
+                f"slurm.source = 'pyslurm', but no pyslurm with Jobs.load can be used ({error})",
+                remedy="pip install 'sar-agent[pyslurm]' in your Slurm's major.minor, or take "
+                "squeue",
+            ) from error
+        self._error: Any = getattr(self._pyslurm, "PyslurmError", RuntimeError)
+
+    def poll(self) -> Poll:
+        """The running jobs now. Raises `Unavailable`."""
+        try:
+            jobs = list(self._load().values())
+        except (self._error, OSError, RuntimeError) as error:
+            raise Unavailable(f"pyslurm cannot load the jobs ({error})") from error
+        skipped: list[str] = []
+        records = merge_components(self._records(jobs, skipped))
+        if 2 * len(skipped) > len(jobs):
+            raise Unavailable(
+                f"pyslurm gave {len(skipped)} of {len(jobs)} entries that are no jobs, the first: "
+                f"{skipped[0]}"
+            )
+        return Poll(records, len(skipped), skipped[0] if skipped else "")
+
+    def _records(self, jobs: list[Any], skipped: list[str]) -> Iterator[JobRecord]:
+        for job in jobs:
+            try:
+                record = _record(job, self.states)
+            except (AttributeError, TypeError, ValueError, InputError) as error:
+                skipped.append(f"{error}"[:200])
+            else:
+                if record:
+                    yield record
+
+
+def _record(job: Any, states: Collection[str]) -> JobRecord | None:
+    nodes = job.allocated_nodes
+    if job.state not in states or not nodes:
+        return None
+    return JobRecord(
+        _identity(job),
+        expand(nodes),
+        job.state,
+        job.user_name or str(job.user_id),
+        job.partition or "",
+        float(job.start_time) if job.start_time else None,
+        traffic_hint(job.admin_comment or "", job.comment or ""),
+        None if job.user_id is None else int(job.user_id),
+        (str(int(job.id)),),
+    )
+
+
+def _identity(job: Any) -> str:
+    """The id as squeue prints it. pyslurm gives None for a 0, so task 0 and component 0 are None;
+    only tasks of an array hold nodes, and they have an `array_id`."""
+    if job.heterogeneous_id:
+        return f"{int(job.heterogeneous_id)}+{int(job.heterogeneous_offset or 0)}"
+    if job.array_id:
+        return f"{int(job.array_id)}_{int(job.array_task_id or 0)}"
+    return str(int(job.id))

@@ -1,0 +1,130 @@
+"""The live source: one `squeue` call a poll, in pipe format, never through a shell.
+
+The pipe format because it is 20 times cheaper than `--json` (43 ms against 864 ms at 5,000 jobs
+on Slurm 22.05). In 22.05 it cannot print the admin comment; a traffic hint that only stands there
+is seen in JSON alone.
+
+Each record starts with a mark that is new in every poll. A job's comment is the user's text and
+may hold line ends, so without the mark `--comment=$'x\\n999|RUNNING|n[1-1000]|…'` would be read
+as a job of its own (tried on 22.05: squeue prints it raw).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Collection, Sequence
+
+from sar_agent.errors import InputError, Unavailable
+from sar_agent.jobs.record import RUNNING_STATES, STATES, merge_components
+from sar_agent.jobs.source import Poll, PollFailed, retrying
+from sar_agent.slurm.squeue_text import LIVE, LIVE_FORMAT, parse_line
+from sar_agent.util.programs import ProgramFailed, ProgramTimedOut, run_program
+
+MOST = 64 * 2**20
+"""Bytes that squeue may print; 5,000 jobs are 1 MB."""
+
+
+class SqueueSource:
+    """Slurm's queue, read by the command `command` (default `squeue`, found in PATH).
+
+    `deadline` in seconds holds for a whole poll, retries included. `states` are those that count
+    as running (`RUNNING_STATES` by default, and why); an unknown one raises InputError.
+    Slurm with PrivateData=jobs shows all jobs only to root, SlurmUser and operators: run the
+    agent as one of them.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str] = ("squeue",),
+        deadline: float = 10.0,
+        states: Collection[str] = RUNNING_STATES,
+    ) -> None:
+        self.command = tuple(command)
+        self.deadline = deadline
+        self._last = "", Poll(())
+        self.states = frozenset(states)
+        if unknown := self.states - STATES:
+            raise InputError(
+                f"{', '.join(sorted(unknown))}: no Slurm job state",
+                remedy=f"the states are {', '.join(sorted(STATES))}",
+            )
+
+    def poll(self) -> Poll:
+        """The running jobs now. Raises Unavailable, in one sentence, after at most `deadline`
+        seconds if squeue is missing, fails, hangs or prints something else than jobs.
+        """
+        end = time.monotonic() + self.deadline
+        mark = secrets.token_hex(8)
+        failures: list[PollFailed] = []
+
+        def call() -> str:
+            try:
+                return self._call(mark, end - time.monotonic())
+            except PollFailed as error:
+                failures.append(error)
+                raise
+
+        try:
+            text = retrying(self.deadline)(call)
+        except PollFailed as error:
+            # The first failure, since the last may only say that the deadline cut it short.
+            raise Unavailable(str(failures[0])) from error
+        # Most polls find what the last one did; to parse it again is half the agent's idle time.
+        plain = text.replace(mark, "mark")
+        if plain != self._last[0]:
+            self._last = plain, parse_poll(text, mark, self.states)
+        return self._last[1]
+
+    def _call(self, mark: str, timeout: float) -> str:
+        # --all: hidden partitions too; --local: not the other clusters of a federation.
+        options = ("--noheader", "--all", "--local", f"--states={','.join(sorted(self.states))}")
+        try:
+            return run_program(
+                (*self.command, *options, f"--format={mark}|{LIVE_FORMAT}"),
+                deadline=timeout,
+                most=MOST,
+                remedy="install Slurm's client commands or name squeue in the configuration",
+                environment=_environment(),
+            )
+        except ProgramTimedOut as error:
+            raise PollFailed(
+                f"{self.command[0]} gave no answer within {self.deadline:g} s"
+            ) from error
+        except ProgramFailed as error:
+            raise PollFailed(str(error)) from error
+
+
+def parse_poll(text: str, mark: str, states: Collection[str] = RUNNING_STATES) -> Poll:
+    """squeue's output to `--format=<mark>|<LIVE_FORMAT>`.
+
+    A broken record is skipped and counted; the rest goes on. Raises Unavailable if more than
+    half is broken: then this is not squeue's output, and to take it for an empty queue would
+    throw all jobs' routes away.
+    """
+    preamble, *chunks = text.split(f"{mark}|")
+    broken = [line for line in preamble.splitlines() if line.strip()]
+    skipped, first = len(broken), repr(broken[0][:80]) if broken else ""
+    records = []
+    for chunk in chunks:
+        try:
+            record = parse_line(chunk.rstrip("\n"), LIVE, states)
+        except InputError as error:
+            skipped += 1
+            first = first or str(error)
+        else:
+            if record:
+                records.append(record)
+    lines = len(broken) + len(chunks)
+    if 2 * skipped > lines:
+        raise Unavailable(
+            f"squeue printed {skipped} of {lines} lines that are no jobs, the first: {first}"
+        )
+    return Poll(merge_components(records), skipped, first)
+
+
+def _environment() -> dict[str, str]:
+    """Ours, without SQUEUE_*: such a variable would quietly filter the list or change its form."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SQUEUE_")}
+    return kept | {"LC_ALL": "C", "SLURM_TIME_FORMAT": "%s"}

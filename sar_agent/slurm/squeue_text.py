@@ -1,0 +1,186 @@
+"""squeue's output in pipe format: one job a line, columns between `|`.
+
+Layouts read:
+- nine columns, `HEADER` below;
+- the same nine, then uid and raw number: what our own poll asks for;
+- the nine and a tenth, the reason (`%r`);
+- any other, if a first line names its columns as squeue's header does (JOBID, STATE or ST,
+  NODELIST, and where there are any PARTITION, USER, START_TIME, COMMENT).
+A comment is free text and may hold `|`; only what is left and right of it is counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from sar_agent.errors import InputError
+from sar_agent.jobs.record import (
+    RUNNING_STATES,
+    STATE_CODES,
+    STATES,
+    JobRecord,
+    merge_components,
+    traffic_hint,
+)
+from sar_agent.slurm.hostlist import expand
+
+FORMAT = "%i|%T|%N|%P|%u|%a|%D|%S|%k"
+LIVE_FORMAT = f"{FORMAT}|%U|%A"
+"""What our own poll asks for: also the owner's uid and the number that hooks know the job by."""
+HEADER = "JOBID|STATE|NODELIST|PARTITION|USER|ACCOUNT|NODES|START_TIME|COMMENT"
+"""What squeue prints above FORMAT without `-h`."""
+
+_ID = re.compile(r"\d{1,18}(?:_(?:\d{1,18}|\[[^\]]*\]?)|\+\d{1,18})?")
+_WHOLE = re.compile(r"\d{1,18}")
+
+
+class Columns(NamedTuple):
+    """Where the columns are; -1 where there is none. `columns` counts all of them."""
+
+    columns: int
+    id: int
+    state: int
+    nodes: int
+    partition: int
+    user: int
+    start: int
+    comment: int
+    uid: int
+    raw: int
+
+
+def _layout(names: list[str]) -> Columns:
+    def place(*aliases: str) -> int:
+        return next((names.index(alias) for alias in aliases if alias in names), -1)
+
+    return Columns(
+        len(names),
+        place("JOBID"),
+        place("STATE", "ST"),
+        place("NODELIST", "NODELIST(REASON)"),
+        place("PARTITION"),
+        place("USER"),
+        place("START_TIME", "START"),
+        place("COMMENT"),
+        place("UID"),
+        place("RAW"),
+    )
+
+
+_OURS = _layout(HEADER.split("|"))
+LIVE = _layout([*HEADER.split("|"), "UID", "RAW"])
+_WITH_REASON = _layout([*HEADER.split("|"), "REASON"])
+
+
+def parse_squeue_pipe(
+    text: str, source: str | Path | None = None, states: Collection[str] = RUNNING_STATES
+) -> tuple[JobRecord, ...]:
+    """The jobs of a file in pipe format that are in one of `states` and hold nodes.
+
+    Components of a heterogeneous job are merged. Times without a zone are local time, as squeue
+    prints them. Raises InputError with `source` and the line for the first line that is no job
+    line: a file is either read whole or refused (the live poll is more lenient: `squeue`).
+    """
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    layout = _OURS
+    if lines:
+        names = [name.strip().upper() for name in lines[0][1].split("|")]
+        if "JOBID" in names:
+            layout = _layout(names)
+            if layout.state < 0 or layout.nodes < 0:
+                raise InputError(
+                    "the header names no state or no node list", file=source, line=lines.pop(0)[0]
+                )
+            del lines[0]
+        elif all(line.count("|") >= _WITH_REASON.columns - 1 for _, line in lines):
+            layout = _WITH_REASON
+    return merge_components(_records(lines, layout, source, states))
+
+
+def _records(
+    lines: list[tuple[int, str]],
+    layout: Columns,
+    source: str | Path | None,
+    states: Collection[str],
+) -> Iterator[JobRecord]:
+    for number, line in lines:
+        try:
+            record = parse_line(line, layout, states)
+        except InputError as error:
+            raise InputError(error.what, file=source, line=number, remedy=error.remedy) from error
+        if record:
+            yield record
+
+
+def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord | None:
+    """One line's job, its id as printed (`9+1` not merged); None if not in `states` or without
+    nodes. Raises InputError (no file, no line) if this is no job line.
+    """
+    fields = _split(line, layout)
+    if fields is None:
+        raise InputError(
+            f"{line[:80]!r} is not a job line of {layout.columns} columns",
+            remedy=f"save it with: squeue -h -o '{FORMAT}'",
+        )
+    identity, state = fields[layout.id].strip(), fields[layout.state].strip()
+    state = STATE_CODES.get(state, state)
+    if not _ID.fullmatch(identity):
+        raise InputError(f"{identity[:40]!r} is not a Slurm job id")
+    if state not in STATES:
+        raise InputError(f"job {identity}: {state[:40]!r} is not a Slurm job state")
+    if state not in states:
+        return None
+    nodes = _known(fields[layout.nodes])
+    if not nodes:
+        return None
+    comment = _known(fields[layout.comment]) if layout.comment >= 0 else ""
+    return JobRecord(
+        identity,
+        expand(nodes),
+        state,
+        fields[layout.user].strip() if layout.user >= 0 else "",
+        fields[layout.partition].strip() if layout.partition >= 0 else "",
+        _seconds(fields[layout.start]) if layout.start >= 0 else None,
+        traffic_hint(comment) if comment else None,
+        int(uid) if _WHOLE.fullmatch(uid := _field(fields, layout.uid)) else None,
+        (raw,) if (raw := _field(fields, layout.raw)).isdecimal() else (),
+    )
+
+
+def _split(line: str, layout: Columns) -> list[str] | None:
+    """The line's columns, `|` inside the comment kept there; None if there are too few or many."""
+    fields = line.split("|")
+    extra = len(fields) - layout.columns
+    if extra > 0 and layout.comment >= 0:
+        end = layout.comment + extra + 1
+        fields[layout.comment : end] = ["|".join(fields[layout.comment : end])]
+        extra = 0
+    return None if extra else fields
+
+
+def _field(fields: list[str], place: int) -> str:
+    return fields[place].strip() if place >= 0 else ""
+
+
+def _known(field: str) -> str:
+    field = field.strip()
+    return "" if field in ("(null)", "N/A", "None assigned") else field
+
+
+@lru_cache(maxsize=16384)  # as `expand`: a smaller one than the queue would never hit
+def _seconds(field: str) -> float | None:
+    """Unix seconds from `1795221989` (our poll sets SLURM_TIME_FORMAT=%s) or local ISO time."""
+    field = field.strip()
+    if field in ("", "N/A", "Unknown", "(null)", "None", "0"):
+        return None
+    try:
+        if field.isdigit():
+            return float(field)
+        return datetime.fromisoformat(field).timestamp()
+    except (ValueError, OverflowError) as error:  # also of what only looks like a digit: ²
+        raise InputError(f"{field[:40]!r} is not a start time") from error

@@ -1,0 +1,115 @@
+"""Slurm's topology.yaml (Slurm 25.05 and later), where a site keeps its topologies in one file.
+
+Read as Slurm reads it (topology.yaml(5)): a list of topologies, each `flat: true`, a `block:` or a
+`tree:` with `switches:` that have `switch:` and `nodes:` or `children:`. Of several trees the one
+with `cluster_default: true` counts, else the first. A file without a tree says nothing of leaf
+switches and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from sar_agent.errors import InputError
+from sar_agent.slurm.hostlist import expand
+from sar_agent.slurm.topology import SlurmSwitch, SlurmTopology, topology_of
+
+_REMEDY = "a tree is `- topology: NAME` with `tree: {switches: [{switch: …, nodes: …}, …]}`"
+
+
+def read_topology_yaml(path: str | Path, *, strict: bool = True) -> SlurmTopology:
+    """Read a topology.yaml.
+
+    Raises `InputError` with file and line for what cannot be read at all, and for a file without
+    a tree; `strict` as for `read_topology_conf`.
+    """
+    import yaml  # a tenth of a second, which most sites need not spend
+
+    file = Path(path)
+    try:
+        root = yaml.compose(file.read_text(errors="replace"), Loader=yaml.SafeLoader)
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=file) from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise InputError(f"is no YAML: {error.problem}", file=file, line=line) from error
+    except RecursionError as error:
+        raise InputError("is no topology: lists in lists without end", file=file) from error
+    except yaml.YAMLError as error:
+        raise InputError(f"is no YAML: {error}", file=file) from error
+    reading = _Reading(file)
+    switches, problems = reading.switches(reading.tree(root))
+    return topology_of(switches, problems, [file], strict=strict)
+
+
+class _Reading:
+    """Walks nodes rather than values, since only nodes know their line."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def fail(self, node: Any, what: str, remedy: str = _REMEDY) -> NoReturn:
+        """At the node's line."""
+        line = node.start_mark.line + 1 if node is not None else None
+        raise InputError(what, file=self.file, line=line, remedy=remedy)
+
+    def tree(self, root: Any) -> Any:
+        """The node of the tree that counts."""
+        trees = []
+        for topology in self.items(root, "a list of topologies"):
+            keys = self.keys(topology)
+            if "tree" in keys:
+                default = keys.get("cluster_default")
+                trees.append((default is not None and self.text(default).lower() == "true", keys))
+        if not trees:
+            self.fail(root, "no topology in it is a tree")
+        return next((keys for default, keys in trees if default), trees[0][1])["tree"]
+
+    def switches(self, tree: Any) -> tuple[dict[str, SlurmSwitch], list[InputError]]:
+        """By name; a switch that is named twice, or has both nodes and children, is a problem."""
+        found: dict[str, SlurmSwitch] = {}
+        problems: list[InputError] = []
+        for node in self.items(self.keys(tree).get("switches"), "`switches:` of the tree"):
+            keys = self.keys(node)
+            if "switch" not in keys:
+                self.fail(node, "a switch has no `switch:` name")
+            name, line = self.text(keys["switch"]), node.start_mark.line + 1
+            nodes, children = (self.hosts(keys.get(key)) for key in ("nodes", "children"))
+            if bool(nodes) == bool(children):
+                what = "both nodes and" if nodes else "neither nodes nor"
+                problems.append(
+                    InputError(f"switch {name} has {what} children", file=self.file, line=line)
+                )
+            if known := found.get(name):
+                what = f"switch {name} is named twice, first at {self.file}:{known.line}"
+                problems.append(InputError(what, file=self.file, line=line))
+                nodes, children = known.nodes + nodes, known.children + children
+            found[name] = SlurmSwitch(name, nodes, children, self.file, line)
+        return found, problems
+
+    def hosts(self, node: Any) -> tuple[str, ...]:
+        """A host list, empty where there is none."""
+        try:
+            return expand(self.text(node)) if node is not None else ()
+        except InputError as error:
+            self.fail(node, error.what, "")
+
+    def items(self, node: Any, what: str) -> Iterator[Any]:
+        """Of a list."""
+        if node is None or node.id != "sequence":
+            self.fail(node, f"{what}: a list is wanted")
+        yield from node.value
+
+    def keys(self, node: Any) -> dict[str, Any]:
+        """Of a mapping."""
+        if node.id != "mapping":
+            self.fail(node, "keys with values are wanted")
+        return {self.text(key): value for key, value in node.value}
+
+    def text(self, node: Any) -> str:
+        """Of a plain value."""
+        if node.id != "scalar":
+            self.fail(node, "a word or number is wanted")
+        return str(node.value)

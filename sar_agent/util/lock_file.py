@@ -1,0 +1,80 @@
+"""One agent a site: a lock in the state directory that names who holds it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from sar_agent.errors import SarError, Unavailable
+from sar_agent.util.owned_files import make_folder, open_owned
+
+
+class Lock:
+    """`with Lock(folder, "agent.lock"):` – held until the end, or until the process ends.
+
+    Raises `Unavailable` if another process has it for longer than `patience` seconds: the
+    sentence says which and since when. Raises `SarError` if the folder does not take the file.
+    """
+
+    def __init__(self, folder: Path, name: str, patience: float = 0.5) -> None:
+        self.path, self.patience = folder / name, patience
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> Lock:
+        file = self._open()
+        end = time.monotonic() + self.patience
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    file.seek(0)
+                    holder = file.read().strip() or "another process"
+                    file.close()
+                    raise Unavailable(f"{self.path}: held by {holder}") from None
+                time.sleep(0.05)
+        self._file = file
+        try:
+            file.truncate(0)
+            since = time.strftime("%Y-%m-%d %H:%M:%S")
+            file.write(f"process {os.getpid()} since {since}\n")
+            file.flush()
+        except OSError:  # UnsupportedOperation is one: it is open for reading only
+            pass  # a full disk: who holds it cannot be said, but it is held
+        return self
+
+    def _open(self) -> IO[str]:
+        try:
+            make_folder(self.path.parent)
+            return os.fdopen(open_owned(self.path), "r+")
+        except OSError as error:
+            # A disk that is read-only now, or another user's file: reading is enough for a lock.
+            with suppress(OSError):
+                return self.path.open()
+            raise SarError(
+                f"{self.path}: cannot be made ({error.strerror}); "
+                "is agent.state_dir writable for this user?"
+            ) from error
+
+    def __exit__(self, *error: object) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def holder(folder: Path, name: str) -> str:
+    """Who holds the lock, `process 17 since …`; empty where nobody does. Takes nothing."""
+    try:
+        with (folder / name).open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return file.read().strip() or "another process"
+    except OSError:
+        pass
+    return ""

@@ -1,0 +1,135 @@
+"""Other people's programs: each has a deadline, and a bound on what it may print.
+
+What a program prints is read as it comes, and the program is killed at the first byte past the
+bound: one that prints without end would else take all memory before its deadline is over (an
+endless squeue: 5.9 GB in 10 s).
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from sar_agent.errors import Unavailable
+
+MOST_COMPLAINT = 65536
+"""Bytes of stderr that are kept; what comes after them is read and thrown away."""
+_PIECE = 65536
+
+
+class ProgramTimedOut(Unavailable):
+    """The deadline passed before the program ended."""
+
+
+class OutputTooLong(Unavailable):
+    """The program printed more than it may."""
+
+
+class ProgramFailed(Unavailable):
+    """The program ended with another exit code than 0."""
+
+
+def run_program(
+    command: Sequence[str],
+    *,
+    deadline: float,
+    most: int,
+    remedy: str,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> str:
+    """What `command` prints to stdout, as UTF-8 (broken bytes are replaced).
+
+    It runs in a session of its own in `folder`, without a shell and without stdin. After `deadline`
+    seconds or `most` bytes it is killed with its children. Raises `Unavailable` where it cannot
+    be started (the sentence ends with `remedy`), `ProgramTimedOut`, `OutputTooLong`,
+    `ProgramFailed`.
+    """
+    name, end = command[0], time.monotonic() + deadline
+    try:
+        process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            cwd=folder,
+            start_new_session=True,  # so that a wrapper script's children end with it
+        )
+    except (OSError, ValueError) as error:  # ValueError: a NUL in a word or a variable
+        what = error.strerror if isinstance(error, OSError) else str(error)
+        raise Unavailable(f"{name} cannot be started ({what}); {remedy}") from error
+    try:
+        out, complaint = _read(process, name, end, deadline, most)
+        try:
+            code = process.wait(max(0.0, end - time.monotonic()))
+        except subprocess.TimeoutExpired as error:  # it closed its outputs and goes on
+            raise ProgramTimedOut(_late(name, deadline)) from error
+    finally:
+        _end(process)
+    if code:
+        said = " ".join(complaint.decode(errors="replace").split())[:200] or "nothing on stderr"
+        raise ProgramFailed(f"{name} failed with exit code {code}: {said}")
+    return out.decode(errors="replace")
+
+
+def _late(name: str, deadline: float) -> str:
+    return f"{name} gave no answer within {deadline:g} s"
+
+
+@dataclass
+class _Kept:
+    pipe: IO[bytes]
+    data: bytearray
+    most: int
+
+
+def _read(
+    process: subprocess.Popen[bytes], name: str, end: float, deadline: float, most: int
+) -> tuple[bytearray, bytearray]:
+    """All of stdout, at most `most` bytes, and the beginning of stderr, until both are closed."""
+    assert process.stdout is not None and process.stderr is not None
+    out = _Kept(process.stdout, bytearray(), most)
+    complaint = _Kept(process.stderr, bytearray(), MOST_COMPLAINT)
+    with selectors.DefaultSelector() as waiting:
+        for kept in (out, complaint):
+            waiting.register(kept.pipe, selectors.EVENT_READ, kept)
+        while waiting.get_map():
+            left = end - time.monotonic()
+            if left <= 0:
+                raise ProgramTimedOut(_late(name, deadline))
+            for key, _ in waiting.select(left):
+                kept = key.data
+                piece = os.read(key.fd, _PIECE)
+                if not piece:
+                    waiting.unregister(kept.pipe)
+                kept.data += piece[: kept.most + 1 - len(kept.data)]
+            if len(out.data) > most:
+                raise OutputTooLong(
+                    f"{name} printed more than {_size(most)} and was ended; see what it prints "
+                    "when it is run by hand"
+                )
+    return out.data, complaint.data
+
+
+def _size(count: int) -> str:
+    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count} bytes"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of a call and its children; wait a moment, not for ever (NFS can hang)."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=1)
+    for pipe in (process.stdout, process.stderr):
+        if pipe:
+            pipe.close()

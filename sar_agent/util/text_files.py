@@ -1,0 +1,109 @@
+"""Files as text, however they were captured: gzip, byte-order marks, Windows line ends."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import secrets
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from sar_agent.errors import InputError
+from sar_agent.util.owned_files import settle, sync_folder
+
+MOST = 2**30
+"""Bytes of a file, unpacked."""
+_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+def read_text(path: Path) -> str:
+    """The file's text with `\\n` line ends.
+
+    Raises `InputError` where it is missing, unreadable, a directory, empty, binary, too large or a
+    damaged gzip file.
+    """
+    try:
+        with path.open("rb") as file:
+            data = _bounded(file, path)
+    except FileNotFoundError:
+        raise InputError("no such file", file=path, remedy="check the path") from None
+    except IsADirectoryError:
+        raise InputError("is a directory", file=path, remedy="name a file in it") from None
+    except (OSError, ValueError) as error:
+        what = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"cannot be read ({what})", file=path) from error
+    if data[:2] == b"\x1f\x8b":
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as unpacked:
+                data = _bounded(unpacked, path)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(
+                f"damaged gzip file ({error})", file=path, remedy="copy it again"
+            ) from error
+    encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
+    if encoding != "utf-16" and b"\0" in data:
+        raise InputError("is a binary file", file=path, remedy="a text file is wanted")
+    text = normal_lines(data.decode(encoding, errors="replace"))
+    if not text.strip():
+        raise InputError("is empty", file=path, remedy="write it again")
+    return text
+
+
+def _bounded(file: IO[bytes] | gzip.GzipFile, path: Path) -> bytes:
+    """In pieces: a buffer of `MOST` bytes at once is paid for by every small file."""
+    data = bytearray()
+    while piece := file.read(2**20):
+        data += piece
+        if len(data) > MOST:
+            raise InputError(
+                f"has more than {MOST >> 20} MiB", file=path, remedy="name the file that is meant"
+            )
+    return bytes(data)
+
+
+def source_text(source: str | Path, name: str) -> tuple[str, str]:
+    """(text, name for messages) of a file, or of a string with line ends in it."""
+    if isinstance(source, str) and "\n" in source:
+        return normal_lines(source), name
+    return read_text(Path(source)), str(source)
+
+
+def write_text(path: Path, text: str, mode: int | None = None) -> None:
+    """`write_bytes` of UTF-8."""
+    write_bytes(path, text.encode(), mode)
+
+
+def write_bytes(path: Path, data: bytes, mode: int | None = None) -> None:
+    """Write under another name, then rename: a reader sees the old file or the whole new one, also
+    after a power cut. `mode` is for state, and goes with the folder's owner (`owned.py`); without
+    one the umask decides.
+
+    Raises `InputError` where the folder or the disk does not take it; nothing is left behind.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(temporary, flags, 0o666), "wb") as file:
+            if mode is not None:
+                settle(file.fileno(), path.parent, mode)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise InputError(
+            f"cannot be written ({error.strerror})",
+            file=path,
+            remedy="check the folder and its free space",
+        ) from error
+
+
+def normal_lines(text: str) -> str:
+    """Any mixture of `\\r\\n`, `\\r\\r\\n` (PuTTY) and `\\n` to `\\n`."""
+    return text.removeprefix("\ufeff").replace("\r", "") if "\r" in text else text

@@ -1,0 +1,191 @@
+"""Every engine on what was given: routed, checked, measured, and what it would cost to install."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sar_agent.check import Verdict, check_routes
+from sar_agent.errors import SarError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import Bool
+from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.quality import Measures, measure
+from sar_agent.quality.bounds import Bounds, bounds_of
+from sar_agent.routing import Options, load_engine
+from sar_agent.routing.lanes import routed
+from sar_agent.routing.routes import Routes
+from sar_lab.assess.ports import port_load
+from sar_lab.fluid import PATTERNS, job_times
+
+ENGINES = ("minhop", "updn", "ftree", "dfsssp", "sar", "sar-plus")
+USUAL = ("minhop", "ftree")
+"""What OpenSM runs where nobody chose: minhop, or ftree on a fat tree."""
+AWARE = ("sar-plus", "sar")
+"""Engines that know the jobs, the agent's default first."""
+TODAY = "today"
+MOST_PAIRS = 50_000
+"""Pairs of terminals in jobs up to which their traffic is simulated: some seconds a set of routes,
+and more than in proportion past it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rated:
+    """One set of routes."""
+
+    name: str
+    """The engine; `today` for tables that were given."""
+    routes: Routes
+    verdict: Verdict
+    measures: Measures
+    live: Bool
+    """bool[C]: the channels that are up."""
+    ports: tuple[float, ...]
+    """Each job's `port_load`."""
+    entries_changed: int | None = None
+    """Against what is (or is taken to be) installed."""
+    switches_changed: int | None = None
+    simulated: tuple[float, ...] | None = None
+    """Each job's time for an all-to-all with all jobs at once, in multiples of the time that it
+    takes alone; None where it was not simulated."""
+
+    @property
+    def load_time(self) -> float:
+        """Mean time as fullest links say it, whether simulated or not: to compare engines by."""
+        return replace(self, simulated=None).time
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        """Each job's: simulated, or as the fullest link on its way says, which is a bit more."""
+        if self.simulated is not None:
+            return self.simulated
+        rows = zip(self.measures.jobs_detail, self.ports, strict=True)
+        return tuple(max(1.0 / job.throughput, port) for job, port in rows)
+
+    @property
+    def time(self) -> float:
+        """The mean over jobs, each weighted with its terminals: what a host waits."""
+        weight = [job.terminals for job in self.measures.jobs_detail]
+        return float(np.average(self.times, weights=weight)) if weight else 1.0
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "engine": self.name,
+            "seconds": self.routes.seconds,
+            "check_passed": self.verdict.passed,
+            "problems": list(self.verdict.problems),
+            "unreachable_pairs": self.verdict.unreachable_pairs,
+            "needs_host_levels": self.routes.needs_host_levels,
+            "remarks": list(self.routes.remarks),
+            "entries": self.routes.egress[0].size,
+            "entries_changed": self.entries_changed,
+            "switches_changed": self.switches_changed,
+            "load_time": self.load_time,
+            "time": self.time,
+            "time_by": "load" if self.simulated is None else "simulation",
+            "efi_distribution": self.efi_distribution,
+            **self.measures.json(),
+        }
+
+    @property
+    def efi_distribution(self) -> list[tuple[int, int]]:
+        """(effective EFI, how many live channels have it), ascending."""
+        values, counts = np.unique(self.measures.channel_efi[self.live], return_counts=True)
+        return list(zip(values.tolist(), counts.tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """`before` is what is installed, or what usually is."""
+
+    before: Rated
+    engines: tuple[Rated, ...]
+    unserved: tuple[tuple[str, str], ...]
+    """(engine, the sentence that says why not)."""
+    after: Rated | None
+    """The best of the engines that know the jobs and passed the checks."""
+    oblivious: Rated | None
+    """The best of those that do not."""
+
+    @property
+    def assumed(self) -> bool:
+        """No tables were given."""
+        return self.before.name != TODAY
+
+
+def rate_all(
+    fabric: Fabric,
+    mix: JobMix,
+    today: Routes | None,
+    names: Sequence[str] = ENGINES,
+    *,
+    simulate: bool = True,
+    say: Callable[[str], None] = lambda _: None,
+) -> Ratings:
+    """Raises `Unserved` where no engine serves the fabric, and no tables were given."""
+    bounds = bounds_of(fabric, mix, rounds=64, seconds=1.0)
+    rated: list[Rated] = []
+    unserved: list[tuple[str, str]] = []
+    for name in dict.fromkeys((*names, *(() if today else USUAL[:1]))):
+        say(f"routes of {name}")
+        try:
+            _warm(name)
+            routes = routed(load_engine(name), fabric, mix, Options())
+            rated.append(_rate(name, fabric, mix, routes, bounds))
+        except SarError as error:
+            unserved.append((name, str(error)))
+    if today:
+        before = _rate(TODAY, fabric, mix, today, bounds)
+    elif usual := [r for r in rated if r.name in USUAL and r.verdict.passed] or rated:
+        # The better of the two, so that nothing is gained against a straw man.
+        before = min(usual, key=lambda r: r.time)
+    else:
+        raise SarError(f"no engine serves {fabric.name}: {unserved[0][1]}")
+    aware = [r for r in rated if r.name in AWARE and r.verdict.passed]
+    plain = [r for r in rated if r.name not in AWARE and r.verdict.passed]
+    after = min(aware, key=lambda r: (round(r.time, 3), AWARE.index(r.name)), default=None)
+    oblivious = min(plain, key=lambda r: r.time, default=None)
+    pairs = sum(len(job.terminals) * (len(job.terminals) - 1) for job in mix.jobs)
+    if simulate and after and 0 < pairs <= MOST_PAIRS and not before.verdict.unreachable_pairs:
+        say("simulating the jobs' traffic")
+        timed = {id(r): _simulated(fabric, mix, r) for r in (before, after)}
+        rated = [timed.get(id(r), r) for r in rated]
+        before, after = timed[id(before)], timed[id(after)]
+    rated = [_with_cost(r, before.routes) for r in rated]
+    after = after and next(r for r in rated if r.name == after.name)
+    return Ratings(before, tuple(rated), tuple(unserved), after, oblivious)
+
+
+def _warm(name: str) -> None:
+    """Loads or compiles the kernels, so that `seconds` are the engine's own."""
+    small = xgft_fabric("xgft:2;4,4;1,2")
+    routed(load_engine(name), small, synthetic_mix(small, 1), Options())
+
+
+def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> Rated:
+    measures = measure(fabric, mix, routes, bounds=bounds)
+    ports = tuple(port_load(fabric, mix).tolist())
+    return Rated(name, routes, check_routes(fabric, routes), measures, fabric.channel_up, ports)
+
+
+def _simulated(fabric: Fabric, mix: JobMix, rated: Rated) -> Rated:
+    times = job_times(fabric, mix, rated.routes, PATTERNS["alltoall"])
+    return replace(rated, simulated=tuple(times.time.tolist()))
+
+
+def _with_cost(rated: Rated, before: Routes) -> Rated:
+    if rated.routes.egress.shape != before.egress.shape:
+        old, new = before.egress[:1], rated.routes.egress[:1]
+    else:
+        old, new = before.egress, rated.routes.egress
+    differs = old != new
+    return replace(
+        rated,
+        entries_changed=int(np.count_nonzero(differs)),
+        switches_changed=int(np.count_nonzero(differs.any(axis=(0, 1)))),
+    )

@@ -1,0 +1,53 @@
+"""Fig. 7 of sar-2016 for one's own history: four measures over time, and the number of jobs."""
+
+from __future__ import annotations
+
+from sar_lab.assess.over_time import Course
+from sar_lab.demo.charts import WIDTH, svg, text, ticks
+from sar_lab.history.times import day_of
+
+PANELS = (
+    ("efi_max", "Hottest link of all (routes)", ".0f"),
+    ("job_efi_mean", "Hottest link on a job’s way, mean job (routes)", ".0f"),
+    ("dark_fiber", "Dark fiber", ".0%"),
+    ("links_mean", "Links that a job can use, mean job (more is better)", ".0f"),
+    ("time", "Time for sending, mean host (1 = nobody waits)", ".1f"),
+)
+LEFT, TALL = 46.0, 96.0
+
+
+def timeline(course: Course) -> str:
+    """One panel under the other on one axis of time."""
+    first, last = course.times[0], max(course.times[-1], course.times[0] + 1)
+    right = WIDTH - 12.0
+
+    def x_of(time: float) -> float:
+        return LEFT + (time - first) / (last - first) * (right - LEFT)
+
+    parts, y = [], 0.0
+    rows: list[tuple[str, str, list[tuple[list[float], str]]]] = [
+        (title, form, [([float(getattr(p, field)) for p in side], style)
+                       for side, style in ((course.before, "before"), (course.after, "after"))])
+        for field, title, form in PANELS
+    ]  # fmt: skip
+    rows.append(("Jobs that span switches", ".0f", [([float(n) for n in course.jobs], "other")]))
+    for title, form, series in rows:
+        top = max(1e-9, *(max(values) for values, _ in series)) * 1.05
+        base = y + 26 + TALL
+        parts.append(text(4, y + 16, title, style="strong"))
+        for tick in ticks(top, 3):
+            at = base - tick / top * TALL
+            parts.append(f'<path class="grid" d="M{LEFT} {at:.1f}H{right}"/>')
+            parts.append(text(LEFT - 6, at + 4, f"{tick:{form}}", "end", "small"))
+        for values, style in series:
+            points = [
+                f"{x_of(t):.1f} {base - v / top * TALL:.1f}"
+                for t, v in zip(course.times, values, strict=True)
+            ]
+            if len(points) == 1:
+                points *= 2
+            parts.append(f'<path class="line {style}" d="M{"L".join(points)}"/>')
+        y = base + 12
+    parts.append(text(LEFT, y + 8, day_of(first), "start", "small"))
+    parts.append(text(right, y + 8, day_of(last), "end", "small"))
+    return svg(y + 14, "Measures over time, before and after", parts)

@@ -1,0 +1,82 @@
+"""When does it help? The same comparison over how full the machine is, on two kinds of tree.
+
+One mix may be lucky; here every point is the mean of several seeds. Oblivious routes do not depend
+on the jobs, so they are computed once a fabric.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import multi_switch_mix
+from sar_agent.jobs.synthetic import synthetic_jobs
+from sar_agent.quality import Measures, measure
+from sar_agent.routing import Options, load_engine
+from sar_lab.demo.compare import AFTER, BEFORE
+
+SLIM, FULL = "xgft:2;16,24;1,12", "xgft:2;16,24;1,16"
+BUSY = (0.2, 0.4, 0.6, 0.8, 1.0)
+SEEDS = range(6)
+
+
+@dataclass(frozen=True)
+class Means:
+    """Means over the seeds."""
+
+    dark_fiber_ratio: float
+    effective_efi_max: float
+    throughput_mean: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """One fabric, one share of busy hosts."""
+
+    fabric: str
+    busy: float
+    before: Means
+    after: Means
+    bound: float
+    """Mean lower bound of the maximum effective EFI."""
+    mixes: int
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def sweep(
+    specs: tuple[str, ...] = (SLIM, FULL),
+    busy_shares: tuple[float, ...] = BUSY,
+    seeds: range = SEEDS,
+) -> tuple[Point, ...]:
+    """All points, fabric by fabric; mixes without a multi-switch job are left out."""
+    points = []
+    before, after = load_engine(BEFORE), load_engine(AFTER)
+    for spec in specs:
+        fabric = xgft_fabric(spec)
+        oblivious = before.route(fabric, JobMix(()), Options())
+        for busy in busy_shares:
+            pairs = []
+            for seed in seeds:
+                mix = multi_switch_mix(fabric, synthetic_jobs(fabric, seed, busy=busy))
+                if mix.jobs:
+                    aware = after.route(fabric, mix, Options())
+                    pairs.append((measure(fabric, mix, oblivious), measure(fabric, mix, aware)))
+            if pairs:
+                bound = float(np.mean([m.lower_bound_efi_max for m, _ in pairs]))
+                means = [_means([pair[side] for pair in pairs]) for side in (0, 1)]
+                points.append(Point(spec, busy, means[0], means[1], bound, len(pairs)))
+    return tuple(points)
+
+
+def _means(found: list[Measures]) -> Means:
+    return Means(
+        float(np.mean([m.dark_fiber_ratio for m in found])),
+        float(np.mean([m.effective_efi_max for m in found])),
+        float(np.mean([m.throughput_mean for m in found])),
+    )

@@ -1,0 +1,55 @@
+"""`--history`: a site's record in any form we read, told by its content."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+from sar_agent.errors import InputError
+from sar_agent.util.text_files import read_text
+from sar_lab.history.first_seen import read_first_seen
+from sar_lab.history.model import History
+from sar_lab.history.sacct_json import parse_sacct_json
+from sar_lab.history.sacct_text import COMMAND, looks_like_sacct, parse_sacct_text
+from sar_lab.history.trace_csv import looks_like_trace, parse_trace_csv
+
+
+def read_history(path: str | Path) -> History:
+    """sacct's text or JSON, a trace `job,start,end,nodelist`, or a folder or tar of `JOBID.txt`;
+    gzip is undone. Raises `InputError` with file and, where there is one, line."""
+    path = Path(path)
+    if path.is_dir() or (path.is_file() and tarfile.is_tarfile(path)):
+        return read_first_seen(path)
+    text = read_text(path)
+    if text.lstrip().startswith(("{", "[")):
+        return parse_sacct_json(text, path)
+    first = _first_line(text)
+    if looks_like_trace(first):
+        return parse_trace_csv(text, path)
+    if "|" in first:
+        return parse_sacct_text(text, path)
+    raise InputError(
+        f"{first[:60]!r} begins no history of jobs",
+        file=path,
+        line=1,
+        remedy=f"save one with: {COMMAND}",
+    )
+
+
+def is_history(path: Path) -> bool:
+    """Whether a file tells of jobs over time rather than of one moment, as far as its beginning
+    says; False where it cannot be read."""
+    try:
+        if path.is_dir() or tarfile.is_tarfile(path):
+            return True
+        text = read_text(path)
+    except (InputError, OSError):
+        return False
+    if text.lstrip().startswith("{"):
+        return '"job_state"' not in text and '"time"' in text
+    first = _first_line(text)
+    return looks_like_trace(first) or looks_like_sacct(first)
+
+
+def _first_line(text: str) -> str:
+    return next((line for line in map(str.strip, text.splitlines()) if line), "")

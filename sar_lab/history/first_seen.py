@@ -1,0 +1,87 @@
+"""A folder or tar of files `JOBID.txt`, one node a line; a file's time is when the job was first
+seen running (CINECA's Leonardo was recorded so, every ten minutes).
+
+Nobody wrote down when a job ended. What is known: a node that another job has later was free by
+then. So a job is taken to last until the first of its nodes appears in a later job, or else to the
+end of the record. Nodes that stay idle make jobs look longer than they were, nodes that jobs share
+make them look shorter; who reports on such a history must say so, and `remarks` does.
+"""
+
+from __future__ import annotations
+
+import tarfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from sar_agent.errors import InputError
+from sar_lab.history.model import History, HistoryBuilder
+
+REMARK = (
+    "The record holds no end times: a job is taken to last until one of its nodes appears in a "
+    "later job, or else to the end of the record; so there are rather too many jobs at a time."
+)
+COARSE = "Start times are when a job was first seen, as coarse as the recording (some minutes)."
+
+
+def read_first_seen(path: Path) -> History:
+    """Raises `InputError` where it cannot be read, or no job is in it."""
+    builder = HistoryBuilder(str(path))
+    seen: list[tuple[float, str, tuple[str, ...]]] = []
+    for id, time, text in _files(path, builder):
+        hosts = tuple(dict.fromkeys(text.split()))
+        if not hosts:
+            builder.leave_out("jobs without nodes", id)
+            continue
+        seen.append((time, id, hosts))
+    seen.sort()
+    last = seen[-1][0] if seen else 0.0
+    ends = ends_of(seen, last)
+    for (time, id, hosts), end in zip(seen, ends, strict=True):
+        if time == last:
+            builder.leave_out("jobs seen last when the record ended (no length known)", id)
+            continue
+        builder.add(id, time, end, hosts)
+    builder.remark(REMARK)
+    builder.remark(COARSE)
+    return builder.build()
+
+
+def ends_of(seen: list[tuple[float, str, tuple[str, ...]]], last: float) -> list[float]:
+    """When each job of `seen` (time, id, nodes; sorted) must be over, `last` at the latest: when
+    the first of its nodes is next seen, later than the job itself."""
+    next_seen: dict[str, float] = {}
+    later: dict[str, float] = {}  # the time after `next_seen`, for jobs seen at one moment
+    found = []
+    for time, _, hosts in reversed(seen):
+        when = [
+            next_seen[h] if next_seen.get(h, time) > time else later.get(h, np.inf) for h in hosts
+        ]
+        found.append(min(last, *when))
+        for host in hosts:
+            if next_seen.get(host) != time:
+                later[host] = next_seen.get(host, np.inf)
+                next_seen[host] = time
+    return found[::-1]
+
+
+def _files(path: Path, builder: HistoryBuilder) -> Iterator[tuple[str, float, str]]:
+    """(job id, first seen, text) of every file."""
+    if path.is_dir():
+        for file in sorted(path.rglob("*.txt")):
+            yield file.stem, file.stat().st_mtime, file.read_text(errors="replace")
+        return
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                name = PurePosixPath(member.name)
+                if member.isfile() and name.suffix == ".txt":
+                    content = archive.extractfile(member)
+                    assert content is not None, "it is a file"
+                    yield name.stem, float(member.mtime), content.read().decode(errors="replace")
+    except (tarfile.ReadError, EOFError, zlib.error) as error:
+        builder.leave_out("archives that end in the middle (what came before counts)", str(error))
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror or error})", file=path) from error

@@ -1,0 +1,80 @@
+"""What `sacct --json` prints, of Slurm 21.08 and later; a file that ends in the middle, too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sar_agent.errors import InputError
+from sar_lab.history.model import History
+from sar_lab.history.records import Records
+from sar_lab.history.sacct_text import COMMAND
+
+_REMEDY = f"save it with: sacct -a --json, or: {COMMAND}"
+
+
+def parse_sacct_json(text: str, source: str | Path) -> History:
+    """Raises `InputError` where it is no such JSON, or no job is left."""
+    records = Records(str(source))
+    try:
+        found = json.loads(text)
+        jobs = found["jobs"] if isinstance(found, dict) else None
+        if not isinstance(jobs, list):
+            raise InputError('no list "jobs" in it', file=source, remedy=_REMEDY)
+    except RecursionError as error:
+        raise InputError("is no sacct JSON: lists in lists", file=source, remedy=_REMEDY) from error
+    except json.JSONDecodeError as error:
+        jobs = list(_whole_jobs(text))
+        records.builder.leave_out(
+            "files that end in the middle (what came before counts)", f"line {error.lineno}"
+        )
+    except (KeyError, ValueError) as error:  # ValueError: a number of thousands of digits
+        raise InputError('no list "jobs" in it', file=source, remedy=_REMEDY) from error
+    if any(isinstance(job, dict) and "job_state" in job for job in jobs):
+        raise InputError(
+            "this is squeue's JSON, one moment and no history", file=source, remedy=_REMEDY
+        )
+    for number, job in enumerate(jobs, 1):
+        try:
+            records.add(*_row(job))
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
+            records.builder.leave_out("entries that are no job", f"entry {number}")
+    return records.build()
+
+
+def _row(job: dict[str, Any]) -> tuple[str, float | None, float | None, str, str]:
+    id = str(_number(job["job_id"]))
+    array, het = job.get("array") or {}, job.get("het") or {}
+    task = _number(array.get("task_id", array.get("task")))
+    if _number(array.get("job_id")) and task is not None:
+        id = f"{_number(array['job_id'])}_{task}"
+    if _number(het.get("job_id")):
+        id = f"{_number(het['job_id'])}+{_number(het.get('job_offset')) or 0}"
+    state = job["state"]["current"]
+    times = (_number(job["time"][which]) or None for which in ("start", "end"))
+    start, end = (None if it is None else float(it) for it in times)
+    return id, start, end, job["nodes"] or "", state[0] if isinstance(state, list) else state
+
+
+def _number(value: Any) -> int | None:
+    """Plain, or as later releases wrap it: {"set": true, "infinite": false, "number": 5}."""
+    if isinstance(value, dict):
+        return int(value["number"]) if value.get("set") else None
+    return None if value is None else int(value)
+
+
+def _whole_jobs(text: str) -> Iterator[Any]:
+    """The elements of "jobs" that are there whole."""
+    at = text.find("[", max(0, text.find('"jobs"')))
+    decoder = json.JSONDecoder()
+    while at >= 0:
+        start = text.find("{", at)
+        if start < 0:
+            return
+        try:
+            job, at = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            return
+        yield job

@@ -1,0 +1,69 @@
+"""What `sacct -P` prints: columns between bars, by the names in the first line.
+
+Without that line (`-n`) columns can be told only where the whole format is known: that of XDMoD's
+collector, which many sites keep.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sar_agent.errors import InputError
+from sar_lab.history.model import History
+from sar_lab.history.records import CUT, Records
+from sar_lab.history.times import seconds_of
+
+COMMAND = "sacct -a -X -P -S 2026-01-01 -o JobID,Start,End,State,NodeList"
+WANTED = ("JobID", "Start", "End", "NodeList")
+XDMOD = [
+    *("JobID", "JobIDRaw", "Cluster", "Partition", "QOS", "Account", "Group", "GID", "User", "UID"),
+    *("Submit", "Eligible", "Start", "End", "Elapsed", "ExitCode", "State", "NNodes", "NCPUS"),
+    *("ReqCPUS", "ReqMem", "ReqTRES", "AllocTRES", "Timelimit", "NodeList", "JobName"),
+]
+
+
+def parse_sacct_text(text: str, source: str | Path) -> History:
+    """Lines that are cut short are left out and counted. Raises `InputError` with file and line
+    where the columns are not known, or no job is left."""
+    lines = text.splitlines()
+    columns, first = _columns(lines, source)
+    at = [columns.index(name) for name in WANTED]
+    state = columns.index("State") if "State" in columns else None
+    # The last column may hold bars of its own (a job's name).
+    least, records = len(columns), Records(str(source))
+    for number, line in enumerate(lines[first:], first + 1):
+        if not line.strip():
+            continue
+        words = line.split("|")
+        try:
+            if len(words) < least:
+                raise ValueError
+            id, start, end, nodes = (words[i] for i in at)
+            times = seconds_of(start), seconds_of(end)
+        except ValueError:
+            records.builder.leave_out(CUT, f"line {number}")
+            continue
+        records.add(id, *times, nodes, words[state] if state is not None else "")
+    return records.build()
+
+
+def looks_like_sacct(first: str) -> bool:
+    """By the first line: a header, or XDMoD's number of columns."""
+    words = first.split("|")
+    return set(WANTED) <= set(words) or len(words) == len(XDMOD)
+
+
+def _columns(lines: list[str], source: str | Path) -> tuple[list[str], int]:
+    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    words = lines[first].strip().split("|") if lines else []
+    if set(WANTED) <= set(words):
+        return (words[:-1] if words[-1] == "" else words), first + 1  # -p ends with a bar
+    if len(words) == len(XDMOD) and words[XDMOD.index("Start")][4:5] == "-":
+        return XDMOD, first
+    missing = [name for name in WANTED if name not in words]
+    raise InputError(
+        f"no columns {', '.join(missing)} in the first line" if words else "is empty",
+        file=source,
+        line=first + 1,
+        remedy=f"save it with: {COMMAND}",
+    )

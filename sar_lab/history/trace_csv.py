@@ -1,0 +1,55 @@
+"""A plain trace: `job,start,end,nodelist` with a header; node lists with commas in quotes."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from sar_agent.errors import InputError
+from sar_lab.history.model import History
+from sar_lab.history.records import CUT, Records
+from sar_lab.history.times import seconds_of
+
+COLUMNS = ("job", "start", "end", "nodelist")
+
+
+def looks_like_trace(first: str) -> bool:
+    """By the first line."""
+    return set(COLUMNS) <= {word.strip().lower() for word in first.split(",")}
+
+
+def parse_trace_csv(text: str, source: str | Path) -> History:
+    """Times in seconds since 1970 or as 2016-12-22T07:15:12; an empty end: it still runs.
+
+    Raises `InputError` where the header is another, or no job is left.
+    """
+    rows = csv.reader(text.splitlines(), skipinitialspace=True)
+    columns = [word.strip().lower() for word in next(rows, [])]
+    if not set(COLUMNS) <= set(columns):
+        raise InputError(
+            f"the first line is not {','.join(COLUMNS)}", file=source, line=1, remedy="write it so"
+        )
+    at = [columns.index(name) for name in COLUMNS]
+    records = Records(str(source))
+    for row in rows:
+        if not row:
+            continue
+        try:
+            id, start, end, nodes = (row[i] for i in at)
+            times = seconds_of(start), seconds_of(end)
+        except (ValueError, IndexError):
+            records.builder.leave_out(CUT, f"line {rows.line_num}")
+            continue
+        records.add(id, *times, nodes)
+    return records.build()
+
+
+def format_trace_csv(history: History) -> str:
+    """The history as such a text, times in seconds."""
+    lines = [",".join(COLUMNS)]
+    for j, id in enumerate(history.ids):
+        start, end = float(history.start[j]), float(history.end[j])
+        hosts = ",".join(history.hosts[h] for h in history.hosts_of(j))
+        until = "" if end == float("inf") else f"{end:.15g}"
+        lines.append(f'{id},{start:.15g},{until},"{hosts}"')
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,77 @@
+"""The agent as a process of its own, on a simulated fabric, a stock OpenSM and a real Slurm."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sar_agent.agent.history import History, Row
+from sar_lab.live.opensm import OpenSM
+from sar_lab.live.process import Daemon
+from sar_lab.live.slurm import SlurmCluster
+
+_CONFIG = """\
+[agent]
+mode = "install"
+interval_seconds = 0.5
+settle_seconds = 0.3
+state_dir = "{state}"
+run_dir = "{run}"
+metrics_address = ""
+
+[slurm]
+topology_conf = "{topology}"
+
+[opensm]
+bridge_socket = "{socket}"
+poll_seconds = 0.2
+"""
+
+
+class AgentProcess:
+    """`sar-agent run` in install mode, looking twice a second; stopped when closed. It knows the
+    fabric from OpenSM's plugin, and has no way to send a MAD.
+
+    `history` tells every decision; `log` is what it said.
+    """
+
+    def __init__(self, manager: OpenSM, slurm: SlurmCluster) -> None:
+        folder = manager.folder / "agent"
+        folder.mkdir()
+        self.log_path = folder / "log"
+        self.config = folder / "sar-agent.toml"
+        self.config.write_text(
+            _CONFIG.format(
+                state=folder / "state",
+                run=manager.run_dir,
+                topology=slurm.topology_conf,
+                socket=manager.socket_path,
+            )
+        )
+        self._history = History(folder / "state")
+        self._env = {**os.environ, **slurm.env()}
+        self._daemon: Daemon | None = None
+        self._told = 0
+
+    def __enter__(self) -> AgentProcess:
+        main = "from sar_agent.cli import main; main()"
+        command = [sys.executable, "-c", main, "run", "--config", str(self.config)]
+        self._daemon = Daemon(command, self.log_path, self._env)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._daemon:
+            self._daemon.stop(10)
+
+    @property
+    def log(self) -> str:
+        """All it said."""
+        return self.log_path.read_text(errors="replace")
+
+    def news(self) -> list[Row]:
+        """Decisions since the last call, the oldest first. Raises SarError if it has ended."""
+        if self._daemon:
+            self._daemon.check()
+        rows = self._history.last(1000)[::-1]
+        fresh, self._told = rows[self._told :], len(rows)
+        return fresh

@@ -1,0 +1,18 @@
+"""A generated fabric under ibsim."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.ibsim_net import write_ibsim_net
+from sar_lab.live.ibsim import Ibsim
+
+
+def ibsim_of(fabric: Fabric) -> Ibsim:
+    """A simulator of this fabric, not started."""
+    with tempfile.TemporaryDirectory(prefix="sar-net-") as folder:
+        net = Path(folder) / "fabric.net"
+        write_ibsim_net(fabric, net)
+        return Ibsim(net)

@@ -1,0 +1,40 @@
+"""Processes that a daemon of ours left behind: job steps and their tasks."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from sar_lab.live.process import wait_until
+
+
+def end_all(mark: str, seconds: float = 5.0) -> None:
+    """SIGKILL every Slurm daemon and job process whose environment has the entry `mark`.
+
+    `mark` holds the path of a scratch directory, so it can only be ours; a person's shell or
+    editor that has it too (to look at the cluster) is neither, and stays. Returns when all are
+    gone, or after `seconds` with those in uninterruptible sleep left.
+    """
+
+    def none_left() -> bool:
+        pids = list(_marked(mark.encode()))
+        for pid in pids:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        return not pids
+
+    wait_until(none_left, seconds)
+
+
+def _marked(mark: bytes) -> Iterator[int]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with suppress(OSError):  # it ended meanwhile, is a zombie, or another user's
+                environment = (entry / "environ").read_bytes().split(b"\0")
+                name = (entry / "exe").readlink().name
+                in_job = any(one.startswith(b"SLURM_JOB_ID=") for one in environment)
+                if mark in environment and (in_job or name.startswith("slurm")):
+                    yield int(entry.name)

@@ -1,0 +1,77 @@
+"""Applications with barriers under D-mod-k, a Conga-like peer, ARK and NRK (routing-keys-2017,
+IV-C).
+
+Each application steps through a Cartesian permutation, +x to -z in an order of its own, with a
+barrier and computation between phases, on hosts drawn at random. ARK and NRK make one key a phase;
+NRK shifts it for the flows that run when the phase is about to send. Asking takes no time, as in
+the paper. What is compared is the time that the worst application spends sending.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.keys.routes import KeyTree, key_tree
+from sar_agent.routing.engine import Options, load_engine
+from sar_agent.routing.routes import Routes
+from sar_lab.fluid.adaptive import Adaptive
+from sar_lab.trace.generate import PROGRAMS, Wish
+from sar_lab.trace.keyed import keys_for
+from sar_lab.trace.parse import read_trace
+from sar_lab.trace.place import place
+from sar_lab.trace.play import play
+
+SMALL, LARGE = "xgft:3;6,6,6;1,6,6", "xgft:3;12,12,12;1,12,12"
+RATE = 40.0
+"""Gbit/s of all links."""
+KILO = 2.0**10
+MIXED = (4 * KILO, 256 * KILO)
+"""Bytes of a message: powers of two, each as likely as another; the paper's distribution, after a
+Facebook trace, is not printed."""
+ENGINES = ("conga", "dmodk", "ark", "nrk")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One point of a figure."""
+
+    spec: str
+    applications: int
+    utilization: float
+    """Share of the time in communication where nobody shares a link."""
+    sizes: tuple[float, float] = MIXED
+    iterations: int = 1
+
+    def worst(self, engine: str, seed: int) -> float:
+        """Seconds that the worst application sends."""
+        fabric, tree, routes = _network(self.spec)
+        ranks = fabric.terminals // self.applications
+        wish = Wish(
+            ranks, self.applications, self.sizes, self.iterations, self.utilization, RATE, seed
+        )
+        trace = read_trace(PROGRAMS["cartesian"](wish))
+        placement = place(fabric, trace, "random", seed)
+        if engine == "conga":
+            times = play(fabric, Adaptive(seed=seed), trace, placement)
+        else:
+            keys = None if engine == "dmodk" else keys_for(tree, shifted=engine == "nrk")
+            times = play(fabric, routes, trace, placement, keys=keys)
+        return max(float(one.sending.sum()) for one in times)
+
+
+@cache
+def _network(spec: str) -> tuple[Fabric, KeyTree, Routes]:
+    fabric = xgft_fabric(spec)
+    fabric = replace(
+        fabric,
+        channel_rate=np.full_like(fabric.channel_rate, RATE),
+        terminal_rate=np.full_like(fabric.terminal_rate, RATE),
+    )
+    routes = load_engine("dmodk").route(fabric, JobMix(()), Options())
+    return fabric, key_tree(fabric), routes

@@ -1,0 +1,93 @@
+"""Oblivious-XGFT, Fig. 2: WRF-256 and CG.D-128 on 16-ary 2-trees that lose their roots one by
+one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sar_lab.papers.claims import NEAR, order, value
+from sar_lab.papers.outcome import Table, outcome
+from sar_lab.papers.registry import Result
+from sar_lab.papers.slimmed_trees import ROOTS, Slowdowns, curves, slowdowns
+from sar_lab.statistics import median_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "oblivious-fig2"
+WHERE = "oblivious-xgft-2009, Fig. 2"
+CLASS = "S"
+PUBLISHED = (
+    "WRF-256: S-mod-k and D-mod-k as good as pattern-aware routing, Random worse. "
+    "CG.D-128: S-mod-k and D-mod-k far worse than Random, Random worse than pattern-aware"
+)
+SEEDS = 60
+ENGINES = ("smodk", "dmodk", "random", "colored")
+
+
+def run(seeds: Sequence[int], out: Path) -> Result:
+    """Slowdown against a crossbar."""
+    wrf = slowdowns("WRF-256", ENGINES, seeds)
+    cg = slowdowns("CG.D-128", ENGINES, seeds)
+    phase = slowdowns("CG.D-128, phase 5", ENGINES, seeds)
+    fixed = [-(-16 // roots) for roots in ROOTS]
+    random_wrf = median_of(wrf["random"][16])
+    worse = [r for r in ROOTS if median_of(cg["random"][r]).value > cg["dmodk"][r][0]]
+    apart = [r for r in ROOTS if cg["colored"][r][0] > median_of(cg["random"][r]).value]
+    same = [r for r in ROOTS if wrf["colored"][r][0] < wrf["dmodk"][r][0]]
+    claims = [
+        *(
+            order(
+                f"WRF-256: {name} takes ⌈16/w2⌉ at every w2",
+                [wrf[name][r][0] for r in ROOTS] == fixed,
+            )
+            for name in ("smodk", "dmodk")
+        ),
+        order("WRF-256: D-mod-k equals pattern-aware at every w2", not same, _but(same)),
+        order(
+            "WRF-256: Random is never better than D-mod-k, and worse at w2 = 16",
+            all(median_of(wrf["random"][r]).low >= wrf["dmodk"][r][0] for r in ROOTS)
+            and random_wrf.low > 1,
+        ),
+        value("WRF-256, w2 = 16: slowdown of Random", 3.5, random_wrf.value, NEAR),
+        value("CG.D-128, w2 = 16, phase 5: D-mod-k", 7, phase["dmodk"][16][0]),
+        value("CG.D-128, w2 = 16, phase 5: Random", 4, median_of(phase["random"][16]).value, NEAR),
+        order("CG.D-128: Random is better than D-mod-k in almost all trees", len(worse) <= 2,
+              f"in {len(ROOTS) - len(worse)} of {len(ROOTS)}"),
+        order("CG.D-128: pattern-aware is never worse than Random", not apart, _but(apart)),
+    ]  # fmt: skip
+    return outcome(
+        out / f"{NAME}.png",
+        claims,
+        "Messages of a phase share links max-min fairly; sequential mapping; a phase begins when "
+        "the one before has ended. The paper played traces through a flit simulator, and shows "
+        "curves without numbers: those of WRF and of CG's phase 5 follow from the pattern.",
+        because="our `colored` spreads the two messages of a node over two roots where that is "
+        "even better than to let them share one, which the paper's scheme does not; at w2 that "
+        "divides 16 the two are equal"
+        if same
+        else "",
+        tables=[_table(wrf, "WRF-256"), _table(cg, "CG.D-128")],
+        draw=lambda figure: _draw(figure, wrf, cg),
+    )
+
+
+def _but(roots: list[int]) -> str:
+    return "yes" if not roots else f"not at w2 = {', '.join(map(str, roots))}"
+
+
+def _table(found: Slowdowns, title: str) -> Table:
+    some = [r for r in ROOTS if r in (16, 12, 10, 8, 4, 2, 1)]
+    rows = [
+        [name, *(median_of(found[name][r]).words() for r in some)]
+        for name in ENGINES
+    ]  # fmt: skip
+    return Table([f"{title}, w2 =", *map(str, some)], rows)
+
+
+def _draw(figure: Figure, wrf: Slowdowns, cg: Slowdowns) -> None:
+    left, right = figure.subplots(1, 2)
+    curves(left, wrf, "WRF-256")
+    curves(right, cg, "CG.D-128")

@@ -1,0 +1,60 @@
+"""From claims, tables and a drawing to a row's `Result`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sar_lab.papers.claims import Claim, verdict
+from sar_lab.papers.pictures import save
+from sar_lab.papers.registry import Result
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells are text."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def lines(self) -> Iterable[str]:
+        """Markdown."""
+        yield _cells(self.head)
+        yield _cells("---" for _ in self.head)
+        yield from map(_cells, self.rows)
+
+
+def _cells(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def outcome(
+    path: Path,
+    claims: Sequence[Claim],
+    how: str,
+    *,
+    because: str = "",
+    tables: Sequence[Table] = (),
+    draw: Callable[[Figure], None] | None = None,
+    size: tuple[float, float] = (8.0, 4.0),
+) -> Result:
+    """`how`: the setup, what a reader must know to judge it. `because`: why something does not
+    hold, as far as it is known. `draw` fills the picture `path`, of `size` inches."""
+    drawn = draw is not None and save(draw, path, size)
+    if draw and not drawn:
+        how += " There is no picture: `pip install 'sar-lab[papers]'`."
+    ours = {
+        "claims": [claim.json() for claim in claims],
+        "how": how,
+        "tables": [{"head": list(t.head), "rows": [list(r) for r in t.rows]} for t in tables],
+    }
+    said = Table(
+        ["", "published", "ours", "holds"],
+        [[c.says, c.published, c.ours, "yes" if c.holds else "**no**"] for c in claims],
+    )
+    return Result(ours, verdict(claims, because), "\n".join(said.lines()), path if drawn else None)

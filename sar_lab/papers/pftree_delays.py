@@ -1,0 +1,58 @@
+"""Delays of a victim partition under noise (pftree-2016, Section 6.3), as ORCS counts them.
+
+pFTree is here as printed; for comparison our own, and `ftree`, which sees no partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from sar_lab.orcs import Network, network_of_routes, schedule_of, simulate
+from sar_lab.papers.pftree_trees import Draw, Tree, draw_victims, routed
+from sar_lab.statistics import Estimate, median_of
+
+PATTERNS = ("bisect", "gather", "scatter", "bisect_fb_sym", "alltoall")
+ENGINES = ("pftree-printed", "pftree-ext", "pftree", "ftree")
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Of one pattern, engine and tree: over seeds, each of many runs."""
+
+    least: float
+    mean: Estimate
+    """The median over seeds of the runs' mean."""
+    most: float
+
+
+def delays(
+    tree: Tree, engine: str, pattern: str, noise: str, seeds: Sequence[int], runs: int
+) -> Delays:
+    """dep_max_delay of the victims' `pattern` while the others do `noise`. Who of the victims has
+    which rank is drawn for each run; for an all-to-all that is all the same."""
+    found = []
+    for seed in seeds:
+        draw, network = network_of(tree, engine, seed)
+        schedule = schedule_of(f"{pattern}::{noise}", tree.nodes, tree.victims)
+        one = simulate(
+            network,
+            schedule,
+            "dep_max_delay",
+            runs=1 if pattern == "alltoall" else runs,
+            seed=seed,
+            group=draw.victims,
+        )
+        found.append((one.values.min(), one.values.mean(), one.values.max()))
+    least, mean, most = np.array(found, float).T
+    return Delays(float(least.min()), median_of(mean), float(most.max()))
+
+
+@lru_cache(maxsize=64)
+def network_of(tree: Tree, engine: str, seed: int) -> tuple[Draw, Network]:
+    """Hosts of the network are the fabric's terminals, in their order."""
+    draw = draw_victims(tree, seed)
+    return draw, network_of_routes(draw.fabric, routed(draw, engine))

@@ -1,0 +1,130 @@
+"""pFTree, Fig. 10: delays of a victim partition with and without noise, over all trees of Table
+3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sar_lab.papers.claims import NEAR, Claim, order, value
+from sar_lab.papers.outcome import Table, outcome
+from sar_lab.papers.pftree_delays import ENGINES, PATTERNS, Delays, delays
+from sar_lab.papers.pftree_table4 import BECAUSE
+from sar_lab.papers.pftree_trees import TREES
+from sar_lab.papers.pictures import COLOURS, LABELS
+from sar_lab.papers.registry import Result
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "pftree-fig10"
+WHERE = "pftree-2016, Fig. 10"
+CLASS = "S"
+PUBLISHED = (
+    "pFTree-Ext: noise changes nothing; pFTree: up to 2,498 under noise (bisect, 1,024 nodes), "
+    "below 10 without; gather 127 and 152 (512 nodes), 255 and 1,696 (1,024)"
+)
+SEEDS = 10
+RUNS = 500
+NOISES = ("null", "alltoall")
+Key = tuple[str, int, str, str]
+"""Pattern, nodes, engine, noise."""
+
+
+def run(seeds: Sequence[int], out: Path) -> Result:
+    """10 draws of victims on nine trees."""
+    found: dict[Key, Delays] = {}
+    for tree in TREES:
+        for engine in ENGINES:
+            for pattern in PATTERNS:
+                for noise in NOISES:
+                    key = (pattern, tree.nodes, engine, noise)
+                    found[key] = delays(tree, engine, pattern, noise, seeds, RUNS)
+
+    def mean(pattern: str, nodes: int, engine: str, noise: str) -> float:
+        return found[pattern, nodes, engine, noise].mean.value
+
+    claims: list[Claim] = []
+    for pattern in PATTERNS:
+        changed = [
+            t.nodes
+            for t in TREES
+            if found[pattern, t.nodes, "pftree-ext", "null"]
+            != found[pattern, t.nodes, "pftree-ext", "alltoall"]
+        ]
+        claims.append(
+            order(f"{pattern}: pFTree-Ext with noise equals pFTree-Ext without", not changed)
+        )
+    for tree in TREES:
+        ours = mean("gather", tree.nodes, "pftree-printed", "null")
+        claims.append(value(f"gather, {tree.nodes} nodes, no noise", tree.victims - 1, ours))
+    most = max(mean("bisect", t.nodes, e, "null") for t in TREES for e in ENGINES[:2])
+    claims.append(order("bisect without noise: below 10 everywhere", most < 10, f"{most:.1f}"))
+    claims.append(
+        value(
+            "bisect, 1024 nodes, pFTree under noise",
+            2498,
+            mean("bisect", 1024, "pftree-printed", "alltoall"),
+            NEAR,
+            1,
+        )
+    )
+    for nodes, number in ((512, 152 - 127), (1024, 1696 - 255)):
+        quiet = mean("gather", nodes, "pftree-printed", "null")
+        added = mean("gather", nodes, "pftree-printed", "alltoall") - quiet
+        claims.append(value(f"gather, {nodes} nodes, pFTree: what noise adds", number, added, NEAR))
+    grows = [mean("bisect", t.nodes, "pftree-printed", "alltoall") for t in TREES[-3:]]
+    claims.append(order("bisect, pFTree under noise: grows with oversubscription, over 10 times "
+                  "that without", grows == sorted(grows) and grows[-1] > 10 * most))  # fmt: skip
+    half = min(
+        mean("alltoall", t.nodes, "pftree-ext", "null")
+        / mean("alltoall", t.nodes, "pftree-printed", "null")
+        for t in TREES
+    )
+    claims.append(
+        order(
+            "alltoall without noise: pFTree-Ext down to half of pFTree",
+            half < 0.6,
+            f"{half:.2f}",
+            "0.5",
+        )
+    )
+    return outcome(
+        out / f"{NAME}.png",
+        claims,
+        f"{len(seeds)} draws of victims, each routed and simulated {RUNS} times. Scatter is "
+        "shown, but not judged (ERRATA).",
+        because=BECAUSE,
+        tables=[_table(found, pattern) for pattern in PATTERNS],
+        draw=lambda figure: _draw(figure, found),
+        size=(9.0, 5.2),
+    )
+
+
+def _table(found: dict[Key, Delays], pattern: str) -> Table:
+    rows = [
+        [LABELS[e], noise, *(found[pattern, t.nodes, e, noise].mean.words(1) for t in TREES)]
+        for e in ENGINES
+        for noise in NOISES
+    ]
+    return Table([pattern, "noise", *(str(t.nodes) for t in TREES)], rows)
+
+
+def _draw(figure: Figure, found: dict[Key, Delays]) -> None:
+    places = figure.subplots(2, 3).ravel()
+    at = range(len(TREES))
+    for axes, pattern in zip(places, PATTERNS, strict=False):
+        for engine in ENGINES:
+            for noise, style in (("null", ":"), ("alltoall", "-")):
+                means = [found[pattern, t.nodes, engine, noise].mean.value for t in TREES]
+                label = f"{LABELS[engine]}, {noise}"
+                width = 3 if engine == "pftree-printed" else 1.5
+                axes.plot(at, means, style, color=COLOURS[engine], label=label, lw=width)
+        axes.set(title=pattern, yscale="log")
+        axes.set_xticks(at, [f"{t.nodes}\n{t.oversubscription}:1" for t in TREES], fontsize=6)
+    places[0].set_ylabel("mean delay")
+    places[3].set_ylabel("mean delay")
+    places[5].axis("off")
+    lines, names = places[0].get_legend_handles_labels()
+    places[5].legend(lines, names, fontsize=7, loc="center")

@@ -1,0 +1,96 @@
+"""pFTree, Fig. 11: what is left for the others where one partition has links of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sar_lab.orcs import schedule_of, simulate
+from sar_lab.papers.claims import NEAR, order, value
+from sar_lab.papers.outcome import Table, outcome
+from sar_lab.papers.pftree_delays import network_of
+from sar_lab.papers.pftree_trees import TREES, Tree
+from sar_lab.papers.pictures import COLOURS, LABELS
+from sar_lab.papers.registry import Result
+from sar_lab.statistics import Estimate, median_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "pftree-fig11"
+WHERE = "pftree-2016, Fig. 11"
+CLASS = "S"
+PUBLISHED = (
+    "effective bisection bandwidth of the others: pFTree 0.76, 0.62 at 2:1 and 4:1 of the "
+    "smallest trees, -31.75 % over the largest three; pFTree-Ext over 70 % of it at 2:1, 23.3 % "
+    "at 1,024 nodes"
+)
+SEEDS = 10
+RUNS = 500
+NODES = [tree.nodes for tree in TREES]
+ENGINES = ("pftree-printed", "pftree-ext", "pftree", "ftree")
+
+
+def bandwidth(tree: Tree, engine: str, seeds: Sequence[int]) -> Estimate:
+    """Share of full bandwidth while the others bisect and victims are silent; hist_acc_band."""
+    means = []
+    for seed in seeds:
+        draw, network = network_of(tree, engine, seed)
+        schedule = schedule_of("bisect::null", tree.nodes, len(draw.others))
+        found = simulate(
+            network, schedule, "hist_acc_band", runs=RUNS, seed=seed, group=draw.others
+        )
+        means.append(float(found.values.mean()))
+    return median_of(means)
+
+
+def run(seeds: Sequence[int], out: Path) -> Result:
+    """10 draws of victims on nine trees."""
+    found = {
+        (engine, tree.nodes): bandwidth(tree, engine, seeds) for tree in TREES for engine in ENGINES
+    }
+    share = {n: found["pftree-ext", n].value / found["pftree-printed", n].value for n in NODES}
+    last = [found["pftree-printed", n].value for n in (512, 1024)]
+    last_ext = [found["pftree-ext", n].value for n in (512, 1024)]
+    claims = [
+        value("pFTree, 32 nodes, 2:1", 0.76, found["pftree-printed", 32].value, NEAR),
+        value("pFTree, 64 nodes, 4:1", 0.62, found["pftree-printed", 64].value, NEAR),
+        value("pFTree, largest three: loss in %", 31.75, 100 * (1 - last[1] / last[0]), NEAR),
+        value("pFTree-Ext, largest three: loss in %", 76.7,
+              100 * (1 - last_ext[1] / last_ext[0]), NEAR),
+        order("pFTree-Ext over 70 % of pFTree at 2:1", min(share[n] for n in (32, 128, 512)) > 0.7,
+              ", ".join(f"{share[n]:.0%}" for n in (32, 128, 512))),
+        value("pFTree-Ext, 1,024 nodes 4:1: % of pFTree", 23.3, 100 * share[1024], NEAR),
+        order("pFTree falls with oversubscription", all(
+            found["pftree-printed", a].value > found["pftree-printed", b].value
+            for a, b in ((32, 48), (48, 64), (128, 192), (192, 256), (512, 768), (768, 1024)))),
+    ]  # fmt: skip
+    rows = [
+        [LABELS[engine], *(found[engine, tree.nodes].words() for tree in TREES)]
+        for engine in ENGINES
+    ]
+    return outcome(
+        out / f"{NAME}.png",
+        claims,
+        f"{len(seeds)} draws of victims, {RUNS} random bisections of the others each.",
+        because="our pFTree-Ext takes links for a `phy` partition by its share of the hosts only, "
+        "a quarter here, and leaves the others what is theirs",
+        tables=[Table(["bandwidth", *(str(tree.nodes) for tree in TREES)], rows)],
+        draw=lambda figure: _draw(figure, found),
+        size=(8.0, 3.8),
+    )
+
+
+def _draw(figure: Figure, found: dict[tuple[str, int], Estimate]) -> None:
+    axes = figure.subplots()
+    at = np.arange(len(TREES))
+    for place, engine in enumerate(ENGINES):
+        means = [found[engine, tree.nodes].value for tree in TREES]
+        where = at + 0.2 * (place - 1.5)
+        axes.bar(where, means, 0.19, color=COLOURS[engine], label=LABELS[engine])
+    axes.set_xticks(at, [f"{t.nodes}\n{t.oversubscription}:1" for t in TREES])
+    axes.set(xlabel="nodes, oversubscription", ylabel="share of full bandwidth")
+    figure.legend(loc="outside upper center", ncols=4)

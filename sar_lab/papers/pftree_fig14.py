@@ -1,0 +1,41 @@
+"""pFTree, Fig. 14: on how many links heavy receivers meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sar_lab.papers.claims import NEAR, order, value
+from sar_lab.papers.pftree_trees import TREES
+from sar_lab.papers.receivers import HOW, over_trees, told
+from sar_lab.papers.registry import Result
+
+NAME = "pftree-fig14"
+WHERE = "pftree-2016, Fig. 14"
+CLASS = "S"
+PUBLISHED = (
+    "down: pFTree-Wt none; pFTree 41.1 contended links on average, at most 64 (1,024 nodes). Up: "
+    "more contended links with pFTree-Wt, each with less"
+)
+SEEDS = 5
+
+
+def run(seeds: Sequence[int], out: Path) -> Result:
+    """The experiments of Fig. 13."""
+    down, up = (over_trees(seeds, field) for field in ("links_down", "links_up"))
+    means = [(up["pftree-wt", t.nodes].mean, up["pftree-printed", t.nodes].mean) for t in TREES]
+    more_up = sum(weighted > printed for weighted, printed in means)
+    worst = max(down["pftree-wt", t.nodes].most for t in TREES)
+    claims = [
+        value("down, pFTree-Wt: most of all trees", 0, worst),
+        value("down, pFTree: mean, 1,024 nodes", 41.1, down["pftree-printed", 1024].mean, NEAR),
+        value("down, pFTree: most, 1,024 nodes", 64, down["pftree-printed", 1024].most, NEAR),
+        order("up: more contended links with pFTree-Wt", more_up == len(TREES),
+              f"on {more_up} of {len(TREES)} trees"),
+    ]  # fmt: skip
+    return told(
+        out / f"{NAME}.png",
+        claims,
+        HOW,
+        [("down", down, "contended links down"), ("up", up, "contended links up")],
+    )

@@ -1,0 +1,190 @@
+"""How often hosts that receive much share links (pftree-2016, Section 7.1).
+
+Some victims under each leaf switch are receivers, of weight 100. A link is contended where routes
+to R > 1 receivers pass it in one direction; its contention then is R - 1. Interference between the
+partitions are the flows that share links: for each link that both partitions' flows pass, the flows
+(pairs inside one partition) that pass it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32
+from sar_agent.routing.routes import Routes
+from sar_lab.papers.claims import Claim
+from sar_lab.papers.outcome import Table, outcome
+from sar_lab.papers.pftree_trees import TREES, Draw, Tree, draw_victims, routed
+from sar_lab.papers.pictures import COLOURS, LABELS
+from sar_lab.papers.registry import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ENGINES = ("pftree-printed", "pftree-wt", "pftree")
+WEIGHT = 100.0
+HOW = (
+    "Draws of victims, and of 1 … all victims under each leaf switch as receivers; means over all "
+    "these experiments, least and most as error bars, as in the paper."
+)
+DRAWS = (
+    "which of several equally loaded ports is taken, and which victims and receivers are drawn, is "
+    "not printed"
+)
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Of one set of routes."""
+
+    down: int
+    """Total contention towards leaf switches."""
+    up: int
+    links_down: int
+    """Contended links towards leaf switches."""
+    links_up: int
+    interference: int
+
+
+@cache
+def shared(tree: Tree, engine: str, seed: int, per_leaf: int) -> Shared:
+    """With that many receivers under each leaf switch."""
+    draw, receivers = _receivers(tree, per_leaf, seed)
+    heeds = engine == "pftree-wt"
+    routes = _routes(tree, engine, seed, receivers.tobytes() if heeds else b"")
+    crossed = routes_over(draw.fabric, routes, draw.victims, receivers) > 0
+    each = crossed.sum(axis=0)
+    is_leaf = np.isin(draw.fabric.channel_target, draw.fabric.leaves)
+    over = np.maximum(0, each - 1)
+    return Shared(
+        int(over[is_leaf].sum()),
+        int(over[~is_leaf].sum()),
+        int((over[is_leaf] > 0).sum()),
+        int((over[~is_leaf] > 0).sum()),
+        interference(draw, routes),
+    )
+
+
+def interference(draw: Draw, routes: Routes) -> int:
+    """Flows on links that both partitions use, summed over links."""
+    mine = routes_over(draw.fabric, routes, draw.victims, draw.victims).sum(axis=0)
+    other = routes_over(draw.fabric, routes, draw.others, draw.others).sum(axis=0)
+    both = (mine > 0) & (other > 0)
+    return int((mine + other)[both].sum())
+
+
+def routes_over(fabric: Fabric, routes: Routes, sources: I32, destinations: I32) -> I64:
+    """int64[D, C]: how many of the sources' routes to each destination pass each channel."""
+    table = routes.next_channel(fabric)
+    leaf, senders = np.unique(fabric.terminal_switch[sources], return_counts=True)
+    found = np.zeros((len(destinations), fabric.channels), np.int64)
+    row = np.arange(len(destinations))
+    for start, count in zip(leaf, senders, strict=True):
+        at = np.full(len(destinations), start)
+        # A destination's own leaf switch sends to it without a channel.
+        for _ in range(2):
+            channel = table[destinations, at]
+            on = channel >= 0
+            found[row[on], channel[on]] += count
+            at[on] = fabric.channel_target[channel[on]]
+    return found
+
+
+def _receivers(tree: Tree, per_leaf: int, seed: int) -> tuple[Draw, I32]:
+    draw = draw_victims(tree, seed)
+    random = np.random.default_rng([tree.nodes, seed, per_leaf])
+    by_leaf = draw.victims[np.argsort(draw.fabric.terminal_switch[draw.victims], kind="stable")]
+    some = random.permuted(by_leaf.reshape(tree.leaves, -1), axis=1)[:, :per_leaf]
+    return draw, np.sort(some.ravel()).astype(np.int32)
+
+
+@lru_cache(maxsize=8)
+def _routes(tree: Tree, engine: str, seed: int, receivers: bytes) -> Routes:
+    heavy = np.frombuffer(receivers, np.int32)
+    return routed(draw_victims(tree, seed), engine, {int(t): WEIGHT for t in heavy})
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Over all experiments: draws of victims, numbers of receivers."""
+
+    least: float
+    mean: float
+    most: float
+
+    def words(self) -> str:
+        """Least, mean, most."""
+        return f"{self.least:g} / {self.mean:.1f} / {self.most:g}"
+
+
+Spreads = dict[tuple[str, int], Spread]
+"""By engine and nodes."""
+
+
+def experiments(tree: Tree, engine: str, seeds: Sequence[int], field: str) -> Spread:
+    """A field of `Shared`, with 1 receiver under each leaf switch … all victims."""
+    per_leaf = tree.victims // tree.leaves
+    found = [
+        float(getattr(shared(tree, engine, seed, some), field))
+        for seed in seeds
+        for some in range(1, per_leaf + 1)
+    ]
+    return Spread(min(found), float(np.mean(found)), max(found))
+
+
+def over_trees(seeds: Sequence[int], field: str) -> Spreads:
+    """The same of all trees and engines."""
+    return {(e, t.nodes): experiments(t, e, seeds, field) for t in TREES for e in ENGINES}
+
+
+def told(
+    path: Path,
+    claims: Sequence[Claim],
+    how: str,
+    panels: Sequence[tuple[str, Spreads, str]],
+    *,
+    because: str = DRAWS,
+    scale: str = "linear",
+    size: tuple[float, float] = (8.0, 4.0),
+) -> Result:
+    """See `outcome`. A panel is what its table is called, what it shows, and what its bars say."""
+
+    def draw(figure: Figure) -> None:
+        for axes, (_, found, title) in zip(
+            figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
+        ):
+            _error_bars(axes, found, title)
+            axes.set(yscale=scale)
+
+    tables = [_table(title, found) for title, found, _ in panels]
+    return outcome(path, claims, how, because=because, tables=tables, draw=draw, size=size)
+
+
+def _error_bars(axes: Axes, found: Spreads, title: str) -> None:
+    """Means with least and most over the trees, an engine beside the other."""
+    for place, engine in enumerate(ENGINES):
+        each = [found[engine, tree.nodes] for tree in TREES]
+        at = np.arange(len(TREES)) + 0.27 * (place - 1)
+        means = np.array([one.mean for one in each])
+        bars = [means - [one.least for one in each], np.array([one.most for one in each]) - means]
+        axes.bar(at, means, 0.25, color=COLOURS[engine], label=LABELS[engine])
+        axes.errorbar(at, means, bars, fmt="none", ecolor="black", capsize=2, lw=1)
+    axes.set_xticks(range(len(TREES)), [str(tree.nodes) for tree in TREES])
+    axes.set(title=title, xlabel="nodes")
+    axes.legend()
+
+
+def _table(title: str, found: Spreads) -> Table:
+    """Engines by trees."""
+    rows = [[LABELS[e], *(found[e, t.nodes].words() for t in TREES)] for e in ENGINES]
+    return Table([f"{title}: least / mean / most", *(str(t.nodes) for t in TREES)], rows)

@@ -1,0 +1,126 @@
+"""Routing Keys, Fig. 4: largest number of flows on a link, over the size of the network.
+
+A folded Clos of n hosts has √n leaf switches of √n hosts, and √n middle switches, the fewest that
+make it rearrangeably non-blocking. 60 % of the hosts send to as many others; the flows belong to
+applications, each to any of n · 60 % / 10 with equal chance, so that an application has 10 on
+average. Applications come one after the other: `dmodk` does not care, ARK gives each its key as it
+is made, NRK shifts it for those that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.keys.routes import KeyTree, as_made, choose_shift, key_tree, make_key
+from sar_agent.keys.routes.key import digit_channels
+from sar_agent.routing.oblivious import modulo_labels
+from sar_lab.papers.claims import order
+from sar_lab.papers.outcome import Table, outcome
+from sar_lab.papers.pictures import COLOURS, LABELS
+from sar_lab.papers.registry import Result
+from sar_lab.statistics import Estimate, median_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "routing-keys-fig4"
+WHERE = "routing-keys-2017, Fig. 4"
+CLASS = "S"
+PUBLISHED = "D-mod-k's largest contention grows with n, NRK's stays low (a curve, no numbers)"
+SEEDS = 20
+SIDES = (8, 16, 24, 32, 40, 48, 56, 64)
+LOAD, FLOWS = 0.6, 10
+ENGINES = ("dmodk", "ark", "nrk")
+Rows = dict[str, dict[int, Estimate]]
+
+
+def run(seeds: Sequence[int], out: Path) -> Result:
+    """n = 64 … 4,096."""
+    found: dict[tuple[str, int], list[int]] = {}
+    for side in SIDES:
+        tree = clos(side)
+        for seed in seeds:
+            for engine, flows in largest(tree, side, seed).items():
+                found.setdefault((engine, side * side), []).append(flows)
+    sizes = [side * side for side in SIDES]
+    rows = {e: {n: median_of(found[e, n]) for n in sizes} for e in ENGINES}
+    mean = {e: [float(np.mean(found[e, n])) for n in sizes] for e in ENGINES}
+    few, many = sizes[0], sizes[-1]
+    claims = [
+        order(
+            f"D-mod-k's contention grows from {few:,} to {many:,} hosts",
+            mean["dmodk"][-1] > mean["dmodk"][0] + 1,
+            f"mean {mean['dmodk'][0]:.2f} → {mean['dmodk'][-1]:.2f}",
+        ),
+        order(
+            "NRK's does not",
+            mean["nrk"][-1] <= mean["nrk"][0],
+            f"mean {mean['nrk'][0]:.2f} → {mean['nrk'][-1]:.2f}",
+        ),
+        order(
+            "NRK's is lower at every size",
+            all(a < b for a, b in zip(mean["nrk"], mean["dmodk"], strict=True)),
+        ),
+    ]
+    cells = [
+        [f"{n:,}", *(f"{rows[e][n].words(1)} · {mean[e][place]:.2f}" for e in ENGINES)]
+        for place, n in enumerate(sizes)
+    ]
+    return outcome(
+        out / f"{NAME}.png",
+        claims,
+        f"Flows on the fullest link, median [95 %] · mean of {len(seeds)} draws. The paper does "
+        "not say how flows are shared out among applications: here each goes to any with equal "
+        "chance. ARK, which the figure does not have, hands every application its middle switches "
+        "from the first one on.",
+        tables=[Table(["hosts", *(LABELS[e] for e in ENGINES)], cells)],
+        draw=lambda figure: _draw(figure, rows, mean),
+        size=(6.0, 3.6),
+    )
+
+
+def clos(side: int) -> KeyTree:
+    """side leaf switches of as many hosts, and as many middle switches."""
+    return key_tree(load_fabric(f"xgft:2;{side},{side};1,{side}"))
+
+
+def largest(tree: KeyTree, side: int, seed: int) -> dict[str, int]:
+    """By engine: most flows on a link when all applications are there."""
+    assert tree.view is not None
+    random = np.random.default_rng([side, seed])
+    hosts, flows = side * side, round(LOAD * side * side)
+    source = random.permutation(hosts)[:flows].astype(np.int32)
+    target = random.permutation(hosts)[:flows].astype(np.int32)
+    other = source != target
+    source, target = source[other], target[other]
+    application = random.integers(0, max(1, round(flows / FLOWS)), len(source))
+    size = tree.fabric.channels
+    used = digit_channels(tree, source, target, modulo_labels(tree.view)[target])
+    load = {
+        "dmodk": np.bincount(used[used >= 0], minlength=size),
+        "ark": np.zeros(size, np.int64),
+        "nrk": np.zeros(size, np.int64),
+    }
+    for one in random.permutation(int(application.max()) + 1):
+        mine = application == one
+        key = make_key(tree, [(source[mine], target[mine])])
+        load["ark"] += as_made(key).own
+        load["nrk"] += choose_shift(key, load["nrk"]).own
+    return {engine: int(of.max()) for engine, of in load.items()}
+
+
+def _draw(figure: Figure, rows: Rows, mean: dict[str, list[float]]) -> None:
+    axes = figure.subplots()
+    for engine, of in rows.items():
+        low, high = ([getattr(one, end) for one in of.values()] for end in ("low", "high"))
+        axes.fill_between(list(of), low, high, color=COLOURS[engine], alpha=0.2, lw=0)
+        axes.plot(
+            list(of), mean[engine], color=COLOURS[engine], marker="o", ms=4, label=LABELS[engine]
+        )
+    axes.set(xlabel="hosts", ylabel="most flows on a link (mean; 95 %: median)", ylim=(0, None))
+    axes.legend(frameon=False)

@@ -1,0 +1,79 @@
+"""Routing Keys, Fig. 7: 1,728 hosts, mixed message sizes, in 2, 8 or 32 applications."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sar_lab.papers.claims import order
+from sar_lab.papers.keys_curves import (
+    HOW,
+    UTILIZATIONS,
+    Curves,
+    curves,
+    draw,
+    faster,
+    ratio,
+    table,
+)
+from sar_lab.papers.keys_runs import LARGE, Setup
+from sar_lab.papers.outcome import outcome
+from sar_lab.papers.registry import Result
+
+NAME = "routing-keys-fig7"
+WHERE = "routing-keys-2017, Fig. 7"
+CLASS = "Q"
+PUBLISHED = (
+    "2 applications, 10 % utilization: ARK and NRK 2.7 times as fast as D-mod-k and Conga, NRK "
+    "hardly better than ARK; with 8 and 32 applications NRK gains on ARK"
+)
+SEEDS = 6
+APPLICATIONS = (2, 8, 32)
+CONGA = (
+    "messages' sizes follow a distribution of ours, and a fluid peer that learns of loads pays for "
+    "stale news only, not for queues and reordering"
+)
+
+
+def run(seeds: Sequence[int], out: Path) -> Result:
+    """Messages of 4 to 256 KB."""
+    found = {
+        apps: curves({u: Setup(LARGE, apps, u) for u in UTILIZATIONS}, seeds)
+        for apps in APPLICATIONS
+    }
+    times = [ratio(found[2], e, "ark", 0.1) for e in ("dmodk", "conga")]
+    gain = [ratio(found[apps], "ark", "nrk", 0.1) for apps in APPLICATIONS]
+    claims = [
+        order(
+            "2 applications, 10 %: D-mod-k and Conga take 2 times as long as ARK at least",
+            min(times) >= 2,
+            f"D-mod-k {times[0]:.2f}, Conga-like {times[1]:.2f}",
+            "2.7",
+        ),
+        order("2 applications: NRK within 5 % of ARK", gain[0] < 1.05, f"{gain[0]:.2f}"),
+        order(
+            "10 %: NRK's gain over ARK grows with applications",
+            gain == sorted(gain) and gain[2] > gain[0],
+            ", ".join(f"{g:.2f}" for g in gain),
+        ),
+        *(faster(found[apps], "nrk", "dmodk", f"{apps} applications") for apps in APPLICATIONS),
+        *(faster(found[apps], "nrk", "conga", f"{apps} applications") for apps in APPLICATIONS),
+        *(faster(found[apps], "ark", "dmodk", f"{apps} applications") for apps in APPLICATIONS),
+    ]
+    return outcome(
+        out / f"{NAME}.png",
+        claims,
+        HOW,
+        because=CONGA,
+        tables=[
+            table(f"{apps} applications, utilization", found[apps], "{:g}".format)
+            for apps in APPLICATIONS
+        ],
+        draw=lambda figure: draw(figure, panels(found), "utilization"),
+        size=(9.0, 3.4),
+    )
+
+
+def panels(found: dict[int, Curves]) -> dict[str, Curves]:
+    """Titles, as in the paper's (a), (b), (c)."""
+    return {f"{apps} applications": each for apps, each in found.items()}

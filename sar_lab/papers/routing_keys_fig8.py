@@ -1,0 +1,53 @@
+"""Routing Keys, Fig. 8: 1,728 hosts, every message of 32 KB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sar_lab.papers.claims import order
+from sar_lab.papers.keys_curves import HOW, UTILIZATIONS, curves, draw, faster, ratio, table
+from sar_lab.papers.keys_runs import KILO, LARGE, Setup
+from sar_lab.papers.outcome import outcome
+from sar_lab.papers.registry import Result
+from sar_lab.papers.routing_keys_fig7 import APPLICATIONS, panels
+
+NAME = "routing-keys-fig8"
+WHERE = "routing-keys-2017, Fig. 8"
+CLASS = "Q"
+PUBLISHED = "one message size, 32 KB: D-mod-k about as fast as ARK, NRK faster"
+SEEDS = 6
+SIZES = (32 * KILO, 32 * KILO)
+
+
+def run(seeds: Sequence[int], out: Path) -> Result:
+    """In 2, 8 and 32 applications."""
+    found = {
+        apps: curves({u: Setup(LARGE, apps, u, SIZES) for u in UTILIZATIONS}, seeds)
+        for apps in APPLICATIONS
+    }
+    claims = []
+    for apps in APPLICATIONS:
+        times = [ratio(found[apps], "dmodk", "ark", u) for u in UTILIZATIONS]
+        claims.append(
+            order(
+                f"{apps} applications: D-mod-k within 20 % of ARK",
+                all(0.8 <= each <= 1.2 for each in times),
+                f"{min(times):.2f} … {max(times):.2f} times ARK",
+            )
+        )
+    claims += [faster(found[a], "nrk", "dmodk", f"{a} applications") for a in APPLICATIONS]
+    claims += [faster(found[a], "nrk", "ark", f"{a} applications") for a in APPLICATIONS[1:]]
+    return outcome(
+        out / f"{NAME}.png",
+        claims,
+        HOW,
+        because="one size makes messages of an application no less simultaneous in the fluid "
+        "model: where D-mod-k lets flows of one phase share a link, ARK does not",
+        tables=[
+            table(f"{apps} applications, utilization", found[apps], "{:g}".format)
+            for apps in APPLICATIONS
+        ],
+        draw=lambda figure: draw(figure, panels(found), "utilization"),
+        size=(9.0, 3.4),
+    )

@@ -1,0 +1,77 @@
+"""How much slower a pattern is on a tree than on one ideal crossbar (oblivious-xgft-2009, VI-VII).
+
+The paper plays traces through a flit simulator; here messages of a phase share links max-min
+fairly, all start together, and a phase begins when the one before has ended. Sizes and link speeds
+cancel out, as messages of a program are alike: times are in messages at full speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
+from sar_agent.keys.routes.digits import flow_digits
+from sar_agent.routing.engine import Engine, load_engine
+from sar_agent.routing.path_routes import ParentChoice, PathRoutes
+from sar_lab.trace import Phase, Program, Trace
+from sar_lab.trace.generate import PROGRAMS, Wish
+from sar_lab.trace.parse import read_trace
+from sar_lab.trace.place import place
+from sar_lab.trace.play import play
+
+
+@cache
+def slimmed(roots: int) -> tuple[Fabric, XgftView]:
+    """XGFT(2;16,16;1,roots): the paper's trees of 32-port switches."""
+    fabric = xgft_fabric(f"xgft:2;16,16;1,{roots}")
+    return fabric, recognise_xgft(fabric)
+
+
+@cache
+def program(name: str) -> Program:
+    """`wrf256` or `cgd128`, as `sar-agent make-trace` has them."""
+    return read_trace(PROGRAMS[name](Wish())).programs[0]
+
+
+def choice_of(name: str, fabric: Fabric, view: XgftView, seed: int = 0) -> ParentChoice:
+    """The way up under an oblivious engine, whether it asks the source or the destination."""
+    engine = _engine(name)
+    if hasattr(engine, "choice"):
+        chosen: ParentChoice = engine.choice(fabric, view, seed)
+        return chosen
+    labels = engine.labels(fabric, view, seed)  # type: ignore[attr-defined]
+    return lambda source, destination: labels[destination]
+
+
+@cache
+def _engine(name: str) -> Engine:
+    """To find one means to read what is installed."""
+    return load_engine(name)
+
+
+def times(
+    name: str, fabric: Fabric, view: XgftView, phases: Sequence[Phase], seed: int = 0
+) -> list[float]:
+    """Of each phase, divided by what it takes on a crossbar; `colored` knows each phase. Ranks sit
+    in the fabric's order."""
+
+    def colour(source: I32, destination: I32) -> U8:
+        once = np.zeros(len(source), np.int32)
+        return flow_digits(fabric, view, source, destination, once, merged=False)
+
+    found = []
+    for phase in phases:
+        choose = colour if name == "colored" else choice_of(name, fabric, view, seed)
+        routes = PathRoutes(name, fabric, view, choose)
+        ranks = int(phase.pairs.max()) + 1
+        alone = Trace(name, (Program("1", ranks, 0.0, (phase,)),))
+        one = play(fabric, routes, alone, place(fabric, alone, "linear"))[0]
+        # Shares of a link are added up in floats; what is whole on paper is whole here.
+        found.append(round(float(one.sending[0] / one.alone[0]), 9))
+    return found

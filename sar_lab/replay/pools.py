@@ -1,0 +1,182 @@
+"""Who does the pieces: this process, all cores, or a Dask cluster. The result cannot tell."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager
+from multiprocessing import get_context, parent_process
+from typing import TYPE_CHECKING, Any
+
+from sar_agent.errors import InputError, Unavailable
+from sar_lab.replay.chain import Row
+from sar_lab.replay.work import Piece, Work, do_piece, unpacked
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Done = Iterator[tuple[Piece, list[Row]]]
+Pool = Callable[[Work, Sequence[Piece]], Done]
+AHEAD = 4
+"""Pieces that wait for each worker: enough to keep it busy, few enough to stop soon."""
+AGAIN = "the same command goes on where this one ended"
+
+
+def here(work: Work, pieces: Sequence[Piece]) -> Done:
+    """One after the other, in this process."""
+    for piece in pieces:
+        yield piece, do_piece(work, piece)
+
+
+def on_cores(workers: int) -> Pool:
+    """So many processes on this machine."""
+
+    def run(work: Work, pieces: Sequence[Piece]) -> Done:
+        # Not forked: numba and pyarrow have threads by now.
+        with ProcessPoolExecutor(
+            workers, get_context("spawn"), _take_up, (work.packed(),)
+        ) as processes:
+            todo = iter(pieces)
+            waiting: dict[Future[list[Row]], Piece] = {}
+            for piece in todo:
+                waiting[processes.submit(_do, piece)] = piece
+                if len(waiting) < workers * AHEAD:
+                    continue
+                yield from _some_of(waiting)
+            while waiting:
+                yield from _some_of(waiting)
+
+    return run
+
+
+def _some_of(waiting: dict[Future[list[Row]], Piece]) -> Done:
+    done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+    for future in done:
+        try:
+            yield waiting.pop(future), future.result()
+        except BrokenProcessPool as error:
+            raise Unavailable(f"a process died, perhaps for want of memory; {AGAIN}") from error
+
+
+_work: Work | None = None
+
+
+def _take_up(data: bytes) -> None:
+    """A worker's first act. It also sees to it that it does not outlive who asked."""
+    global _work
+    _work = unpacked(data)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent:
+        parent.join()
+        os._exit(1)
+
+
+def _do(piece: Piece) -> list[Row]:
+    assert _work
+    return do_piece(_work, piece)
+
+
+def on_dask(client: Client) -> Pool:
+    """The workers of a cluster; they need the same sar-agent installed, no shared folder."""
+
+    def run(work: Work, pieces: Sequence[Piece]) -> Done:
+        from distributed import KilledWorker, as_completed
+
+        if not pieces:
+            return
+        client.wait_for_workers(1)  # Slurm may let the first wait
+        data = client.scatter(work.packed(), broadcast=True, hash=False)
+        futures = [client.submit(_do_packed, data, piece, pure=False) for piece in pieces]
+        of = {future.key: piece for future, piece in zip(futures, pieces, strict=True)}
+        for future in as_completed(futures):
+            try:
+                yield of[future.key], future.result()
+            except KilledWorker as error:
+                raise Unavailable(f"Dask's workers die ({error}); {AGAIN}") from error
+            future.release()
+
+    return run
+
+
+_unpacked: tuple[bytes, Work] | None = None
+_one_at_a_time = threading.Lock()
+"""A worker may have several threads; fabrics keep what they derive, and were not made for two."""
+
+
+def _do_packed(data: bytes, piece: Piece) -> list[Row]:
+    global _unpacked
+    with _one_at_a_time:
+        if _unpacked is None or _unpacked[0] is not data:
+            _unpacked = data, unpacked(data)
+        return do_piece(_unpacked[1], piece)
+
+
+def dask_client(address: str) -> AbstractContextManager[Client]:
+    """`tcp://host:port` of a scheduler, or `slurm:N`: N jobs of Slurm as `jobqueue.yaml` describes
+    them, which end with us. Raises `InputError` or `Unavailable`."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise InputError("Dask is not installed", remedy="pip install 'sar-lab[replay]'") from error
+    if address.startswith("slurm:"):
+        return _slurm_client(address)
+    try:
+        client = Client(address, timeout="15s")
+    except (OSError, ValueError) as error:
+        raise Unavailable(f"no Dask scheduler answers at {address} ({error})") from error
+    if not client.scheduler_info()["workers"]:
+        client.close()
+        raise Unavailable(f"the Dask scheduler at {address} has no worker; start dask worker first")
+    return client
+
+
+def _slurm_client(address: str) -> AbstractContextManager[Client]:
+    from contextlib import ExitStack
+
+    from dask_jobqueue.slurm import SLURMCluster
+    from distributed import Client
+
+    number = address.removeprefix("slurm:")
+    if not number.isdecimal() or int(number) < 1:
+        raise InputError(f"--dask {address!r} has no number of jobs", remedy="e.g. slurm:4")
+    stack = ExitStack()
+    with stack:
+        try:
+            cluster = stack.enter_context(SLURMCluster())
+        except (ValueError, TypeError) as error:
+            raise InputError(
+                f"Dask cannot make jobs for Slurm ({error})",
+                remedy="say cores and memory in ~/.config/dask/jobqueue.yaml (docs/replay.md)",
+            ) from error
+        cluster.scale(jobs=int(number))
+        client = stack.enter_context(Client(cluster))
+        return _Both(client, stack.pop_all())
+    raise AssertionError("unreachable")
+
+
+class _Both(AbstractContextManager["Client"]):
+    """A client that takes its cluster with it."""
+
+    def __init__(self, client: Client, stack: AbstractContextManager[Any]) -> None:
+        self._client, self._stack = client, stack
+
+    def __enter__(self) -> Client:
+        return self._client
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+
+def pool_for(workers: int | None, client: Client | None = None) -> Pool:
+    """By default all cores."""
+    if client is not None:
+        return on_dask(client)
+    workers = workers or len(os.sched_getaffinity(0))
+    return here if workers == 1 else on_cores(workers)

@@ -1,0 +1,137 @@
+"""The moments of a history that are looked at, and which of them differ.
+
+Consecutive moments with equal mixes are one *state*: it is routed for and measured once. Which jobs
+are multi-switch jobs depends on each job alone, so that is found once a job, not once a moment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.jobs.model import Job, JobMix
+from sar_lab.history import History, LeftOut, place
+from sar_lab.history.model import F64
+
+MOST_SAMPLES = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """M moments in K states."""
+
+    at: F64
+    """float64[M], Unix seconds, ascending."""
+    state: NDArray[np.int64]
+    """int64[M]: the state at each moment; 0 first, each the one before or the next."""
+    jobs: tuple[Job, ...]
+    """All multi-switch jobs that run at any of them."""
+    running: tuple[tuple[int, ...], ...]
+    """K tuples of indices into `jobs`."""
+    left_out: tuple[LeftOut, ...]
+    """What of the history takes no part."""
+    single_switch: int
+    """Jobs that stay on one leaf switch, or have no host here: no route is theirs."""
+
+    @property
+    def states(self) -> int:
+        return len(self.running)
+
+    def mix(self, state: int) -> JobMix:
+        """What runs in that state."""
+        return JobMix.of(self.jobs[j] for j in self.running[state])
+
+
+def samples_of(
+    fabric: Fabric,
+    history: History,
+    every: float | None,
+    begin: float | None = None,
+    until: float | None = None,
+) -> Samples:
+    """Every so many seconds, or (None) at every change; from `begin` up to, without, `until`, by
+    default the history's. Raises `InputError` where there is nothing to look at."""
+    first, last = history.span
+    if np.isinf(history.end).any():
+        last = float(np.nextafter(last, np.inf))  # that moment still has jobs
+    begin = first if begin is None else begin
+    until = last if until is None else until
+    if not begin < until:
+        raise InputError(
+            f"nothing of {history.name} lies from {_date(begin)} to {_date(until)}",
+            remedy=f"it tells of {_date(first)} to {_date(last)}",
+        )
+    placed = place(history, fabric)
+    spans = [
+        (float(history.start[j]), float(history.end[j]), job)
+        for j, job in enumerate(placed.jobs)
+        if job and history.start[j] < until and history.end[j] > begin
+    ]
+    if not spans:
+        raise InputError(
+            f"no job of {history.name} spans two leaf switches of {fabric.name} in that time",
+            remedy="is the history of this fabric, and --from and --until within it?",
+        )
+    at = _moments(spans, every, begin, until)
+    state, running = _states(at, spans)
+    return Samples(
+        at,
+        state,
+        tuple(job for _, _, job in spans),
+        running,
+        (*history.left_out, *placed.left_out),
+        sum(job is None for job in placed.jobs),
+    )
+
+
+def _date(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+
+
+def _moments(
+    spans: list[tuple[float, float, Job]], every: float | None, begin: float, until: float
+) -> F64:
+    if every is None:
+        moments = np.array([t for start, end, _ in spans for t in (start, end)], np.float64)
+        moments = np.unique(np.append(np.clip(moments, begin, until), begin))
+        return moments[moments < until]
+    if not every > 0 or (until - begin) / every > MOST_SAMPLES:
+        raise InputError(
+            f"samples every {every / 60:g} minutes over {(until - begin) / 86400:.1f} days",
+            remedy=f"give --every more than 0, and at most {MOST_SAMPLES:,} samples in all",
+        )
+    count = max(1, int(np.ceil((until - begin) / every)))
+    return np.array(begin + every * np.arange(count), np.float64)
+
+
+def _states(
+    at: F64, spans: list[tuple[float, float, Job]]
+) -> tuple[NDArray[np.int64], tuple[tuple[int, ...], ...]]:
+    """Sweeps over the moments; jobs come in the order of their start."""
+    state = np.zeros(len(at), np.int64)
+    states: list[tuple[int, ...]] = []
+    keys: list[frozenset[bytes]] = []
+    key_of = [job.key for _, _, job in spans]
+    order = sorted(range(len(spans)), key=lambda i: spans[i][0])
+    running: set[int] = set()
+    following = 0
+    for m, now in enumerate(at):
+        changed = not states
+        while following < len(order) and spans[order[following]][0] <= now:
+            running.add(order[following])
+            following, changed = following + 1, True
+        if over := {i for i in running if spans[i][1] <= now}:
+            running -= over
+            changed = True
+        if changed:
+            key = frozenset(key_of[i] for i in running)
+            if not keys or key != keys[-1]:
+                keys.append(key)
+                states.append(tuple(sorted(running)))
+        state[m] = len(states) - 1
+    return state, tuple(states)
