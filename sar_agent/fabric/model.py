@@ -17,9 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
 U8 = NDArray[np.uint8]
+U16 = NDArray[np.uint16]
+U32 = NDArray[np.uint32]
 U64 = NDArray[np.uint64]
 F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 

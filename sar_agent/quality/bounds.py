@@ -21,7 +21,8 @@ from sar_agent.jobs import JobMix
 from sar_agent.quality.cuts import Cut, island_cut, leaf_cut, subtree_cut
 from sar_agent.quality.job_spread import F64, JobSpread, spread_of
 from sar_agent.quality.prices import price_bound
-from sar_agent.routing.dag import Graph, graph_of, new_cache
+from sar_agent.routing.graph.csr import Graph, graph_of
+from sar_agent.routing.graph.shortest_path_dag import new_cache
 
 HAIR = 1e-9
 """What was added up in floating point may lie this share above what it is."""

@@ -11,9 +11,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32
+from sar_agent.fabric.model import I32, U32
 from sar_agent.quality.job_spread import F64, JobSpread
-from sar_agent.routing.dag import U32, Graph
+from sar_agent.routing.graph.csr import Graph
 
 STARTS = 8
 """Orders that `island_cut` tries, each from another leaf switch."""

@@ -11,8 +11,10 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U32
 from sar_agent.quality.job_spread import F64, JobSpread
-from sar_agent.routing.dag import U32, DagCache, Graph, dag_row, new_cache
+from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
 
 
 def least_dark_fiber(fabric: Fabric, spread: JobSpread, graph: Graph) -> float:

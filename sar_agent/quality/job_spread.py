@@ -14,9 +14,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U32
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
-from sar_agent.routing.dag import U32
 
 F64 = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from sar_agent.quality.bounds import Bounds, bounds_from
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.quality.dark_fiber import least_dark_fiber
 from sar_agent.quality.job_spread import spread_of
-from sar_agent.routing.dag import graph_of
+from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.routes import Routes
 
 

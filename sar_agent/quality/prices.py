@@ -26,7 +26,8 @@ from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.quality.job_spread import F64, JobSpread, add_sources
-from sar_agent.routing.dag import DagCache, Graph, dag_row
+from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
 
 # By trial on five real fabrics and three trees: 32 rounds come within 2 % of the best prices.
 WARM, COLD = 0.1, 0.02

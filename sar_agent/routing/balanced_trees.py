@@ -21,10 +21,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sar_agent.fabric.model import U8
+from sar_agent.fabric.model import U8, U32
 from sar_agent.routing.channel_loads import ChannelLoads, add, carry_tree
-from sar_agent.routing.dag import U32, DagCache, Graph, dag_row
 from sar_agent.routing.demand_items import DemandItems
+from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
 from sar_agent.routing.hot_channels import SourcesToMove
 from sar_agent.routing.pending_paths import AGAIN, PathScratch, fix_others, gather
 

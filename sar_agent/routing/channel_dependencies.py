@@ -11,11 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8, Bool
-from sar_agent.routing.dag import U32
+from sar_agent.fabric.model import U8, U32, Bool
 
 
 class OffsetTables(NamedTuple):
@@ -55,16 +53,14 @@ def offset_tables_of(
     )
 
 
-def empty_dependencies(fabric: Fabric, lanes: int) -> NDArray[np.uint8]:
+def empty_dependencies(fabric: Fabric, lanes: int) -> U8:
     """uint8[lanes, C, ·] zeros."""
     degree = int(np.diff(fabric.channel_offset).max(initial=1))
     return np.zeros((lanes, fabric.channels, degree), np.uint8)
 
 
 @njit(cache=True)
-def collect_dependencies(
-    tables: OffsetTables, depends: NDArray[np.uint8]
-) -> None:  # pragma: no cover
+def collect_dependencies(tables: OffsetTables, depends: U8) -> None:  # pragma: no cover
     """Sets `depends[lane, c1, rank of c2]` to 1 for every path of a sending switch.
 
     `depends` is uint8[lanes, C, ·]. A path ends where it has no channel.

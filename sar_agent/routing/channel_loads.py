@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sar_agent.fabric.model import F32, U8
-from sar_agent.routing.dag import U32, Graph
-from sar_agent.routing.demand_items import I64, DemandItems
+from sar_agent.fabric.model import F32, I64, U8, U32
+from sar_agent.routing.demand_items import DemandItems
+from sar_agent.routing.graph.csr import Graph
 
 LIGHTER = 4
 """Items lighter than what is placed count 1 / 2**LIGHTER: they can be moved out of the way."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8, Bool
+from sar_agent.fabric.model import I64, U8, U32, Bool
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
-from sar_agent.routing.dag import U32
 
-I64 = NDArray[np.int64]
 Objective = Literal["load", "routes"]
 CLASSES = 8
 FULL_LOAD = 1 << 30

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sar_agent.fabric.model import U8, Bool
+from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.routing.channel_loads import ChannelLoads, add
-from sar_agent.routing.dag import U32, Graph
 from sar_agent.routing.demand_items import DemandItems
+from sar_agent.routing.graph.csr import Graph
 
 
 class SourcesToMove(NamedTuple):

@@ -21,21 +21,23 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.levels import levels_of
-from sar_agent.fabric.model import I32, U8, Bool
+from sar_agent.fabric.model import I32, I64, U8, U32, Bool
 from sar_agent.routing.channel_dependencies import (
     collect_dependencies,
     empty_dependencies,
     offset_tables_of,
 )
-from sar_agent.routing.dag import U32, DagCache, Graph, dag_row
+from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.reachability import Search, reaches
+from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
+from sar_agent.routing.graph.successors import PRESENT, ChannelDependencies, waited_for
+from sar_agent.routing.graph.two_way_search import FORBIDDEN
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.updown_property import all_up_then_down, lowest_ports
 
-PRESENT, FORBIDDEN = 1, 2
 ATTEMPTS = 200
 SEARCH_LIMIT = 20_000
 """Channels one search may visit before the dependency is given up: no cycle was proved, but
@@ -49,12 +51,8 @@ class FillScratch(NamedTuple):
     """bool[S]"""
     added: U32
     """uint32[S, 2]: dependencies put in for it."""
-    stack: U32
-    """uint32[C], channels from which to search on."""
-    seen: NDArray[np.int64]
-    """int64[C], the last search that came by."""
-    searches: NDArray[np.int64]
-    """int64[1], how many there were."""
+    search: Search
+    """Over channels."""
 
 
 def fill_loop_free(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egress: U8) -> None:
@@ -87,7 +85,7 @@ def fill_loop_free(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egre
         depends = empty_dependencies(fabric, 1)
         collect_dependencies(offset_tables_of(fabric, egress, None, hosts, counted), depends)
 
-    def place(rows: NDArray[np.int64], stays: Bool, sends: Bool) -> None:
+    def place(rows: I64, stays: Bool, sends: Bool) -> None:
         _settle(
             graph,
             cache,
@@ -120,7 +118,7 @@ def _settle(
     rows: U32,
     stays: Bool,
     sends: Bool,
-    depends: NDArray[np.uint8],
+    depends: U8,
     lowest: U8,
     egress: U8,
 ) -> None:  # pragma: no cover
@@ -132,10 +130,14 @@ def _settle(
     scratch = FillScratch(
         np.empty(switches, np.bool_),
         np.empty((switches, 2), np.uint32),
-        np.empty(channels, np.uint32),
-        np.zeros(channels, np.int64),
-        np.zeros(1, np.int64),
+        Search(
+            np.empty(channels, np.uint32),
+            np.zeros(channels, np.int64),
+            np.zeros(1, np.int64),
+            np.empty(depends.shape[1], np.uint32),
+        ),
     )
+    waits = ChannelDependencies(graph.offset, graph.target, depends)
     fine = scratch.fine
     fixed = np.empty(switches, np.bool_)
     for d in rows:
@@ -194,7 +196,7 @@ def _settle(
                     c2 = channel_by_port[v, tree[v]]
                     rank = c2 - np.int64(graph.offset[v])
                     if depends[c1, rank] == 0:
-                        closes = _reaches(graph, depends, np.uint32(c2), np.uint32(c1), scratch)
+                        closes = _closes_cycle(waits, np.uint32(c1), np.uint32(c2), scratch.search)
                         depends[c1, rank] = FORBIDDEN if closes else PRESENT
                     if depends[c1, rank] == FORBIDDEN:
                         settled = False
@@ -207,7 +209,7 @@ def _settle(
 def _fits(
     graph: Graph,
     channel_by_port: I32,
-    depends: NDArray[np.uint8],
+    depends: U8,
     tree: U8,
     root: int,
     sends: Bool,
@@ -218,6 +220,7 @@ def _fits(
     scratch.fine[:] = False
     added = 0
     fits = True
+    waits = ChannelDependencies(graph.offset, graph.target, depends)
     for passing in (True, False):
         for s in range(np.uint32(len(tree))):
             if passing and not sends[s]:
@@ -232,7 +235,7 @@ def _fits(
                 c2 = np.uint32(channel_by_port[v, tree[v]])
                 rank = c2 - graph.offset[v]
                 if depends[c1, rank] == 0 and passing:
-                    fits = not _reaches(graph, depends, c2, c1, scratch)
+                    fits = not _closes_cycle(waits, c1, c2, scratch.search)
                     scratch.added[added, 0], scratch.added[added, 1] = c1, rank
                     added += 1
                     depends[c1, rank] = PRESENT
@@ -245,35 +248,8 @@ def _fits(
 
 
 @njit(cache=True)
-def _reaches(
-    graph: Graph,
-    depends: NDArray[np.uint8],
-    source: np.uint32,
-    wanted: np.uint32,
-    scratch: FillScratch,
+def _closes_cycle(
+    waits: ChannelDependencies, c1: np.uint32, c2: np.uint32, search: Search
 ) -> bool:  # pragma: no cover
-    """Does a chain of dependencies lead from channel `source` to `wanted`? (Or is it too long?)"""
-    stack, seen = scratch.stack, scratch.seen
-    search = scratch.searches[0] + 1
-    scratch.searches[0] = search
-    stack[0] = source
-    seen[source] = search
-    depth, visited = 1, 0
-    while depth:
-        depth -= 1
-        c = stack[depth]
-        visited += 1
-        if visited > SEARCH_LIMIT:
-            return True
-        head = graph.target[c]
-        base = graph.offset[head]
-        for rank in range(graph.offset[head + 1] - base):
-            if depends[c, rank] == PRESENT:
-                following = base + rank
-                if following == wanted:
-                    return True
-                if seen[following] != search:
-                    seen[following] = search
-                    stack[depth] = following
-                    depth += 1
-    return False
+    """Whether "c1 waits for c2" would close a cycle, or whether that is too long to find out."""
+    return reaches(waits, waited_for, c2, c1, SEARCH_LIMIT, search)

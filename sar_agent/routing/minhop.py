@@ -13,10 +13,11 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.model import I32, U8, U32
 from sar_agent.jobs import JobMix
-from sar_agent.routing.dag import U32, DagCache, Graph, dag_row, graph_of, new_cache
 from sar_agent.routing.engine import Options
+from sar_agent.routing.graph.csr import Graph, graph_of
+from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
 from sar_agent.routing.routes import NO_ROUTE, Routes
 
 

@@ -18,20 +18,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8
+from sar_agent.fabric.model import F64, U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
-from sar_agent.routing.dag import U32
 from sar_agent.routing.engine import Options, PreviousRoutes
-from sar_agent.routing.next_hops import NextHops, differ, next_hops_of
+from sar_agent.routing.graph.next_hops import NextHops, differ, next_hops_of
 from sar_agent.routing.repair import same_indices
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.weighted_trees import SendingTerminals, sources_of
-
-F64 = NDArray[np.float64]
 
 
 def keep_unchanged_rows(

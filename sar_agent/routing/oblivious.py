@@ -17,10 +17,9 @@ import time
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.model import I32, U8, U64
 from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
@@ -152,11 +151,11 @@ def scrambled_labels(fabric: Fabric, view: XgftView, seed: int) -> U8:
     return labels
 
 
-def _mixed(value: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:
+def _mixed(value: U64, salt: int) -> U64:
     """SplitMix64's finish: every bit of the value moves every bit of the result."""
     with np.errstate(over="ignore"):
         value = value + np.uint64((0x9E3779B97F4A7C15 * (salt + 1)) & 0xFFFFFFFFFFFFFFFF)
         value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        mixed: NDArray[np.uint64] = value ^ (value >> np.uint64(31))
+        mixed: U64 = value ^ (value >> np.uint64(31))
     return mixed

@@ -8,8 +8,9 @@ from numba import njit
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.fabric.xgft_view import XgftView
-from sar_agent.routing.dag import graph_of, new_cache
-from sar_agent.routing.hop_counts import all_hops
+from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.graph.hop_counts import all_hops
+from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.routes import NO_ROUTE
 

@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.model import F64, I32, I64, U8
 from sar_agent.fabric.xgft_view import XgftView
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
 from sar_agent.routing.oblivious_tables import nca_tables
 from sar_agent.routing.routes import Routes
 
-I64 = NDArray[np.int64]
 ParentChoice = Callable[[I32, I32], U8]
 """(sources int32[N], destinations int32[N]) → uint8[N, h - 1]: W_2 … W_h of each route."""
 LMC_MOST = 7
@@ -108,7 +107,7 @@ def pairs_of(mix: JobMix) -> Iterator[tuple[int, I32, I32]]:
             yield number, source[other], destination[other]
 
 
-def path_traffic(routes: PathRoutes, mix: JobMix) -> tuple[I64, NDArray[np.float64]]:
+def path_traffic(routes: PathRoutes, mix: JobMix) -> tuple[I64, F64]:
     """(effective EFI int64[C], load float64[C]) of the jobs' all-to-alls on these routes."""
     fabric = routes.fabric
     efi, load = np.zeros(fabric.channels, np.int64), np.zeros(fabric.channels)

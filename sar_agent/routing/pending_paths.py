@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from sar_agent.fabric.model import F32, U8, Bool
-from sar_agent.routing.dag import U32, DagCache, Graph
-from sar_agent.routing.demand_items import I64, DemandItems
+from sar_agent.fabric.model import F32, I32, I64, U8, U32, Bool
+from sar_agent.routing.demand_items import DemandItems
+from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.shortest_path_dag import DagCache
 from sar_agent.routing.hot_channels import SourcesToMove
 
 AGAIN = -1
@@ -27,7 +27,7 @@ class PathScratch(NamedTuple):
 
     entry: U32
     """uint32[rows, S]: the last switch before the root on all minimal-hop paths, S: several."""
-    entry_of: NDArray[np.int32]
+    entry_of: I32
     """int32[rows]: the root that `entry` was found for."""
     cost: F32
     rise: F32

@@ -30,13 +30,14 @@ from numpy.typing import NDArray
 
 from sar_agent.errors import CheckFailed, Unserved
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32
+from sar_agent.fabric.model import F64, I32, I64, U32, Bool
 from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Partition, Partitions, Policy
-from sar_agent.routing.dag import graph_of, new_cache
 from sar_agent.routing.engine import Options
-from sar_agent.routing.hop_counts import all_hops
+from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.graph.hop_counts import all_hops
+from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.pftree_grow import ChannelOwners, PartitionSenders, grow_partition_trees
 from sar_agent.routing.pftree_lanes import partition_lanes
@@ -154,7 +155,7 @@ class PFTreeCombined(PFTreeExt):
 def senders_of(fabric: Fabric, mix: JobMix, partitions: Partitions) -> PartitionSenders:
     """Leaf switches from which members send, and how many; -1 (no partition): from everywhere."""
     leaf = fabric.terminal_switch
-    rows: list[tuple[I32, NDArray[np.int64]]] = []
+    rows: list[tuple[I32, I64]] = []
     for part in partitions.parts:
         live = part.terminals[fabric.is_host_port[part.terminals]]
         at, count = np.unique(leaf[live], return_counts=True)
@@ -179,9 +180,7 @@ def senders_of(fabric: Fabric, mix: JobMix, partitions: Partitions) -> Partition
     )
 
 
-def order_terminals(
-    fabric: Fabric, partitions: Partitions, home: I32, higher: NDArray[np.bool_]
-) -> NDArray[np.uint32]:
+def order_terminals(fabric: Fabric, partitions: Partitions, home: I32, higher: Bool) -> U32:
     """uint32[·]: live host ports; strictest policy first, then leaf by leaf, inside a leaf as
     Algorithm 2 sorts them: members of one partition at indices that differ by the ways up."""
     ups = np.bincount(fabric.channel_source[higher], minlength=fabric.switches)
@@ -217,7 +216,7 @@ def _algorithm_2(terminals: list[int], home: I32, ups: int) -> list[int]:
     return [t for t in place if t is not None]
 
 
-def _quotas(fabric: Fabric, partitions: Partitions, higher: NDArray[np.bool_]) -> NDArray[np.int32]:
+def _quotas(fabric: Fabric, partitions: Partitions, higher: Bool) -> I32:
     """int32[P + 1, S]: how many ways up from, and as many down to, a switch each `phy` isolation
     group may take: by its share of the hosts below, one at least, and never the last way while
     others are below."""
@@ -240,7 +239,7 @@ def _quotas(fabric: Fabric, partitions: Partitions, higher: NDArray[np.bool_]) -
     return quota
 
 
-def _hosts_below(fabric: Fabric, terminals: NDArray[np.integer]) -> NDArray[np.float64]:
+def _hosts_below(fabric: Fabric, terminals: NDArray[np.integer]) -> F64:
     """float64[S]: of these host ports, those under each switch; above the leaves, as if each
     switch passed on what it has to all parents alike."""
     level = tree_levels(fabric)
@@ -253,9 +252,7 @@ def _hosts_below(fabric: Fabric, terminals: NDArray[np.integer]) -> NDArray[np.f
     return found
 
 
-def _broken(
-    fabric: Fabric, partitions: Partitions, home: I32, broken: NDArray[np.int32]
-) -> list[str]:
+def _broken(fabric: Fabric, partitions: Partitions, home: I32, broken: I32) -> list[str]:
     """Sentences on `phy` policies that were not met; raises the first where they are strict."""
     found = []
     seen = set()

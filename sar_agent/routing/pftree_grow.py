@@ -6,13 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from sar_agent.fabric.model import I32, U8, Bool
-from sar_agent.routing.dag import U32, Graph
+from sar_agent.fabric.model import F64, I32, U8, U32, Bool
+from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.updown_paths import Orientation, RootDistances, fill_rest, legal_row
 
-F64 = NDArray[np.float64]
 PHY = 0
 SEVERAL = np.int32(-2)
 NOBODY = np.int32(-1)

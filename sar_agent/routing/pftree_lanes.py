@@ -14,9 +14,8 @@ from numba import njit
 
 from sar_agent.errors import CheckFailed
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8, Bool
+from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.jobs.partitions import Partitions, Policy
-from sar_agent.routing.dag import U32
 from sar_agent.routing.engine import Options
 from sar_agent.routing.routes import Routes
 

@@ -15,9 +15,9 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8, Bool
-from sar_agent.routing.dag import U32, Graph
-from sar_agent.routing.hop_counts import FAR
+from sar_agent.fabric.model import U8, U32, Bool
+from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.hop_counts import FAR
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.unused_routes import LevelTurns
 

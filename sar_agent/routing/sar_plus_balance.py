@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8
+from sar_agent.fabric.model import F64, U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.routing.balanced_trees import place_trees
 from sar_agent.routing.channel_loads import ChannelLoads, carry_trees, count_for_class
-from sar_agent.routing.dag import U32, graph_of, new_cache
 from sar_agent.routing.demand_items import (
     CLASSES,
     FULL_LOAD,
@@ -31,7 +30,9 @@ from sar_agent.routing.demand_items import (
     classes_on,
     demand_items_of,
 )
-from sar_agent.routing.hop_counts import all_hops
+from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.graph.hop_counts import all_hops
+from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.hot_channels import SourcesToMove, all_moved, lift_hot, trees_over
 from sar_agent.routing.pending_paths import AGAIN, scratch_for
 from sar_agent.routing.repair import neighbours_of
@@ -99,7 +100,7 @@ class RouteBalance:
         return ordered
 
     @property
-    def load(self) -> NDArray[np.float64]:
+    def load(self) -> F64:
         """float64[C]: share of each channel that is asked for (routes / 1024 for `routes`)."""
         return np.asarray(self.units.sum(axis=0) * self.share.astype(np.float64), np.float64)
 

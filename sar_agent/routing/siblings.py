@@ -18,8 +18,8 @@ from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.levels import levels_of
-from sar_agent.fabric.model import U8, Bool
-from sar_agent.routing.dag import U32, Graph
+from sar_agent.fabric.model import U8, U32, Bool
+from sar_agent.routing.graph.csr import Graph
 
 ALONE = np.uint32(0xFFFFFFFF)
 FEW = 4

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.levels import levels_of
-from sar_agent.fabric.model import U8
-from sar_agent.routing.dag import U32, DagCache, Graph, dag_row
+from sar_agent.fabric.model import U8, U32
+from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
 
 
 class LevelTurns(NamedTuple):
@@ -90,7 +90,7 @@ def spread_trees(
         tree[root] = last_port[d]
 
 
-def terminal_rows(fabric: Fabric, turns: LevelTurns) -> NDArray[np.uint32]:
+def terminal_rows(fabric: Fabric, turns: LevelTurns) -> U32:
     """uint32[·]: live host ports, leaf by leaf."""
     order = np.argsort(turns.terminal)
     return order[fabric.is_host_port[order]].astype(np.uint32)

@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.levels import levels_of
-from sar_agent.fabric.model import I32, U8, Bool
+from sar_agent.fabric.model import I32, U8, U32, Bool
 from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
-from sar_agent.routing.dag import U32, Graph, graph_of, new_cache
 from sar_agent.routing.engine import Options
-from sar_agent.routing.hop_counts import all_hops
+from sar_agent.routing.graph.csr import Graph, graph_of
+from sar_agent.routing.graph.hop_counts import all_hops
+from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.minhop import leaf_by_leaf
 from sar_agent.routing.routes import NO_ROUTE, Routes

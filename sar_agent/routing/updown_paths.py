@@ -16,8 +16,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sar_agent.fabric.model import I32, U8, Bool, Fabric
-from sar_agent.routing.dag import U32, Graph
+from sar_agent.fabric.model import I32, U8, U32, Bool, Fabric
+from sar_agent.routing.graph.csr import Graph
 
 FAR = np.int32(1 << 20)
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sar_agent.fabric.model import U8, Bool
-from sar_agent.routing.dag import U32, Graph
+from sar_agent.fabric.model import U8, U32, Bool
+from sar_agent.routing.graph.csr import Graph
 
 
 @njit(cache=True)

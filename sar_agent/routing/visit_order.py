@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sar_agent.fabric.model import I32, U8
-from sar_agent.routing.dag import U32, Graph
-from sar_agent.routing.hop_counts import FAR
+from sar_agent.fabric.model import I32, U8, U32
+from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.hop_counts import FAR
 from sar_agent.routing.siblings import ALONE, Siblings
 
 ARENA_WORDS = 32 << 20

@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.model import I32, I64, U8, U32
 from sar_agent.jobs import JobMix
-from sar_agent.routing.dag import U32, Graph, graph_of, new_cache
-from sar_agent.routing.hop_counts import all_hops
+from sar_agent.routing.graph.csr import Graph, graph_of
+from sar_agent.routing.graph.hop_counts import all_hops
+from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.repair import neighbours_of
 from sar_agent.routing.routes import NO_ROUTE
@@ -97,7 +97,7 @@ def grow(
     mix: JobMix,
     order: I32 | U32,
     count: U8,
-    weight: NDArray[np.int64],
+    weight: I64,
     egress: U8,
 ) -> None:
     """As `grow_trees`, into `egress` uint8[T + S, S], starting from `weight` int64[C]; `hops`
@@ -133,7 +133,7 @@ def _grow(
     order: U32,
     count: U8,
     last_port: U8,
-    weight: NDArray[np.int64],
+    weight: I64,
     egress: U8,
 ) -> None:  # pragma: no cover
     """`weight` int64[places]: HOP | weight << 8 | port of each channel, `TOO_FAR` where a sibling
@@ -196,9 +196,9 @@ def _price(
     siblings: Siblings,
     sweep: U32,
     script: U32,
-    weight: NDArray[np.int64],
-    price: NDArray[np.int64],
-    least: NDArray[np.int64],
+    weight: I64,
+    price: I64,
+    least: I64,
 ) -> None:  # pragma: no cover
     """The least price of every switch of a sweep, into `price` int64[S], where the root's is 0 and
     all others are `TOO_FAR`; `least` int64[S] is scratch."""
@@ -232,7 +232,7 @@ def _price(
 
 @njit(cache=True)
 def _load_of_jobs(
-    sources: SendingTerminals, d: int, seen: I32, load: NDArray[np.int64]
+    sources: SendingTerminals, d: int, seen: I32, load: I64
 ) -> None:  # pragma: no cover
     """Adds to each switch how many of its terminals share a job with `d`, each once.
 

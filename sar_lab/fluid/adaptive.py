@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.model import I32, U8, U32
 from sar_agent.fabric.xgft_view import recognise_xgft
-from sar_agent.routing.dag import U32
 from sar_agent.routing.oblivious_tables import digit_tables
 from sar_agent.routing.routes import Routes
 from sar_lab.fluid.events import (

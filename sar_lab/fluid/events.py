@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sar_agent.fabric.model import Bool
-from sar_agent.routing.dag import U32
+from sar_agent.fabric.model import U32, Bool
 from sar_lab.fluid.flows import Flows
 from sar_lab.fluid.links import F64, Links, end_flow, start_flow
 from sar_lab.fluid.share import share

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sar_agent.fabric.model import Bool
-from sar_agent.routing.dag import U32
+from sar_agent.fabric.model import U32, Bool
 from sar_lab.fluid.links import F64
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sar_agent.fabric.model import Bool
-from sar_agent.routing.dag import U32
+from sar_agent.fabric.model import U32, Bool
 
 F64 = NDArray[np.float64]
 

@@ -7,9 +7,8 @@ from numba import njit
 
 from sar_agent.errors import CheckFailed
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8, Bool
+from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.routing.channel_dependencies import OffsetTables, offset_tables_of
-from sar_agent.routing.dag import U32
 from sar_agent.routing.path_routes import PathRoutes
 from sar_agent.routing.routes import Routes
 from sar_lab.fluid.flows import Flows

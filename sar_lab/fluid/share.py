@@ -17,7 +17,7 @@ import heapq
 import numpy as np
 from numba import njit
 
-from sar_agent.routing.dag import U32
+from sar_agent.fabric.model import U32
 from sar_lab.fluid.links import Links
 
 SAME = 1e-12

@@ -8,8 +8,7 @@ import numpy as np
 
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U64
-from sar_agent.routing.dag import U32
+from sar_agent.fabric.model import U32, U64
 from sar_agent.routing.routes import NO_ROUTE, Routes
 
 NONE = np.uint32(0xFFFFFFFF)

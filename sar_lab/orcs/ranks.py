@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sar_agent.errors import CheckFailed, InputError
-from sar_agent.fabric.model import I32
-from sar_agent.routing.dag import U32
+from sar_agent.fabric.model import I32, U32
 from sar_lab.orcs.network import NONE, Network
 from sar_lab.orcs.schedule import Schedule
 

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sar_agent.routing.dag import U32
+from sar_agent.fabric.model import U32
 from sar_lab.orcs.network import NONE
 
 F64 = NDArray[np.float64]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sar_agent.errors import InputError
-from sar_agent.routing.dag import U32
+from sar_agent.fabric.model import U32
 from sar_lab.orcs.patterns import NAMED, NUMBERED, RANDOM, Levels
 
 

@@ -13,11 +13,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sar_agent.fabric.model import U32
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing.balanced_trees import _first_pass
 from sar_agent.routing.channel_loads import ChannelLoads
-from sar_agent.routing.dag import U32, DagCache, Graph, dag_row
 from sar_agent.routing.demand_items import DemandItems
+from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
 from sar_agent.routing.pending_paths import PathScratch
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar_plus_balance import RouteBalance

@@ -6,8 +6,8 @@ import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.routing.dag import graph_of
-from sar_agent.routing.hop_counts import all_hops
+from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar_plus_balance import RouteBalance
 

@@ -21,7 +21,8 @@ from sar_agent.quality.dark_fiber import least_dark_fiber
 from sar_agent.quality.job_spread import spread_of
 from sar_agent.quality.prices import bound_at, price_bound
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.dag import graph_of, new_cache
+from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.graph.shortest_path_dag import new_cache
 from tests.examples import examples
 from tests.property.networks import networks
 from tests.property.optimum import least_dark, least_maximum

@@ -17,7 +17,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.dag import graph_of
+from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.updn import updn_order
 from sar_agent.routing.updown_paths import Orientation
 from tests.examples import examples, share

@@ -19,7 +19,7 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, PreviousRoutes, Routes
 from sar_agent.routing.dfsssp import Dfsssp
-from sar_agent.routing.hop_counts import FAR, all_hops
+from sar_agent.routing.graph.hop_counts import FAR, all_hops
 from sar_agent.routing.sar import Sar
 from sar_agent.routing.sar_plus import SarPlus
 from sar_agent.routing.sar_plus_balance import GOOD_ENOUGH
@@ -202,7 +202,7 @@ def test_a_job_that_starts_changes_few_entries() -> None:
 def test_all_hops_are_those_of_networkx(fabric: Fabric) -> None:
     import networkx as nx
 
-    from sar_agent.routing.dag import graph_of
+    from sar_agent.routing.graph.csr import graph_of
 
     hops = all_hops(graph_of(fabric))
     lengths = dict(nx.all_pairs_shortest_path_length(live_graph(fabric)))

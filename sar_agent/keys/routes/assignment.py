@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
+from sar_agent.fabric.model import F64, I64
+
 BAR = 1e15
 """Costs of a pair that must not be."""
 

@@ -11,15 +11,12 @@ has edges of several colours `mend.py` looks for one that does.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.model import I32, I64, U8, Bool
 from sar_agent.fabric.xgft_view import XgftView
 from sar_agent.keys.routes.equitable import even_colours
 from sar_agent.keys.routes.recolour import Edges, mend
-
-I64 = NDArray[np.int64]
 
 
 def flow_digits(
@@ -85,7 +82,7 @@ def _merged(tails: I32, heads: I32, problem: I32, item: I32, colours: int) -> I3
     return found
 
 
-def _numbered(key: I64, there: NDArray[np.bool_] | None = None) -> I32:
+def _numbered(key: I64, there: Bool | None = None) -> I32:
     """int32[N]: equal keys get equal numbers from 0, in the order of their first; -1 where not
     `there`. In this order, and not the keys', so that no index of the fabric decides anything."""
     found = np.full(len(key), -1, np.int32)

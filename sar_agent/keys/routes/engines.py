@@ -12,10 +12,10 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I64
 from sar_agent.jobs import Job, JobMix
 from sar_agent.jobs.patterns import NAMED, phases_of
 from sar_agent.keys.routes.key import RoutingKey, make_key
@@ -136,7 +136,7 @@ def _keys(tree: KeyTree, mix: JobMix, options: Options) -> tuple[list[_Keyed], l
     return keyed, remarks
 
 
-def _remarks(tree: KeyTree, mix: JobMix, keyed: list[_Keyed], load: NDArray[np.int64]) -> list[str]:
+def _remarks(tree: KeyTree, mix: JobMix, keyed: list[_Keyed], load: I64) -> list[str]:
     if not keyed:
         return ["no job says what its traffic is, so there are no routing keys"]
     worst = [(max((c.flows for c in one.key.contention), default=0), one) for one in keyed]

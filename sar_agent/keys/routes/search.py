@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from sar_agent.fabric.model import I32
+from sar_agent.fabric.model import F64, I32, I64, U32
 from sar_agent.keys.routes.tree import KeyTree
-from sar_agent.routing.dag import U32, Graph
+from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.updown_paths import Orientation, RootDistances, legal_row, new_row
 
-F64 = NDArray[np.float64]
 ROUNDS = 40
 
 
@@ -56,7 +54,7 @@ def search(tree: KeyTree, source: I32, destination: I32, phase: I32, others: F64
 def _lay(
     graph: Graph, legal: Orientation, row: RootDistances, root_of: U32, start: U32, host: U32,
     phase: U32,
-    least: NDArray[np.int64], others: F64, channels: int, rounds: int, found: I32,
+    least: I64, others: F64, channels: int, rounds: int, found: I32,
 ) -> None:  # pragma: no cover  # fmt: skip
     """Flows are sorted by `host`; fills `found`."""
     hosts, switches, flows = len(root_of), len(row.distance), np.uint32(len(start))

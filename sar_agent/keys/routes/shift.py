@@ -17,14 +17,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.model import F64, I32, I64, U8
 from sar_agent.keys.routes.assignment import BAR, least_cost, least_most
 from sar_agent.keys.routes.key import RoutingKey, digit_channels
 from sar_agent.keys.routes.search import search
 from sar_agent.keys.routes.tree import KeyTree
-
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

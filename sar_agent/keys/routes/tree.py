@@ -16,7 +16,7 @@ from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
-from sar_agent.routing.dag import Graph, graph_of
+from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.updn import tree_order
 from sar_agent.routing.updown_paths import Orientation
 

@@ -22,7 +22,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
-from sar_agent.routing.lanes.acyclic_order import LaneOrder
+from sar_agent.routing.graph.two_way_search import LaneOrder
 from sar_agent.routing.lanes.assignment import MOST_LANES, LaneAssignment, LaneProblem
 from sar_agent.routing.lanes.dimensions import dimension_ordered
 from sar_agent.routing.lanes.even_lanes import demand_of, even_out, shared_by

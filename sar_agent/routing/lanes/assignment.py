@@ -11,20 +11,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8, Bool
+from sar_agent.fabric.model import I32, U8, U32, Bool
 from sar_agent.routing.channel_dependencies import (
     collect_dependencies,
     empty_dependencies,
     offset_tables_of,
 )
-from sar_agent.routing.dag import U32
-from sar_agent.routing.lanes.acyclic_order import LaneOrder, empty_lane, lane_of, net_of, new_search
+from sar_agent.routing.graph.csr import channel_graph_of
+from sar_agent.routing.graph.topological_order import dependency_order
+from sar_agent.routing.graph.two_way_search import LaneOrder, empty_lane, lane_of, new_order_search
 from sar_agent.routing.lanes.place_paths import UNPLACED, new_walk, place
 from sar_agent.routing.lanes.search_order import adjacency_order, channel_order
-from sar_agent.routing.lanes.topological_order import topological_order
 
 MOST_LANES = 64
 """Lanes in which paths are tried; who needs more needs other routes."""
@@ -37,7 +36,7 @@ class LaneProblem:
 
     def __init__(self, fabric: Fabric, groups: I32 | None, offsets: int) -> None:
         self.fabric, self.offsets = fabric, offsets
-        self.net = net_of(fabric)
+        self.net = channel_graph_of(fabric)
         self.root: U32 = np.tile(fabric.destination_switch, offsets).astype(np.uint32)
         self.width = int(np.diff(fabric.channel_offset).max(initial=1))
         self.hosts: Bool = (fabric.terminals_at > 0) & fabric.switch_up
@@ -52,9 +51,7 @@ class LaneProblem:
         group = np.zeros(fabric.destinations, np.int64)
         if groups is not None:
             group[: fabric.terminals] = groups
-        self.parts: list[NDArray[np.bool_]] = [
-            is_host & (group == one) for one in np.unique(group[is_host])
-        ]
+        self.parts: list[Bool] = [is_host & (group == one) for one in np.unique(group[is_host])]
         """bool[D] each: hosts' destinations whose paths may share lanes."""
 
     @cached_property
@@ -101,7 +98,7 @@ class LaneAssignment:
 
     def __post_init__(self) -> None:
         self.level = np.full_like(self.trees, UNPLACED)
-        self.search = new_search(self.ground.net)
+        self.search = new_order_search(self.ground.net)
         self.walk = new_walk(self.ground.fabric.switches)
 
     @property
@@ -140,7 +137,7 @@ class LaneAssignment:
             levels = None if level is None else level[rows]
             tables = offset_tables_of(ground.fabric, self.trees[rows], levels, sends, part)
             collect_dependencies(tables, depends)
-        order = topological_order(ground.net, depends[lane])
+        order = dependency_order(ground.net, depends[lane])
         if len(order) < len(ground.net.target):
             return None
         return lane_of(ground.net, order, depends[lane])

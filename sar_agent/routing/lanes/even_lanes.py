@@ -11,16 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8, Bool
+from sar_agent.fabric.model import F64, U8, U16, U32, Bool
 from sar_agent.jobs import JobMix
-from sar_agent.routing.dag import U32
-from sar_agent.routing.lanes.acyclic_order import PRESENT, ChannelPairs, LaneOrder
-
-F64 = NDArray[np.float64]
-U16 = NDArray[np.uint16]
+from sar_agent.routing.graph.csr import ChannelGraph
+from sar_agent.routing.graph.successors import PRESENT
+from sar_agent.routing.graph.two_way_search import LaneOrder
 
 
 class TerminalDemand(NamedTuple):
@@ -68,7 +65,7 @@ def shared_by(lanes: list[LaneOrder]) -> U16:
 
 @njit(cache=True)
 def even_out(
-    net: ChannelPairs,
+    net: ChannelGraph,
     demand: TerminalDemand,
     trees: U8,
     root: U32,

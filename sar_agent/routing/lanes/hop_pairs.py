@@ -11,13 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8, Bool
+from sar_agent.fabric.model import I32, U8, U64, Bool
 from sar_agent.routing.routes import Routes
 
-U64 = NDArray[np.uint64]
 NOBODY, HOSTS, OTHERS = 0, 1, 2
 
 

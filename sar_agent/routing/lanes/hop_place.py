@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.model import I32, U8, U16, U32
 from sar_agent.routing.lanes.hop_pairs import Triples
 
 UNPLACED = 255
@@ -24,8 +23,6 @@ PATIENCE, EFFORT = 300, 100_000_000
 """Nodes looked at for one edge, and for all together where there are fewer edges; past that, the
 lane counts as closed to it. (Ten times as many took ten times as long on a Dragonfly of 2,064
 switches, for the same two lanes.)"""
-
-U16 = NDArray[np.uint16]
 
 
 class _Lanes(NamedTuple):
@@ -145,7 +142,7 @@ def pair_levels(channel: I32, target: I32, triples: Triples) -> I32:  # pragma: 
 
 @njit(cache=True)
 def _place(
-    lanes: _Lanes, triples: Triples, order: NDArray[np.uint32], most: int, patience: int
+    lanes: _Lanes, triples: Triples, order: U32, most: int, patience: int
 ) -> bool:  # pragma: no cover
     """Places all pairs of `order`; False where one fits in no lane."""
     begins, follows = triples

@@ -14,18 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8, Bool
-from sar_agent.routing.lanes.hop_pairs import U64, Triples
+from sar_agent.fabric.model import I32, I64, U8, U32, U64, Bool
+from sar_agent.routing.lanes.hop_pairs import Triples
 from sar_agent.routing.lanes.hop_place import CYCLE, mend_order, pair_levels
 
 PATIENCE = 3000
 """Pairs looked at for one new dependency; past that, it counts as closing a cycle."""
-
-I64 = NDArray[np.int64]
-U32 = NDArray[np.uint32]
 
 
 class _Pairs(NamedTuple):

@@ -11,15 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sar_agent.fabric.model import I32, U8, Bool
-from sar_agent.routing.dag import U32, DagCache, Graph, dag_row, graph_of, new_cache
-from sar_agent.routing.lanes.acyclic_order import (
-    PRESENT,
-    ChannelPairs,
-    LaneOrder,
-    OrderSearch,
-    judge,
-)
+from sar_agent.fabric.model import I32, U8, U32, Bool
+from sar_agent.routing.graph.csr import ChannelGraph, Graph, graph_of
+from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
+from sar_agent.routing.graph.successors import PRESENT
+from sar_agent.routing.graph.two_way_search import LaneOrder, OrderSearch, judge
 from sar_agent.routing.lanes.assignment import MOST_LANES, LaneAssignment, LaneProblem
 from sar_agent.routing.lanes.place_paths import DOES_NOT, FITS, UNPLACED, TreeWalk
 from sar_agent.routing.routes import NO_ROUTE
@@ -53,7 +49,7 @@ def joint_assignment(ground: LaneProblem, trees: U8) -> LaneAssignment:
 
 @njit(cache=True)
 def _grow(
-    net: ChannelPairs,
+    net: ChannelGraph,
     lane: LaneOrder,
     search: OrderSearch,
     walk: TreeWalk,
@@ -112,7 +108,7 @@ def _grow(
 
 @njit(cache=True)
 def _allowed(
-    net: ChannelPairs, lane: LaneOrder, search: OrderSearch, c1: np.uint32, c2: np.uint32
+    net: ChannelGraph, lane: LaneOrder, search: OrderSearch, c1: np.uint32, c2: np.uint32
 ) -> bool:  # pragma: no cover
     state = lane.depends[c1, c2 - net.offset[net.target[c1]]]
     if state:
@@ -122,7 +118,7 @@ def _allowed(
 
 @njit(cache=True)
 def _fits(
-    net: ChannelPairs,
+    net: ChannelGraph,
     lane: LaneOrder,
     search: OrderSearch,
     walk: TreeWalk,

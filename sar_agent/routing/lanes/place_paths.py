@@ -14,15 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sar_agent.fabric.model import U8
-from sar_agent.routing.dag import U32
-from sar_agent.routing.lanes.acyclic_order import (
-    PRESENT,
-    ChannelPairs,
-    LaneOrder,
-    OrderSearch,
-    judge,
-)
+from sar_agent.fabric.model import U8, U32
+from sar_agent.routing.graph.csr import ChannelGraph
+from sar_agent.routing.graph.successors import PRESENT
+from sar_agent.routing.graph.two_way_search import LaneOrder, OrderSearch, judge
 
 UNPLACED = 255
 FITS, DOES_NOT, NOWHERE, BUSY = 0, 1, 2, 3
@@ -53,7 +48,7 @@ def new_walk(switches: int) -> TreeWalk:
 
 @njit(cache=True)
 def place(
-    net: ChannelPairs,
+    net: ChannelGraph,
     lane: LaneOrder,
     search: OrderSearch,
     walk: TreeWalk,

@@ -12,9 +12,9 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8, Bool
-from sar_agent.routing.dag import U32, Graph, graph_of
-from sar_agent.routing.hop_counts import FAR, all_hops
+from sar_agent.fabric.model import I32, U8, U32, Bool
+from sar_agent.routing.graph.csr import Graph, graph_of
+from sar_agent.routing.graph.hop_counts import FAR, all_hops
 from sar_agent.routing.lanes.assignment import LaneAssignment
 
 _FAR = 1 << 30

@@ -8,8 +8,7 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8
-from sar_agent.routing.dag import U32
+from sar_agent.fabric.model import U8, U32
 
 
 class NextHops(NamedTuple):

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from sar_agent.fabric.model import U8
-from sar_agent.routing.dag import Graph
+from sar_agent.fabric.model import U8, U64
+from sar_agent.routing.graph.csr import Graph
 
 FAR = 255
 """No way there."""
-_BYTES: NDArray[np.uint64] = (
+_BYTES: U64 = (
     np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
     .view("<u8")
     .ravel()

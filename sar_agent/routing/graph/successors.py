@@ -1,0 +1,81 @@
+"""How an algorithm sees a graph: a function that lists the nodes behind a node.
+
+`successors(graph, node, into) -> count` writes the nodes that `node` leads to into the array `into`
+and returns how many there are, in O(degree). Algorithms of this folder take such a function as an
+argument; numba compiles each algorithm once for each kind of graph, with the function inlined, so
+that no call is left in the machine code. Called from Python they run uncompiled, on small graphs:
+that is what their examples do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from sar_agent.fabric.model import U8, U32
+
+Successors = Callable[[Any, np.uint32, U32], np.uint32]
+PRESENT = 1
+"""The only value of an entry that is an edge."""
+
+
+class Adjacency(NamedTuple):
+    """A graph in compressed sparse rows, for examples and tests."""
+
+    offset: U32
+    """uint32[N + 1]"""
+    target: U32
+    """uint32[E]"""
+
+
+@register_jitable  # type: ignore[misc]
+def adjacent(graph: Adjacency, node: np.uint32, into: U32) -> np.uint32:
+    """Successors in an `Adjacency`.
+
+    >>> into = np.empty(2, np.uint32)
+    >>> graph = Adjacency(np.uint32([0, 2, 2, 2]), np.uint32([1, 2]))
+    >>> into[: adjacent(graph, np.uint32(0), into)].tolist()
+    [1, 2]
+    """
+    count = np.uint32(0)
+    for edge in range(graph.offset[node], graph.offset[node + np.uint32(1)]):
+        into[count] = graph.target[edge]
+        count += np.uint32(1)
+    return count
+
+
+class ChannelDependencies(NamedTuple):
+    """Which channel a packet may wait for while it holds another: Dally's and Seitz's graph.
+
+    What can follow channel c are the channels that leave the switch that c enters, so an edge is
+    (c, rank among those), whatever the number of paths.
+    """
+
+    offset: U32
+    """uint32[S + 1]"""
+    target: U32
+    """uint32[C]"""
+    depends: U8
+    """uint8[C, W], W the most channels that leave a switch: `PRESENT` where there is an edge."""
+
+
+@register_jitable  # type: ignore[misc]
+def waited_for(graph: ChannelDependencies, node: np.uint32, into: U32) -> np.uint32:
+    """Successors in `ChannelDependencies`: the channels that channel `node` waits for.
+
+    >>> into = np.empty(1, np.uint32)
+    >>> ring = ChannelDependencies(np.uint32([0, 1, 2]), np.uint32([1, 0]), np.uint8([[1], [0]]))
+    >>> into[: waited_for(ring, np.uint32(0), into)].tolist()
+    [1]
+    """
+    head = graph.target[node]
+    base = graph.offset[head]
+    count = np.uint32(0)
+    for rank in range(graph.offset[head + np.uint32(1)] - base):
+        if graph.depends[node, rank] == PRESENT:
+            into[count] = np.uint32(base + rank)
+            count += np.uint32(1)
+    return count

@@ -1,0 +1,79 @@
+"""Kahn's algorithm: all nodes of a graph, none before one that leads to it.
+
+A. B. Kahn, "Topological sorting of large networks", CACM 5(11), 1962. Nodes that nothing leads to
+are taken one by one, each with its edges; whatever is left in the end is on a cycle or behind one.
+Where the order covers a whole channel dependency graph there is no credit loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numba.extending import register_jitable
+
+from sar_agent.fabric.model import I32, U8, U32
+from sar_agent.routing.graph.csr import ChannelGraph
+from sar_agent.routing.graph.successors import ChannelDependencies, Successors, waited_for
+
+
+@register_jitable  # type: ignore[misc]
+def kahn_order(
+    graph: Any, successors: Successors, into: U32, waiting: I32, order: U32
+) -> np.uint32:
+    """Fills `order` uint32[N] and returns how many nodes it holds: N where there is no cycle.
+
+    O(N + E). First in, first out, so that nodes come by the length of the longest path to them.
+    `waiting` int32[N] and `into` uint32[largest degree] are scratch; after the call `waiting` is
+    above 0 exactly for the nodes that are missing.
+
+    >>> from sar_agent.routing.graph.successors import Adjacency, adjacent
+    >>> def order_of(offset, target):
+    ...     nodes = len(offset) - 1
+    ...     graph = Adjacency(np.uint32(offset), np.uint32(target))
+    ...     into, waiting = np.empty(4, np.uint32), np.empty(nodes, np.int32)
+    ...     order = np.empty(nodes, np.uint32)
+    ...     return order[: kahn_order(graph, adjacent, into, waiting, order)].tolist()
+    >>> order_of([0, 1, 1, 3], [1, 0, 1])  # 0 → 1, 2 → 0, 2 → 1
+    [2, 0, 1]
+    >>> order_of([0, 1, 2, 3], [1, 0, 0])  # 0 → 1 → 0, 2 → 0
+    [2]
+    """
+    nodes, one = np.uint32(len(order)), np.uint32(1)
+    waiting[:] = 0
+    for node in range(nodes):
+        for k in range(successors(graph, np.uint32(node), into)):
+            waiting[into[k]] += 1
+    taken = np.uint32(0)
+    for node in range(nodes):
+        order[taken] = node
+        taken += np.uint32(waiting[node] == 0)
+    at = np.uint32(0)
+    while at < taken:
+        for k in range(successors(graph, order[at], into)):
+            after = into[k]
+            waiting[after] -= 1
+            if waiting[after] == 0:
+                order[taken] = after
+                taken += one
+        at += one
+    return taken
+
+
+@njit(cache=True)
+def dependency_order(net: ChannelGraph, depends: U8) -> U32:  # pragma: no cover
+    """uint32[C]: all channels, none before one that waits for it; shorter where there is a cycle.
+
+    `depends` uint8[C, W] is 1 where a channel waits for that of a rank at the next switch. O(C W).
+    """
+    channels = len(net.target)
+    order = np.empty(channels, np.uint32)
+    taken = kahn_order(
+        ChannelDependencies(net.offset, net.target, depends),
+        waited_for,
+        np.empty(depends.shape[1], np.uint32),
+        np.empty(channels, np.int32),
+        order,
+    )
+    return order[:taken]
