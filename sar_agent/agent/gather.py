@@ -19,7 +19,6 @@ from typing import Generic, TypeVar
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from sar_agent.agent.hints import Hints
-from sar_agent.agent.sources import job_source
 from sar_agent.config.model import Config, FabricConfig
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.events.authority import trusted_uids
@@ -28,7 +27,7 @@ from sar_agent.fabric.cache import cached_fabric
 from sar_agent.fabric.spec import parse_fabric
 from sar_agent.jobs.filter import multi_switch
 from sar_agent.jobs.record import JobRecord
-from sar_agent.jobs.source import JobSource
+from sar_agent.jobs.source import JobSource, job_source
 from sar_agent.opensm.discovered_fabric import DiscoveredFabric
 from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
 from sar_agent.opensm.plugin_install import Timed

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from sar_agent.errors import InputError
 from sar_agent.jobs.jobmap import parse_jobmap
-from sar_agent.jobs.record import RUNNING_STATES, JobRecord
+from sar_agent.jobs.record import JobRecord
 from sar_agent.slurm.squeue_json import parse_squeue_json
 from sar_agent.slurm.squeue_text import FORMAT, parse_squeue_pipe
+from sar_agent.slurm.states import RUNNING_STATES
 
 
 def read_jobs_file(

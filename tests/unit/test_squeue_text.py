@@ -9,10 +9,11 @@ import time
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.jobs.record import STATES, JobRecord, traffic_hint
+from sar_agent.jobs.record import JobRecord, traffic_hint
 from sar_agent.slurm.job_files import read_jobs_file
 from sar_agent.slurm.squeue_json import parse_squeue_json
 from sar_agent.slurm.squeue_text import HEADER, parse_squeue_pipe
+from sar_agent.slurm.states import STATES
 from tests.data import data_path
 
 
