@@ -19,18 +19,15 @@ from typing import Generic, TypeVar
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from sar_agent.agent.hints import Hints
-from sar_agent.agent.sources import job_source
 from sar_agent.config.model import Config, FabricConfig
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.events.authority import trusted_uids
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.cache import cached_fabric
-from sar_agent.fabric.hostnames import HostMapper
-from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.spec import parse_fabric
 from sar_agent.jobs.filter import multi_switch
 from sar_agent.jobs.record import JobRecord
-from sar_agent.jobs.source import JobSource
+from sar_agent.jobs.source import JobSource, job_source
 from sar_agent.opensm.discovered_fabric import DiscoveredFabric
 from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
 from sar_agent.opensm.plugin_install import Timed
@@ -270,12 +267,9 @@ def read_fabric(config: FabricConfig, cache: Path) -> Fabric:
     else:
         name = config.command[0]
         text = _run(tuple(config.command), config.deadline_seconds, config.environment) + "\n"
-    parse = parse_fabric if config.file else _ibnetdiscover
-    return cached_fabric(cache, text, config.mapper, lambda: parse(text, name, config.mapper))
-
-
-def _ibnetdiscover(text: str, name: str, mapper: HostMapper) -> Fabric:
-    return read_ibnetdiscover(text, mapper, name=name)
+    return cached_fabric(
+        cache, text, config.mapper, lambda: parse_fabric(text, name, config.mapper)
+    )
 
 
 @retry(

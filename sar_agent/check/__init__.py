@@ -1,11 +1,14 @@
 """What must hold before routes are installed."""
 
 from sar_agent.check.proof import ProvedTables
+from sar_agent.check.registered import Check, Finding
 from sar_agent.check.unknown_senders import senders_proved
 from sar_agent.check.verdict import CheckResult, Verdict, check_changed, check_routes
 
 __all__ = [
+    "Check",
     "CheckResult",
+    "Finding",
     "ProvedTables",
     "Verdict",
     "check_changed",

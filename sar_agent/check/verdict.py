@@ -1,4 +1,8 @@
-"""The checks together, as a verdict that a plan carries and a person can read."""
+"""All checks of routes together: their findings as a `Verdict`, which a plan carries.
+
+The built-in checks run first, because a credit loop is defined only along paths that arrive; the
+registered ones (`registered.py`) run on routes that passed those.
+"""
 
 from __future__ import annotations
 
@@ -11,28 +15,34 @@ from sar_agent.check.credit_loops import credit_loop, loop_free
 from sar_agent.check.hop_lanes import hop_loop
 from sar_agent.check.proof import ProvedTables, prove, prove_change
 from sar_agent.check.reachability import check_reachability
-from sar_agent.errors import CheckFailed, CreditLoop, InputError
+from sar_agent.check.registered import Finding, registered_findings
+from sar_agent.errors import CreditLoop, InputError
 from sar_agent.fabric import Fabric
 from sar_agent.routing.routes import Routes
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found; `problems` is empty where the routes may be installed."""
+    """What the checks found. Routes without findings may be installed."""
 
     unreachable_pairs: int
     virtual_lanes: int
     deadlock_free: bool
-    """Between hosts."""
+    """Hosts cannot close a credit loop."""
     deadlock_free_everyone: bool
-    """Also with what goes to the switches' own LIDs, and to and from aggregation units."""
-    problems: tuple[str, ...]
+    """Nor can traffic to the switches' own LIDs, or to and from aggregation units."""
+    findings: tuple[Finding, ...] = ()
     hop_by_hop: bool = False
     """Lanes are chosen by the ports a packet passes, not by its service level."""
 
     @property
+    def problems(self) -> tuple[str, ...]:
+        """The findings in words, one sentence each."""
+        return tuple(finding.problem for finding in self.findings)
+
+    @property
     def lanes_hold(self) -> str:
-        """What the proof asks of hosts, in words."""
+        """What hosts must do for the proof to hold, in words."""
         if self.virtual_lanes == 1:
             return "1 virtual lane(s)"
         if self.hop_by_hop:
@@ -47,30 +57,33 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        return not self.problems
+        return not self.findings
 
     def require(self) -> None:
-        """Raises `CheckFailed` with the first problem, `CreditLoop` where it is one."""
-        if self.problems:
-            raise (CheckFailed if self.unreachable_pairs else CreditLoop)(self.problems[0])
+        """Raises the first finding as the error class that it carries: `CreditLoop` for a credit
+        loop, `CheckFailed` or another class derived from it for the others."""
+        for finding in self.findings:
+            raise finding.error(finding.problem)
 
 
 class CheckResult(NamedTuple):
-    """A verdict, and the proof that the next check can build on; None unless it passed."""
+    """A verdict, and the proof on which the next check can build; None where there are
+    findings."""
 
     verdict: Verdict
     proved: ProvedTables | None
 
 
 def check_routes(fabric: Fabric, routes: Routes) -> Verdict:
-    """Reach first, because dependencies are only defined along paths that arrive."""
+    """The verdict of all checks. Raises `InputError` where `routes` are not of this fabric."""
     return check_changed(fabric, routes, None).verdict
 
 
 def check_changed(fabric: Fabric, routes: Routes, before: ProvedTables | None) -> CheckResult:
-    """The verdict of `check_routes`, in the time that what differs from `before` takes.
+    """The verdict of `check_routes`; the built-in checks look only at what differs from `before`.
 
-    `before` may be of any tables, in force or not, and of the fabric before something failed.
+    `before` may be the proof of any tables, in force or not, and of the fabric before something
+    failed.
     """
     shape = (fabric.destinations, fabric.switches)
     if routes.egress.shape[1:] != shape:
@@ -79,28 +92,38 @@ def check_changed(fabric: Fabric, routes: Routes, before: ProvedTables | None) -
             f"{fabric.name} with {shape}",
             remedy="compute them for this fabric",
         )
+    result = _check_built_in(fabric, routes, before)
+    if result.proved is None or not (findings := registered_findings(fabric, routes)):
+        return result
+    return CheckResult(replace(result.verdict, findings=findings), None)
+
+
+def _check_built_in(fabric: Fabric, routes: Routes, before: ProvedTables | None) -> CheckResult:
+    """Reachability, then credit loops."""
     lanes = routes.virtual_lanes
     proved = before and prove_change(before, fabric, routes)
     if not (proved := proved or prove(fabric, routes)):
         reach = check_reachability(fabric, routes)
-        problem = f"{reach.unreachable_pairs} pairs do not reach; the first is {reach.first}"
-        return CheckResult(Verdict(reach.unreachable_pairs, lanes, False, False, (problem,)), None)
+        finding = Finding(
+            f"{reach.unreachable_pairs} pairs do not reach; the first is {reach.first}"
+        )
+        return CheckResult(Verdict(reach.unreachable_pairs, lanes, False, False, (finding,)), None)
     if proved.hops is not None:
         return _check_hops(fabric, routes, proved)
     hosts, everyone = loop_free(proved.wiring, proved.counts)
     if hosts:
-        return CheckResult(
-            Verdict(0, lanes, True, everyone, ()), replace(proved, everyone=everyone)
-        )
+        proved = replace(proved, everyone=everyone)
+        return CheckResult(Verdict(0, lanes, True, everyone), proved)
     loop = credit_loop(fabric, proved.wiring, proved.counts)
     assert loop, "what cannot be peeled has a cycle"
     lane, cycle = loop
-    named = [fabric.channel_name(c) for c in cycle]
-    problem = (
-        f"credit loop in virtual lane {lane}: {_some(named)}, and back; "
-        f"engine {routes.engine} needs more virtual lanes than {lanes} on this fabric"
+    finding = Finding(
+        f"credit loop in virtual lane {lane}: "
+        f"{_first_names([fabric.channel_name(c) for c in cycle])}, and back; "
+        f"engine {routes.engine} needs more virtual lanes than {lanes} on this fabric",
+        CreditLoop,
     )
-    return CheckResult(Verdict(0, lanes, False, False, (problem,)), None)
+    return CheckResult(Verdict(0, lanes, False, False, (finding,)), None)
 
 
 def _check_hops(fabric: Fabric, routes: Routes, proved: ProvedTables) -> CheckResult:
@@ -113,15 +136,17 @@ def _check_hops(fabric: Fabric, routes: Routes, proved: ProvedTables) -> CheckRe
         loop = hop_loop(proved.wiring, proved.hops, counts, everyone=False)
     if not loop:
         proved = replace(proved, everyone=everyone)
-        return CheckResult(Verdict(0, lanes, True, everyone, (), True), proved)
-    named = [
+        return CheckResult(Verdict(0, lanes, True, everyone, hop_by_hop=True), proved)
+    names = [
         f"{fabric.channel_name(int(fabric.channel_by_port[s, p]))} in lane {lane}"
         for s, p, lane in loop
     ]
-    problem = f"credit loop with lanes chosen hop by hop: {_some(named)}, and back"
-    return CheckResult(Verdict(0, lanes, False, False, (problem,), True), None)
+    problem = f"credit loop with lanes chosen hop by hop: {_first_names(names)}, and back"
+    verdict = Verdict(0, lanes, False, False, (Finding(problem, CreditLoop),), True)
+    return CheckResult(verdict, None)
 
 
-def _some(named: list[str]) -> str:
-    more = f" … ({len(named)} channels)" if len(named) > 8 else ""
-    return ", ".join(named[:8]) + more
+def _first_names(names: list[str]) -> str:
+    """The first eight names, and how many there are where that is not all."""
+    rest = f" … ({len(names)} channels)" if len(names) > 8 else ""
+    return ", ".join(names[:8]) + rest

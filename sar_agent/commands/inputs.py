@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sar_agent.util.extensions import extension_names
+
 if TYPE_CHECKING:
     from sar_agent.fabric import Fabric
     from sar_agent.jobs import JobMix
@@ -18,8 +20,8 @@ FabricOption = Annotated[
     str,
     typer.Option(
         "--fabric",
-        help="ibnetdiscover file, ibsim .net, subnet.lst, or a spec: xgft:3;12,12,12;1,12,12, "
-        "dragonfly:a=16,p=8,h=8, torus:8x8x8,hosts=4",
+        help=f"file in a format of {', '.join(extension_names('sar_agent.fabric_formats'))}, or a "
+        "spec: xgft:3;12,12,12;1,12,12, dragonfly:a=16,p=8,h=8, torus:8x8x8,hosts=4",
     ),
 ]
 JobsOption = Annotated[

@@ -30,7 +30,10 @@ from sar_agent.config.types import (
 from sar_agent.config.update import UpdateConfig
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric.hostnames import HOST_PATTERN, VENDOR_NAMES, HostMapper
-from sar_agent.jobs.record import RUNNING_STATES, STATES
+from sar_agent.fabric.spec import GROUP as FABRIC_FORMATS
+from sar_agent.jobs.source import source_names
+from sar_agent.slurm.states import RUNNING_STATES, STATES
+from sar_agent.util.extensions import extension_names
 
 DEFAULT_PATH = Path("/etc/sar-agent.toml")
 
@@ -157,8 +160,10 @@ class AgentConfig(Section):
 class SlurmConfig(Section):
     """Where jobs come from."""
 
-    source: Literal["squeue", "slurmrestd", "pyslurm"] = Field(
-        default="squeue", description="who tells the queue; pyslurm wants sar-agent[pyslurm]"
+    source: Word = Field(
+        default="squeue",
+        description=f"where running jobs are read from: {', '.join(source_names())}; pyslurm needs "
+        "sar-agent[pyslurm]",
     )
     squeue: Command = Field(default=["squeue"], description="the command and its first words")
     slurmrestd_socket: Absolute = Field(
@@ -185,6 +190,13 @@ class SlurmConfig(Section):
         description='Slurm\'s leaf switches; "" or a missing file: those of the fabric',
     )
 
+    @field_validator("source")
+    @classmethod
+    def _known_source(cls, value: str) -> str:
+        if value not in source_names():
+            raise ValueError(f"no such job source; there are {_list(source_names())}")
+        return value
+
     @field_validator("states")
     @classmethod
     def _known_states(cls, value: list[str]) -> list[str]:
@@ -201,7 +213,8 @@ class FabricConfig(Section):
     )
     file: str = Field(
         default="",
-        description="read this ibnetdiscover output, .net or subnet.lst instead of the command",
+        description="read this file instead of running the command; a format of "
+        + ", ".join(extension_names(FABRIC_FORMATS)),
     )
     deadline_seconds: Deadline = Field(default=60.0, description="for the command")
     refresh_seconds: Seconds = Field(

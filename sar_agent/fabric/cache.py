@@ -24,6 +24,8 @@ from sar_agent import __version__
 from sar_agent.errors import InputError
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import Fabric
+from sar_agent.fabric.spec import GROUP
+from sar_agent.util.extensions import extensions, package_of
 from sar_agent.util.owned_files import PRIVATE, make_folder
 from sar_agent.util.text_files import write_bytes
 
@@ -31,12 +33,15 @@ _WHEN = re.compile(r"^# Topology file: generated on .*$", re.MULTILINE)
 
 
 def cached_fabric(path: Path, text: str, mapper: HostMapper, parse: Callable[[], Fabric]) -> Fabric:
-    """What `parse()` makes of `text` with `mapper`, from the file `path` where it is in there.
+    """What `parse()` makes of `text` with `mapper`, read from the file `path` where that holds it.
 
-    When ibnetdiscover ran is no part of the text. Raises what `parse` raises.
+    The line that says when ibnetdiscover ran is not compared. The versions of all packages that
+    register fabric formats are, since another version may read the same text differently. Raises
+    what `parse` raises.
     """
     shape = [field.name for field in fields(Fabric)]
-    given = repr((__version__, shape, mapper, _WHEN.sub("", text, count=1)))
+    readers = [(point.name, package_of(point)) for point in extensions(GROUP)]
+    given = repr((__version__, readers, shape, mapper, _WHEN.sub("", text, count=1)))
     key = hashlib.blake2b(given.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     if (known := _load(path, key)) is not None:
         return known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from sar_agent.errors import InputError
@@ -10,6 +11,18 @@ from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.node_records import AGAIN, parse_lines
 from sar_agent.util.text_files import source_text
+
+_SEEN = re.compile(r"^# Topology file: generated on|^switchguid=0x[0-9a-f]+\(", re.MULTILINE)
+
+
+class Ibnetdiscover:
+    """The fabric format `ibnetdiscover`."""
+
+    def recognises(self, text: str) -> bool:
+        return bool(_SEEN.search(text))
+
+    def read(self, text: str, name: str, mapper: HostMapper | None) -> Fabric:
+        return read_ibnetdiscover(text, mapper, name=name)
 
 
 def read_ibnetdiscover(

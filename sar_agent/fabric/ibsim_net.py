@@ -32,6 +32,7 @@ from sar_agent.fabric.node_records import EXTRAS, NodeRecord, PortRecord, parse_
 from sar_agent.fabric.rates import parse_rate, rate_name
 from sar_agent.util.text_files import source_text, write_text
 
+_HEADER = re.compile(r'^(?:Switch|Hca|Ca)\s*\d+\s*"', re.MULTILINE)
 _DEFAULT_RATE = parse_rate("4xSDR")
 _FASTEST = "4xHDR"
 _HOST_ID = re.compile(r"[A-Za-z0-9._-]{1,31}")
@@ -47,6 +48,16 @@ _EXTRAS: dict[str, type] = {
     "rates": dict,  # port to Gbit/s
     "down": list,  # [port, peer id, peer port, Gbit/s, LID, LMC] of cables that are down
 }
+
+
+class IbsimNet:
+    """The fabric format `net`."""
+
+    def recognises(self, text: str) -> bool:
+        return bool(_HEADER.search(text))
+
+    def read(self, text: str, name: str, mapper: HostMapper | None) -> Fabric:
+        return read_ibsim_net(text, mapper, name=name)
 
 
 def read_ibsim_net(

@@ -1,23 +1,27 @@
-"""`--fabric`: a file in any format we read, told by its content, or a spec like `xgft:…`."""
+"""`--fabric`: a file in any registered format, recognised by its content, or a spec like `xgft:…`.
+
+A format is an object in the entry-point group `sar_agent.fabric_formats`, ours and those of other
+packages alike. What `fabric.command` prints takes the same path as a file.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from pathlib import Path
+from typing import Protocol
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.dragonfly import dragonfly_fabric
 from sar_agent.fabric.hostnames import HostMapper
-from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
-from sar_agent.fabric.ibsim_net import read_ibsim_net
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.standins import standin_fabric
-from sar_agent.fabric.subnet_lst import read_subnet_lst
 from sar_agent.fabric.torus import torus_fabric
 from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.util.extensions import extension_names, extensions, load_point
 from sar_agent.util.text_files import read_text
 
+GROUP = "sar_agent.fabric_formats"
 GENERATORS = {
     "xgft": xgft_fabric,
     "dragonfly": dragonfly_fabric,
@@ -27,18 +31,26 @@ GENERATORS = {
 """Spec prefix to the function that takes the whole spec."""
 
 _SPEC = re.compile(r"([a-z]+):.*")
-_SUBNET_LST = re.compile(r"^\s*\{\s*(?:CA|SW|RT)\s+Ports:", re.MULTILINE)
-_IBNETDISCOVER = re.compile(
-    r"^# Topology file: generated on|^switchguid=0x[0-9a-f]+\(", re.MULTILINE
-)
-_NET = re.compile(r'^(?:Switch|Hca|Ca)\s*\d+\s*"', re.MULTILINE)
+
+
+class FabricFormat(Protocol):
+    """A text format of fabrics. An entry point names a class, which is called without arguments."""
+
+    def recognises(self, text: str) -> bool:
+        """Whether `text` looks like this format; `read` may still refuse it."""
+        ...
+
+    def read(self, text: str, name: str, mapper: HostMapper | None) -> Fabric:
+        """The fabric of `text`, which ends in a newline; `name` is the file or the command, for
+        messages; `mapper` leads from node descriptions to hosts. Raises `InputError`."""
+        ...
 
 
 def load_fabric(spec_or_path: str | Path, mapper: HostMapper | None = None) -> Fabric:
-    """The fabric of a spec, or of a file: ibnetdiscover output, ibsim `.net`, `subnet.lst`.
+    """The fabric of a spec, or of a file in a registered format.
 
-    Raises `InputError` on an unknown spec, and on a file that is missing, unreadable, empty,
-    binary, in no known format or bad in its own.
+    Raises `InputError` for an unknown spec, and for a file that is missing, unreadable, empty,
+    binary, in no known format, or broken.
     """
     text = str(spec_or_path)
     if match := _SPEC.fullmatch(text):
@@ -50,20 +62,24 @@ def load_fabric(spec_or_path: str | Path, mapper: HostMapper | None = None) -> F
     return parse_fabric(read_text(Path(text)) + "\n", text, mapper)
 
 
-def parse_fabric(content: str, name: str, mapper: HostMapper | None = None) -> Fabric:
-    """The fabric of a file's text, which ends in a newline; `name` is for messages.
+def parse_fabric(text: str, name: str, mapper: HostMapper | None = None) -> Fabric:
+    """The fabric of a file's text, or of a command's output; it ends in a newline, and `name` is
+    the file or the command, for messages.
 
-    Raises `InputError` where it is in no known format or bad in its own.
+    The formats are asked in the order of their names; the first that recognises the text reads it.
+    Raises `InputError` where no format recognises the text, or its reader refuses it.
     """
-    if _IBNETDISCOVER.search(content):
-        return read_ibnetdiscover(content, mapper, name=name)
-    if _SUBNET_LST.search(content):
-        return read_subnet_lst(content, mapper, name=name)
-    if _NET.search(content):
-        return read_ibsim_net(content, mapper, name=name)
+    broken = []
+    for point in extensions(GROUP):
+        try:
+            fabric_format: FabricFormat = load_point(point, "fabric format")()
+        except InputError as error:  # the text may be of another format
+            broken.append(f"; {error}")
+            continue
+        if fabric_format.recognises(text):
+            return fabric_format.read(text, name, mapper)
     raise InputError(
-        "not a fabric in any known format",
+        "not a fabric in any known format" + "".join(broken),
         file=name,
-        remedy="give ibnetdiscover's output, an ibsim .net, a subnet.lst or a spec like "
-        "xgft:2;4,4;1,2",
+        remedy=f"known formats are {', '.join(extension_names(GROUP))}",
     )

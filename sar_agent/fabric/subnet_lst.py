@@ -28,11 +28,22 @@ _SIDE = (
     r"NodeGUID:([0-9a-fA-F]{1,16}) PortGUID:([0-9a-fA-F]{1,16}) VenID:\S+ DevID:\S+ Rev:\S+ "
     r"\{(.*)\} LID:([0-9a-fA-F]{1,4}) PN:([0-9a-fA-F]{1,2}) \}"
 )
+_FIRST_SIDE = re.compile(r"^\s*\{\s*(?:CA|SW|RT)\s+Ports:", re.MULTILINE)
 _LINE = re.compile(rf"{_SIDE} {_SIDE} PHY=(\S+) LOG=(\w+)(?: SPD=(\S+))?")
 _SPEED = {"2.5": "SDR", "5": "DDR", "10": "QDR", "14": "FDR", "25": "EDR", "50": "HDR"}
 _SPEED |= {"100": "NDR", "200": "XDR"}
 _SPD = {speed: number for number, speed in _SPEED.items()} | {"FDR10": "10"}
 _LIVE = ("ACT", "INI", "ARM")
+
+
+class SubnetLst:
+    """The fabric format `subnet.lst`."""
+
+    def recognises(self, text: str) -> bool:
+        return bool(_FIRST_SIDE.search(text))
+
+    def read(self, text: str, name: str, mapper: HostMapper | None) -> Fabric:
+        return read_subnet_lst(text, mapper, name=name)
 
 
 def read_subnet_lst(

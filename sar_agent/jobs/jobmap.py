@@ -8,15 +8,14 @@ array tasks are written under integers of their own, with a comment that gives t
 from __future__ import annotations
 
 import fcntl
-import os
 import re
-import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from sar_agent.errors import InputError
 from sar_agent.jobs.record import JobRecord, merge_components
+from sar_agent.util.owned_files import READABLE
+from sar_agent.util.text_files import write_text
 
 _HOST = re.compile(r"[A-Za-z0-9_.\-]+")
 _ID = re.compile(r"\d{1,18}(?:_\d{1,18}|\+\d{1,18})?")
@@ -69,44 +68,15 @@ def parse_jobmap(text: str, source: str | Path | None = None) -> tuple[JobRecord
 def write_jobmap(path: str | Path, records: Iterable[JobRecord]) -> None:
     """Replace the map at `path` in one step: a reader sees the old text or the new, never half.
 
-    Writers take turns by `flock` on `<path>.lock`; after a power loss one of the two texts is
-    there whole. Raises InputError if the file cannot be written (disk full, no such directory);
-    the old map then stays as it was.
+    Writers take turns by `flock` on `<path>.lock`. Raises `InputError` if the file cannot be
+    written (disk full, no such directory); the old map then stays as it was.
     """
     path = Path(path)
     text = format_jobmap(records)
     try:
-        with path.with_name(path.name + ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            _replace(path, text)
+        lock = path.with_name(path.name + ".lock").open("w")
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=path) from error
-
-
-def _replace(path: Path, text: str) -> None:
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fchmod(file.fileno(), 0o644)  # OpenSM may run as another user
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            Path(temporary).unlink()
-        raise
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)  # the rename itself
-    finally:
-        os.close(directory)
-
-
-def read_jobmap(path: str | Path) -> tuple[JobRecord, ...]:
-    """`parse_jobmap` of a file. Raises InputError if it cannot be read."""
-    path = Path(path)
-    try:
-        return parse_jobmap(path.read_text(errors="replace"), path)
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=path) from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        write_text(path, text, READABLE)  # OpenSM may run as another user

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-
-I32 = NDArray[np.int32]
+from sar_agent.fabric.model import I32
 
 
 @dataclass(frozen=True, eq=False)

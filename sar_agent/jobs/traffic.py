@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from sar_agent.errors import InputError
 from sar_agent.jobs.record import LEAST_WEIGHT, MOST_WEIGHT
 
 TABLE = Path(__file__).with_name("traffic.txt")
@@ -52,13 +51,3 @@ def is_traffic(text: str) -> bool:
     if found is None or not text.startswith("weight="):
         return found is not None
     return LEAST_WEIGHT <= float(found[1]) <= MOST_WEIGHT
-
-
-def require_traffic(text: str) -> str:
-    """`text` itself. Raises InputError, with the forms there are, if it is none of them."""
-    if is_traffic(text):
-        return text
-    raise InputError(
-        f'"{text[:LONGEST]}" is no traffic pattern',
-        remedy="there are " + ", ".join(form.form for form in forms()),
-    )

@@ -12,9 +12,11 @@ from importlib import import_module
 from typing import Any
 
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.jobs.record import RUNNING_STATES, JobRecord, merge_components, traffic_hint
+from sar_agent.jobs.record import JobRecord, merge_components, traffic_hint
 from sar_agent.jobs.source import Poll
 from sar_agent.slurm.hostlist import expand
+from sar_agent.slurm.settings import SlurmSettings
+from sar_agent.slurm.states import RUNNING_STATES
 
 
 class PyslurmSource:
@@ -35,6 +37,11 @@ class PyslurmSource:
                 "squeue",
             ) from error
         self._error: Any = getattr(self._pyslurm, "PyslurmError", RuntimeError)
+
+    @classmethod
+    def configured(cls, settings: SlurmSettings) -> PyslurmSource:
+        """The job source `pyslurm`."""
+        return cls(settings.states)
 
     def poll(self) -> Poll:
         """The running jobs now. Raises `Unavailable`."""

@@ -17,9 +17,10 @@ from collections.abc import Collection
 from pathlib import Path
 
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.jobs.record import RUNNING_STATES
 from sar_agent.jobs.source import Poll, PollFailed, retrying
+from sar_agent.slurm.settings import SlurmSettings
 from sar_agent.slurm.squeue_json import parse_squeue_json
+from sar_agent.slurm.states import RUNNING_STATES
 
 VERSIONS = tuple(f"v0.0.{number}" for number in range(46, 35, -1))
 LONGEST = 256 * 2**20
@@ -63,6 +64,17 @@ class SlurmrestdSource:
         self.path, self.user, self.jwt_file = path, user, jwt_file
         self.deadline, self.states = deadline, frozenset(states)
         self._version = ""
+
+    @classmethod
+    def configured(cls, settings: SlurmSettings) -> SlurmrestdSource:
+        """The job source `slurmrestd`."""
+        return cls(
+            settings.slurmrestd_socket,
+            settings.slurmrestd_user,
+            Path(settings.slurmrestd_jwt_file) if settings.slurmrestd_jwt_file else None,
+            settings.deadline_seconds,
+            settings.states,
+        )
 
     def poll(self) -> Poll:
         """The running jobs now. Raises `Unavailable`, in one sentence, within the deadline."""

@@ -17,9 +17,11 @@ import time
 from collections.abc import Collection, Sequence
 
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.jobs.record import RUNNING_STATES, STATES, merge_components
+from sar_agent.jobs.record import merge_components
 from sar_agent.jobs.source import Poll, PollFailed, retrying
+from sar_agent.slurm.settings import SlurmSettings
 from sar_agent.slurm.squeue_text import LIVE, LIVE_FORMAT, parse_line
+from sar_agent.slurm.states import RUNNING_STATES, STATES
 from sar_agent.util.programs import ProgramFailed, ProgramTimedOut, run_program
 
 MOST = 64 * 2**20
@@ -50,6 +52,11 @@ class SqueueSource:
                 f"{', '.join(sorted(unknown))}: no Slurm job state",
                 remedy=f"the states are {', '.join(sorted(STATES))}",
             )
+
+    @classmethod
+    def configured(cls, settings: SlurmSettings) -> SqueueSource:
+        """The job source `squeue`."""
+        return cls(settings.squeue, settings.deadline_seconds, settings.states)
 
     def poll(self) -> Poll:
         """The running jobs now. Raises Unavailable, in one sentence, after at most `deadline`

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from sar_agent.errors import InputError
-from sar_agent.jobs.record import RUNNING_STATES, JobRecord, merge_components, traffic_hint
+from sar_agent.jobs.record import JobRecord, merge_components, traffic_hint
 from sar_agent.slurm.hostlist import expand
+from sar_agent.slurm.states import RUNNING_STATES
 
 
 def parse_squeue_json(

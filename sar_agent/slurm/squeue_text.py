@@ -19,15 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sar_agent.errors import InputError
-from sar_agent.jobs.record import (
-    RUNNING_STATES,
-    STATE_CODES,
-    STATES,
-    JobRecord,
-    merge_components,
-    traffic_hint,
-)
+from sar_agent.jobs.record import JobRecord, merge_components, traffic_hint
 from sar_agent.slurm.hostlist import expand
+from sar_agent.slurm.states import RUNNING_STATES, STATE_CODES, STATES
 
 FORMAT = "%i|%T|%N|%P|%u|%a|%D|%S|%k"
 LIVE_FORMAT = f"{FORMAT}|%U|%A"

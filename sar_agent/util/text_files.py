@@ -19,11 +19,11 @@ MOST = 2**30
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
-def read_text(path: Path) -> str:
-    """The file's text with `\\n` line ends.
+def read_text(path: Path, *, may_be_empty: bool = False) -> str:
+    """The file's text with `\\n` line ends; gzip is undone, and broken bytes are replaced.
 
-    Raises `InputError` where it is missing, unreadable, a directory, empty, binary, too large or a
-    damaged gzip file.
+    Raises `InputError` where the file is missing, unreadable, a directory, empty, binary, too
+    large or a damaged gzip file.
     """
     try:
         with path.open("rb") as file:
@@ -45,9 +45,9 @@ def read_text(path: Path) -> str:
             ) from error
     encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
     if encoding != "utf-16" and b"\0" in data:
-        raise InputError("is a binary file", file=path, remedy="a text file is wanted")
+        raise InputError("is a binary file", file=path, remedy="give a text file")
     text = normal_lines(data.decode(encoding, errors="replace"))
-    if not text.strip():
+    if not (may_be_empty or text.strip()):
         raise InputError("is empty", file=path, remedy="write it again")
     return text
 

@@ -13,9 +13,10 @@ import pytest
 
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.jobs.filter import multi_switch
-from sar_agent.jobs.record import STATES, JobRecord
+from sar_agent.jobs.record import JobRecord
 from sar_agent.slurm.squeue import SqueueSource
 from sar_agent.slurm.squeue_json import parse_squeue_json
+from sar_agent.slurm.states import STATES
 from sar_agent.slurm.topology_conf import read_topology_conf
 from sar_agent.slurm.topology_watch import TopologyWatcher
 from sar_lab.live.process import wait_until

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.jobs.jobmap import format_jobmap, parse_jobmap, read_jobmap, write_jobmap
+from sar_agent.jobs.jobmap import format_jobmap, parse_jobmap, write_jobmap
 from sar_agent.jobs.record import JobRecord
 
 JOBS = (
@@ -43,7 +43,7 @@ def test_the_original_s_parser_can_read_every_line():
 
 def test_read_back(tmp_path):
     write_jobmap(tmp_path / "map", JOBS)
-    assert read_jobmap(tmp_path / "map") == JOBS
+    assert parse_jobmap((tmp_path / "map").read_text()) == JOBS
 
 
 def test_others_maps():
@@ -67,7 +67,7 @@ def test_nothing_half_written_when_writing_fails(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InputError, match=r"map: cannot be written .No space left"):
         write_jobmap(tmp_path / "map", JOBS)
-    assert read_jobmap(tmp_path / "map") == JOBS[:1]
+    assert parse_jobmap((tmp_path / "map").read_text()) == JOBS[:1]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["map", "map.lock"]
 
 
@@ -86,7 +86,7 @@ def test_the_writer_waits_for_the_lock(tmp_path):
         assert writer.is_alive()
         assert not path.exists()
     writer.join(timeout=30)
-    assert read_jobmap(path) == JOBS
+    assert parse_jobmap(path.read_text()) == JOBS
 
 
 def test_opensm_may_read_it(tmp_path):

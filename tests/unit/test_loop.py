@@ -22,7 +22,7 @@ from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install import plan as plan_module
 from sar_agent.jobs.filter import host_sets
-from sar_agent.jobs.jobmap import read_jobmap
+from sar_agent.jobs.jobmap import parse_jobmap
 from tests.fake_opensm import FakeBridge, FakeSource, job
 
 JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))
@@ -91,7 +91,8 @@ def test_first_then_nothing_then_a_job_ends(world: World) -> None:
     assert world.value("sar_engine_in_force", engine="minhop") == 0
     planned = world.value("sar_effective_efi_max", routes="planned")
     assert planned == world.value("sar_effective_efi_max", routes="in_force")
-    assert {one.id for one in read_jobmap(world.folder / "run/job-to-terminal.map")} == {"1", "2"}
+    job_map = (world.folder / "run/job-to-terminal.map").read_text()
+    assert {job.id for job in parse_jobmap(job_map)} == {"1", "2"}
 
     world.source.records = (job("7", *JOBS[0].hosts), job("8", *JOBS[1].hosts))
     assert world.once().result is Result.NOTHING, "other ids on the same hosts"

@@ -37,7 +37,7 @@ def test_xgft() -> None:
         (None, "no such file; check the path"),
         (b"", "is empty; write it again"),
         (b" \r\n\n", "is empty; write it again"),
-        (b"\x7fELF\0\0\0", "is a binary file; a text file is wanted"),
+        (b"\x7fELF\0\0\0", "is a binary file; give a text file"),
         (b"\x1f\x8bnonsense", "damaged gzip file"),
         (b"root:x:0:0\n", "not a fabric in any known format"),
     ],

@@ -9,10 +9,11 @@ import time
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.jobs.record import STATES, JobRecord, traffic_hint
+from sar_agent.jobs.record import JobRecord, traffic_hint
 from sar_agent.slurm.job_files import read_jobs_file
 from sar_agent.slurm.squeue_json import parse_squeue_json
 from sar_agent.slurm.squeue_text import HEADER, parse_squeue_pipe
+from sar_agent.slurm.states import STATES
 from tests.data import data_path
 
 
@@ -185,7 +186,7 @@ def test_every_form_of_file_is_recognised(tmp_path):
     [
         (b"  JOBID PARTITION NAME\n 377 batch x\n", "default table.*squeue -h -o"),
         (b"\x7fELF\0\0", "binary"),
-        (gzip.compress(b"n1 11\n" * 99, mtime=0)[:-9], "broken gzip"),
+        (gzip.compress(b"n1 11\n" * 99, mtime=0)[:-9], "damaged gzip"),
         (b"n1 7\nn2\n", ":2: .*host jobid"),
     ],
 )
@@ -196,7 +197,7 @@ def test_files_that_are_no_jobs(tmp_path, content, said):
 
 
 def test_missing_and_empty_files(tmp_path):
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match="no such file"):
         read_jobs_file(tmp_path / "none")
     (tmp_path / "empty").touch()
     assert read_jobs_file(tmp_path / "empty") == ()

@@ -1,0 +1,20 @@
+"""The settings that Slurm's sources of jobs read: `[slurm]` of the configuration.
+
+The configuration imports Slurm's states from this room, so the room cannot import its class.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+
+class SlurmSettings(Protocol):
+    """`config.SlurmConfig`, which describes each key."""
+
+    squeue: list[str]
+    slurmrestd_socket: Path
+    slurmrestd_user: str
+    slurmrestd_jwt_file: str
+    deadline_seconds: float
+    states: list[str]

@@ -1,0 +1,47 @@
+"""Slurm's job states, and which of them count as running."""
+
+from __future__ import annotations
+
+RUNNING_STATES = frozenset(
+    {"RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"}
+)
+"""The states that count as running unless the site's config says otherwise: the job holds its
+nodes and may send.
+
+CONFIGURING has its nodes (they boot, or the prolog runs): routes are there when it starts.
+SUSPENDED and STOPPED hold their nodes and may go on at any moment without notice; under gang
+scheduling they alternate every half minute, which must not make the routes swing with them.
+COMPLETING is left out: its processes are gone or being killed, and squeue prints only the nodes
+not yet given back (seen on 22.05: n[1,3,5-8], n[1,3,5], n[3,5], n3), so that counting it would
+turn the end of one job into several changes.
+"""
+
+STATE_CODES = {
+    "BF": "BOOT_FAIL",
+    "CA": "CANCELLED",
+    "CD": "COMPLETED",
+    "CF": "CONFIGURING",
+    "CG": "COMPLETING",
+    "DL": "DEADLINE",
+    "F": "FAILED",
+    "NF": "NODE_FAIL",
+    "OOM": "OUT_OF_MEMORY",
+    "PD": "PENDING",
+    "PR": "PREEMPTED",
+    "R": "RUNNING",
+    "RD": "RESV_DEL_HOLD",
+    "RF": "REQUEUE_FED",
+    "RH": "REQUEUE_HOLD",
+    "RQ": "REQUEUED",
+    "RS": "RESIZING",
+    "RV": "REVOKED",
+    "S": "SUSPENDED",
+    "SE": "SPECIAL_EXIT",
+    "SI": "SIGNALING",
+    "SO": "STAGE_OUT",
+    "ST": "STOPPED",
+    "TO": "TIMEOUT",
+}
+"""squeue's short state codes (`%t`) and the long names (`%T`); squeue(1), "JOB STATE CODES"."""
+
+STATES = frozenset(STATE_CODES.values())

@@ -1,0 +1,127 @@
+"""A check from a package outside the tree decides over routes like a built-in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sar_agent.check import check_changed, check_routes
+from sar_agent.errors import CheckFailed, CreditLoop
+from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.install.plan import make_plan
+from sar_agent.jobs import JobMix
+from sar_agent.routing import Options, load_engine
+from tests.extension import installed_package
+
+FABRIC = xgft_fabric("xgft:2;4,4;1,2")
+ROUTES = load_engine("minhop").route(FABRIC, JobMix(()), Options())
+PORTS = """
+    from sar_agent.check import Finding
+    from sar_agent.errors import CheckFailed
+
+    class PortReserved(CheckFailed):
+        pass
+
+    class ReservedPort:
+        \"\"\"No packet leaves switch 0 by the port MOST or a higher one.\"\"\"
+
+        def findings(self, fabric, routes):
+            used = routes.egress[:, :, 0]
+            highest = int(used[used != 255].max())
+            if highest >= MOST:
+                yield Finding(f"port {highest} of switch 0 is reserved", PortReserved)
+"""
+
+
+@contextmanager
+def check_installed(folder: Path, source: str, name: str = "ReservedPort") -> Iterator[None]:
+    points = f"[sar_agent.checks]\nports = toy_check:{name}\n"
+    with installed_package(folder, "toy_check", source, points):
+        yield
+
+
+def test_a_finding_is_raised_as_its_own_error(tmp_path: Path) -> None:
+    before = check_changed(FABRIC, ROUTES, None)
+    assert before.verdict.passed and before.proved
+    with check_installed(tmp_path, PORTS + "    MOST = 1\n"):
+        verdict, proved = check_changed(FABRIC, ROUTES, before.proved)
+        assert proved is None and not verdict.passed
+        assert verdict.deadlock_free and verdict.unreachable_pairs == 0
+        assert [finding.check for finding in verdict.findings] == ["ports"]
+        assert verdict.problems[0].endswith("of switch 0 is reserved")
+        with pytest.raises(CheckFailed, match="is reserved") as caught:
+            make_plan(1, FABRIC, JobMix(()), ROUTES)
+        assert type(caught.value).__name__ == "PortReserved"
+        assert not isinstance(caught.value, CreditLoop)
+    assert check_routes(FABRIC, ROUTES).passed
+
+
+def test_a_check_that_finds_nothing_lets_routes_pass(tmp_path: Path) -> None:
+    with check_installed(tmp_path, PORTS + "    MOST = 255\n"):
+        verdict, proved = check_changed(FABRIC, ROUTES, None)
+        assert verdict.passed and proved
+
+
+def test_a_registered_check_sees_only_routes_that_arrive(tmp_path: Path) -> None:
+    with check_installed(tmp_path, PORTS + "    MOST = 1\n"):
+        broken = FABRIC.with_switches_down([4])
+        verdict = check_routes(broken, ROUTES)
+        assert verdict.unreachable_pairs and [f.check for f in verdict.findings] == [""]
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("raise KeyError('no such rack')", "KeyError: 'no such rack'"),
+        ("routes.egress[:] = 0", "ValueError: assignment destination is read-only"),
+        ("return ['port 1']", "TypeError: 'port 1' is not a Finding"),
+        ("return [Finding('x', ValueError)]", "is not a CheckFailed"),
+        ("return None", "TypeError: 'NoneType' object is not iterable"),
+        ("raise Unavailable('the policy server is away')", "the policy server is away"),
+    ],
+)
+def test_a_check_that_fails_itself_proves_nothing(body: str, problem: str, tmp_path: Path) -> None:
+    source = f"""
+        from sar_agent.check import Finding
+        from sar_agent.errors import Unavailable
+
+        class Broken:
+            def findings(self, fabric, routes):
+                {body}
+    """
+    table = ROUTES.egress.copy()
+    with check_installed(tmp_path, source, "Broken"):
+        verdict, proved = check_changed(FABRIC, ROUTES, None)
+        assert proved is None and len(verdict.problems) == 1
+        assert verdict.problems[0].startswith(
+            "check 'ports' of toy-toy_check 0.1 could not be completed, so the routes are not "
+            "proved: "
+        )
+        assert problem in verdict.problems[0]
+        with pytest.raises(CheckFailed) as caught:
+            verdict.require()
+        assert type(caught.value) is CheckFailed
+    assert (ROUTES.egress == table).all()
+
+
+def test_a_check_that_cannot_be_loaded_proves_nothing(tmp_path: Path) -> None:
+    with check_installed(tmp_path, "import no_such_module", "Missing"):
+        verdict = check_routes(FABRIC, ROUTES)
+        assert "toy-toy_check 0.1 cannot be loaded (ModuleNotFoundError" in verdict.problems[0]
+
+
+def test_a_check_that_raises_a_failed_check_is_a_finding_of_that_class(tmp_path: Path) -> None:
+    source = """
+        from sar_agent.errors import CreditLoop
+
+        class Loops:
+            def findings(self, fabric, routes):
+                raise CreditLoop("with the storage network")
+    """
+    with check_installed(tmp_path, source, "Loops"), pytest.raises(CreditLoop, match="storage"):
+        verdict = check_routes(FABRIC, ROUTES)
+        assert verdict.problems == ("with the storage network",)
+        verdict.require()
