@@ -4,21 +4,21 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PYTEST := $(BIN)/pytest
 ALL_CORES := --numprocesses auto --dist worksteal
-# A file's tests share daemons, so they stay in one process. Each file has its own, on ports and in folders of its own.
+# The tests of a file share daemons, so they run in one process. Each file starts its own, on its own ports and in its own folders.
 BY_FILE := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .PHONY: setup system-packages bridge spank demo demo-live test test-long test-fast bench lint clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo       an embedded before/after on a generated fabric (no root, no daemons)"
-	@echo "make demo-live  the real loop: ibsim, OpenSM with our plugin, Slurm, the agent"
-	@echo "make test       Debian packages, plugin, unit, property, live tests"
-	@echo "make test-long  what only looks harder: more examples, larger runs"
+	@echo "make demo       routes before and after, on a generated fabric (no root, no daemons)"
+	@echo "make demo-live  the whole loop: ibsim, OpenSM with our plugin, Slurm, the agent (as root)"
+	@echo "make test       install Debian packages, build the C parts, run unit, property and live tests (as root)"
+	@echo "make test-long  the same tests with more examples and larger runs"
 	@echo "make test-fast  unit and property tests only; make bench; make lint; make setup"
 
 # The stamps depend on the two pyproject.toml alone, so a second `make demo` does not touch the network.
-# The demo needs no linters and no test runner: half the packages, half the wait.
+# The demo needs neither linters nor a test runner, so it installs half the packages.
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 $(VENV)/.run: pyproject.toml sar_lab/pyproject.toml
 	$(PYTHON) -m venv $(VENV) || { echo "On Debian: apt-get install python3-venv"; exit 1; }
@@ -44,19 +44,19 @@ demo: $(VENV)/.run
 	$(BIN)/sar-agent demo
 
 demo-live: $(VENV)/.run bridge
-	$(BIN)/sar-agent demo-live
+	SAR_PLUGIN=$(CURDIR)/opensm_bridge/build/libsarbridge.so $(BIN)/sar-agent demo-live
 
 test: setup bridge spank lint
 	$(MAKE) -C opensm_bridge check
 	$(MAKE) -C slurm_spank check
 	$(MAKE) -C libsar_migrate check
 	$(MAKE) -C libsar_key check
-	# Without daemons first: after that no daemon waits for a kernel to be compiled.
+	# Tests without daemons run first: they compile the kernels that a daemon would else wait for.
 	SAR_EXAMPLES=$(SHARE) $(PYTEST) -m 'not long' $(ALL_CORES) tests/unit tests/property
-	# The machine may be busy with other work, too.
+	# SAR_PATIENCE multiplies every time limit: the machine may be busy with other work.
 	SAR_PATIENCE=4 SAR_EXAMPLES=$(SHARE) $(PYTEST) -m 'not long' $(BY_FILE) tests/live
 
-# The share of their examples that tests try in `make test`; test-long tries them all, and what is marked long.
+# The share of their examples that tests try in `make test`. `make test-long` tries all, and runs the tests marked `long`.
 SHARE ?= 0.3
 test-long: setup bridge spank
 	$(PYTEST) -m long $(ALL_CORES) tests/unit
@@ -75,8 +75,8 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-clean:  # numba keeps compiled kernels in __pycache__, by the file they stand in
-	rm -rf $(VENV) out
+clean:  # numba keeps compiled kernels in __pycache__, beside the source file
+	rm -rf $(VENV) out build sar_lab/build
 	find sar_agent sar_lab -name __pycache__ -prune -exec rm -rf {} +
 	$(MAKE) -C opensm_bridge clean
 	$(MAKE) -C slurm_spank clean

@@ -1,6 +1,8 @@
-"""`python -m sar_lab.five_phase TRACE …`: could the model have done what a run did?
+"""`python -m sar_lab.five_phase MODEL TRACE …`: compare a run with the model of the protocol.
 
-Exit code 0: all of it; 1: not this line; 2: this is no trace, or spin is missing.
+MODEL is the folder `libsar_migrate/model` of the source tree. Exit code 0: the model can do all
+events; 1: it cannot do the event that is printed; 2: a file is no trace, or spin or the model is
+missing.
 """
 
 from __future__ import annotations
@@ -12,18 +14,23 @@ from sar_agent.errors import SarError
 from sar_lab.five_phase.replay import read_trace, replay
 
 
-def main(files: list[str]) -> int:
-    """`files` are those of one run: the coordinator's and its subscribers'."""
+def main(arguments: list[str]) -> int:
+    """`arguments`: the model's folder, then the traces of one run (coordinator and subscribers)."""
+    if len(arguments) < 2:
+        print("usage: python -m sar_lab.five_phase MODEL TRACE ...", file=sys.stderr)
+        return 2
+    model, *files = arguments
     try:
-        verdict = replay(read_trace({file: Path(file).read_text() for file in files}))
+        lines = read_trace({file: Path(file).read_text() for file in files})
+        result = replay(lines, Path(model).absolute())
     except (SarError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    if verdict.refused is None:
-        print(f"the model can do all {verdict.events} events")
+    if result.refused is None:
+        print(f"the model can do all {result.events} events")
         return 0
-    print(f"the model can do {verdict.accepted} of {verdict.events} events, and not then: ", end="")
-    print(dict(verdict.refused))
+    print(f"the model can do {result.accepted} of {result.events} events, but not the next one:")
+    print(dict(result.refused))
     return 1
 
 

@@ -21,7 +21,6 @@ from typing import Any
 
 from sar_agent.errors import InputError, Unavailable
 
-CHECK = Path(__file__).parents[2] / "libsar_migrate/model/check.sh"
 _PHASES = ("idle", "unpath", "install", "repath")
 # The numbers of `#define E_…` and `C_…` in five_phase.pml, by party and event.
 _SUBSCRIBER = {"start": 1, "subscribe": 2, "answer": 3, "fence": 15, "unsubscribe": 16}
@@ -52,7 +51,7 @@ _WITHOUT_UPDATE = {1}
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ReplayResult:
     """`accepted`: events of the trace, from the first, that the model can do, of `events`."""
 
     accepted: int
@@ -163,8 +162,12 @@ def _numbers(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, dict[str, Any
     return events, max(1, len(names)), max(1, len(begun))
 
 
-def replay(lines: list[dict[str, Any]]) -> Verdict:
-    """`Unavailable` without spin, gcc or the model (it is not part of an installed package)."""
+def replay(lines: list[dict[str, Any]], model: Path) -> ReplayResult:
+    """Compare a trace with the model in the folder `model` (`five_phase.pml` and `check.sh`).
+
+    Raises `Unavailable` where spin, gcc or the model is missing, and `InputError` for a trace with
+    more than 200 subscribers or updates.
+    """
     events, subscribers, updates = _numbers(lines)
     if subscribers > 200 or updates > 200:
         raise InputError(
@@ -173,31 +176,36 @@ def replay(lines: list[dict[str, Any]]) -> Verdict:
         )
 
     def possible(count: int) -> bool:
-        return not count or _accepts([code for code, _ in events[:count]], subscribers, updates)
+        return not count or _accepts(
+            model, [code for code, _ in events[:count]], subscribers, updates
+        )
 
     low, high = 0, len(events)
     if possible(high):
-        return Verdict(high, high, None)
+        return ReplayResult(high, high, None)
     while high - low > 1:  # the model can do `low` of them, and not `high`
         middle = (low + high) // 2
         low, high = (middle, high) if possible(middle) else (low, middle)
-    return Verdict(low, len(events), events[low][1])
+    return ReplayResult(low, len(events), events[low][1])
 
 
-def _accepts(codes: list[int], subscribers: int, updates: int) -> bool:
+def _accepts(model: Path, codes: list[int], subscribers: int, updates: int) -> bool:
+    check = model / "check.sh"
     numbers = ", ".join(map(str, [*codes, -1]))
     with tempfile.TemporaryDirectory() as folder:
         header = Path(folder) / "trace.h"
         header.write_text(f"static const int trace[] = {{{numbers}}};\n")
         try:
             run = subprocess.run(
-                [CHECK, "trace", header, str(subscribers), str(updates), str(len(codes))],
+                [check, "trace", header, str(subscribers), str(updates), str(len(codes))],
                 capture_output=True,
                 text=True,
                 check=False,
             )
         except OSError as error:
-            raise Unavailable(f"{CHECK}: {error.strerror}; run this from a checkout") from error
+            raise Unavailable(
+                f"{check}: {error.strerror}; name libsar_migrate/model of the source tree"
+            ) from error
     reached = "assertion violated (place<" in run.stdout
     if run.returncode not in (0, 1) or (run.returncode == 1 and not reached):
         raise Unavailable(f"spin cannot replay this: {(run.stdout + run.stderr)[-300:]}")

@@ -1,11 +1,10 @@
-"""What a whole simulated site needs of the machine, told at once before anything is started."""
+"""The programs that a simulated site needs; all missing ones are reported before any is started."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-import sar_agent
 from sar_agent.errors import SarError
 from sar_lab.live.ibsim import umad2sim
 from sar_lab.live.opensm import LIBRARY
@@ -23,31 +22,41 @@ _PROGRAMS = {
 }
 
 
-def require_everything(what: str) -> None:
-    """Raises `SarError` naming all that is missing for `what`."""
+PLUGIN = "SAR_PLUGIN"
+"""The environment variable with the path of a plugin that is built but not installed."""
+
+
+def require_everything(command: str) -> None:
+    """Raises one `SarError` that names everything that `command` needs and this machine lacks."""
     if os.geteuid():
-        raise SarError(f"{what} starts Slurm's daemons, which want root: run it as root")
+        raise SarError(f"{command} starts Slurm's daemons, which need root: run it as root")
     missing = [
         f"{program} (Debian package {package})"
         for program, package in _PROGRAMS.items()
-        if not _there(program, package)
+        if not _is_installed(program, package)
     ]
     if missing:
-        raise SarError(f"{what} needs {', '.join(missing)}; run: deploy/install-debian-packages")
+        raise SarError(f"{command} needs {', '.join(missing)}; run: deploy/install-debian-packages")
     umad2sim()
     plugin()
 
 
 def plugin() -> Path:
-    """The plugin built in this source tree, or else the installed one."""
-    built = Path(sar_agent.__file__).parents[1] / "opensm_bridge" / "build" / LIBRARY
-    for path in (built, *sorted(Path("/usr/lib").glob(f"*/{LIBRARY}"))):
-        if path.exists():
-            return path
-    raise SarError(f"{built} is not built: run make -C opensm_bridge")
+    """The OpenSM plugin: the file that $SAR_PLUGIN names, or else the installed one."""
+    if named := os.environ.get(PLUGIN):
+        path = Path(named).absolute()  # OpenSM runs in a folder of its own
+        if not path.exists():
+            raise SarError(f"{PLUGIN} names {path}, which does not exist: build it there")
+        return path
+    for path in sorted(Path("/usr/lib").glob(f"*/{LIBRARY}")):
+        return path
+    raise SarError(
+        f"{LIBRARY} is not installed in /usr/lib: run make -C opensm_bridge install, "
+        f"or set {PLUGIN} to the path of the built file"
+    )
 
 
-def _there(program: str, package: str) -> bool:
+def _is_installed(program: str, package: str) -> bool:
     try:
         find_program(program, package)
     except SarError:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from sar_lab.live.requirements import PLUGIN
 from tests.live.helpers.site import plugin
 
 pytestmark = pytest.mark.live
@@ -24,9 +25,9 @@ COMMAND = [sys.executable, "-c", "from sar_agent.cli import main; main()", "demo
 def scratch() -> Iterator[dict[str, str]]:
     """An environment in which all that is left behind is left in a folder of ours; its path is
     short, since those of Unix sockets may have 107 characters."""
-    plugin()
+    named = {PLUGIN: str(plugin())}
     with tempfile.TemporaryDirectory(prefix="sar-") as folder:
-        yield os.environ | {"TMPDIR": folder}
+        yield os.environ | named | {"TMPDIR": folder}
 
 
 def test_the_whole_loop(scratch: dict[str, str]) -> None:

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(
     shutil.which("spin") is None or shutil.which("gcc") is None,
     reason="no spin: run deploy/install-debian-packages",
 )
+MODEL = Path(__file__).parents[2] / "libsar_migrate/model"
 U = 1790000000000000000  # as the agent numbers updates
 
 
@@ -63,7 +64,7 @@ def timed(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_a_whole_update_is_one_of_the_models() -> None:
-    verdict = replay(timed(JOINED + AWAY + BACK))
+    verdict = replay(timed(JOINED + AWAY + BACK), MODEL)
     assert (verdict.refused, verdict.accepted) == (None, verdict.events)
     assert verdict.events == len(JOINED + AWAY + BACK) - 1  # repath comes with installed
 
@@ -93,7 +94,7 @@ def test_files_as_an_install_leaves_them(end: str, killed: bool) -> None:
     found, ok = GOOD_ENDS[end]
     start = [killed_after_saving("install")] * killed
     lines = [*JOINED, *AWAY, BACK[0], *start, *found, agent("installed", ok=ok), BACK[-1]]
-    verdict = replay(timed(lines))
+    verdict = replay(timed(lines), MODEL)
     assert verdict.refused is None, verdict
 
 
@@ -104,7 +105,7 @@ def test_files_as_no_install_may_leave_them(end: str) -> None:
     found, ok = BAD_ENDS[end]
     start = killed_after_saving("install")
     lines = [*JOINED, *AWAY, BACK[0], start, *found, agent("installed", ok=ok), BACK[-1]]
-    refused = replay(timed(lines)).refused
+    refused = replay(timed(lines), MODEL).refused
     assert refused and refused["event"] in ("files", "installed")
 
 
@@ -116,7 +117,7 @@ def test_one_that_is_given_up() -> None:
         sub("notice", phase="repath", update=U),
         agent("idle"),
     ]
-    assert replay(timed(lines)).refused is None
+    assert replay(timed(lines), MODEL).refused is None
 
 
 def killed_after_saving(phase: str, update: int = U) -> dict[str, Any]:
@@ -143,34 +144,34 @@ def test_a_coordinator_killed_between_disk_and_trace(
     )
     again = [agent("run", U + 1), agent("repath", U + 1), agent("idle", U + 1)]
     lines = timed([*JOINED, *seen, start, *then, *again])
-    assert replay(lines).refused is None
+    assert replay(lines, MODEL).refused is None
 
 
 @pytest.mark.long
 def test_a_member_that_only_the_disk_knows() -> None:
     start = killed_after_saving("idle", U - 5)
     lines = timed([*JOINED[:2], start, *AWAY[:2], AWAY[-2], *AWAY[-1:], *BACK[:3], BACK[-1]])
-    assert replay(lines).refused is None
+    assert replay(lines, MODEL).refused is None
 
 
 @pytest.mark.long
 def test_an_install_without_the_acknowledgement_is_refused() -> None:
     lines = timed([*JOINED, *AWAY[:-1], *BACK])
-    refused = replay(lines).refused
+    refused = replay(lines, MODEL).refused
     assert refused and refused["event"] == "install"
 
 
 @pytest.mark.long
 def test_offset_0_during_an_install_is_refused() -> None:
     lines = timed([*JOINED, *AWAY, BACK[0], sub("move", offset=0, update=U), *BACK[1:]])
-    refused = replay(lines).refused
+    refused = replay(lines, MODEL).refused
     assert refused and (refused["event"], refused["offset"]) == ("move", 0)
 
 
 @pytest.mark.long
 def test_an_acknowledgement_before_all_are_away_is_refused() -> None:
     lines = timed([*JOINED, *AWAY[:3], *AWAY[4:], *BACK])
-    refused = replay(lines).refused
+    refused = replay(lines, MODEL).refused
     assert refused and (refused["party"], refused["event"]) == ("subscriber", "ack")
 
 
@@ -183,9 +184,9 @@ def test_what_is_no_trace() -> None:
 def test_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "trace.jsonl"
     file.write_text("\n".join(json.dumps(one | {"at": 1.0}) for one in JOINED))
-    assert main([str(file)]) == 0
+    assert main([str(MODEL), str(file)]) == 0
     assert capsys.readouterr().out == "the model can do all 6 events\n"
     file.write_text(json.dumps(BACK[-1] | {"at": 1.0}))
-    assert main([str(file)]) == 1
+    assert main([str(MODEL), str(file)]) == 1
     assert "0 of 1 events" in capsys.readouterr().out
-    assert main([str(tmp_path / "none")]) == 2
+    assert main([str(MODEL), str(tmp_path / "none")]) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -29,7 +30,18 @@ def test_all_that_is_missing_is_told_at_once(monkeypatch: pytest.MonkeyPatch) ->
         requirements.require_everything("demo-live")
 
 
-def test_a_plugin_that_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plugin_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(requirements.PLUGIN, raising=False)
     monkeypatch.setattr(requirements, "LIBRARY", "libnowhere.so")
-    with pytest.raises(SarError, match=r"libnowhere\.so is not built: run make -C opensm_bridge"):
+    remedy = r"libnowhere\.so is not installed .* make -C opensm_bridge install, or set SAR_PLUGIN"
+    with pytest.raises(SarError, match=remedy):
         requirements.plugin()
+
+
+def test_a_plugin_that_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    built = tmp_path / requirements.LIBRARY
+    monkeypatch.setenv(requirements.PLUGIN, str(built))
+    with pytest.raises(SarError, match=rf"SAR_PLUGIN names {built}, which does not exist"):
+        requirements.plugin()
+    built.touch()
+    assert requirements.plugin() == built

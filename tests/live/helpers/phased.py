@@ -145,7 +145,7 @@ class Phased:
         traces = [self.trace, *(one.trace for one in self.subscribers)]
         lines = read_trace({path.name: path.read_text() for path in traces})
         assert {one["party"] for one in lines} == {"coordinator", "subscriber"}
-        verdict = replay(lines)
+        verdict = replay(lines, ROOT / "libsar_migrate/model")
         assert verdict.refused is None, (verdict, lines)
 
     def wait_installed(self, after: int = 0, seconds: float = 90) -> PluginStatus:
