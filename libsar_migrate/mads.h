@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "notice_words.h"
+#include "notice.h"
 
 #define MAD_SIZE 256
 #define CLASS_SA 3

@@ -11,18 +11,18 @@
 #include <unistd.h>
 
 #include "library.h"
-#include "stream.h"
+#include "connection.h"
 
 #define LAST_WORDS 2000 /* ms to unsubscribe */
 
 static void discard(struct sar_migrate *m)
 {
-	talker_stop(m->talker);
+	agent_thread_stop(m->agent_thread);
 	sa_close(m->sa);
 	for (const int *fd = (const int[]){m->epoll, m->timer, m->wake, m->trace, -2}; *fd != -2; fd++)
 		if (*fd >= 0)
 			close(*fd);
-	free(m->paths.path);
+	free(m->queue_pairs.pair);
 	pthread_mutex_destroy(&m->mutex);
 	free(m);
 }
@@ -46,12 +46,12 @@ static bool open_all(struct sar_migrate *m, const struct sar_migrate_options *o,
 		if (m->trace < 0)
 			return REASON(why, "%.300s: %s", o->trace, strerror(errno)), false;
 	}
-	m->talker = talker_start(o->agent, o->munge_socket, why);
-	if (!m->talker)
+	m->agent_thread = agent_thread_start(o->agent, o->munge_socket, why);
+	if (!m->agent_thread)
 		return false;
 	if (o->notices && !(m->sa = sa_open(o->ca, o->port, o->simulated, why)))
 		return false;
-	if (!watch(m, m->timer) || !watch(m, m->wake) || !watch(m, talker_fd(m->talker)) ||
+	if (!watch(m, m->timer) || !watch(m, m->wake) || !watch(m, agent_thread_fd(m->agent_thread)) ||
 	    (m->sa && sa_fd(m->sa) >= 0 && !watch(m, sa_fd(m->sa))))
 		return REASON(why, "epoll: %s", strerror(errno)), false;
 	return true;
@@ -68,7 +68,7 @@ struct sar_migrate *sar_migrate_open(const struct sar_migrate_options *options, 
 		m->epoll = m->timer = m->wake = m->trace = -1;
 		pthread_mutex_init(&m->mutex, NULL);
 		m->job = options->job;
-		m->paths.ops = ops;
+		m->queue_pairs.ops = ops;
 		rules_start(&m->rules);
 		message_identify(&identity);
 		memcpy(m->subscriber, identity.id, sizeof(m->subscriber));
@@ -145,7 +145,7 @@ int sar_migrate_add(struct sar_migrate *m, void *qp, unsigned offset)
 	pthread_mutex_lock(&m->mutex);
 	if (offset != m->rules.target)
 		error = -ESTALE;
-	else if (!paths_add(&m->paths, qp, offset))
+	else if (!queue_pairs_add(&m->queue_pairs, qp, offset))
 		error = -ENOMEM;
 	pthread_mutex_unlock(&m->mutex);
 	wake(m);
@@ -155,7 +155,7 @@ int sar_migrate_add(struct sar_migrate *m, void *qp, unsigned offset)
 void sar_migrate_remove(struct sar_migrate *m, void *qp)
 {
 	pthread_mutex_lock(&m->mutex);
-	paths_remove(&m->paths, qp);
+	queue_pairs_remove(&m->queue_pairs, qp);
 	pthread_mutex_unlock(&m->mutex);
 	wake(m); /* it may be the one that was waited for */
 }
@@ -163,7 +163,7 @@ void sar_migrate_remove(struct sar_migrate *m, void *qp)
 void sar_migrate_drained(struct sar_migrate *m, void *qp)
 {
 	pthread_mutex_lock(&m->mutex);
-	paths_drained(&m->paths, qp);
+	queue_pairs_drained(&m->queue_pairs, qp);
 	pthread_mutex_unlock(&m->mutex);
 	wake(m);
 }
@@ -171,7 +171,7 @@ void sar_migrate_drained(struct sar_migrate *m, void *qp)
 void sar_migrate_pulled(struct sar_migrate *m, void *qp)
 {
 	pthread_mutex_lock(&m->mutex);
-	paths_pulled(&m->paths, qp);
+	queue_pairs_pulled(&m->queue_pairs, qp);
 	pthread_mutex_unlock(&m->mutex);
 	wake(m);
 }
@@ -206,7 +206,7 @@ void sar_migrate_trouble(struct sar_migrate *m, char *text, size_t room)
 	const struct reason *why;
 
 	pthread_mutex_lock(&m->mutex);
-	why = *m->path_trouble.text ? &m->path_trouble : *m->door_trouble.text ? &m->door_trouble : &m->sa_trouble;
+	why = *m->qp_problem.text ? &m->qp_problem : *m->agent_problem.text ? &m->agent_problem : &m->sa_problem;
 	snprintf(text, room, "%s", why->text);
 	pthread_mutex_unlock(&m->mutex);
 }
@@ -218,7 +218,7 @@ int sar_migrate_close(struct sar_migrate *m)
 	struct reason unused;
 
 	pthread_mutex_lock(&m->mutex);
-	if (m->paths.count) {
+	if (m->queue_pairs.count) {
 		pthread_mutex_unlock(&m->mutex);
 		return -EBUSY;
 	}

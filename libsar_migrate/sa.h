@@ -3,7 +3,7 @@
 #define SAR_SA_H
 #include <stdbool.h>
 
-#include "notice_words.h"
+#include "notice.h"
 #include "reason.h"
 
 struct sa;

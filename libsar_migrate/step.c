@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "library.h"
-#include "stream.h"
+#include "connection.h"
 
 #define INFORM_EVERY 10000 /* ms: an SM that was restarted has forgotten us */
 #define INFORM_SOON 1000
@@ -23,10 +23,10 @@ void hear_notice(struct sar_migrate *m, const struct notice *notice)
 
 static void inform(struct sar_migrate *m, int64_t now)
 {
-	const bool sent = sa_inform(m->sa, true, &m->sa_trouble);
+	const bool sent = sa_inform(m->sa, true, &m->sa_problem);
 
 	if (sent)
-		m->sa_trouble.text[0] = '\0';
+		m->sa_problem.text[0] = '\0';
 	m->inform_at = now + (sent && m->inform_at ? INFORM_EVERY : INFORM_SOON);
 }
 
@@ -44,10 +44,10 @@ static void move(struct sar_migrate *m, int64_t now)
 	}
 	if (r->stage == STAGE_BACK && m->sent_back != r->update) {
 		m->sent_back = r->update;
-		paths_send_back(&m->paths);
+		queue_pairs_send_back(&m->queue_pairs);
 	}
-	m->path_trouble.text[0] = '\0';
-	if (paths_push(&m->paths, r->target, &m->path_trouble) && !r->settled) {
+	m->qp_problem.text[0] = '\0';
+	if (queue_pairs_push(&m->queue_pairs, r->target, &m->qp_problem) && !r->settled) {
 		rules_arrive(r);
 		trace(m, "moved", ",\"offset\":%u,\"update\":%" PRIu64, r->offset, r->update);
 	}
@@ -64,13 +64,13 @@ static void set_timer(struct sar_migrate *m, int64_t now)
 	struct itimerspec at = {.it_value.tv_nsec = 0};
 	int64_t when = now + 60000;
 
-	if (m->said == SAID_NOTHING && !m->unsubscribed)
+	if (m->request == REQUEST_NONE && !m->unsubscribed)
 		earlier(&when, m->ask_at);
 	if (!m->rules.fenced)
 		earlier(&when, m->rules.fence_at);
 	if (m->sa)
 		earlier(&when, m->inform_at);
-	if (m->paths.pending || (m->sa && sa_fd(m->sa) < 0))
+	if (m->queue_pairs.pending || (m->sa && sa_fd(m->sa) < 0))
 		earlier(&when, now + TRY_AGAIN);
 	when = when > now ? when : now + 1;
 	at.it_value.tv_sec = when / 1000;
@@ -83,7 +83,7 @@ void step(struct sar_migrate *m)
 	struct notice notice;
 	const int64_t now = clock_ms();
 
-	exchange_end(m, now);
+	subscription_end(m, now);
 	if (m->sa) {
 		while (sa_notice(m->sa, &notice))
 			hear_notice(m, &notice);
@@ -91,7 +91,7 @@ void step(struct sar_migrate *m)
 			inform(m, now);
 	}
 	move(m, now);
-	exchange_begin(m, now);
+	subscription_begin(m, now);
 	set_timer(m, now);
 }
 
