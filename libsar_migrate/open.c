@@ -1,3 +1,4 @@
+/* The public functions: open, close, queue pairs, notices of other processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,7 +14,7 @@
 #include "library.h"
 #include "connection.h"
 
-#define LAST_WORDS 2000 /* ms to unsubscribe */
+#define CLOSE_PATIENCE 2000 /* ms to unsubscribe */
 
 static void discard(struct sar_migrate *m)
 {
@@ -78,7 +79,7 @@ struct sar_migrate *sar_migrate_open(const struct sar_migrate_options *options, 
 			return m;
 		}
 		if (!options->agent)
-			REASON(&why, "no agent is given");
+			REASON(&why, "no address of the agent is given");
 		discard(m);
 	}
 	snprintf(error, room, "%s", why.text);
@@ -93,11 +94,11 @@ int sar_migrate_fd(const struct sar_migrate *m)
 static void *run(void *argument)
 {
 	struct sar_migrate *m = argument;
-	struct pollfd about = {.fd = m->epoll, .events = POLLIN};
+	struct pollfd wait = {.fd = m->epoll, .events = POLLIN};
 	bool stopping;
 
 	do {
-		(void)poll(&about, 1, -1);
+		(void)poll(&wait, 1, -1);
 		sar_migrate_step(m);
 		pthread_mutex_lock(&m->mutex);
 		stopping = m->stopping;
@@ -119,13 +120,13 @@ int sar_migrate_thread(struct sar_migrate *m)
 	return -error;
 }
 
-/* Whoever steps shall do it soon. */
+/* Makes the descriptor readable, so that the next step comes soon. */
 static void wake(struct sar_migrate *m)
 {
-	const uint64_t one = 1;
+	const uint64_t increment = 1;
 
-	if (write(m->wake, &one, sizeof(one)) < 0)
-		return; /* it is awake */
+	if (write(m->wake, &increment, sizeof(increment)) < 0)
+		return; /* the counter is full: it is readable already */
 }
 
 unsigned sar_migrate_offset(struct sar_migrate *m)
@@ -157,7 +158,7 @@ void sar_migrate_remove(struct sar_migrate *m, void *qp)
 	pthread_mutex_lock(&m->mutex);
 	queue_pairs_remove(&m->queue_pairs, qp);
 	pthread_mutex_unlock(&m->mutex);
-	wake(m); /* it may be the one that was waited for */
+	wake(m); /* the others may have been waiting for this queue pair */
 }
 
 void sar_migrate_drained(struct sar_migrate *m, void *qp)
@@ -182,7 +183,7 @@ int sar_migrate_heard(struct sar_migrate *m, uint64_t *update, uint64_t *generat
 
 	pthread_mutex_lock(&m->mutex);
 	kind = m->rules.stage == STAGE_AWAY ? NOTICE_UNPATH : NOTICE_REPATH;
-	kind = m->rules.update ? kind : 0; /* before the first update the door says idle */
+	kind = m->rules.update ? kind : 0; /* before the first update the agent answers "idle" */
 	*update = m->rules.update;
 	*generation = m->rules.generation;
 	pthread_mutex_unlock(&m->mutex);
@@ -196,12 +197,12 @@ void sar_migrate_notice(struct sar_migrate *m, int kind, uint64_t update, uint64
 	if (kind != NOTICE_UNPATH && kind != NOTICE_REPATH)
 		return;
 	pthread_mutex_lock(&m->mutex);
-	hear_notice(m, &notice);
+	receive_notice(m, &notice);
 	pthread_mutex_unlock(&m->mutex);
 	wake(m);
 }
 
-void sar_migrate_trouble(struct sar_migrate *m, char *text, size_t room)
+void sar_migrate_problem(struct sar_migrate *m, char *text, size_t room)
 {
 	const struct reason *why;
 
@@ -213,8 +214,8 @@ void sar_migrate_trouble(struct sar_migrate *m, char *text, size_t room)
 
 int sar_migrate_close(struct sar_migrate *m)
 {
-	const int64_t deadline = clock_ms() + LAST_WORDS;
-	struct pollfd about = {.fd = m->epoll, .events = POLLIN};
+	const int64_t deadline = clock_ms() + CLOSE_PATIENCE;
+	struct pollfd wait = {.fd = m->epoll, .events = POLLIN};
 	struct reason unused;
 
 	pthread_mutex_lock(&m->mutex);
@@ -231,7 +232,7 @@ int sar_migrate_close(struct sar_migrate *m)
 		(void)sa_inform(m->sa, false, &unused);
 	while (!m->unsubscribed && clock_ms() < deadline) {
 		sar_migrate_step(m);
-		(void)poll(&about, 1, 50);
+		(void)poll(&wait, 1, 50);
 	}
 	trace(m, "end", ",\"offset\":%u", m->rules.offset);
 	discard(m);

@@ -98,7 +98,7 @@ static int load(const struct sar_qp_ops *ops, struct queue_pair *qp)
 static int query(const struct sar_qp_ops *ops, struct queue_pair *qp)
 {
 	struct sar_qp_state now;
-	const int error = ops->look(qp->handle, &now);
+	const int error = ops->query(qp->handle, &now);
 
 	if (error)
 		return error;
@@ -122,7 +122,7 @@ static int arm(const struct sar_qp_ops *ops, struct queue_pair *qp, unsigned tar
 		qp->state = qp->loaded == 1 ? QP_TO_QUERY : QP_TO_LOAD;
 		return 0;
 	}
-	error = ops->look(qp->handle, &now);
+	error = ops->query(qp->handle, &now);
 	/* A queue pair that was pulled there must drain, too: it has requests under way on its old path. */
 	if (!error && (now.offset == qp->aim || (now.armed && now.alternate == qp->aim)))
 		qp->state = QP_TO_DRAIN;

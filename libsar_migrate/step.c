@@ -1,4 +1,4 @@
-/* What is to be done now, and when there is something to be done again. */
+/* One step: does what is due now, and sets the timer for what is due next. */
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/timerfd.h>
@@ -7,15 +7,15 @@
 #include "library.h"
 #include "connection.h"
 
-#define INFORM_EVERY 10000 /* ms: an SM that was restarted has forgotten us */
-#define INFORM_SOON 1000
-#define TRY_AGAIN 10 /* ms, an operation on a queue pair that failed; or umad2sim */
+#define INFORM_INTERVAL 10000 /* ms: an SM that was restarted has lost the subscription */
+#define INFORM_RETRY 1000
+#define RETRY 10 /* ms after a failed operation on a queue pair, and between polls of umad2sim */
 
-void hear_notice(struct sar_migrate *m, const struct notice *notice)
+void receive_notice(struct sar_migrate *m, const struct notice *notice)
 {
 	const enum stage stage = notice->kind == NOTICE_UNPATH ? STAGE_AWAY : STAGE_BACK;
 
-	if (!rules_hear(&m->rules, notice->update, stage, notice->generation))
+	if (!rules_receive(&m->rules, notice->update, stage, notice->generation))
 		return;
 	trace(m, "notice", ",\"phase\":\"%s\",\"update\":%" PRIu64 ",\"generation\":%" PRIu64,
 	      stage == STAGE_AWAY ? "unpath" : "repath", notice->update, notice->generation);
@@ -27,18 +27,18 @@ static void inform(struct sar_migrate *m, int64_t now)
 
 	if (sent)
 		m->sa_problem.text[0] = '\0';
-	m->inform_at = now + (sent && m->inform_at ? INFORM_EVERY : INFORM_SOON);
+	m->inform_at = now + (sent && m->inform_at ? INFORM_INTERVAL : INFORM_RETRY);
 }
 
 static void move(struct sar_migrate *m, int64_t now)
 {
 	struct rules *r = &m->rules;
 	const bool fenced = r->fenced;
-	const unsigned wanted = rules_wanted(r, now);
+	const unsigned target = rules_required_offset(r, now);
 
 	if (r->fenced && !fenced && r->lease)
 		trace(m, "fence", ",\"update\":%" PRIu64, r->update);
-	if (rules_go(r, wanted)) {
+	if (rules_set_target(r, target)) {
 		trace(m, "move", ",\"offset\":%u,\"update\":%" PRIu64, r->target, r->update);
 		m->sent_back = 0;
 	}
@@ -48,7 +48,7 @@ static void move(struct sar_migrate *m, int64_t now)
 	}
 	m->qp_problem.text[0] = '\0';
 	if (queue_pairs_push(&m->queue_pairs, r->target, &m->qp_problem) && !r->settled) {
-		rules_arrive(r);
+		rules_arrived(r);
 		trace(m, "moved", ",\"offset\":%u,\"update\":%" PRIu64, r->offset, r->update);
 	}
 }
@@ -71,7 +71,7 @@ static void set_timer(struct sar_migrate *m, int64_t now)
 	if (m->sa)
 		earlier(&when, m->inform_at);
 	if (m->queue_pairs.pending || (m->sa && sa_fd(m->sa) < 0))
-		earlier(&when, now + TRY_AGAIN);
+		earlier(&when, now + RETRY);
 	when = when > now ? when : now + 1;
 	at.it_value.tv_sec = when / 1000;
 	at.it_value.tv_nsec = when % 1000 * 1000000;
@@ -86,7 +86,7 @@ void step(struct sar_migrate *m)
 	subscription_end(m, now);
 	if (m->sa) {
 		while (sa_notice(m->sa, &notice))
-			hear_notice(m, &notice);
+			receive_notice(m, &notice);
 		if (now >= m->inform_at && !m->stopping)
 			inform(m, now);
 	}

@@ -1,4 +1,4 @@
-/* The talk with the agent's door: subscribe and renew, acknowledge, unsubscribe. One at a time. */
+/* The subscription at the agent: subscribe and renew, acknowledge, unsubscribe; one request at a time. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include "library.h"
 #include "connection.h"
 
-#define LONGEST_PATIENCE 5000 /* ms for one exchange */
+#define LONGEST_PATIENCE 5000 /* ms for one request */
 #define FIRST_RETRY 100	      /* ms, doubled each time */
 #define LAST_RETRY 2000
 
@@ -23,15 +23,15 @@ static bool stage_of(const char *phase, enum stage *stage)
 	return away || !strcmp(phase, "repath") || !strcmp(phase, "idle");
 }
 
-static void say(struct sar_migrate *m, enum request what, int64_t now)
+static void send_request(struct sar_migrate *m, enum request request, int64_t now)
 {
 	static const char *const events[] = {"", "subscribe", "ack", "unsubscribe"};
 	struct message message = {
-		.event = events[what],
+		.event = events[request],
 		.job = m->job,
 		.user = getuid(),
 		.subscriber = m->subscriber,
-		.phase = what == REQUEST_ACK ? phase_of(m->rules.stage) : NULL,
+		.phase = request == REQUEST_ACK ? phase_of(m->rules.stage) : NULL,
 		.update = m->rules.update,
 		.offset = m->rules.offset,
 	};
@@ -41,11 +41,11 @@ static void say(struct sar_migrate *m, enum request what, int64_t now)
 
 	message_identify(&message);
 	length = message_encode(&message, payload, sizeof(payload));
-	m->request = what;
+	m->request = request;
 	m->request_sent_at = now;
 	m->request_update = m->rules.update;
 	m->request_stage = m->rules.stage;
-	trace(m, events[what], ",\"update\":%" PRIu64 ",\"offset\":%u%s%s%s", m->rules.update, m->rules.offset,
+	trace(m, events[request], ",\"update\":%" PRIu64 ",\"offset\":%u%s%s%s", m->rules.update, m->rules.offset,
 	      message.phase ? ",\"phase\":\"" : "", message.phase ? message.phase : "", message.phase ? "\"" : "");
 	agent_thread_ask(m->agent_thread, payload, length, lease && lease / 4 < LONGEST_PATIENCE ? lease / 4 : LONGEST_PATIENCE);
 }
@@ -55,34 +55,34 @@ void subscription_begin(struct sar_migrate *m, int64_t now)
 	if (m->request != REQUEST_NONE || m->unsubscribed)
 		return;
 	if (m->stopping)
-		say(m, REQUEST_UNSUBSCRIBE, now);
-	else if (now < m->ask_at && (m->retry || !rules_owes(&m->rules)))
-		return; /* an acknowledgement waits for nothing but a door that did not answer */
+		send_request(m, REQUEST_UNSUBSCRIBE, now);
+	else if (now < m->ask_at && (m->retry || !rules_ack_due(&m->rules)))
+		return; /* an acknowledgement is sent at once, unless the last request failed */
 	else
-		say(m, rules_owes(&m->rules) ? REQUEST_ACK : REQUEST_SUBSCRIBE, now);
+		send_request(m, rules_ack_due(&m->rules) ? REQUEST_ACK : REQUEST_SUBSCRIBE, now);
 }
 
 static void subscribed(struct sar_migrate *m, const struct answer *answer, int64_t now)
 {
 	enum stage stage;
-	bool counts;
+	bool valid;
 
 	if (!stage_of(answer->phase, &stage) || !answer->lease) {
-		REASON(&m->agent_problem, "the agent does not know of updates in phases");
+		REASON(&m->agent_problem, "the agent does not support five-phase updates");
 		return;
 	}
-	counts = rules_lease(&m->rules, m->request_sent_at, answer->lease, now);
+	valid = rules_lease(&m->rules, m->request_sent_at, answer->lease, now);
 	trace(m, "answer", ",\"phase\":\"%s\",\"update\":%" PRIu64 ",\"generation\":%" PRIu64 ",\"counts\":%s",
-	      answer->phase, answer->update, answer->generation, counts ? "true" : "false");
-	if (!counts)
+	      answer->phase, answer->update, answer->generation, valid ? "true" : "false");
+	if (!valid)
 		return;
-	(void)rules_hear(&m->rules, answer->update, stage, answer->generation);
-	/* Whoever has forgotten our acknowledgement is given it again; of what is over none is due. */
+	(void)rules_receive(&m->rules, answer->update, stage, answer->generation);
+	/* An agent that lost our acknowledgement gets it again; phases that need none count as acknowledged. */
 	if (answer->update == m->rules.update && stage == m->rules.stage)
 		m->rules.acked = !strcmp(answer->phase, "idle") || !strcmp(answer->phase, "install");
 }
 
-static void over(struct sar_migrate *m, const struct answer *answer, int64_t now)
+static void handle_answer(struct sar_migrate *m, const struct answer *answer, int64_t now)
 {
 	switch (m->request) {
 	case REQUEST_SUBSCRIBE:
@@ -109,14 +109,14 @@ void subscription_end(struct sar_migrate *m, int64_t now)
 	if (m->request == REQUEST_NONE || !agent_thread_result(m->agent_thread, &answer, &why))
 		return;
 	if (!*why.text && !answer.ok)
-		REASON(&why, "the agent refuses: %.200s", *answer.error ? answer.error : "it does not say why");
+		REASON(&why, "the agent refuses: %.200s", *answer.error ? answer.error : "no reason given");
 	m->agent_problem = why;
 	if (*why.text) {
 		m->retry = m->retry ? 2 * m->retry : FIRST_RETRY;
 		m->retry = m->retry > LAST_RETRY ? LAST_RETRY : m->retry;
 		m->ask_at = now + m->retry;
 	} else {
-		over(m, &answer, now);
+		handle_answer(m, &answer, now);
 		m->retry = 0;
 		renew_at = rules_renew_at(&m->rules, m->request_sent_at, m->sa && sa_informed(m->sa));
 		if (m->request == REQUEST_SUBSCRIBE || renew_at < m->ask_at)

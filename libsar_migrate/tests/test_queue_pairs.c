@@ -1,7 +1,7 @@
 /*
- * Two processes of a job, their queue pairs connected, through many updates: rules.c and queue_pairs.c on the model.
- * Notices are lost, doubled and late; nobody may send on offset 0 while its tables change, and no work request
- * may be lost. The same without the wait for acknowledgements must be found out.
+ * rules.c and queue_pairs.c on the model: two processes of a job with connected queue pairs go through many updates, with
+ * notices lost, duplicated and late. No packet may be sent on offset 0 while its tables change, and no work request may be
+ * lost. As a check of the test itself, updates that do not wait for acknowledgements must show violations.
  */
 #include <errno.h>
 
@@ -36,14 +36,14 @@ static unsigned roll(struct world *w, unsigned below)
 static void step(struct side *side)
 {
 	struct reason why;
-	const bool turned = rules_go(&side->rules, rules_wanted(&side->rules, 0));
+	const bool turned = rules_set_target(&side->rules, rules_required_offset(&side->rules, 0));
 
 	if (side->rules.stage == STAGE_BACK && (turned || side->sent_back != side->rules.update)) {
 		side->sent_back = side->rules.update;
 		queue_pairs_send_back(&side->queue_pairs);
 	}
 	if (queue_pairs_push(&side->queue_pairs, side->rules.target, &why))
-		rules_arrive(&side->rules);
+		rules_arrived(&side->rules);
 }
 
 static void tick(struct world *w, bool post)
@@ -60,7 +60,7 @@ static void tick(struct world *w, bool post)
 		step(&w->sides[s]);
 }
 
-/* Each side hears it some time, perhaps more than once, perhaps of the one before in between. */
+/* Each side receives the notice some time, perhaps repeatedly, perhaps mixed with the notice of the previous update. */
 static bool spread(struct world *w, enum stage stage, bool wait)
 {
 	for (unsigned time = 0; time < 20000; time++) {
@@ -68,11 +68,11 @@ static bool spread(struct world *w, enum stage stage, bool wait)
 
 		for (int s = 0; s < 2; s++) {
 			if (!roll(w, 30))
-				rules_hear(&w->sides[s].rules, w->update, stage, 1);
+				rules_receive(&w->sides[s].rules, w->update, stage, 1);
 			if (!roll(w, 30))
-				rules_hear(&w->sides[s].rules, w->update - 1, STAGE_BACK, 1);
+				rules_receive(&w->sides[s].rules, w->update - 1, STAGE_BACK, 1);
 			owed = owed || w->sides[s].rules.update != w->update || w->sides[s].rules.stage != stage ||
-			       !rules_owes(&w->sides[s].rules);
+			       !rules_ack_due(&w->sides[s].rules);
 		}
 		tick(w, true);
 		if (!owed || (!wait && time > 20))
@@ -93,7 +93,7 @@ static struct world *new_world(unsigned seed)
 	for (int s = 0; s < 2; s++) {
 		rules_start(&w->sides[s].rules);
 		rules_lease(&w->sides[s].rules, 0, FOREVER, 0);
-		rules_hear(&w->sides[s].rules, w->update, STAGE_BACK, 0);
+		rules_receive(&w->sides[s].rules, w->update, STAGE_BACK, 0);
 		w->sides[s].queue_pairs.ops = &model_ops;
 	}
 	for (int i = 0; i < QPS; i++)
@@ -127,7 +127,7 @@ static uint64_t updates(unsigned seed, unsigned count, bool wait)
 	return violations;
 }
 
-/* Operations that fail are tried again; a queue pair that does not drain is not acknowledged. */
+/* Operations that fail are tried again; while a queue pair does not drain, nothing is acknowledged. */
 static int failing, failed;
 
 static int sometimes(int result)
@@ -138,9 +138,9 @@ static int drain(void *qp)
 {
 	return sometimes(0) ? -ENOMEM : model_ops.drain(qp);
 }
-static int look(void *qp, struct sar_qp_state *state)
+static int query(void *qp, struct sar_qp_state *state)
 {
-	return sometimes(0) ? -ENOMEM : model_ops.look(qp, state);
+	return sometimes(0) ? -ENOMEM : model_ops.query(qp, state);
 }
 static int migrate(void *qp, unsigned offset)
 {
@@ -157,7 +157,7 @@ static int load(void *qp, unsigned offset)
 
 static void trouble(void)
 {
-	static const struct sar_qp_ops ops = {load, look, drain, migrate, resume};
+	static const struct sar_qp_ops ops = {load, query, drain, migrate, resume};
 	struct model_net *net = calloc(1, sizeof(*net));
 	struct model_qp qps[2];
 	struct queue_pairs p = {.ops = &ops};

@@ -100,7 +100,7 @@ def test_what_it_keeps(munge, tmp_path):
         (["start", "agent=localhost:99999999"], "was not reported: "),
         (
             ["start", "agent=/dev/null", "munge_socket=/nonexistent"],
-            "/dev/null: Caller refused",
+            "/dev/null: Connection refused",
         ),
     ],
 )
