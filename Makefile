@@ -47,6 +47,8 @@ demo-live: $(VENV)/.run bridge
 	SAR_PLUGIN=$(CURDIR)/opensm_bridge/build/libsarbridge.so $(BIN)/sar-agent demo-live
 
 test: setup bridge spank lint
+	$(MAKE) -C c_common check
+	$(MAKE) -C agent_client check
 	$(MAKE) -C opensm_bridge check
 	$(MAKE) -C slurm_spank check
 	$(MAKE) -C libsar_migrate check
@@ -78,6 +80,8 @@ lint: setup
 clean:  # numba keeps compiled kernels in __pycache__, beside the source file
 	rm -rf $(VENV) out build sar_lab/build
 	find sar_agent sar_lab -name __pycache__ -prune -exec rm -rf {} +
+	$(MAKE) -C c_common clean
+	$(MAKE) -C agent_client clean
 	$(MAKE) -C opensm_bridge clean
 	$(MAKE) -C slurm_spank clean
 	$(MAKE) -C libsar_migrate clean

@@ -1,30 +1,27 @@
-/* A request is asked again with the same words until it is answered (slurm_spank/KEYS.md). */
+/* A request is sent again unchanged while the agent answers "waiting" (slurm_spank/KEYS.md). */
 #include "sar_key.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "answer.h"
-#include "credential.h"
+#include "ask_agent.h"
+#include "connection.h"
 #include "message.h"
-#include "stream.h"
 
-#define AGENT	"/run/sar-agent/events.sock"
-#define LONGEST 65536
+#define LONGEST_REQUEST 65536
 
-static const char *variable(const char *name, const char *otherwise)
+static const char *variable(const char *name, const char *fallback)
 {
 	const char *value = getenv(name);
 
-	return value && *value ? value : otherwise;
+	return value && *value ? value : fallback;
 }
 
-/* Slurm's number of this job, or 0. */
+/* The id of the job that this process belongs to, or 0. */
 static uint32_t own_job(void)
 {
 	const char *text = variable("SLURM_JOB_ID", "0");
@@ -36,44 +33,33 @@ static uint32_t own_job(void)
 	return *text >= '0' && *text <= '9' && !*end && !errno && number <= UINT32_MAX ? (uint32_t)number : 0;
 }
 
-/* Signed anew each time: munge takes no credential twice. */
 static bool exchange(struct message *message, char *payload, int64_t deadline, struct answer *answer,
 		     struct reason *why)
 {
-	char line[ANSWER_SIZE], *credential;
-	size_t length, size;
-	int64_t reader;
-	bool heard;
-	int stream;
+	const struct agent_address agent = {
+		.address = variable("SAR_AGENT", AGENT_SOCKET),
+		.munge_socket = variable("SAR_MUNGE_SOCKET", ""),
+		.user = variable("SAR_AGENT_USER", AGENT_USER),
+	};
+	char line[ANSWER_SIZE];
+	size_t length;
 
 	message_identify(message);
-	length = message_write(message, payload, LONGEST + 1);
+	length = message_encode(message, payload, LONGEST_REQUEST + 1);
 	if (!length)
-		return REASON(why, "a request has at most %d bytes", LONGEST), false;
-	stream = stream_open(variable("SAR_AGENT", AGENT), deadline, why);
-	if (stream < 0)
+		return REASON(why, "a request has at most %d bytes", LONGEST_REQUEST), false;
+	if (ask_agent(&agent, payload, length, deadline, deadline, line, why) != ASK_ANSWERED)
 		return false;
-	reader = stream_peer(stream);
-	credential = credential_make(variable("SAR_MUNGE_SOCKET", ""), payload, length,
-				     reader >= 0 ? reader : credential_reader(variable("SAR_AGENT_USER", "sar-agent")),
-				     why);
-	size = credential ? strlen(credential) : 0;
-	if (credential)
-		credential[size] = '\n'; /* in place of its '\0': a line is counted, not ended */
-	heard = credential && stream_send(stream, credential, size + 1, deadline, why) &&
-		stream_line(stream, line, sizeof(line), deadline, why);
-	close(stream);
-	free(credential);
-	if (heard && !answer_read(answer, line))
-		return REASON(why, "the agent did not answer as KEYS.md has it"), false;
-	return heard;
+	if (answer_parse(answer, line))
+		return true;
+	return REASON(why, "the agent's answer does not follow KEYS.md"), false;
 }
 
 static enum sar_key_result ask(struct message *message, unsigned milliseconds, struct answer *answer,
 			       struct reason *why)
 {
 	const int64_t deadline = clock_ms() + milliseconds;
-	char *payload = malloc(LONGEST + 1);
+	char *payload = malloc(LONGEST_REQUEST + 1);
 
 	*answer = (struct answer){.ok = false};
 	message->job = own_job();
@@ -81,7 +67,7 @@ static enum sar_key_result ask(struct message *message, unsigned milliseconds, s
 	message->nodes = variable("SLURM_STEP_NODELIST", NULL);
 	message->tasks = variable("SLURM_STEP_TASKS_PER_NODE", variable("SLURM_TASKS_PER_NODE", NULL));
 	if (!payload || !message->job) {
-		REASON(why, payload ? "SLURM_JOB_ID is not set: this is no job" : "no memory");
+		REASON(why, payload ? "SLURM_JOB_ID is not set: this process is not in a Slurm job" : "no memory");
 		free(payload);
 		return SAR_KEY_NONE;
 	}

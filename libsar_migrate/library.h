@@ -1,19 +1,20 @@
-/* What the parts of the library share. */
+/* The state of a subscriber, and the functions that the library's files call of each other. */
 #ifndef SAR_LIBRARY_H
 #define SAR_LIBRARY_H
 #include <pthread.h>
 
 #include "message.h"
-#include "paths.h"
+#include "queue_pairs.h"
 #include "rules.h"
 #include "sa.h"
 #include "sar_migrate.h"
-#include "talker.h"
+#include "agent_thread.h"
 
-enum said { SAID_NOTHING, SAID_SUBSCRIBE, SAID_ACK, SAID_UNSUBSCRIBE };
+/* The request that the agent thread is working on. */
+enum request { REQUEST_NONE, REQUEST_SUBSCRIBE, REQUEST_ACK, REQUEST_UNSUBSCRIBE };
 
 struct sar_migrate {
-	pthread_mutex_t mutex; /* guards all below but the descriptors, which stay */
+	pthread_mutex_t mutex; /* guards all below except the descriptors, which never change */
 	int epoll, timer, wake;
 	pthread_t thread;
 	bool threaded, stopping;
@@ -21,31 +22,31 @@ struct sar_migrate {
 	uint32_t job;
 	char subscriber[ID_SIZE];
 	struct rules rules;
-	struct paths paths;
-	uint64_t sent_back; /* the update by which the paths were sent back to offset 0 */
-	struct reason door_trouble, sa_trouble, path_trouble;
+	struct queue_pairs queue_pairs;
+	uint64_t sent_back; /* the update by which the queue pairs were sent back to offset 0 */
+	struct reason agent_problem, sa_problem, qp_problem;
 
-	struct talker *talker;
-	enum said said; /* what the talker is at */
-	int64_t said_at, ask_at, retry;
-	uint64_t said_update;
-	enum stage said_stage;
+	struct agent_thread *agent_thread;
+	enum request request;
+	int64_t request_sent_at, ask_at, retry;
+	uint64_t request_update;
+	enum stage request_stage;
 	bool unsubscribed;
 
-	struct sa *sa; /* NULL: the door alone tells */
+	struct sa *sa; /* NULL: no notices; only the agent announces updates */
 	int64_t inform_at;
 
-	int trace; /* -1: none */
+	int trace; /* descriptor of the trace file; -1: none */
 };
 
-/* trace.c: one JSON line. `more` is further members, beginning with a comma, or "". */
-void trace(struct sar_migrate *m, const char *event, const char *more, ...) __attribute__((format(printf, 3, 4)));
-/* exchange.c */
-void exchange_begin(struct sar_migrate *m, int64_t now);
-void exchange_end(struct sar_migrate *m, int64_t now);
-/* step.c, with the mutex held */
+/* trace.c: writes one line. `members` has further JSON members, each beginning with a comma, or is "". */
+void trace(struct sar_migrate *m, const char *event, const char *members, ...) __attribute__((format(printf, 3, 4)));
+/* subscription.c: sends the request that is due, and handles the answer to the last one */
+void subscription_begin(struct sar_migrate *m, int64_t now);
+void subscription_end(struct sar_migrate *m, int64_t now);
+/* step.c; the caller holds the mutex */
 void step(struct sar_migrate *m);
-/* A notice of ours, whoever told of it. */
-void hear_notice(struct sar_migrate *m, const struct notice *notice);
+/* Handles a notice from the SA or from another process. */
+void receive_notice(struct sar_migrate *m, const struct notice *notice);
 
 #endif

@@ -8,11 +8,11 @@
 #define METHOD_REPORT_RESP 0x86
 #define ATTRIBUTE_NOTICE 0x0002
 #define ATTRIBUTE_INFORM_INFO 0x0003
-#define SA_DATA 56 /* behind the common, RMPP and SA headers */
-#define DETAILS 10 /* in a notice */
+#define SA_DATA 56 /* after the common, RMPP and SA headers */
+#define DETAILS 10 /* offset in a Notice */
 #define CLASS_DIRECTED 0x81
 #define ATTR_SM_INFO 0x20
-#define SMP_RETURNS 0x8000 /* in the status: on its way back */
+#define SMP_RETURNS 0x8000 /* bit D of the status: on the way back */
 #define SMP_DATA 64
 #define SMP_DATA_SIZE 64
 
@@ -27,7 +27,7 @@ static uint16_t get16(const uint8_t *from)
 	return (uint16_t)(from[0] << 8 | from[1]);
 }
 
-/* The upper half of the transaction is the kernel's. */
+/* The kernel uses the upper half of the transaction id. */
 void mad_inform(uint8_t mad[MAD_SIZE], uint16_t trap, bool subscribe, uint32_t transaction)
 {
 	uint8_t *info = mad + SA_DATA;
@@ -40,14 +40,14 @@ void mad_inform(uint8_t mad[MAD_SIZE], uint16_t trap, bool subscribe, uint32_t t
 	put16(mad + 12, (uint16_t)(transaction >> 16));
 	put16(mad + 14, (uint16_t)transaction);
 	put16(mad + 16, ATTRIBUTE_INFORM_INFO);
-	put16(info + 16, 0xffff); /* LIDs from: all */
-	info[22] = 1;		  /* generic */
+	put16(info + 16, 0xffff); /* LIDRangeBegin: all LIDs */
+	info[22] = 1;		  /* IsGeneric */
 	info[23] = subscribe;
-	put16(info + 24, 0xffff); /* any type */
+	put16(info + 24, 0xffff); /* Type: any */
 	put16(info + 26, trap);
-	info[30] = 1;	 /* reports to queue pair 1 */
-	info[31] = 0x12; /* answered within a second */
-	info[33] = info[34] = info[35] = 0xff; /* any producer */
+	info[30] = 1;	 /* QPN that receives the Reports */
+	info[31] = 0x12; /* RespTimeValue: about a second */
+	info[33] = info[34] = info[35] = 0xff; /* ProducerType: any */
 }
 
 bool mad_is_inform_answer(const uint8_t mad[MAD_SIZE], uint32_t *transaction, uint16_t *status)
@@ -69,7 +69,7 @@ bool mad_report_notice(const uint8_t mad[MAD_SIZE], struct notice *notice)
 	return (info[0] & 0x80) && notice_unpack(notice, get16(info + 4), info + DETAILS);
 }
 
-bool mad_is_sm_question(const uint8_t mad[MAD_SIZE])
+bool mad_is_sm_query(const uint8_t mad[MAD_SIZE])
 {
 	return mad[1] == CLASS_DIRECTED && mad[3] == METHOD_GET && mad[16] == 0 && mad[17] == ATTR_SM_INFO;
 }

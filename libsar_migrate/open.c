@@ -1,3 +1,4 @@
+/* The public functions: open, close, queue pairs, notices of other processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,18 +12,18 @@
 #include <unistd.h>
 
 #include "library.h"
-#include "stream.h"
+#include "connection.h"
 
-#define LAST_WORDS 2000 /* ms to unsubscribe */
+#define CLOSE_PATIENCE 2000 /* ms to unsubscribe */
 
 static void discard(struct sar_migrate *m)
 {
-	talker_stop(m->talker);
+	agent_thread_stop(m->agent_thread);
 	sa_close(m->sa);
 	for (const int *fd = (const int[]){m->epoll, m->timer, m->wake, m->trace, -2}; *fd != -2; fd++)
 		if (*fd >= 0)
 			close(*fd);
-	free(m->paths.path);
+	free(m->queue_pairs.pair);
 	pthread_mutex_destroy(&m->mutex);
 	free(m);
 }
@@ -46,12 +47,12 @@ static bool open_all(struct sar_migrate *m, const struct sar_migrate_options *o,
 		if (m->trace < 0)
 			return REASON(why, "%.300s: %s", o->trace, strerror(errno)), false;
 	}
-	m->talker = talker_start(o->agent, o->munge_socket, why);
-	if (!m->talker)
+	m->agent_thread = agent_thread_start(o->agent, o->munge_socket, why);
+	if (!m->agent_thread)
 		return false;
 	if (o->notices && !(m->sa = sa_open(o->ca, o->port, o->simulated, why)))
 		return false;
-	if (!watch(m, m->timer) || !watch(m, m->wake) || !watch(m, talker_fd(m->talker)) ||
+	if (!watch(m, m->timer) || !watch(m, m->wake) || !watch(m, agent_thread_fd(m->agent_thread)) ||
 	    (m->sa && sa_fd(m->sa) >= 0 && !watch(m, sa_fd(m->sa))))
 		return REASON(why, "epoll: %s", strerror(errno)), false;
 	return true;
@@ -68,7 +69,7 @@ struct sar_migrate *sar_migrate_open(const struct sar_migrate_options *options, 
 		m->epoll = m->timer = m->wake = m->trace = -1;
 		pthread_mutex_init(&m->mutex, NULL);
 		m->job = options->job;
-		m->paths.ops = ops;
+		m->queue_pairs.ops = ops;
 		rules_start(&m->rules);
 		message_identify(&identity);
 		memcpy(m->subscriber, identity.id, sizeof(m->subscriber));
@@ -78,7 +79,7 @@ struct sar_migrate *sar_migrate_open(const struct sar_migrate_options *options, 
 			return m;
 		}
 		if (!options->agent)
-			REASON(&why, "no agent is given");
+			REASON(&why, "no address of the agent is given");
 		discard(m);
 	}
 	snprintf(error, room, "%s", why.text);
@@ -93,11 +94,11 @@ int sar_migrate_fd(const struct sar_migrate *m)
 static void *run(void *argument)
 {
 	struct sar_migrate *m = argument;
-	struct pollfd about = {.fd = m->epoll, .events = POLLIN};
+	struct pollfd wait = {.fd = m->epoll, .events = POLLIN};
 	bool stopping;
 
 	do {
-		(void)poll(&about, 1, -1);
+		(void)poll(&wait, 1, -1);
 		sar_migrate_step(m);
 		pthread_mutex_lock(&m->mutex);
 		stopping = m->stopping;
@@ -119,13 +120,13 @@ int sar_migrate_thread(struct sar_migrate *m)
 	return -error;
 }
 
-/* Whoever steps shall do it soon. */
+/* Makes the descriptor readable, so that the next step comes soon. */
 static void wake(struct sar_migrate *m)
 {
-	const uint64_t one = 1;
+	const uint64_t increment = 1;
 
-	if (write(m->wake, &one, sizeof(one)) < 0)
-		return; /* it is awake */
+	if (write(m->wake, &increment, sizeof(increment)) < 0)
+		return; /* the counter is full: it is readable already */
 }
 
 unsigned sar_migrate_offset(struct sar_migrate *m)
@@ -145,7 +146,7 @@ int sar_migrate_add(struct sar_migrate *m, void *qp, unsigned offset)
 	pthread_mutex_lock(&m->mutex);
 	if (offset != m->rules.target)
 		error = -ESTALE;
-	else if (!paths_add(&m->paths, qp, offset))
+	else if (!queue_pairs_add(&m->queue_pairs, qp, offset))
 		error = -ENOMEM;
 	pthread_mutex_unlock(&m->mutex);
 	wake(m);
@@ -155,15 +156,15 @@ int sar_migrate_add(struct sar_migrate *m, void *qp, unsigned offset)
 void sar_migrate_remove(struct sar_migrate *m, void *qp)
 {
 	pthread_mutex_lock(&m->mutex);
-	paths_remove(&m->paths, qp);
+	queue_pairs_remove(&m->queue_pairs, qp);
 	pthread_mutex_unlock(&m->mutex);
-	wake(m); /* it may be the one that was waited for */
+	wake(m); /* the others may have been waiting for this queue pair */
 }
 
 void sar_migrate_drained(struct sar_migrate *m, void *qp)
 {
 	pthread_mutex_lock(&m->mutex);
-	paths_drained(&m->paths, qp);
+	queue_pairs_drained(&m->queue_pairs, qp);
 	pthread_mutex_unlock(&m->mutex);
 	wake(m);
 }
@@ -171,7 +172,7 @@ void sar_migrate_drained(struct sar_migrate *m, void *qp)
 void sar_migrate_pulled(struct sar_migrate *m, void *qp)
 {
 	pthread_mutex_lock(&m->mutex);
-	paths_pulled(&m->paths, qp);
+	queue_pairs_pulled(&m->queue_pairs, qp);
 	pthread_mutex_unlock(&m->mutex);
 	wake(m);
 }
@@ -182,7 +183,7 @@ int sar_migrate_heard(struct sar_migrate *m, uint64_t *update, uint64_t *generat
 
 	pthread_mutex_lock(&m->mutex);
 	kind = m->rules.stage == STAGE_AWAY ? NOTICE_UNPATH : NOTICE_REPATH;
-	kind = m->rules.update ? kind : 0; /* before the first update the door says idle */
+	kind = m->rules.update ? kind : 0; /* before the first update the agent answers "idle" */
 	*update = m->rules.update;
 	*generation = m->rules.generation;
 	pthread_mutex_unlock(&m->mutex);
@@ -196,29 +197,29 @@ void sar_migrate_notice(struct sar_migrate *m, int kind, uint64_t update, uint64
 	if (kind != NOTICE_UNPATH && kind != NOTICE_REPATH)
 		return;
 	pthread_mutex_lock(&m->mutex);
-	hear_notice(m, &notice);
+	receive_notice(m, &notice);
 	pthread_mutex_unlock(&m->mutex);
 	wake(m);
 }
 
-void sar_migrate_trouble(struct sar_migrate *m, char *text, size_t room)
+void sar_migrate_problem(struct sar_migrate *m, char *text, size_t room)
 {
 	const struct reason *why;
 
 	pthread_mutex_lock(&m->mutex);
-	why = *m->path_trouble.text ? &m->path_trouble : *m->door_trouble.text ? &m->door_trouble : &m->sa_trouble;
+	why = *m->qp_problem.text ? &m->qp_problem : *m->agent_problem.text ? &m->agent_problem : &m->sa_problem;
 	snprintf(text, room, "%s", why->text);
 	pthread_mutex_unlock(&m->mutex);
 }
 
 int sar_migrate_close(struct sar_migrate *m)
 {
-	const int64_t deadline = clock_ms() + LAST_WORDS;
-	struct pollfd about = {.fd = m->epoll, .events = POLLIN};
+	const int64_t deadline = clock_ms() + CLOSE_PATIENCE;
+	struct pollfd wait = {.fd = m->epoll, .events = POLLIN};
 	struct reason unused;
 
 	pthread_mutex_lock(&m->mutex);
-	if (m->paths.count) {
+	if (m->queue_pairs.count) {
 		pthread_mutex_unlock(&m->mutex);
 		return -EBUSY;
 	}
@@ -231,7 +232,7 @@ int sar_migrate_close(struct sar_migrate *m)
 		(void)sa_inform(m->sa, false, &unused);
 	while (!m->unsubscribed && clock_ms() < deadline) {
 		sar_migrate_step(m);
-		(void)poll(&about, 1, 50);
+		(void)poll(&wait, 1, 50);
 	}
 	trace(m, "end", ",\"offset\":%u", m->rules.offset);
 	discard(m);

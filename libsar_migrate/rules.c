@@ -1,7 +1,7 @@
 /*
- * Updates and their stages only rise, so a message that was lost, late or doubled does no harm. The lease is
- * counted from when its request was sent, and its last third is kept for draining; the coordinator counts from
- * when the request arrived, so it ends there last.
+ * Updates and their stages only increase, so a message that is lost, late or duplicated does no harm. The lease counts
+ * from when its request was sent, and the last third of it is reserved for draining. The coordinator counts from when
+ * the request arrived, so the lease ends there last.
  */
 #include "rules.h"
 
@@ -12,7 +12,7 @@ void rules_start(struct rules *r)
 	*r = (struct rules){.offset = 1, .target = 1, .settled = true};
 }
 
-bool rules_hear(struct rules *r, uint64_t update, enum stage stage, uint64_t generation)
+bool rules_receive(struct rules *r, uint64_t update, enum stage stage, uint64_t generation)
 {
 	if (update < r->update || (update == r->update && stage <= r->stage))
 		return false;
@@ -36,14 +36,14 @@ bool rules_lease(struct rules *r, int64_t sent, int64_t lease, int64_t now)
 	return true;
 }
 
-unsigned rules_wanted(struct rules *r, int64_t now)
+unsigned rules_required_offset(struct rules *r, int64_t now)
 {
 	if (now >= r->fence_at)
 		r->fenced = true;
 	return !r->fenced && r->stage == STAGE_BACK ? 0 : 1;
 }
 
-bool rules_go(struct rules *r, unsigned target)
+bool rules_set_target(struct rules *r, unsigned target)
 {
 	if (target == r->target)
 		return false;
@@ -53,13 +53,13 @@ bool rules_go(struct rules *r, unsigned target)
 	return true;
 }
 
-void rules_arrive(struct rules *r)
+void rules_arrived(struct rules *r)
 {
 	r->offset = r->target;
 	r->settled = true;
 }
 
-bool rules_owes(const struct rules *r)
+bool rules_ack_due(const struct rules *r)
 {
 	return r->lease && r->update && !r->acked && r->settled &&
 	       r->target == (r->stage == STAGE_AWAY ? 1 : 0);
@@ -69,6 +69,6 @@ int64_t rules_renew_at(const struct rules *r, int64_t sent, bool notices)
 {
 	if (!r->lease)
 		return sent + FIRST_RENEWAL;
-	/* In an update, and where nobody else tells, the door is asked more often. */
+	/* The agent is asked more often during an update, and where there are no notices. */
 	return sent + r->lease / (r->stage == STAGE_AWAY || r->fenced ? 30 : notices ? 3 : 15);
 }

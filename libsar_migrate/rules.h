@@ -1,48 +1,46 @@
 /*
- * What a subscriber may and must do, from what it has heard and the time: no sockets, no queue pairs. The
- * SUBSCRIBER of model/five_phase.pml, transition by transition.
- *
- * Times are milliseconds of a clock that only grows.
+ * Decides what a subscriber may and must do, from the messages it has received and the time; no sockets, no queue pairs.
+ * This is the SUBSCRIBER of model/five_phase.pml, transition by transition. Times are milliseconds of the monotonic clock.
  */
 #ifndef SAR_RULES_H
 #define SAR_RULES_H
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What an update asks of us, in the order in which it does. */
+/* What an update requires of subscribers, in order. */
 enum stage {
 	STAGE_NONE,
-	STAGE_AWAY, /* unpath, install: be on offset 1 */
-	STAGE_BACK, /* repath, idle: offset 0 may be used */
+	STAGE_AWAY, /* phases unpath and install: all queue pairs must be on offset 1 */
+	STAGE_BACK, /* phases repath and idle: offset 0 may be used */
 };
 
 struct rules {
-	uint64_t update, generation; /* the newest heard of */
-	enum stage stage;	     /* of it */
-	unsigned target;	     /* where all queue pairs are or go to */
-	unsigned offset;	     /* 0 as long as one of them may send there */
-	bool settled;		     /* all are on `target` */
-	int64_t lease;		     /* its length, 0 before the first */
-	int64_t fence_at;	     /* from here on nobody may use offset 0 */
-	bool fenced;
-	bool acked; /* the stage */
+	uint64_t update, generation; /* of the newest update known */
+	enum stage stage;	     /* of that update */
+	unsigned target;	     /* the LID offset on which all queue pairs are, or to which they move */
+	unsigned offset;	     /* 0 as long as any queue pair may send there, else 1 */
+	bool settled;		     /* all queue pairs are on `target` */
+	int64_t lease;		     /* the length of the lease; 0 before the first */
+	int64_t fence_at;	     /* when offset 0 must be left unless the lease is renewed */
+	bool fenced;		     /* that time has passed */
+	bool acked;		     /* the stage has been acknowledged */
 };
 
-/* A process begins on the shelter: until somebody knows of it, tables may change under offset 0. */
+/* A process starts on the shelter: until the agent knows of it, tables of offset 0 may change at any time. */
 void rules_start(struct rules *r);
-/* True if it is news. What is older than what was heard before, or as old, changes nothing. */
-bool rules_hear(struct rules *r, uint64_t update, enum stage stage, uint64_t generation);
-/* The answer to a subscription that was sent at `sent`. False if it came too late to count. */
+/* Takes note of an update; false, and no change, if it is not newer than what is known. */
+bool rules_receive(struct rules *r, uint64_t update, enum stage stage, uint64_t generation);
+/* Takes the lease from the answer to a request sent at `sent`. False if the answer came too late to be valid. */
 bool rules_lease(struct rules *r, int64_t sent, int64_t lease, int64_t now);
-/* The offset to be on. Sets `fenced`. */
-unsigned rules_wanted(struct rules *r, int64_t now);
-/* Go there; false if that is under way. */
-bool rules_go(struct rules *r, unsigned target);
-/* All have arrived. */
-void rules_arrive(struct rules *r);
-/* An acknowledgement is due. */
-bool rules_owes(const struct rules *r);
-/* When to ask the door again after `sent`, if nobody but the door tells of updates, or notices do. */
+/* The LID offset on which the queue pairs must be now. Sets `fenced`. */
+unsigned rules_required_offset(struct rules *r, int64_t now);
+/* Starts a move to `target`; false if it is the target already. */
+bool rules_set_target(struct rules *r, unsigned target);
+/* All queue pairs have arrived at the target. */
+void rules_arrived(struct rules *r);
+/* Whether the stage is to be acknowledged now. */
+bool rules_ack_due(const struct rules *r);
+/* When to renew the subscription that was sent at `sent`; `notices`: notices announce updates, too. */
 int64_t rules_renew_at(const struct rules *r, int64_t sent, bool notices);
 
 #endif

@@ -18,16 +18,16 @@ struct sa {
 	int number, port, agent, issm, directed;
 	uint64_t guid; /* of the port, in network order */
 	bool simulated;
-	uint32_t transaction;	  /* of the first of the last two; the other's is one more */
-	unsigned answered;	  /* a bit each */
+	uint32_t transaction;	  /* of the last InformInfo for trap 68; that for trap 69 has the next number */
+	unsigned answered;	  /* one bit for each of the two */
 	void *buffer;
 };
 
 /*
- * ibsim hands reports only to who poses as a subnet manager, and then the true one's questions, too; umad2sim
- * falls over classes that nobody has registered for. So this comes after the registering, and the port is not
- * closed before the process ends. The questions are answered (sa_notice): OpenSM has no timeouts here, and would
- * wait for the answer before its next routing for ever.
+ * ibsim delivers Reports only to a client that poses as a subnet manager, and then delivers the real one's queries to it,
+ * too; umad2sim crashes on classes that nobody has registered. So this happens after the registration, and the port stays
+ * open until the process ends. sa_notice() answers the queries: without an answer OpenSM, which has no timeout here, would
+ * never route again.
  */
 static bool pose_as_sm(struct sa *sa, struct reason *why)
 {
@@ -39,13 +39,13 @@ static bool pose_as_sm(struct sa *sa, struct reason *why)
 		sa->issm = open(path, O_RDWR | O_CLOEXEC);
 	if (sa->issm >= 0)
 		return true;
-	REASON(why, "this is no port of ibsim's");
+	REASON(why, "this is not a port of ibsim");
 	return false;
 }
 
 static bool register_agent(struct sa *sa, struct reason *why)
 {
-	/* 128 bits, whatever a long has: only unsolicited Reports are for us. */
+	/* A mask of 128 methods, whatever the size of a long: only unsolicited Reports are delivered here. */
 	long methods[16 / sizeof(long)] = {1L << METHOD_REPORT};
 
 	sa->agent = umad_register(sa->port, CLASS_SA, 2, 0, methods);
@@ -58,9 +58,9 @@ static bool register_agent(struct sa *sa, struct reason *why)
 struct sa *sa_open(const char *ca, int port, bool simulated, struct reason *why)
 {
 	struct sa *sa = calloc(1, sizeof(*sa));
-	umad_port_t about;
+	umad_port_t attributes;
 
-	/* umad_size() grows when a port of a newer kernel is opened; this is the most. */
+	/* umad_size() grows when a port of a newer kernel is opened; this is the largest value. */
 	if (!sa || !(sa->buffer = calloc(1, sizeof(ib_user_mad_t) + MAD_SIZE))) {
 		REASON(why, "no memory");
 		free(sa);
@@ -68,15 +68,15 @@ struct sa *sa_open(const char *ca, int port, bool simulated, struct reason *why)
 	}
 	sa->port = sa->agent = sa->issm = -1;
 	sa->simulated = simulated;
-	if (umad_init() < 0 || umad_get_port(ca, port, &about) < 0) {
-		REASON(why, "there is no active InfiniBand port %s", ca ? ca : "");
+	if (umad_init() < 0 || umad_get_port(ca, port, &attributes) < 0) {
+		REASON(why, "no active InfiniBand port %s", ca ? ca : "");
 		sa_close(sa);
 		return NULL;
 	}
-	snprintf(sa->ca, sizeof(sa->ca), "%s", about.ca_name);
-	sa->number = about.portnum;
-	sa->guid = about.port_guid;
-	umad_release_port(&about);
+	snprintf(sa->ca, sizeof(sa->ca), "%s", attributes.ca_name);
+	sa->number = attributes.portnum;
+	sa->guid = attributes.port_guid;
+	umad_release_port(&attributes);
 	sa->port = umad_open_port(sa->ca, sa->number);
 	if (sa->port < 0)
 		REASON(why, "cannot open the management device of %s port %d: %s", sa->ca, sa->number,
@@ -92,16 +92,16 @@ int sa_fd(const struct sa *sa)
 	return sa->simulated ? -1 : umad_get_fd(sa->port);
 }
 
-/* The SM may have moved, so its LID is looked up each time. */
+/* The SM may have moved to another node, so its LID is looked up each time. */
 static bool sm_lid(const struct sa *sa, int *lid, int *sl)
 {
-	umad_port_t about;
+	umad_port_t attributes;
 
-	if (umad_get_port(sa->ca, sa->number, &about) < 0)
+	if (umad_get_port(sa->ca, sa->number, &attributes) < 0)
 		return false;
-	*lid = (int)about.sm_lid;
-	*sl = (int)about.sm_sl;
-	umad_release_port(&about);
+	*lid = (int)attributes.sm_lid;
+	*sl = (int)attributes.sm_sl;
+	umad_release_port(&attributes);
 	return *lid != 0;
 }
 
@@ -130,7 +130,7 @@ bool sa_informed(const struct sa *sa)
 	return sa->answered == 3;
 }
 
-/* Back where it came from; a lost one makes the SA send the Report again. */
+/* Answers the Report to its sender. If the answer is lost, the SA sends the Report again. */
 static void answer_report(struct sa *sa, uint8_t *mad)
 {
 	const ib_mad_addr_t *from = umad_get_mad_addr(sa->buffer);
@@ -162,7 +162,7 @@ bool sa_notice(struct sa *sa, struct notice *notice)
 		if (umad_recv(sa->port, sa->buffer, &length, 1) < 0)
 			return false;
 		if (umad_status(sa->buffer))
-			continue; /* one of ours that nobody answered comes back; it is sent again some day */
+			continue; /* a request of ours that was not answered; it will be sent again */
 		if (mad_is_inform_answer(mad, &transaction, &status)) {
 			if (!status && transaction - sa->transaction < 2)
 				sa->answered |= 1u << (transaction - sa->transaction);
@@ -171,7 +171,7 @@ bool sa_notice(struct sa *sa, struct notice *notice)
 			answer_report(sa, mad);
 			if (ours)
 				return true;
-		} else if (sa->simulated && mad_is_sm_question(mad)) {
+		} else if (sa->simulated && mad_is_sm_query(mad)) {
 			answer_sm(sa, mad);
 		}
 	}

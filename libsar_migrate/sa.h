@@ -1,23 +1,23 @@
-/* Notices by the SA: InformInfo for traps 68 and 69, and the Reports that follow. Nothing here blocks. */
+/* Notices from the SA: InformInfo for traps 68 and 69, and the Reports that follow. Nothing here blocks. */
 #ifndef SAR_SA_H
 #define SAR_SA_H
 #include <stdbool.h>
 
-#include "notice_words.h"
+#include "notice.h"
 #include "reason.h"
 
 struct sa;
 
-/* NULL and why. `ca` NULL: the first; `port` 0: the first that is active. `simulated`: under umad2sim. */
+/* `ca` NULL: the first HCA; `port` 0: its first active port; `simulated`: under umad2sim. Returns NULL and `why` on failure. */
 struct sa *sa_open(const char *ca, int port, bool simulated, struct reason *why);
-/* To be waited for, -1 if it must be asked now and then (umad2sim's files are not the kernel's). */
+/* The descriptor to wait for; -1 if the caller must poll sa_notice(), because umad2sim's descriptors are not the kernel's. */
 int sa_fd(const struct sa *sa);
-/* Sends both subscriptions, or takes them back; the SA holds each once however often it is sent. An OpenSM that
- * was restarted has forgotten them. */
+/* Sends both subscriptions, or cancels them. Sending them again does no harm, and is necessary because an OpenSM that was
+ * restarted has lost them. */
 bool sa_inform(struct sa *sa, bool subscribe, struct reason *why);
-/* Both have been answered since the last sa_inform. */
+/* Whether the SA has answered both since the last sa_inform(). */
 bool sa_informed(const struct sa *sa);
-/* The next notice of ours, its Report answered; false if there is none now. */
+/* Takes the next notice of ours and answers its Report; false if there is none now. */
 bool sa_notice(struct sa *sa, struct notice *notice);
 void sa_close(struct sa *sa);
 

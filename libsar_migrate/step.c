@@ -1,21 +1,21 @@
-/* What is to be done now, and when there is something to be done again. */
+/* One step: does what is due now, and sets the timer for what is due next. */
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "library.h"
-#include "stream.h"
+#include "connection.h"
 
-#define INFORM_EVERY 10000 /* ms: an SM that was restarted has forgotten us */
-#define INFORM_SOON 1000
-#define TRY_AGAIN 10 /* ms, an operation on a queue pair that failed; or umad2sim */
+#define INFORM_INTERVAL 10000 /* ms: an SM that was restarted has lost the subscription */
+#define INFORM_RETRY 1000
+#define RETRY 10 /* ms after a failed operation on a queue pair, and between polls of umad2sim */
 
-void hear_notice(struct sar_migrate *m, const struct notice *notice)
+void receive_notice(struct sar_migrate *m, const struct notice *notice)
 {
 	const enum stage stage = notice->kind == NOTICE_UNPATH ? STAGE_AWAY : STAGE_BACK;
 
-	if (!rules_hear(&m->rules, notice->update, stage, notice->generation))
+	if (!rules_receive(&m->rules, notice->update, stage, notice->generation))
 		return;
 	trace(m, "notice", ",\"phase\":\"%s\",\"update\":%" PRIu64 ",\"generation\":%" PRIu64,
 	      stage == STAGE_AWAY ? "unpath" : "repath", notice->update, notice->generation);
@@ -23,32 +23,32 @@ void hear_notice(struct sar_migrate *m, const struct notice *notice)
 
 static void inform(struct sar_migrate *m, int64_t now)
 {
-	const bool sent = sa_inform(m->sa, true, &m->sa_trouble);
+	const bool sent = sa_inform(m->sa, true, &m->sa_problem);
 
 	if (sent)
-		m->sa_trouble.text[0] = '\0';
-	m->inform_at = now + (sent && m->inform_at ? INFORM_EVERY : INFORM_SOON);
+		m->sa_problem.text[0] = '\0';
+	m->inform_at = now + (sent && m->inform_at ? INFORM_INTERVAL : INFORM_RETRY);
 }
 
 static void move(struct sar_migrate *m, int64_t now)
 {
 	struct rules *r = &m->rules;
 	const bool fenced = r->fenced;
-	const unsigned wanted = rules_wanted(r, now);
+	const unsigned target = rules_required_offset(r, now);
 
 	if (r->fenced && !fenced && r->lease)
 		trace(m, "fence", ",\"update\":%" PRIu64, r->update);
-	if (rules_go(r, wanted)) {
+	if (rules_set_target(r, target)) {
 		trace(m, "move", ",\"offset\":%u,\"update\":%" PRIu64, r->target, r->update);
 		m->sent_back = 0;
 	}
 	if (r->stage == STAGE_BACK && m->sent_back != r->update) {
 		m->sent_back = r->update;
-		paths_send_back(&m->paths);
+		queue_pairs_send_back(&m->queue_pairs);
 	}
-	m->path_trouble.text[0] = '\0';
-	if (paths_push(&m->paths, r->target, &m->path_trouble) && !r->settled) {
-		rules_arrive(r);
+	m->qp_problem.text[0] = '\0';
+	if (queue_pairs_push(&m->queue_pairs, r->target, &m->qp_problem) && !r->settled) {
+		rules_arrived(r);
 		trace(m, "moved", ",\"offset\":%u,\"update\":%" PRIu64, r->offset, r->update);
 	}
 }
@@ -64,14 +64,14 @@ static void set_timer(struct sar_migrate *m, int64_t now)
 	struct itimerspec at = {.it_value.tv_nsec = 0};
 	int64_t when = now + 60000;
 
-	if (m->said == SAID_NOTHING && !m->unsubscribed)
+	if (m->request == REQUEST_NONE && !m->unsubscribed)
 		earlier(&when, m->ask_at);
 	if (!m->rules.fenced)
 		earlier(&when, m->rules.fence_at);
 	if (m->sa)
 		earlier(&when, m->inform_at);
-	if (m->paths.pending || (m->sa && sa_fd(m->sa) < 0))
-		earlier(&when, now + TRY_AGAIN);
+	if (m->queue_pairs.pending || (m->sa && sa_fd(m->sa) < 0))
+		earlier(&when, now + RETRY);
 	when = when > now ? when : now + 1;
 	at.it_value.tv_sec = when / 1000;
 	at.it_value.tv_nsec = when % 1000 * 1000000;
@@ -83,15 +83,15 @@ void step(struct sar_migrate *m)
 	struct notice notice;
 	const int64_t now = clock_ms();
 
-	exchange_end(m, now);
+	subscription_end(m, now);
 	if (m->sa) {
 		while (sa_notice(m->sa, &notice))
-			hear_notice(m, &notice);
+			receive_notice(m, &notice);
 		if (now >= m->inform_at && !m->stopping)
 			inform(m, now);
 	}
 	move(m, now);
-	exchange_begin(m, now);
+	subscription_begin(m, now);
 	set_timer(m, now);
 }
 

@@ -1,7 +1,7 @@
 /*
- * What is said and done, a JSON object a line, for a replay against the model. A line is written before what we
- * say or begin, and after what we hear or end, so the lines of all parties in order of their time are in an order
- * in which it can have happened.
+ * The trace for a replay against the model: one JSON object a line. A line is written before this party sends or begins
+ * something, and after it receives or completes something. So the lines of all parties, sorted by time, are in an order in
+ * which the events can have happened.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include "library.h"
 
-void trace(struct sar_migrate *m, const char *event, const char *more, ...)
+void trace(struct sar_migrate *m, const char *event, const char *members, ...)
 {
 	char line[512];
 	struct timespec now;
@@ -24,15 +24,15 @@ void trace(struct sar_migrate *m, const char *event, const char *more, ...)
 			  "{\"at\":%jd.%09ld,\"party\":\"subscriber\",\"id\":\"%s\",\"job\":\"%" PRIu32
 			  "\",\"event\":\"%s\"",
 			  (intmax_t)now.tv_sec, now.tv_nsec, m->subscriber, m->job, event);
-	va_start(arguments, more);
-	added = vsnprintf(line + length, sizeof(line) - (size_t)length - 2, more, arguments);
+	va_start(arguments, members);
+	added = vsnprintf(line + length, sizeof(line) - (size_t)length - 2, members, arguments);
 	va_end(arguments);
 	if (added < 0 || (size_t)added >= sizeof(line) - (size_t)length - 2)
 		return;
 	length += added;
 	line[length++] = '}';
 	line[length++] = '\n';
-	/* Whole lines at once, so that processes may share a file. */
+	/* Each line is one write(), so that processes may share a file. */
 	if (write(m->trace, line, (size_t)length) < 0)
 		m->trace = -1;
 }

@@ -1,6 +1,6 @@
 /*
- * After the InfiniBand specification, 10.3.1.5 (SQD) and 17.2.8 (path migration). An armed peer migrates by
- * itself once it hears packets of the other path, so a path may have changed before we ask for it.
+ * See the InfiniBand specification, 10.3.1.5 (SQD) and 17.2.8 (path migration). An armed queue pair migrates by itself
+ * when it receives packets on the other path, so its path may change before this code requests it.
  */
 #include "sar_migrate_verbs.h"
 
@@ -25,8 +25,8 @@ static int load(void *context, unsigned offset)
 	return -ibv_modify_qp(q->qp, &attr, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE);
 }
 
-/* `alternate` means something only where it is armed. */
-static int look(void *context, struct sar_qp_state *state)
+/* `alternate` is meaningful only while the path is armed. */
+static int query(void *context, struct sar_qp_state *state)
 {
 	struct sar_verbs_qp *q = context;
 	struct ibv_qp_attr attr;
@@ -54,7 +54,7 @@ static int migrate(void *context, unsigned offset)
 	struct sar_verbs_qp *q = context;
 	struct ibv_qp_attr attr = {.path_mig_state = IBV_MIG_MIGRATED};
 	struct sar_qp_state now;
-	const int error = look(q, &now);
+	const int error = query(q, &now);
 
 	if (error || now.offset == offset)
 		return error;
@@ -68,7 +68,7 @@ static int resume(void *context)
 	return -ibv_modify_qp(((struct sar_verbs_qp *)context)->qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE);
 }
 
-const struct sar_qp_ops sar_verbs_ops = {load, look, drain, migrate, resume};
+const struct sar_qp_ops sar_verbs_ops = {load, query, drain, migrate, resume};
 
 void sar_verbs_event(struct sar_migrate *m, const struct ibv_async_event *event,
 		     struct sar_verbs_qp *(*find)(struct ibv_qp *qp))

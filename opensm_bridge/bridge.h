@@ -32,16 +32,16 @@
 #define SAR_PLUGIN_VERSION "0.1.0"
 
 struct install; /* install.c */
-struct door;	/* door.c */
-struct usr2;	/* usr2.c */
+struct server;	/* socket_server.c */
+struct sigusr2;	/* sigusr2.c */
 
 enum phase { IDLE, SWEEPING, ROUTING }; /* a sweep began; a routing did; it is not over yet */
 
 struct bridge {
 	osm_opensm_t *osm;
 	struct options options;
-	struct door *door;
-	struct usr2 *usr2;
+	struct server *server;
+	struct sigusr2 *sigusr2;
 
 	/* OpenSM's sweep thread alone, or under osm->lock. */
 	struct install *next;	  /* chosen by build_lid_matrices for the call that follows it */
@@ -159,14 +159,14 @@ bool dump_in_force(struct bridge *b, struct dumped *dumped, struct reason *why);
 /* fabric.c: write what was discovered; tells where, and the digest of what was written. */
 bool fabric_write(struct bridge *b, char *path, size_t room, uint64_t *digest, struct reason *why);
 
-/* door.c, usr2.c: the threads. */
-bool door_open(struct bridge *b, struct reason *why);
-void door_close(struct bridge *b);
-bool usr2_start(struct bridge *b, struct reason *why);
-void usr2_stop(struct bridge *b);
+/* socket_server.c, sigusr2.c: the threads. */
+bool server_open(struct bridge *b, struct reason *why);
+void server_close(struct bridge *b);
+bool sigusr2_start(struct bridge *b, struct reason *why);
+void sigusr2_stop(struct bridge *b);
 int thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
 
-/* answers.c: one request line to one line of JSON. */
-void answer(struct bridge *b, const char *request, char *json, size_t room);
+/* requests.c: one request line to one line of JSON. */
+void request_answer(struct bridge *b, const char *request, char *json, size_t room);
 
 #endif

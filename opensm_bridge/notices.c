@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bridge.h"
-#include "notice_words.h"
+#include "notice.h"
 
 #include <opensm/osm_inform.h>
 

@@ -38,8 +38,8 @@ static void delete(void *context)
 	b->stopping = true;
 	pthread_cond_broadcast(&b->changed);
 	pthread_mutex_unlock(&b->mutex);
-	usr2_stop(b);
-	door_close(b);
+	sigusr2_stop(b);
+	server_close(b);
 	install_free(b->next);
 	install_free(b->in_force);
 	known_free(&b->known);
@@ -59,7 +59,7 @@ static bool start(struct bridge *b, struct reason *why)
 		return false;
 	}
 	return options_parse(&b->options, b->osm->subn.opt.event_plugin_options, why) &&
-	       usr2_start(b, why) && door_open(b, why) && engine_register(b, why);
+	       sigusr2_start(b, why) && server_open(b, why) && engine_register(b, why);
 }
 
 static void *create(struct osm_opensm *osm)

@@ -1,15 +1,17 @@
-/* A word that makes no sense must not keep a job from running: the caller says so and goes on. */
+/* An invalid argument must not keep a job from running: the caller logs the reason and goes on. */
 #include "arguments.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask_agent.h"
+
 #define REFUSE(...) return REASON(why, __VA_ARGS__), false
 
 static const struct {
 	const char *key;
-	size_t place, room;
+	size_t offset, room;
 	bool path;
 } texts[] = {
 #define TEXT(name, path) {#name, offsetof(struct arguments, name), sizeof(((struct arguments *)0)->name), path}
@@ -20,11 +22,11 @@ static const struct {
 void arguments_default(struct arguments *a)
 {
 	*a = (struct arguments){
-		.agent_user = "sar-agent",
+		.agent_user = AGENT_USER,
 		.state = "/run/sar-spank",
 		.allow = "UCX_IB_LID_PATH_BITS:UCX_IB_NUM_PATHS",
-		.timeout = USUAL_TIMEOUT,
-		.key_timeout = USUAL_KEY_TIMEOUT,
+		.timeout = DEFAULT_TIMEOUT,
+		.key_timeout = DEFAULT_KEY_TIMEOUT,
 	};
 }
 
@@ -32,7 +34,7 @@ static bool is_address(const char *text)
 {
 	const char *port = strrchr(text, ':');
 
-	/* A Unix socket's name must fit into sun_path. */
+	/* The path of a Unix socket must fit into sun_path. */
 	return *text == '/' ? strlen(text) < 108 : port && port != text && port[1];
 }
 
@@ -54,7 +56,7 @@ bool arguments_take(struct arguments *a, const char *word, struct reason *why)
 		if (!strcmp(texts[i].key, "agent") && !is_address(value))
 			REFUSE("argument agent is neither HOST:PORT nor a path shorter than 108 characters: \"%.60s\"",
 			       value);
-		strcpy((char *)a + texts[i].place, value);
+		strcpy((char *)a + texts[i].offset, value);
 		return true;
 	}
 	if (key == 7 && !memcmp(word, "timeout", key)) {
@@ -79,7 +81,12 @@ bool arguments_take(struct arguments *a, const char *word, struct reason *why)
 		a->debug = *value == '1';
 		return true;
 	}
-	REFUSE("unknown argument \"%.60s\"; there are agent, agent_user, munge_socket, spool, state, env_file, allow, "
+	REFUSE("unknown argument \"%.60s\"; valid are agent, agent_user, munge_socket, spool, state, env_file, allow, "
 	       "timeout, key_timeout and debug (0 or 1)",
 	       word);
+}
+
+bool arguments_reach_agent(const struct arguments *a)
+{
+	return *a->agent || *a->spool;
 }

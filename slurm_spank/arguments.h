@@ -1,4 +1,4 @@
-/* key=value arguments: of the plugin's line in plugstack.conf, and of sar-notify. */
+/* Arguments of the form key=value, from the plugin's line in plugstack.conf and from sar-notify's command line. */
 #ifndef SAR_ARGUMENTS_H
 #define SAR_ARGUMENTS_H
 #include <stdbool.h>
@@ -7,28 +7,31 @@
 
 #define PATH_SIZE 512
 #define LEAST_TIMEOUT 10
-#define MOST_TIMEOUT 100 /* more would be felt at every job's start while the agent is away */
-/* srun's own way to the first task hides a prolog of some 75 ms; one of 100 ms it notices 200 ms late. */
-#define USUAL_TIMEOUT 50
-/* Routes of its own are in force some 0.5 s after a job asked for them; srun gives a step 10 s to start. */
-#define USUAL_KEY_TIMEOUT 2000
+#define MOST_TIMEOUT 100 /* more would delay every job start noticeably while the agent is down */
+/* srun needs some 75 ms to its first task anyway, which hides a prolog of that length; a prolog of 100 ms delays the job
+ * by 200 ms. */
+#define DEFAULT_TIMEOUT 50
+/* A routing key is in force some 0.5 s after the request; srun gives a step 10 s to start. */
+#define DEFAULT_KEY_TIMEOUT 2000
 #define MOST_KEY_TIMEOUT  8000
 
 struct arguments {
-	char agent[256];	 /* HOST:PORT, or the path of a Unix socket; "" is nobody */
-	char agent_user[64];	 /* as whom it runs: who else listens there cannot read what we say */
-	char munge_socket[108];	 /* "" is munge's own default */
-	char spool[PATH_SIZE];	 /* folder for messages where munge or the agent is missing */
-	char state[PATH_SIZE];	 /* folder where answers wait for the job's steps */
-	char env_file[PATH_SIZE]; /* a site's own file of NAME=VALUE; %j is the job id */
-	char allow[PATH_SIZE];	 /* names that tasks may be given, separated by colons */
-	unsigned timeout;	 /* milliseconds for one message, all in all */
-	unsigned key_timeout;	 /* milliseconds that a step waits for the routes its user asked for */
+	char agent[256];	 /* HOST:PORT, or the path of a Unix socket; "": there is none */
+	char agent_user[64];	 /* the agent's account; nobody else can decode the messages */
+	char munge_socket[108];	 /* "": munge's default */
+	char spool[PATH_SIZE];	 /* folder for messages that could not be sent */
+	char state[PATH_SIZE];	 /* folder where answers are stored for the job's steps */
+	char env_file[PATH_SIZE]; /* the site's file of NAME=VALUE; %j is the job id */
+	char allow[PATH_SIZE];	 /* names of variables that tasks may get, separated by colons */
+	unsigned timeout;	 /* milliseconds for one message, including the answer */
+	unsigned key_timeout;	 /* milliseconds that a step waits for its routing key */
 	bool debug;
 };
 
 void arguments_default(struct arguments *arguments);
-/* False, and why, for a word that makes no sense: it is passed over, the others hold. */
+/* Takes one argument. False and `why` if it is invalid; then `arguments` is unchanged. */
 bool arguments_take(struct arguments *arguments, const char *word, struct reason *why);
+/* Whether there is an agent or a spool folder; otherwise only the controller's hooks report to the agent, if anybody. */
+bool arguments_reach_agent(const struct arguments *arguments);
 
 #endif

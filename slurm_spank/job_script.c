@@ -1,34 +1,37 @@
 /*
- * Prolog and epilog of a node. Never spank_job_control_getenv here: in Slurm 22.05.8 it crashes, and
- * the node is drained. The option itself, and Slurm's environment, say what is needed.
+ * The prolog and the epilog of a node. spank_job_control_getenv() must not be called here: in Slurm 22.05.8 it
+ * crashes, and the node is drained. The option itself and Slurm's environment provide what is needed.
  */
 #include <stdlib.h>
 
+#include "environment_file.h"
 #include "hooks.h"
+#include "report_event.h"
 
-static void speak(spank_t spank, int count, char **words, const char *event)
+static void report(spank_t spank, int ac, char **av, const char *event)
 {
 	char traffic[TRAFFIC_SIZE];
 	struct arguments arguments;
-	struct environment environment = {.count = 0};
+	struct environment unused = {.count = 0};
 	struct message message = {.event = event, .traffic = traffic, .nodes = getenv("SLURM_NODELIST")};
 
-	tell_read(&arguments, count, words);
-	if (!tell_about(spank, &message))
+	read_arguments(&arguments, ac, av);
+	if (!read_job(spank, &message))
 		return;
 	if (!message.nodes)
 		message.nodes = getenv("SLURM_JOB_NODELIST");
 	option_given(spank, traffic);
-	environment_forget(arguments.state, message.job); /* also of another job of that number */
-	(void)tell(&arguments, &message, &environment);
+	environment_remove(arguments.state, message.job); /* it may be that of an earlier job with the same number */
+	if (arguments_reach_agent(&arguments))
+		(void)report_event(&arguments, &message, &unused);
 }
 
-void job_starts(spank_t spank, int count, char **words)
+void job_starts(spank_t spank, int ac, char **av)
 {
-	speak(spank, count, words, "start");
+	report(spank, ac, av, "start");
 }
 
-void job_ends(spank_t spank, int count, char **words)
+void job_ends(spank_t spank, int ac, char **av)
 {
-	speak(spank, count, words, "end");
+	report(spank, ac, av, "end");
 }

@@ -1,12 +1,12 @@
-/* --sar-traffic: checked where the user can still be told, that is before the job is submitted. */
+/* --sar-traffic: an invalid pattern is refused before the job is submitted, while the user can still correct it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "hooks.h"
 
-static char chosen[TRAFFIC_SIZE]; /* of this command, or of this step */
+static char chosen[TRAFFIC_SIZE]; /* the pattern of this command or step */
 
-/* A negative result makes Slurm refuse the command. */
+/* Called by Slurm with the option's argument. If the result is negative, Slurm refuses the command. */
 static int choose(int value, const char *text, int remote)
 {
 	(void)value;
@@ -22,8 +22,8 @@ static int choose(int value, const char *text, int remote)
 		return 0;
 	}
 	if (remote)
-		return 0; /* the job is here already */
-	SAY_ERROR("--sar-traffic=%.64s is no traffic pattern; there are %s, and --sar-traffic=help explains them",
+		return 0; /* the job runs already: too late to refuse it */
+	log_error("--sar-traffic=%.64s is no traffic pattern; there are %s, and --sar-traffic=help explains them",
 		  text, traffic_forms());
 	return -1;
 }
@@ -45,7 +45,7 @@ void option_given(spank_t spank, char traffic[TRAFFIC_SIZE])
 {
 	char *text = NULL;
 
-	/* In prolog and epilog no callback was called; elsewhere spank_option_getopt may not be. */
+	/* In prolog and epilog Slurm calls no callback; elsewhere spank_option_getopt() is not allowed. */
 	if (!*chosen && spank_context() == S_CTX_JOB_SCRIPT &&
 	    spank_option_getopt(spank, &option, &text) == ESPANK_SUCCESS && text && traffic_known(text))
 		strcpy(chosen, text);

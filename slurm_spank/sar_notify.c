@@ -1,32 +1,61 @@
 /*
- * sar-notify: the same message from the controller's hooks. Always exits 0, and within 200 ms: with
- * another code Slurm would requeue or cancel the job.
+ * sar-notify: reports a job's event from the controller's hooks. It always exits with 0, and within 200 ms: after any
+ * other exit code Slurm would requeue or cancel the job.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "talk.h"
+#include "environment_file.h"
+#include "log.h"
+#include "report_event.h"
 #include "traffic.h"
 
 static const char usage[] =
-	"sar-notify start|end [KEY=VALUE ...]: tell sar-agent that a job starts or ends.\n"
-	"Call it from PrologSlurmctld and EpilogSlurmctld, whose environment says which job.\n"
+	"usage: sar-notify start|end [KEY=VALUE ...]\n"
+	"Reports to sar-agent that a job starts or ends. Call it from PrologSlurmctld and EpilogSlurmctld, whose\n"
+	"environment names the job.\n"
 	"  agent=HOST:PORT or agent=/PATH  where the agent listens\n"
-	"  agent_user=USER                 as whom it runs there, sar-agent if not given: nobody else can read\n"
-	"                                  what is said; \"\" is anybody\n"
-	"  timeout=MS                      10 to 100, default 50\n"
-	"  munge_socket=PATH               munged's, if it is not the default one\n"
-	"  spool=FOLDER                    leave the message here if it cannot be sent\n"
-	"  state=FOLDER                    leave what the agent answers here, as FOLDER/JOB, for the plugin's\n"
-	"                                  env_file=FOLDER/%j; not kept unless given\n"
-	"  debug=1                         say on stderr also what went well\n"
-	"It always exits with 0, within 200 ms.\n";
+	"  agent_user=USER                 the agent's account, which alone can decode the message (default\n"
+	"                                  sar-agent); \"\" lets every user decode it\n"
+	"  timeout=MS                      how long to wait for the agent, 10 to 100 (default 50)\n"
+	"  munge_socket=PATH               the socket of munged, if it is not munge's default\n"
+	"  spool=FOLDER                    write the message to this folder if it cannot be sent\n"
+	"  state=FOLDER                    store the agent's answer as FOLDER/JOB, for the plugin's\n"
+	"                                  env_file=FOLDER/%j (default: do not store it)\n"
+	"  debug=1                         also log what succeeded\n"
+	"It logs to stderr, exits with 0 in any case, and runs for at most 200 ms.\n";
+
+static void log_line(const char *format, va_list arguments)
+{
+	fputs("sar-notify: ", stderr);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+}
+
+void log_info(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	log_line(format, arguments);
+	va_end(arguments);
+}
+
+void log_error(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	log_line(format, arguments);
+	va_end(arguments);
+}
 
 static void out_of_time(int number)
 {
@@ -34,8 +63,8 @@ static void out_of_time(int number)
 	_exit(0);
 }
 
-/* Slurm's number of this job, or 0. */
-static uint32_t number_of(const char *variable, bool *found)
+/* The number in an environment variable. Sets `found` to false, and returns 0, if it is unset or not a number. */
+static uint32_t get_number(const char *variable, bool *found)
 {
 	const char *text = getenv(variable);
 	unsigned long number;
@@ -50,58 +79,40 @@ static uint32_t number_of(const char *variable, bool *found)
 	return *found ? (uint32_t)number : 0;
 }
 
-static void notify(const struct arguments *a, struct message *message)
+int main(int argc, char **argv)
 {
-	struct reason why = {.text = ""};
-	struct answer answer;
-	const enum heard heard = talk(a, message, &answer, &why);
-
-	if (heard == HEARD_NOTHING)
-		fprintf(stderr, "sar-notify: %s of job %" PRIu32 " was not told: %s\n", message->event,
-			message->job, why.text);
-	else if (heard == HEARD_ANSWER && !answer.ok)
-		fprintf(stderr, "sar-notify: %s of job %" PRIu32 " was refused: %s\n", message->event,
-			message->job, answer.error);
-	else if (a->debug)
-		fprintf(stderr, "sar-notify: %s of job %" PRIu32 " was told\n", message->event, message->job);
-	if (heard == HEARD_ANSWER && answer.ok && *a->state &&
-	    !environment_keep(&answer.env, a->state, message->job, &why))
-		fprintf(stderr, "sar-notify: the answer is lost: %s\n", why.text);
-}
-
-int main(int count, char **words)
-{
-	const struct itimerval last = {.it_value.tv_usec = 180000};
-	const char *event = count > 1 ? words[1] : "", *traffic = getenv("SPANK_SAR_TRAFFIC");
+	const struct itimerval lifetime = {.it_value.tv_usec = 180000};
+	const char *event = argc > 1 ? argv[1] : "", *traffic = getenv("SPANK_SAR_TRAFFIC");
 	struct message message = {.event = event, .nodes = getenv("SLURM_JOB_NODELIST")};
+	struct environment unused = {.count = 0};
 	struct arguments arguments;
 	struct reason why;
 	bool found;
 
 	signal(SIGALRM, out_of_time);
-	setitimer(ITIMER_REAL, &last, NULL);
+	setitimer(ITIMER_REAL, &lifetime, NULL);
 	if (strcmp(event, "start") && strcmp(event, "end")) {
 		fputs(usage, !strcmp(event, "--help") ? stdout : stderr);
 		return 0;
 	}
 	arguments_default(&arguments);
 	*arguments.state = '\0';
-	for (int i = 2; i < count; i++)
-		if (!arguments_take(&arguments, words[i], &why))
-			fprintf(stderr, "sar-notify: %s\n", why.text);
-	message.user = number_of("SLURM_JOB_UID", &found);
+	for (int i = 2; i < argc; i++)
+		if (!arguments_take(&arguments, argv[i], &why))
+			log_error("%s", why.text);
+	message.user = get_number("SLURM_JOB_UID", &found);
 	if (!found)
 		message.user = -1;
-	message.job = number_of("SLURM_JOB_ID", &found);
+	message.job = get_number("SLURM_JOB_ID", &found);
 	if (!found) {
-		fputs("sar-notify: SLURM_JOB_ID is not set; call it from PrologSlurmctld or EpilogSlurmctld\n", stderr);
+		log_error("SLURM_JOB_ID is not set; call sar-notify from PrologSlurmctld or EpilogSlurmctld");
 		return 0;
 	}
-	/* SPANK_ variables are the user's: sbatch --export could hold anything. */
+	/* The user sets SPANK_ variables: with sbatch --export they may hold anything. */
 	if (traffic && traffic_known(traffic))
 		message.traffic = traffic;
 	if (*arguments.state)
-		environment_forget(arguments.state, message.job);
-	notify(&arguments, &message);
+		environment_remove(arguments.state, message.job);
+	(void)report_event(&arguments, &message, &unused);
 	return 0;
 }

@@ -1,41 +1,87 @@
 /*
- * The SPANK plugin: which of Slurm's hooks is answered by which file. Every hook returns 0: no job may
- * fail, and no node be drained, because routes could not be made for it.
+ * The SPANK plugin: calls the file that serves each of Slurm's hooks. Every hook returns 0: no job may fail, and no
+ * node may be drained, because routes could not be made for it.
  */
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/types.h>
+
 #include "hooks.h"
+
+#define LINE_SIZE 1024
+
+void log_info(const char *format, ...)
+{
+	char line[LINE_SIZE];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	slurm_info("sar_spank: %s", line);
+}
+
+void log_error(const char *format, ...)
+{
+	char line[LINE_SIZE];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	slurm_error("sar_spank: %s", line);
+}
+
+void read_arguments(struct arguments *arguments, int ac, char **av)
+{
+	struct reason why;
+
+	arguments_default(arguments);
+	for (int i = 0; i < ac; i++)
+		if (!arguments_take(arguments, av[i], &why))
+			log_error("plugstack.conf: %s", why.text);
+}
+
+bool read_job(spank_t spank, struct message *message)
+{
+	uid_t user;
+
+	message->user = spank_get_item(spank, S_JOB_UID, &user) == ESPANK_SUCCESS ? (int64_t)user : -1;
+	return spank_get_item(spank, S_JOB_ID, &message->job) == ESPANK_SUCCESS;
+}
 
 #pragma GCC visibility push(default)
 SPANK_PLUGIN(sar_spank, 1);
 
-int slurm_spank_init(spank_t spank, int count, char **words)
+int slurm_spank_init(spank_t spank, int ac, char **av)
 {
 	const spank_context_t context = spank_context();
 
-	(void)count;
-	(void)words;
+	(void)ac;
+	(void)av;
 	if (context == S_CTX_LOCAL || context == S_CTX_ALLOCATOR || context == S_CTX_REMOTE)
 		option_register(spank);
 	return 0;
 }
 
-int slurm_spank_init_post_opt(spank_t spank, int count, char **words)
+int slurm_spank_init_post_opt(spank_t spank, int ac, char **av)
 {
 	if (spank_context() == S_CTX_REMOTE)
-		step_set_environment(spank, count, words);
+		step_set_environment(spank, ac, av);
 	else
-		submit_tell_slurm(spank);
+		submit_set_job_environment(spank);
 	return 0;
 }
 
-int slurm_spank_job_prolog(spank_t spank, int count, char **words)
+int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 {
-	job_starts(spank, count, words);
+	job_starts(spank, ac, av);
 	return 0;
 }
 
-int slurm_spank_job_epilog(spank_t spank, int count, char **words)
+int slurm_spank_job_epilog(spank_t spank, int ac, char **av)
 {
-	job_ends(spank, count, words);
+	job_ends(spank, ac, av);
 	return 0;
 }
 #pragma GCC visibility pop

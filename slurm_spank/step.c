@@ -1,19 +1,21 @@
 /*
- * A step on a node: its tasks find what the agent answered when the job started, and what the site's
- * file says. A job that named its traffic may get routes of its own only after its start, so its steps
- * ask again; but only if the agent answered at the start, or a silent one would cost time twice. While
- * the routes are being made a step waits, since its tasks cannot be told later: not longer than
- * `key_timeout`, and as seldom as the agent asks, whom every node of the job asks.
+ * A step on a node: sets the tasks' environment from the agent's answer to the start of the job, and from the site's
+ * file. A job that named its traffic may get its routing key only after its start, so its steps ask again; but only if
+ * the agent answered at the start, because a silent agent would cost time twice. The environment of tasks cannot change
+ * once they run, so the step waits while the routes are being made: for up to `key_timeout`, and it asks only as often
+ * as the agent says, because every node of the job asks.
  */
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
 
+#include "connection.h"
+#include "environment_file.h"
 #include "hooks.h"
-#include "stream.h"
+#include "report_event.h"
 
-/* Milliseconds for a message of a step that waits anyway. */
-#define PATIENT_TIMEOUT 500
+/* Milliseconds for each message of a step that waits for its routing key. */
+#define WAITING_TIMEOUT 500
 
 static void set(spank_t spank, const struct arguments *arguments, const struct environment *environment)
 {
@@ -21,19 +23,19 @@ static void set(spank_t spank, const struct arguments *arguments, const struct e
 		const struct variable *v = &environment->variable[i];
 
 		if (!environment_allows(arguments->allow, v->name))
-			SAY_ERROR("%s is not on the list of argument allow, and not set", v->name);
+			log_error("%s is not in the list of argument allow, so tasks do not get it", v->name);
 		else if (spank_setenv(spank, v->name, v->value, 0) == ESPANK_SUCCESS && arguments->debug)
-			SAY("tasks have %s=%s", v->name, v->value);
+			log_info("tasks get %s=%s", v->name, v->value);
 	}
 }
 
-static void ask(struct arguments arguments, struct message *message, struct environment *environment)
+static void ask_for_key(struct arguments arguments, struct message *message, struct environment *environment)
 {
 	const int64_t end = clock_ms() + arguments.key_timeout;
-	unsigned tries = 3; /* of an agent that answered the start; the machine may be busy with all the steps */
+	unsigned tries = 3; /* the agent answered the start; now the machine may be busy with all the steps */
 	int wait;
 
-	while ((wait = tell(&arguments, message, environment)) && tries) {
+	while ((wait = report_event(&arguments, message, environment)) && tries) {
 		const int64_t left = end - clock_ms() - LEAST_TIMEOUT;
 
 		if (left <= 0)
@@ -41,21 +43,21 @@ static void ask(struct arguments arguments, struct message *message, struct envi
 		if (wait < 0)
 			tries--;
 		else
-			tries = UINT_MAX; /* it is there, and we shall be told */
-		arguments.timeout = left < PATIENT_TIMEOUT ? (unsigned)left + LEAST_TIMEOUT : PATIENT_TIMEOUT;
+			tries = UINT_MAX; /* the agent is working on the key */
+		arguments.timeout = left < WAITING_TIMEOUT ? (unsigned)left + LEAST_TIMEOUT : WAITING_TIMEOUT;
 		poll(NULL, 0, wait < 0 ? 0 : (int)(wait < left ? wait : left));
 	}
 	if (wait)
-		SAY("job %u has no routing key within %u ms, its tasks start without", message->job,
-		    arguments.key_timeout);
+		log_info("job %u had no routing key within %u ms; its tasks start without one", message->job,
+			 arguments.key_timeout);
 }
 
-static const char *variable_of(spank_t spank, const char *name, char *text, int room)
+static const char *get_variable(spank_t spank, const char *name, char *text, int room)
 {
 	return spank_getenv(spank, name, text, room) == ESPANK_SUCCESS ? text : NULL;
 }
 
-void step_set_environment(spank_t spank, int count, char **words)
+void step_set_environment(spank_t spank, int ac, char **av)
 {
 	struct environment environment = {.count = 0};
 	struct message message = {.event = "hint"};
@@ -63,20 +65,20 @@ void step_set_environment(spank_t spank, int count, char **words)
 	struct arguments arguments;
 	char nodes[2048], tasks[512];
 
-	tell_read(&arguments, count, words);
-	if (!tell_about(spank, &message))
+	read_arguments(&arguments, ac, av);
+	if (!read_job(spank, &message))
 		return;
 	option_given(spank, traffic);
 	message.traffic = traffic;
-	message.nodes = variable_of(spank, "SLURM_STEP_NODELIST", nodes, sizeof(nodes));
-	message.tasks = variable_of(spank, "SLURM_STEP_TASKS_PER_NODE", tasks, sizeof(tasks));
+	message.nodes = get_variable(spank, "SLURM_STEP_NODELIST", nodes, sizeof(nodes));
+	message.tasks = get_variable(spank, "SLURM_STEP_TASKS_PER_NODE", tasks, sizeof(tasks));
 	if (!message.tasks)
-		message.tasks = variable_of(spank, "SLURM_TASKS_PER_NODE", tasks, sizeof(tasks));
-	if (environment_kept(&environment, arguments.state, message.job) && !environment.count && *traffic &&
-	    strcmp(traffic, "none"))
-		ask(arguments, &message, &environment);
+		message.tasks = get_variable(spank, "SLURM_TASKS_PER_NODE", tasks, sizeof(tasks));
+	if (environment_load(&environment, arguments.state, message.job) && !environment.count && *traffic &&
+	    strcmp(traffic, "none") && arguments_reach_agent(&arguments))
+		ask_for_key(arguments, &message, &environment);
 	set(spank, &arguments, &environment);
 	environment.count = 0;
-	if (environment_read(&environment, arguments.env_file, message.job))
+	if (environment_read_site_file(&environment, arguments.env_file, message.job))
 		set(spank, &arguments, &environment);
 }

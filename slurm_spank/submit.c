@@ -1,7 +1,7 @@
-/* srun, sbatch, salloc: the controller's hooks see the option as SPANK_SAR_TRAFFIC. */
+/* In srun, sbatch and salloc: hands the option to the controller's hooks, as SPANK_SAR_TRAFFIC in their environment. */
 #include "hooks.h"
 
-void submit_tell_slurm(spank_t spank)
+void submit_set_job_environment(spank_t spank)
 {
 	char traffic[TRAFFIC_SIZE];
 

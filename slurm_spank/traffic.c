@@ -1,6 +1,6 @@
 /*
- * The table is made from traffic.txt by the Makefile, so that Python and C cannot differ. In a form
- * a capital is a place to fill in: W a number with decimals, any other a whole number.
+ * The Makefile generates the table from traffic.txt, so that Python and C cannot differ. In a form, a capital letter
+ * stands for a number: W for one with decimals, any other letter for a whole number.
  */
 #include "traffic.h"
 
@@ -24,7 +24,7 @@ static bool digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Past 1 to 999999 without leading zeros, or NULL. */
+/* Skips a number from 1 to 999999 without leading zeros; NULL if there is none. */
 static const char *whole(const char *at)
 {
 	const size_t digits = strspn(at, "0123456789");
@@ -32,7 +32,8 @@ static const char *whole(const char *at)
 	return digits && digits <= DIGITS && *at != '0' ? at + digits : NULL;
 }
 
-/* Past 0.001 to 100, or NULL. In millionths, as strtod depends on the user's locale. */
+/* Skips a number from 0.001 to 100; NULL if there is none. Counts millionths, because strtod() depends on the user's
+ * locale. */
 static const char *decimal(const char *at)
 {
 	int64_t millionths = 0;
@@ -53,7 +54,7 @@ static const char *decimal(const char *at)
 	return millionths >= 1000 && millionths <= 100 * 1000000 ? at : NULL;
 }
 
-static bool of_form(const char *text, const char *form)
+static bool has_form(const char *text, const char *form)
 {
 	for (; *form; form++) {
 		if (!isupper((unsigned char)*form)) {
@@ -73,7 +74,7 @@ bool traffic_known(const char *text)
 	if (strlen(text) >= TRAFFIC_SIZE)
 		return false;
 	for (size_t i = 0; i < FORMS; i++)
-		if (of_form(text, table[i].form))
+		if (has_form(text, table[i].form))
 			return true;
 	return false;
 }

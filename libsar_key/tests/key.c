@@ -1,27 +1,27 @@
-/* A key for a phase, from C: key PHASE PATTERN | key PHASE FROM TO … | key --done PHASE. For live tests. */
+/* For live tests: requests a routing key. key PHASE PATTERN | key PHASE FROM TO … | key --done PHASE */
 #include "../sar_key.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int main(int count, char **words)
+int main(int argc, char **argv)
 {
 	int pairs[64][2];
-	size_t many = 0;
+	size_t count = 0;
 	struct sar_key key;
 	enum sar_key_result result;
 
-	if (count < 3)
+	if (argc < 3)
 		return 2;
-	if (!strcmp(words[1], "--done"))
-		return sar_key_done(words[2], 2000) ? 1 : 0;
-	for (int i = 2; count > 3 && i + 1 < count && many < 64; i += 2, many++) {
-		pairs[many][0] = atoi(words[i]);
-		pairs[many][1] = atoi(words[i + 1]);
+	if (!strcmp(argv[1], "--done"))
+		return sar_key_done(argv[2], 2000) ? 1 : 0;
+	for (int i = 2; argc > 3 && i + 1 < argc && count < 64; i += 2, count++) {
+		pairs[count][0] = atoi(argv[i]);
+		pairs[count][1] = atoi(argv[i + 1]);
 	}
-	result = many ? sar_key_request_pairs(&key, words[1], (const int (*)[2])pairs, many, 10000)
-		      : sar_key_request(&key, words[1], words[2], 10000);
+	result = count ? sar_key_request_pairs(&key, argv[1], (const int (*)[2])pairs, count, 10000)
+		      : sar_key_request(&key, argv[1], argv[2], 10000);
 	printf("%d %u %u %u %s\n", result, key.offset, key.own, key.total, key.sentence);
 	return 0;
 }

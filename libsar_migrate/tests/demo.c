@@ -1,12 +1,12 @@
 /*
- * A subscriber for live tests: the whole library, on queue pairs that are a model (model_qp.h) with traffic on
- * them. The process ends at SIGTERM, or when stdin closes if stdin=1 is given, and then says what came of it.
+ * A subscriber for live tests: the whole library on model queue pairs (model_qp.h) that carry traffic. The process ends
+ * at SIGTERM, or with stdin=1 when stdin closes, and then prints its counters.
  *
  *   sar-migrate-demo agent=ADDRESS job=ID [munge=SOCKET] [notices=1] [simulated=1] [trace=FILE] [pairs=4]
  *                    [thread=1] [stuck=1] [count=1]
  *
- * With stuck=1 no queue pair ever drains. count=N runs N subscribers in this process, each with its own pairs;
- * those after the first hear of notices from the first, as the ranks of a job would.
+ * With stuck=1 no queue pair ever drains. count=N runs N subscribers in this process, each with its own pairs; the first
+ * passes notices on to the others, as the ranks of a job would.
  */
 #include <poll.h>
 #include <signal.h>
@@ -34,19 +34,19 @@ static void stop(int signal)
 	stopped = 1;
 }
 
-static const char *argument(int count, char **words, const char *key, const char *otherwise)
+static const char *argument(int argc, char **argv, const char *key, const char *otherwise)
 {
 	const size_t length = strlen(key);
 
-	for (int i = 1; i < count; i++)
-		if (!strncmp(words[i], key, length) && words[i][length] == '=')
-			return words[i] + length + 1;
+	for (int i = 1; i < argc; i++)
+		if (!strncmp(argv[i], key, length) && argv[i][length] == '=')
+			return argv[i] + length + 1;
 	return otherwise;
 }
 
-static int number(int count, char **words, const char *key, int otherwise)
+static int number(int argc, char **argv, const char *key, int otherwise)
 {
-	const char *text = argument(count, words, key, NULL);
+	const char *text = argument(argc, argv, key, NULL);
 
 	return text ? atoi(text) : otherwise;
 }
@@ -59,7 +59,7 @@ static int begin(struct subscriber *s, const struct sar_migrate_options *options
 	s->m = sar_migrate_open(options, &model_ops, error, sizeof(error));
 	if (!s->m)
 		return fprintf(stderr, "sar-migrate-demo: %s\n", error), 0;
-	offset = sar_migrate_offset(s->m); /* 1: nothing has stepped yet */
+	offset = sar_migrate_offset(s->m); /* 1: there was no step yet */
 	for (unsigned i = 0; i < qps; i += 2) {
 		model_connect(&s->net, &s->qps[i], &s->qps[i + 1], offset);
 		s->qps[i].stuck = s->qps[i + 1].stuck = stuck;
@@ -70,7 +70,7 @@ static int begin(struct subscriber *s, const struct sar_migrate_options *options
 	return 1;
 }
 
-/* A millisecond of traffic. The model has no locks: with a thread of the library its time stands still. */
+/* One millisecond of traffic. The model has no locks, so its time stands still while a thread of the library runs. */
 static void work(struct subscriber *s, unsigned qps, bool threaded)
 {
 	if (!threaded) {
@@ -86,58 +86,58 @@ static void work(struct subscriber *s, unsigned qps, bool threaded)
 	}
 }
 
-/* As a rank that hears tells the others of its job. */
+/* Passes the first subscriber's notices on to the others. */
 static void pass_on(struct subscriber *all, int count)
 {
-	static uint64_t said_update;
-	static int said;
+	static uint64_t passed_update;
+	static int passed_kind;
 	uint64_t update, generation;
 	const int kind = sar_migrate_heard(all->m, &update, &generation);
 
-	if (kind == said && update == said_update)
+	if (kind == passed_kind && update == passed_update)
 		return;
 	for (int i = 1; i < count; i++)
 		sar_migrate_notice(all[i].m, kind, update, generation);
-	said = kind;
-	said_update = update;
+	passed_kind = kind;
+	passed_update = update;
 }
 
 static void end(struct subscriber *s, unsigned qps)
 {
-	char trouble[512];
+	char problem[512];
 	uint64_t answered = 0;
 
-	sar_migrate_trouble(s->m, trouble, sizeof(trouble));
+	sar_migrate_problem(s->m, problem, sizeof(problem));
 	for (unsigned i = 0; i < qps; i++) {
 		answered += s->qps[i].answered;
 		sar_migrate_remove(s->m, &s->qps[i]);
 	}
 	printf("{\"answered\":%llu,\"delivered\":%llu,\"offset\":%u}\n", (unsigned long long)answered,
 	       (unsigned long long)s->net.delivered, sar_migrate_offset(s->m));
-	if (*trouble)
-		fprintf(stderr, "sar-migrate-demo: %s\n", trouble);
+	if (*problem)
+		fprintf(stderr, "sar-migrate-demo: %s\n", problem);
 	sar_migrate_close(s->m);
 }
 
-int main(int count, char **words)
+int main(int argc, char **argv)
 {
 	struct sar_migrate_options options = {
-		.agent = argument(count, words, "agent", NULL),
-		.munge_socket = argument(count, words, "munge", NULL),
-		.job = (uint32_t)number(count, words, "job", 0),
-		.notices = number(count, words, "notices", 0),
-		.simulated = number(count, words, "simulated", 0),
-		.trace = argument(count, words, "trace", NULL),
+		.agent = argument(argc, argv, "agent", NULL),
+		.munge_socket = argument(argc, argv, "munge", NULL),
+		.job = (uint32_t)number(argc, argv, "job", 0),
+		.notices = number(argc, argv, "notices", 0),
+		.simulated = number(argc, argv, "simulated", 0),
+		.trace = argument(argc, argv, "trace", NULL),
 	};
-	const unsigned qps = 2u * (unsigned)number(count, words, "pairs", 4);
-	const int subscribers = number(count, words, "count", 1);
-	const bool threaded = number(count, words, "thread", 0), stuck = number(count, words, "stuck", 0);
-	struct pollfd wait[2] = {{.events = POLLIN}, {.fd = number(count, words, "stdin", 0) ? 0 : -1}};
+	const unsigned qps = 2u * (unsigned)number(argc, argv, "pairs", 4);
+	const int subscribers = number(argc, argv, "count", 1);
+	const bool threaded = number(argc, argv, "thread", 0), stuck = number(argc, argv, "stuck", 0);
+	struct pollfd wait[2] = {{.events = POLLIN}, {.fd = number(argc, argv, "stdin", 0) ? 0 : -1}};
 	struct subscriber *all;
 	int begun = 0;
 
 	if (qps > 2 * MOST_PAIRS || subscribers < 1 || subscribers > MOST_COUNT)
-		return fprintf(stderr, "sar-migrate-demo: too many\n"), EXIT_FAILURE;
+		return fprintf(stderr, "sar-migrate-demo: too many pairs or subscribers\n"), EXIT_FAILURE;
 	signal(SIGTERM, stop);
 	signal(SIGINT, stop);
 	all = calloc((size_t)subscribers, sizeof(*all));
@@ -145,7 +145,7 @@ int main(int count, char **words)
 		if (threaded && sar_migrate_thread(all[begun].m))
 			break;
 		begun++;
-		options.notices = 0; /* one a process */
+		options.notices = 0; /* one subscriber of a process receives them */
 	}
 	if (!all || begun < subscribers)
 		return EXIT_FAILURE;

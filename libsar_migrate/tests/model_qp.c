@@ -36,7 +36,7 @@ static bool send_packet(struct model_qp *from, uint64_t number, bool answer)
 	*free = (struct model_packet){from->peer, number, arrives, from->path, answer,
 				       from->migration == MODEL_MIGRATED, true};
 	if (moving && roll(net, 3) == 0)
-		free->used = false; /* a loop in the mixed tables has swallowed it */
+		free->used = false; /* lost in a loop of the mixed tables */
 	return true;
 }
 
@@ -70,13 +70,13 @@ static void arrive(struct model_packet *packet)
 		qp->expected++;
 		qp->net->delivered++;
 	}
-	/* One out of order is answered with what was had: the sender goes back. */
+	/* A request out of order is answered with the last one in order, so the sender goes back to it. */
 	send_packet(qp, qp->expected, true);
 }
 
 static void transmit(struct model_qp *qp)
 {
-	/* Draining ends what was begun, and begins nothing. */
+	/* While draining, requests that were begun are completed, and no new one is sent. */
 	const uint64_t limit = qp->state == MODEL_RTS ? qp->posted : qp->begun;
 
 	if (qp->sent == qp->answered)
@@ -117,7 +117,7 @@ bool model_pulled(struct model_qp *qp)
 	return pulled;
 }
 
-static int look(void *context, struct sar_qp_state *state)
+static int query(void *context, struct sar_qp_state *state)
 {
 	const struct model_qp *qp = context;
 
@@ -171,4 +171,4 @@ static int load(void *context, unsigned offset)
 	return 0;
 }
 
-const struct sar_qp_ops model_ops = {load, look, drain, migrate, resume};
+const struct sar_qp_ops model_ops = {load, query, drain, migrate, resume};

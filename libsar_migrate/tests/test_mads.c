@@ -1,4 +1,4 @@
-/* The bytes on the wire, and those of somebody else's. */
+/* The bytes of MADs, and MADs that are not the library's. */
 #include "../mads.h"
 
 #include "check.h"

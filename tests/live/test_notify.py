@@ -61,7 +61,7 @@ def test_what_it_sends(munge):
     with Agent(munge.socket) as agent:
         to = (f"agent={agent.address}", f"munge_socket={munge.socket}")
         assert in_time("start", *to, **JOB, SPANK_SAR_TRAFFIC="ring") == ""
-        assert in_time("end", *to, "debug=1", **JOB) == "sar-notify: end of job 7 was told\n"
+        assert in_time("end", *to, "debug=1", **JOB) == f"sar-notify: end of job 7 was sent to {agent.address}\n"
         in_time("end", *to, SLURM_JOB_ID="8", SPANK_SAR_TRAFFIC='"bogus"', SLURM_JOB_UID="me")
         start = agent.heard("7", "start")[0]
         end = agent.heard("7", "end")[0]
@@ -93,14 +93,14 @@ def test_what_it_keeps(munge, tmp_path):
     [
         ([], "sar-notify start|end"),
         (["begin"], "sar-notify start|end"),
-        (["start"], "was not told: neither agent nor spool are given"),
+        (["start"], "was not reported: neither agent nor spool are given"),
         (["start", "agent=nowhere"], "neither HOST:PORT nor a path"),
         (["start", "agent=/nonexistent"], "/nonexistent: No such file or directory"),
-        (["start", "agent=no.such.host.invalid:1"], "was not told: "),
-        (["start", "agent=localhost:99999999"], "was not told: "),
+        (["start", "agent=no.such.host.invalid:1"], "was not reported: "),
+        (["start", "agent=localhost:99999999"], "was not reported: "),
         (
             ["start", "agent=/dev/null", "munge_socket=/nonexistent"],
-            "/dev/null: Caller refused",
+            "/dev/null: Connection refused",
         ),
     ],
 )
@@ -113,7 +113,7 @@ def test_what_it_cannot_do_it_says(munge, words, said):
 def test_a_munge_that_is_not_there(munge):
     with Agent(munge.socket) as agent:
         to = (f"agent={agent.address}", "munge_socket=/nonexistent")
-        assert "was not told: munge: " in notify("start", *to, **JOB)
+        assert "was not reported: munge: " in notify("start", *to, **JOB)
 
 
 @pytest.mark.parametrize("job", ["", "x", "-1", "99999999999", "7x"])
@@ -126,9 +126,9 @@ def test_outside_a_hook(munge, job):
 def test_an_agent_that_fails(munge, failure, tmp_path):
     with FAILURES[failure]() as address:
         to = (f"agent={address}", f"munge_socket={munge.socket}")
-        assert "was not told: " in notify("start", *to, **JOB)
+        assert "was not reported: " in notify("start", *to, **JOB)
         said = notify("start", *to, f"spool={tmp_path}", **JOB)
-        assert ("was not told" in said) == (failure != "dead")
+        assert ("was not reported" in said) == (failure != "dead")
         # By then its child has said it to the spool, or not: one that is stopped may have taken it.
         assert wait_until(lambda: not speaking_for(tmp_path), 10)
         assert len(list(tmp_path.iterdir())) == (failure != "stopped")

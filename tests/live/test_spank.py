@@ -93,7 +93,7 @@ def test_tasks_get_what_the_agent_answers(slurm, agent):
     assert seen["UCX_IB_NUM_PATHS"] == "1"
     assert "UCX_TLS" not in seen  # not on the list
     assert "LD_PRELOAD" not in seen
-    assert "LD_PRELOAD is not on the list" in slurm.log()
+    assert "LD_PRELOAD is not in the list" in slurm.log()
     own = slurm.tasks_see("-N1", UCX_IB_NUM_PATHS="7")
     assert own["UCX_IB_NUM_PATHS"] == "7", "the user's own word"
     script = slurm.folder / "script"
@@ -160,7 +160,7 @@ def test_what_is_answered_late_is_kept(slurm, agent):
     agent.slow = 0.2
     job = slurm.salloc(1, "--sar-traffic=ring")
     assert wait_until((slurm.state / job).exists, 10)
-    said = f"start of job {job} was not told: no answer within 100 ms"
+    said = f"start of job {job} was not reported: no answer within 100 ms"
     assert wait_until(lambda: said in slurm.log(), 10)
     agent.slow, agent.answer = 0, KEY
     assert slurm.tasks_see(f"--jobid={job}", "--sar-traffic=ring")["UCX_IB_NUM_PATHS"] == "1"
@@ -199,7 +199,7 @@ def test_a_spool_folder_where_munge_is_missing(slurm, agent):
     slurm.arguments(spool=slurm.folder / "no-such-folder")
     slurm.run("srun", "-N2", "true")
     slurm.wait_idle()
-    assert "was not told: cannot write" in slurm.log()
+    assert "was not reported: cannot write" in slurm.log()
 
 
 def test_a_wrong_argument_keeps_no_job_from_running(slurm, agent):

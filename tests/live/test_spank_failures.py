@@ -39,7 +39,7 @@ def start_ms(slurm: SpankCluster, jobs: int = 9) -> float:
 
 def untold_starts(slurm: SpankCluster) -> int:
     """How many times the plugin gave up at a job's start and said so."""
-    return len(re.findall(r"start of job \d+ was not told", slurm.log()))
+    return len(re.findall(r"start of job \d+ was not reported", slurm.log()))
 
 
 def test_how_much_later_a_job_starts(slurm):
@@ -67,7 +67,7 @@ def test_a_munged_that_hangs(slurm):
         slurm.arguments(agent=agent.address, munge_socket=slurm.folder / "hanging")
         print(f"\nmunged hangs: {start_ms(slurm):.0f} ms")
         assert agent.events == []
-    assert "was not told: no answer within 100 ms" in slurm.log()
+    assert "was not reported: no answer within 100 ms" in slurm.log()
 
 
 def run_many(slurm: SpankCluster, jobs: int) -> None:
@@ -116,7 +116,7 @@ def test_256_nodes():
         agent.heard("1", "end")
         told = {event: len(agent.of("1", event)) for event in ("start", "hint", "end")}
         print(f"\nof 256 nodes that told at once were heard: {told}")
-        assert slurm.log().count("was not told") > 0 or told["start"] == 256
+        assert slurm.log().count("was not reported") > 0 or told["start"] == 256
         with FAILURES["stopped"]() as address:
             slurm.arguments(agent=address)
             slurm.run("srun", "-N256", "true", timeout=120)

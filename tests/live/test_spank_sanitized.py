@@ -53,7 +53,7 @@ def test_a_job_s_life(host, munge, tmp_path):
         agent.answer = {"ok": True, "env": {"UCX_IB_NUM_PATHS": "1", "HOME": "/"}}
         code, given, said = host("remote", "ring", to, "debug=1")
         assert (code, given) == (0, "tasks: UCX_IB_NUM_PATHS=1\n")
-        assert "HOME is not on the list of argument allow" in said
+        assert "HOME is not in the list of argument allow" in said
         site = tmp_path / "site-7"
         site.write_text("UCX_IB_NUM_PATHS=2\nUCX_IB_LID_PATH_BITS=1\n")
         given = host("remote", "-", to, f"env_file={tmp_path}/site-%j")[1]
@@ -81,7 +81,7 @@ def test_what_no_job_survives_elsewhere(host, munge, tmp_path):
                 assert host(hook, "ring", f"agent={agent.address}")[0] == 0
     for failure in FAILURES.values():
         with failure() as address:
-            assert "was not told" in host("prolog", "ring", f"agent={address}")[2]
+            assert "was not reported" in host("prolog", "ring", f"agent={address}")[2]
             assert host("epilog", "ring", f"agent={address}", f"spool={tmp_path}")[0] == 0
 
 
@@ -100,4 +100,4 @@ def test_inside_slurm():
                 slurm.arguments(agent=address, spool=Path(slurm.folder), colour="red")
                 slurm.run("srun", "-N2", "true")
         slurm.wait_idle()
-        assert "was told" in slurm.log()
+        assert "was reported; the agent answered" in slurm.log()

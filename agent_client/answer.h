@@ -1,0 +1,28 @@
+/* The agent's answer: one line of JSON (slurm_spank/PROTOCOL.md, KEYS.md, libsar_migrate/PROTOCOL.md). */
+#ifndef SAR_ANSWER_H
+#define SAR_ANSWER_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "environment.h"
+
+#define ANSWER_SIZE 4001
+
+struct answer {
+	bool ok;
+	char error[200];
+	unsigned wait;	/* milliseconds after which to ask again; 0: the answer is final */
+	char note[200]; /* why the job has no routing key */
+	char state[16]; /* of a routing key: waiting, in_force, none, done */
+	unsigned offset, own, total;
+	struct environment env; /* without invalid variables */
+	/* For a subscriber of five-phase updates; 0 or "" where the answer does not have them. */
+	unsigned lease; /* milliseconds */
+	char phase[8];
+	uint64_t update, generation;
+};
+
+/* False if `json` is not an answer as PROTOCOL.md defines it. */
+bool answer_parse(struct answer *answer, const char *json);
+
+#endif

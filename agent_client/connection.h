@@ -1,0 +1,21 @@
+/* A connection to the agent: one line out, one line back, each before a deadline. */
+#ifndef SAR_CONNECTION_H
+#define SAR_CONNECTION_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "reason.h"
+
+/* Milliseconds of the monotonic clock; all deadlines are in its terms. */
+int64_t clock_ms(void);
+
+/* `address` is HOST:PORT, [IPV6]:PORT, or the path of a Unix socket. Returns a descriptor, or -1 and `why`. */
+int connection_open(const char *address, int64_t deadline, struct reason *why);
+/* The uid of the process that listens at the other end of a Unix socket, as the kernel reports it; -1 for TCP. */
+int64_t connection_peer(int connection);
+bool connection_send(int connection, const char *bytes, size_t length, int64_t deadline, struct reason *why);
+/* Reads one line into `line`, without its '\n', as a string. */
+bool connection_read_line(int connection, char *line, size_t room, int64_t deadline, struct reason *why);
+
+#endif

@@ -1,0 +1,179 @@
+/* The socket's protocol: one request line in, one line of JSON out. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bridge.h"
+#include "notice.h"
+
+static const char *escaped(char *to, size_t room, const char *from)
+{
+	size_t at = 0;
+
+	for (; *from && at + 7 < room; from++) {
+		const unsigned char c = (unsigned char)*from;
+
+		if (c == '"' || c == '\\')
+			at += (size_t)snprintf(to + at, room - at, "\\%c", c);
+		else if (c < 0x20 || c > 0x7e) /* node descriptions may hold any byte */
+			at += (size_t)snprintf(to + at, room - at, "\\u%04x", c);
+		else
+			to[at++] = (char)c;
+	}
+	to[at] = '\0';
+	return to;
+}
+
+static const char *sm_state(const struct bridge *b)
+{
+	switch (b->osm->subn.sm_state) {
+	case IB_SMINFO_STATE_MASTER:
+		return "master";
+	case IB_SMINFO_STATE_STANDBY:
+		return "standby";
+	case IB_SMINFO_STATE_DISCOVERING:
+		return "discovering";
+	default:
+		return "not-active";
+	}
+}
+
+/* The longest time that a packet may wait at the head of a queue; -1: without limit. */
+static double head_of_queue_seconds(const osm_subn_opt_t *o)
+{
+	const unsigned code = o->head_of_queue_lifetime > o->leaf_head_of_queue_lifetime ?
+				      o->head_of_queue_lifetime : o->leaf_head_of_queue_lifetime;
+
+	return code >= 20 ? -1 : 4.096e-6 * (double)(1u << code);
+}
+
+/* No lock of OpenSM's: status must answer while a slow engine routes for minutes. */
+static void answer_status(struct bridge *b, char *json, size_t room)
+{
+	const struct routes *loaded;
+	char error[1024];
+
+	pthread_mutex_lock(&b->mutex);
+	loaded = b->wanted ? b->wanted : b->good;
+	snprintf(json, room,
+		 "{\"protocol\":2,\"plugin_version\":\"%s\",\"opensm_version\":\"%s\",\"pid\":%d,"
+		 "\"sm_state\":\"%s\",\"state\":\"%s\",\"last_error\":\"%s\","
+		 "\"engine_in_force\":\"%s\",\"routes_engine\":\"%s\","
+		 "\"generation_in_force\":%ju,\"generation_loaded\":%ju,"
+		 "\"lmc\":%u,\"switches\":%u,\"hca_ports\":%u,\"lanes\":%u,"
+		 "\"unknown_terminals\":%u,\"vanished_terminals\":%u,\"unconfirmed_switches\":%u,"
+		 "\"unconfirmed_lft_blocks\":%u,\"unconfirmed_sl2vl_ports\":%u,"
+		 "\"head_of_queue_seconds\":%.9g,"
+		 "\"heavy_sweeps\":%lu,\"topology_changes\":%ju,\"routings\":%ju,"
+		 "\"lft_blocks_confirmed\":%lu,\"last_build_unix\":%jd}",
+		 SAR_PLUGIN_VERSION, b->osm->osm_version, (int)getpid(), sm_state(b),
+		 state_name(b),
+		 escaped(error, sizeof(error), b->last_error.text),
+		 b->routed ? b->engine_in_force : "none", b->routes_engine,
+		 (uintmax_t)b->generation_in_force,
+		 (uintmax_t)(loaded ? loaded->generation : 0), b->osm->subn.opt.lmc,
+		 b->switches, b->hca_ports, b->lanes, b->unknown, b->vanished, b->unconfirmed,
+		 b->unconfirmed_blocks, b->unconfirmed_ports, head_of_queue_seconds(&b->osm->subn.opt),
+		 atomic_load(&b->heavy_sweeps), (uintmax_t)b->topology_changes,
+		 (uintmax_t)b->routings, atomic_load(&b->lft_blocks), (intmax_t)b->built_at);
+	pthread_mutex_unlock(&b->mutex);
+}
+
+static void answer_refusal(const struct reason *why, char *json, size_t room)
+{
+	char error[1024];
+
+	snprintf(json, room, "{\"ok\":false,\"code\":\"%s\",\"error\":\"%s\"}",
+		 why->code ? why->code : "other", escaped(error, sizeof(error), why->text));
+}
+
+/* "any", or what a dump called its tables. */
+static bool is_digest(const char *word)
+{
+	return !strcmp(word, "any") ||
+	       (strlen(word) == 16 && strspn(word, "0123456789abcdef") == 16);
+}
+
+static void answer_load(struct bridge *b, const char *words, char *json, size_t room)
+{
+	struct reason why = {.text = ""};
+	char *end;
+	const uint64_t generation = strtoull(words, &end, 10);
+
+	if (*words < '0' || *words > '9' || *end != ' ' || !generation || generation == UINT64_MAX ||
+	    !is_digest(end + 1)) {
+		REASON(&why, "load needs the generation of routes.next, a number above 0, and the digest "
+			     "that a dump answered, or any");
+		answer_refusal(&why, json, room);
+	} else if (!reload(b, generation, end + 1, &why)) {
+		answer_refusal(&why, json, room);
+	} else {
+		pthread_mutex_lock(&b->mutex);
+		snprintf(json, room,
+			 "{\"ok\":true,\"engine_in_force\":\"%s\",\"generation_in_force\":%ju,"
+			 "\"unknown_terminals\":%u}", b->engine_in_force, (uintmax_t)generation,
+			 b->unknown);
+		pthread_mutex_unlock(&b->mutex);
+	}
+}
+
+static void answer_dump(struct bridge *b, char *json, size_t room)
+{
+	struct reason why = {.text = ""};
+	struct dumped dumped;
+	char path[2048];
+
+	if (dump_in_force(b, &dumped, &why))
+		snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",\"digest\":\"%016" PRIx64 "\","
+				     "\"unconfirmed_sl2vl_ports\":%u}",
+			 escaped(path, sizeof(path), b->options.dump_path), dumped.digest,
+			 dumped.unconfirmed_ports);
+	else
+		answer_refusal(&why, json, room);
+}
+
+static void answer_fabric(struct bridge *b, char *json, size_t room)
+{
+	struct reason why = {.text = ""};
+	char path[PATH_MAX], shown[2048];
+	uint64_t digest;
+
+	if (fabric_write(b, path, sizeof(path), &digest, &why))
+		snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",\"digest\":\"%016jx\"}",
+			 escaped(shown, sizeof(shown), path), (uintmax_t)digest);
+	else
+		answer_refusal(&why, json, room);
+}
+
+static void answer_notice(struct bridge *b, const char *words, char *json, size_t room)
+{
+	struct reason why = {.text = ""};
+	struct notice notice;
+	unsigned subscribed;
+
+	if (notice_parse(&notice, words, &why) && notice_raise(b, &notice, &subscribed, &why))
+		snprintf(json, room, "{\"ok\":true,\"subscribed\":%u}", subscribed);
+	else
+		answer_refusal(&why, json, room);
+}
+
+void request_answer(struct bridge *b, const char *request, char *json, size_t room)
+{
+	const struct reason unknown = {.text = "unknown request; there are status, load GENERATION PROVED_FROM, dump, "
+				       "fabric, and notice unpath|repath UPDATE GENERATION"};
+
+	if (!strcmp(request, "status"))
+		answer_status(b, json, room);
+	else if (!strncmp(request, "load ", 5))
+		answer_load(b, request + 5, json, room);
+	else if (!strcmp(request, "dump"))
+		answer_dump(b, json, room);
+	else if (!strcmp(request, "fabric"))
+		answer_fabric(b, json, room);
+	else if (!strncmp(request, "notice ", 7))
+		answer_notice(b, request + 7, json, room);
+	else
+		answer_refusal(&unknown, json, room);
+}

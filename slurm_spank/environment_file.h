@@ -1,0 +1,16 @@
+/* Environment variables of a job's tasks, in files: the agent's answer, stored for the job's steps, and the site's file. */
+#ifndef SAR_ENVIRONMENT_FILE_H
+#define SAR_ENVIRONMENT_FILE_H
+#include "environment.h"
+#include "reason.h"
+
+/* Stores the agent's answer for the job's steps, as FOLDER/JOB. The file may be empty. */
+bool environment_store(const struct environment *environment, const char *folder, uint32_t job, struct reason *why);
+/* Adds what was stored; false if there is no such file that only root or this user can have written. Invalid lines are
+ * skipped. */
+bool environment_load(struct environment *environment, const char *folder, uint32_t job);
+void environment_remove(const char *folder, uint32_t job);
+/* Adds the site's file, in whose name "%j" stands for the job id; false as above. */
+bool environment_read_site_file(struct environment *environment, const char *pattern, uint32_t job);
+
+#endif
