@@ -1,20 +1,25 @@
-"""The command line: one command per thing a person wants, each in a file of `commands/`.
+"""The command line: the list of commands, in the groups of `--help`.
 
-Exit codes are a contract: 0 done, 1 a check failed or somebody did not answer, 2 bad input. An
-error is one line on stderr; a traceback is a bug.
+Exit codes are a contract: 0 success, 1 a check failed or another program did not answer, 2 bad
+input. An error is one line on stderr; a traceback is a bug.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from importlib.metadata import entry_points
 
 import typer
 
 from sar_agent import __version__
-from sar_agent.commands import engines, key, routes, service, topology
+from sar_agent.commands import ask, engines, key, routes, service, topology
 from sar_agent.errors import SarError
+
+OPERATE = "Operate the agent"
+ROUTES = "Look at routes and topology (nothing is installed)"
+APPLICATIONS = "For applications"
 
 app = typer.Typer(
     name="sar-agent",
@@ -23,32 +28,49 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (service, topology, routes, engines, key):  # in the order of `--help`
-    module.register(app)
-for extension in entry_points(group="sar_agent.commands"):  # the laboratory's, where installed
+COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
+    (OPERATE, "run", service.run),
+    (OPERATE, "once", service.once),
+    (OPERATE, "status", ask.status),
+    (OPERATE, "history", ask.history),
+    (OPERATE, "explain", ask.explain),
+    (OPERATE, "rollback", service.rollback),
+    (OPERATE, "warm-up", service.warm_up),
+    (ROUTES, "route", routes.route),
+    (ROUTES, "measure", routes.measure),
+    (ROUTES, "check", routes.check),
+    (ROUTES, "engines", engines.engines),
+)
+for panel, name, command in COMMANDS:
+    app.command(name, rich_help_panel=panel)(command)
+app.add_typer(topology.app, rich_help_panel=ROUTES)
+app.add_typer(key.app, rich_help_panel=APPLICATIONS)
+for extension in entry_points(group="sar_agent.commands"):  # such as sar-lab's, if installed
     extension.load()(app)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"sar-agent {__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def _root(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True),
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version."
+    ),
 ) -> None:
     pass
 
 
 def main() -> None:
-    """Entry point: errors a person can act on become one line and an exit code."""
+    """Entry point: turns errors that a user can act on into one line and an exit code."""
     try:
         sys.exit(app(standalone_mode=False))
     except typer.TyperException as error:
-        # A usage error in a script's log is one line, too, not a box; without arguments the help
-        # was printed and there is nothing to add.
+        # A usage error is one line, too, since it may end up in the log of a script. Without
+        # arguments typer has printed the help, and the message is empty.
         if message := error.format_message():
             print(f"sar-agent: {message} See sar-agent --help", file=sys.stderr)
         sys.exit(error.exit_code)
@@ -58,7 +80,7 @@ def main() -> None:
         print(f"sar-agent: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        # `sar-agent history | head`: the reader had enough. Nothing may be flushed any more.
+        # `sar-agent history | head`: the reader has closed the pipe, so nothing may be flushed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         if error.filename is None:

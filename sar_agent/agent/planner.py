@@ -46,15 +46,7 @@ class Planner:
 
     def __init__(self, config: Config, engine: Engine, timed: Timed = nullcontext) -> None:
         self.config, self.engine, self.timed = config, engine, timed
-        self.options = Options(
-            seed=config.agent.seed,
-            objective=config.agent.objective,
-            lanes=config.agent.lanes,
-            max_lanes=config.agent.max_lanes,
-            best_effort=config.agent.best_effort,
-            reserve_lane=config.agent.reserve_lane,
-            spread_lanes=config.agent.spread_lanes,
-        )
+        self.options = Options.of(config.agent)
         self.keys: Mapping[int, KeyRows] = {}
         """By LID offset: the routing keys that the next plans hold."""
         self.keys_on: Callable[[Fabric], Mapping[int, KeyRows]] | None = None

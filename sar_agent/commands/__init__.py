@@ -1,4 +1,5 @@
-"""The commands, grouped by what they need; each module has `register(app)`.
+"""The commands of `sar-agent`: a module for each group, a function for each command (`cli.py` lists
+them).
 
-Heavy imports (numba, matplotlib) stay inside the functions, so that `--help` answers at once.
+Heavy imports (numpy, numba, pydantic) are inside the functions, so that `--help` answers at once.
 """

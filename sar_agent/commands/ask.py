@@ -1,4 +1,4 @@
-"""`status`, `history`, `explain`: what the agent knows, for people and scripts; nothing changes."""
+"""`status`, `history`, `explain`: they show what the agent knows and change nothing."""
 
 from __future__ import annotations
 
@@ -8,62 +8,63 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sar_agent.commands.inputs import JsonOption, print_json
-from sar_agent.commands.settings import DEFAULT, ConfigOption
+from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_json
 
 if TYPE_CHECKING:
     from sar_agent.agent.history import Row
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
+def status(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
+    """Show the routes that the agent installed and the routes that OpenSM really has in force."""
+    from sar_agent.agent.status import look_at
+    from sar_agent.config.model import load_config
 
-    @app.command()
-    def status(config: ConfigOption = DEFAULT, as_json: JsonOption = False) -> None:
-        """What the agent wants in force, and what OpenSM really has in force."""
-        from sar_agent.agent.status import look_at
-        from sar_agent.config.model import load_config
+    found = look_at(load_config(config))
+    if as_json:
+        print_json(found.json())
+    else:
+        typer.echo(found.words())
 
-        found = look_at(load_config(config))
-        if as_json:
-            print_json(found.json())
-        else:
-            typer.echo(found.words())
 
-    @app.command()
-    def history(
-        config: ConfigOption = DEFAULT,
-        count: Annotated[int, typer.Option("-n", min=1, help="how many, the newest first")] = 20,
-        as_json: JsonOption = False,
-    ) -> None:
-        """When routes were changed, why, and what it brought."""
-        from sar_agent.agent.history import History
-        from sar_agent.config.model import load_config
+def history(
+    config: ConfigOption = CONFIG_PATH,
+    count: Annotated[
+        int, typer.Option("-n", min=1, help="number of decisions, the newest first")
+    ] = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """List when routes were changed, why, and what the change achieved."""
+    from sar_agent.agent.history import History
+    from sar_agent.config.model import load_config
 
-        rows = History(load_config(config).agent.state_dir).last(count)
-        if as_json:
-            print_json({"decisions": [asdict(row) for row in rows]})
-        elif not rows:
-            typer.echo("nothing was ever decided")
-        else:
-            typer.echo("\n".join(map(_line, rows)))
+    rows = History(load_config(config).agent.state_dir).last(count)
+    if as_json:
+        print_json({"decisions": [asdict(row) for row in rows]})
+    elif not rows:
+        typer.echo("the agent has not made a decision yet")
+    else:
+        typer.echo("\n".join(map(_line, rows)))
 
-    @app.command()
-    def explain(job: str, config: ConfigOption = DEFAULT, as_json: JsonOption = False) -> None:
-        """A running job in words: its hosts, leaf switches, links, and its worst link by name."""
-        from sar_agent.agent.explain import explain as explain_job
-        from sar_agent.config.model import load_config
 
-        found = explain_job(load_config(config), job)
-        if as_json:
-            print_json(found.json())
-        else:
-            typer.echo(found.words())
+def explain(
+    job: Annotated[str, typer.Argument(help="Slurm's job number")],
+    config: ConfigOption = CONFIG_PATH,
+    as_json: JsonOption = False,
+) -> None:
+    """Describe one running job: hosts, leaf switches, links, and its most loaded link by name."""
+    from sar_agent.agent.explain import explain as explain_job
+    from sar_agent.config.model import load_config
+
+    found = explain_job(load_config(config), job)
+    if as_json:
+        print_json(found.json())
+    else:
+        typer.echo(found.words())
 
 
 def _line(row: Row) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row.at))
-    what = f"{row.result} generation {row.generation}" if row.generation else row.result
+    result = f"{row.result} generation {row.generation}" if row.generation else row.result
     changed = "" if row.entries_changed is None else f", {row.entries_changed} entries"
     if row.blocks_changed is not None:
         changed += f" in {row.blocks_changed} blocks"
@@ -71,8 +72,8 @@ def _line(row: Row) -> str:
         changed += f", {row.transition}"
     gain = _gain(row.before, row.achieved or row.predicted)
     problem = f"; {row.message}" if row.message else ""
-    how = "" if row.how in ("", "direct") else f" [{row.how}]"
-    return f"{when}  {row.who}: {what}{how} ({row.why}){changed}{gain}{_phases(row)}{problem}"
+    method = "" if row.how in ("", "direct") else f" [{row.how}]"
+    return f"{when}  {row.who}: {result}{method} ({row.why}){changed}{gain}{_phases(row)}{problem}"
 
 
 def _phases(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""How commands read what many of them take, and print what they found."""
+"""Options that several commands share; how commands read their input and print results."""
 
 from __future__ import annotations
 
@@ -16,30 +16,48 @@ if TYPE_CHECKING:
     from sar_agent.jobs.partitions import Partitions
     from sar_agent.routing import Routes
 
+CONFIG_PATH = Path("/etc/sar-agent.toml")
+ConfigOption = Annotated[
+    Path,
+    typer.Option("--config", help="configuration file; deploy/sar-agent.toml explains every key"),
+]
 FabricOption = Annotated[
     str,
     typer.Option(
         "--fabric",
-        help=f"file in a format of {', '.join(extension_names('sar_agent.fabric_formats'))}, or a "
-        "spec: xgft:3;12,12,12;1,12,12, dragonfly:a=16,p=8,h=8, torus:8x8x8,hosts=4",
+        help=f"the fabric: a file ({', '.join(extension_names('sar_agent.fabric_formats'))}) or a "
+        "generated one: xgft:3;12,12,12;1,12,12, dragonfly:a=16,p=8,h=8 or torus:8x8x8,hosts=4",
     ),
 ]
 JobsOption = Annotated[
     str,
     typer.Option(
-        "--jobs", help="squeue JSON or pipe text, a job-to-terminal map, or mix:SEED (synthetic)"
+        "--jobs",
+        help="the running jobs: output of squeue (JSON or pipe-separated), a job-to-terminal map, "
+        "or mix:SEED for synthetic jobs",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+EngineOption = Annotated[
+    str, typer.Option("--engine", help="routing engine; `sar-agent engines` lists them")
+]
+PartitionsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--partitions",
+        help="InfiniBand partitions for the pftree engines: a policy file (TOML) or OpenSM's "
+        "partitions.conf",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON object instead of text")]
 
 
-def print_json(found: dict[str, Any]) -> None:
-    """One object on one line, so that `| jq` and line-wise tools both work."""
-    typer.echo(json.dumps(found))
+def print_json(result: dict[str, Any]) -> None:
+    """Prints one object on one line, so that `| jq` and line-wise tools both work."""
+    typer.echo(json.dumps(result))
 
 
 def read_fabric(spec: str) -> Fabric:
-    """The fabric, in one piece."""
+    """The fabric of `--fabric`. Raises `InputError` if it is not connected."""
     from sar_agent.fabric.components import require_connected
     from sar_agent.fabric.spec import load_fabric
 
@@ -49,7 +67,8 @@ def read_fabric(spec: str) -> Fabric:
 
 
 def read_mix(spec: str, fabric: Fabric) -> JobMix:
-    """The multi-switch jobs; unknown hosts are named on stderr and left out."""
+    """The multi-switch jobs of `--jobs`. Hosts that the fabric does not have are named on stderr
+    and left out."""
     from sar_agent.errors import InputError
     from sar_agent.jobs.mapping import mix_of_records
     from sar_agent.jobs.synthetic import synthetic_mix
@@ -59,21 +78,23 @@ def read_mix(spec: str, fabric: Fabric) -> JobMix:
         try:
             return synthetic_mix(fabric, int(spec[4:]))
         except ValueError as error:
-            raise InputError(f"{spec!r} has no number as seed", remedy="e.g. mix:1") from error
+            raise InputError(
+                f"{spec!r}: the seed is not a number", remedy="write, for example, mix:1"
+            ) from error
     mapped = mix_of_records(fabric, read_jobs_file(Path(spec)))
     if mapped.unknown_hosts:
-        shown = ", ".join(sorted(mapped.unknown_hosts)[:5])
-        more = " …" if len(mapped.unknown_hosts) > 5 else ""
+        listed = ", ".join(sorted(mapped.unknown_hosts)[:5])
+        dots = " …" if len(mapped.unknown_hosts) > 5 else ""
         typer.echo(
             f"sar-agent: {len(mapped.unknown_hosts)} hosts of jobs are not in the fabric and are "
-            f"left out: {shown}{more}",
+            f"left out: {listed}{dots}",
             err=True,
         )
     return mapped.mix
 
 
 def read_partitions(path: Path | None, fabric: Fabric, mix: JobMix) -> Partitions | None:
-    """The partitions of a file; what is odd about them on stderr."""
+    """The partitions of a file; notes about doubtful entries go to stderr."""
     if path is None:
         return None
     from sar_agent.jobs.partition_policy import read_partitions as read
@@ -87,8 +108,8 @@ def read_partitions(path: Path | None, fabric: Fabric, mix: JobMix) -> Partition
 
 
 def read_routes(path: Path, fabric: Fabric) -> Routes:
-    """Routes of ours, or OpenSM's dump; a word on stderr where ours were made for another state of
-    the fabric."""
+    """The routes of a folder that `route --out` wrote, or of a dump. A note goes to stderr if they
+    were computed for another state of the fabric."""
     from sar_agent.formats.read_tables import read_tables
 
     routes = read_tables(path, fabric)
@@ -101,7 +122,7 @@ def read_routes(path: Path, fabric: Fabric) -> Routes:
 
 
 def peak_rss_mb() -> float:
-    """Largest resident size of this process so far, in MB (2**20)."""
+    """Largest resident set size of this process so far, in MB (2**20 bytes)."""
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,4 +1,5 @@
-"""The agent itself: `run`, `once`, `rollback`, `warm-up`; and, in `ask`, what one can ask of it."""
+"""`run`, `once`, `rollback`, `warm-up`: the agent itself. They write its state, so each requires to
+be run by the user whose files these are."""
 
 from __future__ import annotations
 
@@ -8,94 +9,101 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sar_agent.commands import ask
-from sar_agent.commands.inputs import JsonOption, print_json
-from sar_agent.commands.settings import DEFAULT, ConfigOption
+from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_json
 
 if TYPE_CHECKING:
     from sar_agent.config.model import Config
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
+def run(config: ConfigOption = CONFIG_PATH) -> None:
+    """Run the agent as a daemon: watch Slurm and the fabric, and match the routes to the jobs."""
+    from sar_agent.agent.daemon import run as run_daemon
 
-    @app.command()
-    def run(config: ConfigOption = DEFAULT) -> None:
-        """The agent as a daemon: watch Slurm and the fabric, and keep the routes fitting."""
-        from sar_agent.agent.daemon import run as run_daemon
+    log_to_stderr()
+    run_daemon(_for_writing(config, "run"))
 
-        log_to_stderr()
-        run_daemon(_for_writing(config, "run"))
 
-    @app.command()
-    def once(config: ConfigOption = DEFAULT, as_json: JsonOption = False) -> None:
-        """One pass, for cron: exit code 0 if done or nothing to do, 1 if it failed."""
-        import gc
+def once(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
+    """Do one pass and exit, for cron.
 
-        gc.disable()  # a process of two seconds; looking for garbage costs it 0.3 of them
-        from sar_agent.agent.loop import Agent
-        from sar_agent.util.lock_file import Lock
+    Exit code 0 if the pass succeeded or had nothing to do, 1 if it failed.
+    """
+    import gc
 
-        log_to_stderr()
-        settings = _for_writing(config, "once")
-        with Lock(settings.agent.state_dir, "agent.lock"):
-            report = Agent(settings).pass_once()
-        if as_json:
-            print_json(
-                {
-                    "result": report.result.value,
-                    "reason": report.reason and report.reason.value,
-                    "sentence": report.sentence,
-                }
-            )
-        if not report.ok:
-            raise typer.Exit(1)
+    gc.disable()  # this process lives two seconds; garbage collection would take 0.3 of them
+    from sar_agent.agent.loop import Agent
+    from sar_agent.util.lock_file import Lock
 
-    ask.register(app)
+    log_to_stderr()
+    settings = _for_writing(config, "once")
+    with Lock(settings.agent.state_dir, "agent.lock"):
+        report = Agent(settings).pass_once()
+    if as_json:
+        print_json(
+            {
+                "result": report.result.value,
+                "reason": report.reason and report.reason.value,
+                "sentence": report.sentence,
+            }
+        )
+    if not report.ok:
+        raise typer.Exit(1)
 
-    @app.command()
-    def rollback(
-        config: ConfigOption = DEFAULT,
-        to: Annotated[
-            int | None, typer.Option("--to", help="generation; else the one before the last")
-        ] = None,
-        hold: Annotated[
-            float | None,
-            typer.Option("--hold", min=0, help="minutes; else until the multi-switch jobs change"),
-        ] = None,
-    ) -> None:
-        """Install an older generation's routes, and keep the agent from changing them for now."""
-        from sar_agent.agent.rollback import rollback as take_back
 
-        log_to_stderr()
-        typer.echo(take_back(_for_writing(config, "rollback"), to, hold))
+def rollback(
+    config: ConfigOption = CONFIG_PATH,
+    to: Annotated[
+        int | None,
+        typer.Option("--to", help="generation to install; without it, the one before the last"),
+    ] = None,
+    hold: Annotated[
+        float | None,
+        typer.Option(
+            "--hold",
+            min=0,
+            help="minutes for which the agent leaves the routes alone; without it, until the "
+            "multi-switch jobs change",
+        ),
+    ] = None,
+) -> None:
+    """Install the routes of an earlier generation, and hold them for a while."""
+    from sar_agent.agent.rollback import rollback as take_back
 
-    @app.command("warm-up")
-    def warm_up(config: ConfigOption = DEFAULT, as_json: JsonOption = False) -> None:
-        """Compile what the agent computes with, so that no job waits for it; touches nothing.
-        Without a settings file: with the defaults."""
-        from sar_agent.agent.rehearsal import rehearse
-        from sar_agent.agent.rights import require_cache
-        from sar_agent.config.model import Config, load_config
-        from sar_agent.util.kernel_cache import outlive_full_disk
+    log_to_stderr()
+    typer.echo(take_back(_for_writing(config, "rollback"), to, hold))
 
-        log_to_stderr()
-        require_cache("warm-up")
-        outlive_full_disk()
-        none = config == DEFAULT and not config.exists()
-        settings = Config() if none else load_config(config)
-        done = rehearse(settings)
-        if as_json:
-            print_json({"compiled": done.compiled, "seconds": done.seconds})
-        else:
-            what = (
-                f"{done.compiled} kernels compiled" if done.compiled else "all was compiled before"
-            )
-            typer.echo(f"engine {settings.agent.engine}: {what} ({done.seconds:.1f} s)")
+
+def warm_up(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
+    """Compile the kernels that the agent computes with, so that no pass waits for a compiler.
+
+    Changes nothing in the fabric.
+    Without a configuration file, the defaults are used.
+    """
+    from sar_agent.agent.rehearsal import rehearse
+    from sar_agent.agent.rights import require_cache
+    from sar_agent.config.model import Config, load_config
+    from sar_agent.util.kernel_cache import outlive_full_disk
+
+    log_to_stderr()
+    require_cache("warm-up")
+    outlive_full_disk()
+    use_defaults = config == CONFIG_PATH and not config.exists()
+    settings = Config() if use_defaults else load_config(config)
+    done = rehearse(settings)
+    if as_json:
+        print_json({"compiled": done.compiled, "seconds": done.seconds})
+    else:
+        summary = (
+            f"{done.compiled} kernels compiled"
+            if done.compiled
+            else "all kernels were compiled already"
+        )
+        typer.echo(f"engine {settings.agent.engine}: {summary} ({done.seconds:.1f} s)")
 
 
 def _for_writing(config: Path, command: str) -> Config:
-    """The settings, where this is the user whose files `command` may write."""
+    """The configuration. Raises `SarError` if this user may not write the files that `command`
+    writes."""
     from sar_agent.agent.rights import require_cache, require_owner
     from sar_agent.config.model import load_config
     from sar_agent.util.kernel_cache import outlive_full_disk
@@ -108,7 +116,7 @@ def _for_writing(config: Path, command: str) -> Config:
 
 
 def log_to_stderr() -> None:
-    """Sentences without time: systemd and cron add theirs."""
+    """Logs sentences without a time, since systemd and cron add theirs."""
 
     class Plain(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:

@@ -1,4 +1,4 @@
-"""What `route` tells of engines that route by source, which one table cannot hold."""
+"""How `route` reports on engines that route by source, whose routes do not fit into one table."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 class SourceRouted(Protocol):
-    """An engine with a route for each pair."""
+    """An engine that chooses a route for each pair of terminals."""
 
     name: str
 
     def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
-        """Raises `Unserved`."""
+        """The routes of all pairs. Raises `Unserved`."""
 
 
 def is_source_routed(engine: Engine | SourceRouted) -> TypeGuard[SourceRouted]:
-    """Whether it has `paths`."""
+    """Whether the engine chooses a route for each pair of terminals."""
     return hasattr(engine, "paths")
 
 
 def write_offsets(path: Path, routes: PathRoutes) -> None:
-    """For each host port the LID offset to send to: what `UCX_IB_LID_PATH_BITS` is for."""
+    """Writes the LID offset to send to for each host port: the value of `UCX_IB_LID_PATH_BITS`."""
     import numpy as np
 
     from sar_agent.util.text_files import write_text
@@ -44,31 +44,32 @@ def write_offsets(path: Path, routes: PathRoutes) -> None:
 def describe(
     engine: SourceRouted, fabric: Fabric, mix: JobMix, options: Options
 ) -> tuple[dict[str, Any], str]:
-    """(for JSON, in words): the jobs' all-to-alls on these routes; with a pattern its phases."""
+    """The load of the jobs' all-to-alls on these routes, and with a pattern the contention of its
+    phases: as a JSON object, and as a sentence."""
     from sar_agent.keys.routes.colored import contention, phases
     from sar_agent.routing.path_routes import path_traffic
 
-    began = time.perf_counter()
+    started = time.perf_counter()
     paths = engine.paths(fabric, mix, options)
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - started
     efi, load = path_traffic(paths, mix)
-    most = int(efi.max(initial=0))
-    found = {
+    efi_max = int(efi.max(initial=0))
+    report = {
         "engine": engine.name,
         "seconds": seconds,
         "source_routed": True,
         "lid_offsets_needed": paths.view.ncas,
-        "effective_efi_max": most,
+        "effective_efi_max": efi_max,
         "load_max": float(load.max(initial=0.0)),
     }
-    words = (
-        f"{engine.name}: by source, so a table for each of {paths.view.ncas} roots, or none; "
-        f"effective EFI max {most}, largest load {found['load_max']:.2f}"
+    sentence = (
+        f"{engine.name} routes by source and needs {paths.view.ncas} LID offsets, one per root; "
+        f"effective EFI max {efi_max}, largest load {report['load_max']:.2f}"
     )
     if options.pattern:
-        each = [contention(paths, *phase) for phase in phases(fabric, mix, options.pattern)]
-        found["contention"] = [{"flows": one.flows, "bound": one.bound} for one in each]
-        worst = max((one.flows for one in each), default=0)
-        bound = max((one.bound for one in each), default=0)
-        words += f"; {options.pattern}: {worst} flows on a link at most (bound {bound})"
-    return found, words
+        results = [contention(paths, *phase) for phase in phases(fabric, mix, options.pattern)]
+        report["contention"] = [{"flows": each.flows, "bound": each.bound} for each in results]
+        worst = max((each.flows for each in results), default=0)
+        bound = max((each.bound for each in results), default=0)
+        sentence += f"; {options.pattern}: at most {worst} flows on a link (bound {bound})"
+    return report, sentence

@@ -1,4 +1,4 @@
-"""`sar-agent topology`: does Slurm see the network that is there? And a file that says what is."""
+"""`sar-agent topology`: compare Slurm's topology file with the fabric, or generate one."""
 
 from __future__ import annotations
 
@@ -9,68 +9,66 @@ import typer
 
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
 
+app = typer.Typer(
+    name="topology",
+    help="Compare Slurm's topology file with the fabric, or generate one.",
+    no_args_is_help=True,
+)
 
-def register(app: typer.Typer) -> None:
-    """Adds the group."""
-    group = typer.Typer(help="Slurm's topology against the fabric.", no_args_is_help=True)
-    app.add_typer(group, name="topology")
 
-    @group.callback()
-    def _group() -> None:
-        pass
+@app.command()
+def check(
+    fabric: FabricOption,
+    conf: Annotated[
+        Path, typer.Option("--topology-conf", help="Slurm's topology.conf or topology.yaml")
+    ] = Path("/etc/slurm/topology.conf"),
+    as_json: JsonOption = False,
+) -> None:
+    """List the differences between Slurm's topology and the fabric; exit code 1 if any."""
+    from sar_agent.fabric.spec import load_fabric
+    from sar_agent.slurm.topology_check import compare_topology
+    from sar_agent.slurm.topology_files import read_topology, topology_in_use
 
-    @group.command("check")
-    def check(
-        fabric: FabricOption,
-        conf: Annotated[
-            Path, typer.Option("--topology-conf", help="topology.conf or topology.yaml")
-        ] = Path("/etc/slurm/topology.conf"),
-        as_json: JsonOption = False,
-    ) -> None:
-        """Say in words where Slurm's topology and the fabric differ; exit code 1 if they do."""
-        from sar_agent.fabric.spec import load_fabric
-        from sar_agent.slurm.topology_check import compare_topology
-        from sar_agent.slurm.topology_files import read_topology, topology_in_use
+    network = load_fabric(fabric)
+    conf = topology_in_use(conf)
+    topology = read_topology(conf, strict=False)
+    leaf_of = {host: sorted(leaves)[0] for host, leaves in topology.leaves_of.items()}
+    differences = [*topology.problems, *compare_topology(network, leaf_of)]
+    if as_json:
+        print_json({"agree": not differences, "differences": differences})
+    else:
+        typer.echo("\n".join(differences) or f"{conf} and {fabric} agree")
+    if differences:
+        raise typer.Exit(1)
 
-        network = load_fabric(fabric)
-        conf = topology_in_use(conf)
-        slurm = read_topology(conf, strict=False)
-        leaf_of = {host: sorted(leaves)[0] for host, leaves in slurm.leaves_of.items()}
-        found = [*slurm.problems, *compare_topology(network, leaf_of)]
-        if as_json:
-            print_json({"agree": not found, "differences": found})
-        else:
-            typer.echo("\n".join(found) or f"{conf} and {fabric} agree")
-        if found:
-            raise typer.Exit(1)
 
-    @group.command("generate")
-    def generate(
-        fabric: FabricOption,
-        form: Annotated[
-            Literal["conf", "yaml"], typer.Option("--form", help="yaml is for Slurm 25.05 or later")
-        ] = "conf",
-        out: Annotated[
-            Path | None, typer.Option("--out", help="file to write; else it is printed")
-        ] = None,
-    ) -> None:
-        """Write the topology.conf that fits the fabric: leaves, islands that are near, one root."""
-        from sar_agent.fabric.spec import load_fabric
-        from sar_agent.slurm.topology_generate import (
-            generate_topology,
-            topology_conf,
-            topology_yaml,
-        )
-        from sar_agent.util.text_files import write_text
+@app.command()
+def generate(
+    fabric: FabricOption,
+    form: Annotated[
+        Literal["conf", "yaml"],
+        typer.Option("--form", help="format of the file; yaml requires Slurm 25.05 or later"),
+    ] = "conf",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="file to write; without it, print the topology")
+    ] = None,
+) -> None:
+    """Write a topology.conf that fits the fabric.
 
-        tree = generate_topology(load_fabric(fabric))
-        text = (topology_yaml if form == "yaml" else topology_conf)(tree, fabric)
-        if out is None:
-            typer.echo(text, nl=False)
-            return
-        write_text(out, text)
-        leaves = sum(1 for switch in tree.switches if switch.nodes)
-        hosts = sum(len(switch.nodes) for switch in tree.switches)
-        typer.echo(f"{out}: {hosts} hosts on {leaves} leaf switches", err=True)
-        for note in tree.notes:
-            typer.echo(f"left out: {note}", err=True)
+    It has the leaf switches, islands of leaf switches that are near each other, and one root.
+    """
+    from sar_agent.fabric.spec import load_fabric
+    from sar_agent.slurm.topology_generate import generate_topology, topology_conf, topology_yaml
+    from sar_agent.util.text_files import write_text
+
+    tree = generate_topology(load_fabric(fabric))
+    text = (topology_yaml if form == "yaml" else topology_conf)(tree, fabric)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    write_text(out, text)
+    leaves = sum(1 for switch in tree.switches if switch.nodes)
+    hosts = sum(len(switch.nodes) for switch in tree.switches)
+    typer.echo(f"{out}: {hosts} hosts on {leaves} leaf switches", err=True)
+    for note in tree.notes:
+        typer.echo(f"left out: {note}", err=True)

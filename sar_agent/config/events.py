@@ -13,7 +13,7 @@ _NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 _VALUE = r"^[A-Za-z0-9_.,:=+\-/@%]{0,255}$"
 
 
-class EventsConfig(Section):
+class EventsConfig(Section, frozen=True):
     """Where Slurm's hooks are heard; they only make the agent look sooner."""
 
     tcp_address: Address = Field(

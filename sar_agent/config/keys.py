@@ -11,7 +11,7 @@ from sar_agent.config.types import Deadline, Section
 _NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 
 
-class KeysConfig(Section):
+class KeysConfig(Section, frozen=True):
     """Routes of their own for jobs that name their traffic; OpenSM's lmc gives the room."""
 
     enabled: bool = Field(default=True, description="whether jobs may have routing keys at all")

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
+from sar_agent.config.engine import EngineSettings
 from sar_agent.config.events import EventsConfig
 from sar_agent.config.keys import KeysConfig
 from sar_agent.config.types import (
@@ -38,7 +39,7 @@ from sar_agent.util.extensions import extension_names
 DEFAULT_PATH = Path("/etc/sar-agent.toml")
 
 
-class AgentConfig(Section):
+class AgentConfig(Section, EngineSettings, frozen=True):
     """The loop."""
 
     mode: Literal["observe", "install"] = Field(
@@ -47,32 +48,9 @@ class AgentConfig(Section):
     engine: Word = Field(
         default="sar-plus", description="routing engine, one of `sar-agent engines`"
     )
-    objective: Literal["load", "routes"] = Field(
-        default="load",
-        description="what sar-plus makes least: the largest load, or the largest effective EFI",
-    )
-    seed: int = Field(default=0, ge=0, description="for engines that draw")
     partitions: str = Field(
         default="",
         description='for pftree…: a policy file (TOML), or OpenSM\'s partitions.conf; "" is none',
-    )
-    lanes: Literal["hop", "path"] = Field(
-        default="hop",
-        description="where one lane is not enough: hop chooses by ports, where that can be, and "
-        "asks nothing of hosts; path by service levels that hosts must take from path records",
-    )
-    max_lanes: int = Field(
-        default=8, ge=1, le=15, description="virtual lanes that plans may use; a site may need some"
-    )
-    best_effort: bool = Field(
-        default=False,
-        description="where they do not suffice: Up*/Down* paths for the rest, instead of no plan",
-    )
-    reserve_lane: bool = Field(
-        default=True, description="with LMC above 0 one of them is kept for LID offset 1"
-    )
-    spread_lanes: bool = Field(
-        default=False, description="where more than one is needed: spread traffic over all of them"
     )
     interval_seconds: Annotated[float, Field(ge=0.1, le=86400)] = Field(
         default=30.0, description="time between two looks at Slurm"
@@ -157,7 +135,7 @@ class AgentConfig(Section):
         return host_port(self.metrics_address)
 
 
-class SlurmConfig(Section):
+class SlurmConfig(Section, frozen=True):
     """Where jobs come from."""
 
     source: Word = Field(
@@ -205,7 +183,7 @@ class SlurmConfig(Section):
         return value
 
 
-class FabricConfig(Section):
+class FabricConfig(Section, frozen=True):
     """Where the fabric comes from, and who is who in it."""
 
     command: Command = Field(
@@ -254,7 +232,7 @@ class FabricConfig(Section):
         )
 
 
-class OpensmConfig(Section):
+class OpensmConfig(Section, frozen=True):
     """The talk with OpenSM."""
 
     bridge_socket: Absolute = Field(
@@ -278,7 +256,7 @@ class OpensmConfig(Section):
     )
 
 
-class Config(Section):
+class Config(Section, frozen=True):
     """The whole file."""
 
     agent: AgentConfig = Field(default_factory=lambda: AgentConfig())

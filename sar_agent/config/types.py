@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 Seconds = Annotated[float, Field(ge=0, le=86400 * 365)]
 Deadline = Annotated[float, Field(gt=0, le=3600)]
@@ -33,10 +33,8 @@ Absolute = Annotated[Path, AfterValidator(_absolute)]
 Address = Annotated[str, AfterValidator(_address)]
 
 
-class Section(BaseModel):
+class Section(BaseModel, frozen=True, extra="forbid", strict=True):
     """One `[section]`; an unknown key in it is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 def host_port(address: str) -> tuple[str, int] | None:

@@ -61,7 +61,7 @@ def _days(text: str | None, window: str) -> frozenset[int]:
     return frozenset(days)
 
 
-class UpdateConfig(Section):
+class UpdateConfig(Section, frozen=True):
     """How other routes come into force while jobs run; docs/safety.md tells of each mode."""
 
     mode: Literal["fast", "five-phase", "window"] = Field(

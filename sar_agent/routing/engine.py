@@ -8,46 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
+from sar_agent.config.engine import Options
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.partitions import Partitions
 from sar_agent.routing.routes import Routes
 
+__all__ = ["Engine", "Options", "PreviousRoutes", "Rerouting", "engine_names", "load_engine"]
 GROUP = "sar_agent.engines"
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a caller may ask of any engine."""
-
-    seed: int = 0
-    """For engines that draw; the others ignore it."""
-    objective: Literal["load", "routes"] = "load"
-    """What `sar-plus` makes least: the largest channel load, or the largest effective EFI."""
-    lmc: int = 0
-    """2**lmc LID offsets may be used, 0 … 7."""
-    pattern: str = ""
-    """For `colored`, `ark`, `nrk`: who sends to whom in each job, see `jobs/patterns.py`; without
-    it the last two go by what each job says of itself."""
-    partitions: Partitions | None = None
-    """For the pftree family."""
-    combine: float = 0.5
-    """A of pftree-2016's Equation 2, for `pftree-combined`: 1 is -ext alone, 0 -wt alone."""
-    lanes: Literal["hop", "path"] = "hop"
-    """How a packet's lane is chosen where one is not enough: `hop`, by the ports it passes, which
-    asks nothing of hosts, and by path where that cannot be; `path`, always by service level."""
-    max_lanes: int = 8
-    """Virtual lanes that routes may use, 1 … 15."""
-    best_effort: bool = False
-    """Where these do not suffice: the remainder on Up*/Down* paths in the last lane; else the
-    fabric is not served."""
-    reserve_lane: bool = True
-    """With LMC above 0 one of these lanes is kept free for the routes of LID offset 1."""
-    spread_lanes: bool = False
-    """Use all lanes, to have less traffic in each, where fewer would do, but not one."""
 
 
 @dataclass(frozen=True)

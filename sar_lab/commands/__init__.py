@@ -1,16 +1,40 @@
-"""The commands of the laboratory; `sar-agent` shows them where the package `sar-lab` is installed.
+"""The commands of the laboratory, which `sar-agent` offers where the package `sar-lab` is
+installed.
 
-Heavy imports (numba, matplotlib) stay inside the functions, so that `--help` answers at once.
+Heavy imports (numpy, numba, matplotlib) are inside the functions, so that `--help` answers at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
+
+LABORATORY = "Laboratory: assess, simulate, reproduce (package sar-lab)"
 
 
 def register(app: typer.Typer) -> None:
-    """Adds all of them, in the order of `--help`."""
-    from sar_lab.commands import assess, demo, lab, live, make_trace, replay, simulate
+    """Adds the commands, in the order of `--help`."""
+    from sar_lab.commands import lab
+    from sar_lab.commands.assess import assess
+    from sar_lab.commands.count_congestion import count_congestion
+    from sar_lab.commands.demo import demo
+    from sar_lab.commands.demo_live import demo_live
+    from sar_lab.commands.make_trace import make_trace
+    from sar_lab.commands.replay import replay
+    from sar_lab.commands.simulate_time import simulate_time
+    from sar_lab.commands.simulate_trace import simulate_trace
 
-    for module in (assess, demo, live, simulate, make_trace, replay, lab):
-        module.register(app)
+    commands: tuple[tuple[str, Callable[..., None]], ...] = (
+        ("assess", assess),
+        ("replay", replay),
+        ("simulate-time", simulate_time),
+        ("simulate-trace", simulate_trace),
+        ("make-trace", make_trace),
+        ("count-congestion", count_congestion),
+        ("demo", demo),
+        ("demo-live", demo_live),
+    )
+    for name, command in commands:
+        app.command(name, rich_help_panel=LABORATORY)(command)
+    app.add_typer(lab.app, rich_help_panel=LABORATORY)

@@ -1,4 +1,4 @@
-"""`sar-agent assess`: what would my cluster gain? A report from a site's own dumps."""
+"""`sar-agent assess`: what a cluster would gain, estimated from its own dumps."""
 
 from __future__ import annotations
 
@@ -12,102 +12,100 @@ import typer
 from sar_agent.commands.inputs import JsonOption, print_json
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-
-    @app.command()
-    def assess(
-        fabric: Annotated[
-            str,
-            typer.Option(
-                "--fabric",
-                help="ibnetdiscover file, ibsim .net, subnet.lst, a spec, or Leonardo's list of "
-                "nodes and switches (then the cables are a stand-in)",
-            ),
-        ],
-        jobs: Annotated[
-            str | None,
-            typer.Option(
-                "--jobs", help="squeue JSON or pipe text, a job-to-terminal map, or mix:SEED"
-            ),
-        ] = None,
-        history: Annotated[
-            Path | None,
-            typer.Option(
-                "--history",
-                help="sacct text (-P) or JSON, a CSV job,start,end,nodelist, or a folder or tar "
-                "of JOBID.txt",
-            ),
-        ] = None,
-        routes: Annotated[
-            Path | None,
-            typer.Option("--routes", help="today's tables: opensm-lfts.dump, as for `measure`"),
-        ] = None,
-        topology: Annotated[
-            Path | None,
-            typer.Option("--topology-conf", help="Slurm's topology.conf or topology.yaml"),
-        ] = None,
-        engine: Annotated[
-            list[str] | None,
-            typer.Option("--engine", help="instead of the usual six; repeatable"),
-        ] = None,
-        adaptive: Annotated[
-            bool, typer.Option("--adaptive", help="adaptive routing is in force on this network")
-        ] = False,
-        samples: Annotated[
-            int, typer.Option("--samples", min=0, help="moments of the history to look at")
-        ] = 48,
-        simulate: Annotated[
-            bool,
-            typer.Option(
-                "--simulate/--no-simulate",
-                help="the jobs' traffic before and after, where they are few enough",
-            ),
-        ] = True,
-        out: Annotated[Path, typer.Option("--out", help="folder for the page")] = Path(
-            "out/assess"
+def assess(
+    fabric: Annotated[
+        str,
+        typer.Option(
+            "--fabric",
+            help="the fabric, as for `route`; or Leonardo's list of nodes and switches, with "
+            "substitute cables",
         ),
-        as_json: JsonOption = False,
-    ) -> None:
-        """What would I gain? Writes an HTML report and assess.json; nothing is installed."""
-        from sar_agent.routing import load_engine
-        from sar_lab.assess import assess as run
-        from sar_lab.assess.given import read_given
-        from sar_lab.assess.page import write_assessment
-        from sar_lab.assess.rate import ENGINES
-        from sar_lab.mixes.read import fabric_of
+    ],
+    jobs: Annotated[
+        str | None,
+        typer.Option(
+            "--jobs",
+            help="the running jobs: output of squeue (JSON or pipe-separated), a job-to-terminal "
+            "map, or mix:SEED for synthetic jobs",
+        ),
+    ] = None,
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            "--history",
+            help="job history: output of sacct (-P or JSON), a CSV file job,start,end,nodelist, or "
+            "a folder or tar file of JOBID.txt",
+        ),
+    ] = None,
+    routes: Annotated[
+        Path | None,
+        typer.Option("--routes", help="the tables of today: opensm-lfts.dump, as for `measure`"),
+    ] = None,
+    topology: Annotated[
+        Path | None,
+        typer.Option("--topology-conf", help="Slurm's topology.conf or topology.yaml"),
+    ] = None,
+    engine: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--engine", help="compare these engines instead of the usual six; may be repeated"
+        ),
+    ] = None,
+    adaptive: Annotated[
+        bool, typer.Option("--adaptive", help="this network uses adaptive routing today")
+    ] = False,
+    samples: Annotated[
+        int, typer.Option("--samples", min=0, help="number of moments of the history to assess")
+    ] = 48,
+    simulate: Annotated[
+        bool,
+        typer.Option(
+            "--simulate/--no-simulate",
+            help="simulate the traffic of the jobs before and after, if it is not too much",
+        ),
+    ] = True,
+    out: Annotated[Path, typer.Option("--out", help="folder for the report")] = Path("out/assess"),
+    as_json: JsonOption = False,
+) -> None:
+    """Estimate what a cluster would gain; writes an HTML report and installs nothing."""
+    from sar_agent.routing import load_engine
+    from sar_lab.assess import assess as run
+    from sar_lab.assess.given import read_given
+    from sar_lab.assess.page import write_assessment
+    from sar_lab.assess.rate import ENGINES
+    from sar_lab.mixes.read import fabric_of
 
-        names = tuple(engine or ENGINES)
-        for name in names:
-            load_engine(name)  # a wrong name is told before the work
-        network, remarks = fabric_of(fabric)
-        given = read_given(network, jobs, history, routes, topology, remarks)
-        found = run(
-            given,
-            command=shlex.join(["sar-agent", *sys.argv[1:]]),
-            engines=names,
-            adaptive=adaptive,
-            samples=samples,
-            simulate=simulate,
-            say=_say,
+    names = tuple(engine or ENGINES)
+    for name in names:
+        load_engine(name)  # reports an unknown name before the long computation
+    network, remarks = fabric_of(fabric)
+    given = read_given(network, jobs, history, routes, topology, remarks)
+    found = run(
+        given,
+        command=shlex.join(["sar-agent", *sys.argv[1:]]),
+        engines=names,
+        adaptive=adaptive,
+        samples=samples,
+        simulate=simulate,
+        say=_print_progress,
+    )
+    page = write_assessment(found, out)
+    if as_json:
+        print_json({**found.json(), "page": str(page)})
+        return
+    typer.echo(found.judgement.sentence)
+    typer.echo(found.judgement.why)
+    if found.ratings.assumed:
+        typer.echo(
+            f"before: {found.ratings.before.name}, as no tables were given (--routes); "
+            f"after: {found.ratings.after.name if found.ratings.after else 'none'}"
         )
-        page = write_assessment(found, out)
-        if as_json:
-            print_json({**found.json(), "page": str(page)})
-            return
-        typer.echo(found.judgement.sentence)
-        typer.echo(found.judgement.why)
-        if found.ratings.assumed:
-            typer.echo(
-                f"before: {found.ratings.before.name}, as no tables were given (--routes); "
-                f"after: {found.ratings.after.name if found.ratings.after else 'none'}"
-            )
-        for left in given.left_out:
-            typer.echo(f"left out: {left}")
-        typer.echo(f"Look at it: {page.resolve()}")
+    for left in given.left_out:
+        typer.echo(f"left out: {left}")
+    typer.echo(f"Open {page.resolve()}")
 
 
-def _say(what: str) -> None:
-    """Where it stands, to who watches a terminal."""
+def _print_progress(step: str) -> None:
+    """Prints the current step if stderr is a terminal."""
     if sys.stderr.isatty():
-        typer.echo(f"… {what}", err=True)
+        typer.echo(f"… {step}", err=True)

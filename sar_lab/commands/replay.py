@@ -1,4 +1,4 @@
-"""`sar-agent replay`: a job history through engines."""
+"""`sar-agent replay`: the routes that engines compute for every moment of a job history."""
 
 from __future__ import annotations
 
@@ -8,119 +8,141 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sar_agent.commands.engine_options import engine_option
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
+from sar_agent.config.engine import Objective
 
 if TYPE_CHECKING:
     from sar_lab.replay.run import Progress
 
 ENGINES = ["updn", "ftree", "dfsssp", "sar"]
-"""Those of the paper's Table 1."""
+"""The engines of Table 1 of the SAR paper."""
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
+def replay(
+    fabric: FabricOption,
+    history: Annotated[
+        str,
+        typer.Option(
+            "--history",
+            help="job history, in the formats of `assess`, or a synthetic one such as "
+            "synthetic:taurus,seed=1,days=30",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", help="folder for the results; an interrupted replay in it is resumed"
+        ),
+    ],
+    engine: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--engine",
+            help="routing engine, may be repeated (default: updn, ftree, dfsssp and sar)",
+        ),
+    ] = None,
+    every: Annotated[
+        float | None,
+        typer.Option("--every", help="minutes between samples; without it, every change of jobs"),
+    ] = None,
+    begin: Annotated[
+        str | None,
+        typer.Option("--from", help="first moment of the replay, such as 2024-01-01 (UTC)"),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", help="last moment of the replay, such as 2024-01-31 (UTC)"),
+    ] = None,
+    objective: Annotated[Objective, engine_option("objective")] = "load",
+    chunk: Annotated[
+        int,
+        typer.Option(
+            "--chunk", min=1, help="number of samples after which engines start from scratch"
+        ),
+    ] = 64,
+    from_scratch: Annotated[
+        bool,
+        typer.Option(
+            "--from-scratch", help="every sample from scratch: no engine starts from earlier routes"
+        ),
+    ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", min=1, help="number of processes (default: one per core)"),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask",
+            help="compute with Dask: tcp://host:port, or slurm:N for N jobs of dask-jobqueue",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compute routes for every moment of a job history, and record the metrics over time.
 
-    @app.command()
-    def replay(
-        fabric: FabricOption,
-        history: Annotated[
-            str,
-            typer.Option("--history", help="a job history, or synthetic:taurus,seed=1,days=30"),
-        ],
-        out: Annotated[Path, typer.Option("--out", help="folder; one that was begun is resumed")],
-        engine: Annotated[
-            list[str] | None,
-            typer.Option("--engine", help="repeatable; by default updn, ftree, dfsssp, sar"),
-        ] = None,
-        every: Annotated[
-            float | None,
-            typer.Option("--every", help="minutes between samples; by default at every change"),
-        ] = None,
-        begin: Annotated[
-            str | None, typer.Option("--from", help="first moment, e.g. 2024-01-01 (UTC)")
-        ] = None,
-        until: Annotated[
-            str | None, typer.Option("--until", help="where to stop, likewise")
-        ] = None,
-        objective: Annotated[
-            Literal["load", "routes"], typer.Option("--objective", help="what sar-plus makes least")
-        ] = "load",
-        chunk: Annotated[
-            int,
-            typer.Option("--chunk", min=1, help="states after which engines start anew"),
-        ] = 64,
-        anew: Annotated[
-            bool, typer.Option("--anew", help="no engine goes on from its routes before")
-        ] = False,
-        workers: Annotated[
-            int | None, typer.Option("--workers", min=1, help="processes; by default all cores")
-        ] = None,
-        dask: Annotated[
-            str | None,
-            typer.Option("--dask", help="tcp://host:port, or slurm:N for N jobs of dask-jobqueue"),
-        ] = None,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Route for every moment of a history: metrics over time, Table 1 of the SAR paper."""
-        from contextlib import ExitStack
+    With the default engines this is Table 1 of the SAR paper.
+    """
+    from contextlib import ExitStack
 
-        from sar_agent.errors import InputError
-        from sar_agent.routing import load_engine
-        from sar_lab.mixes.read import fabric_of, history_of
+    from sar_agent.errors import InputError
+    from sar_agent.routing import load_engine
+    from sar_lab.mixes.read import fabric_of, history_of
 
-        try:
-            import pyarrow  # noqa: F401
+    try:
+        import pyarrow  # noqa: F401
 
-            from sar_lab.replay.pools import dask_client, pool_for
-            from sar_lab.replay.run import run_replay
-            from sar_lab.replay.samples import samples_of
-            from sar_lab.replay.table import words
-            from sar_lab.replay.work import Work
-        except ImportError as error:
-            raise InputError(
-                f"a replay needs {error.name}", remedy="pip install 'sar-lab[replay]'"
-            ) from error
+        from sar_lab.replay.pools import dask_client, pool_for
+        from sar_lab.replay.run import run_replay
+        from sar_lab.replay.samples import samples_of
+        from sar_lab.replay.table import words
+        from sar_lab.replay.work import Work
+    except ImportError as error:
+        raise InputError(
+            f"a replay needs {error.name}", remedy="pip install 'sar-lab[replay]'"
+        ) from error
 
-        chosen = tuple(dict.fromkeys(engine or ENGINES))
-        for name in chosen:
-            load_engine(name)
-        network, remarks = fabric_of(fabric)
-        jobs = history_of(history)
-        jobs = replace(jobs, remarks=(*jobs.remarks, *remarks))
-        step = None if every is None else 60.0 * every
-        samples = samples_of(network, jobs, step, _moment(begin), _moment(until))
-        work = Work(network, samples, chosen, objective, chunk, anew)
-        command = _command(
-            chosen,
-            {
-                "--fabric": fabric,
-                "--history": history,
-                "--every": every and f"{every:g}",
-                "--from": begin,
-                "--until": until,
-                "--objective": objective if objective != "load" else None,
-                "--chunk": chunk if chunk != 64 else None,
-                "--anew": "" if anew else None,
-            },
-        )
-        with ExitStack() as stack:
-            client = stack.enter_context(dask_client(dask)) if dask else None
-            progress = stack.enter_context(_bar(quiet=as_json))
-            pool = pool_for(workers, client)
-            found = run_replay(jobs, work, out, pool, command, progress)
-        if as_json:
-            print_json({**found, "out": str(out)})
-            return
-        words(found)
-        typer.echo(f"written to {out}/replay.parquet, replay.json")
+    chosen = tuple(dict.fromkeys(engine or ENGINES))
+    for name in chosen:
+        load_engine(name)
+    network, remarks = fabric_of(fabric)
+    jobs = history_of(history)
+    jobs = replace(jobs, remarks=(*jobs.remarks, *remarks))
+    step = None if every is None else 60.0 * every
+    samples = samples_of(network, jobs, step, _moment(begin), _moment(until))
+    work = Work(network, samples, chosen, objective, chunk, from_scratch)
+    command = _command(
+        chosen,
+        {
+            "--fabric": fabric,
+            "--history": history,
+            "--every": every and f"{every:g}",
+            "--from": begin,
+            "--until": until,
+            "--objective": objective if objective != "load" else None,
+            "--chunk": chunk if chunk != 64 else None,
+            "--from-scratch": "" if from_scratch else None,
+        },
+    )
+    with ExitStack() as stack:
+        client = stack.enter_context(dask_client(dask)) if dask else None
+        progress = stack.enter_context(_bar(quiet=as_json))
+        pool = pool_for(workers, client)
+        found = run_replay(jobs, work, out, pool, command, progress)
+    if as_json:
+        print_json({**found, "out": str(out)})
+        return
+    words(found)
+    typer.echo(f"written to {out}/replay.parquet, replay.json")
 
 
 def _command(engines: Sequence[str], options: Mapping[str, object]) -> str:
-    """What makes the same result again, wherever and by however many workers."""
+    """The command that gives the same result on any machine and with any number of workers."""
     words = ["sar-agent", "replay"]
     for option, value in options.items():
         if value is not None:
@@ -139,14 +161,14 @@ def _moment(text: str | None) -> float | None:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise InputError(
-            f"{text!r} is no date", remedy="e.g. 2024-01-31 or 2024-01-31T12:00"
+            f"{text!r} is not a date", remedy="write, for example, 2024-01-31 or 2024-01-31T12:00"
         ) from error
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 @contextmanager
 def _bar(quiet: bool) -> Iterator[Progress]:
-    """How much is done and how long the rest will take, on stderr where that is a terminal."""
+    """A progress bar with the time left, on stderr if that is a terminal."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -159,8 +181,8 @@ def _bar(quiet: bool) -> Iterator[Progress]:
 
     console = Console(stderr=True)
     columns = (
-        TextColumn("replay"), BarColumn(), MofNCompleteColumn(), TextColumn("pieces,"),
-        TimeElapsedColumn(), TextColumn("gone,"), TimeRemainingColumn(), TextColumn("left"),
+        TextColumn("replay"), BarColumn(), MofNCompleteColumn(), TextColumn("chunks,"),
+        TimeElapsedColumn(), TextColumn("elapsed,"), TimeRemainingColumn(), TextColumn("left"),
     )  # fmt: skip
     with Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
         task = bar.add_task("replay", total=None)

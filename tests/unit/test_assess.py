@@ -61,7 +61,7 @@ def test_the_verdict_is_the_time_that_simulate_says(report: tuple[dict[str, obje
     found = report[0]
     times = []
     for name in (found["before"]["engine"], found["after"]):  # type: ignore[index]
-        told = said("simulate", *SAME, "--engine", str(name), "--json")
+        told = said("simulate-time", *SAME, "--engine", str(name), "--json")
         jobs = told["results"][0]["jobs_detail"]  # type: ignore[index]
         weights = [job["terminals"] for job in jobs]
         times.append(np.average([job["time"] for job in jobs], weights=weights))

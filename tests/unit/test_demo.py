@@ -113,8 +113,8 @@ def test_the_picture_stands_alone(demo: tuple[dict[str, object], Path]) -> None:
 def test_the_terminal_names_the_page(tmp_path: Path) -> None:
     done = sar_agent("demo", "--fabric", SPEC, "--out", tmp_path)
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == f"Look at it: {tmp_path / 'index.html'}"
-    assert "made up" in done.stdout.splitlines()[0]
+    assert done.stdout.splitlines()[-1] == f"Open {tmp_path / 'index.html'}"
+    assert "synthetic" in done.stdout.splitlines()[0]
 
 
 def test_nothing_to_compare(tmp_path: Path) -> None:

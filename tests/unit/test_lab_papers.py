@@ -77,7 +77,7 @@ def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mo
     assert ran == ["a", "b", "b", "c"]
     run_here(*command)
     assert len(ran) == 4
-    run_here(*command, "--again")
+    run_here(*command, "--rerun")
     run_here("lab", "run", "a", "--quick", "--out", str(tmp_path))
     assert ran[4:] == ["a", "b", "c", "a"]
     run_here("lab", "run", "all", "--seeds", "3", "--out", str(tmp_path))

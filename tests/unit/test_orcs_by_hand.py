@@ -34,8 +34,8 @@ def found(folder: Path, *arguments: str, order: str = "1 2 3 4 5 6 7 8") -> dict
     (folder / "net.dot").write_text(dot())
     (folder / "guids.txt").write_text(order.replace(" ", "\n") + "\n")
     return said(
-        "simulate", "--orcs-dot", folder / "net.dot", "--order", folder / "guids.txt", *arguments,
-        "--json",
+        "count-congestion", "--orcs-dot", folder / "net.dot", "--order", folder / "guids.txt",
+        *arguments, "--json",
     )  # fmt: skip
 
 
@@ -146,9 +146,9 @@ def test_the_fabric_says_the_same_as_its_dot(tmp_path: Path) -> None:
         "--export", "orcs",
     )  # fmt: skip
     rest += ["--metric", "dep_max_delay", "--json"]
-    dot = said("simulate", "--orcs-dot", tmp_path / "network.dot", *rest)
+    dot = said("count-congestion", "--orcs-dot", tmp_path / "network.dot", *rest)
     both = said(
-        "simulate", "--fabric", tree, "--engine", "dmodk", "--routes", tmp_path, *rest
+        "count-congestion", "--fabric", tree, "--engine", "dmodk", "--routes", tmp_path, *rest
     )["results"]  # fmt: skip
     assert isinstance(both, list)
     for one in both:
@@ -156,7 +156,7 @@ def test_the_fabric_says_the_same_as_its_dot(tmp_path: Path) -> None:
     del dot["orcs_dot"]
     assert both == [dot, dot]
     assert dot["runs"] == 70 and dot["min"] != dot["max"]
-    shown = sar_agent("simulate", "--orcs-dot", tmp_path / "network.dot", *rest[:-1]).stdout
+    shown = sar_agent("count-congestion", "--orcs-dot", tmp_path / "network.dot", *rest[:-1]).stdout
     assert str(dot["max"]) in shown and "gather::neighbor:5" in shown
 
 
@@ -166,7 +166,15 @@ def test_a_group_is_drawn_from_among_itself(tmp_path: Path) -> None:
     (tmp_path / "group").write_text("1\n2\n99\n")
     arguments = "--pattern", "bisect::alltoall", "-z", "2", "--metric", "dep_max_delay"
     (tmp_path / "net.dot").write_text(dot())
-    net = "simulate", "--orcs-dot", tmp_path / "net.dot", *arguments, "--runs", "50", "--json"
+    net = (
+        "count-congestion",
+        "--orcs-dot",
+        tmp_path / "net.dot",
+        *arguments,
+        "--runs",
+        "50",
+        "--json",
+    )
     done = sar_agent(*net, "--group", tmp_path / "group")
     assert '"max": 1,' in done.stdout and "1 GUIDs of" in done.stderr
     one = said(*net)
@@ -192,6 +200,6 @@ def test_bad_input_is_one_sentence(tmp_path: Path, arguments: list[str], word: s
     (tmp_path / "GROUP").write_text("1\n2\n")
     (tmp_path / "ALL").write_text("1\n3\n")
     files = [str(tmp_path / each) if each in ("GROUP", "ALL") else each for each in arguments]
-    done = sar_agent("simulate", "--orcs-dot", tmp_path / "net.dot", *files)
+    done = sar_agent("count-congestion", "--orcs-dot", tmp_path / "net.dot", *files)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert word in done.stderr

@@ -22,7 +22,7 @@ def test_an_engine_its_folder_and_its_export_take_the_same_time(
 ) -> None:
     sar_agent("route", *JOBS, "--engine", "sar", "--out", tmp_path, "--export", "lfts")
     found = said(
-        "simulate", *JOBS, "--engine", "sar", "--routes", tmp_path,
+        "simulate-time", *JOBS, "--engine", "sar", "--routes", tmp_path,
         "--routes", tmp_path / "lfts.dump", "--pattern", pattern, "--json",
     )  # fmt: skip
     results = found["results"]
@@ -33,7 +33,7 @@ def test_an_engine_its_folder_and_its_export_take_the_same_time(
     assert {"engine", *results[0]} == RESULT_KEYS
     assert len(results[0]["jobs_detail"]) == found["jobs"]
     assert found["pattern"] == pattern
-    shown = sar_agent("simulate", *JOBS, "--engine", "sar", "--pattern", pattern).stdout
+    shown = sar_agent("simulate-time", *JOBS, "--engine", "sar", "--pattern", pattern).stdout
     assert f"{results[0]['time_worst']:.2f}" in shown
     assert f"{results[0]['predicted_worst']:.2f}" in shown
 
@@ -48,7 +48,7 @@ def test_an_engine_its_folder_and_its_export_take_the_same_time(
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(arguments: list[str], word: str) -> None:
-    done = sar_agent("simulate", *JOBS, *arguments)
+    done = sar_agent("simulate-time", *JOBS, *arguments)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert word in done.stderr
 
@@ -56,7 +56,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(arguments: list[str], word: s
 def test_jobs_that_send_nothing_between_switches(tmp_path: Path) -> None:
     jobs = tmp_path / "jobs"
     jobs.write_text("n001 7\nn002 7\n")
-    done = sar_agent("simulate", "--fabric", TREE, "--jobs", jobs, "--engine", "sar")
+    done = sar_agent("simulate-time", "--fabric", TREE, "--jobs", jobs, "--engine", "sar")
     assert done.returncode == 2
     assert "spans two leaf switches" in done.stderr
 
@@ -75,6 +75,6 @@ def test_routes_that_lead_nowhere_are_named(switch: str, tmp_path: Path) -> None
             for table in tables
         )
     )
-    done = sar_agent("simulate", *JOBS, "--routes", dump)
+    done = sar_agent("simulate-time", *JOBS, "--routes", dump)
     assert done.returncode == 1, done.stdout
     assert "no route from" in done.stderr
