@@ -32,6 +32,7 @@ import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8
+from sar_agent.routing.graph.csr import ChannelGraph, channel_graph_of
 from sar_agent.routing.lanes.hop_pairs import triples_of
 from sar_agent.routing.lanes.hop_place import UNPLACED, place_pairs
 from sar_agent.routing.lanes.hop_tables import other_tables
@@ -47,18 +48,19 @@ def hop_lanes(
     First for everyone's paths, then for those between hosts alone. With `other_paths`, where the
     tables allow none, some entries become other shortest paths and `engine` gets an ending, `+hop`.
     """
-    found = _lanes_for(fabric, routes, max_lanes)
-    if found is None and other_paths:
+    net = channel_graph_of(fabric)
+    laid = _lanes_for(fabric, net, routes, max_lanes)
+    if laid is None and other_paths:
         tables = other_tables(fabric, routes.egress)
         if tables is not None:
             other = replace(routes, egress=tables, engine=f"{routes.engine}+hop")
-            found = _lanes_for(fabric, other, max_lanes)
-    return found
+            laid = _lanes_for(fabric, net, other, max_lanes)
+    return laid
 
 
-def _lanes_for(fabric: Fabric, routes: Routes, max_lanes: int) -> Routes | None:
+def _lanes_for(fabric: Fabric, net: ChannelGraph, routes: Routes, max_lanes: int) -> Routes | None:
     for everyone in (True, False):
-        lane = place_pairs(fabric, triples_of(fabric, routes, everyone), max_lanes)
+        lane = place_pairs(fabric, net, triples_of(fabric, net, routes, everyone), max_lanes)
         if lane is not None:
             lanes = 1 + int(lane[lane != UNPLACED].max(initial=0))
             table = None if lanes == 1 else _tables(fabric, lane)
