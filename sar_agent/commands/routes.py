@@ -89,11 +89,12 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Compute routes and check them; write them to a folder. Exit code 1 if a check fails."""
         from sar_agent.check import check_routes
-        from sar_agent.commands.source_routed import describe, is_source_routed, write_offsets
+        from sar_agent.commands.source_routed import describe, write_offsets
         from sar_agent.errors import InputError
         from sar_agent.formats.export import EXPORTS, export_routes
         from sar_agent.formats.routes_folder import write_routes_folder
         from sar_agent.routing import Options, load_engine
+        from sar_agent.routing.engine import is_source_routed
         from sar_agent.routing.lanes import routed
 
         forms = [form for form in export.split(",") if form]
@@ -136,7 +137,7 @@ def register(app: typer.Typer) -> None:
             export_routes(out, network, routes, forms)
             if is_source_routed(chosen):
                 paths = chosen.paths(network, mix, options)
-                if paths.by_source:
+                if paths.one_root_per_source:
                     write_offsets(out / "lid_offsets.txt", paths)
         if as_json:
             print_json(

@@ -1,6 +1,6 @@
-"""The protocol every engine speaks and the registry a site can add its own to.
+"""The protocol of routing engines, and the registry to which a site can add its own.
 
-Engines are found through the entry-point group `sar_agent.engines`; an engine that cannot serve a
+Engines are found through the entry-point group `sar_agent.engines`. An engine that cannot serve a
 fabric raises `Unserved` with one sentence and never guesses.
 """
 
@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, runtime_checkable
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Partitions
 from sar_agent.routing.routes import Routes
+
+if TYPE_CHECKING:
+    from sar_agent.routing.path_routes import PathRoutes
 
 GROUP = "sar_agent.engines"
 
@@ -24,35 +27,36 @@ class Options:
     """What a caller may ask of any engine."""
 
     seed: int = 0
-    """For engines that draw; the others ignore it."""
+    """For engines that draw random numbers; the others ignore it."""
     objective: Literal["load", "routes"] = "load"
-    """What `sar-plus` makes least: the largest channel load, or the largest effective EFI."""
+    """What `sar-plus` minimises: the largest channel load, or the largest effective EFI."""
     lmc: int = 0
-    """2**lmc LID offsets may be used, 0 … 7."""
+    """LID mask control, 0 … 7: an engine may use 2**lmc LID offsets."""
     pattern: str = ""
-    """For `colored`, `ark`, `nrk`: who sends to whom in each job, see `jobs/patterns.py`; without
-    it the last two go by what each job says of itself."""
+    """For `colored`, `ark`, `nrk`: which hosts of each job send to which others, as defined in
+    `jobs/patterns.py`. Without it the last two use the traffic that each job names itself."""
     partitions: Partitions | None = None
-    """For the pftree family."""
+    """For the pftree family: the partitions to keep apart."""
     combine: float = 0.5
     """A of pftree-2016's Equation 2, for `pftree-combined`: 1 is -ext alone, 0 -wt alone."""
     lanes: Literal["hop", "path"] = "hop"
-    """How a packet's lane is chosen where one is not enough: `hop`, by the ports it passes, which
-    asks nothing of hosts, and by path where that cannot be; `path`, always by service level."""
+    """How lanes are chosen where one is not deadlock-free. `hop`: by the input and output port at
+    each switch, transparent to hosts, falling back to `path` where impossible. `path`: by service
+    level, which hosts must take from path records."""
     max_lanes: int = 8
-    """Virtual lanes that routes may use, 1 … 15."""
+    """How many virtual lanes routes may use, 1 … 15."""
     best_effort: bool = False
-    """Where these do not suffice: the remainder on Up*/Down* paths in the last lane; else the
-    fabric is not served."""
+    """Where these lanes do not suffice, the remaining paths become Up*/Down* paths in the last one;
+    otherwise the fabric is not served."""
     reserve_lane: bool = True
-    """With LMC above 0 one of these lanes is kept free for the routes of LID offset 1."""
+    """With LMC above 0, one of these lanes is kept free for the routes of LID offset 1."""
     spread_lanes: bool = False
-    """Use all lanes, to have less traffic in each, where fewer would do, but not one."""
+    """Use all lanes wherever one is not enough, so that each carries less traffic."""
 
 
 @dataclass(frozen=True)
 class PreviousRoutes:
-    """Routes, and what they were made for."""
+    """Routes, with the fabric and the jobs that they were made for."""
 
     fabric: Fabric
     mix: JobMix
@@ -60,32 +64,57 @@ class PreviousRoutes:
 
 
 class Engine(Protocol):
-    """Computes routes. `name` is what users type, `summary` what `sar-agent engines` prints."""
+    """Computes routes. `name` is what users type, `summary` what `sar-agent engines` prints.
+
+    Two more attributes may be there; an engine without one counts as False. `knows_jobs`: its
+    routes depend on the jobs. `by_source`: its routes depend on the source, too, as those of a
+    `SourceRouted` engine.
+    """
 
     name: str
     summary: str
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
-        """Routes for every terminal and every switch; raises `Unserved`."""
+        """Routes to every terminal and every switch. Raises `Unserved`."""
 
 
 @runtime_checkable
 class Rerouting(Engine, Protocol):
-    """An engine that can also start from routes it made, and change little."""
+    """An engine that can also start from routes that it made before, and change little of them."""
 
     def reroute(
         self, before: PreviousRoutes, fabric: Fabric, mix: JobMix, options: Options
     ) -> Routes:
-        """As `route`; `before.routes` are this engine's and passed the check."""
+        """As `route`. `before.routes` are this engine's and passed the check."""
+
+
+class SourceRouted(Protocol):
+    """An engine with a route of its own for each pair of terminals."""
+
+    name: str
+    by_source: bool
+
+    def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
+        """These routes, whatever LMC the fabric has. Raises `Unserved`."""
+
+
+def knows_jobs(engine: Engine) -> bool:
+    """Whether the engine's routes depend on the jobs."""
+    return bool(getattr(engine, "knows_jobs", False))
+
+
+def is_source_routed(engine: Any) -> TypeGuard[SourceRouted]:
+    """Whether the engine's routes depend on the source, too."""
+    return bool(getattr(engine, "by_source", False))
 
 
 def engine_names() -> list[str]:
-    """All registered names, sorted."""
+    """The names of all registered engines, sorted."""
     return sorted({point.name for point in entry_points(group=GROUP)})
 
 
 def load_engine(name: str) -> Engine:
-    """The engine of that name; `InputError` lists the known ones otherwise."""
+    """A new instance of the engine called `name`. Raises `InputError`, which lists the engines."""
     for point in entry_points(group=GROUP, name=name):
         engine: Engine = point.load()()
         return engine

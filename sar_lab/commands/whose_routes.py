@@ -44,9 +44,9 @@ def pairs_of(source: Source) -> tuple[Fabric, JobMix, dict[str, Routes | PathRou
 def _found(
     source: Source, *, by_source: bool
 ) -> tuple[Fabric, JobMix, dict[str, Routes | PathRoutes]]:
-    from sar_agent.commands.source_routed import is_source_routed
     from sar_agent.jobs import JobMix
     from sar_agent.routing import Options, load_engine
+    from sar_agent.routing.engine import is_source_routed
     from sar_agent.routing.lanes import routed
 
     engines = [load_engine(name) for name in source.engines]

@@ -20,7 +20,7 @@ from sar_agent.fabric.model import I32, U8, U32, Bool
 from sar_agent.routing.graph.csr import Graph, channel_graph_of, graph_of
 from sar_agent.routing.graph.pearce_kelly import Order, admits, new_order
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
-from sar_agent.routing.lanes.hop_pairs import (
+from sar_agent.routing.lanes.channel_pairs import (
     CYCLE,
     PairGraph,
     Triples,

@@ -18,9 +18,9 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U16, U32
 from sar_agent.routing.graph.csr import ChannelGraph
 from sar_agent.routing.graph.pearce_kelly import Order, admits, new_order
-from sar_agent.routing.lanes.hop_pairs import CYCLE, Triples, has_bit, pair_levels
+from sar_agent.routing.lanes.channel_pairs import CYCLE, Triples, has_bit, pair_levels
+from sar_agent.routing.lanes.place_paths import UNPLACED
 
-UNPLACED = 255
 PATIENCE, EFFORT = 300, 100_000_000
 """Nodes that the search for one edge may visit, and those of all edges together where there are few
 edges; past that, the lane counts as closed to the edge. (Ten times as many took ten times as long
