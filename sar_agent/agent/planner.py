@@ -28,7 +28,7 @@ from sar_agent.opensm.plugin_client import PluginClient
 from sar_agent.opensm.plugin_install import NotYet, Timed, read_in_force
 from sar_agent.quality import Measures
 from sar_agent.routing import Engine, Options, PreviousRoutes, Rerouting, Routes, load_engine
-from sar_agent.routing.lanes import REGULAR, relay, with_levels_of
+from sar_agent.routing.lanes import with_lanes, with_levels_of
 from sar_agent.routing.lid_offsets import KeyRows, base_of, stack
 from sar_agent.routing.minimise_changes import keep_unchanged_rows
 from sar_agent.routing.repair import same_indices
@@ -127,7 +127,7 @@ class Planner:
             if laid is routes and routes.virtual_lanes > 1:
                 raise
         with self.timed("route"):
-            laid = relay(routes, fabric, mix, self.options)
+            laid = with_lanes(routes, fabric, mix, self.options)
         return plan(laid)
 
     def _stacked(
@@ -177,7 +177,7 @@ class Planner:
             return better, False
         last, base = self._last, self._base
         same = last and last.fabric.digest == fabric.digest
-        if same and base and base.engine.endswith(REGULAR):  # no job has a say in these
+        if same and base and base.regular:
             return replace(base, jobs_digest=mix.digest(fabric)), False
         if last and base and isinstance(self.engine, Rerouting) and self._is_own(base):
             before = PreviousRoutes(last.fabric, last.mix, base)

@@ -60,10 +60,11 @@ def route(
 ) -> None:
     """Compute routes, check them, and write them to a folder; exit code 1 if a check fails."""
     from sar_agent.check import check_routes
-    from sar_agent.commands.source_routed import describe, is_source_routed, write_offsets
+    from sar_agent.commands.source_routed import describe, write_offsets
     from sar_agent.formats.export import export_routes
     from sar_agent.formats.routes_folder import write_routes_folder
     from sar_agent.routing import load_engine
+    from sar_agent.routing.engine import is_source_routed
     from sar_agent.routing.lanes import routed
 
     formats = _export_formats(export, out)
@@ -89,7 +90,7 @@ def route(
         export_routes(out, network, routes, formats)
         if is_source_routed(chosen):
             paths = chosen.paths(network, mix, options)
-            if paths.by_source:
+            if paths.one_root_per_source:
                 write_offsets(out / "lid_offsets.txt", paths)
     if as_json:
         print_json(

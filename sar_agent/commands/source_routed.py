@@ -4,27 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sar_agent.fabric import Fabric
     from sar_agent.jobs import JobMix
-    from sar_agent.routing import Engine, Options
+    from sar_agent.routing import Options
+    from sar_agent.routing.engine import SourceRouted
     from sar_agent.routing.path_routes import PathRoutes
-
-
-class SourceRouted(Protocol):
-    """An engine that chooses a route for each pair of terminals."""
-
-    name: str
-
-    def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
-        """The routes of all pairs. Raises `Unserved`."""
-
-
-def is_source_routed(engine: Engine | SourceRouted) -> TypeGuard[SourceRouted]:
-    """Whether the engine chooses a route for each pair of terminals."""
-    return hasattr(engine, "paths")
 
 
 def write_offsets(path: Path, routes: PathRoutes) -> None:

@@ -16,8 +16,8 @@ from sar_agent.fabric.model import Fabric
 
 MOST = 7
 """Of the InfiniBand specification: three bits."""
-SPOKEN_FOR = 2
-"""LID offsets that are no routing key's: 0 the engine's routes, 1 the shelter."""
+FIRST_KEY = 2
+"""The first LID offset of routing keys: offset 0 holds the engine's routes, 1 the shelter."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class LmcPlan:
     @property
     def keys(self) -> int:
         """LID offsets for routing keys."""
-        return max(0, (1 << self.lmc) - SPOKEN_FOR)
+        return max(0, (1 << self.lmc) - FIRST_KEY)
 
     def require(self) -> LmcPlan:
         """Itself. Raises `InputError` where it does not fit."""
@@ -100,5 +100,5 @@ def _fits(ports: int, switches: int, lmc: int) -> bool:
 def _keys(offsets: int) -> str:
     if offsets == 1:
         return "no LID to spare for a shelter or routing keys"
-    keys = offsets - SPOKEN_FOR
+    keys = offsets - FIRST_KEY
     return f"offset 1 for the shelter, {keys or 'none'} for routing keys"

@@ -6,6 +6,8 @@ from sar_agent.routing.engine import (
     PreviousRoutes,
     Rerouting,
     engine_names,
+    is_source_routed,
+    knows_jobs,
     load_engine,
 )
 from sar_agent.routing.routes import Routes
@@ -17,5 +19,7 @@ __all__ = [
     "Rerouting",
     "Routes",
     "engine_names",
+    "is_source_routed",
+    "knows_jobs",
     "load_engine",
 ]

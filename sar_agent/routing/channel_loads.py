@@ -34,7 +34,7 @@ class ChannelLoads(NamedTuple):
     """float32[C]"""
     half_item: np.float32
     first_use: np.float32
-    """Extra price of every channel that is in use already: 0, except in `brighten`."""
+    """Extra price of every channel that is in use already: 0, except in `reduce_dark_fiber`."""
 
 
 @njit(cache=True)

@@ -1,6 +1,6 @@
-"""The protocol every engine speaks and the registry a site can add its own to.
+"""The protocol of routing engines, and the registry to which a site can add its own.
 
-Engines are found through the entry-point group `sar_agent.engines`; an engine that cannot serve a
+Engines are found through the entry-point group `sar_agent.engines`. An engine that cannot serve a
 fabric raises `Unserved` with one sentence and never guesses.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 from sar_agent.config.engine import Options
 from sar_agent.errors import InputError
@@ -16,13 +16,24 @@ from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing.routes import Routes
 
-__all__ = ["Engine", "Options", "PreviousRoutes", "Rerouting", "engine_names", "load_engine"]
+__all__ = [
+    "Engine",
+    "Options",
+    "PreviousRoutes",
+    "Rerouting",
+    "engine_names",
+    "load_engine",
+]
+
+if TYPE_CHECKING:
+    from sar_agent.routing.path_routes import PathRoutes
+
 GROUP = "sar_agent.engines"
 
 
 @dataclass(frozen=True)
 class PreviousRoutes:
-    """Routes, and what they were made for."""
+    """Routes, with the fabric and the jobs that they were made for."""
 
     fabric: Fabric
     mix: JobMix
@@ -30,32 +41,57 @@ class PreviousRoutes:
 
 
 class Engine(Protocol):
-    """Computes routes. `name` is what users type, `summary` what `sar-agent engines` prints."""
+    """Computes routes. `name` is what users type, `summary` what `sar-agent engines` prints.
+
+    Two more attributes may be there; an engine without one counts as False. `knows_jobs`: its
+    routes depend on the jobs. `by_source`: its routes depend on the source, too, as those of a
+    `SourceRouted` engine.
+    """
 
     name: str
     summary: str
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
-        """Routes for every terminal and every switch; raises `Unserved`."""
+        """Routes to every terminal and every switch. Raises `Unserved`."""
 
 
 @runtime_checkable
 class Rerouting(Engine, Protocol):
-    """An engine that can also start from routes it made, and change little."""
+    """An engine that can also start from routes that it made before, and change little of them."""
 
     def reroute(
         self, before: PreviousRoutes, fabric: Fabric, mix: JobMix, options: Options
     ) -> Routes:
-        """As `route`; `before.routes` are this engine's and passed the check."""
+        """As `route`. `before.routes` are this engine's and passed the check."""
+
+
+class SourceRouted(Protocol):
+    """An engine with a route of its own for each pair of terminals."""
+
+    name: str
+    by_source: bool
+
+    def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
+        """These routes, whatever LMC the fabric has. Raises `Unserved`."""
+
+
+def knows_jobs(engine: Engine) -> bool:
+    """Whether the engine's routes depend on the jobs."""
+    return bool(getattr(engine, "knows_jobs", False))
+
+
+def is_source_routed(engine: Any) -> TypeGuard[SourceRouted]:
+    """Whether the engine's routes depend on the source, too."""
+    return bool(getattr(engine, "by_source", False))
 
 
 def engine_names() -> list[str]:
-    """All registered names, sorted."""
+    """The names of all registered engines, sorted."""
     return sorted({point.name for point in entry_points(group=GROUP)})
 
 
 def load_engine(name: str) -> Engine:
-    """The engine of that name; `InputError` lists the known ones otherwise."""
+    """A new instance of the engine called `name`. Raises `InputError`, which lists the engines."""
     for point in entry_points(group=GROUP, name=name):
         engine: Engine = point.load()()
         return engine

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sar_agent.errors import InputError
+from sar_agent.fabric.lmc import FIRST_KEY as FIRST_KEY
 from sar_agent.fabric.model import I32, U8
 from sar_agent.routing.routes import NO_ROUTE, Routes
 
-BASE, SHELTER, FIRST_KEY = 0, 1, 2
+BASE, SHELTER = 0, 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,6 +68,7 @@ class _BySource(ABC):
 
     name = ""
     by_source = True
+    one_root_per_source = True
 
     @abstractmethod
     def choice(self, fabric: Fabric, view: XgftView, seed: int) -> ParentChoice:
@@ -77,7 +78,7 @@ class _BySource(ABC):
         """Raises `Unserved` where the fabric is no XGFT."""
         view = recognise_xgft(fabric)
         choose = self.choice(fabric, view, options.seed)
-        return PathRoutes(self.name, fabric, view, choose, self.by_source)
+        return PathRoutes(self.name, fabric, view, choose, self.one_root_per_source)
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """A table for each root; raises `Unserved`, too, where `options.lmc` gives too few."""
@@ -111,7 +112,7 @@ class Random(_BySource):
 
     name = "random"
     summary = "XGFTs: any root for each pair, --seed; needs LMC (oblivious-xgft-2009, V)"
-    by_source = False
+    one_root_per_source = False
 
     def choice(self, fabric: Fabric, view: XgftView, seed: int) -> ParentChoice:
         rank = np.argsort(np.argsort(fabric.terminal_guid)).astype(np.uint64)

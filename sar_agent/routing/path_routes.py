@@ -39,8 +39,8 @@ class PathRoutes:
     fabric: Fabric
     view: XgftView
     choose: ParentChoice
-    by_source: bool = False
-    """Whether a sender's routes all climb towards one root, so that one LID offset serves it."""
+    one_root_per_source: bool = False
+    """Whether all routes of a source climb towards one root, so that one LID offset serves it."""
 
     def nca(self, source: I32, destination: I32) -> I64:
         """int64[N]: the root each route climbs towards, W_2 + w_2 (W_3 + w_3 (…))."""

@@ -53,8 +53,9 @@ class PFTree:
 
     name = "pftree"
     summary = "fat trees: keeps partitions apart where that costs no balance (pftree-2016, 5)"
+    knows_jobs = True
 
-    heeds_policies = False
+    applies_policies = False
 
     def share(self, options: Options) -> float:
         """A of Equation 2: 1 counts routes, 0 weights."""
@@ -109,7 +110,7 @@ class PFTree:
         fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
         routes = Routes(self.name, fabric.digest, egress[None], jobs_digest=mix.digest(fabric))
         routes, more = partition_lanes(fabric, routes, partitions, options)
-        for warning in (*warnings, *more) if self.heeds_policies else ():
+        for warning in (*warnings, *more) if self.applies_policies else ():
             log.warning("%s", warning)
         return replace(routes, seconds=time.perf_counter() - began)
 
@@ -120,7 +121,7 @@ class PFTreeExt(PFTree):
     name = "pftree-ext"
     summary = "pftree with policies phy, vlane, def per partition (pftree-2016, 6)"
 
-    heeds_policies = True
+    applies_policies = True
 
     def partitions(self, given: Partitions) -> Partitions:
         return given

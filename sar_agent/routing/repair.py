@@ -63,14 +63,14 @@ class SuspectEntries(NamedTuple):
     switch: U32
 
 
-def everywhere(switches: int) -> SuspectEntries:
+def all_entries(switches: int) -> SuspectEntries:
     """Every entry."""
     offset = np.arange(switches + 1, dtype=np.uint32) * np.uint32(switches)
     return SuspectEntries(offset, np.tile(np.arange(switches, dtype=np.uint32), switches))
 
 
 @njit(cache=True)
-def where_hops_changed(
+def entries_near_changed_hops(
     graph: Graph, before: U8, after: U8, dead: U32
 ) -> SuspectEntries:  # pragma: no cover
     """`before`, `after` uint8[S, S] hops, `dead` the switches at ends of cables that died or moved.

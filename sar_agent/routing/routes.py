@@ -44,6 +44,9 @@ class Routes:
     the service level alone says the lane. Never beside `service_level`."""
     remarks: tuple[str, ...] = ()
     """What a person should know of them, a sentence each; no file holds them."""
+    regular: bool = False
+    """Whether lanes replaced the engine's tables by tables that depend on the fabric alone, so that
+    no job changes them; no file holds it."""
     senders: Bool | None = None
     """bool[S]: switches at which hosts that they do not know may send (`check.senders_proved`);
     None: of a plan, only hosts that it knows; of what is in force, it is not known."""

@@ -20,10 +20,11 @@ from sar_agent.routing.weighted_trees import EVERYONE, JOB, grow_trees
 
 
 class Sar:
-    """The paper's engine."""
+    """The engine of sar-2016."""
 
     name = "sar"
     summary = "scheduling-aware DFSSSP: balances only routes inside running jobs (sar-2016, Alg. 1)"
+    knows_jobs = True
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for every fabric; the check decides whether one virtual lane is enough."""
@@ -40,7 +41,7 @@ class Sar:
     def reroute(
         self, before: PreviousRoutes, fabric: Fabric, mix: JobMix, options: Options
     ) -> Routes:
-        """The paper's routes, and of those that are as good the ones that are there."""
+        """The paper's routes, but those of `before` wherever they are as good."""
         return keep_unchanged_rows(before, fabric, mix, self.route(fabric, mix, options), options)
 
 

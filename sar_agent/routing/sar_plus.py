@@ -24,11 +24,11 @@ from sar_agent.routing.engine import Options, PreviousRoutes
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.repair import (
     SuspectEntries,
+    all_entries,
     carry_over,
-    everywhere,
+    entries_near_changed_hops,
     repair_rows,
     same_indices,
-    where_hops_changed,
 )
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.routing.sar import destination_order
@@ -53,6 +53,7 @@ class SarPlus:
 
     name = "sar-plus"
     summary = "trees grown source by source at marginal cost: least load inside running jobs"
+    knows_jobs = True
 
     def __init__(self) -> None:
         self._last: _Last | None = None
@@ -86,11 +87,11 @@ class SarPlus:
         a job that starts or ends its own, and what is hot then is made to give way."""
         began = time.perf_counter()
         balance = self._balance_of(before, options.objective)
-        mended_now = before.fabric.digest != fabric.digest
-        if mended_now:
-            balance = mended(balance, fabric)
+        repaired = before.fabric.digest != fabric.digest
+        if repaired:
+            balance = repaired_balance(balance, fabric)
         # Repair first, and let that be installed; what is hot can wait for the next call.
-        balance.follow(mix, 0 if mended_now else ITEMS)
+        balance.follow(mix, 0 if repaired else ITEMS)
         return self._keep(balance, began)
 
     def _balance_of(self, made: PreviousRoutes, objective: Objective) -> RouteBalance:
@@ -132,7 +133,7 @@ def _no_worse_than_others(balance: RouteBalance, turns: LevelTurns) -> None:
         best.improve(ITEMS)
         balance.egress[balance.terminals] = best.egress[balance.terminals]
         balance.units[:] = best.units
-    balance.brighten(dark, peak)
+    balance.reduce_dark_fiber(dark, peak)
 
 
 def _others(balance: RouteBalance, turns: LevelTurns, near: bool) -> Iterator[RouteBalance]:
@@ -184,7 +185,7 @@ def _storage(balance: RouteBalance) -> None:
     )
 
 
-def mended(before: RouteBalance, fabric: Fabric) -> RouteBalance:
+def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
     """The same jobs on a changed fabric: everything reaches again, nothing else has moved.
 
     Terminals that are gone take no part in their jobs any more. `before` is used up.
@@ -195,7 +196,7 @@ def mended(before: RouteBalance, fabric: Fabric) -> RouteBalance:
     balance = RouteBalance(fabric, mix, egress, before.objective)
     wanted = np.ones(fabric.destinations, np.bool_)
     wanted[: fabric.terminals] = fabric.is_host_port
-    look, anew = _where_to_look(before, balance)
+    look, anew = _suspect_entries(before, balance)
     repair_rows(
         balance.graph,
         balance.hops,
@@ -216,14 +217,14 @@ def mended(before: RouteBalance, fabric: Fabric) -> RouteBalance:
     return balance
 
 
-def _where_to_look(before: RouteBalance, after: RouteBalance) -> tuple[SuspectEntries, Bool]:
+def _suspect_entries(before: RouteBalance, after: RouteBalance) -> tuple[SuspectEntries, Bool]:
     """What `repair_rows` asks for: entries that may be wrong, and rows that are looked at whole."""
     old, new = before.fabric, after.fabric
     if not same_indices(old, new) or before.neighbours.shape != after.neighbours.shape:
-        return everywhere(new.switches), np.ones(new.destinations, np.bool_)
+        return all_entries(new.switches), np.ones(new.destinations, np.bool_)
     dead = np.flatnonzero((before.neighbours != after.neighbours).any(axis=1)).astype(np.uint32)
     anew = (new.destination_switch != old.destination_switch) | (
         new.destination_port != old.destination_port
     )
     anew[: new.terminals] |= new.is_host_port & ~old.is_host_port
-    return where_hops_changed(after.graph, before.hops, after.hops, dead), anew
+    return entries_near_changed_hops(after.graph, before.hops, after.hops, dead), anew

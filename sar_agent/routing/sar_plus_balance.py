@@ -280,7 +280,7 @@ class RouteBalance:
         used = self.units[:, : self.fabric.channels].any(axis=0)
         return int((self.fabric.channel_up & ~used).sum())
 
-    def brighten(self, dark: int, most: float) -> None:
+    def reduce_dark_fiber(self, dark: int, most: float) -> None:
         """Uses channels that nobody uses until no more than `dark` are left, where that raises the
         largest load by no more than 2 %, nor above `most`, the peak of others."""
         loads, peak = self.loads, self.score()[0]

@@ -19,7 +19,7 @@ from sar_agent.routing.graph.hop_counts import FAR
 from sar_agent.routing.siblings import ALONE, Siblings
 
 ARENA_WORDS = 32 << 20
-"""Room for sweeps: 128 MB, of which only what is written to is taken from the machine."""
+"""Room for orders: 128 MB, of which only what is written to is taken from the machine."""
 NOT_YET = np.uint32(0xFFFFFFFF)
 
 
@@ -45,7 +45,7 @@ class VisitOrders(NamedTuple):
     """uint32[C + 1], scratch: places in `siblings.channel` that lead one hop closer."""
 
 
-def new_sweeps(graph: Graph, siblings: Siblings) -> VisitOrders:
+def new_visit_orders(graph: Graph, siblings: Siblings) -> VisitOrders:
     """None so far."""
     switches = len(siblings.group)
     return VisitOrders(
@@ -66,22 +66,22 @@ def _most_words(graph: Graph) -> int:  # pragma: no cover
 
 
 @njit(cache=True)
-def sweep_of(
-    graph: Graph, siblings: Siblings, sweeps: VisitOrders, hop: U8, busy: U32, root: int
+def visit_order_of(
+    graph: Graph, siblings: Siblings, orders: VisitOrders, hop: U8, busy: U32, root: int
 ) -> np.uint32:  # pragma: no cover
     """Where `root`'s sweep begins, made if need be. `hop` uint8[S] are the hops to it; for switches
     that are `busy` anyway nobody asks for the port towards the lowest GUID."""
-    begin: np.uint32 = sweeps.begin[root]
+    begin: np.uint32 = orders.begin[root]
     if begin != NOT_YET:
         return begin
     one, two, eight = np.uint32(1), np.uint32(2), np.uint32(8)
-    if sweeps.used[0] + _most_words(graph) > len(sweeps.arena):
-        sweeps.begin[:] = NOT_YET
-        sweeps.used[0] = 0
-    begin = sweeps.used[0]
-    arena, first, way = sweeps.arena, sweeps.first, sweeps.way
+    if orders.used[0] + _most_words(graph) > len(orders.arena):
+        orders.begin[:] = NOT_YET
+        orders.used[0] = 0
+    begin = orders.used[0]
+    arena, first, way = orders.arena, orders.first, orders.way
     _look_outside(graph, siblings, hop, first, way)
-    size = _sort(hop, root, sweeps, arena[begin:])
+    size = _sort(hop, root, orders, arena[begin:])
     at = header = begin + one + size
     h = np.uint8(0)
     for i in range(begin + one, begin + one + size):
@@ -106,8 +106,8 @@ def sweep_of(
         elif not busy[v]:
             port = _lowest(siblings, hop, v)
         arena[i] = v << eight | np.uint32(port)
-    sweeps.used[0] = at
-    sweeps.begin[root] = begin
+    orders.used[0] = at
+    orders.begin[root] = begin
     return begin
 
 
@@ -136,10 +136,10 @@ def _look_outside(
 
 
 @njit(cache=True)
-def _sort(hop: U8, root: int, sweeps: VisitOrders, order: U32) -> np.uint32:  # pragma: no cover
+def _sort(hop: U8, root: int, orders: VisitOrders, order: U32) -> np.uint32:  # pragma: no cover
     """Writes how many switches reach the root, and these: by hop, those without ways outside first,
     siblings side by side."""
-    bucket, first = sweeps.bucket, sweeps.first
+    bucket, first = orders.bucket, orders.first
     bucket[:] = 0
     size = np.uint32(0)
     for v in range(np.uint32(len(hop))):
@@ -150,7 +150,7 @@ def _sort(hop: U8, root: int, sweeps: VisitOrders, order: U32) -> np.uint32:  # 
     for b in range(1, len(bucket)):
         bucket[b] += bucket[b - 1]
     order[0] = size
-    for v in sweeps.by_group:
+    for v in orders.by_group:
         if hop[v] != FAR and v != root:
             outside = np.uint32(first[v + np.uint32(1)] > first[v])
             b = np.uint32(2) * hop[v] + outside

@@ -29,7 +29,7 @@ from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.repair import neighbours_of
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.siblings import ALONE, Siblings, siblings_of
-from sar_agent.routing.visit_order import VisitOrders, new_sweeps, sweep_of
+from sar_agent.routing.visit_order import VisitOrders, new_visit_orders, visit_order_of
 
 EVERYONE, JOB = 0, 1
 
@@ -108,7 +108,7 @@ def grow(
     _grow(
         graph,
         siblings,
-        new_sweeps(graph, siblings),
+        new_visit_orders(graph, siblings),
         hops,
         sources_of(fabric, mix),
         neighbours_of(fabric),
@@ -125,7 +125,7 @@ def grow(
 def _grow(
     graph: Graph,
     siblings: Siblings,
-    sweeps: VisitOrders,
+    orders: VisitOrders,
     hops: U8,
     sources: SendingTerminals,
     neighbours: U32,
@@ -157,10 +157,10 @@ def _grow(
             egress[d] = egress[model]
             egress[d, root] = last_port[d]
             continue
-        at = sweep_of(graph, siblings, sweeps, hops[root], sources.at_switch, root)
-        size = sweeps.arena[at]
-        sweep = sweeps.arena[at + one : at + one + size]
-        script = sweeps.arena[at + one + size :]
+        at = visit_order_of(graph, siblings, orders, hops[root], sources.at_switch, root)
+        size = orders.arena[at]
+        sweep = orders.arena[at + one : at + one + size]
+        script = orders.arena[at + one + size :]
         price[:] = TOO_FAR
         price[root] = 0
         _price(graph, siblings, sweep, script, weight, price, side)

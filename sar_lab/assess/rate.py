@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sar_agent.check import Verdict, check_routes
+from sar_agent.config.model import AgentConfig
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import Bool
@@ -17,7 +18,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import Measures, measure
 from sar_agent.quality.bounds import Bounds, bounds_of
-from sar_agent.routing import Options, load_engine
+from sar_agent.routing import Options, knows_jobs, load_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.routes import Routes
 from sar_lab.assess.ports import port_load
@@ -26,8 +27,6 @@ from sar_lab.fluid import PATTERNS, job_times
 ENGINES = ("minhop", "updn", "ftree", "dfsssp", "sar", "sar-plus")
 USUAL = ("minhop", "ftree")
 """What OpenSM runs where nobody chose: minhop, or ftree on a fat tree."""
-AWARE = ("sar-plus", "sar")
-"""Engines that know the jobs, the agent's default first."""
 TODAY = "today"
 MOST_PAIRS = 50_000
 """Pairs of terminals in jobs up to which their traffic is simulated: some seconds a set of routes,
@@ -146,9 +145,10 @@ def rate_all(
         before = min(usual, key=lambda r: r.time)
     else:
         raise SarError(f"no engine serves {fabric.name}: {unserved[0][1]}")
-    aware = [r for r in rated if r.name in AWARE and r.verdict.passed]
-    plain = [r for r in rated if r.name not in AWARE and r.verdict.passed]
-    after = min(aware, key=lambda r: (round(r.time, 3), AWARE.index(r.name)), default=None)
+    passed = [(r, knows_jobs(load_engine(r.name))) for r in rated if r.verdict.passed]
+    aware, plain = ([r for r, knows in passed if knows is wanted] for wanted in (True, False))
+    default = AgentConfig().engine
+    after = min(aware, key=lambda r: (round(r.time, 3), r.name != default), default=None)
     oblivious = min(plain, key=lambda r: r.time, default=None)
     pairs = sum(len(job.terminals) * (len(job.terminals) - 1) for job in mix.jobs)
     if simulate and after and 0 < pairs <= MOST_PAIRS and not before.verdict.unreachable_pairs:

@@ -16,7 +16,7 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.keys.routes import as_made, choose_shift, key_tree, make_key
+from sar_agent.keys.routes import choose_shift, key_tree, make_key, unshifted
 from sar_agent.keys.routes.key import digit_channels
 from sar_agent.routing.oblivious import modulo_labels
 from sar_lab.papers.claims import value
@@ -70,7 +70,7 @@ def routed(fabric: Fabric) -> dict[str, dict[str, I32]]:
         labels = modulo_labels(tree.view)[target]
         found["dmodk"][name] = digit_channels(tree, source, target, labels)
         key = make_key(tree, [(source, target)])
-        found["ark"][name] = as_made(key).channels
+        found["ark"][name] = unshifted(key).channels
         shift = choose_shift(key, load)
         found["nrk"][name] = shift.channels
         load += shift.own

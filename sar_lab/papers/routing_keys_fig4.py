@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.keys.routes import KeyTree, as_made, choose_shift, key_tree, make_key
+from sar_agent.keys.routes import KeyTree, choose_shift, key_tree, make_key, unshifted
 from sar_agent.keys.routes.key import digit_channels
 from sar_agent.routing.oblivious import modulo_labels
 from sar_lab.papers.claims import order
@@ -109,7 +109,7 @@ def largest(tree: KeyTree, side: int, seed: int) -> dict[str, int]:
     for one in random.permutation(int(application.max()) + 1):
         mine = application == one
         key = make_key(tree, [(source[mine], target[mine])])
-        load["ark"] += as_made(key).own
+        load["ark"] += unshifted(key).own
         load["nrk"] += choose_shift(key, load["nrk"]).own
     return {engine: int(of.max()) for engine, of in load.items()}
 

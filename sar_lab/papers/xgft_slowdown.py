@@ -17,7 +17,7 @@ from sar_agent.fabric.model import I32, U8
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
 from sar_agent.keys.routes.digits import flow_digits
-from sar_agent.routing.engine import Engine, load_engine
+from sar_agent.routing.engine import Engine, is_source_routed, load_engine
 from sar_agent.routing.path_routes import ParentChoice, PathRoutes
 from sar_lab.trace import Phase, Program, Trace
 from sar_lab.trace.generate import PROGRAMS, Wish
@@ -42,8 +42,8 @@ def program(name: str) -> Program:
 def choice_of(name: str, fabric: Fabric, view: XgftView, seed: int = 0) -> ParentChoice:
     """The way up under an oblivious engine, whether it asks the source or the destination."""
     engine = _engine(name)
-    if hasattr(engine, "choice"):
-        chosen: ParentChoice = engine.choice(fabric, view, seed)
+    if is_source_routed(engine):
+        chosen: ParentChoice = engine.choice(fabric, view, seed)  # type: ignore[attr-defined]
         return chosen
     labels = engine.labels(fabric, view, seed)  # type: ignore[attr-defined]
     return lambda source, destination: labels[destination]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.errors import Unserved
+from sar_agent.routing import knows_jobs, load_engine
 from sar_lab.history import History, LeftOut
 from sar_lab.history.model import EXAMPLES
 from sar_lab.replay.pools import Pool
@@ -23,8 +24,6 @@ from sar_lab.replay.work import Work
 if TYPE_CHECKING:
     import pyarrow as pa
 
-AWARE = ("sar", "sar-plus")
-"""Engines that Table 1 is made for, against all others; the later ones against the earlier, too."""
 CHAINS = "each piece of `chunk` states begins with a full computation for the state before it"
 ANEW = "every state is a full computation"
 DAY = 86400.0
@@ -75,7 +74,7 @@ def summary_of(history: History, work: Work, whole: pa.Table, command: str) -> d
     gains = [
         gain.json()
         for ours in work.engines
-        if ours in AWARE
+        if knows_jobs(load_engine(ours))
         for gain in table1(whole, ours, [e for e in work.engines if _is_rival(e, ours)])
     ]
     return {
@@ -125,7 +124,9 @@ def _moments(
 
 
 def _is_rival(engine: str, ours: str) -> bool:
-    return engine not in AWARE or AWARE.index(engine) < AWARE.index(ours)
+    """Table 1 compares an engine that knows the jobs with all that do not, and with those before it
+    by name: sar-plus with sar."""
+    return engine < ours or not knows_jobs(load_engine(engine))
 
 
 _MEANS = (

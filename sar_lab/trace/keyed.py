@@ -4,7 +4,7 @@ is asked for."""
 
 from __future__ import annotations
 
-from sar_agent.keys.routes import KeyTree, RoutingKey, as_made, choose_shift, make_key, rows_of
+from sar_agent.keys.routes import KeyTree, RoutingKey, choose_shift, make_key, rows_of, unshifted
 from sar_agent.routing.lid_offsets import KeyRows
 from sar_lab.trace.play import Asked, Keys
 
@@ -23,7 +23,7 @@ def keys_for(tree: KeyTree, *, shifted: bool) -> Keys:
         if shifted:
             return rows_of(key, choose_shift(key, asked.flows), tree.fabric)
         if name not in rows:
-            rows[name] = rows_of(key, as_made(key), tree.fabric)
+            rows[name] = rows_of(key, unshifted(key), tree.fabric)
         return rows[name]
 
     return answer

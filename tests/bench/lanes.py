@@ -21,7 +21,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import connected_components
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.lanes import lay_lanes
+from sar_agent.routing.lanes import assign_lanes
 from tests.bench.fabrics import fabric_of, there
 from tests.bench.machine import peak_mb
 from tests.bench.table import Table
@@ -72,7 +72,7 @@ def ours(name: str) -> Ours:
     for _ in range(2):
         plain = laid = None
         plain = engine.route(fabric, mix, options)
-        laid = lay_lanes(fabric, plain, options)
+        laid = assign_lanes(fabric, plain, options)
     peak = peak_mb()
     safe = check_routes(fabric, laid).passed
     laying = laid.seconds - plain.seconds

@@ -20,7 +20,7 @@ from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.export import export_routes
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.routing.lanes import lay_lanes
+from sar_agent.routing.lanes import assign_lanes
 from sar_agent.routing.lanes.hop import hop_lanes
 from sar_lab.live.generated import ibsim_of
 from sar_lab.live.opensm import OpenSM
@@ -115,7 +115,7 @@ def test_two_lanes_break_the_ring_for_both(tmp_path: Path) -> None:
 
 
 def laid(fabric: Fabric, engine: str, options: Options) -> Routes:
-    return lay_lanes(fabric, routed(fabric, engine), options, mix=synthetic_mix(fabric, 1))
+    return assign_lanes(fabric, routed(fabric, engine), options, mix=synthetic_mix(fabric, 1))
 
 
 @pytest.mark.parametrize("spec", LANES)
@@ -151,7 +151,7 @@ def test_both_find_a_loop_in_broken_routes_on_real_fabrics(name: str, tmp_path: 
     routes = with_a_loop(fabric, routed(fabric))
     assert "credit loop" in check_routes(fabric, routes).problems[0]
     assert "no credit loops found" not in ibdmchk(fabric, routes, tmp_path)
-    mended = lay_lanes(fabric, routes, Options(lanes="path"))
+    mended = assign_lanes(fabric, routes, Options(lanes="path"))
     assert mended.virtual_lanes == 2 and check_routes(fabric, mended).passed
     assert "no credit loops found" in ibdmchk(fabric, mended, tmp_path)
 

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sar_agent.fabric import Fabric
-from sar_agent.keys.routes import KeyTree, RoutingKey, as_made, make_key, rows_of
+from sar_agent.keys.routes import KeyTree, RoutingKey, make_key, rows_of, unshifted
 from sar_agent.keys.routes.key import digit_channels
 from sar_agent.keys.routes.shift import Shift
 
@@ -36,7 +36,7 @@ def permutation(random: np.random.Generator, hosts: int) -> tuple[np.ndarray, np
 def followed(key: RoutingKey, shift: Shift | None = None) -> list[Counter[int]]:
     """By phase: flows on each channel, hop by hop through the rows that would be installed."""
     fabric = key.tree.fabric
-    rows = rows_of(key, shift or as_made(key), fabric)
+    rows = rows_of(key, shift or unshifted(key), fabric)
     table = np.zeros((fabric.terminals, fabric.switches), np.uint8)
     table[rows.destinations] = rows.egress
     found: list[Counter[int]] = [Counter() for _ in range(key.phases)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.keys.routes import as_made, choose_shift, key_tree, make_key, shift_in
+from sar_agent.keys.routes import choose_shift, key_tree, make_key, shift_in, unshifted
 from sar_agent.keys.routes.assignment import least_cost, least_most
 from sar_agent.keys.routes.equitable import even_colours
 from tests.examples import examples, share
@@ -111,9 +111,9 @@ def test_figure_2_of_the_paper() -> None:
     a, b = key_of(tree, [(0, 4), (1, 8)]), key_of(tree, [(2, 12)])
     assert most(a) == most(b) == [1]
     assert a.digits.ravel().tolist() == [0, 1] and b.digits.ravel().tolist() == [0]
-    assert int((as_made(a).own + as_made(b).own).max()) == 2
+    assert int((unshifted(a).own + unshifted(b).own).max()) == 2
     for first, second in ((a, b), (b, a)):
-        there = as_made(first).own
+        there = unshifted(first).own
         shift = choose_shift(second, there)
         assert shift.most == 1 and int((there + shift.own).max()) == 1
         assert most(second, shift) == [1]
@@ -129,8 +129,8 @@ def test_a_hundred_pairs_that_collide_and_need_not() -> None:
             size = int(random.integers(2, hosts // 4 + 1))
             jobs = [order[:size], order[size : 2 * size]]
             one, two = (key_of(tree, list(zip(j, j[1:] + j[:1], strict=True))) for j in jobs)
-            load = as_made(one).own.astype(np.int64)
-            if as_made(two, load).most < 2:
+            load = unshifted(one).own.astype(np.int64)
+            if unshifted(two, load).most < 2:
                 continue
             best = min(shifts(two, load))
             shift = choose_shift(two, load)

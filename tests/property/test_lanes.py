@@ -17,7 +17,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.routing.lanes import lay_lanes, routed, with_levels_of
+from sar_agent.routing.lanes import assign_lanes, routed, with_levels_of
 from tests.examples import examples
 from tests.property.networks import networks
 from tests.property.oracles import path
@@ -67,7 +67,7 @@ def require_safe(fabric: Fabric, routes: Routes) -> None:
 def test_no_lane_has_a_cycle(engine: str, network: Network, spread: bool) -> None:
     options = Options(lanes="path", max_lanes=15, spread_lanes=spread)
     plain = load_engine(engine).route(*network, options)
-    laid = lay_lanes(network[0], plain, options, mix=network[1])
+    laid = assign_lanes(network[0], plain, options, mix=network[1])
     require_safe(network[0], laid)
     one_does = check_routes(network[0], plain).passed
     assert (laid.virtual_lanes == 1) == one_does
@@ -97,7 +97,7 @@ def test_groups_never_share_a_lane(
     lanes = len(np.unique(groups[fabric.is_host_port])) + 1 if best_effort else 15
     options = Options(lanes="path", max_lanes=lanes, best_effort=best_effort, spread_lanes=spread)
     plain = load_engine("minhop").route(fabric, mix, options)
-    laid = lay_lanes(fabric, plain, options, groups, mix)
+    laid = assign_lanes(fabric, plain, options, groups, mix)
     require_safe(fabric, laid)
     used: dict[int, int] = {}
     for d in np.flatnonzero(fabric.is_host_port):
@@ -113,7 +113,7 @@ def test_levels_that_are_kept_are_as_safe(network: Network) -> None:
     fabric, mix = network
     options = Options(lanes="path")
     plain = load_engine("sar-plus").route(fabric, mix, options)
-    laid = lay_lanes(fabric, plain, options, mix=mix)
+    laid = assign_lanes(fabric, plain, options, mix=mix)
     kept = with_levels_of(laid, fabric, plain, fabric, options)
     if laid.virtual_lanes == 1:
         assert kept is None

@@ -12,7 +12,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import routed
-from sar_agent.routing.lanes.meshes import local_global_local, meshes_of
+from sar_agent.routing.lanes.dragonfly_groups import dragonfly_groups_of, local_global_local
 from sar_agent.routing.routes import Routes
 
 SPECS = ("dragonfly:a=4,p=2,h=2", "dragonfly:a=6,p=1,h=3", "dragonfly:a=5,p=1,h=2,g=4")
@@ -49,11 +49,11 @@ def shuffled(whole: Fabric, seed: int) -> Fabric:
 def test_groups_are_found_and_two_lanes_do(spec: str) -> None:
     for seed in range(4):
         fabric = shuffled(load_fabric(spec), seed)
-        meshes = meshes_of(fabric)
-        assert meshes
+        dragonfly = dragonfly_groups_of(fabric)
+        assert dragonfly
         size = int(spec.split("a=")[1].split(",")[0])
-        assert set(np.bincount(meshes.group).tolist()) == {size}
-        egress = local_global_local(fabric, meshes)
+        assert set(np.bincount(dragonfly.group).tolist()) == {size}
+        egress = local_global_local(fabric, dragonfly)
         paths = Routes("test", fabric.digest, egress[None]).next_channel(fabric)
         for d in range(0, fabric.destinations, 3):
             root = int(fabric.destination_switch[d])
@@ -62,7 +62,7 @@ def test_groups_are_found_and_two_lanes_do(spec: str) -> None:
                 while s != root:
                     c = int(paths[d, s])
                     a, s = int(fabric.channel_source[c]), int(fabric.channel_target[c])
-                    way.append("g" if meshes.group[a] != meshes.group[s] else "l")
+                    way.append("g" if dragonfly.group[a] != dragonfly.group[s] else "l")
                 assert "".join(way) in {"", "l", "g", "lg", "gl", "lgl"}
         routes = routed(load_engine("dfsssp"), fabric, JobMix(()), Options())
         verdict = check_routes(fabric, routes)
@@ -82,7 +82,7 @@ def test_groups_that_cannot_be_told_are_served_nevertheless(spec: str) -> None:
     "spec", ["xgft:2;4,4;1,2", "torus:4x4", "torus:5", "xgft:3;2,2,2;1,2,2", "xgft:1;4;1"]
 )
 def test_what_is_no_dragonfly_is_none(spec: str) -> None:
-    assert meshes_of(load_fabric(spec)) is None
+    assert dragonfly_groups_of(load_fabric(spec)) is None
 
 
 def test_a_group_without_one_cable_is_none() -> None:
@@ -92,4 +92,4 @@ def test_a_group_without_one_cable_is_none() -> None:
         if whole.switch_name[whole.channel_source[c]].split("-")[0]
         == whole.switch_name[whole.channel_target[c]].split("-")[0]
     )  # fmt: skip
-    assert meshes_of(whole.with_links_down([local])) is None
+    assert dragonfly_groups_of(whole.with_links_down([local])) is None

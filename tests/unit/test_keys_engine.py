@@ -14,7 +14,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import Job, make_job
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.keys.routes import as_made, choose_shift, key_tree, make_key, rows_of
+from sar_agent.keys.routes import choose_shift, key_tree, make_key, rows_of, unshifted
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.engine import PreviousRoutes, Rerouting
 from tests.data import data_path
@@ -113,7 +113,7 @@ def test_trees_with_broken_cables_are_served_as_well_as_may_be(spec: str) -> Non
         assert most(key) == [found.flows] and found.bound <= found.flows <= 2
         load = random.integers(0, 3, fabric.channels)
         shift = choose_shift(key, load)
-        assert shift.worth <= as_made(key, load).worth
+        assert shift.worth <= unshifted(key, load).worth
         assert most(key, shift) == [int(shift.own.max())]
         routes = route("nrk", broken, synthetic_mix(broken, 1), "ring")
         assert check_routes(broken, routes).passed and "searched for" in routes.remarks[-1]

@@ -14,7 +14,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.routing.lanes import lane_budget, lay_lanes, routed
+from sar_agent.routing.lanes import assign_lanes, lane_budget, routed
 from sar_agent.routing.lanes.assignment import LaneAssignment, LaneProblem
 from sar_agent.routing.lanes.dimensions import dimension_ordered
 from sar_agent.routing.lanes.grid import grid_of
@@ -87,8 +87,8 @@ def test_more_groups_than_lanes() -> None:
     routes = load_engine("minhop").route(fabric, synthetic_mix(fabric, 1), Options(lanes="path"))
     groups = np.arange(fabric.terminals, dtype=np.int32)
     with pytest.raises(Unserved, match="16 groups are to share no lane, and there are 8"):
-        lay_lanes(fabric, routes, Options(lanes="path", best_effort=True), groups)
-    assert lay_lanes(fabric, routes, Options(lanes="path"), groups // 4).virtual_lanes == 4
+        assign_lanes(fabric, routes, Options(lanes="path", best_effort=True), groups)
+    assert assign_lanes(fabric, routes, Options(lanes="path"), groups // 4).virtual_lanes == 4
 
 
 @pytest.mark.parametrize(
@@ -130,10 +130,10 @@ def test_balance_moves_what_it_can() -> None:
     fabric = load_fabric("dragonfly:a=4,p=2,h=2")
     mix = synthetic_mix(fabric, 1)
     plain = load_engine("dfsssp").route(fabric, mix, Options(lanes="path"))
-    sheet = LaneAssignment(LaneProblem(fabric, None, 1), plain.egress[0])
-    sheet.lay()
-    before = (sheet.level[: fabric.terminals] == 0).mean()
-    routes = lay_lanes(fabric, plain, Options(lanes="path"))
+    assignment = LaneAssignment(LaneProblem(fabric, None, 1), plain.egress[0])
+    assignment.assign()
+    before = (assignment.level[: fabric.terminals] == 0).mean()
+    routes = assign_lanes(fabric, plain, Options(lanes="path"))
     assert routes.service_level is not None
     after = (routes.service_level[0, : fabric.terminals] == 0).mean()
     assert abs(after - 1 / routes.virtual_lanes) < before - 1 / routes.virtual_lanes
@@ -143,7 +143,7 @@ def test_measures_do_not_mind() -> None:
     fabric = load_fabric("dragonfly:a=4,p=2,h=2")
     mix = synthetic_mix(fabric, 1)
     plain = load_engine("sar-plus").route(fabric, mix, Options(lanes="path"))
-    routes = lay_lanes(fabric, plain, Options(lanes="path"), mix=mix)
+    routes = assign_lanes(fabric, plain, Options(lanes="path"), mix=mix)
     found = measure(fabric, mix, routes)
     assert found.virtual_lanes == routes.virtual_lanes > 1
     assert found.load_max == measure(fabric, mix, plain).load_max

@@ -27,13 +27,13 @@ def planner_of(**settings: object) -> Planner:
 def laid(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Engines whose routes got new lanes."""
     found: list[str] = []
-    relay = planner.relay
+    with_lanes = planner.with_lanes
 
     def counted(routes: Routes, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         found.append(routes.engine)
-        return relay(routes, fabric, mix, options)
+        return with_lanes(routes, fabric, mix, options)
 
-    monkeypatch.setattr(planner, "relay", counted)
+    monkeypatch.setattr(planner, "with_lanes", counted)
     return found
 
 

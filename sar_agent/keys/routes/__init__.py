@@ -2,7 +2,7 @@
 
 from sar_agent.keys.routes.key import Flows, PhaseContention, RoutingKey, make_key
 from sar_agent.keys.routes.rows import own_rows, rows_of
-from sar_agent.keys.routes.shift import Shift, as_made, choose_shift, shift_in
+from sar_agent.keys.routes.shift import Shift, choose_shift, shift_in, unshifted
 from sar_agent.keys.routes.tree import KeyTree, key_tree
 
 __all__ = [
@@ -11,11 +11,11 @@ __all__ = [
     "PhaseContention",
     "RoutingKey",
     "Shift",
-    "as_made",
     "choose_shift",
     "key_tree",
     "make_key",
     "own_rows",
     "rows_of",
     "shift_in",
+    "unshifted",
 ]  # fmt: skip

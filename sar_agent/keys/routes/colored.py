@@ -39,6 +39,8 @@ class Colored:
 
     name = "colored"
     summary = "XGFTs: least contention for a known --pattern; needs LMC (oblivious-xgft-2009, VII)"
+    knows_jobs = True
+    by_source = True
 
     def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
         """Raises `Unserved` without a pattern and where the fabric is no XGFT, `InputError` where

@@ -16,7 +16,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, I64, U8, Bool
 from sar_agent.fabric.xgft_view import XgftView
 from sar_agent.keys.routes.equitable import even_colours
-from sar_agent.keys.routes.recolour import Edges, mend
+from sar_agent.keys.routes.recolour import Edges, recolour
 
 
 def flow_digits(
@@ -78,7 +78,7 @@ def _merged(tails: I32, heads: I32, problem: I32, item: I32, colours: int) -> I3
         colours,
     )
     edges = Edges(tails[0, first], heads[0, first], item[first], weight.astype(np.int32))
-    found: I32 = mend(edges, colour, colours)[edge]
+    found: I32 = recolour(edges, colour, colours)[edge]
     return found
 
 

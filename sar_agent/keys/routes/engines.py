@@ -20,7 +20,7 @@ from sar_agent.jobs import Job, JobMix
 from sar_agent.jobs.patterns import NAMED, phases_of
 from sar_agent.keys.routes.key import RoutingKey, make_key
 from sar_agent.keys.routes.rows import rows_of
-from sar_agent.keys.routes.shift import Shift, as_made, choose_shift, shift_in
+from sar_agent.keys.routes.shift import Shift, choose_shift, shift_in, unshifted
 from sar_agent.keys.routes.tree import KeyTree, key_tree
 from sar_agent.routing.engine import Options, PreviousRoutes
 from sar_agent.routing.oblivious import DModK
@@ -43,6 +43,7 @@ class Ark:
 
     name = "ark"
     summary = "fat trees: jobs whose traffic is known meet themselves nowhere (routing-keys-2017)"
+    knows_jobs = True
     shifts = False
 
     def __init__(self) -> None:
@@ -81,7 +82,7 @@ class Ark:
             new.append(number)
         for number in new:
             key = keyed[number].key
-            shifts[number] = choose_shift(key, load) if self.shifts else as_made(key, load)
+            shifts[number] = choose_shift(key, load) if self.shifts else unshifted(key, load)
             load += shifts[number].own
         taken[:] = False
         for number, one in enumerate(keyed):

@@ -38,7 +38,7 @@ class Edges(NamedTuple):
     """int32[E]: flows of the phase."""
 
 
-def mend(edges: Edges, colour: I32, colours: int) -> I32:
+def recolour(edges: Edges, colour: I32, colours: int) -> I32:
     """int32[E]: the colours, alike for edges of an item."""
     items = int(edges.item.max()) + 1
     of_item = np.full(items, -1, np.int32)

@@ -43,7 +43,7 @@ class Shift:
         return int(self.own.max(initial=0)), self.most, self.squares
 
 
-def as_made(key: RoutingKey, load: NDArray[np.integer] | F64 | None = None) -> Shift:
+def unshifted(key: RoutingKey, load: NDArray[np.integer] | F64 | None = None) -> Shift:
     """No shift at all: ARK. `load` is only looked at for `Shift.most`."""
     return _shifted(key, key.channels, load)
 
@@ -55,11 +55,11 @@ def choose_shift(key: RoutingKey, load: NDArray[np.integer] | F64) -> Shift:
     and, if wanted, what offset 0 carries.
     """
     if not len(key.source) or not load.any():
-        return as_made(key, load)
+        return unshifted(key, load)
     others = np.asarray(load, np.float64)
     if key.tree.view is None:
         found = search(key.tree, key.source, key.destination, key.phase, others)
-        return min(as_made(key, load), _shifted(key, found, load), key=lambda shift: shift.worth)
+        return min(unshifted(key, load), _shifted(key, found, load), key=lambda shift: shift.worth)
     digits = _best_digits(key, others)
     return _shifted(key, digit_channels(key.tree, key.source, key.destination, digits), load)
 

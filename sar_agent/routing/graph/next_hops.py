@@ -1,4 +1,4 @@
-"""Forwarding tables as walks follow them, kernels' arrays."""
+"""What a kernel needs to follow one destination's forwarding table from switch to switch."""
 
 from __future__ import annotations
 
@@ -12,18 +12,25 @@ from sar_agent.fabric.model import U8, U32
 
 
 class NextHops(NamedTuple):
-    """Where a port leads."""
+    """Where each port leads, and where each destination is."""
 
     channel_by_port: U32
-    """uint32[S, 256]; what is no channel is a number above all of them."""
+    """uint32[S, 256]: the channel behind a port; above all channels where there is none."""
     target: U32
     """uint32[C]"""
     root: U32
-    """uint32[D], the last switch before each destination."""
+    """uint32[D]: the last switch before each destination."""
 
 
 def next_hops_of(fabric: Fabric, *, live: bool = False) -> NextHops:
-    """Along all channels, or along `live` ones only."""
+    """Along all channels, or along `live` ones only. O(1), or O(256 S) with `live`.
+
+    >>> from sar_agent.fabric.spec import load_fabric
+    >>> fabric = load_fabric("torus:4")
+    >>> hops, port = next_hops_of(fabric), fabric.channel_port[0]
+    >>> int(hops.target[hops.channel_by_port[0, port]])
+    1
+    """
     channel = fabric.channel_by_port
     if live:
         up = fabric.channel_up & fabric.switch_up[fabric.channel_target]
@@ -37,8 +44,12 @@ def next_hops_of(fabric: Fabric, *, live: bool = False) -> NextHops:
 
 @njit(cache=True)
 def differ(old: U8, new: U8) -> bool:  # pragma: no cover
-    """Whether two trees, uint8[S] each, do: without a branch an entry."""
-    found = np.uint8(0)
+    """Whether two trees, uint8[S] each, differ: O(S), without a branch an entry.
+
+    >>> differ(np.uint8([1, 2]), np.uint8([1, 3]))
+    True
+    """
+    bits = np.uint8(0)
     for s in range(len(new)):
-        found |= old[s] ^ new[s]
-    return bool(found > 0)
+        bits |= old[s] ^ new[s]
+    return bool(bits > 0)

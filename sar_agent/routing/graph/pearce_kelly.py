@@ -47,7 +47,7 @@ def new_order(place: I32, degree: int) -> Order:
     )
 
 
-@register_jitable  # type: ignore[misc]
+@register_jitable
 def admits(
     graph: Any,
     successors: Successors,
@@ -123,7 +123,7 @@ def admits(
     return True
 
 
-@register_jitable  # type: ignore[misc]
+@register_jitable
 def _share_places(place: I32, last: U32, first: U32) -> None:
     """Gives the nodes `first` the lowest of all their places and `last` the others; within each
     the order stays. Sorts both."""

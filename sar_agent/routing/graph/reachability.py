@@ -34,7 +34,7 @@ def new_search(nodes: int, degree: int) -> Search:
     )
 
 
-@register_jitable  # type: ignore[misc]
+@register_jitable
 def reaches(
     graph: Any,
     successors: Successors,

@@ -11,7 +11,7 @@ from numba.extending import register_jitable
 from sar_agent.fabric.model import I32, I64, U32
 
 
-@register_jitable  # type: ignore[misc]
+@register_jitable
 def sort_by(nodes: U32, key: I32 | I64) -> None:
     """Sorts `nodes` uint32[n] in place by their `key`, no two alike. O(n^1.5).
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from sar_agent.fabric.model import U8, U32
+from sar_agent.fabric.model import I32, U8, U32
 
 Successors = Callable[[Any, np.uint32, U32], np.uint32]
 PRESENT = 1
@@ -31,7 +31,7 @@ class Adjacency(NamedTuple):
     """uint32[E]"""
 
 
-@register_jitable  # type: ignore[misc]
+@register_jitable
 def adjacent(graph: Adjacency, node: np.uint32, into: U32) -> np.uint32:
     """Successors in an `Adjacency`.
 
@@ -62,7 +62,7 @@ class ChannelDependencies(NamedTuple):
     """uint8[C, W], W the most channels that leave a switch: `PRESENT` where there is an edge."""
 
 
-@register_jitable  # type: ignore[misc]
+@register_jitable
 def waited_for(graph: ChannelDependencies, node: np.uint32, into: U32) -> np.uint32:
     """Successors in `ChannelDependencies`: the channels that channel `node` waits for.
 
@@ -79,3 +79,27 @@ def waited_for(graph: ChannelDependencies, node: np.uint32, into: U32) -> np.uin
             into[count] = np.uint32(base + rank)
             count += np.uint32(1)
     return count
+
+
+class Tree(NamedTuple):
+    """A graph in which each node leads to one other at most: a destination's tree, and whatever
+    else its forwarding table may hold."""
+
+    parent: I32
+    """int32[N]: the node that each leads to; -1 where there is none."""
+
+
+@register_jitable
+def parent_of(graph: Tree, node: np.uint32, into: U32) -> np.uint32:
+    """Successors in a `Tree`.
+
+    >>> into = np.empty(1, np.uint32)
+    >>> tree = Tree(np.int32([-1, 0]))
+    >>> [int(parent_of(tree, node, into)) for node in (0, 1)]
+    [0, 1]
+    """
+    parent = graph.parent[node]
+    if parent < 0:
+        return np.uint32(0)
+    into[0] = parent
+    return np.uint32(1)

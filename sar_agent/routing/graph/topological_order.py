@@ -18,7 +18,7 @@ from sar_agent.routing.graph.csr import ChannelGraph
 from sar_agent.routing.graph.successors import ChannelDependencies, Successors, waited_for
 
 
-@register_jitable  # type: ignore[misc]
+@register_jitable
 def kahn_order(
     graph: Any, successors: Successors, into: U32, waiting: I32, order: U32
 ) -> np.uint32:

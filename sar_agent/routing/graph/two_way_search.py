@@ -64,8 +64,8 @@ class OrderSearch(NamedTuple):
 
 
 def lane_of(net: ChannelGraph, order: I32 | U32, depends: U8) -> LaneOrder:
-    """A lane with the dependencies `depends` uint8[C, W] (`PRESENT` or 0), of which `order` [C] is a
-    topological order. The lane keeps the array and changes it. O(C W)."""
+    """A lane with the dependencies `depends` uint8[C, W] (`PRESENT` or 0); `order` [C] is one of
+    their topological orders. The lane keeps the array and changes it. O(C W)."""
     channels = len(net.target)
     ring = np.concatenate([order, [channels]]).astype(np.uint32)
     after, before = np.empty_like(ring), np.empty_like(ring)

@@ -1,8 +1,10 @@
-"""Tables and how their paths are laid into lanes: one attempt of several that may be made.
+"""One attempt to assign the paths of tables to lanes; `assign_lanes.py` may make several.
 
-Host-to-host paths come first, part by part: destinations whose paths may share lanes (all of them,
-unless groups are to be kept apart). Paths from and to what is no host are placed last, into lanes
-that are there: they are next to nothing, and placed first they would cost lanes.
+Paths between hosts come first, part by part: a part is the destinations whose paths may share lanes
+(all of them, unless groups are to be kept apart). Paths from and to switches and aggregation units
+come last and take lanes that exist already: they carry hardly any traffic, and first they would
+cost lanes. One attempt costs O(lanes · D · S) to follow the paths, and the search for cycles
+(`routing/graph/two_way_search.py`) once for each dependency and lane.
 """
 
 from __future__ import annotations
@@ -22,17 +24,17 @@ from sar_agent.routing.channel_dependencies import (
 from sar_agent.routing.graph.csr import channel_graph_of
 from sar_agent.routing.graph.topological_order import dependency_order
 from sar_agent.routing.graph.two_way_search import LaneOrder, empty_lane, lane_of, new_order_search
-from sar_agent.routing.lanes.place_paths import UNPLACED, new_walk, place
+from sar_agent.routing.lanes.place_paths import UNPLACED, new_walk, place_paths
 from sar_agent.routing.lanes.search_order import adjacency_order, channel_order
 
 MOST_LANES = 64
-"""Lanes in which paths are tried; who needs more needs other routes."""
-HARDLY = 1000
-"""A lane of less than a thousandth of the paths is worth trying to do without."""
+"""Lanes that an attempt may open; paths that need more need other routes."""
+NEARLY_EMPTY = 1000
+"""Where the last lane has less than a thousandth of the paths, it is worth trying to save it."""
 
 
 class LaneProblem:
-    """What all attempts on one fabric share."""
+    """What all attempts on one fabric share: its channels, hosts and parts."""
 
     def __init__(self, fabric: Fabric, groups: I32 | None, offsets: int) -> None:
         self.fabric, self.offsets = fabric, offsets
@@ -51,21 +53,23 @@ class LaneProblem:
         group = np.zeros(fabric.destinations, np.int64)
         if groups is not None:
             group[: fabric.terminals] = groups
-        self.parts: list[Bool] = [is_host & (group == one) for one in np.unique(group[is_host])]
-        """bool[D] each: hosts' destinations whose paths may share lanes."""
+        self.parts: list[Bool] = [
+            is_host & (group == number) for number in np.unique(group[is_host])
+        ]
+        """bool[D] each: destinations (host ports) whose paths may share lanes."""
 
     @cached_property
     def place(self) -> I32:
-        """int32[S]: place of each switch in the order of trying."""
+        """int32[S]: place of each switch in the order in which paths are tried."""
         return adjacency_order(self.fabric)
 
     @cached_property
     def label_order(self) -> I32:
-        """int32[C]: what labels begin with."""
+        """int32[C]: the order of channels with which an empty lane begins."""
         return channel_order(self.fabric, self.place)
 
     def rows(self, wanted: Bool) -> U32:
-        """uint32[·]: rows of these destinations (bool[D]), by place of their switch."""
+        """uint32[·]: rows of the destinations `wanted` bool[D], by the place of their switch."""
         d = np.flatnonzero(wanted)
         guid = np.concatenate([self.fabric.terminal_guid, self.fabric.switch_guid])
         d = d[np.lexsort((guid[d], self.place[self.fabric.destination_switch[d]]))]
@@ -73,37 +77,37 @@ class LaneProblem:
         return (step + d).ravel().astype(np.uint32)
 
     def sources(self, wanted: Bool) -> U32:
-        """uint32[·]: these switches (bool[S]), by place."""
+        """uint32[·]: the switches `wanted` bool[S], by place."""
         s = np.flatnonzero(wanted)
         return s[np.argsort(self.place[s])].astype(np.uint32)
 
 
 @dataclass
 class LaneAssignment:
-    """Trees, and levels given so far; of each part they count from 0."""
+    """Trees, and the lanes of their paths so far; each part numbers its lanes from 0."""
 
-    ground: LaneProblem
+    problem: LaneProblem
     trees: U8
     """uint8[R, S], R rows: D destinations for each LID offset."""
-    how: str = ""
-    """What the tables are, where they are not the engine's."""
+    method: str = ""
+    """How the tables were made, where they are not the engine's; else empty."""
     level: U8 = field(init=False)
-    """uint8[R, S], `UNPLACED` where there is none."""
+    """uint8[R, S]: lane of the path from each switch, `UNPLACED` where it has none yet."""
     lanes: list[list[LaneOrder]] = field(default_factory=list)
-    """For each part."""
+    """The lanes of each part."""
     left: int = 0
-    """Paths between hosts that are in none, of `MOST_LANES`."""
-    hardly: bool = False
-    """Whether next to nothing is in the last lane of some part."""
+    """Paths between hosts that fit none of `MOST_LANES` lanes."""
+    last_nearly_empty: bool = False
+    """Whether the last lane of some part has hardly any paths."""
 
     def __post_init__(self) -> None:
         self.level = np.full_like(self.trees, UNPLACED)
-        self.search = new_order_search(self.ground.net)
-        self.walk = new_walk(self.ground.fabric.switches)
+        self.search = new_order_search(self.problem.net)
+        self.walk = new_walk(self.problem.fabric.switches)
 
     @property
     def needed(self) -> int:
-        """Lanes of all parts together."""
+        """How many lanes all parts have together."""
         return sum(map(len, self.lanes))
 
     @property
@@ -111,65 +115,65 @@ class LaneAssignment:
         """Whether every path between hosts is in a lane."""
         return self.left == 0
 
-    def lay(self) -> None:
-        """Every part: in one lane where it closes no cycle, else path by path."""
-        for part in self.ground.parts:
-            lane = self.whole(part, self.ground.hosts)
+    def assign(self) -> None:
+        """Assigns every part: to one lane where that closes no cycle, else path by path."""
+        for part in self.problem.parts:
+            lane = self.single_lane(part, self.problem.hosts)
             if lane is not None:
-                self.level[np.ix_(np.tile(part, self.ground.offsets), self.ground.hosts)] = 0
+                self.level[np.ix_(np.tile(part, self.problem.offsets), self.problem.hosts)] = 0
                 self.lanes.append([lane])
             else:
                 self.lanes.append(self._layers(part))
 
     def one_lane(self) -> bool:
         """Whether all paths between hosts together close no cycle."""
-        return all(self.whole(part, self.ground.hosts) for part in self.ground.parts)
+        return all(self.single_lane(part, self.problem.hosts) for part in self.problem.parts)
 
-    def whole(
+    def single_lane(
         self, part: Bool, sends: Bool, level: U8 | None = None, lane: int = 0
     ) -> LaneOrder | None:
-        """A lane with all dependencies of a part's paths (of those of `level` uint8[R, S] `lane`,
-        where given); None where these close a cycle."""
-        ground = self.ground
-        depends = empty_dependencies(ground.fabric, 1 if level is None else lane + 1)
-        for offset in range(ground.offsets):
+        """A lane with all dependencies of a part's paths, or, with `level` uint8[R, S], of those
+        paths whose level is `lane`; None where these close a cycle."""
+        problem = self.problem
+        depends = empty_dependencies(problem.fabric, 1 if level is None else lane + 1)
+        for offset in range(problem.offsets):
             rows = slice(offset * len(part), (offset + 1) * len(part))
             levels = None if level is None else level[rows]
-            tables = offset_tables_of(ground.fabric, self.trees[rows], levels, sends, part)
+            tables = offset_tables_of(problem.fabric, self.trees[rows], levels, sends, part)
             collect_dependencies(tables, depends)
-        order = dependency_order(ground.net, depends[lane])
-        if len(order) < len(ground.net.target):
+        order = dependency_order(problem.net, depends[lane])
+        if len(order) < len(problem.net.target):
             return None
-        return lane_of(ground.net, order, depends[lane])
+        return lane_of(problem.net, order, depends[lane])
 
     def _layers(self, part: Bool) -> list[LaneOrder]:
-        rows, sources = self.ground.rows(part), self.ground.sources(self.ground.hosts)
+        rows, sources = self.problem.rows(part), self.problem.sources(self.problem.hosts)
         lanes: list[LaneOrder] = []
         left, last = len(rows) * len(sources), 0
         while left and len(lanes) < MOST_LANES:
             last = left
             lanes.append(self.new_lane())
-            left = self.put(lanes[-1], rows, sources, len(lanes) - 1)
-        self.hardly |= last * HARDLY < len(rows) * len(sources)
+            left = self.fill(lanes[-1], rows, sources, len(lanes) - 1)
+        self.last_nearly_empty |= last * NEARLY_EMPTY < len(rows) * len(sources)
         self.left += left
         return lanes
 
-    def again(self) -> None:
-        """Lays what took more than one lane once more, the paths of the last lane first: these
-        still fit one lane together, and what comes after finds other gaps. Never needs more."""
-        sources = self.ground.sources(self.ground.hosts)
-        for index, part in enumerate(self.ground.parts):
+    def reassign(self) -> None:
+        """Assigns each part with several lanes again, the paths of the last lane first: these still
+        fit one lane together, and the paths after them find other gaps. Never needs more lanes."""
+        sources = self.problem.sources(self.problem.hosts)
+        for index, part in enumerate(self.problem.parts):
             count = len(self.lanes[index])
             if count == 1:
                 continue
-            rows, before = self.ground.rows(part), self.level.copy()
+            rows, before = self.problem.rows(part), self.level.copy()
             self.level[rows] = UNPLACED
             lanes: list[LaneOrder] = []
             left = 1
             while left and len(lanes) < count:
                 lanes.append(self.new_lane())
                 left = sum(
-                    self.put(lanes[-1], rows, sources, len(lanes) - 1, before, wanted)
+                    self.fill(lanes[-1], rows, sources, len(lanes) - 1, before, wanted)
                     for wanted in range(count - 1, -1, -1)
                 )
             if left:
@@ -178,10 +182,10 @@ class LaneAssignment:
                 self.lanes[index] = lanes
 
     def new_lane(self) -> LaneOrder:
-        """An empty one."""
-        return empty_lane(self.ground.net, self.ground.label_order, self.ground.width)
+        """An empty lane."""
+        return empty_lane(self.problem.net, self.problem.label_order, self.problem.width)
 
-    def put(
+    def fill(
         self,
         lane: LaneOrder,
         rows: U32,
@@ -190,8 +194,9 @@ class LaneAssignment:
         before: U8 | None = None,
         wanted: int = UNPLACED,
     ) -> int:
-        """Gives `number` to the unplaced paths that fit the lane; how many do not."""
-        return place(
-            self.ground.net, lane, self.search, self.walk, self.trees, self.ground.root,
+        """Assigns the unplaced paths that fit to `lane`, whose number is `number`; returns how many
+        do not fit."""
+        return place_paths(
+            self.problem.net, lane, self.search, self.walk, self.trees, self.problem.root,
             rows, sources, self.level if before is None else before, wanted, self.level, number,
         )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Evens out what lanes carry, without a new dependency in any of them.
+"""Balances traffic over lanes, without a new dependency in any of them.
 
-Paths fill the first lane before the second, which leaves most of all traffic in one set of buffers.
-A path may go to any lane that has all its dependencies already, and any lane may be split in two:
-fewer paths close no loop that more did not.
+Paths fill the first lane before the second, which leaves most traffic in one set of buffers. A path
+may move to any lane that has all its dependencies already, and any lane may be split in two: a part
+of its paths closes no cycle that all of them did not. O(D S · hops), twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sar_agent.routing.graph.two_way_search import LaneOrder
 
 
 class TerminalDemand(NamedTuple):
-    """What goes to each of T terminals. Between hosts only."""
+    """Traffic between hosts, by destination terminal."""
 
     of: U32
     """uint32[T + 1]: of[t]:of[t + 1] are the jobs of terminal t in `jobs`."""
@@ -32,13 +32,14 @@ class TerminalDemand(NamedTuple):
     switches: U32
     """uint32[·]"""
     weight: F64
-    """float64[J]: what each terminal of a job sends each other one of it."""
+    """float64[J]: what each terminal of a job sends to each other terminal of it."""
     everyone: F64
-    """float64[S]: what goes from a switch to any terminal outside of jobs."""
+    """float64[S]: what each switch sends to any terminal, jobs or not."""
 
 
 def demand_of(fabric: Fabric, mix: JobMix | None) -> TerminalDemand:
-    """Jobs' all-to-alls at full speed; beside these, or without them, all pairs of hosts alike."""
+    """All-to-all inside each job at full speed, and a little between all pairs of hosts; without
+    jobs all pairs alike."""
     jobs = mix.jobs if mix else ()
     sizes = np.array([len(job.terminals) for job in jobs], np.int64)
     member = np.concatenate([np.zeros(0, np.int64), *(job.terminals for job in jobs)]).astype(int)
@@ -56,7 +57,7 @@ def demand_of(fabric: Fabric, mix: JobMix | None) -> TerminalDemand:
 
 
 def shared_by(lanes: list[LaneOrder]) -> U16:
-    """uint16[C, W]: bit l says that lane l has the dependency."""
+    """uint16[C, W]: bit l is set where lane l has the dependency."""
     bits = np.zeros(lanes[0].depends.shape, np.uint16)
     for number, lane in enumerate(lanes):
         bits |= (lane.depends == PRESENT).astype(np.uint16) << np.uint16(number)
@@ -77,11 +78,11 @@ def even_out(
     load: F64,
     level: U8,
 ) -> None:  # pragma: no cover
-    """Moves paths of these rows (hosts' destinations) from lanes with more than their share to the
-    least loaded that has their dependencies.
+    """Moves paths of `rows` (destinations that are hosts) from lanes with more than their share to
+    the least loaded lane that has their dependencies.
 
-    `load` float64[L] is what lanes `first` … `first` + L - 1 carry (filled here), `shared`
-    uint16[C, W] which of them have a dependency; `level` uint8[R, S] is changed.
+    `load` float64[L] receives what lanes `first` … `first` + L - 1 carry; `shared` uint16[C, W]:
+    which of them have a dependency; `level` uint8[R, S] is changed.
     """
     channel, target, offset = net.channel, net.target, net.offset
     channels, none = np.uint32(len(target)), np.uint8(channel.shape[1] - 1)
@@ -106,7 +107,7 @@ def even_out(
                     continue
                 if load[at] <= share:
                     continue
-                # Tables that do not reach are the check's to find: such paths stay.
+                # The check reports paths that do not arrive; here they stay where they are.
                 lanes, v, before, hops = every, np.uint32(s), channels, 0
                 while v != end and lanes:
                     port = trees[row, v]

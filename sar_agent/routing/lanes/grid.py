@@ -1,12 +1,13 @@
 """Is the fabric a torus, and where on it is each switch?
 
-Told from the cables alone, whatever names and numbers say: a torus is a product of rings. Two
-cables at a switch belong to the same dimension where nothing closes the square over them (the next
-cable of a long ring), or where their ends are neighbours (a ring of three); opposite sides of a
-square do, too. Without the cables of one dimension the fabric falls into as many pieces as the
-ring has switches, and which piece it is in is a switch's coordinate. A ring of four counts as two
-dimensions of two, which is the same graph. All of this is then held against every cable, so nothing
-is taken for a torus that is none; one with a cable missing is none.
+A torus is recognised by its cables alone, whatever names and port numbers are: it is a product of
+rings. Two cables at a switch belong to the same dimension where no square closes over them (the
+next cable of a long ring), or where their ends are neighbours (a ring of three); opposite sides of
+a square belong to the same dimension, too. Without the cables of one dimension the fabric falls
+into as many components as the ring has switches, and a switch's component is its coordinate. A ring
+of four counts as two dimensions of two, which is the same graph. The result is then compared with
+every cable, so that no other network is taken for a torus; a torus that lacks a cable is not one.
+O(S n²) for n dimensions.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Grid:
 
 
 def grid_of(fabric: Fabric) -> Grid | None:
-    """The torus that the live fabric is; None where it is none."""
+    """The torus that the live fabric is; None where it is not a torus."""
     import networkx as nx
 
     graph: nx.Graph[int] = nx.Graph()
@@ -51,10 +52,10 @@ def grid_of(fabric: Fabric) -> Grid | None:
     classes = _dimensions(graph)
     coordinates = []
     for cables in classes:
-        found = _coordinate(graph, cables)
-        if found is None:
+        coordinate = _coordinate(graph, cables)
+        if coordinate is None:
             return None
-        coordinates.append(found)
+        coordinates.append(coordinate)
     place = np.stack(coordinates, axis=1).astype(np.int32)
     dims = tuple(int(k) for k in place.max(axis=0) + 1)
     if prod(dims) != len(graph) or len(np.unique(place, axis=0)) != len(graph):
@@ -74,22 +75,22 @@ def _dimensions(graph: nx.Graph[int]) -> list[list[Cable]]:
 
     for u, around in near.items():
         for v, w in combinations(sorted(around), 2):
-            one, other = cable(u, v), cable(u, w)
+            first, second = cable(u, v), cable(u, w)
             corners = (near[v] & near[w]) - {u}
             if w in near[v] or not corners:
-                same.union(one, other)
+                same.union(first, second)
             for x in corners:
                 if w not in near[v] and x not in around:
-                    same.union(one, cable(w, x))
-                    same.union(other, cable(v, x))
+                    same.union(first, cable(w, x))
+                    same.union(second, cable(v, x))
     for a, b in graph.edges:
         same[cable(a, b)]
     return sorted(sorted(cables) for cables in same.to_sets())
 
 
 def _coordinate(graph: nx.Graph[int], cables: list[Cable]) -> I32 | None:
-    """int32[S]: the piece of each switch without these cables, numbered along the ring that the
-    pieces form; None where they form none."""
+    """int32[S]: the component of each switch without these cables, numbered along the ring that the
+    components form; None where they form no ring."""
     import networkx as nx
 
     rest = graph.copy()
@@ -104,12 +105,12 @@ def _coordinate(graph: nx.Graph[int], cables: list[Cable]) -> I32 | None:
         return None
     turn = np.empty(len(ring), np.int32)
     turn[list(nx.dfs_preorder_nodes(ring, 0))] = np.arange(len(ring))
-    found: I32 = turn[piece]
-    return found
+    coordinate: I32 = turn[piece]
+    return coordinate
 
 
 def _fits(fabric: Fabric, dims: tuple[int, ...], place: I32) -> bool:
-    """Whether every live cable leads one step in one dimension, and all steps are there."""
+    """Whether every live cable leads one step in one dimension, and no such step lacks a cable."""
     up = fabric.channel_up
     ends = fabric.channel_source[up], fabric.channel_target[up]
     step = (place[ends[1]] - place[ends[0]]) % dims

@@ -1,27 +1,27 @@
 """Lanes chosen hop by hop, for hosts that ignore the service level they are told.
 
-SL2VL can give a packet a lane by the port it came by and the port it leaves by, the same for all
-16 service levels. That such a packet's lane on a channel depends on the channel before, and on
-nothing earlier, says which tables can be helped, with however many lanes:
+SL2VL tables can choose a packet's lane by the port it came by and the port it leaves by, alike for
+all 16 service levels. A packet's lane on a channel then depends on the channel before and on
+nothing earlier. Such lanes exist, whatever their number, exactly for tables in which
 
-    exactly those where the *pairs* of channels, joined where a packet takes two pairs one after the
-    other (three channels in a row), close no cycle.
+    the *pairs* of channels, joined where a packet takes two pairs one after the other (three
+    channels in a row), close no cycle.
 
-For each pair has one lane, so a cycle of pairs is one of (channel, lane) whatever the lanes; and
-where there is none, a lane of its own for each pair that ends in a channel would do. So:
+Each pair has one lane, so a cycle of pairs is a cycle of (channel, lane), whatever the lanes; and
+without such a cycle, a lane of its own for each pair that ends in a channel would do. So:
 
 - Dragonflies: local, global, local has two pairs, and no third follows: two lanes, the second after
   a global cable.
 - Rings of up to five switches, and tori of such rings routed dimension by dimension: shortest paths
   have at most two channels of a ring: two lanes.
-- Six: three channels only to the switch opposite, which both ways reach. It can be done if ties are
-  broken both ways, so that neither way has three channels in a row all the way round.
-- Seven and more cannot: all three in a row are on somebody's only shortest path, round and round
-  (`tests/property/test_hop_lanes.py` tries every lane of every pair).
+- Rings of six: only the opposite switch is three channels away, and both ways reach it. Lanes exist
+  if ties are broken both ways, so that neither way has three channels in a row all the way round.
+- Rings of seven and more have no such lanes: any three channels in a row are on an only shortest
+  path (`tests/property/test_hop_lanes.py` tries every lane of every pair).
 
-Few lanes are found pair by pair, in the order in which packets can pass them: each takes the lowest
-lane in which it closes no cycle with those before (`hop_place.py`). What comes out is for the check
-to prove, as everything.
+Few lanes are found pair by pair, in the order in which packets can pass them: each pair takes the
+lowest lane in which it closes no cycle with those before (`pair_lanes.py`). The check proves the
+result, as that of every engine.
 """
 
 from __future__ import annotations
@@ -32,9 +32,11 @@ import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8
-from sar_agent.routing.lanes.hop_pairs import triples_of
-from sar_agent.routing.lanes.hop_place import UNPLACED, place_pairs
+from sar_agent.routing.graph.csr import ChannelGraph, channel_graph_of
+from sar_agent.routing.lanes.channel_pairs import triples_of
 from sar_agent.routing.lanes.hop_tables import other_tables
+from sar_agent.routing.lanes.pair_lanes import place_pairs
+from sar_agent.routing.lanes.place_paths import UNPLACED
 from sar_agent.routing.routes import Routes
 
 
@@ -42,23 +44,25 @@ def hop_lanes(
     fabric: Fabric, routes: Routes, max_lanes: int = 8, other_paths: bool = False
 ) -> Routes | None:
     """`routes` with at most `max_lanes` lanes chosen hop by hop, or with one lane where that is
-    enough; None where no such lanes exist, or none were found.
+    enough; None where no such lanes exist or were found.
 
-    First for everyone's paths, then for those between hosts alone. With `other_paths`, where the
-    tables allow none, some entries become other shortest paths and `engine` gets an ending, `+hop`.
+    Lanes for all paths are tried first, then lanes for paths between hosts alone. With
+    `other_paths`, where the tables allow no such lanes, some entries become other shortest paths
+    and the engine's name gets the ending `+hop`.
     """
-    found = _lanes_for(fabric, routes, max_lanes)
-    if found is None and other_paths:
+    net = channel_graph_of(fabric)
+    laid = _lanes_for(fabric, net, routes, max_lanes)
+    if laid is None and other_paths:
         tables = other_tables(fabric, routes.egress)
         if tables is not None:
             other = replace(routes, egress=tables, engine=f"{routes.engine}+hop")
-            found = _lanes_for(fabric, other, max_lanes)
-    return found
+            laid = _lanes_for(fabric, net, other, max_lanes)
+    return laid
 
 
-def _lanes_for(fabric: Fabric, routes: Routes, max_lanes: int) -> Routes | None:
+def _lanes_for(fabric: Fabric, net: ChannelGraph, routes: Routes, max_lanes: int) -> Routes | None:
     for everyone in (True, False):
-        lane = place_pairs(fabric, triples_of(fabric, routes, everyone), max_lanes)
+        lane = place_pairs(fabric, net, triples_of(fabric, net, routes, everyone), max_lanes)
         if lane is not None:
             lanes = 1 + int(lane[lane != UNPLACED].max(initial=0))
             table = None if lanes == 1 else _tables(fabric, lane)
@@ -67,8 +71,8 @@ def _lanes_for(fabric: Fabric, routes: Routes, max_lanes: int) -> Routes | None:
 
 
 def _tables(fabric: Fabric, lane: U8) -> U8:
-    """`Routes.hop_lane` from the lanes of pairs; 0 for pairs that no packet takes, and for what
-    leaves to a host or starts here."""
+    """`Routes.hop_lane` from the lanes of pairs; 0 for pairs that no packet takes, and for packets
+    that leave to a host or start at the switch."""
     ports = int(fabric.switch_ports.max(initial=0)) + 1
     table = np.zeros((fabric.switches, ports, ports), np.uint8)
     channel, port = np.nonzero(lane.reshape(-1, ports) != UNPLACED)

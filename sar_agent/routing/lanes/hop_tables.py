@@ -1,11 +1,11 @@
-"""Other shortest paths, where those of an engine allow no lanes hop by hop.
+"""Other shortest paths, where an engine's tables allow no lanes hop by hop.
 
-Ties decide: on a Dragonfly some pairs of switches have, beside local, global, local, as short a way
-over two global cables, and paths that mix them close a cycle of channel pairs (`hop.py`). So each
-entry keeps the engine's port where no cycle closes, and takes another shortest one where it would;
-first of all one that asks for nothing new, so that paths of a kind stay together. What has one
-shortest path only is put in before: where these alone close a cycle, no shortest paths can be
-helped.
+Ties decide. On a Dragonfly some pairs of switches have, beside a local, a global and a local cable,
+an equally short path over two global cables, and paths that mix both kinds close a cycle of channel
+pairs (`hop.py`). So each entry keeps the engine's port where no cycle closes, and takes another
+shortest path where one would; first of all a path that needs no new triple of channels, so that
+paths of a kind stay together. Entries with one shortest path only are put in before all others:
+where these alone close a cycle, no shortest paths allow lanes hop by hop.
 """
 
 from __future__ import annotations
@@ -16,261 +16,198 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, I64, U8, U32, U64, Bool
-from sar_agent.routing.lanes.hop_pairs import Triples
-from sar_agent.routing.lanes.hop_place import CYCLE, mend_order, pair_levels
+from sar_agent.fabric.model import I32, U8, U32, Bool
+from sar_agent.routing.graph.csr import Graph, channel_graph_of, graph_of
+from sar_agent.routing.graph.pearce_kelly import Order, admits, new_order
+from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
+from sar_agent.routing.lanes.channel_pairs import (
+    CYCLE,
+    PairGraph,
+    Triples,
+    has_bit,
+    pair_levels,
+    pairs_after,
+    pairs_before,
+    set_bit,
+)
 
 PATIENCE = 3000
-"""Pairs looked at for one new dependency; past that, it counts as closing a cycle."""
+"""Pairs that the search for one new triple may visit; past that, it counts as closing a cycle."""
 
 
-class _Pairs(NamedTuple):
-    """Pairs in a topological order; pair (c, q) is c · P + q."""
+class _ShortestPaths(NamedTuple):
+    """Those towards one root at a time, by switch."""
 
-    channel: I32
-    """int32[S, P]: live channel behind a port, -1 where there is none."""
-    source: I32
-    target: I32
-    port: I32
-    offset: I32
-    reverse: I32
-    follows: U64
-    """uint64[C · P, W], as `Triples.follows`, of what was put in."""
-    place: I32
-    """int32[C · P]"""
-    seen: I32
-    found: I32
+    hops: I32
+    """int32[S]"""
+    ways: I32
+    """int32[S]: how many channels lead one hop closer."""
+    port: U8
+    """uint8[S]: the port of the first of them."""
 
 
 def other_tables(fabric: Fabric, egress: U8) -> U8 | None:
     """uint8[O, T + S, S]: `egress` with other shortest paths to hosts where needed; None where no
-    shortest paths will do, or none were found."""
-    ports = int(fabric.switch_ports.max(initial=0)) + 1
-    alive = fabric.switch_up
-    up = fabric.channel_up & alive[fabric.channel_source] & alive[fabric.channel_target]
-    channel = np.where(up[fabric.channel_by_port], fabric.channel_by_port, -1)[:, :ports]
+    shortest paths will do, or where the search found none."""
+    net = channel_graph_of(fabric)
+    ports = net.channel.shape[1] - 1
     pairs = fabric.channels * ports
-    graph = _Pairs(
-        np.ascontiguousarray(channel, np.int32),
-        fabric.channel_source,
-        fabric.channel_target,
-        fabric.channel_port,
-        fabric.channel_offset,
-        fabric.channel_reverse,
-        np.zeros((pairs, (ports + 63) // 64), np.uint64),
-        np.arange(pairs, dtype=np.int32),
-        np.full(pairs, -1, np.int32),
-        np.empty(pairs, np.int32),
-    )
-    stamp = np.zeros(1, np.int64)
-    found = egress.copy()
+    put = PairGraph(net, np.zeros((pairs, (ports + 63) // 64), np.uint64))
+    order = new_order(np.arange(pairs, dtype=np.int32), 256)
+    graph, cache = graph_of(fabric), new_cache(fabric)
+    tables = egress.copy()
     hosts = np.concatenate([fabric.is_host_port, np.zeros(fabric.switches, np.bool_)])
-    others = np.concatenate([fabric.terminal_up & ~fabric.is_host_port, alive])
+    others = np.concatenate([fabric.terminal_up & ~fabric.is_host_port, fabric.switch_up])
+    root = fabric.destination_switch.astype(np.uint32)
     for wanted, forced in ((hosts, True), (hosts, False), (others, False)):
-        must = wanted is hosts
-        for table in found:
-            if not _choose(graph, table, fabric.destination_switch, wanted, forced, must, stamp):
+        required = wanted is hosts
+        for table in tables:
+            if not _choose(graph, cache, put, order, table, root, wanted, forced, required):
                 return None
-        if forced and not _begin_order(graph):
+        if forced and not _order_forced(put, order):
             return None
-    return found
+    return tables
 
 
-def _begin_order(graph: _Pairs) -> bool:
-    """Orders pairs by what was put in; False where that closes a cycle. A pair that nothing was put
-    in for stands with the last of its first channel, so that little is to be moved later."""
-    ports = graph.channel.shape[1]
-    begins = np.zeros((len(graph.source), graph.follows.shape[1]), np.uint64)
-    level = pair_levels(graph.channel, graph.target, Triples(begins, graph.follows))
+def _order_forced(put: PairGraph, order: Order) -> bool:
+    """Orders pairs by the triples put in so far; False where these close a cycle. A pair without a
+    triple is placed with the last of its first channel, so that few have to be moved later."""
+    ports = put.net.channel.shape[1] - 1
+    begins = np.zeros((len(put.net.source), put.follows.shape[1]), np.uint64)
+    level = pair_levels(put.net, Triples(begins, put.follows))
     if (level == CYCLE).any():
         return False
     by_channel = level.reshape(-1, ports)
     guess = np.where(by_channel < 0, by_channel.max(axis=1, keepdims=True), by_channel).ravel()
-    graph.place[np.argsort(guess, kind="stable")] = np.arange(len(level), dtype=np.int32)
+    order.place[np.argsort(guess, kind="stable")] = np.arange(len(level), dtype=np.int32)
     return True
 
 
 @njit(cache=True)
 def _choose(
-    graph: _Pairs, table: U8, root: I32, wanted: Bool, forced: bool, must: bool, stamp: I64
+    graph: Graph,
+    cache: DagCache,
+    put: PairGraph,
+    order: Order,
+    table: U8,
+    root: U32,
+    wanted: Bool,
+    forced: bool,
+    required: bool,
 ) -> bool:  # pragma: no cover
-    """Puts in the paths of which there is one only (`forced`), or chooses among the others. False
-    where that closes a cycle and `must` not; where it may, the entry stays."""
+    """Puts in the paths of `table` uint8[D, S] to the destinations `wanted` bool[D]: those that are
+    the only shortest ones (`forced`), or it chooses among the others. False where a choice that is
+    `required` closes a cycle; one that is not stays as it is."""
     destinations, switches = table.shape
-    near, ways = np.empty(switches, np.int32), np.empty(switches, np.int32)
-    order = np.empty(switches, np.uint32)
-    only = np.zeros(switches, np.uint8)
-    before, count = -1, 0
+    paths = _ShortestPaths(
+        np.empty(switches, np.int32), np.empty(switches, np.int32), np.empty(switches, np.uint8)
+    )
+    previous = np.int64(-1)
     for d in range(destinations):
         if not wanted[d]:
             continue
         r = root[d]
-        if r == before and forced:
+        if np.int64(r) == previous and forced:
             continue  # the same paths
-        if r != before:
-            count = _shortest(graph, r, near, ways, only, order)
-            before = r
+        dag = dag_row(graph, cache, r)
+        if np.int64(r) != previous:
+            _shortest_paths(graph, cache, dag, paths)
+            previous = np.int64(r)
         row = table[d]
-        for i in range(1, count):
-            v = np.uint32(order[np.uint32(i)])
+        for v in cache.order[dag, 1 : cache.size[dag]]:
             if forced:
-                _forced(graph, only, ways, v)
-            elif ways[v] == 1:
-                row[v] = only[v]
-                if not _fits(graph, row, near, v, np.uint32(only[v]), stamp) and must:
+                _put_forced(put, paths, v)
+            elif paths.ways[v] == 1:
+                row[v] = paths.port[v]
+                fits = _fits(put, order, row, paths, v, np.uint32(row[v]))
+                if required and not fits:
                     return False
-            elif not _pick(graph, row, near, v, stamp) and must:
+            elif not _pick(put, order, row, paths, v) and required:
                 return False
     return True
 
 
 @njit(cache=True)
-def _shortest(
-    graph: _Pairs, root: int, near: I32, ways: I32, only: U8, order: U32
-) -> int:  # pragma: no cover
-    """Hops to `root`, how many channels lead closer, one of their ports; how many switches reach
-    it, which stand in `order`."""
-    near[:], ways[:] = -1, 0
-    near[root], order[0], count, i = 0, root, 1, 0
-    while i < count:
-        w = np.uint32(order[np.uint32(i)])
-        i += 1
-        for c in range(graph.offset[w], graph.offset[w + np.uint32(1)]):
-            back = np.uint32(graph.reverse[np.uint32(c)])
-            v = np.uint32(graph.source[back])
-            if graph.channel[v, np.uint32(graph.port[back])] < 0:
-                continue
-            if near[v] < 0:
-                near[v] = near[w] + 1
-                order[np.uint32(count)] = v
-                count += 1
-            if near[v] == near[w] + 1:
-                ways[v] += 1
-                only[v] = graph.port[back]
-    return count
+def _shortest_paths(
+    graph: Graph, cache: DagCache, dag: np.uint32, paths: _ShortestPaths
+) -> None:  # pragma: no cover
+    """Fills `paths` from a row of the cache."""
+    order, start, edge = cache.order[dag], cache.start[dag], cache.edge[dag]
+    paths.hops[order[0]], paths.ways[order[0]] = 0, 0
+    for i in range(np.uint32(1), cache.size[dag]):
+        v, c = order[i], edge[start[i]]
+        paths.hops[v] = paths.hops[graph.target[c]] + 1
+        paths.ways[v] = start[i + np.uint32(1)] - start[i]
+        paths.port[v] = graph.port[c]
 
 
 @njit(cache=True)
-def _forced(graph: _Pairs, only: U8, ways: I32, v: np.uint32) -> None:  # pragma: no cover
-    """Puts in v's first three channels where there is one way only, cycle or not."""
-    s = v
+def _put_forced(put: PairGraph, paths: _ShortestPaths, v: np.uint32) -> None:  # pragma: no cover
+    """Puts in v's first three channels where there is one shortest path only, cycle or not."""
+    net, s = put.net, v
     for _ in range(3):
-        if ways[s] != 1:
+        if paths.ways[s] != 1:
             return
-        s = np.uint32(graph.target[np.uint32(graph.channel[s, np.uint32(only[s])])])
-    c = np.uint32(graph.channel[v, np.uint32(only[v])])
-    w = np.uint32(graph.target[c])
-    q = np.uint32(only[w])
-    then = np.uint32(only[np.uint32(graph.target[np.uint32(graph.channel[w, q])])])
-    pair = c * np.uint32(graph.channel.shape[1]) + q
-    graph.follows[pair, then >> np.uint32(6)] |= np.uint64(1) << np.uint64(then & np.uint32(63))
+        s = net.target[net.channel[s, paths.port[s]]]
+    c = net.channel[v, paths.port[v]]
+    w = net.target[c]
+    q = np.uint32(paths.port[w])
+    then = np.uint32(paths.port[net.target[net.channel[w, q]]])
+    set_bit(put.follows, c * np.uint32(net.channel.shape[1] - 1) + q, then)
 
 
 @njit(cache=True)
-def _pick(graph: _Pairs, row: U8, near: I32, v: np.uint32, stamp: I64) -> bool:  # pragma: no cover
-    """Chooses v's port: what asks for nothing new, the engine's first; else what closes none."""
-    s = np.uint32(v)
-    own = row[s]
+def _pick(
+    put: PairGraph, order: Order, row: U8, paths: _ShortestPaths, v: np.uint32
+) -> bool:  # pragma: no cover
+    """Chooses v's port: one that needs no new triple, the engine's first; else one whose triple
+    closes no cycle. False where there is no such port."""
+    net, hops = put.net, paths.hops
+    channels, ports = len(net.target), net.channel.shape[1] - 1
+    own = row[v]
     for new in range(2):
-        for turn in range(graph.channel.shape[1] + 1):
+        for turn in range(ports + 1):
             q = np.uint32(own) if turn == 0 else np.uint32(turn - 1)
-            if q >= graph.channel.shape[1] or graph.channel[s, q] < 0:
+            if q >= ports or net.channel[v, q] >= channels:
                 continue
-            w = np.uint32(graph.target[np.uint32(graph.channel[s, q])])
-            if near[w] != near[s] - 1:
+            if hops[net.target[net.channel[v, q]]] != hops[v] - 1:
                 continue
-            if _is_in(graph, row, near, s, q) or (new and _fits(graph, row, near, s, q, stamp)):
-                row[s] = q
+            if _is_in(put, row, paths, v, q) or (new and _fits(put, order, row, paths, v, q)):
+                row[v] = q
                 return True
     return False
 
 
 @njit(cache=True)
 def _is_in(
-    graph: _Pairs, row: U8, near: I32, v: np.uint32, q: np.uint32
+    put: PairGraph, row: U8, paths: _ShortestPaths, v: np.uint32, q: np.uint32
 ) -> bool:  # pragma: no cover
-    """Whether the three channels that begin at v's port q were put in, or are fewer."""
-    if near[v] < 3:
+    """Whether the three channels that begin at v's port q were put in, or are fewer than three."""
+    if paths.hops[v] < 3:
         return True
-    c = np.uint32(graph.channel[np.uint32(v), np.uint32(q)])
-    w = np.uint32(graph.target[c])
-    x = np.uint32(graph.target[np.uint32(graph.channel[w, np.uint32(row[w])])])
-    pair, then = c * np.uint32(graph.channel.shape[1]) + np.uint32(row[w]), np.uint32(row[x])
-    word = graph.follows[pair, then >> np.uint32(6)]
-    return bool(word >> np.uint64(then & np.uint32(63)) & np.uint64(1))
+    net = put.net
+    c = net.channel[v, q]
+    w = net.target[c]
+    port = np.uint32(row[w])
+    then = np.uint32(row[net.target[net.channel[w, port]]])
+    return has_bit(put.follows, c * np.uint32(net.channel.shape[1] - 1) + port, then)
 
 
 @njit(cache=True)
 def _fits(
-    graph: _Pairs, row: U8, near: I32, v: np.uint32, q: np.uint32, stamp: I64
+    put: PairGraph, order: Order, row: U8, paths: _ShortestPaths, v: np.uint32, q: np.uint32
 ) -> bool:  # pragma: no cover
-    """Puts them in, unless that closes a cycle."""
-    if _is_in(graph, row, near, v, q):
+    """Puts them in, unless that closes a cycle; whether they are in."""
+    if _is_in(put, row, paths, v, q):
         return True
-    ports = np.uint32(graph.channel.shape[1])
-    c = np.uint32(graph.channel[np.uint32(v), np.uint32(q)])
-    w = np.uint32(graph.target[c])
-    next_port = np.uint32(row[w])
-    c1 = np.uint32(graph.channel[w, next_port])
-    then = np.uint32(row[np.uint32(graph.target[c1])])
-    pair = c * ports + next_port
-    stamp[0] += 2
-    if not _join(graph, pair, c1 * ports + then, stamp[0]):
+    net, ports = put.net, np.uint32(put.net.channel.shape[1] - 1)
+    c = net.channel[v, q]
+    w = net.target[c]
+    port = np.uint32(row[w])
+    c1 = net.channel[w, port]
+    then = np.uint32(row[net.target[c1]])
+    pair = c * ports + port
+    if not admits(put, pairs_after, pairs_before, order, pair, c1 * ports + then, PATIENCE):
         return False
-    graph.follows[pair, then >> np.uint32(6)] |= np.uint64(1) << np.uint64(then & np.uint32(63))
-    return True
-
-
-@njit(cache=True)
-def _join(graph: _Pairs, x: np.uint32, y: np.uint32, stamp: int) -> bool:  # pragma: no cover
-    """Whether pair y may follow pair x: the order is then mended where needed."""
-    place, seen, found = graph.place, graph.seen, graph.found
-    low, high = place[y], place[x]
-    if high < low:
-        return True
-    ports = np.uint32(graph.channel.shape[1])
-    found[0] = y
-    seen[y] = stamp
-    ahead, i = 1, 0
-    while i < ahead:
-        pair = np.uint32(found[np.uint32(i)])
-        i += 1
-        c, q = np.uint32(pair // ports), np.uint32(pair % ports)
-        after = np.uint32(graph.channel[np.uint32(graph.target[c]), q]) * ports
-        for word in range(graph.follows.shape[1]):
-            bits = graph.follows[pair, np.uint32(word)]
-            then = np.uint32(64 * word)
-            while bits:
-                if bits & np.uint64(1):
-                    node = after + then
-                    if node == x:
-                        return False
-                    if place[node] < high and seen[node] != stamp:
-                        seen[node] = stamp
-                        found[np.uint32(ahead)] = node
-                        ahead += 1
-                bits >>= np.uint64(1)
-                then += np.uint32(1)
-        if ahead > PATIENCE:
-            return False
-    total, i = ahead + 1, ahead
-    found[np.uint32(ahead)] = x
-    seen[x] = stamp + 1
-    while i < total:
-        pair = np.uint32(found[np.uint32(i)])
-        i += 1
-        c, q = np.uint32(pair // ports), np.uint32(pair % ports)
-        s, port = np.uint32(graph.source[c]), np.uint32(graph.port[c])
-        for out in range(graph.offset[s], graph.offset[s + np.uint32(1)]):
-            node = np.uint32(graph.reverse[np.uint32(out)]) * ports + port
-            word_of = graph.follows[node, q >> np.uint32(6)]
-            if not word_of >> np.uint64(q & np.uint32(63)) & np.uint64(1):
-                continue
-            if place[node] > low and seen[node] != stamp + 1:
-                seen[node] = stamp + 1
-                found[np.uint32(total)] = node
-                total += 1
-        if total > ahead + PATIENCE:
-            return False
-    mend_order(place, found, ahead, total)
+    set_bit(put.follows, pair, then)
     return True

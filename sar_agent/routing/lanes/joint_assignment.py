@@ -1,9 +1,10 @@
-"""Routes that are chosen while they are laid into lanes.
+"""Routes and lanes chosen together, for networks that no regular tables suit.
 
-Where a torus lacks a cable, or a network is no torus at all, tables made before lanes are thought
-of may need dozens. Here every switch, the ones nearest the destination first, takes the least used
-of its shortest continuations whose whole way fits the lane; who has none waits for the next lane.
-A switch keeps what it took, so later ones in another lane must fit their way over it into theirs.
+Where a torus lacks a cable, or a network is no torus at all, tables that were made without lanes in
+mind may need dozens of them. Here every switch, the nearest to the destination first, takes the
+least used of its shortest continuations whose whole path fits the lane; a switch that has none
+waits for the next lane. A switch keeps its choice, so a later switch that goes over it in another
+lane must fit the rest of the path into that lane, too. O(lanes · D · (S + C)) and the insertions.
 """
 
 from __future__ import annotations
@@ -21,30 +22,31 @@ from sar_agent.routing.lanes.place_paths import DOES_NOT, FITS, UNPLACED, TreeWa
 from sar_agent.routing.routes import NO_ROUTE
 
 
-def joint_assignment(ground: LaneProblem, trees: U8) -> LaneAssignment:
-    """A complete sheet, or one of more than `MOST_LANES`; rows of what is no host's are `trees`'
-    (uint8[R, S])."""
-    fabric = ground.fabric
-    sheet = LaneAssignment(ground, trees.copy(), "joint")
-    rows = np.tile(ground.is_host, ground.offsets)
-    sheet.trees[rows] = NO_ROUTE
-    last = np.tile(fabric.destination_port, ground.offsets)
+def joint_assignment(problem: LaneProblem, trees: U8) -> LaneAssignment:
+    """A complete assignment, or one that needs more than `MOST_LANES`. Rows of destinations that
+    are no hosts are those of `trees` uint8[R, S]."""
+    fabric = problem.fabric
+    assignment = LaneAssignment(problem, trees.copy(), "joint")
+    rows = np.tile(problem.is_host, problem.offsets)
+    assignment.trees[rows] = NO_ROUTE
+    last = np.tile(fabric.destination_port, problem.offsets)
     at = np.flatnonzero(rows)
-    sheet.trees[at, ground.root[at]] = last[at]
+    assignment.trees[at, problem.root[at]] = last[at]
     graph, cache = graph_of(fabric), new_cache(fabric)
     used = np.zeros(max(1, fabric.channels), np.int32)
-    for part in ground.parts:
+    for part in problem.parts:
         lanes: list[LaneOrder] = []
         left = 1
         while left and len(lanes) < MOST_LANES:
-            lanes.append(sheet.new_lane())
+            lanes.append(assignment.new_lane())
             left = _grow(
-                ground.net, lanes[-1], sheet.search, sheet.walk, graph, cache, ground.root,
-                ground.rows(part), ground.hosts, used, sheet.trees, sheet.level, len(lanes) - 1,
+                problem.net, lanes[-1], assignment.search, assignment.walk, graph, cache,
+                problem.root, problem.rows(part), problem.hosts, used, assignment.trees,
+                assignment.level, len(lanes) - 1,
             )  # fmt: skip
-        sheet.lanes.append(lanes)
-        sheet.left += left
-    return sheet
+        assignment.lanes.append(lanes)
+        assignment.left += left
+    return assignment
 
 
 @njit(cache=True)
@@ -63,7 +65,7 @@ def _grow(
     level: U8,
     number: int,
 ) -> int:  # pragma: no cover
-    """Settles what fits the lane in the rows; how many switches have to wait."""
+    """Chooses the entries of these rows that fit the lane; returns how many switches must wait."""
     known, verdict = walk.known, walk.verdict
     waiting = 0
     known[:] = 0
@@ -127,19 +129,20 @@ def _fits(
     number: int,
     source: np.uint32,
 ) -> bool:  # pragma: no cover
-    """Whether the settled way from `source` fits the lane; what does is put in."""
+    """Whether the path already chosen from `source` fits the lane; dependencies that do are put
+    in."""
     known, verdict, stack = walk.known, walk.verdict, walk.stack
     v, depth = source, np.uint32(0)
     while known[v] != number:
         stack[depth] = v
         depth += np.uint32(1)
         v = net.target[net.channel[v, tree[v]]]
-    found = verdict[v] == FITS
+    fits = verdict[v] == FITS
     while depth:
         depth -= np.uint32(1)
         w, v = v, stack[depth]
-        if found and w != root:
+        if fits and w != root:
             c1, c2 = net.channel[v, tree[v]], net.channel[w, tree[w]]
-            found = _allowed(net, lane, search, c1, c2)
-        known[v], verdict[v] = number, FITS if found else DOES_NOT
-    return bool(found)
+            fits = _allowed(net, lane, search, c1, c2)
+        known[v], verdict[v] = number, FITS if fits else DOES_NOT
+    return bool(fits)

@@ -1,4 +1,4 @@
-"""An engine, and lanes where its routes need them: what everybody asks who wants routes."""
+"""Runs an engine and gives its routes virtual lanes where they need them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Engine, Options
-from sar_agent.routing.lanes.assign_lanes import follow_hosts, lane_budget, lay_lanes
+from sar_agent.routing.lanes.assign_lanes import assign_lanes, follow_hosts, lane_budget
 from sar_agent.routing.repair import same_indices
 from sar_agent.routing.routes import Routes
 
@@ -17,23 +17,24 @@ def routed(
     engine: Engine, fabric: Fabric, mix: JobMix, options: Options, groups: I32 | None = None
 ) -> Routes:
     """Routes without a credit loop between hosts. Raises `Unserved`."""
-    return relay(engine.route(fabric, mix, options), fabric, mix, options, groups)
+    return with_lanes(engine.route(fabric, mix, options), fabric, mix, options, groups)
 
 
-def relay(
+def with_lanes(
     routes: Routes, fabric: Fabric, mix: JobMix, options: Options, groups: I32 | None = None
 ) -> Routes:
-    """The same for routes that are there; an engine that gave lanes itself keeps them."""
+    """These routes with lanes. Routes whose engine assigned lanes itself are returned as they are.
+    Raises `Unserved`."""
     if routes.virtual_lanes > 1:
         return routes
-    return lay_lanes(fabric, routes, options, groups, mix)
+    return assign_lanes(fabric, routes, options, groups, mix)
 
 
 def with_levels_of(
     before: Routes, made_for: Fabric, routes: Routes, fabric: Fabric, options: Options
 ) -> Routes | None:
-    """`routes` with the lanes that others had, which may still do; None where these had none, or
-    stand for other nodes, or now take too many lanes."""
+    """`routes` with the lanes of the routes `before`, which may still do; None where these had no
+    lanes, are of other nodes, or have more lanes than are allowed now."""
     if routes.virtual_lanes > 1 or before.virtual_lanes == 1:
         return None
     if before.virtual_lanes > lane_budget(fabric, options):

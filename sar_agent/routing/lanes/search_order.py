@@ -1,8 +1,9 @@
-"""In which order switches, their destinations and their channels are tried.
+"""The order in which switches, their destinations and their channels are tried.
 
-Paths that share channels should come close together, so that a lane fills region by region: each
-next switch is the one with most cables to those before it (maximum adjacency). On a Dragonfly
-in any file order that makes four lanes where the file's own order takes up to seven.
+Paths that share channels should come close together, so that a lane fills region by region: the
+next switch is always the one with most cables to those before it (a maximum adjacency order,
+Nagamochi and Ibaraki). On a Dragonfly whose switches are listed in any order, that makes four lanes
+where the file's own order takes up to seven. O(S² + C).
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Best effort: what fits no lane goes up, then down, in the last one.
+"""Best effort: paths that fit no lane become Up*/Down* paths in the last one (Autonet's rule).
 
-With a number for each switch, paths that first only fall and then only rise close no loop,
-however many there are, and on a fabric in one piece there is one for every pair. A table has one
-entry for a destination, so where such a path passes, those who came there on other paths must
-follow, and are moved to the last lane, too, on such paths of their own, until nobody is left.
+With a height for each switch, paths that first only go up and then only go down close no cycle,
+however many there are, and on a connected fabric every pair has one. A table has one entry for a
+destination, so where such a path passes a switch, all other paths through that switch must follow
+it: their sources move to the last lane, too, on Up*/Down* paths of their own, until none is left.
+O(S (S + C)) for each destination that has such a path, at the worst.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ _FAR = 1 << 30
 
 
 def up_order(fabric: Fabric) -> I32:
-    """int32[S]: a switch's height, 0 the top: by hops from the switch that has the fewest to all
-    hosts, then by GUID."""
+    """int32[S]: each switch's height, 0 the top: by hops from the switch that has the fewest hops
+    to all hosts, then by GUID."""
     hops = all_hops(graph_of(fabric))
     reached = np.where(hops == FAR, 0, hops).astype(np.int64)
     sums = reached @ np.maximum(fabric.terminals_at, 0)
@@ -34,26 +35,26 @@ def up_order(fabric: Fabric) -> I32:
     return height
 
 
-def shelter(sheet: LaneAssignment, part: int, lanes: int) -> int:
-    """Brings a part of a complete or incomplete sheet down to `lanes`: paths in lane `lanes` - 1
-    and above, and unplaced ones, get new entries and go to that lane; how many paths that are."""
-    ground = sheet.ground
-    fabric = ground.fabric
-    rows = ground.rows(ground.parts[part])
+def use_updown_paths(assignment: LaneAssignment, part: int, lanes: int) -> int:
+    """Reduces a part to `lanes` lanes: paths in lane `lanes` - 1 and above, and unplaced ones, get
+    new entries and go to that lane. Returns how many paths these are."""
+    problem = assignment.problem
+    fabric = problem.fabric
+    rows = problem.rows(problem.parts[part])
     height = up_order(fabric)
     used = np.zeros(max(1, fabric.channels), np.int32)
-    moved: int = _shelter(
-        graph_of(fabric), height, np.argsort(height).astype(np.uint32), ground.net.channel,
-        ground.root, rows, ground.hosts, lanes - 1, used, sheet.trees, sheet.level,
+    moved: int = _use_updown_paths(
+        graph_of(fabric), height, np.argsort(height).astype(np.uint32), problem.net.channel,
+        problem.root, rows, problem.hosts, lanes - 1, used, assignment.trees, assignment.level,
     )  # fmt: skip
-    last = sheet.whole(ground.parts[part], ground.hosts, sheet.level, lanes - 1)
-    assert last is not None, "paths that go up, then down, close no loop"
-    sheet.lanes[part] = [*sheet.lanes[part][: lanes - 1], last]
+    last = assignment.single_lane(problem.parts[part], problem.hosts, assignment.level, lanes - 1)
+    assert last is not None, "Up*/Down* paths close no cycle"
+    assignment.lanes[part] = [*assignment.lanes[part][: lanes - 1], last]
     return moved
 
 
 @njit(cache=True)
-def _shelter(
+def _use_updown_paths(
     graph: Graph,
     height: I32,
     by_height: U32,
@@ -66,8 +67,8 @@ def _shelter(
     trees: U8,
     level: U8,
 ) -> int:  # pragma: no cover
-    """Rewrites entries in `trees` uint8[R, S] and levels in `level` uint8[R, S]; how many paths go
-    up, then down, now."""
+    """Rewrites entries in `trees` uint8[R, S] and levels in `level` uint8[R, S]; returns how many
+    paths are Up*/Down* paths now."""
     total = 0
     switches, channels = len(height), np.uint32(len(graph.target))
     one, none = np.uint32(1), np.uint8(channel.shape[1] - 1)
@@ -84,7 +85,7 @@ def _shelter(
                 level[row, s] = last
         if not any_moved:
             continue
-        # Who comes down to the destination: a search from it that goes up only …
+        # Which switches come down to the destination: a search from it that goes up only …
         far[:] = _FAR
         far[end], queue[0] = 0, end
         i, size = np.uint32(0), one
@@ -97,7 +98,7 @@ def _shelter(
                     far[v] = far[u] + 1
                     queue[size] = v
                     size += one
-        # … and the others go up to the nearest of them, from the top on.
+        # … and the others go up to the nearest of these, from the top on.
         for v in by_height:
             down = far[v] < _FAR
             best = far[v] - 1 if down else _FAR
@@ -113,14 +114,14 @@ def _shelter(
         for s in range(switches):
             moved[s] &= far[s] < _FAR
         on_way[:] = False
-        more = True
-        while more:
+        changed = True
+        while changed:
             for s in range(switches):
                 v = np.uint32(s)
                 while moved[s] and v != end and not on_way[v]:
                     on_way[v] = True
                     v = graph.target[via[v]]
-            more = False
+            changed = False
             for s in range(switches):
                 v = np.uint32(s)
                 if not sends[v] or moved[v]:
@@ -131,7 +132,7 @@ def _shelter(
                     v = graph.target[c] if c < channels else v
                     hops += 1
                 if on_way[v] and far[s] < _FAR:
-                    moved[s] = more = True
+                    moved[s] = changed = True
         for s in range(switches):
             if on_way[s]:
                 tree[s] = graph.port[via[s]]

@@ -1,8 +1,9 @@
 """Dragonflies: groups of fully meshed switches, and routes local, global, local.
 
-Shortest paths alone do not make such routes: global, local, global over a third group is as short,
-and with both kinds among the tables lanes hop by hop do not exist. Told from the cables: in a group
-every two switches share all the others as neighbours, over a global cable they share next to none.
+J. Kim et al., "Technology-driven, highly-scalable Dragonfly topology", ISCA 2008. Shortest paths
+alone do not make such routes: global, local, global over a third group is as short, and tables with
+both kinds allow no lanes hop by hop. Groups are recognised by their cables: two switches of one
+group share all others of it as neighbours, two at the ends of a global cable share hardly any.
 """
 
 from __future__ import annotations
@@ -17,23 +18,24 @@ from sar_agent.routing.routes import NO_ROUTE
 
 
 @dataclass(frozen=True)
-class Meshes:
-    """G groups of S switches."""
+class DragonflyGroups:
+    """The G groups of S switches."""
 
     group: I32
-    """int32[S]"""
+    """int32[S]: the group of each switch."""
     local: U8
     """uint8[S, S within a group]: port to each member, by `member`; 0 for itself."""
     member: I32
-    """int32[S]: place within the group."""
+    """int32[S]: place of each switch within its group."""
     gate: I32
-    """int32[G, G, most cables]: switches with a cable to the other group, then repeated."""
+    """int32[G, G, most cables]: the switches of a group with a cable to another, then repeated."""
     own: U8
-    """uint8[S, G]: port of an own cable to each group; 0 where there is none."""
+    """uint8[S, G]: port of a switch's own cable to each group; 0 where it has none."""
 
 
-def meshes_of(fabric: Fabric) -> Meshes | None:
-    """The groups; None where the live fabric is no Dragonfly with a cable between every two."""
+def dragonfly_groups_of(fabric: Fabric) -> DragonflyGroups | None:
+    """The groups; None where the live fabric is no Dragonfly with a cable between every two groups.
+    O(S³) for the neighbours that switches share, as one product of matrices."""
     switches = fabric.switches
     live = np.flatnonzero(fabric.channel_up)
     source, target = fabric.channel_source[live], fabric.channel_target[live]
@@ -45,7 +47,7 @@ def meshes_of(fabric: Fabric) -> Meshes | None:
     inside = shared * 2 > shared.max()
     if inside.all() or shared.max() < 1:
         return None
-    group = _pieces(switches, source[inside], target[inside])
+    group = _components(switches, source[inside], target[inside])
     inside = group[source] == group[target]
     groups, size = int(group.max()) + 1, np.bincount(group)
     members = np.zeros((switches, switches), np.bool_)
@@ -73,11 +75,11 @@ def meshes_of(fabric: Fabric) -> Meshes | None:
         for h in range(groups):
             if g != h:
                 gate[g, h] = np.resize(gates[g][h], most)
-    return Meshes(group, local, member, gate, own)
+    return DragonflyGroups(group, local, member, gate, own)
 
 
-def _pieces(switches: int, source: I32, target: I32) -> I32:
-    """int32[S]: connected pieces, numbered by their first switch."""
+def _components(switches: int, source: I32, target: I32) -> I32:
+    """int32[S]: the connected component of each switch, numbered by their first switch."""
     lowest = np.arange(switches)
     while True:
         before = lowest.copy()
@@ -86,37 +88,37 @@ def _pieces(switches: int, source: I32, target: I32) -> I32:
             return np.unique(lowest, return_inverse=True)[1].astype(np.int32)
 
 
-def lanes_after_global(fabric: Fabric, meshes: Meshes) -> U8:
-    """`Routes.hop_lane` for such routes: lane 1 for what came over a global cable, else 0.
+def lanes_after_global(fabric: Fabric, dragonfly: DragonflyGroups) -> U8:
+    """`Routes.hop_lane` for such routes: lane 1 after a global cable, else lane 0.
 
-    A packet takes a local channel before its global one, in lane 0, or after it, in lane 1: so
-    nothing that waits for a global channel holds what such a channel's packets wait for.
+    A packet takes a local channel before its global one, in lane 0, or after it, in lane 1. So no
+    packet that waits for a global channel holds a channel that packets on global channels wait for.
     """
     ports = int(fabric.switch_ports.max(initial=0)) + 1
     lane = np.zeros((fabric.switches, ports, ports), np.uint8)
     into = np.flatnonzero(
-        meshes.group[fabric.channel_source] != meshes.group[fabric.channel_target]
+        dragonfly.group[fabric.channel_source] != dragonfly.group[fabric.channel_target]
     )
     lane[fabric.channel_source[into], fabric.channel_port[into]] = 1
     return lane
 
 
-def local_global_local(fabric: Fabric, meshes: Meshes) -> U8:
-    """uint8[T + S, S]: by an own cable to the destination's group, else by that of a neighbour;
-    neighbours with one take turns by destination."""
-    group, member = meshes.group, meshes.member
+def local_global_local(fabric: Fabric, dragonfly: DragonflyGroups) -> U8:
+    """uint8[T + S, S]: each switch takes its own cable to the destination's group, or else goes to
+    a neighbour that has one; these neighbours take turns by destination."""
+    group, member = dragonfly.group, dragonfly.member
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
-    everyone, most = np.arange(fabric.switches), meshes.gate.shape[2]
+    everyone, most = np.arange(fabric.switches), dragonfly.gate.shape[2]
     by_root = np.argsort(fabric.destination_switch, kind="stable")
     cuts = np.searchsorted(fabric.destination_switch[by_root], np.arange(fabric.switches + 1))
     for root in range(fabric.switches):
         home = group[root]
-        own = meshes.own[:, home]
+        own = dragonfly.own[:, home]
         dests = by_root[cuts[root] : cuts[root + 1]]
         for turn in range(min(most, len(dests))):
-            via = meshes.gate[group, home, (root + turn) % most]
-            port = np.where(own > 0, own, meshes.local[everyone, member[via]])
-            port = np.where(group == home, meshes.local[:, member[root]], port)
+            via = dragonfly.gate[group, home, (root + turn) % most]
+            port = np.where(own > 0, own, dragonfly.local[everyone, member[via]])
+            port = np.where(group == home, dragonfly.local[:, member[root]], port)
             egress[dests[turn::most]] = port
         egress[dests, root] = fabric.destination_port[dests]
     return egress
