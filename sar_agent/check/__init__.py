@@ -1,4 +1,4 @@
-"""What must hold before routes are installed."""
+"""The checks that routes must pass before they are installed."""
 
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.registered import Check, Finding

@@ -1,7 +1,7 @@
-"""What differs between proved tables and new ones is found, and proved and counted in their place.
+"""Finds where new tables differ from proved ones, and proves and counts only these trees.
 
-A tree that was grown anew is taken out of the counts and put in again as a whole (`trees.py`); one
-of which a few entries changed is amended (`amend.py`).
+A tree that was rebuilt is removed from the counts and added again as a whole (`counted_trees.py`);
+a tree with a few changed entries is amended (`changed_tree.py`).
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from sar_agent.check.wiring import U32, Wiring
 from sar_agent.fabric.model import I32, U8
 
 FEW = 24
-"""Changed entries up to which amending is faster than the whole tree twice, at 1,620 switches."""
+"""Changed entries up to which amending is faster than counting both trees, at 1,620 switches."""
 
 
 @njit(cache=True)
 def changed_entries(
     wiring: Wiring, moved: U32, rows: tuple[U8, U8], levels: tuple[U8, U8]
 ) -> I32:  # pragma: no cover
-    """int32[D]: in how many switches that are up each old and new tree, `rows` uint8[D, S], differ,
-    or their service levels, or what the entry's port leads to (`moved`, uint32[·, 2])."""
+    """int32[D]: the number of live switches at which the old and the new tree, `rows` uint8[D, S],
+    differ in the entry, in the service level, or in the switch that the entry's port leads to
+    (`moved`, uint32[·, 2])."""
     before, after = rows
     destinations, switches = after.shape
     column = wiring.ports + np.uint32(1)
@@ -58,24 +59,24 @@ def change_trees(
     counts: Counts,
     few: int,
 ) -> bool:  # pragma: no cover
-    """Takes the old trees that changed out of `counts`, and puts the new ones in; False as soon as
-    one does not reach. `touched` switches (`Wiring.moved`) count as changed in every tree; a tree
+    """Removes the old trees that changed from `counts` and adds the new ones; False as soon as a
+    tree does not reach. `touched` switches (`Wiring.moved`) count as changed in every tree; a tree
     of up to `few` changes is amended."""
     before, after = wirings
-    scratch, bench = scratch_of(after), change_scratch_of(after)
+    scratch, change_scratch = scratch_of(after), change_scratch_of(after)
     for d in range(len(changed)):
-        asked, asks = before.asks[d], after.asks[d]
-        if asked == asks and (asks == 0 or changed[d] + len(touched) == 0):
+        old_kind, kind = before.destination_kind[d], after.destination_kind[d]
+        if old_kind == kind and (kind == 0 or changed[d] + len(touched) == 0):
             continue
-        if asked == asks and after.lanes == 1 and changed[d] + len(touched) <= few:
+        if old_kind == kind and after.lanes == 1 and changed[d] + len(touched) <= few:
             pair = (rows[0][d], rows[1][d])
             entries = _entries(after, moved, touched, pair, changed[d])
-            if not amend_tree(wirings, pair, d, entries, counts, bench):
+            if not amend_tree(wirings, pair, d, entries, counts, change_scratch):
                 return False
             continue
-        if asked:
+        if old_kind:
             add_tree(before, rows[0][d], levels[0][d], d, -1, counts, scratch)
-        if asks and not add_tree(after, rows[1][d], levels[1][d], d, 1, counts, scratch):
+        if kind and not add_tree(after, rows[1][d], levels[1][d], d, 1, counts, scratch):
             return False
     return True
 
@@ -88,18 +89,18 @@ def _entries(
     old, new = rows
     switches = np.uint32(len(new))
     column = wiring.ports + np.uint32(1)
-    found = np.empty(changed + len(touched), np.uint32)
-    found[: len(touched)] = touched
+    entries = np.empty(changed + len(touched), np.uint32)
+    entries[: len(touched)] = touched
     size = len(touched)
     if not changed:
-        return found
+        return entries
     for s in range(switches):
         if old[s] != new[s] and wiring.next[s * column] != switches + np.uint32(1):
-            found[size] = s
+            entries[size] = s
             size += 1
     for i in range(len(moved)):
         s = moved[i, 0]
         if old[s] == new[s] == moved[i, 1] and wiring.next[s * column] != switches + 1:
-            found[size] = s
+            entries[size] = s
             size += 1
-    return found
+    return entries

@@ -1,13 +1,14 @@
-"""A tree of which few entries changed, proved and counted by those entries.
+"""Proves and counts a tree of which few entries changed, from those entries alone.
 
-As after a failure, where most trees lose one branch. Nothing is asked of the rest:
+This is the usual case after a failure, where most trees lose one branch. The rest of the tree is
+not examined:
 
-- *It reaches.* The old tree had no circle, so a circle in the new one passes a changed entry:
-  following the new tree from each of these is enough.
-- *Its dependencies.* Those of a switch change only if its entry did, if the entry did to which it
-  forwards, or if packets pass that did not, or the other way round; then it lies downstream of a
-  changed entry in the old tree or the new. Whether packets pass is asked of the switches upstream,
-  of which the first that has hosts settles it. (In one lane: then all paths are alike.)
+- *The tree reaches.* The old tree had no circle, so a circle in the new tree passes a changed
+  entry: following the new tree from each changed entry is enough.
+- *Its dependencies.* A switch's dependency changes only if its entry changed, if the entry of the
+  switch to which it forwards changed, or if packets begin or cease to pass; in that last case the
+  switch lies downstream of a changed entry in the old or the new tree. Packets pass a switch if any
+  switch upstream has hosts. (This holds in one lane, where all paths are alike.)
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from sar_agent.fabric.model import U8
 
 
 class ChangeScratch(NamedTuple):
-    """Scratch for one tree at a time, of as many places as there are switches."""
+    """Scratch arrays for one tree at a time, each with a place per switch."""
 
     near: U32
     """Switches whose dependencies may have changed."""
     seen: U32
-    """Tree number + 1 in which each was put there last."""
+    """The number + 1 of the tree for which each switch was put into `near` last."""
     stack: U32
 
 
 @njit(cache=True)
 def change_scratch_of(wiring: Wiring) -> ChangeScratch:  # pragma: no cover
-    """Nothing seen."""
+    """Scratch for this wiring."""
     size = wiring.sends.shape[1]
     return ChangeScratch(
         np.empty(size, np.uint32), np.zeros(size, np.uint32), np.empty(size, np.uint32)
@@ -48,13 +49,13 @@ def amend_tree(
     d: int,
     changed: U32,
     counts: Counts,
-    bench: ChangeScratch,
+    scratch: ChangeScratch,
 ) -> bool:  # pragma: no cover
-    """Brings `counts` from the old tree of destination `d` to the new; False where a switch does
-    not reach it (and counts are then spoilt).
+    """Replaces the old tree of destination `d` by the new one in `counts`; False where a switch
+    does not reach it (the counts are then useless).
 
-    `wirings` and `rows` (uint8[S]) are old and new; `changed` uint32[·] are the switches whose
-    entry, or what its port leads to, or whose being asked or sending, differs.
+    `wirings` and `rows` (uint8[S]) are old and new; `changed` uint32[·] are the switches of which
+    the entry, the switch behind its port, or the paths that begin there differ.
     """
     new = wirings[1]
     switches = np.uint32(new.sends.shape[1])
@@ -65,26 +66,26 @@ def amend_tree(
         w, hops = v, 0
         while w != root and w < switches and hops <= switches:
             w, hops = _next(new, rows[1], w), hops + 1
-        # A switch that is down leads to the place after `switches`, and may.
+        # A switch that is down leads to index `switches` + 1, which is allowed.
         if w != root and not (w == switches + 1 and hops == 1):
             return False
     size = np.uint32(0)
     for v in changed:
-        size = _put(bench, d, size, v)
+        size = _put(scratch, d, size, v)
         for which in range(2):
             wiring, row = wirings[which], rows[which]
             for e in range(wiring.into_offset[v], wiring.into_offset[v + np.uint32(1)]):
                 if row[wiring.into_switch[e]] == wiring.into_port[e]:
-                    size = _put(bench, d, size, np.uint32(wiring.into_switch[e]))
+                    size = _put(scratch, d, size, np.uint32(wiring.into_switch[e]))
             w = v
             while w != root and w < switches:
-                size = _put(bench, d, size, w)
+                size = _put(scratch, d, size, w)
                 w = _next(wiring, row, w)
     for i in range(size):
-        v = bench.near[i]
+        v = scratch.near[i]
         if v != root:
-            _count(wirings[0], rows[0], d, v, -1, counts, bench.stack)
-            _count(wirings[1], rows[1], d, v, 1, counts, bench.stack)
+            _count(wirings[0], rows[0], d, v, -1, counts, scratch.stack)
+            _count(wirings[1], rows[1], d, v, 1, counts, scratch.stack)
     return True
 
 
@@ -97,13 +98,13 @@ def _next(wiring: Wiring, row: U8, v: np.uint32) -> np.uint32:  # pragma: no cov
 
 @njit(cache=True)
 def _put(
-    bench: ChangeScratch, d: int, size: np.uint32, v: np.uint32
+    scratch: ChangeScratch, d: int, size: np.uint32, v: np.uint32
 ) -> np.uint32:  # pragma: no cover
-    """Puts v among those near a change, once; how many there are then."""
-    if bench.seen[v] == d + 1:
+    """Adds v to the switches near a change, once; returns their number."""
+    if scratch.seen[v] == d + 1:
         return size
-    bench.seen[v] = d + 1
-    bench.near[size] = v
+    scratch.seen[v] = d + 1
+    scratch.near[size] = v
     return np.uint32(size + 1)
 
 
@@ -126,8 +127,8 @@ def _count(
 def _passing(
     wiring: Wiring, row: U8, d: int, v: np.uint32, stack: U32
 ) -> np.uint32:  # pragma: no cover
-    """The marks of all paths to `d` that come through v: its own, and of the switches upstream."""
-    kind = wiring.asks[d] - np.uint8(1)
+    """The marks of all paths to `d` that pass v: those of v and of the switches upstream."""
+    kind = wiring.destination_kind[d] - np.uint8(1)
     sends, most = wiring.sends[kind], wiring.most[kind]
     found = np.uint32(sends[v])
     stack[0] = v

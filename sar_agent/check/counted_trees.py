@@ -1,14 +1,15 @@
-"""One destination's tree, proved and counted in one visit to each switch.
+"""Proves and counts one destination's tree in one visit to each switch.
 
-Kahn's peeling: switches that nobody forwards to go first, and each is taken once all who forward to
-it are gone. Where all but the last switch can be taken and none leads nowhere, every switch reaches
-the destination; no path is followed, so nothing depends on how long paths are, and there is hardly
-a branch to guess wrong (4 ns a switch; walking with marks took 20).
+This is Kahn's algorithm: switches to which no switch forwards are removed first, and each further
+switch once all that forward to it are removed. Where all but the last switch can be removed and no
+entry leads nowhere, every switch reaches the destination. No path is followed, so the time does not
+depend on the length of paths, and hardly a branch is mispredicted (4 ns a switch; walking with
+marks took 20).
 
-The same order carries marks down the tree: who passes here, in which lanes. A marked switch holds
-a channel and asks for the one after it: a *dependency* (switch, port, port of the next switch).
-How many destinations need each is counted, and not only whether any does, so that a tree can be
-taken out again and the count stays exact however long the history.
+The same order carries marks down the tree: which traffic passes a switch, in which lanes. A packet
+at a marked switch holds a channel and waits for the next one: a *dependency* (switch, port, port of
+the next switch). The number of destinations that need each dependency is counted, not only whether
+one does, so that a tree can be removed again and the count stays exact, however long the history.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ Counts = NDArray[np.unsignedinteger[Any]]
 
 
 class TreeScratch(NamedTuple):
-    """For one tree at a time; two more places than switches, for ends that lead nowhere."""
+    """Scratch arrays for one tree at a time, with two more places than switches, for entries that
+    lead nowhere and for switches that are down."""
 
     next: U16
     degree: U16
@@ -38,7 +40,7 @@ class TreeScratch(NamedTuple):
 
 @njit(cache=True)
 def scratch_of(wiring: Wiring) -> TreeScratch:  # pragma: no cover
-    """Uninitialised."""
+    """Scratch for this wiring, uninitialised."""
     size = wiring.sends.shape[1] + 2
     kind = wiring.root.dtype
     return TreeScratch(
@@ -50,7 +52,7 @@ def scratch_of(wiring: Wiring) -> TreeScratch:  # pragma: no cover
 
 
 def empty_counts(wiring: Wiring, destinations: int) -> Counts:
-    """Zeros; `destinations` over all LID offsets."""
+    """Counts of 0, of a type that can count `destinations`, those of all LID offsets together."""
     kind = np.uint16 if destinations < 1 << 16 else np.uint32
     size = wiring.switches * int(wiring.ports) ** 2
     return np.zeros((2 * int(wiring.lanes), size), kind)
@@ -61,9 +63,9 @@ def add_tree(
     wiring: Wiring, row: U8, level: U8, d: int, step: int, counts: Counts, scratch: TreeScratch
 ) -> bool:  # pragma: no cover
     """Adds `step` to the counts of destination `d`'s dependencies; False where a switch does not
-    reach it (and counts are then spoilt).
+    reach it (the counts are then useless).
 
-    `row` is uint8[S], d's ports; `level` uint8[S] its service levels, or empty in one lane.
+    `row` uint8[S] are d's entries; `level` uint8[S] its service levels, or empty in one lane.
     """
     switches = np.uint32(len(row))
     ports = wiring.ports
@@ -78,13 +80,13 @@ def add_tree(
         at += ports + one
         following[s] = w
         degree[w] += one
-    # The root's last port leads to no switch; nobody else's may.
+    # The root's last port leads to no switch; every other entry must lead to one.
     if row[root] != wiring.last[d] or degree[switches] != 1:
         return False
     degree[root] += one
     degree[switches + one] += one
 
-    sends = wiring.sends[wiring.asks[d] - 1]
+    sends = wiring.sends[wiring.destination_kind[d] - 1]
     mark[:switches] = sends
     for s in range(len(level)):
         mark[s] <<= level[s] % wiring.lanes
@@ -116,10 +118,12 @@ def add_tree(
 
 @njit(cache=True)
 def count_trees(wiring: Wiring, egress: U8, level: U8, counts: Counts) -> bool:  # pragma: no cover
-    """All trees of one LID offset, uint8[D, S] each (`level` uint8[D, 0] in one lane); False as
-    soon as one does not reach."""
+    """Counts all trees of one LID offset, uint8[D, S] each (`level` uint8[D, 0] in one lane); False
+    as soon as a tree does not reach."""
     scratch = scratch_of(wiring)
     for d in range(len(egress)):
-        if wiring.asks[d] and not add_tree(wiring, egress[d], level[d], d, 1, counts, scratch):
+        if wiring.destination_kind[d] and not add_tree(
+            wiring, egress[d], level[d], d, 1, counts, scratch
+        ):
             return False
     return True

@@ -1,14 +1,14 @@
 """No credit loop: the channel dependency graph of every virtual lane is acyclic.
 
-Dally and Seitz's condition. A dependency (c1, c2) exists where some packet holds c1 and asks for
-c2 next. Channels from a terminal and into one begin and end every chain, so only channels between
-switches matter; `check/counted_trees.py` says how the graph is counted.
+This is Dally and Seitz's condition. A dependency (c1, c2) exists where some packet holds channel
+c1 and waits for c2. Channels from a terminal and into one begin and end every chain, so only
+channels between switches matter; `check/counted_trees.py` counts the dependencies.
 
-Two questions are asked. *Between hosts* is what jobs can close, and must hold. *Everyone* adds
-the switches' own LIDs as destinations, and the aggregation units that newer switches show as
-ports of their own. Where those sit on spines, or cables are broken, no choice of shortest paths
-may answer it in one lane; the traffic is next to nothing and every engine of OpenSM leaves it
-open, so it is reported beside, not required.
+Two conditions are examined. *Between hosts*: traffic of jobs closes no loop; this is required.
+*Everyone*: nor does traffic to the switches' own LIDs, and to and from the aggregation units that
+newer switches show as ports of their own. Where units are attached to spines, or cables are
+broken, no shortest paths may satisfy the second condition in one lane. That traffic is next to
+nothing, and every engine of OpenSM ignores it, so the condition is reported but not required.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 
 Plane = NDArray[np.unsignedinteger[Any]]
-"""One plane of `Counts`."""
+"""One plane of `Counts`: uint8, 16 or 32[S · P · P]."""
 
 
 def loop_free(wiring: Wiring, counts: Counts) -> tuple[bool, bool]:
-    """Whether every lane is, (between hosts, for everyone). One search where there is no loop."""
+    """Whether every lane is free of loops, (between hosts, for everyone). It takes one search where
+    there is no loop at all."""
     lanes = len(counts) // 2
     everyone = all(_acyclic(wiring, counts[n], counts[lanes + n]) for n in range(lanes))
     hosts = everyone or all(_acyclic(wiring, counts[n], counts[n]) for n in range(lanes))
@@ -37,12 +38,12 @@ def loop_free(wiring: Wiring, counts: Counts) -> tuple[bool, bool]:
 
 
 def lanes_loop_free(wiring: Wiring, used: Counts) -> bool:
-    """Whether every lane is, of which `used` has one plane each."""
+    """Whether every lane is free of loops; `used` has one plane per lane."""
     return all(_acyclic(wiring, plane, plane) for plane in used)
 
 
 def credit_loop(fabric: Fabric, wiring: Wiring, counts: Counts) -> tuple[int, list[int]] | None:
-    """(lane, channels of one cycle between hosts, in order), None where every lane is acyclic."""
+    """(lane, channels of one cycle between hosts, in order); None where every lane is acyclic."""
     ports = int(wiring.ports)
     channel = fabric.channel_source * ports + fabric.channel_port
     degree = np.diff(fabric.channel_offset)[fabric.channel_target]
@@ -64,9 +65,9 @@ def credit_loop(fabric: Fabric, wiring: Wiring, counts: Counts) -> tuple[int, li
 
 
 @njit(cache=True)
-def _acyclic(wiring: Wiring, one: Plane, other: Plane) -> bool:  # pragma: no cover
-    """Whether the dependencies counted in either plane close no cycle: depth-first search, since
-    that looks at each of them once."""
+def _acyclic(wiring: Wiring, plane: Plane, other: Plane) -> bool:  # pragma: no cover
+    """Whether the dependencies counted in either plane close no cycle: depth-first search, which
+    visits each dependency once."""
     switches, ports = np.uint32(wiring.sends.shape[1]), wiring.ports
     width = ports + np.uint32(1)
     colour = np.zeros(switches * ports, np.uint8)  # 0 new, 1 on the stack, 2 done
@@ -83,11 +84,11 @@ def _acyclic(wiring: Wiring, one: Plane, other: Plane) -> bool:  # pragma: no co
             w = np.uint32(wiring.next[channel // ports * width + channel % ports])
             following, q = w * ports, np.uint32(turn[channel])
             if w >= switches:
-                q = ports  # a terminal's port: what it counts ends there
+                q = ports  # a terminal's port: dependencies end there
             while q < ports:
                 at = channel * ports + q
-                # Where nothing is counted, nothing is looked up.
-                if (one[at] | other[at]) and colour[following + q] < 2:
+                # `colour` is read only where a dependency is counted.
+                if (plane[at] | other[at]) and colour[following + q] < 2:
                     break
                 q += np.uint32(1)
             if q == ports:
@@ -104,9 +105,9 @@ def _acyclic(wiring: Wiring, one: Plane, other: Plane) -> bool:  # pragma: no co
 
 @njit(cache=True)
 def _find_cycle(depends: NDArray[np.uint8], target: I32, offset: I32) -> I32:  # pragma: no cover
-    """A cycle of channels, empty where there is none: depth-first search with an explicit stack.
+    """A cycle of channels, empty where there is no cycle: depth-first search with its own stack.
 
-    `depends` is uint8[C, ·]: whether channel c is followed by each of those that leave its end.
+    `depends` is uint8[C, ·]: whether channel c is followed by each channel that leaves its end.
     """
     channels = len(target)
     colour = np.zeros(channels, np.int8)  # 0 new, 1 on the stack, 2 done

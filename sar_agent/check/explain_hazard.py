@@ -1,4 +1,7 @@
-"""What mixtures of old tables and new may do, in words: to whose packets, by which entries."""
+"""Explains what a mixture of old and new tables can do: to which packets, by which entries.
+
+These sentences are for an administrator; the history and `sar-agent check --from` print them.
+"""
 
 from __future__ import annotations
 
@@ -15,48 +18,51 @@ from sar_agent.check.table_sets import Pair, TableSets
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 
-if TYPE_CHECKING:  # it takes a sixth of a second to load, which most starts need not wait for
+if TYPE_CHECKING:  # loading it takes a sixth of a second, and only explanations need it
     import networkx as nx
 
 
-def loop(mixer: TableSets, pair: Pair, planes: U8) -> str:
-    """The credit loop in words, each of its steps with a destination that may take it."""
-    if mixer.by_hop:
-        found = hop_loop(mixer.wiring, mixer.hops, planes, everyone=False)
-        cycle = [int(mixer.fabric.channel_by_port[s, p]) for s, p, _ in found]
-        lane = f"lanes {', '.join(sorted({str(lane) for *_, lane in found}))}"
+def loop(sets: TableSets, pair: Pair, planes: U8) -> str:
+    """A credit loop in `planes`; each step names a destination whose packets can take it."""
+    if sets.by_hop:
+        by_hop = hop_loop(sets.wiring, sets.hops, planes, everyone=False)
+        cycle = [int(sets.fabric.channel_by_port[s, p]) for s, p, _ in by_hop]
+        lane = f"lanes {', '.join(sorted({str(lane) for *_, lane in by_hop}))}"
     else:
-        by_lane = credit_loop(mixer.fabric, mixer.wiring, planes)
+        by_lane = credit_loop(sets.fabric, sets.wiring, planes)
         assert by_lane, "what cannot be peeled has a cycle"
         lane, cycle = f"lane {by_lane[0]}", by_lane[1]
-    if not mixer.same_lanes:
-        lane = "any lane (lanes are others, too)"
+    if not sets.same_lanes:
+        lane = "any lane (the lanes change, too)"
     steps = [
-        f"{mixer.fabric.channel_name(a)}{_towards(mixer, pair, a, b)}"
+        f"{sets.fabric.channel_name(a)}{_towards(sets, pair, a, b)}"
         for a, b in pairwise([*cycle, cycle[0]])
     ]
-    more = f" … ({len(steps)} channels)" if len(steps) > 8 else ""
-    return f"a credit loop in {lane}: {', '.join(steps[:8])}{more}, and back"
+    rest = f" … ({len(steps)} channels)" if len(steps) > 8 else ""
+    return f"a credit loop in {lane}: {', '.join(steps[:8])}{rest}, and back"
 
 
-def hazard(mixer: TableSets, pair: Pair, found: I32) -> str:
-    """The first destination that may be harmed, in words; empty where none is."""
-    for kind, words in ((CIRCLE, "could go round"), (DROP, "could be lost")):
-        if len(at := np.argwhere(found == kind)):
-            o, d = map(int, at[0])
-            way = _way(mixer, pair, o, d, kind)
-            more = f", and {len(at) - 1} more destinations" if len(at) > 1 else ""
-            return f"packets to {_name(mixer.fabric, d)} {words}: {way}{more}"
+def hazard(sets: TableSets, pair: Pair, outcome: I32) -> str:
+    """What can happen to packets to the first destination at risk; empty where no destination is.
+
+    `outcome` is int32[O, D], `FINE`, `CIRCLE` or `DROP` for each tree.
+    """
+    for kind, harm in ((CIRCLE, "could circle"), (DROP, "could be lost")):
+        if len(trees := np.argwhere(outcome == kind)):
+            o, d = map(int, trees[0])
+            path = _path(sets, pair, o, d, kind)
+            rest = f", and {len(trees) - 1} more destinations" if len(trees) > 1 else ""
+            return f"packets to {_name(sets.fabric, d)} {harm}: {path}{rest}"
     return ""
 
 
-def lost(mixer: TableSets) -> str:
-    """Whose packets are lost by the old tables alone, in words; empty where nobody's are."""
-    dead = np.argwhere(mixer.dead(mixer.old.egress, np.ones(mixer.old.egress.shape[:2], np.bool_)))
+def lost(sets: TableSets) -> str:
+    """The destinations whose packets the old tables alone lose; empty where they lose none."""
+    dead = np.argwhere(sets.dead(sets.old.egress, np.ones(sets.old.egress.shape[:2], np.bool_)))
     if not len(dead):
         return ""
-    more = f" and {len(dead) - 1} more destinations" if len(dead) > 1 else ""
-    return f"packets to {_name(mixer.fabric, int(dead[0][1]))}{more} are lost now"
+    rest = f" and {len(dead) - 1} more destinations" if len(dead) > 1 else ""
+    return f"packets to {_name(sets.fabric, int(dead[0][1]))}{rest} are lost now"
 
 
 def _name(fabric: Fabric, d: int) -> str:
@@ -65,23 +71,23 @@ def _name(fabric: Fabric, d: int) -> str:
     return f'switch "{fabric.switch_name[d - fabric.terminals]}"'
 
 
-def _towards(mixer: TableSets, pair: Pair, first: int, then: int) -> str:
-    """A destination whose packets may hold `first` and ask for `then`."""
-    fabric, ports = mixer.fabric, int(mixer.wiring.ports)
+def _towards(sets: TableSets, pair: Pair, first: int, then: int) -> str:
+    """A destination whose packets can hold channel `first` and wait for channel `then`."""
+    fabric, ports = sets.fabric, int(sets.wiring.ports)
     s, w = int(fabric.channel_source[first]), int(fabric.channel_source[then])
     p, q = int(fabric.channel_port[first]), int(fabric.channel_port[then])
     at = (s * ports + p) * ports + q
-    tables = [table for _, table in _ages(mixer, pair)]
-    held = np.logical_or.reduce([table[..., s] == p for table in tables])
-    asked = np.logical_or.reduce([table[..., w] == q for table in tables])
-    hosts = np.arange(held.shape[1]) < fabric.terminals
-    for o, d in np.argwhere(held & asked & hosts):
-        only = np.zeros(held.shape, np.bool_)
+    tables = [table for _, table in _ages(sets, pair)]
+    holds = np.logical_or.reduce([table[..., s] == p for table in tables])
+    waits = np.logical_or.reduce([table[..., w] == q for table in tables])
+    hosts = np.arange(holds.shape[1]) < fabric.terminals
+    for o, d in np.argwhere(holds & waits & hosts):
+        only = np.zeros(holds.shape, np.bool_)
         only[o, d] = True
-        planes = mixer.planes()
-        mixer.mix(pair, only, planes)
+        planes = sets.planes()
+        sets.mix(pair, only, planes)
         if planes[: len(planes) // 2, at].any():
-            ages = [age for age, table in _ages(mixer, pair) if table[o, d, s] == p]
+            ages = [age for age, table in _ages(sets, pair) if table[o, d, s] == p]
             both = {"old", "new"} <= set(ages)
             return (
                 f" (to {fabric.terminal_host[d]}, {'both entries' if both else ages[0] + ' entry'})"
@@ -89,34 +95,35 @@ def _towards(mixer: TableSets, pair: Pair, first: int, then: int) -> str:
     return ""
 
 
-def _ages(mixer: TableSets, pair: Pair) -> list[tuple[str, U8]]:
-    """Whose entries packets may meet, uint8[O, D, S] each: the old ones first."""
-    found = [("old", pair[0].egress), ("new", pair[1].egress)]
+def _ages(sets: TableSets, pair: Pair) -> list[tuple[str, U8]]:
+    """The tables whose entries packets can meet, uint8[O, D, S] each, and their age in words; the
+    old tables come first."""
+    ages = [("old", pair[0].egress), ("new", pair[1].egress)]
     if pair[0].had.size:
-        found.append(("unconfirmed", pair[0].had))
-    return found + [("earlier", tables.egress) for tables in mixer.also]
+        ages.append(("unconfirmed", pair[0].had))
+    return ages + [("earlier", tables.egress) for tables in sets.also]
 
 
-def _way(mixer: TableSets, pair: Pair, o: int, d: int, kind: int) -> str:
-    """The circle, or the way to where packets are lost, with the age of each entry."""
+def _path(sets: TableSets, pair: Pair, o: int, d: int, kind: int) -> str:
+    """The circle, or the path to the switch that loses packets, with the age of each entry."""
     import networkx as nx
 
-    fabric, wiring = mixer.fabric, mixer.wiring
+    fabric, wiring = sets.fabric, sets.wiring
     graph: nx.DiGraph[int] = nx.DiGraph()
     onward: dict[int, int] = {}
     ends: set[int] = set()
     root = int(wiring.root[d])
-    for age, table in reversed(_ages(mixer, pair)):
+    for age, table in reversed(_ages(sets, pair)):
         for s in range(fabric.switches):
             port = int(table[o, d, s])
             w = int(wiring.next[s * (int(wiring.ports) + 1) + min(port, int(wiring.ports))])
             if w < fabric.switches:
                 graph.add_edge(s, w, age=age)
-                onward[s] = w  # the old ones come last
+                onward[s] = w  # the old entries come last
             elif age in ("old", "unconfirmed") and not (s == root and port == wiring.last[d]):
                 ends.add(s)
                 onward.pop(s, None)
-    senders = np.flatnonzero(wiring.sends[wiring.asks[d] - 1]).tolist()
+    senders = np.flatnonzero(wiring.sends[wiring.destination_kind[d] - 1]).tolist()
     if kind == CIRCLE:
         for sender in senders:
             circle = _circle_from(graph, sender) if sender in graph else []
@@ -129,9 +136,9 @@ def _way(mixer: TableSets, pair: Pair, o: int, d: int, kind: int) -> str:
         for end in sorted(ends - {v}) if v not in ends and sender in graph else ():
             if end in graph and nx.has_path(graph, sender, end):
                 path: list[int] = nx.shortest_path(graph, sender, end)
-                end_of_it = f', where the old entry of "{fabric.switch_name[end]}" leads nowhere'
-                return _arrows(fabric, graph, pairwise(path)) + end_of_it
-    return "by a way that was not found again"
+                loss = f', where the old entry of "{fabric.switch_name[end]}" leads nowhere'
+                return _arrows(fabric, graph, pairwise(path)) + loss
+    return "on a path that could not be reconstructed"
 
 
 def _arrows(fabric: Fabric, graph: nx.DiGraph[int], edges: Iterable[tuple[int, int]]) -> str:
@@ -142,7 +149,7 @@ def _arrows(fabric: Fabric, graph: nx.DiGraph[int], edges: Iterable[tuple[int, i
 
 
 def _circle_from(graph: nx.DiGraph[int], sender: int) -> list[tuple[int, int]]:
-    """Edges of a circle that packets from `sender` may come to; empty where there is none."""
+    """The edges of a circle that packets from `sender` can reach; empty where there is none."""
     import networkx as nx
 
     try:

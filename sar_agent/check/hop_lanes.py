@@ -1,11 +1,11 @@
 """No credit loop where lanes are chosen hop by hop, by the ports a packet enters and leaves by.
 
-The service level plays no part, so what is proved holds whatever the hosts put into their packets.
-A packet's lane on a channel depends on the port by which it entered the channel's switch. The graph
-is of (channel, lane): whoever holds channel c1 in lane l and asks for c2 next asks for it in the
-one lane that c2's switch gives to all who come from c1. So a dependency is (lane of c1, c1, c2), as
-in `trees.py`, but the lane is no longer that of the whole path: it is found anew at each switch,
-while the tree is walked from its far ends.
+The service level plays no part, so the proof holds whatever level hosts put into their packets. A
+packet's lane on a channel depends on the port by which it entered the channel's switch. The graph
+has nodes (channel, lane): a packet that holds channel c1 in lane l and waits for c2 waits for it in
+the one lane that c2's switch gives to all packets from c1. So a dependency is (lane of c1, c1, c2),
+as in `counted_trees.py`, but the lane is not that of the whole path: it is determined at each
+switch, while the tree is walked from its far ends.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from sar_agent.routing.routes import Routes
 
 
 class HopLanes(NamedTuple):
-    """Lanes and where they are chosen. S switches, P ports (0 … P - 1), L lanes."""
+    """The lanes that each switch chooses. S switches, P ports (0 … P - 1), L lanes."""
 
     lane: U8
     """uint8[S, P, P], as `Routes.hop_lane`."""
     entry: U8
     """uint8[S, P]: the port by which the next switch is entered from a port's cable."""
     begin: U32
-    """uint32[2, S, P], for destinations `HOSTS` and `OTHERS`: lanes in which packets of what is
-    attached to a switch leave by a port; bit l for hosts' to hosts, bit L + l for others'."""
+    """uint32[2, S, P], for destinations `HOSTS` and `OTHERS`: the lanes in which packets that begin
+    at a switch leave by a port; bit l for packets from hosts to hosts, bit L + l for others."""
 
 
 NO_HOPS = HopLanes(
     np.empty((0, 0, 0), np.uint8), np.empty((0, 0), np.uint8), np.empty((0, 0, 0), np.uint32)
 )
-"""Where the service level says the lane; of the types that `hops_of` gives."""
+"""For lanes by service level; the types are those of `hops_of`, so that kernels see one type."""
 NO_HOPS.lane.flags.writeable = False
 
 
 def hops_of(fabric: Fabric, routes: Routes, wiring: Wiring) -> HopLanes:
-    """From the fabric's cables, and lanes that nobody else can write to; `InputError`
-    where the lanes are not of this fabric's shape."""
+    """The lanes of `routes` (a read-only copy), and where packets enter and begin. Raises
+    `InputError` where the lanes are not of this fabric's shape."""
     lane, ports, lanes = routes.hop_lane, int(wiring.ports), routes.virtual_lanes
     assert lane is not None
     if lane.shape != (fabric.switches, ports, ports) or lane.max() >= lanes > 0:
@@ -69,8 +69,9 @@ def hops_of(fabric: Fabric, routes: Routes, wiring: Wiring) -> HopLanes:
 
 
 def count_hops(wiring: Wiring, hops: HopLanes, egress: U8) -> U8 | None:
-    """uint8[2 L, S · P · P]: whether any packet in lane l of channel (s, p) asks for port q next,
-    at (s · P + p) · P + q; the first L planes between hosts. None where a tree does not reach."""
+    """uint8[2 L, S · P · P]: whether any packet in lane l of channel (s, p) waits for port q of the
+    next switch, at (s · P + p) · P + q; the first L planes are for traffic between hosts. None
+    where a tree does not reach."""
     used = np.zeros((2 * int(wiring.lanes), wiring.switches * int(wiring.ports) ** 2), np.uint8)
     return used if all(_count_trees(wiring, hops, table, used) for table in egress) else None
 
@@ -78,25 +79,30 @@ def count_hops(wiring: Wiring, hops: HopLanes, egress: U8) -> U8 | None:
 def hop_loop(
     wiring: Wiring, hops: HopLanes, used: U8, everyone: bool
 ) -> list[tuple[int, int, int]]:
-    """(switch, port, lane) of the channels of one cycle, in order; empty where there is none."""
+    """(switch, port, lane) of the channels of one cycle, in order; empty where there is no cycle.
+    Without `everyone`, only traffic between hosts counts."""
     lanes, ports = int(wiring.lanes), int(wiring.ports)
-    wanted = used[:lanes] | used[lanes:] if everyone else used[:lanes]
-    found = _find_loop(wiring, hops, wanted)
-    channel, lane = found % (wiring.switches * ports), found // (wiring.switches * ports)
+    planes = used[:lanes] | used[lanes:] if everyone else used[:lanes]
+    cycle = _find_loop(wiring, hops, planes)
+    channel, lane = cycle % (wiring.switches * ports), cycle // (wiring.switches * ports)
     parts = (channel // ports).tolist(), (channel % ports).tolist(), lane.tolist()
     return list(zip(*parts, strict=True))
 
 
 @njit(cache=True)
 def _count_trees(wiring: Wiring, hops: HopLanes, egress: U8, used: U8) -> bool:  # pragma: no cover
-    """One LID offset, uint8[D, S]; False as soon as a tree does not reach."""
+    """Counts one LID offset, uint8[D, S]; False as soon as a tree does not reach."""
     switches, ports, lanes = np.uint32(egress.shape[1]), wiring.ports, wiring.lanes
     one, low = np.uint32(1), (np.uint32(1) << lanes) - np.uint32(1)
     following, degree, queue, mark = scratch_of(wiring)
     for d in range(len(egress)):
-        if not wiring.asks[d]:
+        if not wiring.destination_kind[d]:
             continue
-        row, root, kind = egress[d], np.uint32(wiring.root[d]), np.uint32(wiring.asks[d]) - one
+        row, root, kind = (
+            egress[d],
+            np.uint32(wiring.root[d]),
+            np.uint32(wiring.destination_kind[d]) - one,
+        )
         degree[:], mark[:] = 0, 0
         for s in range(switches):
             port = np.uint32(row[s])
@@ -145,7 +151,8 @@ def _count_trees(wiring: Wiring, hops: HopLanes, egress: U8, used: U8) -> bool: 
 
 @njit(cache=True)
 def _find_loop(wiring: Wiring, hops: HopLanes, used: U8) -> NDArray[np.int64]:  # pragma: no cover
-    """Nodes lane · S · P + s · P + p of a cycle: depth-first search."""
+    """Nodes lane · S · P + s · P + p of a cycle, by depth-first search; empty where there is no
+    cycle."""
     switches, ports = np.uint32(wiring.sends.shape[1]), wiring.ports
     width, one = ports + np.uint32(1), np.uint32(1)
     channels = switches * ports
@@ -166,7 +173,7 @@ def _find_loop(wiring: Wiring, hops: HopLanes, used: U8) -> NDArray[np.int64]:  
             entry = hops.entry[channel // ports, channel % ports]
             q, then = np.uint32(turn[node]), np.uint32(0)
             if w >= switches:
-                q = ports  # a terminal's port: what is used ends there
+                q = ports  # a terminal's port: dependencies end there
             while q < ports:
                 if used[lane, channel * ports + q]:
                     then = np.uint32(hops.lane[w, entry, q]) * channels + w * ports + q

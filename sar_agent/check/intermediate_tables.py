@@ -1,16 +1,17 @@
-"""Intermediate tables between two that must not be mixed.
+"""Searches intermediate tables between two tables that must not be mixed.
 
-Two tools, for two dangers.
+There are two methods, for two dangers.
 
-*A tree that could lead packets round, or lose them,* is moved from its destination outwards: first
-the switches next to it get their new entries, then those one hop further away on the new tree. A
-new entry then always points to a switch that has its own, so every packet that meets one arrives.
-Of several such steps as many are taken at once as no mixture forbids.
+*A tree that could lead packets in a circle, or lose them,* is moved from its destination outwards:
+first the switches next to the destination get their new entries, then those one hop further away on
+the new tree. A new entry then always points to a switch that has its new entry, so every packet
+that follows one arrives. As many hops are moved in one stage as every mixture allows.
 
-*A credit loop* needs several trees, so they are not all moved at once. In each stage as many trees
-move as keep the union of all that may pass acyclic, found by halving: where all of them together
-close a loop, each half is tried by itself. The dependencies of old entries are gone after the stage
-and make room for the next. Where no tree can move as a whole, single entries do.
+*A credit loop* needs several trees, so not all of them are moved at once. Each stage moves as many
+trees as keep the union of all dependencies acyclic. They are found by halving: where all trees
+together close a loop, each half is tried by itself. After the stage the dependencies of the old
+entries are gone, which makes room for the next. Where no tree can move as a whole, single entries
+move.
 """
 
 from __future__ import annotations
@@ -24,46 +25,46 @@ from sar_agent.check.table_sets import Pair, TableEntries, TableSets
 from sar_agent.fabric.model import I32, U8, Bool
 
 MOST_TRIES, HOPELESS = 2000, 200
-"""Unions that are searched for a loop, over all stages; and in one, where none was free of them."""
+"""Unions that are searched for a loop: over all stages, and in a stage where each had a loop."""
 
 
 @dataclass
 class IntermediateTables:
-    """Tables to install one after the other; `unmoved` trees are not at their new entries in the
-    last."""
+    """Tables to install one after the other; in the last, `unmoved` trees do not have all of their
+    new entries."""
 
     tables: list[TableEntries] = field(default_factory=list)
     unmoved: int = 0
 
 
 def find_intermediate_tables(
-    mixer: TableSets, changed: Bool, found: I32, most: int
+    sets: TableSets, changed: Bool, outcome: I32, most: int
 ) -> IntermediateTables:
-    """At most `most` stages; none where no tree can move, or one stays behind that is broken now.
+    """At most `most` stages; no stage where no tree can move, or where a tree that loses packets
+    now could not be moved.
 
-    `changed` and `found` are bool and int32[O, D]: which trees are to move, and what
-    `TableSets.mix`
-    said of moving each at once.
+    `changed` bool[O, D] are the trees to move; `outcome` int32[O, D] is what `TableSets.mix`
+    returned for moving each at once.
     """
-    broken = mixer.dead(mixer.old.egress, changed)
-    now, steps, left = mixer.old, IntermediateTables(), changed.copy()
+    broken = sets.dead(sets.old.egress, changed)
+    now, steps, left = sets.old, IntermediateTables(), changed.copy()
     tries = MOST_TRIES
     while left.any() and len(steps.tables) < most:
-        then = _next_tables(mixer, now, left, found)
-        union = mixer.planes()
-        mixer.mix((now, now), np.ones_like(left), union)
-        # Packets to a broken tree are lost until it moves: those come first.
+        then = _next_tables(sets, now, left, outcome)
+        union = sets.planes()
+        sets.mix((now, now), np.ones_like(left), union)
+        # Packets on a broken tree are lost until it moves, so broken trees move first.
         order = sorted(map(tuple, np.argwhere(left).tolist()), key=lambda at: not broken[at])
-        moved, tries = _movable(mixer, (now, then), order, union, tries)
+        moved, tries = _movable(sets, (now, then), order, union, tries)
         if not moved.any():
-            then, tries = _single_entries(mixer, now, order, union, tries)
+            then, tries = _single_entries(sets, now, order, union, tries)
             moved = (then.egress != now.egress).any(axis=2)
         if not moved.any():
             break
         now = now.with_trees(moved, then)
-        arrived = (now.egress == mixer.new.egress).all(axis=2)
+        arrived = (now.egress == sets.new.egress).all(axis=2)
         left &= ~(moved & arrived)
-        if mixer.dead(now.egress, broken & left).any():
+        if sets.dead(now.egress, broken & left).any():
             return IntermediateTables()
         steps.tables.append(now)
     steps.unmoved = int(np.count_nonzero(left))
@@ -71,53 +72,50 @@ def find_intermediate_tables(
 
 
 def _movable(
-    mixer: TableSets, pair: Pair, trees: list[tuple[int, ...]], union: U8, tries: int
+    sets: TableSets, pair: Pair, trees: list[tuple[int, ...]], union: U8, tries: int
 ) -> tuple[Bool, int]:
-    """bool[O, D]: those of `trees` that can move together, whose dependencies are then in `union`;
-    and how many tries are left."""
+    """(bool[O, D], those of `trees` that can move together; the number of tries left). Their
+    dependencies are then in `union`."""
     moved = np.zeros(pair[0].egress.shape[:2], np.bool_)
     waiting, hopeless = [trees], tries - HOPELESS
     while waiting and tries > 0 and (moved.any() or tries > hopeless):
-        some = waiting.pop()
+        group = waiting.pop()
         which = np.zeros_like(moved)
-        which[tuple(np.array(some).T)] = True
+        which[tuple(np.array(group).T)] = True
         trial = union.copy()
-        found = mixer.mix(pair, which, trial)
+        outcome = sets.mix(pair, which, trial)
         tries -= 1
-        if (found == FINE).all() and mixer.acyclic(trial):
+        if (outcome == FINE).all() and sets.acyclic(trial):
             union[:] = trial
             moved |= which
-        elif len(some) > 1:
-            half = len(some) // 2
-            waiting += [some[half:], some[:half]]
+        elif len(group) > 1:
+            half = len(group) // 2
+            waiting += [group[half:], group[:half]]
     return moved, tries
 
 
 def _single_entries(
-    mixer: TableSets, now: TableEntries, trees: list[tuple[int, ...]], union: U8, tries: int
+    sets: TableSets, now: TableEntries, trees: list[tuple[int, ...]], union: U8, tries: int
 ) -> tuple[TableEntries, int]:
-    """Tables in which as many entries of `trees` as can have moved, those nearest to their
-    destinations first; and how many tries are left."""
-    then, hopeless, some = (
-        TableEntries(now.egress.copy(), now.level.copy()),
-        tries - HOPELESS,
-        False,
-    )
+    """(tables in which as many entries of `trees` as possible have moved, those nearest to their
+    destinations first; the number of tries left)."""
+    then = TableEntries(now.egress.copy(), now.level.copy())
+    hopeless, any_moved = tries - HOPELESS, False
     for o, d in trees:
-        then.level[o, d] = mixer.new.level[o, d]
+        then.level[o, d] = sets.new.level[o, d]
         only = np.zeros(now.egress.shape[:2], np.bool_)
         only[o, d] = True
-        differ = np.flatnonzero(then.egress[o, d] != mixer.new.egress[o, d])
-        distance = _distances(mixer, mixer.new.egress[o, d], d)
+        differ = np.flatnonzero(then.egress[o, d] != sets.new.egress[o, d])
+        distance = _distances(sets, sets.new.egress[o, d], d)
         for s in sorted(differ.tolist(), key=lambda s: int(distance[s])):
-            if tries <= (0 if some else hopeless):
+            if tries <= (0 if any_moved else hopeless):
                 break
             tries -= 1
             trial, entry = union.copy(), then.egress[o, d, s]
-            then.egress[o, d, s] = mixer.new.egress[o, d, s]
-            found = mixer.mix((now, then), only, trial)
-            if (found == FINE).all() and mixer.acyclic(trial):
-                union[:], some = trial, True
+            then.egress[o, d, s] = sets.new.egress[o, d, s]
+            outcome = sets.mix((now, then), only, trial)
+            if (outcome == FINE).all() and sets.acyclic(trial):
+                union[:], any_moved = trial, True
             else:
                 then.egress[o, d, s] = entry
         if (then.egress[o, d] == now.egress[o, d]).all():
@@ -125,19 +123,20 @@ def _single_entries(
     return then, tries
 
 
-def _next_tables(mixer: TableSets, now: TableEntries, left: Bool, found: I32) -> TableEntries:
-    """Where each tree `left` may go next without harm to its own packets."""
-    then = now.with_trees(left, mixer.new)
-    for o, d in np.argwhere(left & (found != FINE)):
-        then.egress[o, d] = _as_far(mixer, now, int(o), int(d))
+def _next_tables(sets: TableSets, now: TableEntries, left: Bool, outcome: I32) -> TableEntries:
+    """The tables to which each tree `left` can move next without harm to its own packets."""
+    then = now.with_trees(left, sets.new)
+    for o, d in np.argwhere(left & (outcome != FINE)):
+        then.egress[o, d] = _nearest_moved(sets, now, int(o), int(d))
     return then
 
 
-def _as_far(mixer: TableSets, now: TableEntries, o: int, d: int) -> U8:
-    """uint8[S]: the new entries of the switches up to some distance on the new tree, as many as no
-    mixture with the present ones forbids. The nearest that differ always may."""
-    old, new = now.egress[o, d], mixer.new.egress[o, d]
-    distance = _distances(mixer, new, d)
+def _nearest_moved(sets: TableSets, now: TableEntries, o: int, d: int) -> U8:
+    """uint8[S]: one tree with new entries at switches up to some distance from its destination on
+    the new tree, as far as every mixture with the present entries is safe. The nearest entries that
+    differ are always safe."""
+    old, new = now.egress[o, d], sets.new.egress[o, d]
+    distance = _distances(sets, new, d)
     only = np.zeros(now.egress.shape[:2], np.bool_)
     only[o, d] = True
     levels = np.unique(distance[old != new])
@@ -147,15 +146,15 @@ def _as_far(mixer: TableSets, now: TableEntries, o: int, d: int) -> U8:
         egress = now.egress.copy()
         egress[o, d] = row
         then = TableEntries(egress, now.level)
-        if at != levels[0] and mixer.mix((now, then), only, mixer.planes())[o, d] != FINE:
+        if at != levels[0] and sets.mix((now, then), only, sets.planes())[o, d] != FINE:
             break
         best = row
     return best
 
 
-def _distances(mixer: TableSets, row: U8, d: int) -> I32:
-    """int32[S]: hops to the destination on its tree; switches that are down are the farthest."""
-    wiring, switches = mixer.wiring, mixer.wiring.switches
+def _distances(sets: TableSets, row: U8, d: int) -> I32:
+    """int32[S]: hops to destination `d` on its tree `row`; S for switches that are down."""
+    wiring, switches = sets.wiring, sets.wiring.switches
     following = wiring.next.reshape(switches, -1)
     to = following[np.arange(switches), np.minimum(row, following.shape[1] - 1)].astype(np.int64)
     distance = np.full(switches + 2, switches, np.int32)

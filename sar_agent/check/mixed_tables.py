@@ -1,30 +1,30 @@
-"""Who may pass where while tables coexist, switch by switch, in any order.
+"""Proves all mixtures of tables that coexist while switches change over one by one, in any order.
 
-Between two sets of tables every mixture is possible: a switch may have the new entry for a
-destination while the next still has the old. A packet's way in any of them is a way through the
-graph in which each switch leads on by its old port and by its new: it visits no switch twice
-(where there is no circle), so for each such way there is a mixture that takes it. One walk of that
-graph, in the order of Kahn, sees all 2^S of them.
+Every mixture of two tables is possible: a switch may have the new entry for a destination while the
+next switch still has the old one. A packet's path in any mixture is a path in the graph in which
+each switch forwards by its old port and by its new port. Without a circle the packet visits no
+switch twice, so for each path of the graph there is a mixture that takes it. One walk of the graph
+in Kahn's order covers all 2^S mixtures.
 
-There may be more than two tables: what a switch that has not confirmed may still have instead of
-what it was sent, and tables of before, whose packets may wait in buffers. Each switch then has a
-set of entries, and the same walk sees all mixtures of the sets.
+There can be more than two tables: entries that a switch which has not confirmed may still have
+instead of those it was sent, and earlier tables, whose packets may wait in buffers. Each switch
+then has a set of entries, and the same walk covers all mixtures of the sets.
 
-Three things can go wrong for one destination, and a fourth for all together:
+Three things can go wrong, the first two for one destination, the third for all together:
 
-- *Circle.* Entries together lead a packet round.
-- *Drop.* A packet whose old way is whole, for some choice of what unconfirmed switches have, is
-  sent, by a new entry, to a switch that may have an old entry which leads nowhere. (Entries that
-  lead nowhere now lose packets until the new ones come; that is no news, but nobody else may be
-  sent to them.)
-- *Credit loop.* Who passes a switch may hold the channel of any entry, and ask for that of any
-  entry of the next: all of these are dependencies, in the service levels of all tables and those
-  handed out earlier, beside those of trees that stay. Packets of an earlier mixture may still be
-  there in a later one, so it is the union over all of them that must be acyclic (sar-2016,
-  Definition 6, condition 3).
+- *Circle.* The entries of a mixture lead a packet in a circle.
+- *Drop.* A packet whose old path is complete (for some choice of the entries of unconfirmed
+  switches) is forwarded by a new entry to a switch that may have an old entry which leads nowhere.
+  (Entries that lead nowhere now lose packets until the new entries come. That is known, but no
+  other packets may be sent to them.)
+- *Credit loop.* A packet that passes a switch may hold the channel of any of its entries, and wait
+  for that of any entry of the next switch. All of these are dependencies, in the service levels of
+  all tables and those of earlier plans, beside the dependencies of trees that stay. Packets of an
+  earlier mixture may still exist in a later one, so the union over all mixtures must be acyclic
+  (sar-2016, Definition 6, condition 3).
 
-The kernels are compiled for two tables and for four: the number is that of a tuple's items, which
-the compiler knows, and two tables then take no longer than if there were no others.
+The kernels are compiled for 2, 4 and 6 tables: the number is the length of a tuple, which the
+compiler knows, so two tables take no longer than if there were no others.
 """
 
 from __future__ import annotations
@@ -42,30 +42,31 @@ from sar_agent.fabric.model import I32, U8
 FINE, CIRCLE, DROP = 0, 1, 2
 
 Rows = tuple[U8, ...]
-"""K times uint8[D, S], read-only: the old tables, the new, what switches may have instead of the
-old (the old where all is confirmed), and tables of before. K is 2 where there are only the first
-two, else 4 or more."""
+"""K times uint8[D, S], read-only: the old tables, the new ones, entries that switches may have
+instead of the old (the old where all are confirmed), and earlier tables. K is 2 where only the
+first two exist, else 4 or 6."""
 
 
 class MixedWalk(NamedTuple):
-    """Scratch for one destination at a time; S switches, K tables."""
+    """Scratch arrays for one destination at a time; S switches, K tables."""
 
     row: U8
     """uint8[K, S], the entries."""
     lanes: U32
-    """uint32[S], or uint32[0] in one lane or hop by hop: lanes of the levels of who sends."""
+    """uint32[S], the lanes of the service levels in which each switch's hosts send; uint32[0] in
+    one lane or hop by hop."""
     next: U32
-    """uint32[K, S], where each entry leads."""
+    """uint32[K, S], the switch to which each entry leads."""
     degree: I32
     queue: U32
     mark: U32
-    """uint32[K, S]: lanes of who leaves by each port."""
+    """uint32[K, S]: the lanes of the packets that leave by each entry's port."""
     seen: U8
 
 
 @njit(cache=True)
 def walk_of(wiring: Wiring, tables: int, levels: int) -> MixedWalk:  # pragma: no cover
-    """Uninitialised."""
+    """Scratch for this wiring, uninitialised."""
     size = wiring.sends.shape[1]
     return MixedWalk(
         np.empty((tables, size), np.uint8),
@@ -89,36 +90,36 @@ def mix_trees(
     which: NDArray[np.bool_],
     mixed: U8,
 ) -> I32:  # pragma: no cover
-    """int32[D]: FINE, CIRCLE or DROP of each destination in `which`, of one LID offset; puts the
-    dependencies that any mixture may have into `mixed` uint8[2 L, S · P · P].
+    """int32[D]: FINE, CIRCLE or DROP for each destination in `which`, of one LID offset; adds the
+    dependencies that any mixture can have to `mixed` uint8[2 L, S · P · P].
 
     `levels` are those of `rows`, each uint8[D, S], or uint8[D, 0] in one lane; all but the new
     rows may be broken. `handed` uint16[D, S] (or uint16[D, 0]) are bit sets of levels that
-    connections still have. With `by_hop` lanes are those of `hops`, in all tables. A tree with a
-    circle has put in nothing.
+    connections still use. With `by_hop` the lanes are those of `hops`, in all tables. A tree with
+    a circle adds nothing.
     """
-    found = np.zeros(len(which), np.int32)
+    outcome = np.zeros(len(which), np.int32)
     walk = walk_of(wiring, len(rows), levels[0].shape[1])
     for d in range(len(which)):
-        if not (which[d] and wiring.asks[d]):
+        if not (which[d] and wiring.destination_kind[d]):
             continue
         for k in range(len(rows)):
             walk.row[k] = rows[k][d]
         size = _order(wiring, d, walk, rows)
         if size == 0:
-            found[d] = CIRCLE
+            outcome[d] = CIRCLE
             continue
         if _drops(wiring, d, walk, size, rows):
-            found[d] = DROP
+            outcome[d] = DROP
         _find_lanes(wiring, d, walk, levels, handed)
-        _put_in(wiring, hops, by_hop, d, walk, size, rows, mixed)
-    return found
+        _add_dependencies(wiring, hops, by_hop, d, walk, size, rows, mixed)
+    return outcome
 
 
 @njit(cache=True)
 def _order(wiring: Wiring, d: int, walk: MixedWalk, rows: Rows) -> int:  # pragma: no cover
-    """How many switches packets may pass, which are then in `walk.queue`, each after all that may
-    send to it; 0 where some mixture leads packets round. (Some sender is always in it.)"""
+    """The number of switches that packets can pass; 0 where some mixture has a circle. They are
+    then in `walk.queue`, each after all that can forward to it. (At least one has a sender.)"""
     switches = np.uint32(wiring.sends.shape[1])
     ports, one = wiring.ports, np.uint32(1)
     for which in range(len(rows)):
@@ -129,9 +130,9 @@ def _order(wiring: Wiring, d: int, walk: MixedWalk, rows: Rows) -> int:  # pragm
     size = _peel(walk, switches, rows)
     if size == switches:
         return int(size)
-    # Something is round; it matters only where packets come.
+    # There is a circle; it matters only where packets can come.
     walk.seen[:] = 0
-    senders = wiring.sends[wiring.asks[d] - one]
+    senders = wiring.sends[wiring.destination_kind[d] - one]
     depth = np.uint32(0)
     for s in range(switches):
         if senders[s]:
@@ -155,7 +156,7 @@ def _order(wiring: Wiring, d: int, walk: MixedWalk, rows: Rows) -> int:  # pragm
 
 @njit(cache=True)
 def _peel(walk: MixedWalk, switches: np.uint32, rows: Rows) -> np.uint32:  # pragma: no cover
-    """Puts the switches `seen` into the queue in Kahn's order, as far as there is one."""
+    """Puts the switches `seen` into the queue in Kahn's order, up to a circle; returns how many."""
     walk.degree[:] = 0
     for which in range(len(rows)):
         for s in range(switches):
@@ -184,9 +185,10 @@ def _peel(walk: MixedWalk, switches: np.uint32, rows: Rows) -> np.uint32:  # pra
 def _drops(
     wiring: Wiring, d: int, walk: MixedWalk, size: int, rows: Rows
 ) -> bool:  # pragma: no cover
-    """Whether a packet whose old way may be whole may be sent where an old entry leads nowhere.
+    """Whether a packet whose old path may be complete can come to an old entry that leads nowhere.
 
-    Old entries are those of tables 0 and 2: tables of before no switch has any more."""
+    Old entries are those of tables 0 and 2; no switch has the entries of earlier tables any more.
+    """
     switches, root, last = np.uint32(wiring.sends.shape[1]), wiring.root[d], wiring.last[d]
     olds = min(len(rows), 3)
     dead = 0
@@ -196,7 +198,7 @@ def _drops(
             dead += walk.next[k, v] >= switches and not (v == root and walk.row[k, v] == last)
     if not dead:
         return False
-    good = walk.seen  # whether an old way from here is whole
+    good = walk.seen  # whether an old path from here is complete
     for i in range(size - 1, -1, -1):
         v = walk.queue[i]
         whole = False
@@ -204,8 +206,8 @@ def _drops(
             w = walk.next[k, v]
             whole |= good[w] > 0 if w < switches else v == root and walk.row[k, v] == last
         good[v] = whole
-    senders = wiring.sends[wiring.asks[d] - np.uint32(1)]
-    come = walk.degree  # packets with a whole old way: 1 on it so far, 2 led off it
+    senders = wiring.sends[wiring.destination_kind[d] - np.uint32(1)]
+    come = walk.degree  # packets with a complete old path: 1 still on it, 2 led off it
     for i in range(size):
         v = walk.queue[i]
         come[v] = 1 if senders[v] and good[v] else 0
@@ -233,23 +235,24 @@ def _drops(
 def _find_lanes(
     wiring: Wiring, d: int, walk: MixedWalk, levels: Rows, handed: U16
 ) -> None:  # pragma: no cover
-    """The lanes of who sends at each switch: a connection keeps the level it was made with."""
+    """The lanes in which each switch's hosts send: a connection keeps the service level with which
+    it was established."""
     one = np.uint32(1)
     for s in range(len(walk.lanes)):
-        found = np.uint32(0)
+        lanes = np.uint32(0)
         for k in range(len(levels)):
-            found |= one << np.uint32(levels[k][d, s]) % wiring.lanes
+            lanes |= one << np.uint32(levels[k][d, s]) % wiring.lanes
         left, level = np.uint32(handed[d, s]) if handed.shape[1] else np.uint32(0), np.uint32(0)
         while left:
             if left & one:
-                found |= one << level % wiring.lanes
+                lanes |= one << level % wiring.lanes
             left >>= one
             level += one
-        walk.lanes[s] = found
+        walk.lanes[s] = lanes
 
 
 @njit(cache=True)
-def _put_in(
+def _add_dependencies(
     wiring: Wiring,
     hops: HopLanes,
     by_hop: bool,
@@ -259,10 +262,10 @@ def _put_in(
     rows: Rows,
     mixed: U8,
 ) -> None:  # pragma: no cover
-    """All dependencies of one destination."""
+    """Adds all dependencies of one destination to `mixed`."""
     switches, ports, lanes = np.uint32(wiring.sends.shape[1]), wiring.ports, wiring.lanes
     one = np.uint32(1)
-    kind = np.uint32(wiring.asks[d]) - one
+    kind = np.uint32(wiring.destination_kind[d]) - one
     low = (one << lanes) - one
     for i in range(size):
         s = walk.queue[i]

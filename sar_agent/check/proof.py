@@ -1,10 +1,9 @@
-"""A proof that a full check leaves behind, for the next one to build on.
+"""The proof that a full check leaves behind, on which the next check builds.
 
-A job change rewrites a few of a hundred trees, a dead cable a few entries of many. What was proved
-of the others still holds, as long as it is the very tables that were looked at: so a `ProvedTables`
-holds
-copies of its own that nobody can write to, and it is by comparing with them, never by what an
-engine says, that the check finds what has changed.
+A job change rewrites a few of a hundred trees, a dead cable a few entries of many trees. What was
+proved of the others still holds, provided they are the very tables that were examined. So a
+`ProvedTables` holds read-only copies of its own, and the check finds what has changed by comparing
+with these copies; it never relies on what an engine reports.
 """
 
 from __future__ import annotations
@@ -27,25 +26,25 @@ A = TypeVar("A", bound=np.ndarray[Any, Any])
 
 @dataclass(frozen=True, eq=False)
 class ProvedTables:
-    """Tables of which every one reaches. Made by this room only."""
+    """Tables whose trees all reach their destinations. Only this room creates them."""
 
     wiring: Wiring
     egress: U8
-    """uint8[O, D, S], as `Routes.egress`; read-only, and nobody else's."""
+    """uint8[O, D, S], as `Routes.egress`; a read-only copy."""
     level: U8
-    """uint8[O, D, S], service levels, or uint8[O, D, 0] in one lane; likewise."""
+    """uint8[O, D, S], service levels, or uint8[O, D, 0] in one lane; a read-only copy."""
     counts: Counts
-    """Exactly the dependencies of these tables; with `hops` only whether there are any."""
+    """The number of trees that have each dependency; with `hops`, only 0 or 1."""
     changed: I32 | None = None
-    """int32[O, D], entries in which each tree differs from the tables proved before; None where
-    there were none."""
+    """int32[O, D], the number of entries in which each tree differs from the tables of the proof
+    before; None after a full check."""
     hops: HopLanes | None = None
-    """Lanes chosen hop by hop; None where the service level says the lane."""
+    """Lanes chosen hop by hop; None where the service level determines the lane."""
     everyone: bool = False
-    """Whether no credit loop was found with what goes to switches' own LIDs, too."""
+    """Whether there is no credit loop even with traffic to the switches' own LIDs."""
 
     def comparable(self, wiring: Wiring, egress: U8, level: U8) -> bool:
-        """Whether the same entry of both is the same port of the same switch to the same place."""
+        """Whether equal indices mean the same port of the same switch towards the same node."""
         return (
             self.hops is None
             and self.wiring.same_nodes(wiring)
@@ -55,7 +54,7 @@ class ProvedTables:
 
 
 def prove(fabric: Fabric, routes: Routes) -> ProvedTables | None:
-    """All of it from the beginning; None where some tree does not reach."""
+    """The proof of all trees, from scratch; None where some tree does not reach."""
     wiring = wiring_of(fabric, routes.virtual_lanes)
     egress, level = _own(routes)
     if routes.hop_lane is not None:
@@ -74,9 +73,11 @@ def prove(fabric: Fabric, routes: Routes) -> ProvedTables | None:
 def prove_change(
     before: ProvedTables, fabric: Fabric, routes: Routes, few: int = FEW
 ) -> ProvedTables | None:
-    """The same proof, of what differs from `before` only; None, too, where that is not the way to
-    it: other nodes, half of the trees grown anew, which takes as long as all, or lanes hop by hop,
-    where one entry changes what all who come behind it hold."""
+    """The same proof, for which only trees that differ from `before` are examined.
+
+    None where some tree does not reach, and where `before` does not help: the nodes are others,
+    more than half of the trees were rebuilt (a full proof is as fast), or lanes are chosen hop by
+    hop (one changed entry changes the lanes of all packets that pass it)."""
     if routes.hop_lane is not None:
         return None
     wiring = wiring_of(fabric, routes.virtual_lanes)
@@ -92,14 +93,14 @@ def prove_change(
     if 2 * np.count_nonzero(changed > few) > changed.size:
         return None
     counts, wirings = before.counts.copy(), (before.wiring, wiring)
-    for both, found in zip(tables, changed, strict=True):
-        if not change_trees(wirings, moved, touched, *both, found, counts, few):
+    for both, differing in zip(tables, changed, strict=True):
+        if not change_trees(wirings, moved, touched, *both, differing, counts, few):
             return None
     return ProvedTables(wiring, egress, level, _frozen(counts), _frozen(changed))
 
 
 def _own(routes: Routes) -> tuple[U8, U8]:
-    """Copies of the tables and service levels that nobody else can write to."""
+    """Read-only copies of the tables and service levels."""
     levels = routes.service_level
     if levels is None or routes.virtual_lanes == 1:
         levels = np.empty((*routes.egress.shape[:2], 0), np.uint8)

@@ -1,8 +1,8 @@
 """Does every switch's table lead to every destination, over live links, without a loop?
 
-One walk per destination with path marking: a switch proved once is never walked again, so a
-destination costs O(S) whatever the path lengths. `trees.py` proves the same faster; this one says
-what is wrong.
+One walk per destination with path marking: a switch that was proved once is not walked again, so
+a destination takes O(S) steps, however long its paths are. `counted_trees.py` proves the same
+faster; this check also explains the first fault.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OK, _NO_ROUTE, _DEAD, _LOOP, _WRONG_END = range(5)
 
 @dataclass(frozen=True)
 class Reachability:
-    """How many (switch, destination) pairs fail, and the first of them in words."""
+    """The number of (switch, destination) pairs that fail, and a description of the first."""
 
     unreachable_pairs: int
     first: str
@@ -36,21 +36,23 @@ class _Walk(NamedTuple):
     up: Bool
     root: I32
     last_port: U8
-    wanted: Bool
-    asks: Bool
+    to: Bool
+    """bool[D], destinations that must be reached."""
+    by: Bool
+    """bool[S], switches that must reach them."""
 
 
 def check_reachability(fabric: Fabric, routes: Routes, between_hosts: bool = False) -> Reachability:
-    """Every switch to every live terminal and every switch, in every LID offset; or only what jobs
-    need, leaf switches to hosts' ports: OpenSM's updn leaves roots without ways to each other.
+    """Whether every switch reaches every live terminal and every switch, in every LID offset.
 
-    Terminals whose own link is down cannot be reached by anyone and are not asked for, nor are
-    switches that died.
+    With `between_hosts` only what jobs need is examined, leaf switches to hosts' ports: OpenSM's
+    updn leaves roots without routes to each other. Terminals whose own link is down, and switches
+    that died, cannot be reached and are left out.
     """
-    wanted, asks = np.concatenate([fabric.terminal_up, fabric.switch_up]), fabric.switch_up
+    to, by = np.concatenate([fabric.terminal_up, fabric.switch_up]), fabric.switch_up
     if between_hosts:
-        wanted = np.concatenate([fabric.is_host_port, np.zeros(fabric.switches, np.bool_)])
-        asks = asks & (fabric.terminals_at > 0)
+        to = np.concatenate([fabric.is_host_port, np.zeros(fabric.switches, np.bool_)])
+        by = by & (fabric.terminals_at > 0)
     total, first = 0, ""
     for offset, egress in enumerate(routes.egress):
         walk = _Walk(
@@ -60,8 +62,8 @@ def check_reachability(fabric: Fabric, routes: Routes, between_hosts: bool = Fal
             fabric.channel_up,
             fabric.destination_switch,
             fabric.destination_port,
-            wanted,
-            asks,
+            to,
+            by,
         )
         bad, switch, destination, fault = _walk_all(walk)
         if bad and not first:
@@ -82,14 +84,14 @@ def _walk_all(walk: _Walk) -> tuple[int, int, int, int]:  # pragma: no cover
     path = np.empty(switches, np.int32)
     bad, first_switch, first_destination, first_fault = 0, 0, 0, _OK
     for d in range(destinations):
-        if not walk.wanted[d]:
+        if not walk.to[d]:
             continue
         table = walk.egress[d]
         root = walk.root[d]
         state[:] = -1
         state[root] = _OK if table[root] == walk.last_port[d] else _WRONG_END
         for s in range(switches):
-            if not walk.asks[s]:
+            if not walk.by[s]:
                 continue
             length = 0
             v = s

@@ -1,8 +1,9 @@
-"""May the routes in force be replaced by these, switch by switch, while packets travel?
+"""Can new routes replace the routes in force switch by switch, while packets travel?
 
-After sar-2016, Definition 6. `examine` proves that every mixture of the two is safe, or says what
-could happen, and then looks for a way round it (`staged.py`): intermediate tables, each of which
-may be mixed with the next; or as much of the new routes as can be reached that way.
+This is Definition 6 of sar-2016. `examine` proves that every mixture of both is safe. Otherwise it
+explains what could happen, and searches intermediate tables (`intermediate_tables.py`), each of
+which may be mixed with the next: they lead to the new routes, or to as many of their trees as can
+be reached safely.
 """
 
 from __future__ import annotations
@@ -33,33 +34,34 @@ class Way(StrEnum):
     DIRECT = "direct"
     """Every mixture is safe."""
     STAGED = "staged"
-    """Through intermediate tables, every mixture of neighbours is."""
+    """Every mixture of two consecutive tables is safe, through intermediate tables."""
     FITTED = "fitted"
-    """So are these, but some trees must stay as they are: not all of the new routes."""
+    """As `STAGED`, but some trees must keep their old entries."""
     UNPROVED = "unproved"
-    """What is in force has circles or credit loops of its own, so nothing can be proved; or it
-    loses packets now, and only a mixture that may do harm ends that."""
+    """The routes in force have circles or credit loops of their own, so nothing can be proved; or
+    they lose packets now, and only a mixture that may do harm ends that."""
     UNSAFE = "unsafe"
-    """A mixture may do harm, and no way round it was found."""
+    """Some mixture may do harm, and no safe intermediate tables were found."""
     UNKNOWN = "unknown"
-    """What is in force is not known well enough to prove a way from it. Nothing is installed."""
+    """The routes in force are not known well enough to prove anything. Nothing is installed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Transition:
-    """A verdict with its proof."""
+    """How new routes may come into force, and the proof of it."""
 
     way: Way
     danger: str
     """What could happen if the new routes were installed at once; empty where nothing could."""
     stages: tuple[Routes, ...]
-    """What to install, in this order, each once all switches have confirmed the one before; the
-    last are the routes that stay. Empty for `UNSAFE` and `UNKNOWN`."""
+    """The routes to install, in this order. Each waits until all switches have confirmed the one
+    before; the last are the routes that stay. Empty for `UNSAFE` and `UNKNOWN`."""
     unmoved: int = 0
-    """Trees (LID offset, destination) that keep their old entries where `FITTED`."""
+    """Trees (LID offset, destination) that keep their old entries, where `way` is `FITTED`."""
     drains: tuple[bool, ...] = ()
-    """For each of `stages`: whether, before it is installed, packets must be gone that came by
-    tables older than those it replaces. Only `True` for the first where `also` was given."""
+    """For each of `stages`: whether packets that came by tables older than those it replaces must
+    have left the fabric before it is installed. `True` for the first only where `also` was
+    given."""
 
     @property
     def proved(self) -> bool:
@@ -81,11 +83,11 @@ class Transition:
                 f"entries; at once, {self.danger}"
             )
         if self.way is Way.UNPROVED:
-            return f"not proved, because what is in force is not sound itself: {self.danger}"
+            return f"not proved, because the routes in force are unsafe already: {self.danger}"
         if self.way is Way.UNKNOWN:
             return (
-                "not proved, because what is in force is not known well enough, as switches have "
-                f"not confirmed their entries: {self.danger}"
+                "not proved, because the routes in force are not known while switches have not "
+                f"confirmed their entries: {self.danger}"
             )
         return f"not safe: {self.danger}"
 
@@ -101,63 +103,63 @@ def examine(
     levels: NDArray[np.uint16] | None = None,
     most_stages: int = 16,
 ) -> Transition:
-    """Whether and how `after` (which passed the check) may replace `before` (as read back, on the
-    indices of `fabric`; broken entries allowed). With the proof that the check of `after` left
-    behind only trees that change are walked.
+    """Whether and how `after` may replace `before`.
 
-    `had` is uint8[O, D, S]: what switches may have instead of `before`, where they have not
-    confirmed it (254: that is not known). `also` are tables of before, by which packets that still
-    wait may have come; without any, the caller promises that there are none. `levels` is
-    uint16[O, D, S]: bit sets of the service levels that connections of earlier plans still have,
-    by the switch where they send.
+    `after` passed the check. `before` was read back, on the indices of `fabric`, and may have
+    broken entries. Given `proved`, the proof of `after`, only trees that change are walked.
+
+    `had` is uint8[O, D, S]: entries that switches may have instead of `before`, where they have
+    not confirmed it (254: unknown). `also` are earlier tables by which packets still in the fabric
+    may have come; without any, the caller promises that there are no such packets. `levels` is
+    uint16[O, D, S]: bit sets of the service levels that connections of earlier plans still use, by
+    the switch where they send.
     """
-    about, cases, drains = OtherTables(had, tuple(also), levels), [], (False,)
+    other, cases, drains = OtherTables(had, tuple(also), levels), [], (False,)
     for senders in _senders(fabric, before, after):
-        about = about._replace(senders=senders)
+        other = other._replace(senders=senders)
         last = (_narrowed(fabric, before, after, senders),)
         if also:
-            case = _Case(TableSets(fabric, before, after, about), proved)
+            case = _Case(TableSets(fabric, before, after, other), proved)
             if case.safe:
                 return Transition(case.way, "", last, drains=(False,))
-        case = _Case(TableSets(fabric, before, after, about._replace(also=())), proved)
-        if not case.mixer.known():
-            return Transition(Way.UNKNOWN, _not_known(case.mixer), ())
+        case = _Case(TableSets(fabric, before, after, other._replace(also=())), proved)
+        if not case.sets.known():
+            return Transition(Way.UNKNOWN, _not_known(case.sets), ())
         drains = (len(also) > 0 and case.way is not Way.SAME,)
         if case.safe:
             return Transition(case.way, "", last, drains=drains)
         cases.append(case)
-    mixer = cases[-1].mixer
+    sets = cases[-1].sets
     own = _own_danger(
-        mixer
-        if mixer.same_lanes
-        else TableSets(fabric, before, before, OtherTables(had, (), levels))
+        sets if sets.same_lanes else TableSets(fabric, before, before, OtherTables(had, (), levels))
     )
-    if own and not mixer.confirmed():
+    if own and not sets.confirmed():
         return Transition(Way.UNKNOWN, own, ())
     if own and (levels is None or not sound_with_levels(fabric, after, levels)):
         return Transition(Way.UNPROVED, own, (after,), drains=drains)
     danger = cases[-1].danger()
     for case in () if own else cases:
-        steps = find_intermediate_tables(case.mixer, case.changed, case.found, most_stages)
-        # Where hardly anything moves the plan is not worth its name.
+        steps = find_intermediate_tables(case.sets, case.changed, case.found, most_stages)
+        # Tables that move less than half of the trees are not worth installing.
         most = np.count_nonzero(case.changed[:, : fabric.terminals])
         if steps.tables and 2 * steps.unmoved <= most:
-            about = case.mixer.more._replace(also=tuple(also))
-            return _through(fabric, before, after, steps, danger, about)
-    if not mixer.confirmed():
+            other = case.sets.other._replace(also=tuple(also))
+            return _through(fabric, before, after, steps, danger, other)
+    if not sets.confirmed():
         return Transition(Way.UNKNOWN, danger, ())
-    if not own and (now := lost(mixer)):
+    if not own and (now := lost(sets)):
         return Transition(Way.UNPROVED, f"{now}; at once, {danger}", (after,), drains=drains)
     return Transition(Way.UNSAFE, danger, ())
 
 
 def _senders(fabric: Fabric, before: Routes, after: Routes) -> list[Bool | None]:
-    """Where to look for hosts that the fabric does not know: bool[S] each, None for nowhere, the
-    next where nothing could be proved.
+    """Sets of switches at which hosts that the fabric does not know may send: bool[S] each, or None
+    for no switch. The next set is tried where nothing could be proved for the one before.
 
-    A host that booted since is at a switch where the plan in force lets it be, else that plan would
-    be in force no more; and where the new plan does not, its file is refused. So mixtures meet
-    only those whom both let, and where they cannot all be proved the new plan lets fewer."""
+    Such a host booted at a switch where the plan in force allows it, or that plan would not be in
+    force any more; and the plugin refuses the new plan's file where that does not allow it. So
+    mixtures meet only hosts that both plans allow. Where these cannot all be proved, the new plan
+    allows fewer."""
     if after.senders is None:
         return [None]
     both = after.senders & fabric.switch_up
@@ -171,7 +173,7 @@ def _senders(fabric: Fabric, before: Routes, after: Routes) -> list[Bool | None]
 
 
 def _narrowed(fabric: Fabric, before: Routes, after: Routes, senders: Bool | None) -> Routes:
-    """The new routes, for as many hosts that they do not know as were proved."""
+    """The new routes, which allow unknown hosts only at switches where that was proved."""
     both = _senders(fabric, before, after)[0]
     if both is None or after.senders is None:
         return after
@@ -180,67 +182,68 @@ def _narrowed(fabric: Fabric, before: Routes, after: Routes, senders: Bool | Non
 
 
 def sound_with_levels(fabric: Fabric, routes: Routes, levels: NDArray[np.uint16]) -> str:
-    """What can happen in `routes`, which passed the check, for ever, because connections of
-    earlier plans still have the service levels `levels` (uint16[O, D, S], bit sets, by the switch
-    where they send), in words; empty where nothing can. A transition that was proved with `levels`
-    needs it no more."""
+    """What can happen in `routes` for as long as connections of earlier plans use the service
+    levels `levels` (uint16[O, D, S], bit sets, by the switch where they send); empty where nothing
+    can. `routes` passed the check. After a transition that was proved with `levels`, this question
+    is answered already."""
     return _own_danger(TableSets(fabric, routes, routes, OtherTables(levels=levels)))
 
 
 class _Case:
-    """What the mixtures of some tables may do."""
+    """The mixtures of a pair of tables, and whether all of them are safe."""
 
-    def __init__(self, mixer: TableSets, proved: ProvedTables | None) -> None:
-        self.mixer, self.pair = mixer, (mixer.old, mixer.new)
-        self.changed = mixer.changed()
-        self.open = mixer.open(self.changed)
+    def __init__(self, sets: TableSets, proved: ProvedTables | None) -> None:
+        self.sets, self.pair = sets, (sets.old, sets.new)
+        self.changed = sets.changed()
+        self.open = sets.open(self.changed)
         self.found = np.zeros(self.open.shape, np.int32)
-        """int32[O, D], of the trees that are open at least."""
+        """int32[O, D]: `FINE`, `CIRCLE` or `DROP`, valid at least for trees in `open`."""
         self.way, self.safe, self._hazard = Way.DIRECT, False, ""
-        if mixer.same_lanes and not self.open.any():
+        if sets.same_lanes and not self.open.any():
             self.way, self.safe = Way.SAME, True
             return
-        if not mixer.known():
+        if not sets.known():
             return
-        known = proved is not None and mixer.knows(proved)
+        known = proved is not None and sets.knows(proved)
         if known and proved:
-            self.planes = mixer.proved_planes(proved)
+            self.planes = sets.proved_planes(proved)
             self._mix(self.open)
-        # With hosts that nobody knows, those planes hold more than can happen.
-        more = mixer.more.senders is not None and not self.safe and not self._hazard
-        if not known or more:
-            self.planes = mixer.planes()
+        # With unknown hosts, the proved planes hold dependencies that cannot occur: count again.
+        too_many = sets.other.senders is not None and not self.safe and not self._hazard
+        if not known or too_many:
+            self.planes = sets.planes()
             self._mix(np.ones_like(self.open))
-        if mixer.same_lanes and not self.changed.any():
+        if sets.same_lanes and not self.changed.any():
             self.way = Way.SAME
 
     def _mix(self, which: Bool) -> None:
-        self.found = self.mixer.mix(self.pair, which, self.planes)
-        self._hazard = hazard(self.mixer, self.pair, np.where(self.open, self.found, FINE))
-        self.safe = not self._hazard and self.mixer.acyclic(self.planes)
+        self.found = self.sets.mix(self.pair, which, self.planes)
+        self._hazard = hazard(self.sets, self.pair, np.where(self.open, self.found, FINE))
+        self.safe = not self._hazard and self.sets.acyclic(self.planes)
 
     def danger(self) -> str:
-        """What could happen, in words, where they are not safe."""
-        return self._hazard or loop(self.mixer, self.pair, self.planes)
+        """What could happen, where some mixture is not safe."""
+        return self._hazard or loop(self.sets, self.pair, self.planes)
 
 
-def _not_known(mixer: TableSets) -> str:
-    """A switch of which it is not known what it has, in words."""
-    at = np.argwhere(mixer.old.had == NOT_KNOWN)
+def _not_known(sets: TableSets) -> str:
+    """Names a switch whose entries are not known."""
+    at = np.argwhere(sets.old.had == NOT_KNOWN)
     switches = {int(s) for s in at[:, 2]}
-    first = mixer.fabric.switch_name[min(switches)]
-    more = f" and {len(switches) - 1} more" if len(switches) > 1 else ""
-    return f'switch "{first}"{more} may have any entry'
+    first = sets.fabric.switch_name[min(switches)]
+    rest = f" and {len(switches) - 1} more" if len(switches) > 1 else ""
+    return f'switch "{first}"{rest} may have any entry'
 
 
-def _own_danger(mixer: TableSets) -> str:
-    """What can happen in what is in force, without any new entry. In its own lanes: taken as one
-    they may seem to close a loop that is none, and it would be left for a mixture that does."""
-    pair, planes = (mixer.old, mixer.old), mixer.planes()
-    found = mixer.mix(pair, np.ones(mixer.old.egress.shape[:2], np.bool_), planes)
-    if circles := hazard(mixer, pair, np.where(found == CIRCLE, found, 0)):
+def _own_danger(sets: TableSets) -> str:
+    """What is already unsafe in the installed tables. Each lane is examined separately: merged,
+    they can show a credit loop that does not exist, and a transition that really can deadlock would
+    then be accepted."""
+    pair, planes = (sets.old, sets.old), sets.planes()
+    found = sets.mix(pair, np.ones(sets.old.egress.shape[:2], np.bool_), planes)
+    if circles := hazard(sets, pair, np.where(found == CIRCLE, found, 0)):
         return circles
-    return "" if mixer.acyclic(planes) else loop(mixer, pair, planes)
+    return "" if sets.acyclic(planes) else loop(sets, pair, planes)
 
 
 def _through(
@@ -249,12 +252,12 @@ def _through(
     after: Routes,
     steps: IntermediateTables,
     danger: str,
-    about: OtherTables,
+    other: OtherTables,
 ) -> Transition:
-    offsets, senders = len(after.egress), about.senders
+    offsets, senders = len(after.egress), other.senders
     if senders is None and after.senders is not None:
         senders = np.zeros_like(after.senders)
-    last = _narrowed(fabric, before, after, about.senders)
+    last = _narrowed(fabric, before, after, other.senders)
 
     def routes(tables: TableEntries) -> Routes:
         level = tables.level[:offsets] if tables.level.size else after.service_level
@@ -265,21 +268,21 @@ def _through(
     way, end = Way.FITTED, replace(end, senders=last.senders)
     if not steps.unmoved:
         way, end = Way.STAGED, last
-    drains = _drains(fabric, (before, *stages, end), about)
+    drains = _drains(fabric, (before, *stages, end), other)
     return Transition(way, danger, (*stages, end), steps.unmoved, drains)
 
 
-def _drains(fabric: Fabric, tables: tuple[Routes, ...], about: OtherTables) -> tuple[bool, ...]:
-    """Before which of the steps from table to table the packets of all tables before those two must
-    be gone. Each pair by itself is proved, so this is asked of tables further back only: of at
-    most three, for the sake of time."""
-    also, found = about.also, []
+def _drains(fabric: Fabric, tables: tuple[Routes, ...], other: OtherTables) -> tuple[bool, ...]:
+    """For each step from table to table: whether packets of all tables before those two must have
+    left the fabric first. Each pair is proved already, so only earlier tables are examined; at
+    most three of them, to bound the time."""
+    also, found = other.also, []
     for old, new in pairwise(tables):
         drain = len(also) > 3
         if also and not drain:
-            mixer = TableSets(fabric, old, new, about._replace(also=also))
-            drain = not _Case(mixer, None).safe
+            sets = TableSets(fabric, old, new, other._replace(also=also))
+            drain = not _Case(sets, None).safe
         found.append(drain)
         also = (old,) if drain else (*also, old)
-        about = about._replace(had=None)
+        other = other._replace(had=None)
     return tuple(found)

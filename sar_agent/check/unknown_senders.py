@@ -1,16 +1,16 @@
-"""At which switches a host that the plan does not know may boot and send.
+"""Determines the switches at which a host that the plan does not know may boot and send.
 
-Such a host is led like its switch's own LID, with the port to it as the last hop. So three things
-are added to what is proved between hosts that are known, for the set of switches X that is asked
-for: paths from everybody who sends to the LIDs of X, as hosts' traffic; paths from X to hosts; and
-from X to the LIDs of X. Where lanes are chosen hop by hop the host may be at any port of X that no
-live cable to a switch has.
+Packets to such a host take the path to its switch's own LID, and the port to the host as the last
+hop. So for a set X of switches three kinds of paths are added to those proved between known hosts:
+from all senders to the LIDs of X, as traffic between hosts; from X to hosts; and from X to the LIDs
+of X. Where lanes are chosen hop by hop, the host may be at any port of X that has no live cable to
+a switch.
 
-The largest set is found by halving, from what is likely to be true: first all switches with hosts
-(where everything was proved in the check, nothing more is counted), then all others at once, else
-those of them that have a port for a host. Only paths that are added are followed, and only as
-much is tried as a share of the tables' entries takes: on trees of three levels hosts at upper
-switches close loops, and a few paths show it.
+A large set is found by halving, and likely sets are tried first: all switches with hosts (where the
+check proved everyone, nothing more is counted), then all others at once, else those of them with a
+free port. Only the added paths are followed, and the number of paths is bounded by a share of the
+tables' entries: on three-level trees, hosts at upper switches close loops, and a few paths show
+it.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from sar_agent.fabric.model import U8, Bool
 from sar_agent.routing.routes import Routes
 
 SHARE, LEAST, SAMPLE = 32, 1 << 16, 48
-"""Of work while sets are tried, in paths that are followed: one for so many entries of the tables,
-but at least so many; and destinations by which a large set is tried first."""
+"""The bound on paths that are followed: one per `SHARE` entries of the tables, but at least
+`LEAST`; and the number of switches by which a large set is tried first."""
 SEARCH = 16
-"""Dependencies that a search for a loop looks at in the time of one path."""
+"""Dependencies that a search for a loop examines in the time of one path."""
 
 
 def senders_proved(fabric: Fabric, routes: Routes, proved: ProvedTables) -> Bool:
@@ -46,36 +46,39 @@ def senders_proved(fabric: Fabric, routes: Routes, proved: ProvedTables) -> Bool
         search.halve(hosts, times=4)
     rest = may & ~hosts
     if rest.any() and not search.add(rest):
-        had = np.zeros_like(may)
-        had[fabric.terminal_switch] = True
-        for some in (rest & had, rest & ~had & free_ports(fabric, proved.wiring).any(axis=1)):
-            search.halve(some)
-    return search.found
+        leaf = np.zeros_like(may)
+        leaf[fabric.terminal_switch] = True
+        free = free_ports(fabric, proved.wiring).any(axis=1)
+        for switches in (rest & leaf, rest & ~leaf & free):
+            search.halve(switches)
+    return search.proved_switches
 
 
 def with_senders(fabric: Fabric, wiring: Wiring, senders: Bool) -> Wiring:
-    """The same wiring with hosts at the switches `senders`, bool[S], whom everybody asks for."""
-    sends, asks = wiring.sends.copy(), wiring.asks.copy()
+    """The same wiring with hosts at the switches `senders`, bool[S], which all senders address."""
+    sends, kinds = wiring.sends.copy(), wiring.destination_kind.copy()
     sends[HOSTS - 1, senders] |= np.uint32(1)
     sends[OTHERS - 1, senders] |= np.uint32(1) << wiring.lanes
-    asks[_led_to(fabric, senders)] = HOSTS
-    return wiring._replace(sends=sends, asks=asks, most=np.bitwise_or.reduce(sends, axis=1))
+    kinds[_led_to(fabric, senders)] = HOSTS
+    return wiring._replace(
+        sends=sends, destination_kind=kinds, most=np.bitwise_or.reduce(sends, axis=1)
+    )
 
 
 def _led_to(fabric: Fabric, switches: Bool) -> Bool:
-    """bool[D]: by which rows packets are led to hosts at `switches` that are not there now: those
-    of the switches' LIDs, and of ports that are known and down."""
+    """bool[D]: the destinations whose trees lead packets to unknown hosts at `switches`: the
+    switches' LIDs, and known ports that are down."""
     return np.concatenate([ports_down(fabric, switches), switches])
 
 
 def ports_down(fabric: Fabric, switches: Bool) -> Bool:
-    """bool[T]: ports at `switches` that are known and down; the check asks nobody to reach them."""
+    """bool[T]: known ports at `switches` that are down; the check requires no paths to them."""
     down: Bool = ~fabric.terminal_up & switches[fabric.terminal_switch]
     return down
 
 
 def begin_anywhere(fabric: Fabric, wiring: Wiring, hops: HopLanes, senders: Bool) -> HopLanes:
-    """The same lanes with hosts at all ports of `senders` that may have one."""
+    """The same lanes with hosts at all free ports of the switches `senders`."""
     begin, free = hops.begin.copy(), free_ports(fabric, wiring)
     for s in np.flatnonzero(senders):
         lanes = np.bitwise_or.reduce(
@@ -87,7 +90,7 @@ def begin_anywhere(fabric: Fabric, wiring: Wiring, hops: HopLanes, senders: Bool
 
 
 def free_ports(fabric: Fabric, wiring: Wiring) -> Bool:
-    """bool[S, P]: ports from which no live cable goes to a switch; hosts may be there."""
+    """bool[S, P]: ports without a live cable to a switch; hosts may be attached there."""
     ports = np.arange(int(wiring.ports))
     following = wiring.next.reshape(wiring.switches, -1)[:, :-1]
     free: Bool = (following >= wiring.switches) & (ports > 0)
@@ -95,19 +98,19 @@ def free_ports(fabric: Fabric, wiring: Wiring) -> Bool:
 
 
 class UnknownSenders:
-    """Follows what hosts that nobody knows need, in tables that were proved."""
+    """Follows the paths of unknown hosts in tables that were proved."""
 
     def __init__(self, fabric: Fabric, proved: ProvedTables) -> None:
         self.fabric, self.proved = fabric, proved
         self.hosts = (fabric.terminals_at > 0) & fabric.switch_up
 
     def follow(self, sources: Bool, new: Bool, to_hosts: bool, lids: Bool, used: U8) -> None:
-        """Puts into `used` uint8[L, S · P · P] the dependencies of hosts at `sources` on their
-        ways to all hosts that are known, or to none, and to the LIDs of the switches `lids`. At
-        `new` switches hosts may be at any port."""
+        """Adds to `used` uint8[L, S · P · P] the dependencies of hosts at `sources` on paths to
+        the LIDs of the switches `lids` and, with `to_hosts`, to all known hosts. At `new` switches
+        hosts may be at any port."""
         proved, terminals = self.proved, self.fabric.terminals
         asked = _led_to(self.fabric, lids)
-        asked[:terminals] |= (proved.wiring.asks[:terminals] == HOSTS) & to_hosts
+        asked[:terminals] |= (proved.wiring.destination_kind[:terminals] == HOSTS) & to_hosts
         by_hop = proved.hops is not None
         hops = NO_HOPS
         if proved.hops:
@@ -117,52 +120,56 @@ class UnknownSenders:
 
 
 class _Search:
-    """Switches found so far, and the dependencies of all that may be sent."""
+    """The switches proved so far, and the dependencies of all traffic that they allow."""
 
     def __init__(self, fabric: Fabric, proved: ProvedTables) -> None:
         self.proved, self.senders = proved, UnknownSenders(fabric, proved)
         self.lanes = int(proved.wiring.lanes)
         self.used: U8 = (proved.counts[: self.lanes] > 0).view(np.uint8)
-        self.found = np.zeros(fabric.switches, np.bool_)
+        self.proved_switches = np.zeros(fabric.switches, np.bool_)
         self.left = 0
 
-    def take_proved(self, some: Bool) -> None:
-        """Adds switches with hosts, whose ways to all LIDs the check has proved with the rest."""
+    def take_proved(self, switches: Bool) -> None:
+        """Adds switches with hosts, whose paths to all LIDs the check has proved already."""
         self.used |= (self.proved.counts[self.lanes :] > 0).view(np.uint8)
-        self.found |= some
+        self.proved_switches |= switches
 
-    def halve(self, some: Bool, times: int = 1) -> None:
-        """Adds as many of `some` as are found with so much work."""
+    def halve(self, switches: Bool, times: int = 1) -> None:
+        """Adds as many of `switches` as are found within `times` the bound on paths."""
         self.left = times * max(LEAST, self.proved.egress.size // SHARE)
-        waiting = [np.flatnonzero(some)]
+        waiting = [np.flatnonzero(switches)]
         while waiting:
-            few = waiting.pop()
-            which = np.zeros_like(some)
-            which[few] = True
-            if len(few) and self.left > 0 and not self.add(which) and len(few) > 1:
-                half = len(few) // 2
-                waiting += [few[half:], few[:half]]
+            group = waiting.pop()
+            which = np.zeros_like(switches)
+            which[group] = True
+            if len(group) and self.left > 0 and not self.add(which) and len(group) > 1:
+                half = len(group) // 2
+                waiting += [group[half:], group[:half]]
 
-    def add(self, some: Bool) -> bool:
-        """Adds all of `some`, unless that closes a loop."""
-        everybody = self.senders.hosts | self.found | some
-        trial, few = self.used.copy(), np.zeros_like(some)
-        few[np.flatnonzero(some)[:: 1 + np.count_nonzero(some) // SAMPLE]] = True
-        if not np.array_equal(few, some) and not self._holds(everybody, some, False, few, trial):
+    def add(self, switches: Bool) -> bool:
+        """Adds all of `switches`, unless that closes a loop; whether they were added."""
+        senders = self.senders.hosts | self.proved_switches | switches
+        trial, sample = self.used.copy(), np.zeros_like(switches)
+        sample[np.flatnonzero(switches)[:: 1 + np.count_nonzero(switches) // SAMPLE]] = True
+        if not np.array_equal(sample, switches) and not self._loop_free(
+            senders, switches, False, sample, trial
+        ):
             return False
-        if not self._holds(everybody, some, False, some, trial):
+        if not self._loop_free(senders, switches, False, switches, trial):
             return False
-        # With lanes hop by hop a host may be at a port where the lanes are others.
-        new = some if self.proved.hops else some & ~self.senders.hosts
-        if new.any() and not self._holds(new, some, True, self.found, trial):
+        # With lanes hop by hop, the lanes depend on the port at which the host is.
+        new = switches if self.proved.hops else switches & ~self.senders.hosts
+        if new.any() and not self._loop_free(new, switches, True, self.proved_switches, trial):
             return False
-        self.used, self.found = trial, self.found | some
+        self.used, self.proved_switches = trial, self.proved_switches | switches
         return True
 
-    def _holds(self, sources: Bool, some: Bool, to_hosts: bool, lids: Bool, used: U8) -> bool:
-        """Follows; whether no loop is closed."""
-        self.senders.follow(sources, self.found | some, to_hosts, lids, used)
-        hosts = len(self.proved.wiring.asks) - len(lids) if to_hosts else 0
+    def _loop_free(
+        self, sources: Bool, switches: Bool, to_hosts: bool, lids: Bool, used: U8
+    ) -> bool:
+        """Follows further paths (see `UnknownSenders.follow`); whether they close no loop."""
+        self.senders.follow(sources, self.proved_switches | switches, to_hosts, lids, used)
+        hosts = len(self.proved.wiring.destination_kind) - len(lids) if to_hosts else 0
         self.left -= int(np.count_nonzero(sources)) * (hosts + int(np.count_nonzero(lids)))
         self.left -= used.size // SEARCH
         if self.proved.hops:
@@ -181,10 +188,10 @@ def _follow(
     asked: Bool,
     used: U8,
 ) -> None:  # pragma: no cover
-    """One LID offset, uint8[D, S] (`level` uint8[D, 0] in one lane)."""
+    """Follows one LID offset, uint8[D, S] (`level` uint8[D, 0] in one lane)."""
     switches, ports, lanes = np.uint32(len(sources)), wiring.ports, wiring.lanes
     one, low = np.uint32(1), (np.uint32(1) << wiring.lanes) - np.uint32(1)
-    passed = np.zeros((lanes, switches), np.uint32)  # destination + 1 that came by last
+    passed = np.zeros((lanes, switches), np.uint32)  # the last destination + 1 that passed
     for d in range(len(asked)):
         if not asked[d]:
             continue
@@ -201,7 +208,7 @@ def _follow(
                 if row[s] < ports:
                     held = hops.begin[HOSTS - 1, s, row[s]] & low
             hops_left = switches
-            # What leads to a port that is down was not proved to arrive.
+            # Paths to a port that is down were not proved to arrive.
             while v != root and hops_left and (by_hop or passed[lane, v] != stamp):
                 passed[lane, v] = stamp
                 hops_left -= one

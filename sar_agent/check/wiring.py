@@ -1,8 +1,9 @@
-"""The fabric as the check follows it: a switch and a port give the next switch.
+"""The fabric as arrays for the check's kernels: a switch and a port give the next switch.
 
-Everything here comes from the `Fabric`'s cables, so that what an engine believes of them plays no
-part. A channel is named by (switch, port), which is what tables hold: no look-up of channel
-numbers, and cables that vanish from a file or come back renumber nothing.
+Routing has views of the fabric of its own; the check shares none of them on purpose, so that an
+error in one of those cannot hide itself. Everything here comes from the `Fabric`'s cables. A
+channel is named by (switch, port), as in forwarding tables: kernels look up no channel numbers,
+and cables that vanish from a file or come back renumber nothing.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ U16 = NDArray[np.uint16]
 U32 = NDArray[np.uint32]
 
 NOBODY, HOSTS, OTHERS = 0, 1, 2
-"""Who a destination is asked for by: hosts' ports by everybody, the rest by nobody's jobs."""
+"""Class of a destination: `HOSTS` carry job traffic; `OTHERS` (switch LIDs, aggregation units) do
+not; `NOBODY` is down and not checked."""
 
 
 class Wiring(NamedTuple):
     """Arrays for kernels. S switches, D destinations, P ports (0 … P - 1), C live channels."""
 
     next: U16
-    """uint16[S, P + 1] flat: the switch that a live port leads to; S where it leads nowhere, as all
-    ports from P on do (column P); S + 1, which is asked for nothing, in the row of a switch that
+    """uint16[S, P + 1], flat: the switch that a live port leads to; S where it leads nowhere, as do
+    all ports from P on (column P); S + 1, from which no check follows, in the row of a switch that
     is down."""
     ports: np.uint32
     """P."""
@@ -37,27 +39,27 @@ class Wiring(NamedTuple):
     """uint16[D], the last switch before each destination."""
     last: U8
     """uint8[D], its port there."""
-    asks: U8
+    destination_kind: U8
     """uint8[D], `NOBODY`, `HOSTS` or `OTHERS`."""
     sends: U32
     """uint32[2, S], for `HOSTS` and `OTHERS`: the marks with which paths begin at each switch, in
-    lane 0. Bit l says that hosts' packets to hosts pass in lane l, bit L + l that
-    others' do: to a switch's own LID, or to and from aggregation units."""
+    lane 0. Bit l means that packets from hosts to hosts pass in lane l; bit L + l means that other
+    packets do, those to a switch's own LID or to and from aggregation units."""
     most: U32
-    """uint32[2], all marks of `sends` together."""
+    """uint32[2], the union of all marks of `sends`."""
     into_offset: U32
-    """uint32[S + 1]"""
+    """uint32[S + 1]: into_offset[s]:into_offset[s + 1] are the live channels that end at s."""
     into_switch: U16
-    """uint16[C]: live channels end at s from these switches: into_offset[s] … into_offset[s + 1]"""
+    """uint16[C], the switch where each of them starts."""
     into_port: U8
-    """uint8[C], and leave those by this port."""
+    """uint8[C], its port there."""
 
     @property
     def switches(self) -> int:
         return int(self.sends.shape[1])
 
     def same_nodes(self, other: Wiring) -> bool:
-        """Whether the same numbers stand for the same places and lanes; cables may differ."""
+        """Whether equal indices mean the same nodes and lanes; cables may differ."""
         return (
             self.ports == other.ports
             and self.lanes == other.lanes
@@ -67,18 +69,18 @@ class Wiring(NamedTuple):
         )
 
     def moved(self, before: Wiring) -> tuple[U32, U32]:
-        """What changed between the same nodes: (uint32[·, 2] switches and ports that lead
-        elsewhere, or nowhere, or somewhere at last; uint32[·] switches at which other paths begin
+        """The changes from `before`, of the same nodes: (uint32[·, 2], switches and ports that lead
+        to another switch, lost one or gained one; uint32[·], switches at which other paths begin
         than before, or that came back)."""
-        here, there = (w.next.reshape(w.switches, -1) for w in (self, before))
+        after, old = (w.next.reshape(w.switches, -1) for w in (self, before))
         touched = (self.sends != before.sends).any(axis=0)
-        touched |= (here[:, -1] == self.switches) & (there[:, -1] != self.switches)
-        moved = np.argwhere(here != there)
+        touched |= (after[:, -1] == self.switches) & (old[:, -1] != self.switches)
+        moved = np.argwhere(after != old)
         return moved.astype(np.uint32), np.flatnonzero(touched).astype(np.uint32)
 
 
 def wiring_of(fabric: Fabric, lanes: int) -> Wiring:
-    """What is live."""
+    """The live switches, cables and terminals of the fabric, for `lanes` virtual lanes."""
     switches, ports = fabric.switches, int(fabric.switch_ports.max(initial=0)) + 1
     kind = np.uint16 if switches + 1 < 1 << 16 else np.uint32
     alive = fabric.switch_up
@@ -90,10 +92,10 @@ def wiring_of(fabric: Fabric, lanes: int) -> Wiring:
     following[source, port] = target
     following[~alive] = switches + 1
 
-    asks = np.full(fabric.destinations, OTHERS, np.uint8)
-    asks[: fabric.terminals][fabric.is_host_port] = HOSTS
-    asks[: fabric.terminals][~fabric.terminal_up] = NOBODY
-    asks[fabric.terminals :][~alive] = NOBODY
+    kinds = np.full(fabric.destinations, OTHERS, np.uint8)
+    kinds[: fabric.terminals][fabric.is_host_port] = HOSTS
+    kinds[: fabric.terminals][~fabric.terminal_up] = NOBODY
+    kinds[fabric.terminals :][~alive] = NOBODY
 
     hosts = fabric.terminals_at > 0
     units = np.zeros(switches, np.bool_)
@@ -110,7 +112,7 @@ def wiring_of(fabric: Fabric, lanes: int) -> Wiring:
         np.uint32(lanes),
         fabric.destination_switch.astype(kind),
         fabric.destination_port,
-        asks,
+        kinds,
         sends,
         np.bitwise_or.reduce(sends, axis=1),
         np.searchsorted(target[order], np.arange(switches + 1)).astype(np.uint32),

@@ -20,7 +20,7 @@ def read_jobs_file(
     """The running jobs of `path`: JSON of squeue or slurmrestd, squeue's pipe text or a
     job-to-terminal map. The content decides which; gzip is undone.
 
-    An empty file holds no jobs. Raises `InputError` with the file and, where there is one, the line.
+    An empty file holds no jobs. Raises `InputError` with the file and the line, if any.
     """
     path = Path(path)
     text = read_text(path, may_be_empty=True)

@@ -72,7 +72,7 @@ def agrees(fabric: Fabric, before: Routes, after: Routes) -> Way:
     if found.way is Way.UNPROVED:
         assert enumerated(fabric, before, before) or loses(fabric, before)
     elif wrong:
-        said = {"round": "could go round", "lost": "could be lost", "loop": "a credit loop"}[wrong]
+        said = {"round": "could circle", "lost": "could be lost", "loop": "a credit loop"}[wrong]
         assert said in found.danger
         assert not enumerated(fabric, before, before)
         stages_hold(fabric, before, after, found)
@@ -159,7 +159,7 @@ def test_lanes_that_become_others_are_taken_as_one() -> None:
     one = load_engine("updn").route(ring, JobMix(()), Options())
     two = routed(load_engine("sar"), ring, JobMix(()), Options(lanes="path"))
     found = examine(ring, one, two)
-    assert found.way is Way.UNSAFE and "lanes are others, too" in found.danger
+    assert found.way is Way.UNSAFE and "the lanes change, too" in found.danger
     assert found.stages == () and found.words.startswith("not safe: a credit loop")
 
 
@@ -178,7 +178,7 @@ def test_what_is_sound_in_its_own_lanes_is_not_called_unsound(kinds: tuple[str, 
         k == "hop" for k in kinds
     ]
     found = examine(fabric, before, after)
-    assert found.way is Way.UNSAFE and "lanes are others, too" in found.danger
+    assert found.way is Way.UNSAFE and "the lanes change, too" in found.danger
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -51,7 +51,7 @@ def test_tables_whose_mixture_alone_closes_a_credit_loop() -> None:
     assert examine(fabric, old, new, most_stages=1).way is Way.UNSAFE
     broken = examine(fabric, mixed, new)
     assert broken.way is Way.UNPROVED and not broken.proved
-    assert broken.words.startswith("not proved, because what is in force is not sound itself: a ")
+    assert broken.words.startswith("not proved, because the routes in force are unsafe already: a ")
 
 
 def test_a_switch_that_comes_back_is_asked_for_everything() -> None:

@@ -37,7 +37,7 @@ def test_nothing_is_installed_from_what_is_not_confirmed(world: World) -> None:
     unknown = np.where(world.bridge.tables.had == 0, 0, 254)
     known, world.bridge.tables = world.bridge.tables, replace(world.bridge.tables, had=unknown)
     report = world.once()
-    assert report.result is Result.LATER and "not known well enough" in report.sentence
+    assert report.result is Result.LATER and "not known while switches" in report.sentence
     assert world.bridge.loads == [1, 2]
     assert world.agent.history.last(1)[0].generation == 0, "nothing was installed"
     world.bridge.tables = known

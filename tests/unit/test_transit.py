@@ -126,7 +126,7 @@ def test_no_way_changes_nothing(tmp_path: Path) -> None:
     one = load_engine("updn").route(fabric, JobMix(()), Options())
     place = Place(tmp_path, one, fabric)
     plan = place.plan(routed(load_engine("sar"), fabric, JobMix(()), Options(lanes="path")))
-    with pytest.raises(NotSafe, match=r"lanes are others, too.*; the routes in force stay"):
+    with pytest.raises(NotSafe, match=r"the lanes change, too.*; the routes in force stay"):
         place.go(plan)
     assert place.fake.loads == [] and not place.path.exists()
 
@@ -137,7 +137,7 @@ def test_tables_that_are_not_sound_are_replaced_with_a_warning(
     place = Place(tmp_path, around(ring(), MIXED))
     arrived = place.go(place.plan(around(place.fabric, NEW)))
     assert arrived.plan.generation == 2 and arrived.transition.way is Way.UNPROVED
-    assert "not proved, because what is in force is not sound itself" in caplog.text
+    assert "not proved, because the routes in force are unsafe already" in caplog.text
 
 
 def test_where_nothing_can_be_read_back_nothing_is_installed(place: Place) -> None:
@@ -217,7 +217,7 @@ def test_what_is_not_known_is_not_taken_for_no_route(place: Place) -> None:
     """The review's e10: 255 of a switch that did not answer led to `unproved`, so to an install."""
     deaf(place)
     plan = place.plan(around(place.fabric, NEW))
-    with pytest.raises(NotKnown, match="not known well enough"):
+    with pytest.raises(NotKnown, match="not known while switches"):
         place.go(plan)
     assert place.fake.loads == [] and not place.path.exists()
     place.fake.confirm()
