@@ -1,4 +1,4 @@
-/* The magic says that a trap 68 or 69 is ours: the standard gives these traps path records instead. */
+/* The magic bytes mark a trap 68 or 69 as ours; the standard's own traps of these numbers carry path records. */
 #include "notice.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 static const char magic[4] = {'S', 'A', 'R', '1'};
 
-/* Where the number ends, NULL if there is none that fits into 64 bits. */
+/* Parses a number; returns its end, or NULL if there is none that fits into 64 bits. */
 static const char *number(const char *text, uint64_t *value)
 {
 	uint64_t sum = 0;
@@ -24,10 +24,10 @@ static const char *number(const char *text, uint64_t *value)
 	return text;
 }
 
-bool notice_parse(struct notice *notice, const char *words, struct reason *why)
+bool notice_parse(struct notice *notice, const char *arguments, struct reason *why)
 {
-	const bool unpath = !strncmp(words, "unpath ", 7), repath = !strncmp(words, "repath ", 7);
-	const char *at = unpath || repath ? number(words + 7, &notice->update) : NULL;
+	const bool unpath = !strncmp(arguments, "unpath ", 7), repath = !strncmp(arguments, "repath ", 7);
+	const char *at = unpath || repath ? number(arguments + 7, &notice->update) : NULL;
 
 	at = at && *at == ' ' ? number(at + 1, &notice->generation) : NULL;
 	if (!at || *at || !notice->update) {

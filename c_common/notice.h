@@ -1,6 +1,6 @@
 /*
- * The five-phase update's notices as words and bytes (../libsar_migrate/PROTOCOL.md), free of
- * OpenSM's types: the plugin writes them, libsar_migrate reads them, both from this source.
+ * The notices of five-phase updates as text and as bytes (libsar_migrate/PROTOCOL.md), without OpenSM's types. The OpenSM
+ * plugin writes them and libsar_migrate reads them, both with this code.
  */
 #ifndef SAR_NOTICE_H
 #define SAR_NOTICE_H
@@ -10,7 +10,7 @@
 #include "reason.h"
 
 #define NOTICE_DETAILS_SIZE 54 /* of every notice */
-#define NOTICE_OURS 30	       /* where in the details ours begin; all before it is zero */
+#define NOTICE_OURS 30	       /* offset of our data in the details; the bytes before it are zero */
 #define TRAP_UNPATH 68
 #define TRAP_REPATH 69
 
@@ -24,11 +24,11 @@ struct notice {
 	uint64_t update, generation;
 };
 
-/* "unpath UPDATE GENERATION" or "repath …", decimal; false and why for anything else. */
-bool notice_parse(struct notice *notice, const char *words, struct reason *why);
+/* Parses "unpath UPDATE GENERATION" or "repath UPDATE GENERATION"; false and `why` for anything else. */
+bool notice_parse(struct notice *notice, const char *arguments, struct reason *why);
 uint16_t notice_trap(const struct notice *notice);
 void notice_pack(const struct notice *notice, uint8_t details[NOTICE_DETAILS_SIZE]);
-/* False if trap and details are not a notice of ours. */
+/* False if trap and details are not one of our notices. */
 bool notice_unpack(struct notice *notice, uint16_t trap, const uint8_t details[NOTICE_DETAILS_SIZE]);
 
 #endif

@@ -1,11 +1,10 @@
 /*
- * What the parts of the plugin share.
+ * The state of the plugin, and the functions that its files call of each other.
  *
- * Three locks. OpenSM's own (`osm->lock`) is held by OpenSM around every call of the routing engine,
- * so a callback never takes it; only notices.c and dump.c do, in the socket's threads. `tables`
- * guards what switches are known to have. `mutex` guards what the socket's threads and OpenSM's
- * threads both touch; it is held for moments only, so that `status` is answered at once. Hence the
- * order: OpenSM's lock first, `tables` inside, `mutex` innermost.
+ * There are three locks. OpenSM holds its own (`osm->lock`) around every call of the routing engine, so callbacks never
+ * take it; only notices.c, dump.c and fabric.c do, in threads of the socket. `tables` guards the known contents of the
+ * switches' tables. `mutex` guards what threads of the socket and of OpenSM share; it is held only briefly, so that
+ * `status` is answered at once. The order: OpenSM's lock first, then `tables`, then `mutex`.
  */
 #ifndef SAR_BRIDGE_H
 #define SAR_BRIDGE_H
@@ -16,7 +15,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* First: it decides the layout of all structures below. */
+/* This must come first: it decides the layout of all of OpenSM's structures. */
 #include <opensm/osm_config.h>
 
 #include <iba/ib_types.h>
@@ -35,7 +34,7 @@ struct install; /* install.c */
 struct server;	/* socket_server.c */
 struct sigusr2;	/* sigusr2.c */
 
-enum phase { IDLE, SWEEPING, ROUTING }; /* a sweep began; a routing did; it is not over yet */
+enum phase { IDLE, SWEEPING, ROUTING }; /* SWEEPING and ROUTING: one has begun and is not over yet */
 
 struct bridge {
 	osm_opensm_t *osm;
@@ -43,37 +42,39 @@ struct bridge {
 	struct server *server;
 	struct sigusr2 *sigusr2;
 
-	/* OpenSM's sweep thread alone, or under osm->lock. */
-	struct install *next;	  /* chosen by build_lid_matrices for the call that follows it */
-	struct install *in_force; /* what our engine installed last */
-	uint64_t fingerprint;
-	bool primed;	 /* the heavy sweep after the start was asked for */
-	bool taken_over; /* in the sweep that is under way */
+	/* Used by OpenSM's sweep thread only, or with osm->lock held. */
+	struct install *next;	  /* build_lid_matrices chose it for build_tables, which OpenSM calls next */
+	struct install *in_force; /* what this engine installed last */
+	uint64_t fingerprint;	  /* of the topology at the last routing */
+	bool primed;		  /* the heavy sweep after the start has been requested */
+	bool taken_over;	  /* the sweep that is under way is the first as master */
 	bool engine_is_set_up;
 
-	osm_physp_t *unmarked; /* lanes.c, within one run of OpenSM's calls */
+	osm_physp_t *unmarked; /* of lanes.c, within one series of calls from OpenSM */
 	uint8_t unmarked_in;
 
 	atomic_ulong lft_blocks, heavy_sweeps;
 
 	pthread_mutex_t tables;
-	/* Below: guarded by `tables`; all of it is tables.c's. */
+	/* Guarded by `tables`; used by tables.c only: */
 	struct known known;
 	char known_engine[32];
 	uint64_t known_generation, tables_routings;
-	bool looked; /* since the last routing began */
+	bool looked; /* tables_look() has run since the last routing began */
 
 	pthread_mutex_t mutex;
 	pthread_cond_t changed; /* on CLOCK_MONOTONIC */
-	/* Below: guarded by `mutex`. */
-	struct routes *wanted, *good; /* a load's, until it is tried; last one that was in force */
-	char proved_from[17];	      /* what the load was proved from; "any" */
-	struct reason load_problem;   /* why the load that was tried last was not taken */
-	struct reason file_problem;   /* why routes.sar was not taken */
-	struct reason last_error;     /* why the routes that we have are not in force */
-	uint64_t asked, building, built; /* loads asked for; seen by the build; built and sent */
-	uint64_t highest;		 /* generation that this process has had in force */
-	bool take_file;			 /* at the next routing: it is the first as master */
+	/* Guarded by `mutex`: */
+	struct routes *load_routes; /* the routes of a load, until a routing tries them */
+	struct routes *last_good;   /* the routes that were in force last */
+	char proved_from[17];	    /* digest of the tables that the load was proved from, or "any" */
+	struct reason load_problem; /* why the last load that was tried was refused */
+	struct reason file_problem; /* why routes.sar was refused */
+	struct reason last_error;   /* why the plugin's routes are not in force */
+	/* Numbers of loads: the last one requested; the last one that a routing has seen; the last one built and sent. */
+	uint64_t asked, building, built;
+	uint64_t highest; /* the highest generation that this process has had in force */
+	bool take_file;	  /* read routes.sar at the next routing, which is the first as master */
 	bool loading, stopping, routed, lanes_asked;
 	enum phase phase;
 	char engine_in_force[32], routes_engine[ROUTES_ENGINE_SIZE];
@@ -86,11 +87,11 @@ struct bridge {
 
 #define BRIDGE_LOG(bridge, level, ...) osm_log(&(bridge)->osm->log, level, "sarbridge: " __VA_ARGS__)
 
-/* live_osm.c: read OpenSM's picture of the fabric; `sw` gets OpenSM's switches in our order. */
+/* live_osm.c: reads the fabric from OpenSM; `sw` receives OpenSM's switches in the order of `live`. */
 bool live_from_osm(struct live *live, osm_switch_t ***sw, osm_opensm_t *osm, struct reason *why);
 
-/* plans.c: which routes are to be used. */
-struct routes *plans_read_next(struct bridge *b, uint64_t wanted, struct reason *why);
+/* plans.c: chooses the routes to install. */
+struct routes *plans_read_next(struct bridge *b, uint64_t generation, struct reason *why);
 struct install *plans_choose(struct bridge *b);
 
 /* install.c */
@@ -104,7 +105,7 @@ struct install {
 	osm_switch_t **sw;
 	struct fit fit;
 	struct routes *routes;
-	struct lid_place *place; /* by LID, for service levels; NULL without */
+	struct lid_place *place; /* by LID, for service levels; NULL if the routes have none */
 };
 struct lid_place {
 	uint32_t row, column;
@@ -112,7 +113,7 @@ struct lid_place {
 	bool known;
 };
 
-/* lanes.c: service levels and virtual lanes of what is in force. */
+/* lanes.c: service levels and virtual lanes of the routes in force. */
 uint8_t lanes_path_sl(void *bridge, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid);
 void lanes_sl2vl(void *bridge, osm_physp_t *port, uint8_t in, uint8_t out, ib_slvl_table_t *table);
 void lanes_vlarb(void *bridge, osm_physp_t *port, uint8_t number, ib_vl_arb_table_t *block,
@@ -122,7 +123,7 @@ bool lanes_are_unanswered(const ib_slvl_table_t *table);
 uint32_t lanes_count_unconfirmed(const struct bridge *b);
 uint64_t lanes_digest(const struct bridge *b, uint64_t hash);
 
-/* tables.c: what switches are known to have. All of it with `tables` held, after a look. */
+/* tables.c: the known contents of the switches' tables. The caller holds `tables`, and has called tables_look(). */
 enum look { LOOK_SWEEP, LOOK_DISCOVERED, LOOK_ROUTING, LOOK_DONE, LOOK_DUMP };
 void tables_look(struct bridge *b, enum look when);
 void tables_forget(struct bridge *b);
@@ -130,7 +131,7 @@ uint64_t tables_digest(struct bridge *b, const struct live *live);
 void tables_count(struct bridge *b, uint32_t *switches, uint32_t *blocks);
 void tables_entry(struct bridge *b, const osm_switch_t *sw, unsigned lid, uint8_t *sent, uint8_t *had);
 
-/* state.c: how far OpenSM is. All of it with the mutex held. */
+/* state.c: the progress of OpenSM. The caller holds the mutex. */
 const char *state_name(struct bridge *b);
 bool state_is_master(const struct bridge *b);
 bool state_under_way(struct bridge *b);
@@ -139,34 +140,34 @@ void state_lost_master(struct bridge *b);
 /* engine.c */
 bool engine_register(struct bridge *b, struct reason *why);
 
-/* events.c: what OpenSM reports. */
+/* events.c: OpenSM's event reports. */
 void events_report(void *bridge, osm_epi_event_id_t event, void *data);
 
-/* reload.c: have OpenSM install routes.next and wait for the truth. `generation` 0: whatever it has. */
+/* reload.c: has OpenSM install routes.next, and waits for the result. `generation` 0: whichever the file has. */
 bool reload(struct bridge *b, uint64_t generation, const char *proved_from, struct reason *why);
 
-/* notices.c: tell subscribers of the five-phase update; not from a thread of OpenSM's. */
+/* notices.c: sends a notice to the subscribers of five-phase updates; not to be called from a thread of OpenSM's. */
 struct notice;
 bool notice_raise(struct bridge *b, const struct notice *notice, unsigned *subscribed, struct reason *why);
 
-/* dump.c */
-struct dumped {
+/* dump.c: writes the tables in force to in_force.sar. */
+struct dump_result {
 	uint64_t digest;
 	uint32_t unconfirmed_ports;
 };
-bool dump_in_force(struct bridge *b, struct dumped *dumped, struct reason *why);
+bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *why);
 
-/* fabric.c: write what was discovered; tells where, and the digest of what was written. */
+/* fabric.c: writes the discovered fabric to `path`, and sets the digest of what was written. */
 bool fabric_write(struct bridge *b, char *path, size_t room, uint64_t *digest, struct reason *why);
 
-/* socket_server.c, sigusr2.c: the threads. */
+/* socket_server.c, sigusr2.c: the plugin's threads. */
 bool server_open(struct bridge *b, struct reason *why);
 void server_close(struct bridge *b);
 bool sigusr2_start(struct bridge *b, struct reason *why);
 void sigusr2_stop(struct bridge *b);
 int thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
 
-/* requests.c: one request line to one line of JSON. */
+/* requests.c: answers one request line with one line of JSON. */
 void request_answer(struct bridge *b, const char *request, char *json, size_t room);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * CRC-32, eight bytes a step: a routes file of a large fabric is tens of megabytes and is checked
- * while OpenSM waits, so the plain byte-at-a-time loop would cost more than all other checks.
+ * CRC-32, eight bytes per step: the routes file of a large fabric has tens of megabytes and is checked while OpenSM waits,
+ * so the plain loop over bytes would take longer than all other checks together.
  */
 #include "crc32.h"
 

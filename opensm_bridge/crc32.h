@@ -1,10 +1,10 @@
-/* CRC-32 as in zlib, so that the plugin needs no library that OpenSM does not load anyway. */
+/* The CRC-32 of zlib, implemented here so that the plugin needs no library that OpenSM does not load anyway. */
 #ifndef SAR_CRC32_H
 #define SAR_CRC32_H
 #include <stddef.h>
 #include <stdint.h>
 
-/* `crc` is 0 at first, later the result for the bytes before. */
+/* `crc` is 0 for the first bytes, and then the result for the preceding ones. */
 uint32_t sar_crc32(uint32_t crc, const void *bytes, size_t length);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * What is in force, as a routes file: what OpenSM sent every switch last, by any engine, and where
- * it has not confirmed that, what it may have instead. So the agent reads the truth back in the
- * format it writes its wishes in.
+ * Writes what is in force as a routes file: the entry that OpenSM sent to each switch last, from any engine, and where the
+ * switch has not confirmed it, the entry that it may have instead. So the agent reads back the installed tables in the
+ * same format in which it writes its plans.
  *
- * The file has the service levels of our own routes; for another engine's it says one lane. Lanes hop
- * by hop are the switches' own answers; where the 16 service levels of one entry differ, what is not
- * as planned is told.
+ * The file has the service levels of the plugin's own routes; for another engine's routes it has one lane. Hop-by-hop
+ * lanes come from the switches' answers; if the 16 service levels of an entry differ, a lane that is not as planned is
+ * written.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "bridge.h"
 #include "routes_write.h"
 
-/* An entry leads out of the switch, or nowhere; a switch's own LID is the column that it is not for. */
+/* Port 0 in a column other than the switch's own means no route. */
 static uint8_t port_of(const osm_switch_t *sw, uint8_t entry)
 {
 	return entry && entry < sw->num_ports ? entry : ROUTES_NO_ROUTE;
@@ -41,12 +41,12 @@ static unsigned widest(const struct live *live)
 	return most + 1;
 }
 
-static void fill_nodes(struct routes *r, const struct live *live, const struct routes *mine)
+static void fill_nodes(struct routes *r, const struct live *live, const struct routes *own)
 {
 	for (uint32_t s = 0; s < live->switches; s++) {
-		const uint32_t row = mine ? guid_index(mine->switch_guid, mine->switches, live->sw[s].guid) : 0;
+		const uint32_t row = own ? guid_index(own->switch_guid, own->switches, live->sw[s].guid) : 0;
 
-		ROUTES_FILL(uint8_t, r->senders)[s] = mine && row < mine->switches && mine->senders[row];
+		ROUTES_FILL(uint8_t, r->senders)[s] = own && row < own->switches && own->senders[row];
 		ROUTES_FILL(uint64_t, r->switch_guid)[s] = live->sw[s].guid;
 		ROUTES_FILL(uint8_t, r->switch_ports)[s] = live->sw[s].ports;
 	}
@@ -84,16 +84,16 @@ static void fill_row(struct bridge *b, struct routes *r, const struct live *live
 		had[live->terminals + s] = 0;
 }
 
-static uint8_t confirmed_lane(const struct routes *mine, const struct live *live, osm_switch_t **sw,
+static uint8_t confirmed_lane(const struct routes *own, const struct live *live, osm_switch_t **sw,
 			      uint32_t s, unsigned in, unsigned out)
 {
 	osm_physp_t *port = osm_node_get_physp_ptr(sw[s]->p_node, out);
-	const uint32_t row = guid_index(mine->switch_guid, mine->switches, live->sw[s].guid);
-	const uint8_t planned = row < mine->switches ? routes_hop_lane(mine, row, in, out) : 0;
+	const uint32_t row = guid_index(own->switch_guid, own->switches, live->sw[s].guid);
+	const uint8_t planned = row < own->switches ? routes_hop_lane(own, row, in, out) : 0;
 	const ib_slvl_table_t *table;
 
 	if (!out || !port || ib_port_info_get_port_state(&port->port_info) == IB_LINK_DOWN)
-		return planned; /* nothing is asked of such a port */
+		return planned; /* OpenSM sends no tables to such a port */
 	table = osm_physp_get_slvl_tbl(port, (uint8_t)in);
 	if (lanes_are_unanswered(table))
 		return planned ? 0 : 1;
@@ -103,16 +103,16 @@ static uint8_t confirmed_lane(const struct routes *mine, const struct live *live
 	return planned;
 }
 
-/* With room for all in `lanes`; how many lanes there are. */
-static unsigned confirmed_lanes(uint8_t *lanes, const struct routes *mine, const struct live *live,
+/* Fills `lanes`, which has room for all hops; returns the number of lanes. */
+static unsigned confirmed_lanes(uint8_t *lanes, const struct routes *own, const struct live *live,
 				osm_switch_t **sw, unsigned wide)
 {
-	unsigned most = mine->lanes - 1;
+	unsigned most = own->lanes - 1;
 
 	for (uint32_t s = 0; s < live->switches; s++)
 		for (unsigned in = 0; in <= live->sw[s].ports; in++)
 			for (unsigned out = 0; out <= live->sw[s].ports; out++) {
-				const uint8_t lane = confirmed_lane(mine, live, sw, s, in, out);
+				const uint8_t lane = confirmed_lane(own, live, sw, s, in, out);
 
 				lanes[((size_t)s * wide + in) * wide + out] = lane;
 				most = lane > most ? lane : most;
@@ -134,9 +134,9 @@ static void fill_far_ends(struct routes *r, const struct live *live)
 		}
 }
 
-/* Whose tables they are, and how large the file is; false where there are none. */
+/* Sets `own` to the plugin's routes if they are in force, and the sizes of the file; false if no routes are in force. */
 static bool sizes_of(struct bridge *b, const struct live *live, struct routes *sizes,
-		     const struct routes **mine, struct reason *why)
+		     const struct routes **own, struct reason *why)
 {
 	const struct osm_routing_engine *used = b->osm->routing_engine_used;
 	const bool ours = used && used->name && !strcmp(used->name, SAR_ENGINE) && b->in_force;
@@ -150,38 +150,38 @@ static bool sizes_of(struct bridge *b, const struct live *live, struct routes *s
 		REASON(why, "the fabric has %u switches and %u terminals", live->switches, live->terminals);
 		return false;
 	}
-	*mine = ours ? b->in_force->routes : NULL;
+	*own = ours ? b->in_force->routes : NULL;
 	tables_count(b, &switches, &blocks);
-	*sizes = (struct routes){.generation = ours ? (*mine)->generation : 1,
+	*sizes = (struct routes){.generation = ours ? (*own)->generation : 1,
 				 .made_at = (uint64_t)time(NULL),
 				 .switches = live->switches,
 				 .terminals = live->terminals,
 				 .offsets = live->lids_per_port,
-				 .lanes = ours ? (*mine)->lanes : 1,
+				 .lanes = ours ? (*own)->lanes : 1,
 				 .flags = blocks ? ROUTES_HAD : 0,
 				 .wide = widest(live)};
-	if (ours && (*mine)->hop_lanes)
+	if (ours && (*own)->hop_lanes)
 		sizes->flags |= ROUTES_HOPS;
-	snprintf(sizes->engine, sizeof(sizes->engine), "%.31s", ours ? (*mine)->engine : used->name);
+	snprintf(sizes->engine, sizeof(sizes->engine), "%.31s", ours ? (*own)->engine : used->name);
 	return true;
 }
 
-/* With OpenSM's lock and `tables` held; the image is written to disk after both are released. */
+/* The caller holds OpenSM's lock and `tables`; the image is written to disk after both are released. */
 static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t **sw,
 			       struct reason *why)
 {
-	const struct routes *mine;
+	const struct routes *own;
 	struct routes sizes, *r;
 	uint8_t *hop_lanes = NULL;
 	size_t hops;
 
-	if (!sizes_of(b, live, &sizes, &mine, why))
+	if (!sizes_of(b, live, &sizes, &own, why))
 		return NULL;
 	hops = (size_t)sizes.wide * sizes.wide * live->switches;
-	if (mine && mine->hop_lanes) {
+	if (own && own->hop_lanes) {
 		hop_lanes = calloc(hops, 1);
 		if (hop_lanes)
-			sizes.lanes = confirmed_lanes(hop_lanes, mine, live, sw, sizes.wide);
+			sizes.lanes = confirmed_lanes(hop_lanes, own, live, sw, sizes.wide);
 	}
 	r = sizes.flags & ROUTES_HOPS && !hop_lanes ? NULL : routes_blank(&sizes);
 	if (!r) {
@@ -190,7 +190,7 @@ static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t
 		return NULL;
 	}
 	qsort(live->end, live->terminals, sizeof(*live->end), by_guid);
-	fill_nodes(r, live, mine);
+	fill_nodes(r, live, own);
 	fill_far_ends(r, live);
 	for (unsigned o = 0; o < r->offsets; o++)
 		for (uint32_t s = 0; s < live->switches; s++)
@@ -198,28 +198,28 @@ static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t
 	if (hop_lanes)
 		memcpy(ROUTES_FILL(uint8_t, r->hop_lanes), hop_lanes, hops);
 	free(hop_lanes);
-	if (mine && mine->sl_to_vl && r->sl_to_vl) {
-		memcpy(ROUTES_FILL(uint8_t, r->sl_to_vl), mine->sl_to_vl, 16);
+	if (own && own->sl_to_vl && r->sl_to_vl) {
+		memcpy(ROUTES_FILL(uint8_t, r->sl_to_vl), own->sl_to_vl, 16);
 		for (unsigned o = 0; o < r->offsets; o++)
-			ROUTES_FILL(uint8_t, r->fallback_sl)[o] = mine->fallback_sl[0];
+			ROUTES_FILL(uint8_t, r->fallback_sl)[o] = own->fallback_sl[0];
 	}
 	return r;
 }
 
-bool dump_in_force(struct bridge *b, struct dumped *dumped, struct reason *why)
+bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *why)
 {
 	struct routes *r = NULL;
 	osm_switch_t **sw = NULL;
 	struct live live;
 	bool good;
 
-	cl_plock_acquire(&b->osm->lock); /* shared; waits while OpenSM routes */
+	cl_plock_acquire(&b->osm->lock); /* shared; waits while OpenSM computes routes */
 	if (live_from_osm(&live, &sw, b->osm, why)) {
 		pthread_mutex_lock(&b->tables);
 		tables_look(b, LOOK_DUMP);
 		r = image_of(b, &live, sw, why);
-		dumped->digest = tables_digest(b, &live);
-		dumped->unconfirmed_ports = lanes_count_unconfirmed(b);
+		result->digest = tables_digest(b, &live);
+		result->unconfirmed_ports = lanes_count_unconfirmed(b);
 		pthread_mutex_unlock(&b->tables);
 	}
 	cl_plock_release(&b->osm->lock);

@@ -1,9 +1,9 @@
 /*
- * The routing engine "sar" as OpenSM calls it: first for hop counts, then for the tables. Both run
- * in OpenSM's sweep thread with its lock held. What is not fit to use is refused in the first call,
- * before anything of OpenSM's was touched, so that the next engine starts from a clean sheet.
+ * The routing engine "sar", which OpenSM calls first for hop counts and then for the tables, both in its sweep thread and
+ * with its lock held. Routes that cannot be used are refused in the first call, before anything of OpenSM's has changed,
+ * so that the next engine starts from a clean state.
  *
- * Never return a positive number here: OpenSM would build min-hop tables under our name.
+ * These functions must never return a positive number: OpenSM would then build min-hop tables under this engine's name.
  */
 #include <string.h>
 
@@ -24,21 +24,21 @@ static int build_lid_matrices(void *context)
 static int build_tables(void *context)
 {
 	struct bridge *b = context;
-	struct install *done = b->next;
+	struct install *chosen = b->next;
 	struct routes *old;
 
 	b->unmarked = NULL;
-	if (!done)
+	if (!chosen)
 		return -1;
-	install_tables(done);
+	install_tables(chosen);
 	b->next = NULL;
 	install_free(b->in_force);
-	b->in_force = done;
+	b->in_force = chosen;
 	pthread_mutex_lock(&b->mutex);
-	old = b->good;
-	b->good = routes_hold(done->routes);
-	if (done->routes->generation > b->highest)
-		b->highest = done->routes->generation;
+	old = b->last_good;
+	b->last_good = routes_hold(chosen->routes);
+	if (chosen->routes->generation > b->highest)
+		b->highest = chosen->routes->generation;
 	pthread_mutex_unlock(&b->mutex);
 	routes_drop(old);
 	return 0;
@@ -64,6 +64,6 @@ bool engine_register(struct bridge *b, struct reason *why)
 
 	if (osm_register_external_routing_engine(b->osm, &module, b) == CL_SUCCESS)
 		return true;
-	REASON(why, "OpenSM did not take the routing engine \"%s\"", SAR_ENGINE);
+	REASON(why, "OpenSM did not accept the routing engine \"%s\"", SAR_ENGINE);
 	return false;
 }

@@ -1,7 +1,7 @@
 /*
- * What OpenSM reports, turned into what `status` says. Some events come with OpenSM's lock held,
- * so no lock of OpenSM's is taken here. UCAST_ROUTING_DONE comes from the sweep thread after all
- * of the tables were sent and answered: the one moment when "in force" is a fact.
+ * Turns OpenSM's event reports into the state that `status` answers. OpenSM holds its lock during some events, so none of
+ * its locks is taken here. UCAST_ROUTING_DONE comes from the sweep thread after all tables were sent and answered: only
+ * then is it certain what is in force.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ static void look(struct bridge *b, enum look when)
 	pthread_mutex_unlock(&b->tables);
 }
 
-static void say_unconfirmed(struct bridge *b)
+static void note_unconfirmed(struct bridge *b)
 {
 	if ((b->unconfirmed || b->unconfirmed_ports) && !*b->last_error.text)
 		REASON_OF(&b->last_error, "unconfirmed", "%u switch(es) have not confirmed their tables "
@@ -56,7 +56,7 @@ static void routing_done(struct bridge *b)
 	b->unconfirmed = switches;
 	b->unconfirmed_blocks = blocks;
 	b->unconfirmed_ports = ports;
-	say_unconfirmed(b);
+	note_unconfirmed(b);
 	b->switches = (uint32_t)cl_qmap_count(&subn->sw_guid_tbl);
 	b->hca_ports = hca_ports;
 	b->phase = IDLE;
@@ -72,10 +72,10 @@ static void routing_done(struct bridge *b)
 }
 
 /*
- * Until a heavy sweep after the first, OpenSM sends every block of every table at each reroute,
- * since it does not trust what it believes of new switches. So have that sweep now. And where a link
- * came up in this sweep, OpenSM cut the plan's lanes to the one that the link had before it was set
- * up; the next sweep sends them whole.
+ * Requests another heavy sweep if one is needed. Until the second heavy sweep, OpenSM sends every block of every table at
+ * each reroute, because it does not trust its copy of a new switch's tables; so that sweep happens now. Also, if a link
+ * came up during this sweep, OpenSM limited the plan's lanes to the one lane that the link had before it was configured;
+ * the next sweep sends them in full.
  */
 static void sweep_again(struct bridge *b)
 {
@@ -137,7 +137,7 @@ void events_report(void *context, osm_epi_event_id_t event, void *data)
 		b->taken_over = false;
 		sweep_again(b);
 		break;
-	case OSM_EVENT_ID_STATE_CHANGE: /* not master any more: a takeover starts afresh */
+	case OSM_EVENT_ID_STATE_CHANGE: /* no longer the master */
 		lost_master(b);
 		break;
 	default:

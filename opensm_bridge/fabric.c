@@ -1,11 +1,10 @@
 /*
- * The discovered subnet, written to a file for the agent: in install mode it then needs neither
- * ibnetdiscover nor the rights to send MADs (umad).
+ * Writes the discovered subnet to a file for the agent, which then needs neither ibnetdiscover nor the right to send MADs
+ * (umad) in install mode.
  *
- * OpenSM changes its picture node by node while a sweep is under way, so a copy is taken only when
- * the picture is whole: every node was seen in this sweep and the PortInfo of every port that has
- * a cable was read. Where a port is up and nobody is known behind it, the node there either does
- * not answer or was not read yet; OpenSM waits for answers (MADs outstanding) only in the latter case.
+ * OpenSM updates its subnet node by node during a sweep, so the copy is taken only when the subnet is complete: every node
+ * was discovered in this sweep, and the PortInfo of every port with a cable was read. If a port is up and no node is known
+ * behind it, that node either does not answer or has not been read yet; only in the latter case are MADs outstanding.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,15 +14,15 @@
 #include "fabric_file.h"
 
 #define PATIENCE 5 /* seconds: a sweep of a large fabric is a second or two */
-#define PAUSE 5000000 /* ns between two looks */
+#define PAUSE 5000000 /* ns between two attempts */
 
-enum state { WHOLE, WITHOUT_LIDS, PARTIAL };
+enum state { WHOLE, WITHOUT_LIDS, PARTIAL }; /* of OpenSM's subnet */
 
 struct walk {
 	osm_subn_t *subn;
 	osm_node_t **node; /* ascending GUIDs */
-	uint32_t *first;   /* place in `port` of a node's port 0 */
-	uint32_t *port;	   /* index in the file of a node's port by number */
+	uint32_t *first;   /* for each node, the index in `port` of its port 0 */
+	uint32_t *port;	   /* by node and port number: the index of the port in the file */
 	struct fabric_file file;
 };
 
@@ -32,7 +31,7 @@ static bool is_switch(const osm_node_t *node)
 	return osm_node_get_type(node) == IB_NODE_TYPE_SWITCH;
 }
 
-/* Port 0 is a switch's own; channel adapters and routers have none. */
+/* Only switches have a port 0. */
 static osm_physp_t *port_of(osm_node_t *node, unsigned number)
 {
 	return number || is_switch(node) ? osm_node_get_physp_ptr(node, number) : NULL;
@@ -43,7 +42,7 @@ static bool has_cable(const osm_physp_t *port)
 	return port->port_num && port->p_remote_physp;
 }
 
-/* Whether the LID that the port has is the one that OpenSM routes to: not so before it is assigned. */
+/* Whether the port has the LID that OpenSM routes to it; false before OpenSM has assigned it. */
 static bool has_its_lid(const struct walk *w, const osm_physp_t *port)
 {
 	const uint16_t lid = cl_ntoh16(osm_physp_get_base_lid(port));
@@ -108,34 +107,34 @@ static bool list_nodes(struct walk *w)
 	return true;
 }
 
-/* A host's own words, which may be any bytes; for a switch what the site calls it, if it does. */
+/* A host's node description, which may be any bytes; for a switch the name that the site gives it, if any. */
 static const char *name_of(const osm_node_t *node, size_t *length)
 {
 	if (is_switch(node) && node->print_desc) {
 		*length = strnlen(node->print_desc, UINT8_MAX);
 		return node->print_desc;
 	}
-	/* Its last byte is cut off by all who print it, OpenSM and ibnetdiscover. */
+	/* Without its last byte, like OpenSM and ibnetdiscover print it. */
 	*length = strnlen((const char *)node->node_desc.description, IB_NODE_DESCRIPTION_SIZE - 1);
 	return (const char *)node->node_desc.description;
 }
 
-/* How much there is of everything, and where each port will stand. */
+/* Counts nodes, ports, links and bytes of names, and assigns the index of each port. */
 static bool count(struct walk *w)
 {
-	uint32_t places = 0, ends = 0;
+	uint32_t slots = 0, ends = 0;
 	size_t length;
 
 	w->first = calloc(w->file.nodes + 1, sizeof(*w->first));
 	if (!w->first)
 		return false;
 	for (uint32_t n = 0; n < w->file.nodes; n++) {
-		w->first[n] = places;
-		places += osm_node_get_num_physp(w->node[n]);
+		w->first[n] = slots;
+		slots += osm_node_get_num_physp(w->node[n]);
 		name_of(w->node[n], &length);
 		w->file.name_bytes += (uint32_t)length;
 	}
-	w->port = calloc(places + 1, sizeof(*w->port));
+	w->port = calloc(slots + 1, sizeof(*w->port));
 	if (!w->port)
 		return false;
 	for (uint32_t n = 0; n < w->file.nodes; n++)
@@ -169,13 +168,13 @@ static uint8_t lanes_of(const osm_physp_t *port)
 	}
 }
 
-/* As ibnetdiscover tells it: a switch's port 0 says whether its ports have extended speeds. */
+/* Like ibnetdiscover: for a switch, the capabilities of port 0 say whether its ports have extended speeds. */
 static uint8_t speed_of(const osm_node_t *node, const osm_physp_t *port)
 {
-	const osm_physp_t *able = is_switch(node) ? &node->physp_table[0] : port;
+	const osm_physp_t *capable = is_switch(node) ? &node->physp_table[0] : port;
 	const unsigned speed = ib_port_info_get_link_speed_active(&port->port_info);
 
-	if (able->port_info.capability_mask & IB_PORT_CAP_HAS_EXT_SPEEDS)
+	if (capable->port_info.capability_mask & IB_PORT_CAP_HAS_EXT_SPEEDS)
 		switch (ib_port_info_get_link_speed_ext_active(&port->port_info)) {
 		case 0:
 			break;
@@ -185,7 +184,7 @@ static uint8_t speed_of(const osm_node_t *node, const osm_physp_t *port)
 			return EDR;
 		case IB_LINK_SPEED_EXT_ACTIVE_50:
 			return HDR;
-		case 8: /* newer than OpenSM's headers */
+		case 8: /* NDR is newer than OpenSM's headers */
 			return NDR;
 		default:
 			return SPEED_UNKNOWN;
@@ -220,7 +219,7 @@ static void fill_port(struct walk *w, uint32_t n, const osm_physp_t *port, uint3
 	f->port_speed[at] = speed_of(w->node[n], port);
 }
 
-/* Index in the file of the port at the other end, or UINT32_MAX where its node is unknown. */
+/* The index in the file of the port at the other end; UINT32_MAX if its node is unknown. */
 static uint32_t far_end(const struct walk *w, const osm_physp_t *port)
 {
 	const osm_physp_t *far = port->p_remote_physp;
@@ -238,13 +237,13 @@ static void fill(struct walk *w)
 
 	for (uint32_t n = 0; n < f->nodes; n++) {
 		osm_node_t *node = w->node[n];
-		const char *words = name_of(node, &length);
+		const char *text = name_of(node, &length);
 
 		f->node_guid[n] = cl_ntoh64(osm_node_get_node_guid(node));
 		f->node_type[n] = osm_node_get_type(node);
 		f->node_ports[n] = node->node_info.num_ports;
 		f->name_length[n] = (uint8_t)length;
-		memcpy(name, words, length);
+		memcpy(name, text, length);
 		name += length;
 		for (unsigned p = 0; p < osm_node_get_num_physp(node); p++) {
 			const osm_physp_t *port = port_of(node, p);
@@ -261,7 +260,7 @@ static void fill(struct walk *w)
 	}
 }
 
-static void forget(struct walk *w)
+static void free_index(struct walk *w)
 {
 	free(w->node);
 	free(w->first);
@@ -270,8 +269,8 @@ static void forget(struct walk *w)
 	w->first = w->port = NULL;
 }
 
-/* With OpenSM's lock held, shared. True with a full `w->file`; else `why`, and whether to wait. */
-static bool copied(struct walk *w, bool late, bool *wait, struct reason *why)
+/* The caller holds OpenSM's lock, shared. Fills in `w->file`; otherwise false, `why`, and whether waiting may help. */
+static bool try_copy(struct walk *w, bool late, bool *wait, struct reason *why)
 {
 	const osm_opensm_t *osm = w->subn->p_osm;
 	enum state state = PARTIAL;
@@ -331,13 +330,13 @@ static bool copy(struct bridge *b, struct walk *w, struct reason *why)
 			REASON(why, "OpenSM is shutting down");
 			return false;
 		}
-		/* Its routing engines hold it while they compute, some for minutes: do not stand in line. */
+		/* Routing engines hold this lock while they compute, some for minutes, so do not block on it. */
 		if (pthread_rwlock_tryrdlock(&b->osm->lock.lock)) {
 			REASON_OF(why, "busy", "OpenSM has been busy with its routes for %d s; ask again", PATIENCE);
 		} else {
-			good = copied(w, late, &wait, why);
+			good = try_copy(w, late, &wait, why);
 			cl_plock_release(&b->osm->lock);
-			forget(w);
+			free_index(w);
 		}
 		if (late)
 			break;

@@ -7,7 +7,7 @@
 #include "crc32.h"
 #include "write_file.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the arrays are written as they lie");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the arrays are written in the byte order of memory");
 
 bool fabric_file_blank(struct fabric_file *f)
 {
@@ -19,7 +19,7 @@ bool fabric_file_blank(struct fabric_file *f)
 	if (!f->image)
 		return false;
 	at = f->image + FABRIC_HEADER_SIZE;
-	/* The widest first, so that each array is aligned. */
+	/* The widest types come first, so that each array is aligned. */
 	f->node_guid = (void *)at;
 	f->port_guid = f->node_guid + nodes;
 	f->port_node = (void *)(f->port_guid + ports);
@@ -44,7 +44,7 @@ static void put(uint8_t *image, size_t at, uint64_t value, unsigned bytes)
 		image[at + i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Tells two pictures apart; no protection against a forger, who has OpenSM's folder already. */
+/* Distinguishes two fabrics; not cryptographic, because a forger would have access to OpenSM's folder already. */
 static uint64_t digest_of(const uint8_t *bytes, size_t size)
 {
 	uint64_t hash = size;

@@ -1,6 +1,6 @@
 /*
- * The fabric file of FABRIC.md: what OpenSM discovered, for an agent that has no umad. Free of
- * OpenSM's types, so that the writer is tested without OpenSM; fabric.c fills it.
+ * The fabric file of FABRIC.md: the fabric that OpenSM discovered, for an agent without access to umad. Without OpenSM's
+ * types, so that the writer can be tested without OpenSM; fabric.c fills it in.
  */
 #ifndef SAR_FABRIC_FILE_H
 #define SAR_FABRIC_FILE_H
@@ -18,7 +18,7 @@ enum fabric_speed { SPEED_UNKNOWN, SDR, DDR, QDR, FDR_10, FDR, EDR, HDR, NDR };
 
 struct fabric_file {
 	uint32_t nodes, ports, links, name_bytes;
-	uint64_t made_at, digest; /* Unix seconds; of all bytes after the header */
+	uint64_t made_at, digest; /* Unix seconds; hash of all bytes after the header */
 	/* The arrays point into `image`; GUIDs and LIDs are in host byte order. */
 	uint64_t *node_guid;	       /* [nodes], ascending */
 	uint64_t *port_guid;	       /* [ports] */
@@ -32,11 +32,11 @@ struct fabric_file {
 	size_t size;
 };
 
-/* Room for the four sizes that are set in `f`, all zero; false without memory. */
+/* Allocates zeroed arrays for the four sizes that are set in `f`; false without memory. */
 bool fabric_file_blank(struct fabric_file *f);
-/* Header, digest and checksums, once the arrays are full. */
+/* Writes header, digest and checksums, once the arrays are filled in. */
 void fabric_file_seal(struct fabric_file *f);
-/* Under another name, then renamed: a reader sees the old file or the new one. */
+/* Replaces the file atomically (write_file.h). */
 bool fabric_file_write(const struct fabric_file *f, const char *path, struct reason *why);
 void fabric_file_free(struct fabric_file *f);
 

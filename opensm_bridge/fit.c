@@ -1,20 +1,16 @@
 /*
- * Routes were computed for the fabric of some minutes ago; this decides whether they may still be
- * installed in the fabric of now.
+ * Decides whether routes that were computed for the fabric of some minutes ago may still be installed in the live fabric.
  *
- * Nodes come and go daily, and one rebooted node must not send a whole fabric to another engine:
- *  - a terminal of the file that is gone is skipped;
- *  - a live terminal that the file does not know, or knows at another port, is routed like the own
- *    LID of its leaf switch, with the leaf's port to it as the last hop. Packets to it then take the
- *    channels of packets to that LID, and what it sends starts at that leaf. Both may close a credit
- *    loop where the agent's proof had no packets to that LID, or no sender at that switch (a spine; a
- *    leaf whose hosts were all off). So the file says for each switch whether its proof covers hosts
- *    there that it does not know, as senders and as receivers; where it does not, the routes are
- *    stale.
- * Proofs are about cables too: a cable that ends elsewhere than in the plan makes another fabric of
- * it, even where all are still reached, and so makes the routes stale.
- * A switch that the file does not know cannot be helped that way: the routes are stale. A switch
- * that is gone makes them stale only when something was routed through it.
+ * Nodes come and go daily, and the reboot of one node must not hand a whole fabric over to another engine:
+ *  - A terminal of the file that is gone is skipped.
+ *  - A live terminal that is not in the file, or is there at another port, is routed like the own LID of its leaf switch,
+ *    with the leaf's port to it as the last hop. Packets to it then use the channels of packets to that LID, and packets
+ *    from it enter at that leaf. Either may close a credit loop if the agent's proof had no packets to that LID, or no
+ *    sender at that switch (a spine, or a leaf whose hosts were all down). So the file says for each switch whether its
+ *    proof covers unknown hosts there, as senders and as receivers; if it does not, the routes are stale.
+ * A proof is about cables, too: if a cable ends elsewhere than in the plan, the fabric is another one, even if all nodes
+ * are still reachable, and the routes are stale. A switch that is not in the file makes the routes stale as well. A switch
+ * that is gone makes them stale only if a route leads through it.
  */
 #include "fit.h"
 
@@ -33,13 +29,13 @@ struct walk {
 	const struct live *live;
 	const struct fit *fit;
 	uint32_t *next;		/* [switch][AT_ONCE] */
-	uint64_t *reaches;	/* [switch] last target that it was proven to reach */
-	uint64_t *passed;	/* [switch] last path that went through it */
-	uint64_t targets, paths; /* how many so far */
+	uint64_t *reaches;	/* [switch] the last target that it is known to reach */
+	uint64_t *passed;	/* [switch] the last path that led through it */
+	uint64_t targets, paths; /* counters of both */
 };
 
 struct target {
-	uint32_t column, at; /* `at`: the live switch where the walk ends */
+	uint32_t column, at; /* `at`: the live switch at which the route ends */
 	uint64_t guid;
 };
 
@@ -70,30 +66,30 @@ static bool offers_lanes(const struct routes *r, const struct live *live, struct
 	return true;
 }
 
-/* Where the plan knew no cable, none of its routes to a live terminal leaves. */
+/* A port without a cable in the plan needs no check: no route of the plan to a live terminal uses it. */
 static bool cables_end_as_planned(const struct fit *fit, const struct routes *r,
 				  const struct live *live, struct reason *why)
 {
 	for (uint32_t s = 0; s < live->switches; s++)
 		for (unsigned p = 1; p <= live->sw[s].ports && p < r->wide; p++) {
 			const uint32_t peer = live->peer[live->sw[s].first_port + p];
-			const uint32_t wanted = r->far_ends[(size_t)fit->row[s] * r->wide + p];
+			const uint32_t planned = r->far_ends[(size_t)fit->row[s] * r->wide + p];
 
-			if (peer == NO_PEER || wanted == ROUTES_NO_SWITCH)
+			if (peer == NO_PEER || planned == ROUTES_NO_SWITCH)
 				continue;
-			if (wanted != (fit->row[peer] << 8 | live->peer_port[live->sw[s].first_port + p]))
+			if (planned != (fit->row[peer] << 8 | live->peer_port[live->sw[s].first_port + p]))
 				REFUSE("stale: the cable at port %u of switch 0x%016" PRIx64 " (%.60s) ends "
-				       "elsewhere than the routes were made for", p,
+				       "elsewhere than in the fabric of the routes", p,
 				       live->sw[s].guid, live->sw[s].name);
 		}
 	return true;
 }
 
-/* A terminal is known if the file has it behind the very port where it is now. */
+/* A terminal is known if the file has it behind the port where it is now. */
 static bool match_terminals(struct fit *fit, const struct routes *r, const struct live *live,
 			    struct reason *why)
 {
-	uint32_t found = 0;
+	uint32_t present = 0;
 
 	for (uint32_t t = 0; t < live->terminals; t++) {
 		const struct live_terminal *end = &live->end[t];
@@ -101,21 +97,21 @@ static bool match_terminals(struct fit *fit, const struct routes *r, const struc
 		const uint32_t column = guid_index(r->terminal_guid, r->terminals, end->guid);
 		bool known = column < r->terminals && r->terminal_leaf[column] == leaf;
 
-		found += column < r->terminals;
+		present += column < r->terminals;
 		for (unsigned o = 0; known && o < r->offsets; o++)
 			known = routes_row(r, r->forwarding, o, leaf)[column] == end->leaf_port;
 		fit->column[t] = known ? column : r->terminals + leaf;
 		fit->unknown += !known;
 		if (!known && !r->senders[leaf])
 			REFUSE("stale: 0x%016" PRIx64 " is a host at switch 0x%016" PRIx64 " (%.60s), where "
-			       "the plan was not proved for senders that it does not know; it needs a new "
-			       "plan", end->guid, live->sw[end->leaf].guid, live->sw[end->leaf].name);
+			       "the plan was not proved for hosts that it does not know; a new plan is "
+			       "needed", end->guid, live->sw[end->leaf].guid, live->sw[end->leaf].name);
 	}
-	fit->vanished = r->terminals - found;
+	fit->vanished = r->terminals - present;
 	return true;
 }
 
-/* Follow one row of the tables to the next switch, for up to AT_ONCE targets. */
+/* Finds the next switch from switch `s` to each of up to AT_ONCE targets. */
 static bool look_ahead(struct walk *w, unsigned offset, uint32_t s, const struct target *target,
 		       unsigned count, struct reason *why)
 {
@@ -187,7 +183,7 @@ static bool walk_all(struct walk *w, unsigned offset, struct reason *why)
 
 		if (d < live->switches)
 			target[count++] = (struct target){terminals + w->fit->row[d], d, live->sw[d].guid};
-		else if (w->fit->column[t] < terminals) /* others follow their leaf's column */
+		else if (w->fit->column[t] < terminals) /* the others use the column of their leaf switch */
 			target[count++] = (struct target){w->fit->column[t], live->end[t].leaf,
 							  live->end[t].guid};
 		if (count == AT_ONCE || (count && d + 1 == live->switches + live->terminals)) {

@@ -1,4 +1,4 @@
-/* Whether routes fit the live fabric, and which of their rows and columns serve which live node. */
+/* Whether routes fit the live fabric, and which of their rows and columns belong to which live node. */
 #ifndef SAR_FIT_H
 #define SAR_FIT_H
 #include <stdbool.h>
@@ -10,11 +10,11 @@
 
 struct fit {
 	uint32_t *row;	  /* of each live switch */
-	uint32_t *column; /* of each live terminal; a switch's column for one the file does not know */
-	uint32_t unknown, vanished;
+	uint32_t *column; /* of each live terminal; the column of its leaf switch if the file does not have it */
+	uint32_t unknown, vanished; /* live terminals not in the file; terminals of the file that are gone */
 };
 
-/* False, and why, unless every live node reaches every live node over live links without a loop. */
+/* False and `why` unless every live node reaches every other over live links, without a loop. */
 bool fit_find(struct fit *fit, const struct routes *routes, const struct live *live,
 	      struct reason *why);
 void fit_free(struct fit *fit);
@@ -28,7 +28,7 @@ static inline uint8_t fit_port(const struct fit *fit, const struct routes *route
 	return routes_row(routes, routes->forwarding, offset, fit->row[s])[fit->column[t]];
 }
 
-/* Port LIDs beyond the offsets that the file has repeat its offset 0. */
+/* A LID beyond the offsets of the file uses offset 0. */
 static inline unsigned fit_offset(const struct routes *routes, unsigned lid, unsigned lid_low)
 {
 	return lid - lid_low < routes->offsets ? lid - lid_low : 0;

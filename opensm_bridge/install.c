@@ -1,4 +1,4 @@
-/* Routes that fit, put into OpenSM: hop counts, forwarding tables, and where each LID stands. */
+/* Puts routes that fit into OpenSM: hop counts, forwarding tables, and the row and column of each LID. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 #define LIDS 0xc000 /* unicast LIDs end at 0xbfff */
 
-/* Takes over what `live`, `sw` and `fit` hold, and a share of `routes`; NULL without memory. */
+/* Takes ownership of the contents of `live`, `sw` and `fit`, and a reference to `routes`; NULL without memory. */
 struct install *install_new(struct live *live, osm_switch_t **sw, struct fit *fit,
 			    struct routes *routes)
 {
@@ -39,9 +39,9 @@ void install_free(struct install *i)
 }
 
 /*
- * OpenSM builds its multicast trees, and fallback engines their tables, from the hop count over
- * every port of every switch to every switch. Same numbers as OpenSM's own step, but one breadth-
- * first search per switch instead of repeated rounds over all neighbours.
+ * OpenSM builds its multicast trees, and fallback engines their tables, from the hop count over every port of every switch
+ * to every switch. The numbers are those of OpenSM's own step, but computed by one breadth-first search per switch instead
+ * of repeated rounds over all neighbours.
  */
 void install_hops(const struct install *i)
 {
@@ -92,7 +92,7 @@ static void fill_places(struct install *i)
 	}
 }
 
-/* OpenSM sized `new_lft` and filled it with "no route" just before. */
+/* OpenSM has just allocated `new_lft` and filled it with "no route". */
 static void fill_table(const struct install *i, uint32_t s)
 {
 	const struct routes *r = i->routes;
@@ -121,7 +121,7 @@ void install_tables(struct install *i)
 		fill_table(i, s);
 	if (i->place)
 		fill_places(i);
-	/* OpenSM's switches and names do not outlive its lock. */
+	/* OpenSM's switches and names are valid only while its lock is held. */
 	live_free(&i->live);
 	free(i->sw);
 	i->sw = NULL;

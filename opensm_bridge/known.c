@@ -1,4 +1,4 @@
-/* What switches are known to have; see known.h. */
+/* The known contents of the switches' tables; see known.h. */
 #include "known.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static bool grow(struct known_switch *sw, uint32_t from, uint32_t to)
 bool known_resize(struct known *k, const uint64_t *guids, uint32_t switches, uint32_t lids)
 {
 	struct known_switch *next = calloc(switches + 1, sizeof(*next));
-	struct known made = {.sw = next, .switches = switches};
+	struct known resized = {.sw = next, .switches = switches};
 	uint32_t old = 0;
 	bool good = true;
 
@@ -45,11 +45,11 @@ bool known_resize(struct known *k, const uint64_t *guids, uint32_t switches, uin
 		known_free(k);
 		return false;
 	}
-	made.lids = (lids + KNOWN_BLOCK - 1) / KNOWN_BLOCK * KNOWN_BLOCK;
-	if (made.lids < k->lids)
-		made.lids = k->lids;
-	if (!made.lids)
-		made.lids = KNOWN_BLOCK;
+	resized.lids = (lids + KNOWN_BLOCK - 1) / KNOWN_BLOCK * KNOWN_BLOCK;
+	if (resized.lids < k->lids)
+		resized.lids = k->lids;
+	if (!resized.lids)
+		resized.lids = KNOWN_BLOCK;
 	for (uint32_t s = 0; good && s < switches; s++) {
 		uint32_t has = 0;
 
@@ -61,10 +61,10 @@ bool known_resize(struct known *k, const uint64_t *guids, uint32_t switches, uin
 			has = k->lids;
 		}
 		next[s].guid = guids[s];
-		good = has == made.lids || grow(&next[s], has, made.lids);
+		good = has == resized.lids || grow(&next[s], has, resized.lids);
 	}
 	known_free(k);
-	*k = made;
+	*k = resized;
 	if (!good)
 		known_free(k);
 	return good;
@@ -82,7 +82,7 @@ void known_lost(struct known_switch *sw, uint32_t at, uint32_t count)
 	memset(sw->had + at, KNOWN_NOT, count);
 }
 
-/* Two possibilities and a third make "not known"; the same again changes nothing. */
+/* Two possible entries and a third make KNOWN_NOT; sending the same entry again changes nothing. */
 void known_sent(struct known_switch *sw, uint32_t at, const uint8_t *entry, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -120,7 +120,7 @@ uint64_t known_mixed(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 29;
 }
 
-/* One port's name and LIDs, which are marked as in use. */
+/* Hashes the GUID and the LIDs of a port, and marks the LIDs as used. */
 static uint64_t digest_port(bool *used, uint32_t lids, uint64_t guid, unsigned low, unsigned high)
 {
 	for (unsigned lid = low; lid && lid <= high && lid < lids; lid++)
@@ -146,7 +146,7 @@ uint64_t known_digest(const struct known *k, const struct live *live, uint64_t s
 	bool *used = calloc(k->lids + 1, sizeof(*used));
 	uint64_t ends = 0, hash = 0;
 
-	/* A sum, because the order of terminals means nothing. */
+	/* A sum, because the order of terminals must not matter. */
 	for (uint32_t s = 0; used && s < live->switches; s++)
 		ends += digest_port(used, k->lids, live->sw[s].guid, live->sw[s].lid_low,
 				    live->sw[s].lid_high);

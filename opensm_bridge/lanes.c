@@ -1,11 +1,10 @@
 /*
- * Service levels and virtual lanes of the routes in force. With one lane all of this stays as the
- * site configured it; with more, the lanes are what keeps the fabric free of deadlock, so the
- * whole of SL-to-VL and of VL arbitration is ours. Lanes are chosen either by the service level of
- * the path, which hosts have to use then, or hop by hop, by the ports that a packet passes, whatever
- * its service level: path records then keep the site's.
+ * Service levels and virtual lanes of the routes in force. With one lane, all of this stays as the site configured it.
+ * With more, the lanes keep the fabric free of deadlock, so the plugin controls SL-to-VL mapping and VL arbitration
+ * completely. Lanes are chosen either by the service level of the path, which hosts then must use, or hop by hop, by the
+ * ports through which a packet passes, whatever its service level; path records then keep the site's.
  *
- * OpenSM asks only while our engine is the one in use, and holds its lock.
+ * OpenSM calls these functions only while the plugin's engine is in use, and holds its lock.
  */
 #include <string.h>
 
@@ -33,12 +32,12 @@ uint8_t lanes_path_sl(void *context, uint8_t hint, const ib_net16_t slid, const 
 			  i->place[from].row)[i->place[to].column];
 }
 
-/* What OpenSM should send to a port; false where that is the site's business. */
+/* Sets `table` to what OpenSM should send to a port; false if the site's configuration decides. */
 static bool planned(const struct install *i, osm_physp_t *port, uint8_t in, uint8_t out,
 		    ib_slvl_table_t *table)
 {
 	const struct routes *r = i ? i->routes : NULL;
-	uint8_t lane = 0; /* what leaves a host is not in any cycle */
+	uint8_t lane = 0; /* for hosts: the channel out of a host is in no cycle */
 
 	if (!r)
 		return false;
@@ -53,7 +52,7 @@ static bool planned(const struct install *i, osm_physp_t *port, uint8_t in, uint
 	return true;
 }
 
-/* The lanes that the port has, as OpenSM cuts them. */
+/* Limits the table to the lanes that the port has, as OpenSM does. */
 static void cut(ib_slvl_table_t *table, const osm_physp_t *port)
 {
 	const unsigned lanes = (1u << (ib_port_info_get_op_vls(&port->port_info) - 1)) - 1;
@@ -64,20 +63,20 @@ static void cut(ib_slvl_table_t *table, const osm_physp_t *port)
 }
 
 static const ib_slvl_table_t all_zero;
-/* No table of ours: it has lanes 13 and 14 for different levels, but not 0. */
+/* A table that no plan contains: it maps levels to lanes 13 and 14, but none to 0. */
 static const ib_slvl_table_t unanswered = {{0xde, 0xed, 0xde, 0xed, 0xde, 0xed, 0xde, 0xed}};
 
 /*
- * OpenSM zeroes its copy of a table that it sends, until the port answers. Where the table sent is
- * all zero itself, nobody could tell an answer from none, and OpenSM would never send it again. So
- * such a copy is marked, once OpenSM has zeroed it: in the call for the next table, since answers
- * wait for the lock that OpenSM holds during all of these calls. (The last table of all stays
- * unmarked: it is a host's, or that of a way out of a switch by the port it came in.)
+ * OpenSM zeroes its copy of a table when it sends the table, until the port answers. If the table itself is all zero, an
+ * answer cannot be distinguished from a missing one, and OpenSM would never send the table again. So such a copy is marked
+ * once OpenSM has zeroed it: in the call for the next table, because answers wait for the lock that OpenSM holds during all
+ * these calls. (The very last table stays unmarked: it is that of a host, or that of a hop that leaves a switch by the port
+ * through which it entered.)
  */
-static void mark(struct bridge *b, osm_physp_t *port, uint8_t in, const ib_slvl_table_t *wanted)
+static void mark(struct bridge *b, osm_physp_t *port, uint8_t in, const ib_slvl_table_t *table)
 {
 	ib_slvl_table_t *last = b->unmarked ? osm_physp_get_slvl_tbl(b->unmarked, b->unmarked_in) : NULL;
-	ib_slvl_table_t sent = *wanted;
+	ib_slvl_table_t sent = *table;
 
 	if (last && !memcmp(last, &all_zero, sizeof(all_zero)))
 		*last = unanswered;
@@ -104,17 +103,17 @@ bool lanes_are_unanswered(const ib_slvl_table_t *table)
 	return !memcmp(table, &unanswered, sizeof(unanswered));
 }
 
-/* Between switches the lanes must be the plan's; to a host they may be cut to those that it has. */
+/* Between switches the lanes must be the plan's; toward a host they may be limited to the lanes that the host has. */
 static bool confirmed(const struct install *i, osm_physp_t *port, uint8_t in, uint8_t out)
 {
 	const osm_physp_t *far = port->p_remote_physp;
-	ib_slvl_table_t wanted = all_zero;
+	ib_slvl_table_t table = all_zero;
 
-	if (!planned(i, port, in, out, &wanted))
+	if (!planned(i, port, in, out, &table))
 		return true;
 	if (!far || !far->p_node->sw)
-		cut(&wanted, port);
-	return !memcmp(osm_physp_get_slvl_tbl(port, in), &wanted, sizeof(wanted));
+		cut(&table, port);
+	return !memcmp(osm_physp_get_slvl_tbl(port, in), &table, sizeof(table));
 }
 
 static bool is_live(osm_physp_t *port)
@@ -131,9 +130,8 @@ static bool switch_port_confirmed(const struct install *i, osm_physp_t *port, un
 }
 
 /*
- * Ports of switches whose tables are not the plan's, as far as OpenSM was told. Hosts do not count:
- * by which lane a packet enters its leaf switch, decides nothing there, and a host that boots must
- * not keep routes from being in force.
+ * Counts the ports of switches whose tables are not the plan's, as far as OpenSM knows. Hosts do not count: the lane by
+ * which a packet enters its leaf switch has no effect there, and a host that boots must not keep routes from being in force.
  */
 uint32_t lanes_count_unconfirmed(const struct bridge *b)
 {
@@ -156,7 +154,7 @@ uint32_t lanes_count_unconfirmed(const struct bridge *b)
 	return count;
 }
 
-/* Everything that OpenSM knows of the lanes of our routes in force. */
+/* Hashes everything that OpenSM knows of the lanes of the plugin's routes in force. */
 uint64_t lanes_digest(const struct bridge *b, uint64_t hash)
 {
 	const cl_qmap_t *all = &b->osm->subn.sw_guid_tbl;
@@ -180,7 +178,7 @@ uint64_t lanes_digest(const struct bridge *b, uint64_t hash)
 	return hash;
 }
 
-/* Equal shares: each lane once a round in the low table; nothing in the high one. */
+/* Equal shares: each lane once per round in the low-priority table; the high-priority table is empty. */
 void lanes_vlarb(void *context, osm_physp_t *port, uint8_t number, ib_vl_arb_table_t *block,
 		 unsigned length, unsigned block_number)
 {

@@ -1,8 +1,7 @@
 /*
- * OpenSM runs as root, and its folder may belong to the agent's user, who can put a link in the
- * socket's place at any moment. So nothing is changed by name: the socket has its rights from the
- * moment it exists (bind() takes them from the socket and the umask), and it is given to its group
- * through a handle on the very file that was looked at.
+ * OpenSM runs as root, and its folder may belong to the agent's user, who can replace the socket by a link at any moment.
+ * So nothing is changed by name: the socket has its permissions from the moment it exists (bind() takes them from the
+ * socket and the umask), and its group is changed through a descriptor of the same file that was checked.
  */
 #include "listener.h"
 
@@ -14,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A socket that an OpenSM left behind is removed; one that somebody listens on is not. */
+/* Removes a socket that an earlier OpenSM left behind, but not one on which a process listens. */
 static bool remove_stale(const struct sockaddr_un *address, struct reason *why)
 {
 	struct stat info;
@@ -32,7 +31,7 @@ static bool remove_stale(const struct sockaddr_un *address, struct reason *why)
 		close(probe);
 	if (error == ECONNREFUSED)
 		return !unlink(address->sun_path);
-	REASON(why, "another OpenSM already listens on %s; give each its own dir", address->sun_path);
+	REASON(why, "another OpenSM already listens on %s; give each OpenSM a dir of its own", address->sun_path);
 	return false;
 }
 
@@ -43,7 +42,7 @@ bool listener_give(const char *path, int64_t group, ino_t *inode)
 	bool good = file >= 0 && !fstat(file, &info);
 
 	if (good && (!S_ISSOCK(info.st_mode) || info.st_uid != geteuid() || info.st_nlink != 1)) {
-		errno = EEXIST; /* somebody put it in our socket's place */
+		errno = EEXIST; /* somebody replaced the socket */
 		good = false;
 	}
 	good = good && (group < 0 || !fchownat(file, "", (uid_t)-1, (gid_t)group, AT_EMPTY_PATH));

@@ -1,4 +1,4 @@
-/* The plugin's Unix socket as a file: made with its rights, given to its group, no way round. */
+/* The file of the plugin's Unix socket: created safely, with its permissions and its group. */
 #ifndef SAR_LISTENER_H
 #define SAR_LISTENER_H
 #include <stdbool.h>
@@ -7,9 +7,10 @@
 
 #include "reason.h"
 
-/* A listening socket at `path`, mode 0660; `group` -1: this process's. `inode` gets the file's. */
+/* Returns a listening socket at `path` with mode 0660, or -1 and `why`. `group` -1: the group of this process. Sets `inode`
+ * to that of the file. */
 int listener_open(const char *path, int64_t group, ino_t *inode, struct reason *why);
-/* Give a socket of ours to `group`; false, and errno, for anything else that stands there. */
+/* Changes the group of a socket that belongs to this user; false, and errno, for any other file at `path`. */
 bool listener_give(const char *path, int64_t group, ino_t *inode);
 
 #endif

@@ -1,4 +1,4 @@
-/* The live fabric: what is computed from its arrays alone. */
+/* The live fabric: functions of its arrays alone. */
 #include "live.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ uint64_t live_fingerprint(const struct live *live)
 		for (unsigned port = 1; port <= sw->ports; port++)
 			hash = mixed(hash, live->peer[sw->first_port + port]);
 	}
-	/* A sum, because the order of terminals means nothing. */
+	/* A sum, because the order of terminals must not matter. */
 	for (uint32_t t = 0; t < live->terminals; t++)
 		ends += mixed(mixed(live->end[t].guid, live->end[t].leaf), live->end[t].leaf_port);
 	return mixed(hash, ends);
@@ -48,13 +48,13 @@ void hops_to(const struct live *live, uint32_t target, uint8_t *hops, uint32_t *
 		const struct live_switch *sw = &live->sw[here];
 
 		for (unsigned port = 1; port <= sw->ports; port++) {
-			const uint32_t there = live->peer[sw->first_port + port];
+			const uint32_t neighbour = live->peer[sw->first_port + port];
 
-			if (there == NO_PEER || hops[there] != 255)
+			if (neighbour == NO_PEER || hops[neighbour] != 255)
 				continue;
-			/* 254 is as far as OpenSM's tables can say. */
-			hops[there] = hops[here] < 254 ? (uint8_t)(hops[here] + 1) : 254;
-			queue[tail++] = there;
+			/* 254 is the largest distance in OpenSM's tables. */
+			hops[neighbour] = hops[here] < 254 ? (uint8_t)(hops[here] + 1) : 254;
+			queue[tail++] = neighbour;
 		}
 	}
 }

@@ -1,4 +1,4 @@
-/* OpenSM's picture of the fabric, turned into plain arrays (live.h). Runs under OpenSM's lock. */
+/* Reads the fabric from OpenSM's structures into plain arrays (live.h). The caller holds OpenSM's lock. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,22 +15,22 @@ static int by_guid(const void *a, const void *b)
 	return gx < gy ? -1 : gx > gy;
 }
 
-static uint32_t index_of(osm_switch_t **sw, uint32_t count, osm_switch_t *wanted)
+static uint32_t index_of(osm_switch_t **sw, uint32_t count, osm_switch_t *key)
 {
-	osm_switch_t **found = bsearch(&wanted, sw, count, sizeof(*sw), by_guid);
+	osm_switch_t **entry = bsearch(&key, sw, count, sizeof(*sw), by_guid);
 
-	return found ? (uint32_t)(found - sw) : NO_PEER;
+	return entry ? (uint32_t)(entry - sw) : NO_PEER;
 }
 
-/* PortInfo's VLCap and OperationalVLs say 1, 2, 3, 4, 5 for 1, 2, 4, 8, 15 data lanes. */
+/* PortInfo encodes VLCap and OperationalVLs: 1, 2, 3, 4, 5 stand for 1, 2, 4, 8, 15 data lanes. */
 static unsigned lanes_of(unsigned code)
 {
 	return code >= 5 ? 15 : code ? 1u << (code - 1) : 1;
 }
 
 /*
- * What a link will carry once OpenSM has set it up: OperationalVLs of a port that just came up may
- * still be lower, and stay so until the sweep's last step.
+ * The number of lanes that a link will have once OpenSM has configured it. OperationalVLs cannot be used: on a port that
+ * just came up it may be lower until the last step of the sweep.
  */
 static unsigned link_lanes(const osm_subn_t *subn, const osm_physp_t *port)
 {
@@ -130,12 +130,12 @@ bool live_from_osm(struct live *live, osm_switch_t ***sw, osm_opensm_t *osm, str
 	live->sw = calloc(switches + 1, sizeof(*live->sw));
 	live->end = calloc(terminals + 1, sizeof(*live->end));
 	if (!*sw || !live->sw || !live->end)
-		REFUSE("no memory for a picture of the fabric");
+		REFUSE("no memory to read the fabric");
 	ports = read_switches(live, *sw, subn);
 	live->peer = calloc(ports + 1, sizeof(*live->peer));
 	live->peer_port = calloc(ports + 1, sizeof(*live->peer_port));
 	if (!live->peer || !live->peer_port)
-		REFUSE("no memory for a picture of the fabric");
+		REFUSE("no memory to read the fabric");
 	read_links(live, *sw, subn);
 	read_terminals(live, *sw, subn);
 	return true;

@@ -1,7 +1,7 @@
 /*
- * Raises the five-phase update's notices: reports to all who subscribed to traps 68 and 69.
- * OpenSM's lock is taken here, which only a thread of ours may do, and not while it holds our mutex;
- * exclusively, because a subscriber without the partition key is taken off the list on the way.
+ * Sends the notices of five-phase updates: Reports to all subscribers of traps 68 and 69. This takes OpenSM's lock, which
+ * only a thread of the plugin may do, and not while it holds the plugin's mutex. It takes the lock exclusively, because
+ * OpenSM removes a subscriber without the partition key from its list on the way.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #include <opensm/osm_inform.h>
 
-/* The standard's matching rules are OpenSM's own business; this only counts. */
+/* Only for the answer: OpenSM itself applies the standard's rules for which subscriptions match. */
 static unsigned count_subscribed(osm_subn_t *subn, ib_net16_t trap)
 {
 	unsigned count = 0;
@@ -44,16 +44,16 @@ bool notice_raise(struct bridge *b, const struct notice *notice, unsigned *subsc
 	bool raised = false;
 
 	cl_plock_excl_acquire(&b->osm->lock);
-	if (osm_exit_flag) /* the SA's port may be closed already */
+	if (osm_exit_flag) /* the port of the SA may be closed already */
 		REASON(why, "OpenSM is shutting down");
 	else if (subn->sm_state != IB_SMINFO_STATE_MASTER)
-		REASON(why, "this OpenSM is not the master, and nobody subscribes to it");
+		REASON(why, "this OpenSM is not the master, so it has no subscribers");
 	else {
 		fill(&attribute, notice, subn);
 		*subscribed = count_subscribed(subn, attribute.g_or_v.generic.trap_num);
 		raised = osm_report_notice(&b->osm->log, subn, &attribute) == IB_SUCCESS;
 		if (!raised)
-			REASON(why, "OpenSM takes no subscriptions yet");
+			REASON(why, "OpenSM does not accept subscriptions yet");
 	}
 	cl_plock_release(&b->osm->lock);
 	if (raised)

@@ -1,4 +1,4 @@
-/* Options are refused rather than guessed at: a typo must not leave a site without its routes. */
+/* An unknown or invalid option is an error: a typo must not go unnoticed and leave a site without its routes. */
 #include "options.h"
 
 #include <errno.h>
@@ -52,18 +52,18 @@ static bool set(struct options *o, const char *key, const char *value, struct re
 		return set_group(o, value, why);
 	if (!strcmp(key, "deadline"))
 		return set_deadline(o, value, why);
-	REFUSE("unknown option \"%.60s\"; there are dir, socket, group and deadline", key);
+	REFUSE("unknown option \"%.60s\"; valid are dir, socket, group and deadline", key);
 }
 
 bool options_parse(struct options *o, const char *text, struct reason *why)
 {
-	char *rest, *word, *words = strdup(text ? text : "");
-	bool good = words != NULL;
+	char *rest, *word, *copied = strdup(text ? text : "");
+	bool good = copied != NULL;
 
 	*o = (struct options){.folder = "/run/sar-agent", .group = -1, .deadline = 60};
-	if (!words)
+	if (!copied)
 		REASON(why, "no memory");
-	for (word = good ? strtok_r(words, " \t\n", &rest) : NULL; good && word;
+	for (word = good ? strtok_r(copied, " \t\n", &rest) : NULL; good && word;
 	     word = strtok_r(NULL, " \t\n", &rest)) {
 		char *value = strchr(word, '=');
 
@@ -75,13 +75,13 @@ bool options_parse(struct options *o, const char *text, struct reason *why)
 			good = set(o, word, value, why);
 		}
 	}
-	free(words);
+	free(copied);
 	if (!good)
 		return false;
 	if (!*o->socket_path && (size_t)snprintf(o->socket_path, sizeof(o->socket_path),
 						 "%s/bridge.sock", o->folder) >=
 					sizeof(o->socket_path))
-		REFUSE("dir is too long for a socket's name; give socket=… too");
+		REFUSE("dir is too long for the path of a socket; set socket=…, too");
 	snprintf(o->routes_path, sizeof(o->routes_path), "%s/routes.sar", o->folder);
 	snprintf(o->next_path, sizeof(o->next_path), "%s/routes.next", o->folder);
 	snprintf(o->dump_path, sizeof(o->dump_path), "%s/in_force.sar", o->folder);

@@ -10,12 +10,12 @@
 struct options {
 	char routes_path[PATH_MAX], next_path[PATH_MAX], dump_path[PATH_MAX];
 	char folder[PATH_MAX - 32];
-	char socket_path[108]; /* what sun_path holds */
-	int64_t group;	       /* that owns the socket, -1 for OpenSM's own */
+	char socket_path[108]; /* the size of sun_path */
+	int64_t group;	       /* the group that owns the socket; -1: OpenSM's own */
 	unsigned deadline;     /* seconds that one `load` may take */
 };
 
-/* `text` may be NULL: all defaults. */
+/* `text` may be NULL, for the defaults. */
 bool options_parse(struct options *options, const char *text, struct reason *why);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * Which routes to use: those of a load, in the one routing that serves it; else those that were in
- * force last; else the next engine of OpenSM's list. What does not fit is forgotten: it is never
- * tried in a later routing, when nobody looks.
+ * Chooses the routes to install: those of a load, in the one routing that serves it; else those that were in force last;
+ * else the next engine in OpenSM's list takes over. Routes that do not fit the fabric are dropped: they are never tried
+ * again in a later routing that nobody watches.
  *
- * A load is for the tables that it was proved from. While it waited for OpenSM's lock, another
- * engine may have rewritten the fabric, or OpenSM the LIDs; so the digest of what the switches have
- * is compared here, with that lock, where nothing can change any more.
+ * A load is valid only for the tables that it was proved from. While it waited for OpenSM's lock, another engine may have
+ * changed the tables, or OpenSM the LIDs. So the digest of the switches' tables is compared here, while the lock is held
+ * and nothing can change.
  *
- * By itself the plugin reads a file (routes.sar, which the agent puts in place once its routes are
- * confirmed) only at OpenSM's first routing and at its first one as master, and never one that is
- * older than what this process has had in force.
+ * Without a load, the plugin reads a file (routes.sar, which the agent puts in place once its routes are confirmed) only
+ * at OpenSM's first routing and at its first one as master. It refuses a file that is older than what this process has had
+ * in force.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,14 +32,14 @@ static struct routes *read_file(const char *path, struct reason *why)
 	return r;
 }
 
-/* The file of a load; NULL, and why, unless it is valid and of generation `wanted` (0: any). */
-struct routes *plans_read_next(struct bridge *b, uint64_t wanted, struct reason *why)
+/* Reads the file of a load; NULL and `why` unless it is valid and holds this generation (0: any). */
+struct routes *plans_read_next(struct bridge *b, uint64_t generation, struct reason *why)
 {
 	struct routes *r = read_file(b->options.next_path, why);
 
-	if (r && wanted && r->generation != wanted) {
+	if (r && generation && r->generation != generation) {
 		REASON_OF(why, "invalid", "%.300s holds generation %ju, not %ju", b->options.next_path,
-			  (uintmax_t)r->generation, (uintmax_t)wanted);
+			  (uintmax_t)r->generation, (uintmax_t)generation);
 		routes_drop(r);
 		return NULL;
 	}
@@ -65,8 +65,8 @@ struct choice {
 	struct install *chosen;
 };
 
-/* Whether `routes` are used: NULL, and routes after others were chosen, are not. */
-static void try(struct choice *c, struct routes *routes, struct reason *why)
+/* Chooses `routes` if they fit the fabric, unless they are NULL or others have been chosen already. */
+static void try_routes(struct choice *c, struct routes *routes, struct reason *why)
 {
 	struct fit fit;
 
@@ -90,7 +90,7 @@ static void remember_topology(struct bridge *b, const struct live *live)
 	pthread_mutex_unlock(&b->mutex);
 }
 
-/* Whether what switches have is what the load was proved from. */
+/* Whether the switches still have the tables that the load was proved from. */
 static bool is_as_proved(struct bridge *b, const struct live *live, const char *proved_from,
 			 struct reason *why)
 {
@@ -103,21 +103,21 @@ static bool is_as_proved(struct bridge *b, const struct live *live, const char *
 	snprintf(digest, sizeof(digest), "%016" PRIx64, tables_digest(b, live));
 	same = !strcmp(digest, proved_from);
 	if (!same)
-		REASON_OF(why, "changed", "what is in force is not what the routes were proved from (it is "
-			  "%s, by engine %.31s, not %s): read it again", digest, b->known_engine,
+		REASON_OF(why, "changed", "the tables in force are not those that the routes were proved from (digest "
+			  "%s, by engine %.31s, instead of %s): dump them again", digest, b->known_engine,
 			  proved_from);
 	pthread_mutex_unlock(&b->tables);
 	return same;
 }
 
-/* What there is to choose from in this routing. */
+/* The routes to choose from in this routing. */
 struct offer {
-	struct routes *wanted, *file, *good;
+	struct routes *load, *file, *last_good;
 	char proved_from[17];
 	bool take_file;
 };
 
-/* OpenSM does not report each way of becoming master, but says so until the sweep is over. */
+/* OpenSM does not report every way of becoming the master, but this flag is set until the first sweep is over. */
 static void notice_takeover(struct bridge *b)
 {
 	if (!b->osm->subn.first_time_master_sweep || b->taken_over)
@@ -138,9 +138,9 @@ static void take_offer(struct bridge *b, struct offer *o, struct reason *file_pr
 	pthread_mutex_lock(&b->mutex);
 	b->phase = ROUTING;
 	b->building = b->asked;
-	*o = (struct offer){.wanted = b->wanted, .good = routes_hold(b->good), .take_file = b->take_file};
+	*o = (struct offer){.load = b->load_routes, .last_good = routes_hold(b->last_good), .take_file = b->take_file};
 	memcpy(o->proved_from, b->proved_from, sizeof(o->proved_from));
-	b->wanted = NULL;
+	b->load_routes = NULL;
 	b->take_file = false;
 	highest = b->highest;
 	*file_problem = b->file_problem;
@@ -151,11 +151,12 @@ static void take_offer(struct bridge *b, struct offer *o, struct reason *file_pr
 	o->file = read_own(b, highest, file_problem);
 }
 
-/* With OpenSM's lock: `c` gets what is chosen. `load` and `own` get why not the load's, or our own. */
+/* The caller holds OpenSM's lock. Sets `c->chosen`; `load` and `own` receive why the routes of the load, or the plugin's
+ * own, were refused. */
 static void choose(struct bridge *b, struct choice *c, const struct offer *o, struct reason *load,
 		   struct reason *own)
 {
-	struct reason *why = o->wanted ? load : own;
+	struct reason *why = o->load ? load : own;
 
 	pthread_mutex_lock(&b->tables);
 	tables_look(b, LOOK_ROUTING);
@@ -163,13 +164,13 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 	if (!live_from_osm(&c->live, &c->sw, b->osm, why))
 		return;
 	remember_topology(b, &c->live);
-	if (o->wanted && is_as_proved(b, &c->live, o->proved_from, load))
-		try(c, o->wanted, load);
-	try(c, o->file, own);
-	try(c, o->good, own);
+	if (o->load && is_as_proved(b, &c->live, o->proved_from, load))
+		try_routes(c, o->load, load);
+	try_routes(c, o->file, own);
+	try_routes(c, o->last_good, own);
 }
 
-/* NULL when no routes fit; why, is in `last_error` and in OpenSM's log. */
+/* Returns NULL if no routes fit; the reason is in `last_error` and in OpenSM's log. */
 struct install *plans_choose(struct bridge *b)
 {
 	struct reason load = {.text = ""}, own = {.text = ""}, file;
@@ -186,21 +187,21 @@ struct install *plans_choose(struct bridge *b)
 	}
 	if (o.take_file && *file.text)
 		BRIDGE_LOG(b, OSM_LOG_ERROR, "%s\n", file.text);
-	if (!c.chosen && !o.good && (o.wanted || o.file)) /* forgotten, but not why */
+	if (!c.chosen && !o.last_good && (o.load || o.file)) /* the routes are dropped; keep the reason */
 		file = *load.text ? load : own;
 	why = *load.text ? &load : *own.text ? &own : c.chosen ? NULL : &file;
 	if (why && *why->text)
 		BRIDGE_LOG(b, OSM_LOG_ERROR, "%s%s\n", why->text,
-			   c.chosen ? "; the routes from before stay in use" :
+			   c.chosen ? "; the previous routes stay in use" :
 				      "; the next routing engine takes over");
 	pthread_mutex_lock(&b->mutex);
 	b->file_problem = file;
-	if (o.wanted)
+	if (o.load)
 		b->load_problem = load;
 	b->last_error = why ? *why : (struct reason){.text = ""};
 	pthread_mutex_unlock(&b->mutex);
-	routes_drop(o.wanted);
+	routes_drop(o.load);
 	routes_drop(o.file);
-	routes_drop(o.good);
+	routes_drop(o.last_good);
 	return c.chosen;
 }

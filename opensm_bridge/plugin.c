@@ -1,10 +1,10 @@
 /*
- * The plugin as OpenSM loads it: `event_plugin_name sarbridge` finds libsarbridge.so and the
- * symbol below. OpenSM creates plugins before it sets up its routing engines, which is what lets
- * `routing_engine sar,…` name an engine that only a plugin brings.
+ * The plugin's entry point: with `event_plugin_name sarbridge` OpenSM loads libsarbridge.so and looks up the symbol at the
+ * end of this file. OpenSM creates plugins before it sets up its routing engines, so `routing_engine sar,…` may name an
+ * engine that a plugin provides.
  *
- * A plugin that cannot work says why and returns NULL: OpenSM then logs ERR 1000 and goes on with
- * the other engines. Nothing of ours may stay behind in that case.
+ * If the plugin cannot work, create() logs the reason and returns NULL: OpenSM then logs ERR 1000 and goes on with the
+ * other engines. In that case nothing of the plugin may stay behind.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -14,13 +14,13 @@
 
 #include <opensm/osm_version.h>
 
-#ifndef SAR_FOR_OPENSM /* the tests build one for an OpenSM that does not exist */
+#ifndef SAR_FOR_OPENSM /* the tests build a plugin for an OpenSM that does not exist */
 #define SAR_FOR_OPENSM OSM_VERSION
 #endif
 
 /*
- * The layout of OpenSM's structures depends on how OpenSM was built. These pointers lie at far
- * ends of them; if we see each where it must be, we see what is between in the right place too.
+ * The layout of OpenSM's structures depends on how OpenSM was built. The pointers compared here are far apart in them: if
+ * each has the right value, then the fields between them are at the right offsets, too.
  */
 static bool layout_is_ours(const osm_opensm_t *osm)
 {
@@ -43,8 +43,8 @@ static void delete(void *context)
 	install_free(b->next);
 	install_free(b->in_force);
 	known_free(&b->known);
-	routes_drop(b->wanted);
-	routes_drop(b->good);
+	routes_drop(b->load_routes);
+	routes_drop(b->last_good);
 	pthread_cond_destroy(&b->changed);
 	pthread_mutex_destroy(&b->tables);
 	pthread_mutex_destroy(&b->mutex);
@@ -69,7 +69,7 @@ static void *create(struct osm_opensm *osm)
 	pthread_condattr_t clock;
 
 	if (!layout_is_ours(osm)) {
-		/* Where its log is, is not certain either. */
+		/* The position of OpenSM's log in the structure is uncertain, too, so this goes to stderr. */
 		fprintf(stderr, "sarbridge: not built for this OpenSM; build it again with the "
 				"headers of the running one\n");
 		return NULL;

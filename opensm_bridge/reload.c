@@ -1,10 +1,9 @@
 /*
- * One `load`: read the file, have OpenSM route again, and wait until it is known what came of it.
- * The caller acts on the answer (state is saved, metrics change), so it tells what is in force, not
- * what was asked for.
+ * A `load`: reads the file, has OpenSM route again, and waits for the result. The agent acts on the answer (it saves its
+ * state and changes metrics), so the answer reports what is in force, not what was requested.
  *
- * A load that is not done at its deadline is still under way: OpenSM computes or sends. So no other
- * one begins before it is over, and `status` says so.
+ * A load that is not complete at its deadline is still under way: OpenSM computes or sends tables. So no other load may
+ * start before it is over, and `status` reports it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +11,7 @@
 
 #include "bridge.h"
 
-#define POKE_EVERY 5 /* seconds: a sweep under way may have swallowed the request */
+#define POKE_INTERVAL 5 /* seconds: a sweep that was under way may have ignored the request */
 
 static void poke(struct bridge *b)
 {
@@ -20,7 +19,7 @@ static void poke(struct bridge *b)
 	osm_opensm_sweep(b->osm);
 }
 
-/* With the mutex held. */
+/* The caller holds the mutex. */
 static bool may_start(struct bridge *b, struct reason *why)
 {
 	if (b->stopping)
@@ -34,17 +33,17 @@ static bool may_start(struct bridge *b, struct reason *why)
 	else
 		return true;
 	if (!b->loading && b->asked > b->building && !b->stopping && state_is_master(b))
-		poke(b); /* nobody waits for that one any more */
+		poke(b); /* its caller has given up waiting, so nobody else pokes OpenSM for it */
 	return false;
 }
 
-static bool goes_on(struct bridge *b, uint64_t mine)
+static bool goes_on(struct bridge *b, uint64_t number)
 {
-	return !b->stopping && state_is_master(b) && state_under_way(b) && b->built < mine;
+	return !b->stopping && state_is_master(b) && state_under_way(b) && b->built < number;
 }
 
-/* With the mutex held; true once a build that began after request `mine` is done and sent. */
-static bool wait_for(struct bridge *b, uint64_t mine)
+/* The caller holds the mutex. True once a routing that began after load `number` is computed and sent. */
+static bool wait_for(struct bridge *b, uint64_t number)
 {
 	struct timespec now, until;
 	time_t deadline, poke_at;
@@ -52,22 +51,22 @@ static bool wait_for(struct bridge *b, uint64_t mine)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	deadline = now.tv_sec + (time_t)b->options.deadline;
 	poke_at = now.tv_sec;
-	while (goes_on(b, mine) && now.tv_sec < deadline) {
-		/* No second poke while a slow engine is at work on the first. */
-		if (b->building < mine && now.tv_sec >= poke_at) {
+	while (goes_on(b, number) && now.tv_sec < deadline) {
+		/* Not while a slow engine works on the routing that the first poke started. */
+		if (b->building < number && now.tv_sec >= poke_at) {
 			poke(b);
-			poke_at = now.tv_sec + POKE_EVERY;
+			poke_at = now.tv_sec + POKE_INTERVAL;
 		}
 		until = now;
 		until.tv_sec++;
 		pthread_cond_timedwait(&b->changed, &b->mutex, &until);
 		clock_gettime(CLOCK_MONOTONIC, &now);
 	}
-	return b->built >= mine;
+	return b->built >= number;
 }
 
-/* With the mutex held: why generation `wanted` is not in force, or not on every switch. */
-static bool judge(struct bridge *b, uint64_t wanted, bool built, struct reason *why)
+/* The caller holds the mutex. True if `generation` is in force on every switch; otherwise sets `why`. */
+static bool check_result(struct bridge *b, uint64_t generation, bool built, struct reason *why)
 {
 	const struct reason *problem = *b->load_problem.text ? &b->load_problem : &b->last_error;
 	const char *code = problem->code ? problem->code : "other";
@@ -76,29 +75,29 @@ static bool judge(struct bridge *b, uint64_t wanted, bool built, struct reason *
 		REASON(why, "OpenSM is shutting down");
 	else if (!state_is_master(b))
 		REASON_OF(why, "not-master", "this OpenSM is not the master; generation %ju was not "
-			  "installed", (uintmax_t)wanted);
+			  "installed", (uintmax_t)generation);
 	else if (!built)
 		REASON_OF(why, "deadline", "generation %ju is not in force after %u s, and OpenSM is still "
-			  "at it (%s); is sar the first engine in routing_engine?", (uintmax_t)wanted,
+			  "at it (%s); is sar the first engine in routing_engine?", (uintmax_t)generation,
 			  b->options.deadline, state_name(b));
 	else if (*b->load_problem.text && b->generation_in_force)
 		REASON_OF(why, code, "generation %ju stays in force: %.400s",
 			  (uintmax_t)b->generation_in_force, problem->text);
-	else if (b->generation_in_force != wanted)
+	else if (b->generation_in_force != generation)
 		REASON_OF(why, code, "engine %s is in force: %.400s", b->engine_in_force, problem->text);
 	else if (b->unconfirmed || b->unconfirmed_ports)
 		REASON_OF(why, "unconfirmed", "generation %ju is in force, but %.400s",
-			  (uintmax_t)wanted, b->last_error.text);
+			  (uintmax_t)generation, b->last_error.text);
 	else
 		return true;
 	return false;
 }
 
-/* With the mutex held: `routes` are what the next routing tries. */
-static uint64_t ask(struct bridge *b, struct routes *routes, const char *proved_from)
+/* The caller holds the mutex. Makes `routes` those that the next routing tries; returns the number of the load. */
+static uint64_t queue_load(struct bridge *b, struct routes *routes, const char *proved_from)
 {
-	routes_drop(b->wanted);
-	b->wanted = routes;
+	routes_drop(b->load_routes);
+	b->load_routes = routes;
 	snprintf(b->proved_from, sizeof(b->proved_from), "%s", proved_from);
 	b->load_problem = (struct reason){.text = ""};
 	return ++b->asked;
@@ -107,7 +106,7 @@ static uint64_t ask(struct bridge *b, struct routes *routes, const char *proved_
 bool reload(struct bridge *b, uint64_t generation, const char *proved_from, struct reason *why)
 {
 	struct routes *routes = NULL;
-	uint64_t wanted, mine;
+	uint64_t number;
 	bool good;
 
 	pthread_mutex_lock(&b->mutex);
@@ -118,12 +117,12 @@ bool reload(struct bridge *b, uint64_t generation, const char *proved_from, stru
 	if (!good)
 		return false;
 
-	routes = plans_read_next(b, generation, why); /* not under the mutex: it may take a while */
+	routes = plans_read_next(b, generation, why); /* without the mutex, since it may take a while */
 	pthread_mutex_lock(&b->mutex);
 	if (routes) {
-		wanted = routes->generation;
-		mine = ask(b, routes, proved_from);
-		good = judge(b, wanted, wait_for(b, mine), why);
+		generation = routes->generation;
+		number = queue_load(b, routes, proved_from);
+		good = check_result(b, generation, wait_for(b, number), why);
 	} else {
 		good = false;
 		b->last_error = *why;

@@ -1,4 +1,4 @@
-/* The socket's protocol: one request line in, one line of JSON out. */
+/* The requests of the plugin's socket: one line in, one line of JSON out (README.md). */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static const char *escaped(char *to, size_t room, const char *from)
 
 		if (c == '"' || c == '\\')
 			at += (size_t)snprintf(to + at, room - at, "\\%c", c);
-		else if (c < 0x20 || c > 0x7e) /* node descriptions may hold any byte */
+		else if (c < 0x20 || c > 0x7e) /* node descriptions may contain any byte */
 			at += (size_t)snprintf(to + at, room - at, "\\u%04x", c);
 		else
 			to[at++] = (char)c;
@@ -40,7 +40,7 @@ static const char *sm_state(const struct bridge *b)
 	}
 }
 
-/* The longest time that a packet may wait at the head of a queue; -1: without limit. */
+/* The longest time that a packet may wait at the head of a queue; -1: no limit. */
 static double head_of_queue_seconds(const osm_subn_opt_t *o)
 {
 	const unsigned code = o->head_of_queue_lifetime > o->leaf_head_of_queue_lifetime ?
@@ -49,14 +49,14 @@ static double head_of_queue_seconds(const osm_subn_opt_t *o)
 	return code >= 20 ? -1 : 4.096e-6 * (double)(1u << code);
 }
 
-/* No lock of OpenSM's: status must answer while a slow engine routes for minutes. */
+/* Takes no lock of OpenSM's: `status` must be answered while a slow engine computes for minutes. */
 static void answer_status(struct bridge *b, char *json, size_t room)
 {
 	const struct routes *loaded;
 	char error[1024];
 
 	pthread_mutex_lock(&b->mutex);
-	loaded = b->wanted ? b->wanted : b->good;
+	loaded = b->load_routes ? b->load_routes : b->last_good;
 	snprintf(json, room,
 		 "{\"protocol\":2,\"plugin_version\":\"%s\",\"opensm_version\":\"%s\",\"pid\":%d,"
 		 "\"sm_state\":\"%s\",\"state\":\"%s\",\"last_error\":\"%s\","
@@ -89,23 +89,23 @@ static void answer_refusal(const struct reason *why, char *json, size_t room)
 		 why->code ? why->code : "other", escaped(error, sizeof(error), why->text));
 }
 
-/* "any", or what a dump called its tables. */
+/* Whether it is "any" or a digest as `dump` answers it. */
 static bool is_digest(const char *word)
 {
 	return !strcmp(word, "any") ||
 	       (strlen(word) == 16 && strspn(word, "0123456789abcdef") == 16);
 }
 
-static void answer_load(struct bridge *b, const char *words, char *json, size_t room)
+static void answer_load(struct bridge *b, const char *arguments, char *json, size_t room)
 {
 	struct reason why = {.text = ""};
 	char *end;
-	const uint64_t generation = strtoull(words, &end, 10);
+	const uint64_t generation = strtoull(arguments, &end, 10);
 
-	if (*words < '0' || *words > '9' || *end != ' ' || !generation || generation == UINT64_MAX ||
+	if (*arguments < '0' || *arguments > '9' || *end != ' ' || !generation || generation == UINT64_MAX ||
 	    !is_digest(end + 1)) {
 		REASON(&why, "load needs the generation of routes.next, a number above 0, and the digest "
-			     "that a dump answered, or any");
+			     "that dump answered, or any");
 		answer_refusal(&why, json, room);
 	} else if (!reload(b, generation, end + 1, &why)) {
 		answer_refusal(&why, json, room);
@@ -122,14 +122,14 @@ static void answer_load(struct bridge *b, const char *words, char *json, size_t 
 static void answer_dump(struct bridge *b, char *json, size_t room)
 {
 	struct reason why = {.text = ""};
-	struct dumped dumped;
+	struct dump_result result;
 	char path[2048];
 
-	if (dump_in_force(b, &dumped, &why))
+	if (dump_in_force(b, &result, &why))
 		snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",\"digest\":\"%016" PRIx64 "\","
 				     "\"unconfirmed_sl2vl_ports\":%u}",
-			 escaped(path, sizeof(path), b->options.dump_path), dumped.digest,
-			 dumped.unconfirmed_ports);
+			 escaped(path, sizeof(path), b->options.dump_path), result.digest,
+			 result.unconfirmed_ports);
 	else
 		answer_refusal(&why, json, room);
 }
@@ -147,13 +147,13 @@ static void answer_fabric(struct bridge *b, char *json, size_t room)
 		answer_refusal(&why, json, room);
 }
 
-static void answer_notice(struct bridge *b, const char *words, char *json, size_t room)
+static void answer_notice(struct bridge *b, const char *arguments, char *json, size_t room)
 {
 	struct reason why = {.text = ""};
 	struct notice notice;
 	unsigned subscribed;
 
-	if (notice_parse(&notice, words, &why) && notice_raise(b, &notice, &subscribed, &why))
+	if (notice_parse(&notice, arguments, &why) && notice_raise(b, &notice, &subscribed, &why))
 		snprintf(json, room, "{\"ok\":true,\"subscribed\":%u}", subscribed);
 	else
 		answer_refusal(&why, json, room);
@@ -161,7 +161,7 @@ static void answer_notice(struct bridge *b, const char *words, char *json, size_
 
 void request_answer(struct bridge *b, const char *request, char *json, size_t room)
 {
-	const struct reason unknown = {.text = "unknown request; there are status, load GENERATION PROVED_FROM, dump, "
+	const struct reason unknown = {.text = "unknown request; valid are status, load GENERATION PROVED_FROM, dump, "
 				       "fabric, and notice unpath|repath UPDATE GENERATION"};
 
 	if (!strcmp(request, "status"))

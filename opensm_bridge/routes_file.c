@@ -1,9 +1,8 @@
 /*
- * Reading a routes file. Nothing of a file is used before all of it was checked: half a plan in a
- * fabric is a loop or a deadlock. The file is copied, not mapped, since a mapped file that someone
- * truncates ends OpenSM with SIGBUS.
+ * Reads a routes file. Nothing of a file is used before all of it was checked, because half a plan in a fabric may loop or
+ * deadlock. The file is copied, not mapped: if somebody truncated a mapped file, SIGBUS would end OpenSM.
  *
- * Little-endian machines only: the arrays are used in place.
+ * Little-endian machines only, because the arrays are used in place.
  */
 #include "routes_file.h"
 
@@ -22,7 +21,7 @@
 #error "routes files are used in place and are little-endian"
 #endif
 
-/* More than any fabric of today needs (11,664 hosts, two lanes, four offsets: 170 MB). */
+/* More than any fabric of today needs (170 MB for 11,664 hosts, two lanes and four offsets). */
 #define MAX_FILE_SIZE ((uint64_t)4 << 30)
 #define MAX_NODES 65535
 #define SECTION_SIZE 24
@@ -55,7 +54,7 @@ static bool engine_name_is_good(const uint8_t *name)
 	return true;
 }
 
-/* Section 12 stands last, so a file without it has the same ids but for the last. */
+/* Section 12 is the last one, so a file without it has the same ids except for the last. */
 const uint8_t *routes_section_ids(unsigned flags, unsigned lanes, unsigned *count)
 {
 	static const uint8_t plain[] = {1, 2, 3, 4, 5, 10, 11, 12},
@@ -77,7 +76,7 @@ void routes_section_lengths(const struct routes *r, uint64_t length[ROUTES_LAST_
 	memcpy(length, by_id, sizeof(by_id));
 }
 
-/* Sections are aligned to 8 in a malloc'ed image. */
+/* Sections are aligned to 8 bytes, and so is an image from malloc(). */
 void routes_set_arrays(struct routes *r, uint8_t *const section[ROUTES_LAST_ID + 1])
 {
 	r->switch_guid = (const void *)section[1];
@@ -148,7 +147,7 @@ static unsigned highest(const uint8_t *values, uint32_t count)
 	return most;
 }
 
-/* The table has one right value for every byte, so it is compared rather than interpreted. */
+/* Every byte of the section table has exactly one valid value, so the table is compared rather than interpreted. */
 static bool find_sections(struct routes *r, uint8_t *section[], struct reason *why)
 {
 	unsigned count;
@@ -229,8 +228,8 @@ static bool check_cables(const struct routes *r, struct reason *why)
 	return true;
 }
 
-/* `word`: the least number above all ports that an entry may be. */
-static bool check_ports(const struct routes *r, const uint8_t *table, unsigned word, struct reason *why)
+/* `special`: the lowest value that is not a port number and still allowed. */
+static bool check_ports(const struct routes *r, const uint8_t *table, unsigned special, struct reason *why)
 {
 	for (unsigned o = 0; o < r->offsets; o++)
 		for (uint32_t s = 0; s < r->switches; s++) {
@@ -240,7 +239,7 @@ static bool check_ports(const struct routes *r, const uint8_t *table, unsigned w
 				if ((row[d] == 0) != (d == r->terminals + s))
 					REFUSE("offset %u, switch %u, column %u: port 0 must be, "
 					       "and only be, a switch's own column", o, s, d);
-				if (row[d] > r->switch_ports[s] && row[d] < word)
+				if (row[d] > r->switch_ports[s] && row[d] < special)
 					REFUSE("offset %u, switch %u, column %u: port %u, but the "
 					       "highest is %u", o, s, d, row[d], r->switch_ports[s]);
 			}
@@ -274,7 +273,7 @@ static bool check(struct routes *r, struct reason *why)
 		return false;
 	routes_set_arrays(r, section);
 	if (!r->switch_guid || !r->terminal_guid || !r->terminal_leaf || !r->switch_ports ||
-	    !r->forwarding || !r->far_ends || !r->senders) /* which every list of ids has */
+	    !r->forwarding || !r->far_ends || !r->senders) /* cannot happen: every list of ids has these */
 		REFUSE("a section is missing");
 	return check_nodes(r, why) && check_ports(r, r->forwarding, ROUTES_NO_ROUTE, why) &&
 	       check_cables(r, why) && check_lanes(r, why) &&
@@ -318,7 +317,7 @@ struct routes *routes_read(const char *path, struct reason *why)
 	struct reason inner = {.text = ""};
 	struct routes *r = NULL;
 	struct stat info;
-	/* O_NONBLOCK: a fifo in the file's place must not hang OpenSM. */
+	/* O_NONBLOCK, so that a FIFO of that name cannot block OpenSM. */
 	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (file < 0 || fstat(file, &info)) {

@@ -1,4 +1,4 @@
-/* The routes file of FORMAT.md, read into memory and checked as a whole. */
+/* The routes file of FORMAT.md, read into memory and checked completely. */
 #ifndef SAR_ROUTES_FILE_H
 #define SAR_ROUTES_FILE_H
 #include <stddef.h>
@@ -30,24 +30,24 @@ struct routes {
 	const uint32_t *terminal_leaf;
 	const uint8_t *switch_ports;
 	const uint8_t *forwarding;     /* [offsets][switches][columns] */
-	unsigned flags, wide;	       /* wide: highest port of all switches + 1 */
+	unsigned flags, wide;	       /* wide: the highest port number of all switches, + 1 */
 	const uint32_t *far_ends; /* [switches][wide]: switch << 8 | port, or ROUTES_NO_SWITCH */
-	const uint8_t *senders;	  /* [switches] 1: hosts there that the file does not know may send */
-	/* Lanes by path: NULL with one lane, and with lanes hop by hop. */
+	const uint8_t *senders;	  /* [switches] 1: the proof covers hosts there that are not in the file */
+	/* For lanes by path; NULL with one lane, and with hop-by-hop lanes. */
 	const uint8_t *service_levels; /* [offsets][switches][columns] */
 	const uint8_t *sl_to_vl, *fallback_sl;
 	const uint8_t *hop_lanes; /* [switches][wide in][wide out], or NULL */
-	const uint8_t *had;	  /* dumps only: as `forwarding`; what a switch may have instead */
+	const uint8_t *had;	  /* in dumps only, same shape as `forwarding`: what a switch may have instead */
 	uint8_t *image;
 	size_t size;
 };
 
-/* The file as one checked object with one holder, or NULL and why. */
+/* Reads and checks a file; the caller holds the one reference. NULL and `why` if it is invalid. */
 struct routes *routes_read(const char *path, struct reason *why);
-/* The same from memory; takes over `image` (malloc'ed), which it frees on failure. */
+/* The same from memory; takes ownership of `image` (from malloc), and frees it on failure. */
 struct routes *routes_from_image(uint8_t *image, size_t size, struct reason *why);
 struct routes *routes_hold(struct routes *routes);
-void routes_drop(struct routes *routes); /* NULL is fine */
+void routes_drop(struct routes *routes); /* may be NULL */
 
 static inline const uint8_t *routes_row(const struct routes *r, const uint8_t *table,
 					unsigned offset, uint32_t row)
@@ -55,7 +55,7 @@ static inline const uint8_t *routes_row(const struct routes *r, const uint8_t *t
 	return table + ((size_t)offset * r->switches + row) * r->columns;
 }
 
-/* The lane of what enters live row `row` by port `in` and leaves by `out`, hop by hop. */
+/* With hop-by-hop lanes: the lane of packets that enter switch `row` by port `in` and leave by `out`. */
 static inline uint8_t routes_hop_lane(const struct routes *r, uint32_t row, unsigned in,
 				      unsigned out)
 {
@@ -63,15 +63,15 @@ static inline uint8_t routes_hop_lane(const struct routes *r, uint32_t row, unsi
 					     : 0;
 }
 
-/* The ids of a file's sections, in order; `count` gets how many. */
+/* The ids of a file's sections, in order; sets `count`. */
 const uint8_t *routes_section_ids(unsigned flags, unsigned lanes, unsigned *count);
 
-/* The length of each section by its id, for the sizes that `r` names. */
+/* Sets the length of each section, by its id, for the sizes in `r`. */
 void routes_section_lengths(const struct routes *r, uint64_t length[ROUTES_LAST_ID + 1]);
-/* Point the arrays of `r` to its sections, by id; NULL where there is none. */
+/* Sets the arrays of `r` to its sections, by id; NULL for a section that the file does not have. */
 void routes_set_arrays(struct routes *r, uint8_t *const section[ROUTES_LAST_ID + 1]);
 
-/* Where a GUID stands in an ascending list, or `count` where it does not. */
+/* The index of a GUID in an ascending list; `count` if it is not in the list. */
 uint32_t guid_index(const uint64_t *guids, uint32_t count, uint64_t guid);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * SIGUSR2, for scripts: load whatever routes.next holds. A signal handler may do next to
- * nothing, so it only writes an eventfd, and a thread does the work.
+ * SIGUSR2, for scripts: loads whatever routes.next holds. A signal handler may do very little, so it only writes to an
+ * eventfd, and a thread does the work.
  *
- * The handler must not outlive the plugin's code, and the default action would end OpenSM; so what
- * is left behind at the end is SIG_IGN, not the handler from before.
+ * When the plugin is unloaded, SIGUSR2 is ignored from then on: the handler's code is gone, and the default action would
+ * end OpenSM.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,16 +21,16 @@ struct sigusr2 {
 	bool running;
 };
 
-static atomic_int signalled = -1; /* the eventfd; a handler has no other way to its data */
+static atomic_int signal_event = -1; /* the eventfd; a global, because a handler takes no argument */
 
 static void on_signal(int number)
 {
 	const int saved = errno;
-	const uint64_t one = 1;
+	const uint64_t increment = 1;
 
 	(void)number;
-	if (write(signalled, &one, sizeof(one)) < 0)
-		(void)0; /* full: a load is due anyway */
+	if (write(signal_event, &increment, sizeof(increment)) < 0)
+		(void)0; /* the counter is full: a load is pending anyway */
 	errno = saved;
 }
 
@@ -39,7 +39,7 @@ static void *work(void *argument)
 	struct bridge *b = argument;
 
 	for (;;) {
-		struct pollfd wait[] = {{.fd = signalled, .events = POLLIN},
+		struct pollfd wait[] = {{.fd = signal_event, .events = POLLIN},
 					{.fd = b->sigusr2->stop, .events = POLLIN}};
 		struct reason why;
 		uint64_t count;
@@ -48,8 +48,8 @@ static void *work(void *argument)
 			return NULL;
 		if (wait[1].revents)
 			return NULL;
-		if (read(signalled, &count, sizeof(count)) > 0)
-			reload(b, 0, "any", &why); /* it logs what came of it */
+		if (read(signal_event, &count, sizeof(count)) > 0)
+			reload(b, 0, "any", &why); /* it logs the result */
 	}
 }
 
@@ -64,8 +64,8 @@ bool sigusr2_start(struct bridge *b, struct reason *why)
 		return false;
 	}
 	u->stop = eventfd(0, EFD_CLOEXEC);
-	signalled = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	u->running = u->stop >= 0 && signalled >= 0 && !thread_start(&u->thread, work, b);
+	signal_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	u->running = u->stop >= 0 && signal_event >= 0 && !thread_start(&u->thread, work, b);
 	if (!u->running || sigaction(SIGUSR2, &action, NULL)) {
 		REASON(why, "cannot wait for SIGUSR2: %s", strerror(errno));
 		return false;
@@ -73,20 +73,20 @@ bool sigusr2_start(struct bridge *b, struct reason *why)
 	return true;
 }
 
-/* Safe after a failed sigusr2_start() too. */
+/* May be called after a failed sigusr2_start(), too. */
 void sigusr2_stop(struct bridge *b)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	struct sigusr2 *u = b->sigusr2;
-	const uint64_t one = 1;
+	const uint64_t increment = 1;
 	int file;
 
 	if (!u)
 		return;
 	sigaction(SIGUSR2, &ignore, NULL);
-	if (u->running && write(u->stop, &one, sizeof(one)) > 0)
+	if (u->running && write(u->stop, &increment, sizeof(increment)) > 0)
 		pthread_join(u->thread, NULL);
-	file = atomic_exchange(&signalled, -1);
+	file = atomic_exchange(&signal_event, -1);
 	if (file >= 0)
 		close(file);
 	if (u->stop >= 0)

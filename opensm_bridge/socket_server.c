@@ -1,7 +1,7 @@
 /*
- * The status socket. A few threads, each serving one client at a time, so a `load` that waits for
- * OpenSM does not keep others from asking, and a slow or silent client blocks nobody but itself.
- * None of them ever runs in a thread of OpenSM's.
+ * The server on the plugin's Unix socket. Each of a few threads serves one client at a time, so a `load` that waits for
+ * OpenSM does not block other requests, and a slow or silent client blocks only itself. None of this runs in a thread of
+ * OpenSM's.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,17 +18,17 @@
 #define THREADS 8
 #define REQUEST_SIZE 64
 #define ANSWER_SIZE 8192
-#define CLIENT_PATIENCE 5000 /* ms that a client may take to ask, or to read its answer */
+#define CLIENT_PATIENCE 5000 /* ms that a client may take to send its request, or to read the answer */
 
 struct server {
 	struct bridge *bridge;
 	int listener, stop;
-	ino_t inode; /* of the socket file, to remove only our own */
+	ino_t inode; /* of the socket's file: a file with another inode is not removed */
 	unsigned running;
 	pthread_t thread[THREADS];
 };
 
-/* Signals are for OpenSM's own threads. */
+/* Starts a thread with all signals blocked: they are for OpenSM's own threads. */
 int thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
 {
 	sigset_t all, before;
@@ -41,10 +41,10 @@ int thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
 	return error;
 }
 
-/* True when `file` is ready for `events`; false on shutdown, error, or no patience left. */
-static bool ready(const struct server *d, int file, short events, int patience)
+/* True if `file` is ready for `events`; false on shutdown, on error, and when `patience` ms are over. */
+static bool ready(const struct server *s, int file, short events, int patience)
 {
-	struct pollfd wait[] = {{.fd = file, .events = events}, {.fd = d->stop, .events = POLLIN}};
+	struct pollfd wait[] = {{.fd = file, .events = events}, {.fd = s->stop, .events = POLLIN}};
 	int count;
 
 	do
@@ -53,11 +53,11 @@ static bool ready(const struct server *d, int file, short events, int patience)
 	return count > 0 && !wait[1].revents && wait[0].revents & (events | POLLHUP);
 }
 
-static bool read_request(const struct server *d, int client, char *request)
+static bool read_request(const struct server *s, int client, char *request)
 {
 	size_t length = 0;
 
-	while (length < REQUEST_SIZE && ready(d, client, POLLIN, CLIENT_PATIENCE)) {
+	while (length < REQUEST_SIZE && ready(s, client, POLLIN, CLIENT_PATIENCE)) {
 		const ssize_t got = recv(client, request + length, REQUEST_SIZE - length, 0);
 		char *end;
 
@@ -73,9 +73,9 @@ static bool read_request(const struct server *d, int client, char *request)
 	return false;
 }
 
-static void send_answer(const struct server *d, int client, const char *text, size_t length)
+static void send_answer(const struct server *s, int client, const char *text, size_t length)
 {
-	while (length && ready(d, client, POLLOUT, CLIENT_PATIENCE)) {
+	while (length && ready(s, client, POLLOUT, CLIENT_PATIENCE)) {
 		const ssize_t sent = send(client, text, length, MSG_NOSIGNAL);
 
 		if (sent < 0)
@@ -85,94 +85,94 @@ static void send_answer(const struct server *d, int client, const char *text, si
 	}
 }
 
-static void serve(const struct server *d, int client)
+static void serve(const struct server *s, int client)
 {
 	char request[REQUEST_SIZE], json[ANSWER_SIZE];
 	size_t length;
 
-	if (read_request(d, client, request)) {
-		request_answer(d->bridge, request, json, sizeof(json) - 1);
+	if (read_request(s, client, request)) {
+		request_answer(s->bridge, request, json, sizeof(json) - 1);
 		length = strlen(json);
 		json[length++] = '\n';
-		send_answer(d, client, json, length);
+		send_answer(s, client, json, length);
 	}
 	close(client);
 }
 
 static void *serve_all(void *argument)
 {
-	const struct server *d = argument;
+	const struct server *s = argument;
 
 	for (;;) {
-		struct pollfd wait[] = {{.fd = d->listener, .events = POLLIN},
-					{.fd = d->stop, .events = POLLIN}};
+		struct pollfd wait[] = {{.fd = s->listener, .events = POLLIN},
+					{.fd = s->stop, .events = POLLIN}};
 
 		if (poll(wait, 2, -1) < 0 && errno != EINTR)
 			return NULL;
 		if (wait[1].revents)
 			return NULL;
-		/* The listener does not block: another thread may have been quicker. */
-		const int client = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		/* The listener is nonblocking, because another thread may accept the client first. */
+		const int client = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (client >= 0)
-			serve(d, client);
+			serve(s, client);
 		else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
-			poll(&wait[1], 1, 100); /* no descriptors left: do not spin */
+			poll(&wait[1], 1, 100); /* out of descriptors: do not spin */
 	}
 }
 
-static bool listen_at(struct server *d, const struct options *o, struct reason *why)
+static bool listen_at(struct server *s, const struct options *o, struct reason *why)
 {
 	if (mkdir(o->folder, 0755) && errno != EEXIST) {
 		REASON(why, "cannot make %.300s: %s", o->folder, strerror(errno));
 		return false;
 	}
-	d->listener = listener_open(o->socket_path, o->group, &d->inode, why);
-	return d->listener >= 0;
+	s->listener = listener_open(o->socket_path, o->group, &s->inode, why);
+	return s->listener >= 0;
 }
 
 bool server_open(struct bridge *b, struct reason *why)
 {
-	struct server *d = calloc(1, sizeof(*d));
+	struct server *s = calloc(1, sizeof(*s));
 
-	if (!d) {
+	if (!s) {
 		REASON(why, "no memory");
 		return false;
 	}
-	b->server = d;
-	*d = (struct server){.bridge = b, .listener = -1, .stop = eventfd(0, EFD_CLOEXEC)};
-	if (d->stop < 0) {
+	b->server = s;
+	*s = (struct server){.bridge = b, .listener = -1, .stop = eventfd(0, EFD_CLOEXEC)};
+	if (s->stop < 0) {
 		REASON(why, "no eventfd: %s", strerror(errno));
 		return false;
 	}
-	if (!listen_at(d, &b->options, why))
+	if (!listen_at(s, &b->options, why))
 		return false;
-	while (d->running < THREADS && !thread_start(&d->thread[d->running], serve_all, d))
-		d->running++;
-	if (!d->running)
+	while (s->running < THREADS && !thread_start(&s->thread[s->running], serve_all, s))
+		s->running++;
+	if (!s->running)
 		REASON(why, "cannot start a thread");
-	return d->running > 0;
+	return s->running > 0;
 }
 
-/* Safe after a failed server_open() too. The threads are gone when it returns. */
+/* May be called after a failed server_open(), too. No thread of the server is left when it returns. */
 void server_close(struct bridge *b)
 {
-	struct server *d = b->server;
-	const uint64_t one = 1;
+	struct server *s = b->server;
+	const uint64_t increment = 1;
 	struct stat info;
 
-	if (!d)
+	if (!s)
 		return;
-	if (d->stop >= 0 && write(d->stop, &one, sizeof(one)) < 0)
-		return; /* cannot happen; leaking beats unmapping code that runs */
-	while (d->running)
-		pthread_join(d->thread[--d->running], NULL);
-	if (d->listener >= 0) {
-		close(d->listener);
-		if (d->inode && !stat(b->options.socket_path, &info) && info.st_ino == d->inode)
+	if (s->stop >= 0 && write(s->stop, &increment, sizeof(increment)) < 0)
+		return; /* cannot happen; but it is better to leak than to unload code that still runs */
+	while (s->running)
+		pthread_join(s->thread[--s->running], NULL);
+	if (s->listener >= 0) {
+		close(s->listener);
+		if (s->inode && !stat(b->options.socket_path, &info) && info.st_ino == s->inode)
 			unlink(b->options.socket_path);
 	}
-	if (d->stop >= 0)
-		close(d->stop);
-	free(d);
+	if (s->stop >= 0)
+		close(s->stop);
+	free(s);
 	b->server = NULL;
 }

@@ -1,10 +1,11 @@
 /*
- * How far OpenSM is, without its lock: `status` must be answered while an engine computes for minutes.
+ * The progress of OpenSM, determined without its lock, because `status` must be answered while an engine computes for
+ * minutes.
  *
- * A routing begins with a call of our engine, also where another one computes in the end, and OpenSM
- * holds its lock until the tables are computed and handed over for sending. `routing_engine_used` is
- * NULL until they are computed. It is over with UCAST_ROUTING_DONE; where a switch did not answer,
- * OpenSM may begin another sweep and another routing instead, which is still the same work.
+ * A routing begins with a call of this plugin's engine, even if another engine computes the tables in the end. OpenSM holds
+ * its lock until the tables are computed and handed over for sending; until then `routing_engine_used` is NULL. The routing
+ * ends with UCAST_ROUTING_DONE. If a switch did not answer, OpenSM may start another sweep and routing instead; that still
+ * counts as the same work.
  */
 #include "bridge.h"
 
@@ -18,7 +19,7 @@ static bool computed(const struct bridge *b)
 	return __atomic_load_n(&b->osm->routing_engine_used, __ATOMIC_ACQUIRE) != NULL;
 }
 
-/* The lock is free, and still no engine is in use: all have failed, and OpenSM says no more of it. */
+/* The lock is free, and still no engine is in use: all engines have failed, which OpenSM does not report. */
 static bool failed(struct bridge *b)
 {
 	if (pthread_rwlock_tryrdlock(&b->osm->lock.lock))
@@ -41,7 +42,7 @@ static void notice_failure(struct bridge *b)
 	pthread_cond_broadcast(&b->changed);
 }
 
-/* A load that was asked for and is not done, whatever its caller still waits for. */
+/* A load was requested and is not complete, whether or not its caller still waits. */
 bool state_under_way(struct bridge *b)
 {
 	notice_failure(b);
@@ -63,11 +64,11 @@ const char *state_name(struct bridge *b)
 	return "built";
 }
 
-/* What was asked for is not going to be done, and the tables are another SM's business. */
+/* Requested loads will not happen: another SM is responsible for the tables now. */
 void state_lost_master(struct bridge *b)
 {
-	routes_drop(b->wanted);
-	b->wanted = NULL;
+	routes_drop(b->load_routes);
+	b->load_routes = NULL;
 	b->phase = IDLE;
 	b->building = b->built = b->asked;
 	b->take_file = true;

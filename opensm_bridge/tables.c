@@ -1,19 +1,17 @@
 /*
- * OpenSM's tables, turned into what each switch is known to have (known.h).
+ * Derives the known contents of the switches' tables (known.h) from OpenSM's tables.
  *
- * What OpenSM does (3.3.23, osm_ucast_mgr.c): at the start of a routing it fills `new_lft` of every
- * switch with "no route"; a routing engine fills in its routes; then each block that differs from
- * `lft` is zeroed there and sent, and the switch's answer is copied into `lft`. So between two
- * routings `new_lft` is what was sent last, and a block of `lft` is what the switch confirmed, or
- * zero. It never reads the tables that a switch had before.
+ * What OpenSM does (3.3.23, osm_ucast_mgr.c): at the start of a routing it fills `new_lft` of every switch with "no route",
+ * and a routing engine fills in its routes. Then each block that differs from `lft` is zeroed in `lft` and sent, and the
+ * switch's answer is copied into `lft`. So between two routings `new_lft` holds what was sent last, and a block of `lft`
+ * holds what the switch confirmed, or zero. OpenSM never reads the tables that a switch had before.
  *
- * Looked at whenever something may be lost: at a sweep's start (a routing whose MADs failed is
- * followed by a sweep and another routing, without a word that it was done), after discovery (which
- * tells switches that were reset: OpenSM sends them everything in the routing that follows), at a
- * routing's start and end, and for a dump.
+ * tables_look() must run whenever information may be lost: at the start of a sweep (after a routing whose MADs failed,
+ * OpenSM starts a sweep and another routing without reporting that the first is over), after discovery (which shows the
+ * switches that were reset: OpenSM sends them everything in the next routing), at the start and the end of a routing, and
+ * for a dump.
  *
- * All of it with `tables` held, and in OpenSM's sweep thread while nothing is outstanding, or with
- * OpenSM's lock.
+ * The caller holds `tables`, and either runs in OpenSM's sweep thread while no MAD is outstanding or holds OpenSM's lock.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +26,7 @@ static bool all_are(const uint8_t *block, uint8_t value)
 	return true;
 }
 
-/* `sent`: `new_lft` is what was sent last. */
+/* `sent`: `new_lft` holds what was sent last. */
 static void look_at(struct bridge *b, struct known_switch *known, const osm_switch_t *sw, bool sent)
 {
 	const uint32_t size = sw->lft && sw->lft_size < b->known.lids ? sw->lft_size : b->known.lids;
@@ -36,7 +34,7 @@ static void look_at(struct bridge *b, struct known_switch *known, const osm_swit
 	for (uint32_t at = 0; sw->lft && at + KNOWN_BLOCK <= size; at += KNOWN_BLOCK) {
 		const uint8_t *now = sw->lft + at, *new = sent && sw->new_lft ? sw->new_lft + at : NULL;
 
-		/* All 255: as allocated, or confirmed; the look after a routing can tell. */
+		/* A block of 255 is freshly allocated or confirmed; the look after a routing can tell which. */
 		if (new && !memcmp(now, new, KNOWN_BLOCK)) {
 			known_confirmed(known, at, now, KNOWN_BLOCK);
 			continue;
@@ -46,7 +44,7 @@ static void look_at(struct bridge *b, struct known_switch *known, const osm_swit
 		if (new)
 			known_sent(known, at, new, KNOWN_BLOCK);
 		else if (!sent && !b->looked && all_are(now, 0))
-			known_lost(known, at, KNOWN_BLOCK); /* who knows what was sent */
+			known_lost(known, at, KNOWN_BLOCK); /* it is unknown what was sent */
 	}
 }
 
@@ -64,7 +62,7 @@ static bool make_room(struct bridge *b)
 	uint32_t count = 0, lids = 0;
 	bool good;
 
-	/* OpenSM's map is ascending by GUIDs in network order, ours in host order. */
+	/* OpenSM's map is sorted by GUIDs in network byte order, `known` by GUIDs in host byte order. */
 	for (cl_map_item_t *item = cl_qmap_head(&subn->sw_guid_tbl);
 	     guids && item != cl_qmap_end(&subn->sw_guid_tbl); item = cl_qmap_next(item)) {
 		const osm_switch_t *sw = (const osm_switch_t *)item;
@@ -94,14 +92,14 @@ static struct known_switch *known_of(struct bridge *b, const osm_switch_t *sw)
 		else
 			high = middle;
 	}
-	return &b->known.sw[low]; /* make_room() saw to it */
+	return &b->known.sw[low]; /* make_room() has added it */
 }
 
 void tables_look(struct bridge *b, enum look when)
 {
 	const osm_subn_t *subn = &b->osm->subn;
 	const struct osm_routing_engine *used = b->osm->routing_engine_used;
-	/* No engine is in use where all failed: then `new_lft` was never sent. */
+	/* No engine is in use if all have failed; then `new_lft` was never sent. */
 	const bool sent = when != LOOK_ROUTING && used;
 
 	b->tables_routings += when == LOOK_DONE && b->looked;
@@ -131,14 +129,14 @@ void tables_look(struct bridge *b, enum look when)
 	}
 }
 
-/* Another SM may have changed everything. */
+/* Forgets everything: another SM may have changed all tables. */
 void tables_forget(struct bridge *b)
 {
 	known_free(&b->known);
 	b->looked = false;
 }
 
-/* What else is in force: which engine made the tables, and the lanes of our own. */
+/* A hash of what else is in force: the engine, the generation, and the lanes of the plugin's own routes. */
 static uint64_t seed(struct bridge *b)
 {
 	uint64_t hash = b->known_generation;
@@ -160,7 +158,7 @@ void tables_count(struct bridge *b, uint32_t *switches, uint32_t *blocks)
 	known_count(&b->known, lids ? (uint32_t)lids - 1 : 0, switches, blocks);
 }
 
-/* Entry `lid` of a switch: what was sent last, and what it may have instead. */
+/* The entry of a LID that was sent to a switch last, and the one that the switch may have instead. */
 void tables_entry(struct bridge *b, const osm_switch_t *sw, unsigned lid, uint8_t *sent, uint8_t *had)
 {
 	const struct known_switch *known = b->known.switches ? known_of(b, sw) : NULL;

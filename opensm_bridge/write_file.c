@@ -1,4 +1,4 @@
-/* Writes under another name, then renames; see write_file.h. */
+/* Writes a temporary file in the same folder, then renames it; see write_file.h. */
 #include "write_file.h"
 
 #include <errno.h>

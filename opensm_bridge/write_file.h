@@ -1,4 +1,4 @@
-/* A file in one step: a reader sees the old one or the whole new one, also after a power cut. */
+/* Replaces a file atomically: a reader sees the old file or the whole new one, even after a power cut. */
 #ifndef SAR_WRITE_FILE_H
 #define SAR_WRITE_FILE_H
 #include <stdbool.h>
@@ -6,7 +6,7 @@
 
 #include "reason.h"
 
-/* With mode 0644. False, and why: then the old file stays, and nothing else is left. */
+/* The file gets mode 0644. False and `why` on failure; then the old file stays, and no temporary is left. */
 bool write_file(const char *path, const void *bytes, size_t size, struct reason *why);
 
 #endif

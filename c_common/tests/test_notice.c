@@ -1,18 +1,18 @@
-/* The notices' words and bytes; the vectors are those of libsar_migrate/PROTOCOL.md. */
+/* Notices as text and as bytes; the test vectors are those of libsar_migrate/PROTOCOL.md. */
 #include "../notice.h"
 
 #include "check.h"
 
-static void refused(const char *words)
+static void refused(const char *arguments)
 {
 	struct notice n;
 	struct reason why = {.text = ""};
 
-	CHECK(!notice_parse(&n, words, &why) && strstr(why.text, "unpath or repath"), "\"%s\": \"%s\"", words,
+	CHECK(!notice_parse(&n, arguments, &why) && strstr(why.text, "unpath or repath"), "\"%s\": \"%s\"", arguments,
 	      why.text);
 }
 
-static void words(void)
+static void text(void)
 {
 	struct notice n;
 	struct reason why = {.text = ""};
@@ -63,7 +63,7 @@ static void bytes(void)
 
 int main(void)
 {
-	words();
+	text();
 	bytes();
 	return checked("notice");
 }

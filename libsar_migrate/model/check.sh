@@ -1,22 +1,26 @@
 #!/bin/sh
-# Explores the model: check.sh SUBS UPDATES [MACRO], ends [MACRO], succeeds,
-# or trace HEADER SUBS UPDATES LENGTH (1: the model can do it). Prints what spin says.
-# 0: no state breaks a rule (and all were seen); 1: one does; 2: spin or the compiler failed, or it was stopped.
+# Explores the model with spin and prints spin's output.
+#   check.sh SUBS UPDATES [MACRO]                 all states; MACRO is one of BREAK_…
+#   check.sh ends [MACRO]                         every update ends
+#   check.sh succeeds                             an update can succeed (then the exit code is 1)
+#   check.sh trace HEADER SUBS UPDATES LENGTH     replay of a trace (1: the model can do it)
+# Exit code 0: all states were explored, and none breaks a rule; 1: a state breaks a rule; 2: spin or the compiler failed,
+# or the exploration is incomplete.
 set -u
 here=$(dirname "$(readlink -f "$0")")
 folder=$(mktemp -d) || exit 2
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" && cp "$here/five_phase.pml" . || exit 2
 case $1 in
-trace) # a header trace.h made of a run; found: how far it is one of the model's
+trace) # trace.h is generated from a run; spin finds how far the model can follow it
   shift
   header=$1 subs=$2 updates=$3 length=$4
   speed=-O0
   cp "$header" trace.h
   macros="-DTRACE -DLENGTH=$length -DSUBS=$subs -DUPDATES=$updates" options="-DSAFETY -DNOCLAIM" run="" ;;
-ends) # fairness makes it large, so one subscriber; restarts are bounded, else nothing ever ends
+ends) # fairness makes the state space large, so one subscriber; without a bound on restarts no update need ever end
   macros="-DSUBS=1 -DUPDATES=2 -DCRASHES=1 ${2:+-D$2}" options="-DNFAIR=3" run="-a -f -N every_run_ends" ;;
-succeeds) # that it can succeed at all: spin is to find it
+succeeds) # spin must find a run that succeeds
   macros="-DSUBS=1 -DUPDATES=2" options="" run="-a -N never_succeeds" ;;
 *)
   macros="-DSUBS=$1 -DUPDATES=$2 ${3:+-D$3}" options="-DSAFETY -DNOCLAIM" run="" ;;

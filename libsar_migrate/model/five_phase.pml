@@ -1,27 +1,27 @@
 /*
  * The five-phase update (sar-2016, Section 3.3; ../PROTOCOL.md), for spin.
  *
- * The network. What was ever said may be heard at any time, any number of times, or never: so messages are sets
- * that only grow, and loss, doubling and reordering need no transitions of their own. Only an answer of the door
- * belongs to one question (it comes on its connection) and is gone when the asker gives up.
+ * The network. A message that was ever sent may arrive at any time, any number of times, or never. So messages are sets
+ * that only grow, and loss, duplication and reordering need no transitions of their own. The exception is the agent's
+ * answer: it belongs to one request, since it comes on the same connection, and is lost when the subscriber gives up.
  *
- * Time. Deadlines may fire at any moment and leases end at any moment. What time guarantees are the guards named
- * LAPSED: the coordinator takes a lease as over only after the subscriber does (it counts from later), an answer
- * older than its lease is no answer, and a subscriber has left offset 0 when its lease ends (it begins a third of
- * it before). If draining takes longer than that third, LAPSED does not hold; the agent then waits or gives up,
- * unless told to drop who lapsed.
+ * Time. Deadlines may fire and leases may end at any moment. What time does guarantee is expressed by the guards named
+ * LAPSED: the coordinator considers a lease as over only after the subscriber does (it counts from later), an answer that
+ * is older than its lease is not accepted, and a subscriber has left offset 0 when its lease ends (it starts to leave a
+ * third of the lease before). If draining takes longer than that third, LAPSED does not hold; the agent then waits or
+ * gives up, unless it is configured to drop subscribers whose lease has lapsed.
  *
- * A subscriber that starts again is another one (ids are random), and so is a job's second process.
+ * A subscriber that restarts is another subscriber (ids are random), and so is the second process of a job.
  *
- * The disk holds phase, update and members; it is written before anything is said or done (a crash between is
- * a message that is lost).
+ * The disk holds phase, update and members. It is written before anything that depends on it is sent or done, so a crash
+ * in between is like a message that was lost.
  *
- * The files. New tables are written to routes.next (`next`), loaded from there, confirmed by all switches, and only
- * then renamed to routes.sar (`file`), which OpenSM takes by itself when it starts, and never else. The coordinator
- * remembers nothing of that: what it does next follows from what it finds, so a kill -9 between any two of these
- * steps is explored. A load that was asked for may be begun late, after the asker has given up waiting.
+ * The files. New tables are written to routes.next (`next`), loaded from there, confirmed by all switches, and only then
+ * renamed to routes.sar (`file`), which OpenSM reads by itself only when it starts. The coordinator keeps no memory of
+ * these steps: it decides by what it finds, so a kill -9 between any two of them is explored. OpenSM may begin a requested
+ * load late, after the coordinator has given up waiting.
  *
- * Macros BREAK_… break one rule each: check.sh has spin find each of them.
+ * Each of the macros BREAK_… breaks one rule; check.sh has spin find each of them.
  */
 #ifndef SUBS
 #define SUBS 3
@@ -29,7 +29,7 @@
 #ifndef UPDATES
 #define UPDATES 2
 #endif
-#ifdef CRASHES /* so many restarts of the coordinator; without, any number, and of the SM always */
+#ifdef CRASHES /* the number of restarts of the coordinator; unlimited if undefined. The SM's are never limited. */
 #define CRASH (crashes < CRASHES)
 #else
 #define CRASH true
@@ -46,10 +46,10 @@
 
 #define UNBORN 0
 #define ALIVE  1
-#define LEFT   2 /* it has said so */
+#define LEFT   2 /* it has unsubscribed */
 #define GONE   3
 
-/* ---- what a trace shows: ../../sar_lab/five_phase maps its lines to these ---- */
+/* ---- the events in a trace; ../../sar_lab/five_phase maps its lines to these numbers ---- */
 #define E_START	      1
 #define E_ASK	      2 /* "subscribe" of a subscriber */
 #define E_ANSWER      3 /* + phase: 3 … 6 */
@@ -69,84 +69,84 @@
 #define C_ACK_AWAY   26
 #define C_ACK_BACK   27
 #define C_DROP	     28
-#define C_LEFT	     29 /* "unsubscribe" heard */
+#define C_LEFT	     29 /* "unsubscribe" received */
 #define C_INSTALL    30
 #define C_INSTALLED  31
 #define C_FAILED     32
 #define C_REPATH     33
 #define C_IDLE	     34
-#define C_FILES	     35 /* what was found when no tables were on their way; as whom: FOUND, and so C_INSTALLED and C_FAILED */
+#define C_FILES	     35 /* the files and tables found at rest; like C_INSTALLED and C_FAILED it has FOUND in place of a subscriber */
 
-#ifdef TRACE /* a header made of a run: trace[] and LENGTH */
+#ifdef TRACE /* trace.h is generated from a run: trace[] and LENGTH */
 c_decl {
 #include "trace.h"
 }
 int place, expected;
-#define SEE(event, who, update) (expected == (event) * 65536 + (who) * 256 + (update))
-#define SEEN \
+#define TRACE_HAS(event, who, update) (expected == (event) * 65536 + (who) * 256 + (update))
+#define TRACE_NEXT \
 	c_code { \
 		now.place++; \
 		now.expected = trace[now.place]; \
 	}; \
 	assert(place < LENGTH)
 #else
-#define SEE(event, who, update) true
-#define SEEN skip
+#define TRACE_HAS(event, who, update) true
+#define TRACE_NEXT skip
 #endif
 #ifdef TRACE
-#define AGAIN true /* one that is said twice is seen twice */
+#define REPEATS true /* a message that is sent twice is in the trace twice */
 #else
-#define AGAIN false
+#define REPEATS false
 #endif
 
 /* ---- the disk, the file, the switches ---- */
-byte phase = IDLE, update = 0; /* of the run, or of the last one */
+byte phase = IDLE, update = 0; /* of the current update, or of the last one */
 bool member[SUBS];
-byte file = 0;		       /* routes.sar: the update whose tables it has */
-byte next = 0;		       /* routes.next likewise; 0: there is none */
-bool asked = false;	       /* a load of it; OpenSM has not begun with it */
-byte good = 0;		       /* what was in force before the run */
-byte tables = 0, sending = 0;  /* of offset 0 */
-bool changing = false;	       /* switches have some of `sending`, and some of before: not all is confirmed */
-#define AT_REST (!asked && !changing) /* the plugin's status is "built", and all is confirmed */
+byte file = 0;		       /* the update whose tables routes.sar has */
+byte next = 0;		       /* the update whose tables routes.next has; 0: there is no such file */
+bool asked = false;	       /* a load of routes.next was requested, and OpenSM has not begun it */
+byte good = 0;		       /* the update whose tables were in force before this one */
+byte tables = 0, sending = 0;  /* of offset 0: the tables in force, and those being sent */
+bool changing = false;	       /* some switches have `sending`, others still `tables` */
+#define AT_REST (!asked && !changing) /* the plugin's status is "built", and all switches have confirmed */
 #define FOUND	((file == update -> 1 : 0) + (next -> 2 : 0) + (tables == update -> 4 : 0))
 
 /* ---- the coordinator's memory ---- */
 bool acked[SUBS];
-bool failed = false, tried = false; /* the install, since it began or the coordinator started; and the load */
+bool failed = false, tried = false; /* the install failed; the load was requested (since the coordinator started) */
 
 /* ---- the network ---- */
-byte ack_away[SUBS], ack_back[SUBS]; /* the newest update that it acknowledged */
-byte answer[SUBS]; /* of the door, on its way: 0: none, or 1 + phase + 4 * update */
+byte ack_away[SUBS], ack_back[SUBS]; /* the newest update that the subscriber acknowledged */
+byte answer[SUBS]; /* the agent's answer on its way: 0 for none, or 1 + phase + 4 * update */
 
 /* ---- the subscribers ---- */
 byte life[SUBS];
 byte seen[SUBS], stage[SUBS];
-bool holds[SUBS]; /* a lease */
+bool holds[SUBS]; /* has a lease */
 byte target[SUBS];
 bool settled[SUBS];
-bool uses0[SUBS]; /* may have packets on offset 0 */
+bool uses0[SUBS]; /* may have packets in flight on offset 0 */
 
 byte i; /* scratch, 0 between steps */
 
-/* Who is alive has asked the door. The dead may be heard late, too. */
+/* A live subscriber has sent a request to the agent. A dead one's request may still arrive late. */
 #ifdef TRACE
-#define CAN_BE_HEARD(s) (life[s] != UNBORN)
+#define CAN_ARRIVE(s) (life[s] != UNBORN)
 #define IN_TURN(s) true
 #else
-#define CAN_BE_HEARD(s) (life[s] == ALIVE)
-#define IN_TURN(s) ((s) == 0 || life[((s) + SUBS - 1) % SUBS] != UNBORN) /* one order of names is enough */
+#define CAN_ARRIVE(s) (life[s] == ALIVE)
+#define IN_TURN(s) ((s) == 0 || life[((s) + SUBS - 1) % SUBS] != UNBORN) /* subscribers are interchangeable: one order of their starts is enough */
 #endif
-/* Notices: what was raised is what the coordinator's phase has been. One that it or the SM did not come to raise
- * is one that was lost. */
-#define UNPATH_SAID(u) ((u) <= update)
-#define REPATH_SAID(u) ((u) < update || ((u) == update && (phase == REPATH || phase == IDLE)))
-#define WANTED(s) ((holds[s] && stage[s] == BACK) -> 0 : 1)
+/* Notices: for each phase that the coordinator has been in, its notice counts as sent. If the coordinator or the SM failed
+ * before sending it, that is like a notice that was lost. */
+#define UNPATH_SENT(u) ((u) <= update)
+#define REPATH_SENT(u) ((u) < update || ((u) == update && (phase == REPATH || phase == IDLE)))
+#define REQUIRED_OFFSET(s) ((holds[s] && stage[s] == BACK) -> 0 : 1)
 #define LAPSED(s) (!holds[s] && !answer[s] && !uses0[s])
 #define NEWER(s, u, g) ((u) > seen[s] || ((u) == seen[s] && (g) > stage[s]))
 #define STAGE(p) (((p) == UNPATH || (p) == INSTALL) -> AWAY : BACK)
 
-inline hear(s, u, g)
+inline receive(s, u, g)
 {
 	if
 	:: NEWER(s, u, g) ->
@@ -180,8 +180,8 @@ inline forget_acks()
 	i = 0
 }
 
-/* Who is dead uses nothing, so whether it is a member still decides only whether a run is given up, which it may
- * be anyhow: where no trace says otherwise, it is forgotten. */
+/* A dead subscriber uses no tables. Its membership only affects whether an update is given up, which may happen anyway; so
+ * unless a trace is replayed, the membership is dropped, which keeps the state space small. */
 inline die(s, how)
 {
 	life[s] = how;
@@ -205,25 +205,25 @@ proctype subscriber(byte s)
 	byte u = 0;
 
 end:	do
-	:: atomic { life[s] == UNBORN && IN_TURN(s) && SEE(E_START, s, 0) ->
-		SEEN;
-		life[s] = ALIVE; /* and asks the door at once: that is heard now, or any time, or never */
+	:: atomic { life[s] == UNBORN && IN_TURN(s) && TRACE_HAS(E_START, s, 0) ->
+		TRACE_NEXT;
+		life[s] = ALIVE; /* and sends a request to the agent, which arrives now, later, or never */
 		target[s] = 1;
 		settled[s] = true
 	}
-	/* The door. */
+	/* The agent's answer. */
 #ifdef TRACE
-	:: atomic { life[s] == ALIVE && SEE(E_ASK, s, seen[s]) -> SEEN }
+	:: atomic { life[s] == ALIVE && TRACE_HAS(E_ASK, s, seen[s]) -> TRACE_NEXT }
 #endif
-	:: atomic { answer[s] -> answer[s] = 0 } /* patience is over, or the lease that it gives */
-	:: atomic { life[s] == ALIVE && answer[s] && SEE(E_ANSWER + (answer[s] - 1) % 4, s, (answer[s] - 1) / 4) ->
-		SEEN;
+	:: atomic { answer[s] -> answer[s] = 0 } /* the subscriber has given up, or the lease in it is over */
+	:: atomic { life[s] == ALIVE && answer[s] && TRACE_HAS(E_ANSWER + (answer[s] - 1) % 4, s, (answer[s] - 1) / 4) ->
+		TRACE_NEXT;
 		holds[s] = true;
-		hear(s, (answer[s] - 1) / 4, STAGE((answer[s] - 1) % 4));
+		receive(s, (answer[s] - 1) / 4, STAGE((answer[s] - 1) % 4));
 		answer[s] = 0
 	}
-	:: atomic { life[s] == ALIVE && holds[s] && SEE(E_FENCE, s, seen[s]) ->
-		SEEN;
+	:: atomic { life[s] == ALIVE && holds[s] && TRACE_HAS(E_FENCE, s, seen[s]) ->
+		TRACE_NEXT;
 		holds[s] = false
 	}
 	/* Notices. */
@@ -234,20 +234,20 @@ end:	do
 		:: break
 		od;
 		if
-		:: u && UNPATH_SAID(u) && NEWER(s, u, AWAY) && SEE(E_NOTICE_AWAY, s, u) ->
-			SEEN;
-			hear(s, u, AWAY)
-		:: u && REPATH_SAID(u) && NEWER(s, u, BACK) && SEE(E_NOTICE_BACK, s, u) ->
-			SEEN;
-			hear(s, u, BACK)
+		:: u && UNPATH_SENT(u) && NEWER(s, u, AWAY) && TRACE_HAS(E_NOTICE_AWAY, s, u) ->
+			TRACE_NEXT;
+			receive(s, u, AWAY)
+		:: u && REPATH_SENT(u) && NEWER(s, u, BACK) && TRACE_HAS(E_NOTICE_BACK, s, u) ->
+			TRACE_NEXT;
+			receive(s, u, BACK)
 		:: else
 		fi;
 		u = 0
 	}
 	/* Queue pairs. */
-	:: atomic { life[s] == ALIVE && WANTED(s) != target[s] &&
-		    SEE((WANTED(s) == 0 -> E_MOVE_0 : E_MOVE_1), s, seen[s]) ->
-		SEEN;
+	:: atomic { life[s] == ALIVE && REQUIRED_OFFSET(s) != target[s] &&
+		    TRACE_HAS((REQUIRED_OFFSET(s) == 0 -> E_MOVE_0 : E_MOVE_1), s, seen[s]) ->
+		TRACE_NEXT;
 		target[s] = 1 - target[s];
 		settled[s] = false;
 		if
@@ -257,46 +257,46 @@ end:	do
 		:: else
 		fi
 	}
-	:: atomic { life[s] == ALIVE && !settled[s] && SEE((target[s] == 0 -> E_MOVED_0 : E_MOVED_1), s, seen[s]) ->
-		SEEN;
+	:: atomic { life[s] == ALIVE && !settled[s] && TRACE_HAS((target[s] == 0 -> E_MOVED_0 : E_MOVED_1), s, seen[s]) ->
+		TRACE_NEXT;
 		settled[s] = true;
 		if
 		:: target[s] == 1 -> uses0[s] = false
 		:: else
 		fi
 	}
-	/* Acknowledgements; of an update that is over they mean nothing to anybody. */
+	/* Acknowledgements; those of an earlier update have no effect. */
 #ifdef BREAK_ACK_BEFORE_DRAINED
 	:: atomic { life[s] == ALIVE && target[s] == 1 && stage[s] == AWAY &&
 #else
 	:: atomic { life[s] == ALIVE && target[s] == 1 && stage[s] == AWAY && settled[s] &&
 #endif
-		    (AGAIN || (ack_away[s] != seen[s] && seen[s] == update)) && SEE(E_ACK_AWAY, s, seen[s]) ->
-		SEEN;
+		    (REPEATS || (ack_away[s] != seen[s] && seen[s] == update)) && TRACE_HAS(E_ACK_AWAY, s, seen[s]) ->
+		TRACE_NEXT;
 		ack_away[s] = seen[s]
 	}
-#ifdef TRACE /* nothing depends on these: REPATH ends by its deadline, too */
+#ifdef TRACE /* otherwise left out, since nothing depends on it: REPATH ends by its deadline, too */
 	:: atomic { life[s] == ALIVE && target[s] == 0 && stage[s] == BACK && settled[s] &&
-		    SEE(E_ACK_BACK, s, seen[s]) ->
-		SEEN;
+		    TRACE_HAS(E_ACK_BACK, s, seen[s]) ->
+		TRACE_NEXT;
 		ack_back[s] = seen[s]
 	}
 #endif
-	/* It ends, in order or not: no queue pair is left. */
-	:: atomic { life[s] == ALIVE && SEE(E_LEAVE, s, seen[s]) ->
-		SEEN;
+	/* The process ends, after unsubscribing or not; it then has no queue pairs. */
+	:: atomic { life[s] == ALIVE && TRACE_HAS(E_LEAVE, s, seen[s]) ->
+		TRACE_NEXT;
 		die(s, LEFT)
 	}
-	:: atomic { life[s] == ALIVE -> die(s, GONE) } /* in a trace, too: who is killed says nothing */
+	:: atomic { life[s] == ALIVE -> die(s, GONE) } /* a process that is killed leaves no line in its trace */
 	od
 }
 
-/* What comes through the door. */
-proctype door(byte s)
+/* Requests that arrive at the agent's socket. */
+proctype agent_socket(byte s)
 {
 end:	do
-	:: atomic { CAN_BE_HEARD(s) && SEE(C_SUBSCRIBE + phase, s, update) ->
-		SEEN;
+	:: atomic { CAN_ARRIVE(s) && TRACE_HAS(C_SUBSCRIBE + phase, s, update) ->
+		TRACE_NEXT;
 #ifndef BREAK_MEMBERS_NOT_SAVED
 		member[s] = true;
 #endif
@@ -305,34 +305,34 @@ end:	do
 		:: else
 		fi
 	}
-	:: atomic { member[s] && phase == UNPATH && ack_away[s] == update && (AGAIN || !acked[s]) &&
-		    SEE(C_ACK_AWAY, s, update) ->
-		SEEN;
+	:: atomic { member[s] && phase == UNPATH && ack_away[s] == update && (REPEATS || !acked[s]) &&
+		    TRACE_HAS(C_ACK_AWAY, s, update) ->
+		TRACE_NEXT;
 		acked[s] = true
 	}
 #ifdef TRACE
-	:: atomic { member[s] && phase == REPATH && ack_back[s] == update && SEE(C_ACK_BACK, s, update) -> SEEN }
+	:: atomic { member[s] && phase == REPATH && ack_back[s] == update && TRACE_HAS(C_ACK_BACK, s, update) -> TRACE_NEXT }
 #endif
 #ifdef BREAK_ANY_ACK
 	:: atomic { member[s] && phase == UNPATH && ack_away[s] -> acked[s] = true }
 #endif
-	:: atomic { member[s] && life[s] == LEFT && SEE(C_LEFT, s, update) ->
-		SEEN;
+	:: atomic { member[s] && life[s] == LEFT && TRACE_HAS(C_LEFT, s, update) ->
+		TRACE_NEXT;
 		member[s] = false
 	}
-	/* Its job is over, or its lease. */
+	/* The job is over, or the lease has lapsed. */
 #ifdef BREAK_DROP_WITHOUT_FENCING
-	:: atomic { member[s] && SEE(C_DROP, s, update) ->
+	:: atomic { member[s] && TRACE_HAS(C_DROP, s, update) ->
 #else
-	:: atomic { member[s] && (life[s] >= LEFT || LAPSED(s)) && SEE(C_DROP, s, update) ->
+	:: atomic { member[s] && (life[s] >= LEFT || LAPSED(s)) && TRACE_HAS(C_DROP, s, update) ->
 #endif
-		SEEN;
+		TRACE_NEXT;
 		member[s] = false
 	}
 	od
 }
 
-/* If all have acknowledged. */
+/* Starts INSTALL if all members have acknowledged. */
 inline install_if_all()
 {
 	i = 0;
@@ -347,7 +347,7 @@ inline install_if_all()
 		phase = INSTALL;
 		failed = false;
 		tried = false;
-		SEEN;
+		TRACE_NEXT;
 		break
 	:: else -> break
 	od;
@@ -357,8 +357,8 @@ inline install_if_all()
 proctype coordinator()
 {
 end:	do
-	:: atomic { phase == IDLE && update < UPDATES && SEE(C_RUN, 0, update + 1) ->
-		SEEN;
+	:: atomic { phase == IDLE && update < UPDATES && TRACE_HAS(C_RUN, 0, update + 1) ->
+		TRACE_NEXT;
 		update++;
 		phase = UNPATH;
 		good = file;
@@ -367,8 +367,8 @@ end:	do
 #endif
 		forget_acks()
 	}
-	:: atomic { phase == UNPATH && SEE(C_INSTALL, 0, update) -> install_if_all() }
-#ifdef BREAK_FILE_IN_PLACE /* as it was: one file, taken at any sweep, and what a restart finds in it stays */
+	:: atomic { phase == UNPATH && TRACE_HAS(C_INSTALL, 0, update) -> install_if_all() }
+#ifdef BREAK_FILE_IN_PLACE /* as before 0.1.0: one file, read at any sweep, and a restart leaves it as it is */
 	:: atomic { phase == INSTALL && file != update && !failed -> file = update }
 	:: atomic { phase == INSTALL && file == update && tables == file && !changing ->
 		good = file;
@@ -379,31 +379,31 @@ end:	do
 	:: atomic { phase == INSTALL && failed && tables == good && !changing -> phase = REPATH; forget_acks() }
 #else
 	:: atomic { phase == INSTALL && !next && file != update && !failed && AT_REST -> next = update }
-	:: atomic { phase == INSTALL && next && tables != next && (AGAIN || !tried) && AT_REST ->
+	:: atomic { phase == INSTALL && next && tables != next && (REPEATS || !tried) && AT_REST ->
 		asked = true;
 		tried = true
 	}
-	/* Read back: all switches have confirmed these. */
+	/* The tables were read back, and all switches have confirmed them. */
 	:: atomic { phase == INSTALL && next && tables == next && AT_REST -> file = next; next = 0 }
-	/* They have others: refused, or the coordinator that asked is gone. */
+	/* Other tables are in force: the load was refused, or the coordinator that requested it was killed. */
 	:: atomic { phase == INSTALL && next && tables != next && AT_REST -> failed = true; next = 0 }
 #ifdef TRACE
-	:: atomic { phase == INSTALL && AT_REST && SEE(C_FILES, FOUND, update) -> SEEN }
+	:: atomic { phase == INSTALL && AT_REST && TRACE_HAS(C_FILES, FOUND, update) -> TRACE_NEXT }
 #endif
 	:: atomic { phase == INSTALL && file == update && !next && tables == file && AT_REST &&
-		    SEE(C_INSTALLED, FOUND, update) ->
-		SEEN;
+		    TRACE_HAS(C_INSTALLED, FOUND, update) ->
+		TRACE_NEXT;
 		good = file;
 		phase = REPATH;
 		forget_acks()
 	}
 	:: atomic { phase == INSTALL && file == good && file != update && !next && tables == file && AT_REST &&
-		    SEE(C_FAILED, FOUND, update) ->
-		SEEN;
+		    TRACE_HAS(C_FAILED, FOUND, update) ->
+		TRACE_NEXT;
 		phase = REPATH;
 		forget_acks()
 	}
-#ifdef BREAK_DEADLINE_IS_THE_END /* of a load: it is refused, and OpenSM goes on with it */
+#ifdef BREAK_DEADLINE_IS_THE_END /* a load that misses its deadline counts as refused, although OpenSM continues it */
 	:: atomic { phase == INSTALL && asked && tables == good && !changing ->
 		phase = REPATH;
 		forget_acks()
@@ -416,19 +416,19 @@ end:	do
 	od
 }
 
-/* Deadlines. A process of its own, so that fairness gives it its turn. */
+/* Deadlines; in a process of their own, so that weak fairness schedules them. */
 proctype deadlines()
 {
 end:	do
 #ifndef BREAK_NO_DEADLINE
-	:: atomic { phase == UNPATH && SEE(C_REPATH, 0, update) ->
-		SEEN;
+	:: atomic { phase == UNPATH && TRACE_HAS(C_REPATH, 0, update) ->
+		TRACE_NEXT;
 		phase = REPATH;
 		forget_acks()
 	}
 #endif
-	:: atomic { phase == REPATH && SEE(C_IDLE, 0, update) ->
-		SEEN;
+	:: atomic { phase == REPATH && TRACE_HAS(C_IDLE, 0, update) ->
+		TRACE_NEXT;
 		phase = IDLE;
 		forget_acks()
 	}
@@ -453,7 +453,7 @@ end:	do
 			changing = true;
 			sending = next;
 			nobody_uses_0()
-		:: true /* refused: it does not fit the fabric, or something else is in force than was thought */
+		:: true /* refused: the routes do not fit the fabric, or other tables are in force than assumed */
 		fi
 	}
 #endif
@@ -461,7 +461,7 @@ end:	do
 		changing = false;
 		tables = sending
 	}
-	/* It was killed, perhaps in the middle, and starts again: it sends all of the file, once. */
+	/* OpenSM was killed, perhaps while sending, and restarts: it sends all tables of the file once. */
 	:: atomic { (changing && sending != file) || (!changing && tables != file) || asked ->
 		asked = false;
 		if
@@ -475,8 +475,8 @@ end:	do
 	od
 }
 
-/* The coordinator was killed and starts again. What it does next follows from the phase on the disk; an update
- * that was not begun is given up. While it is down nothing happens that does not happen when it is slow. */
+/* The coordinator was killed and restarts. It continues from the phase on the disk; an update that has not reached INSTALL
+ * is given up. A coordinator that is down behaves like one that is slow, so its downtime needs no state. */
 proctype restarts()
 {
 #ifdef CRASHES
@@ -484,15 +484,15 @@ proctype restarts()
 #endif
 
 end:	do
-	:: atomic { CRASH && SEE(C_START, 0, update) ->
-		SEEN;
+	:: atomic { CRASH && TRACE_HAS(C_START, 0, update) ->
+		TRACE_NEXT;
 #ifdef CRASHES
 		crashes++;
 #endif
 		failed = false;
 		tried = false;
 		forget_acks();
-#ifdef BREAK_FILE_IN_PLACE /* it read back which tables are in force, and left the file as it was */
+#ifdef BREAK_FILE_IN_PLACE /* the restart read back which tables are in force, and left the file as it was */
 		if
 		:: phase == INSTALL && tables == good && !changing -> phase = REPATH
 		:: else
@@ -510,7 +510,7 @@ end:	do
 	od
 }
 
-/* When nothing at all can happen, nothing is left undone. */
+/* When no transition is possible, nothing is left unfinished. */
 proctype at_rest()
 {
 end:	atomic { timeout -> assert(phase == IDLE && tables == file && !next && AT_REST) }
@@ -526,7 +526,7 @@ init {
 		do
 		:: s < SUBS ->
 			run subscriber(s);
-			run door(s);
+			run agent_socket(s);
 			s++
 		:: else -> break
 		od;
@@ -534,7 +534,7 @@ init {
 		run deadlines();
 		run sm();
 		run restarts();
-#ifndef TRACE /* which may end anywhere */
+#ifndef TRACE /* a trace may end in any state */
 		run at_rest()
 #endif
 	}

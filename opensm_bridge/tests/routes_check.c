@@ -1,4 +1,4 @@
-/* routes_check FILE…: one line a file, "FILE: ok …" or why not; exit code 1 if any is bad. */
+/* routes_check FILE…: prints "FILE: ok …" or the reason for each file; exit code 1 if any is invalid. */
 #include <inttypes.h>
 #include <stdio.h>
 

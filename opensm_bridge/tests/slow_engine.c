@@ -1,7 +1,7 @@
 /*
- * For live tests: a second plugin whose routing engine "slow" takes as long as a file `gate` is in
- * OpenSM's working directory, and then lets OpenSM build min-hop tables under its name. So a test
- * decides what happens while an engine computes.
+ * For live tests: a second plugin whose routing engine "slow" waits while a file `gate` exists in OpenSM's working
+ * directory, and then has OpenSM build min-hop tables under its name. So a test controls what happens while an engine
+ * computes.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ static int build_lid_matrices(void *context)
 	(void)context;
 	while (!access("gate", F_OK))
 		usleep(10000);
-	return 1; /* OpenSM's own, please */
+	return 1; /* use OpenSM's own hop counts and tables */
 }
 
 static int set_up(struct osm_routing_engine *engine, osm_opensm_t *osm)

@@ -59,7 +59,7 @@ static inline struct routes *small_routes(unsigned offsets, unsigned lanes)
 	return r;
 }
 
-/* Two lanes hop by hop: the second from each switch's port 4 to its port 3. */
+/* Two hop-by-hop lanes: packets from port 4 to port 3 of a switch use the second one. */
 static inline struct routes *small_hop_routes(unsigned offsets)
 {
 	struct routes *plain = small_routes(offsets, 1), sizes = *plain, *r;

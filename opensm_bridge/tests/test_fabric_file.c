@@ -1,6 +1,6 @@
 /*
- * The writer of the fabric file. With a path and a tree's width as arguments it writes the file
- * of a large fabric there, for the Python reader's tests and for measurements.
+ * The writer of the fabric file. With a path and the width of a tree as arguments, this program writes the file of a large
+ * fabric there, for tests of the Python reader and for measurements.
  */
 #include "../fabric_file.h"
 
@@ -20,7 +20,7 @@ static uint64_t number(const uint8_t *image, size_t at, unsigned bytes)
 	return value;
 }
 
-/* One switch with a host, whose name is every kind of byte. */
+/* One switch with one host, whose name has bytes of every kind. */
 static struct fabric_file small(void)
 {
 	static const char name[] = {'n', '"', '\xff', '\n', '\x01', ' '};
@@ -182,10 +182,10 @@ static bool write_large(const char *path, uint32_t wide)
 	return good;
 }
 
-int main(int count, char **words)
+int main(int argc, char **argv)
 {
-	if (count == 3)
-		return write_large(words[1], (uint32_t)atoi(words[2])) ? EXIT_SUCCESS : EXIT_FAILURE;
+	if (argc == 3)
+		return write_large(argv[1], (uint32_t)atoi(argv[2])) ? EXIT_SUCCESS : EXIT_FAILURE;
 	every_byte_is_where_the_format_says();
 	the_digest_is_of_the_fabric_alone();
 	a_file_is_replaced_as_a_whole();

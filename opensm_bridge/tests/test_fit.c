@@ -6,7 +6,7 @@
 
 static struct small fabric;
 
-/* NULL when the routes fit; else the reason. `r` is dropped. */
+/* Returns NULL if the routes fit, else the reason. Drops `r`. */
 static const char *verdict(struct routes *r, struct fit *kept)
 {
 	static struct reason why;
@@ -65,7 +65,7 @@ static void switches_come_and_go(void)
 	small_fabric(&fabric);
 	fabric.sw[2].guid = 0x999;
 	expect(verdict(small_routes(1, 1), NULL), "0x0000000000000999 (switch) is not in");
-	/* The third switch loses power; in the triangle nobody needs it. */
+	/* The third switch loses power; no route of the triangle needs it. */
 	small_fabric(&fabric);
 	fabric.live.switches = 2;
 	fabric.peer[4] = fabric.peer[5 + 3] = NO_PEER;
@@ -88,7 +88,7 @@ static void terminals_come_and_go(void)
 	fabric.live.terminals = 5;
 	expect(verdict(routes_hold(r), &fit), "0x0000000000000777 is a host at switch 0x0000000000000102");
 	ROUTES_FILL(uint8_t, r->senders)[2] = 1;
-	fabric.end[0].leaf = 1; /* and another one has moved */
+	fabric.end[0].leaf = 1; /* and another terminal has moved */
 	fabric.end[0].leaf_port = 4;
 	CHECK(fit_find(&fit, r, &fabric.live, &why), "%s", why.text);
 	CHECK(fit.unknown == 2 && fit.vanished == 0, "%u unknown", fit.unknown);
@@ -124,14 +124,14 @@ static void every_file_needs_the_cables_of_its_plan(void)
 	CHECK(!verdict(small_hop_routes(2), NULL), "the fabric of the plan");
 	fabric.peer_port[5 + 4] = 1; /* the far end was plugged into another port */
 	expect(verdict(small_hop_routes(1), NULL), "port 4 of switch 0x0000000000000101 (switch) ends");
-	expect(verdict(small_routes(1, 1), NULL), "elsewhere than the routes were made for");
-	expect(verdict(small_routes(1, 2), NULL), "elsewhere than the routes were made for");
+	expect(verdict(small_routes(1, 1), NULL), "elsewhere than in the fabric of the routes");
+	expect(verdict(small_routes(1, 2), NULL), "elsewhere than in the fabric of the routes");
 	r = small_hop_routes(1);
 	ROUTES_FILL(uint32_t, r->far_ends)[5 + 4] = ROUTES_NO_SWITCH;
 	CHECK(!verdict(r, NULL), "a port at which the plan knew no cable");
 }
 
-/* Two parallel cables swapped: everybody is still reached, by another fabric. */
+/* Two parallel cables are swapped: all nodes are still reachable, but the fabric is another one. */
 static void swapped_cables_are_stale(void)
 {
 	struct reason why = {.text = ""};

@@ -1,4 +1,4 @@
-/* What is known of switches whose answers are missing, and the digest that names it. */
+/* What is known of switches whose answers are missing, and the digest of it. */
 #include "../known.h"
 
 #include "check.h"
@@ -6,7 +6,7 @@
 
 static struct known k;
 
-/* One switch, one LID: what was sent and what it may have instead. */
+/* For one switch and one LID: the entry that was sent, and the one that the switch may have instead. */
 static void expect(uint8_t sent, uint8_t had, const char *when)
 {
 	CHECK(k.sw[0].sent[5] == sent && k.sw[0].had[5] == had, "%s: %u, or %u", when,

@@ -1,4 +1,4 @@
-/* The socket's file: its rights, and what happens where somebody else is quicker. */
+/* The file of the socket: its permissions, and what happens if somebody replaces it. */
 #include "../listener.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static void it_has_its_rights_under_any_umask(void)
 	CHECK(!unlink(path), "it is there");
 }
 
-/* Between bind() and the change of group the folder's owner puts something else in place. */
+/* Between bind() and the change of group, the owner of the folder replaces the file. */
 static void nothing_else_changes_hands(void)
 {
 	const gid_t other = geteuid() ? getegid() : 12345;

@@ -1,4 +1,4 @@
-/* The plugin's option string. */
+/* Parsing event_plugin_options. */
 #include "../options.h"
 
 #include "check.h"

@@ -1,5 +1,5 @@
-/* The reader against damaged files: each byte flipped, each truncation, and broken rules with
- * right checksums. Built with ASan and UBSan, so "does not crash" is checked too. */
+/* The reader, given damaged files: each byte flipped, each truncation, and broken rules with valid checksums. Built with
+ * ASan and UBSan, so this also checks that the reader does not read out of bounds. */
 #include <stdbool.h>
 #include <unistd.h>
 
@@ -33,17 +33,17 @@ static void good_files_are_read(void)
 		}
 }
 
-/* With 3 lanes they are chosen hop by hop. */
+/* With 3 lanes, the lanes are chosen hop by hop. */
 static struct routes *with_lanes(unsigned lanes)
 {
-	if (lanes == 4) { /* a dump with something unconfirmed */
+	if (lanes == 4) { /* a dump with unconfirmed entries */
 		struct routes *plain = small_routes(2, 1), sizes = *plain, *r;
 
 		sizes.flags = ROUTES_HAD;
 		r = routes_blank(&sizes);
 		if (!r)
 			abort();
-		/* All but the last section stands 24 bytes further on: one more entry in the table. */
+		/* One more entry in the table moves all sections by 24 bytes. */
 		memcpy(r->image + ROUTES_HEADER_SIZE + 8 * 24, plain->image + ROUTES_HEADER_SIZE + 7 * 24,
 		       plain->size - ROUTES_HEADER_SIZE - 7 * 24);
 		memcpy(ROUTES_FILL(uint8_t, r->had), plain->forwarding, (size_t)2 * 3 * r->columns);
@@ -85,7 +85,7 @@ static void damage_is_seen(unsigned lanes)
 	routes_drop(made);
 }
 
-/* With checksums made right again, a change is either harmless or refused; never a crash. */
+/* With corrected checksums, a change is either harmless or refused, and never crashes the reader. */
 static void lies_do_not_crash(unsigned lanes)
 {
 	struct routes *made = with_lanes(lanes);

@@ -1,7 +1,7 @@
 /*
- * Stands in for Slurm, so that the plugin's hooks run under ASan: the slurmstepd of a prolog has an
- * environment without LD_PRELOAD, and ASan cannot be brought into it.
- * spank_host local|remote|prolog|epilog TRAFFIC [ARGUMENT ...]; TRAFFIC "-" is not given.
+ * Takes Slurm's place, so that the plugin's hooks run under ASan: the slurmstepd of a prolog has an environment without
+ * LD_PRELOAD, so ASan cannot be loaded into it.
+ * spank_host local|remote|prolog|epilog TRAFFIC [ARGUMENT ...]; TRAFFIC "-" means that the option is not given.
  */
 #include <stdarg.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 static const char *context, *traffic;
 static struct spank_option *registered;
 
-static void say(const char *format, va_list arguments)
+static void print_line(const char *format, va_list arguments)
 {
 	vfprintf(stderr, format, arguments);
 	fputc('\n', stderr);
@@ -26,7 +26,7 @@ void slurm_info(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	say(format, arguments);
+	print_line(format, arguments);
 	va_end(arguments);
 }
 
@@ -35,7 +35,7 @@ void slurm_error(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	say(format, arguments);
+	print_line(format, arguments);
 	va_end(arguments);
 }
 
@@ -92,7 +92,7 @@ spank_err_t spank_setenv(spank_t spank, const char *name, const char *value, int
 {
 	(void)spank;
 	if (overwrite)
-		abort(); /* the user's own word goes first */
+		abort(); /* what the user has set takes precedence */
 	printf("tasks: %s=%s\n", name, value);
 	return ESPANK_SUCCESS;
 }
@@ -105,23 +105,23 @@ spank_err_t spank_job_control_setenv(spank_t spank, const char *name, const char
 	return ESPANK_SUCCESS;
 }
 
-int main(int count, char **words)
+int main(int argc, char **argv)
 {
 	spank_t spank = NULL;
 
-	if (count < 3)
+	if (argc < 3)
 		return 2;
-	context = words[1];
-	traffic = words[2];
-	count -= 3;
-	words += 3;
+	context = argv[1];
+	traffic = argv[2];
+	argc -= 3;
+	argv += 3;
 	if (!strcmp(context, "prolog"))
-		return slurm_spank_job_prolog(spank, count, words);
+		return slurm_spank_job_prolog(spank, argc, argv);
 	if (!strcmp(context, "epilog"))
-		return slurm_spank_job_epilog(spank, count, words);
-	if (slurm_spank_init(spank, count, words))
+		return slurm_spank_job_epilog(spank, argc, argv);
+	if (slurm_spank_init(spank, argc, argv))
 		return 3;
 	if (strcmp(traffic, "-") && registered->cb(registered->val, traffic, !strcmp(context, "remote")))
 		return 255;
-	return slurm_spank_init_post_opt(spank, count, words);
+	return slurm_spank_init_post_opt(spank, argc, argv);
 }

@@ -61,7 +61,7 @@ static void site_file(void)
 	put("job-12.env", "A=1\n", 0666);
 	CHECK(!environment_read_site_file(&e, pattern, 12), "anybody could have written it");
 	put("job-12.env", "A=1\n", 0644);
-	if (!geteuid()) { /* a user's own file, in a folder of ours */
+	if (!geteuid()) { /* a user's file in root's folder */
 		char path[PATH_SIZE];
 
 		snprintf(path, sizeof(path), "%s/job-12.env", folder);

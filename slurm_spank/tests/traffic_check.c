@@ -1,14 +1,14 @@
-/* Each line of standard input: 1 if it is a traffic pattern, 0 if not; for tests/property/test_traffic.py. */
+/* For tests/property/test_traffic.py: prints 1 for each line of standard input that is a traffic pattern, else 0. */
 #include "../traffic.h"
 
 #include <string.h>
 
-int main(int count, char **words)
+int main(int argc, char **argv)
 {
 	char line[4096];
 
-	(void)words;
-	if (count > 1) {
+	(void)argv;
+	if (argc > 1) {
 		traffic_help(stdout);
 		return 0;
 	}

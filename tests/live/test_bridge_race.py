@@ -55,7 +55,7 @@ def test_a_load_proved_from_what_a_fallback_then_rewrote_is_refused() -> None:
         load = pool.submit(here.bridge.load, 6, proved_from)
         gate.unlink()
         with pytest.raises(
-            PluginRefused, match="engine slow is in force: what is in force"
+            PluginRefused, match="engine slow is in force: the tables in force"
         ) as refused:
             load.result()
         assert refused.value.code == "changed"

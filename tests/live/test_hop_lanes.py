@@ -149,6 +149,6 @@ def test_a_cable_in_another_port_makes_them_stale() -> None:
         here.ibsim.unlink("s0", 2)
         here.ibsim.link("s0", 2, "s1", 4)
         here.sm.sweep()
-        with pytest.raises(SarError, match="ends elsewhere than the routes"):
+        with pytest.raises(SarError, match="ends elsewhere than in the fabric of the routes"):
             write_routes_file(here.sm.next_path, routes_to_file(here.fabric, here.two, 4))
             here.bridge.load(4, None)

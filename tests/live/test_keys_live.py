@@ -196,12 +196,12 @@ def test_somebody_else_s_job_and_one_s_own(site: LoopSite, cluster: SpankCluster
     roots = cluster.salloc("n[001-008]")
     # The checkout may be for its owner alone; munge's folder is for all.
     public = cluster.munge_socket.parent / "public"
-    (public / "sar_agent").mkdir(parents=True)
-    for module in ("__init__", "errors", "key"):
+    (public / "sar_agent/keys").mkdir(parents=True)
+    for module in ("__init__", "errors", "keys/__init__", "keys/client"):
         copy = public / "sar_agent" / f"{module}.py"
-        copy.write_bytes((ROOT / "sar_agent" / copy.name).read_bytes())
+        copy.write_bytes((ROOT / copy.relative_to(public)).read_bytes())
         copy.chmod(0o644)
-    for folder in (public, public / "sar_agent"):
+    for folder in (public, public / "sar_agent", public / "sar_agent/keys"):
         folder.chmod(0o755)
     script = "import sys; from sar_agent.keys.client import *; print(request('x', pattern='ring'))"
 
