@@ -117,7 +117,7 @@ def look_at(config: Config) -> AgentStatus:
     """Asks the plugin and reads the disk; raises nothing for either being away."""
     folder = config.agent.state_dir
     try:
-        status, problem = PluginClient(config.opensm.bridge_socket).status(), ""
+        status, problem = PluginClient(config.opensm.plugin_socket).status(), ""
     except SarError as error:
         status, problem = None, str(error)
     try:

@@ -97,5 +97,5 @@ def trusted_uids(users: Iterable[str]) -> frozenset[int]:
         try:
             uids.add(int(user) if user.isdecimal() else pwd.getpwnam(user).pw_uid)
         except KeyError:
-            log.info("events.users: %s is no user of this machine, left out", user)
+            log.info("events.trusted_users: %s is no user of this machine, left out", user)
     return frozenset(uids)

@@ -32,7 +32,7 @@ class EventIntake:
         self.config = config.events
         self.run_dir = config.agent.run_dir
         self.tally = MessageCounters(metrics)
-        self.authority = Authority(trusted_uids(self.config.users))
+        self.authority = Authority(trusted_uids(self.config.trusted_users))
         self.authority.refused = lambda why, sentence: self.tally.refused(why, sentence, "queue")
         self.inbox = Inbox(wake, trusted=self.authority.trusted)
         metrics.events_waiting.set_function(lambda: len(self.inbox))
@@ -58,7 +58,9 @@ class EventIntake:
             self._spool = Spool(hearing, Path(self.config.spool))
             self._spool.start()
         if listeners:
-            self._door = MessageServer(hearing, listeners, patience=self.config.patience_seconds)
+            self._door = MessageServer(
+                hearing, listeners, patience=self.config.line_timeout_seconds
+            )
             self._door.start()
 
     @property

@@ -10,7 +10,7 @@ than a message, that nobody but its owner may write to. What is malformed is mov
 An owner proves little in a folder that everybody may write to: whoever has a file of root's in a
 folder of his own may rename it in here. There a file of root's or SlurmUser's is worth a look at
 the queue, and says nothing of a job's traffic. One of `nobody`, who is root on any machine whose
-root a file server squashes, is never taken for one of `events.users`.
+root a file server squashes, is never taken for one of `events.trusted_users`.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class World:
                 "agent": keys,
                 "slurm": {"topology_conf": topology},
                 "fabric": {"file": str(self.net)},
-                "opensm": {"bridge_socket": str(self.bridge.socket_path)},
+                "opensm": {"plugin_socket": str(self.bridge.socket_path)},
             },
             strict=False,
         )
