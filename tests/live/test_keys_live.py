@@ -214,7 +214,7 @@ def test_somebody_else_s_job_and_one_s_own(site: LoopSite, cluster: SpankCluster
             text=True,
         )
 
-    assert f"job {roots} is not one of uid {NOBODY}" in as_nobody(roots).stderr
+    assert f"job {roots} does not belong to uid {NOBODY}" in as_nobody(roots).stderr
     own = cluster.salloc("n[009-016]", "--uid=nobody", "--chdir=/")
     done = as_nobody(own)
     assert "offset=2" in done.stdout, done.stderr
