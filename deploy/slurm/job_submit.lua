@@ -1,6 +1,6 @@
--- Writes `--sar-traffic=ring` into the job's comment as `sar:ring`, where the agent finds it each time it
--- reads the queue: so a lost event, or an agent that was away, forgets no hint. JobSubmitPlugins=lua.
--- A comment that already has a `sar:` stays as it is.
+-- For JobSubmitPlugins=lua: writes `--sar-traffic=ring` into the comment of the job as `sar:ring`. The agent
+-- finds the hint there each time it reads the queue, so neither a lost event nor a restart loses it.
+-- A comment that already contains `sar:` is not changed.
 
 local function traffic_of(job_desc)
   for _, entry in pairs(job_desc.spank_job_env or {}) do

@@ -47,7 +47,7 @@ def run(config: Config) -> None:
 
     notifier, nerves = Notifier(), ReroutePacer(PaceLimits.of(config.agent))
     with Lock(config.agent.state_dir, "agent.lock"):
-        bridge = PluginClient(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
+        bridge = PluginClient(config.opensm.plugin_socket, config.opensm.load_deadline_seconds)
         gatherer = Gatherer(config, bridge, touched)
         agent = Agent(config, bridge=bridge, gatherer=gatherer, nerves=nerves)
         ears = EventIntake(config, agent.metrics, wake.set)

@@ -95,7 +95,7 @@ class JobExplanation:
 def explain(config: Config, wanted: str) -> JobExplanation:
     """Looks at Slurm, the fabric and OpenSM now; changes nothing. Raises `InputError` for a job
     that does not run, `SarError` where Slurm or the fabric cannot be read."""
-    bridge = PluginClient(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
+    bridge = PluginClient(config.opensm.plugin_socket, config.opensm.load_deadline_seconds)
     gatherer = Gatherer(config, bridge)
     look = gatherer.look()
     fabric = look.fabric

@@ -115,7 +115,7 @@ class Gatherer:
         self.config, self.bridge = config, bridge
         slurm = config.slurm
         self.source = source or job_source(slurm)
-        self.hints = Hints(config.agent.state_dir, trusted_uids(config.events.users))
+        self.hints = Hints(config.agent.state_dir, trusted_uids(config.events.trusted_users))
         self.queue: LastReading[tuple[JobRecord, ...]] = LastReading()
         self.looked_at = 0.0
         """When the last look at the queue began, by `time.monotonic`."""

@@ -71,7 +71,7 @@ class Agent:
     ) -> None:
         self.config = config
         bridge = bridge or PluginClient(
-            config.opensm.bridge_socket, config.opensm.load_deadline_seconds
+            config.opensm.plugin_socket, config.opensm.load_deadline_seconds
         )
         self.gatherer = gatherer or Gatherer(config, bridge)
         self.metrics = metrics or Metrics(__version__, config.agent.mode, config.agent.engine)

@@ -2,8 +2,8 @@
 
 Rerouting from the routes before is quick and leaves most entries alone, but each step sees only
 what it touches. So once the jobs have been quiet for a while (and at once after a repair), what
-stands is held against a full recomputation; where that is better by more than `tend_gain`, the
-present routes are bettered in place, and replaced as a whole only where that does not suffice.
+stands is held against a full recomputation; where that is better by more than `reoptimise_gain`,
+the present routes are bettered in place, and replaced as a whole only where that does not suffice.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from sar_agent.routing.updn import Updn
 
 log = logging.getLogger(__name__)
 BUSY = 10
-"""Times `tend_seconds` after which routes are tended where jobs come and go all the time."""
+"""Times `reoptimise_seconds` after which routes are tended where jobs come and go all the time."""
 STEPS = 5
 """Times the present routes may be bettered in place."""
 
@@ -104,7 +104,7 @@ class Planner:
 
     def _read_partitions(self, fabric: Fabric, mix: JobMix) -> None:
         """Each time, since the file may be another by now, and jobs may be partitions."""
-        if path := self.config.agent.partitions:
+        if path := self.config.agent.ib_partitions_file:
             partitions, notes = read_partitions(Path(path), fabric, mix)
             self.options = replace(self.options, partitions=partitions)
             for note in notes[:5]:
@@ -190,7 +190,7 @@ class Planner:
 
     def _next_look(self, plan: Plan) -> float | None:
         """Once it has been quiet for a while; not put off for ever where jobs never are."""
-        quiet = self.config.agent.tend_seconds
+        quiet = self.config.agent.reoptimise_seconds
         if not quiet:
             return None
         now = time.monotonic()
@@ -242,7 +242,7 @@ class Planner:
         except Unserved as error:
             log.info("other routes would not do: %s", error)
             return ""
-        limit = best * (1 + self.config.agent.tend_gain)
+        limit = best * (1 + self.config.agent.reoptimise_gain)
         stands = self._peak(last.measures)
         if stands <= limit:
             return ""

@@ -61,7 +61,11 @@ def rehearse(config: Config, tell: Callable[[str], None] = log.info) -> Rehearsa
 def _play(config: Config, fabric: Fabric) -> None:
     """Jobs come and go, a cable breaks, and the routes that stand are looked over."""
     quiet = config.model_copy(
-        update={"agent": config.agent.model_copy(update={"partitions": None, "tend_seconds": 1e-9})}
+        update={
+            "agent": config.agent.model_copy(
+                update={"ib_partitions_file": "", "reoptimise_seconds": 1e-9}
+            )
+        }
     )
     planner = Planner(quiet, load_engine(config.agent.engine))
     cut = fabric.with_links_down([0], [])

@@ -70,7 +70,11 @@ class Rerouter:
         self.planner = Planner(config, engine, timed)
         self.levels = AssignedLevels(config.agent.state_dir)
         self.transit = Transit(
-            bridge, config.agent.routes_path, timed, levels=self.levels, tries=config.agent.tries
+            bridge,
+            config.agent.routes_path,
+            timed,
+            levels=self.levels,
+            tries=config.agent.plan_attempts,
         )
         self.keys_lost: Callable[[str], None] = lambda why: None
         """Told why plans hold no routing keys."""
@@ -94,7 +98,7 @@ class Rerouter:
         fabric, records = look.fabric, look.records
         if not install:
             return Done(self._plan(1, fabric, records), records)
-        for left in range(self.config.agent.tries - 1, -1, -1):
+        for left in range(self.config.agent.plan_attempts - 1, -1, -1):
             generation = next_generation(self.config, self.bridge.status(), state)
             if state:
                 self.planner.resume(state, fabric, self.bridge)

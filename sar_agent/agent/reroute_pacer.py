@@ -20,7 +20,8 @@ from sar_agent.config.model import AgentConfig
 
 PATIENT = frozenset({Reason.JOBS, Reason.TOPOLOGY, Reason.ENGINE})
 """Reasons that can wait: routes in force serve everyone, if not as well as others would. Better
-routes after a repair do not: they have a pace of their own (`tend_seconds`, `tend_gain`)."""
+routes after a repair do not: they have a pace of their own (`reoptimise_seconds`,
+`reoptimise_gain`)."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class PaceLimits:
         return cls(
             config.interval_seconds,
             config.debounce_seconds,
-            config.debounce_most_seconds,
-            config.min_install_seconds,
+            config.debounce_max_seconds,
+            config.min_install_interval_seconds,
             config.min_gain,
             config.max_staleness_seconds,
         )

@@ -48,7 +48,7 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
         _nobody_waits(config)
         state = store.load()
         number = _choose(state, kept.numbers(), generation)
-        bridge = PluginClient(config.opensm.bridge_socket, config.opensm.load_deadline_seconds)
+        bridge = PluginClient(config.opensm.plugin_socket, config.opensm.load_deadline_seconds)
         finish_or_restore(bridge, config.agent.routes_path)
         gatherer = Gatherer(config, bridge)
         look = gatherer.look()
@@ -59,7 +59,9 @@ def rollback(config: Config, generation: int | None, hold_minutes: float | None)
         mix = mix_of_records(look.fabric, look.records).mix
         plan = make_plan(fresh, look.fabric, mix, file_to_routes(look.fabric, old))
         levels = AssignedLevels(folder)
-        transit = Transit(bridge, config.agent.routes_path, levels=levels, tries=config.agent.tries)
+        transit = Transit(
+            bridge, config.agent.routes_path, levels=levels, tries=config.agent.plan_attempts
+        )
         arrived = transit.commit(plan, transit.bring)
         plan, fresh = arrived.plan, arrived.plan.generation
         now = host_sets(look.records)

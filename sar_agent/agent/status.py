@@ -10,7 +10,7 @@ from sar_agent.agent.decide import OUR_ENGINE
 from sar_agent.agent.state import State, StateStore
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
-from sar_agent.events.ask_counters import ask_door
+from sar_agent.events.ask_counters import read_counters
 from sar_agent.fabric.lmc import LmcPlan, lmc_plan_of
 from sar_agent.install.generations import Generations
 from sar_agent.keys.leases import Lease, Leases
@@ -117,7 +117,7 @@ def look_at(config: Config) -> AgentStatus:
     """Asks the plugin and reads the disk; raises nothing for either being away."""
     folder = config.agent.state_dir
     try:
-        status, problem = PluginClient(config.opensm.bridge_socket).status(), ""
+        status, problem = PluginClient(config.opensm.plugin_socket).status(), ""
     except SarError as error:
         status, problem = None, str(error)
     try:
@@ -133,7 +133,7 @@ def look_at(config: Config) -> AgentStatus:
         Generations(folder).numbers(),
         config.update.mode,
         list(Leases(folder)),
-        ask_door(config.events.socket_path(config.agent.run_dir)),
+        read_counters(config.events.socket_path(config.agent.run_dir)),
         unread,
     )
 

@@ -49,7 +49,7 @@ class Updates:
         rules = LeaseRules(
             update.lease_seconds,
             update.deadline_seconds,
-            lapsed_is_sheltered=update.lapsed == "drop",
+            lapsed_is_sheltered=update.lapsed_leases == "drop",
         )
         trace = Path(update.trace) if update.trace else None
         self.coordinator = Coordinator(config.agent.state_dir, rules, trace=trace)

@@ -75,7 +75,7 @@ class Waiting:
                 if not rest and (situation := normal.moved()):
                     log.info("something moved: %s", situation)
                     left = max(0.0, self.nerves.look_at() - now)
-                    woken.stop.wait(min(self.config.agent.settle_seconds, left))
+                    woken.stop.wait(min(self.config.agent.fabric_debounce_seconds, left))
                     return True
             busy = agent.keys.desk.busy and not agent.key_server.unexpected.wait("keys")
             if busy:

@@ -1,4 +1,4 @@
-"""`[events]`: where Slurm's hooks are heard, and who is believed."""
+"""`[events]`: where the agent listens for messages about jobs, and which users it trusts."""
 
 from __future__ import annotations
 
@@ -7,59 +7,67 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from sar_agent.config.types import Address, Deadline, Section, Word, host_port
+from sar_agent.config.types import ABSOLUTE, Address, Deadline, Section, Word, host_port
 
 _NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 _VALUE = r"^[A-Za-z0-9_.,:=+\-/@%]{0,255}$"
 
 
 class EventsConfig(Section, frozen=True):
-    """Where Slurm's hooks are heard; they only make the agent look sooner."""
+    """Events: where Slurm's hooks report that jobs start and end. They only make the agent read the
+    queue sooner."""
 
     tcp_address: Address = Field(
         default="",
-        description='where nodes tell of jobs, such as 0.0.0.0:9778; "" is nowhere',
+        description='address at which compute nodes report, such as 0.0.0.0:9778. "" opens no port',
     )
     socket: str = Field(
         default="events.sock",
-        description='where this machine does: a path, or a name in agent.run_dir; "" is nowhere',
+        description="Unix socket at which this machine reports, a path or a name in agent.run_dir. "
+        '"" creates none',
     )
-    users: list[Word] = Field(
+    trusted_users: list[Word] = Field(
         default=["root", "slurm"],
-        description="who may tell of any job: root and SlurmUser, names or uids",
+        description="users, by name or uid, who may report on any job: root and SlurmUser",
     )
-    munge_socket: str = Field(default="", description='munged\'s, if it is not the usual one; ""')
-    patience_seconds: Deadline = Field(
-        default=0.5, description="a connection that sends no whole line for so long is cut off"
+    munge_socket: str = Field(
+        default="", description='socket of munged. "" is the one that libmunge was built for'
+    )
+    line_timeout_seconds: Deadline = Field(
+        default=0.5,
+        description="time after which a connection without a complete line is closed. The clients "
+        "of sar-agent take 0.1 s at most",
     )
     spool: str = Field(
         default="",
-        description="a folder of the agent's own in which nodes without munge leave messages;"
-        ' "" is none',
+        description='folder, owned by the agent, for messages of nodes without munge. "" uses none',
     )
     environment: dict[
         Annotated[str, Field(pattern=_NAME)], Annotated[str, Field(pattern=_VALUE)]
-    ] = Field(default={}, description='for tasks of all jobs: { UCX_IB_NUM_PATHS = "1" }')
+    ] = Field(
+        default={},
+        description='environment variables for the tasks of all jobs: { UCX_IB_NUM_PATHS = "1" }',
+    )
 
     @field_validator("environment")
     @classmethod
     def _fits(cls, value: dict[str, str]) -> dict[str, str]:
         if sum(len(name) + len(text) + 6 for name, text in value.items()) > 3900:
-            raise ValueError("an answer has at most 4,000 bytes; give fewer names")
+            raise ValueError("an answer has at most 4,000 bytes; set fewer variables")
         return value
 
     @field_validator("spool")
     @classmethod
     def _is_absolute(cls, value: str) -> str:
         if value and not Path(value).is_absolute():
-            raise ValueError("an absolute path is wanted: a daemon starts in no folder of yours")
+            raise ValueError(ABSOLUTE)
         return value
 
     @property
     def tcp_host_port(self) -> tuple[str, int] | None:
-        """None where there is to be none."""
+        """Host and port of `tcp_address`; None if it is empty."""
         return host_port(self.tcp_address)
 
     def socket_path(self, run_dir: Path) -> Path | None:
-        """None where there is to be none."""
+        """Path of the Unix socket; None if it is empty."""
         return run_dir / self.socket if self.socket else None

@@ -1,4 +1,4 @@
-"""`[keys]`: routing keys, for applications that say what their traffic is."""
+"""`[keys]`: routing keys, for applications that declare their traffic."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ _NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 
 
 class KeysConfig(Section, frozen=True):
-    """Routes of their own for jobs that name their traffic; OpenSM's lmc gives the room."""
+    """Routing keys: separate routes for jobs that declare their traffic, on spare LID offsets (see
+    `sar-agent key plan`)."""
 
-    enabled: bool = Field(default=True, description="whether jobs may have routing keys at all")
+    enabled: bool = Field(default=True, description="whether jobs may have routing keys")
     lease_seconds: Deadline = Field(
         default=3600.0,
-        description="how long a key asked for by an application lasts, unless renewed",
+        description="lifetime of a key that an application requests, unless it is renewed. A key "
+        "of --sar-traffic lasts as long as its job",
     )
-    lease_most_seconds: Annotated[float, Field(gt=0, le=86400 * 365)] = Field(
-        default=86400.0, description="how long an application may ask for at once"
+    lease_max_seconds: Annotated[float, Field(gt=0, le=86400 * 365)] = Field(
+        default=86400.0, description="longest lifetime that an application may request at once"
     )
-    patience_seconds: Deadline = Field(
+    request_timeout_seconds: Deadline = Field(
         default=10.0,
-        description="a request waits so long for its job to be seen and OpenSM to be ready",
+        description="time that a request waits for its job to appear in the queue and for OpenSM "
+        "to be ready",
     )
     variables: list[Annotated[str, Field(pattern=_NAME)]] = Field(
         default=["UCX_IB_LID_PATH_BITS"],
-        description="environment of tasks that is set to the LID offset of the job's key",
+        description="environment variables of tasks that are set to the LID offset of the job's "
+        "key. The SPANK plugin's option allow must list them, too",
     )

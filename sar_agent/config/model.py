@@ -1,8 +1,9 @@
 """The agent's settings: one typed model of the TOML file.
 
-Every key has a default that is right for a usual site, so an empty file is a valid one; an
-unknown key is an error, because a typo must not silently keep a default. All errors are told at
-once, each with its key, the value that was given and what to write instead.
+Every key has a default that suits a usual site, so an empty file is valid. An unknown key is an
+error, because a typo must not silently keep a default. All errors are reported at once, each with
+its key, the given value and what to write instead. `deploy/sar-agent.toml` is generated from this
+model (`config/example.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from annotated_types import DocInfo
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic.fields import FieldInfo
 
 from sar_agent.config.engine import EngineSettings
 from sar_agent.config.events import EventsConfig
@@ -37,135 +40,171 @@ from sar_agent.slurm.states import RUNNING_STATES, STATES
 from sar_agent.util.extensions import extension_names
 
 DEFAULT_PATH = Path("/etc/sar-agent.toml")
+RENAMED = {
+    "agent.partitions": "agent.ib_partitions_file",
+    "agent.settle_seconds": "agent.fabric_debounce_seconds",
+    "agent.debounce_most_seconds": "agent.debounce_max_seconds",
+    "agent.min_install_seconds": "agent.min_install_interval_seconds",
+    "agent.tries": "agent.plan_attempts",
+    "agent.tend_seconds": "agent.reoptimise_seconds",
+    "agent.tend_gain": "agent.reoptimise_gain",
+    "opensm.bridge_socket": "opensm.plugin_socket",
+    "opensm.fabric": "opensm.fabric_source",
+    "events.users": "events.trusted_users",
+    "events.patience_seconds": "events.line_timeout_seconds",
+    "keys.lease_most_seconds": "keys.lease_max_seconds",
+    "keys.patience_seconds": "keys.request_timeout_seconds",
+    "update.lapsed": "update.lapsed_leases",
+}
+"""Keys of earlier versions, and their names now."""
 
 
 class AgentConfig(Section, EngineSettings, frozen=True):
-    """The loop."""
+    """The agent: how it routes, and when it looks and acts."""
 
     mode: Literal["observe", "install"] = Field(
-        default="observe", description="observe touches nothing and shows numbers; install reroutes"
+        default="observe",
+        description="what the agent may do: observe changes nothing and shows what routes would "
+        "achieve, install puts new routes in force",
     )
     engine: Word = Field(
-        default="sar-plus", description="routing engine, one of `sar-agent engines`"
+        default="sar-plus", description="routing engine; `sar-agent engines` lists them"
     )
-    partitions: str = Field(
+    ib_partitions_file: str = Field(
         default="",
-        description='for pftree…: a policy file (TOML), or OpenSM\'s partitions.conf; "" is none',
+        description="InfiniBand partitions for the pftree engines: a policy file (TOML), or "
+        'OpenSM\'s partitions.conf. "" means none',
     )
     interval_seconds: Annotated[float, Field(ge=0.1, le=86400)] = Field(
-        default=30.0, description="time between two looks at Slurm"
+        default=30.0, description="time between two readings of Slurm's queue"
     )
-    settle_seconds: Seconds = Field(
+    fabric_debounce_seconds: Seconds = Field(
         default=1.0,
-        description="wait after something moved in the fabric, so that a burst is one reroute",
+        description="time to wait after a change in the fabric, so that a burst of changes causes "
+        "one reroute",
     )
     min_job_age_seconds: Seconds = Field(
-        default=0.0, description="jobs younger than this do not cause a reroute"
+        default=0.0, description="jobs that have run for less than this do not cause a reroute"
     )
     debounce_seconds: Seconds = Field(
         default=0.5,
-        description="wait after an event until no other came for so long, so that a burst of job"
-        " starts is one look at Slurm; 0 looks at once",
+        description="read the queue once no event from Slurm's hooks has arrived for this long, so "
+        "that a burst of job starts causes one reading. 0 reads at once",
     )
-    debounce_most_seconds: Seconds = Field(
-        default=3.0, description="but look this long after the first event of a burst"
+    debounce_max_seconds: Seconds = Field(
+        default=3.0, description="read the queue at the latest this long after the first event"
     )
-    min_install_seconds: Seconds = Field(
+    min_install_interval_seconds: Seconds = Field(
         default=5.0,
-        description="least time between two installs because of jobs; what OpenSM or the fabric"
-        " call for never waits",
+        description="least time between two installs for other jobs. An install changes tables "
+        "under running traffic, so jobs that start in quick succession share one. Changes of the "
+        "fabric or of OpenSM are never delayed",
     )
     min_gain: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.0,
-        description="how much less the largest load (or effective EFI, by objective) must become"
-        " for other jobs to be worth an install before max_staleness_seconds: 0.1 is a tenth",
+        description="relative reduction of the largest load (of the largest effective EFI, if "
+        "objective is routes) that justifies an install before max_staleness_seconds: 0.1 is a "
+        "tenth. Raise it where many small jobs run beside a few large ones",
     )
     max_staleness_seconds: Seconds = Field(
-        default=60.0, description="other jobs are installed for after this long, whatever the gain"
+        default=60.0,
+        description="routes for other jobs are installed after this time, however small the gain",
     )
-    tries: int = Field(
+    plan_attempts: int = Field(
         default=3,
         ge=1,
         le=10,
-        description="plans made at once when the fabric changes under a load",
+        description="plans to make in one pass if the fabric changes while a plan is being loaded",
     )
     backoff_max_seconds: Seconds = Field(
-        default=600.0, description="longest pause after the same reroute failed again and again"
+        default=600.0, description="longest pause after the same reroute has failed repeatedly"
     )
-    tend_seconds: Seconds = Field(
+    reoptimise_seconds: Seconds = Field(
         default=60.0,
-        description="quiet time after which rerouted tables are held against a full recomputation"
-        " (ten times as long where it never is quiet); 0 is never",
+        description="time without changes after which incrementally computed routes are compared "
+        "with a full recomputation (if changes never stop, ten times this). 0 disables it",
     )
-    tend_gain: Annotated[float, Field(ge=0, le=10)] = Field(
-        default=0.02, description="how much better others must be to replace the present ones"
+    reoptimise_gain: Annotated[float, Field(ge=0, le=10)] = Field(
+        default=0.02,
+        description="relative improvement for which the recomputed routes replace the present ones",
     )
     generations_kept: int = Field(
-        default=5, ge=2, le=1000, description="routes files kept for `sar-agent rollback`"
+        default=5, ge=2, le=1000, description="number of generations kept for `sar-agent rollback`"
     )
     state_dir: Absolute = Field(
-        default=Path("/var/lib/sar-agent"), description="state, history, kept generations"
+        default=Path("/var/lib/sar-agent"),
+        description="folder for state, history, kept generations and the last fabric",
     )
     run_dir: Absolute = Field(
         default=Path("/run/sar-agent"),
-        description="routes.sar and the job-to-terminal map; the plugin's option dir",
+        description="folder for routes.sar and the job-to-terminal map; OpenSM's plugin has the "
+        "same folder as its option dir",
     )
     metrics_address: Address = Field(
-        default="127.0.0.1:9777", description='where Prometheus scrapes; "" is nowhere'
+        default="127.0.0.1:9777",
+        description='address at which Prometheus scrapes. "" serves no metrics',
     )
 
     @model_validator(mode="after")
     def _staleness_holds(self) -> AgentConfig:
-        for name in ("min_install_seconds", "debounce_most_seconds"):
+        for name in ("min_install_interval_seconds", "debounce_max_seconds"):
             if (value := getattr(self, name)) > self.max_staleness_seconds:
                 raise ValueError(
                     f"{name} = {value:g} is more than max_staleness_seconds = "
-                    f"{self.max_staleness_seconds:g}; make it less"
+                    f"{self.max_staleness_seconds:g}; reduce it"
                 )
         return self
 
     @property
     def routes_path(self) -> Path:
-        """The file that the plugin loads."""
+        """The routes file that the plugin loads."""
         return self.run_dir / "routes.sar"
 
     @property
     def metrics_host_port(self) -> tuple[str, int] | None:
-        """None where there are to be no metrics."""
+        """Host and port of `metrics_address`; None if no metrics are served."""
         return host_port(self.metrics_address)
 
 
 class SlurmConfig(Section, frozen=True):
-    """Where jobs come from."""
+    """Slurm: where the running jobs are read."""
 
     source: Word = Field(
         default="squeue",
-        description=f"where running jobs are read from: {', '.join(source_names())}; pyslurm needs "
-        "sar-agent[pyslurm]",
+        description=f"how the queue is read: {', '.join(source_names())}. slurmrestd takes ten "
+        "times the work and is for machines without squeue; pyslurm takes the least and requires "
+        "`pip install 'sar-agent[pyslurm]'` in your Slurm's major.minor version",
     )
-    squeue: Command = Field(default=["squeue"], description="the command and its first words")
+    squeue: Command = Field(
+        default=["squeue"], description="command line of squeue, to which the agent adds options"
+    )
     slurmrestd_socket: Absolute = Field(
-        default=Path("/run/slurmrestd/slurmrestd.sock"), description="slurmrestd's Unix socket"
+        default=Path("/run/slurmrestd/slurmrestd.sock"), description="Unix socket of slurmrestd"
     )
     slurmrestd_user: str = Field(
-        default="", description='for a JWT: the user it is of; "" is the user the agent runs as'
+        default="",
+        description='user of the JWT. "" means the user that the agent runs as',
     )
     slurmrestd_jwt_file: str = Field(
         default="",
-        description='a file with the JWT, read at each look; "": slurmrestd knows us by the socket',
+        description='file that holds the JWT, read for each request. "" means that slurmrestd '
+        "identifies the agent by its socket (rest_auth/local)",
     )
-    deadline_seconds: Deadline = Field(default=10.0, description="for one look, retries included")
+    deadline_seconds: Deadline = Field(
+        default=10.0, description="time for one reading of the queue, including retries"
+    )
     states: list[str] = Field(
         default=sorted(RUNNING_STATES), description="job states that count as running"
     )
     partition_hints: dict[str, str] = Field(
         default={},
-        description="traffic of jobs that give no hint, by partition: "
-        '{ debug = "weight=0.1" } is a tenth of full speed',
+        description="traffic hint for jobs that give none, by Slurm partition: "
+        '{ debug = "weight=0.1" } assumes a tenth of full speed',
     )
     topology_conf: str = Field(
         default="/etc/slurm/topology.conf",
-        description='Slurm\'s leaf switches; "" or a missing file: those of the fabric',
+        description="Slurm's topology file, which tells the leaf switches. If it is empty or "
+        "missing, those of the fabric are used",
     )
 
     @field_validator("source")
@@ -179,37 +218,53 @@ class SlurmConfig(Section, frozen=True):
     @classmethod
     def _known_states(cls, value: list[str]) -> list[str]:
         if unknown := sorted(set(value) - STATES):
-            raise ValueError(f"{', '.join(unknown)}: no job state; there are {_list(STATES)}")
+            raise ValueError(
+                f"{', '.join(unknown)}: not a job state of Slurm; there are {_list(STATES)}"
+            )
         return value
 
 
 class FabricConfig(Section, frozen=True):
-    """Where the fabric comes from, and who is who in it."""
+    """The fabric: where it is read, and which node is which host."""
 
     command: Command = Field(
-        default=["ibnetdiscover"], description="prints the fabric, where the plugin is not asked"
+        default=["ibnetdiscover"],
+        description="command that prints the fabric, where OpenSM's plugin does not provide it "
+        "(opensm.fabric_source). ibnetdiscover opens /dev/infiniband/umad*",
     )
     file: str = Field(
         default="",
-        description="read this file instead of running the command; a format of "
+        description="file with the fabric, read instead of running the command; a format of "
         + ", ".join(extension_names(FABRIC_FORMATS)),
     )
-    deadline_seconds: Deadline = Field(default=60.0, description="for the command")
+    deadline_seconds: Deadline = Field(default=60.0, description="time for the command")
     refresh_seconds: Seconds = Field(
         default=600.0,
-        description="look again at least this often; changes that OpenSM tells of are at once",
+        description="read the fabric at least this often. Changes that OpenSM reports are read at "
+        "once",
     )
-    environment: dict[str, str] = Field(default={}, description="for the command, e.g. LD_PRELOAD")
+    environment: dict[str, str] = Field(
+        default={}, description="environment variables for the command, such as LD_PRELOAD"
+    )
     host_pattern: str = Field(
         default=HOST_PATTERN,
-        description="regular expression of node descriptions; groups host, hca",
+        description="regular expression for node descriptions, with the groups host and hca",
     )
     vendor_names: list[str] = Field(
-        default=list(VENDOR_NAMES), description="globs of descriptions that hold no host's name"
+        default=list(VENDOR_NAMES),
+        description="glob patterns of node descriptions that contain no host name",
     )
-    storage_hosts: list[str] = Field(default=[], description="globs of host names")
-    other_hosts: list[str] = Field(default=[], description="globs: login, management, …")
-    short_names: bool = Field(default=True, description="cut n001.cluster.org to n001")
+    storage_hosts: list[str] = Field(
+        default=[], description="glob patterns of the host names of storage servers"
+    )
+    other_hosts: list[str] = Field(
+        default=[],
+        description="glob patterns of the host names of login, management and other nodes without "
+        "jobs",
+    )
+    short_names: bool = Field(
+        default=True, description="shorten host names to their first part: n001.cluster.org to n001"
+    )
 
     @field_validator("host_pattern")
     @classmethod
@@ -222,7 +277,7 @@ class FabricConfig(Section, frozen=True):
 
     @property
     def mapper(self) -> HostMapper:
-        """From node descriptions to hosts, as configured."""
+        """Maps node descriptions to hosts, as configured."""
         return HostMapper(
             self.host_pattern,
             tuple(self.vendor_names),
@@ -233,31 +288,33 @@ class FabricConfig(Section, frozen=True):
 
 
 class OpensmConfig(Section, frozen=True):
-    """The talk with OpenSM."""
+    """OpenSM: how the agent reaches its plugin."""
 
-    bridge_socket: Absolute = Field(
-        default=Path("/run/sar-agent/bridge.sock"), description="the plugin's socket"
+    plugin_socket: Absolute = Field(
+        default=Path("/run/sar-agent/bridge.sock"), description="Unix socket of the plugin"
     )
     load_deadline_seconds: Deadline = Field(
-        default=90.0, description="for an answer; keep it above the plugin's own deadline (60)"
+        default=90.0,
+        description="time for an answer of the plugin, more than the plugin's own deadline (60)",
     )
     poll_seconds: Annotated[float, Field(ge=0.05, le=3600)] = Field(
-        default=2.0, description="how often the plugin is asked whether something moved"
+        default=2.0, description="interval at which the plugin is asked whether something changed"
     )
-    fabric: Literal["", "plugin", "ibnetdiscover"] = Field(
+    fabric_source: Literal["", "plugin", "ibnetdiscover"] = Field(
         default="",
-        description="who tells the fabric where fabric.file does not: plugin, or ibnetdiscover, "
-        'which is fabric.command and needs umad; "" is plugin in install mode, ibnetdiscover in '
-        "observe mode",
+        description="source of the fabric, unless fabric.file is set: plugin asks OpenSM, "
+        'ibnetdiscover runs fabric.command, which requires umad. "" is plugin in install mode and '
+        "ibnetdiscover in observe mode",
     )
     lfts_dump: str = Field(
         default="",
-        description="observe without plugin: OpenSM's opensm-lfts.dump, or what dump_fts printed",
+        description="observe mode without the plugin: file with the forwarding tables, OpenSM's "
+        "opensm-lfts.dump or the output of dump_fts",
     )
 
 
 class Config(Section, frozen=True):
-    """The whole file."""
+    """The whole configuration file."""
 
     agent: AgentConfig = Field(default_factory=lambda: AgentConfig())
     slurm: SlurmConfig = Field(default_factory=lambda: SlurmConfig())
@@ -269,90 +326,96 @@ class Config(Section, frozen=True):
 
     @property
     def fabric_from_plugin(self) -> bool:
-        """Whether OpenSM's plugin is asked for the fabric."""
-        asked = self.opensm.fabric or ("plugin" if self.agent.mode == "install" else "")
-        return asked == "plugin" and not self.fabric.file
+        """Whether the fabric comes from OpenSM's plugin."""
+        source = self.opensm.fabric_source or ("plugin" if self.agent.mode == "install" else "")
+        return source == "plugin" and not self.fabric.file
 
 
 class ConfigError(SarError):
-    """All that is wrong with a configuration; `problems` has a sentence for each key."""
+    """All errors of a configuration; `problems` has a sentence for each key."""
 
     exit_code = 2
 
     def __init__(self, file: str | Path, problems: list[str]) -> None:
         self.problems = problems
-        many = "" if len(problems) == 1 else f"{len(problems)} problems\n  "
-        super().__init__(f"{file}: {many}" + "\n  ".join(problems))
+        count = "" if len(problems) == 1 else f"{len(problems)} problems\n  "
+        super().__init__(f"{file}: {count}" + "\n  ".join(problems))
 
 
 def load_config(path: str | Path = DEFAULT_PATH) -> Config:
-    """The settings in `path`. Raises `ConfigError`."""
+    """Reads the settings in `path`. Raises `ConfigError`."""
     path = Path(path)
     try:
         return parse_config(path.read_text(encoding="utf-8"), path)
     except OSError as error:
         raise ConfigError(
-            path, [f"cannot be read ({error.strerror}); name it with --config"]
+            path, [f"cannot be read ({error.strerror}); name the file with --config"]
         ) from error
     except UnicodeDecodeError as error:
-        raise ConfigError(path, [f"is no UTF-8 text ({error.reason})"]) from error
+        raise ConfigError(path, [f"is not UTF-8 text ({error.reason})"]) from error
 
 
 def parse_config(text: str, file: str | Path = "configuration") -> Config:
-    """Like `load_config`, from text."""
+    """Reads the settings in a TOML text; `file` is its name in errors. Raises `ConfigError`."""
     try:
-        # Paths are strings in TOML, and whole numbers will do for seconds; strict takes neither
-        # from Python objects but does from JSON, which has no other way to say them.
+        # Strict validation of Python objects rejects strings as paths and integers as seconds. Of
+        # JSON, which cannot express them otherwise, it accepts both.
         return Config.model_validate_json(json.dumps(tomllib.loads(text), default=str))
     except ValidationError as error:
-        raise ConfigError(file, [_sentence(one) for one in error.errors()]) from error
-    except (ValueError, RecursionError) as error:  # tomllib's own, and of a number without end
-        raise ConfigError(file, [f"is no TOML: {error}"]) from error
+        raise ConfigError(file, [_sentence(detail) for detail in error.errors()]) from error
+    except (ValueError, RecursionError) as error:  # from tomllib, or of an integer too long
+        raise ConfigError(file, [f"is not valid TOML: {error}"]) from error
 
 
 _brief = reprlib.Repr()
-_brief.maxstring = _brief.maxother = _brief.maxlong = (
-    100  # lists in lists: a plain repr does not end
-)
+# Nested lists: a plain repr of them may be endless.
+_brief.maxstring = _brief.maxother = _brief.maxlong = 100
 
 
 def _sentence(error: Any) -> str:
-    """`agent.mode = 'foo': …; remedy`."""
+    """`agent.mode = 'foo': problem; remedy`."""
     key = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
-        return f"{key}: no such key; {_known(error['loc'])}"
-    said = error["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    given = _brief.repr(error["input"])
-    given = given if len(given) <= 80 else given[:77] + "…"
-    wanted = said if error["type"] == "value_error" else f"should be {said}"
-    return f"{key} = {given}: {wanted}" + ("" if ";" in said else f"; {_purpose(error['loc'])}")
+        return f"{key}: no such key; {_suggestion(error['loc'])}"
+    problem = error["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    value = _brief.repr(error["input"])
+    value = value if len(value) <= 80 else value[:77] + "…"
+    if error["type"] != "value_error":
+        problem = f"should be {problem}"
+    remedy = "" if ";" in problem else f"; {_purpose(error['loc'])}"
+    return f"{key} = {value}: {problem}{remedy}"
 
 
-def _known(where: tuple[Any, ...]) -> str:
+def _suggestion(where: tuple[Any, ...]) -> str:
+    """The name that an unknown key has now, keys that are spelled like it, or all keys."""
+    if new := RENAMED.get(".".join(map(str, where))):
+        return f"it is called {new} now"
     section: type[BaseModel] = Config
     for part in where[:-1]:
         found = section.model_fields[str(part)].annotation
         section = found if isinstance(found, type) and issubclass(found, BaseModel) else section
-    close = [name for name in section.model_fields if name[:3] == str(where[-1])[:3]]
-    return (
-        f"did you mean {' or '.join(close)}?"
-        if close
-        else f"there are {_list(section.model_fields)}"
-    )
+    similar = [name for name in section.model_fields if name[:3] == str(where[-1])[:3]]
+    if similar:
+        return f"did you mean {' or '.join(similar)}?"
+    return f"there are {_list(section.model_fields)}"
 
 
 def _purpose(where: tuple[Any, ...]) -> str:
-    """What the key is for, from its description."""
+    """The description and the default of a key."""
     if len(where) < 2:
-        return "this is a section: write [" + str(where[0]) + "] above its keys"
-    field = Config.model_fields[str(where[0])].annotation
-    assert isinstance(field, type) and issubclass(field, BaseModel)
-    known = field.model_fields[str(where[1])]
-    return f"the key is for: {known.description} (default {_shown(known.get_default())})"
+        return f"this is a section: write [{where[0]}] above its keys"
+    section = Config.model_fields[str(where[0])].annotation
+    assert isinstance(section, type) and issubclass(section, BaseModel)
+    key = section.model_fields[str(where[1])]
+    default = key.get_default()
+    default = repr(str(default) if isinstance(default, Path) else default)
+    return f"the key means: {description_of(key)} (default {default})"
 
 
-def _shown(default: object) -> str:
-    return repr(str(default) if isinstance(default, Path) else default)
+def description_of(key: FieldInfo) -> str:
+    """What a key means: a phrase, in one or more sentences, without the last full stop."""
+    documented = [note.documentation for note in key.metadata if isinstance(note, DocInfo)]
+    return key.description or "".join(documented)
 
 
 def _list(names: Any) -> str:

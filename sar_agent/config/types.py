@@ -1,4 +1,4 @@
-"""What the sections of the settings are made of."""
+"""Types that several sections of the settings share."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ Seconds = Annotated[float, Field(ge=0, le=86400 * 365)]
 Deadline = Annotated[float, Field(gt=0, le=3600)]
 Word = Annotated[str, Field(min_length=1)]
 Command = Annotated[list[Word], Field(min_length=1)]
+ABSOLUTE = "give an absolute path: a daemon does not start in your folder"
 
 
 def _absolute(path: Path) -> Path:
     if not path.is_absolute():
-        raise ValueError("an absolute path is wanted: a daemon starts in no folder of yours")
+        raise ValueError(ABSOLUTE)
     return path
 
 
@@ -38,6 +39,6 @@ class Section(BaseModel, frozen=True, extra="forbid", strict=True):
 
 
 def host_port(address: str) -> tuple[str, int] | None:
-    """None where there is to be none."""
+    """Host and port of an `Address`; None if it is empty."""
     host, _, port = address.rpartition(":")
     return (host.strip("[]"), int(port)) if address else None

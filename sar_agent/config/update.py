@@ -1,4 +1,4 @@
-"""`[update]`: how other routes come into force while jobs run."""
+"""`[update]`: how new routes replace old ones while jobs run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _WINDOW = re.compile(r"(?:(?P<days>[a-z,-]+) )?(\d\d):(\d\d)-(\d\d):(\d\d)")
 
 @dataclass(frozen=True)
 class Window:
-    """`days` (0 is Monday) on which it opens; minutes of the day, local time. It closes on the day
-    after where `end` is not after `start`."""
+    """A time of day, in minutes of local time, on the weekdays `days` (0 is Monday) on which it
+    opens. It closes on the next day if `end` is not after `start`."""
 
     days: frozenset[int]
     start: int
@@ -26,20 +26,20 @@ class Window:
 
     @classmethod
     def of(cls, text: str) -> Window:
-        """From `02:00-04:00`, `sat,sun 22:00-06:00` or `mon-fri 01:00-05:00`. Raises `ValueError`
-        for what is none."""
+        """Parses `02:00-04:00`, `sat,sun 22:00-06:00` or `mon-fri 01:00-05:00`. Raises
+        `ValueError`."""
         match = _WINDOW.fullmatch(text)
         if not match:
             raise ValueError(
-                f"{text!r} is no window; write 02:00-04:00, or sat,sun 22:00-06:00 with days"
+                f"{text!r} is not a window; write 02:00-04:00, or sat,sun 22:00-06:00 with days"
             )
         start, end = (60 * int(h) + int(m) for h, m in (match.group(2, 3), match.group(4, 5)))
         if max(start, end) > 24 * 60 or int(match[3]) > 59 or int(match[5]) > 59 or start == end:
-            raise ValueError(f"{text!r}: the day has times from 00:00 to 24:00; give two of them")
+            raise ValueError(f"{text!r}: give two different times from 00:00 to 24:00")
         return cls(_days(match["days"], text), start, end)
 
     def open_at(self, when: datetime) -> bool:
-        """Whether local time `when` is in it."""
+        """Whether the window is open at local time `when`."""
         minute = 60 * when.hour + when.minute
         if self.start < self.end:
             return when.weekday() in self.days and self.start <= minute < self.end
@@ -62,37 +62,44 @@ def _days(text: str | None, window: str) -> frozenset[int]:
 
 
 class UpdateConfig(Section, frozen=True):
-    """How other routes come into force while jobs run; docs/safety.md tells of each mode."""
+    """Updates: how new routes replace old ones while jobs run (see docs/safety.md)."""
 
     mode: Literal["fast", "five-phase", "window"] = Field(
         default="fast",
-        description="fast installs what is proved safe switch by switch; five-phase does, too, and "
-        "moves the connections of jobs that subscribed to LID offset 1 meanwhile, so that their "
-        "packets stay in order; window waits until no multi-switch job runs or a window is open",
+        description="method: fast installs switch by switch what is proved to be safe; five-phase "
+        "does so, too, and moves the connections of subscribed jobs to LID offset 1 meanwhile, "
+        "which keeps their packets in order and requires lmc 1 or more in opensm.conf; window "
+        "waits until no multi-switch job runs or a window is open",
     )
     windows: list[str] = Field(
-        default=[], description='for mode window, local time: ["02:00-04:00", "sat 20:00-24:00"]'
+        default=[],
+        description="times, for mode window, at which an install may disturb jobs, in local time: "
+        '["02:00-04:00", "sat,sun 20:00-06:00"]',
     )
     deadline_seconds: Annotated[float, Field(gt=0, le=300)] = Field(
-        default=15.0, description="for all subscribers to leave LID offset 0; else no install"
+        default=15.0,
+        description="time for all subscribers to leave LID offset 0, else nothing is installed",
     )
     lease_seconds: Annotated[float, Field(ge=1, le=600)] = Field(
         default=30.0,
-        description="a subscriber that hears nothing of the agent for so long leaves offset 0",
+        description="time after which a subscriber that has no contact with the agent leaves LID "
+        "offset 0 by itself",
     )
-    lapsed: Literal["wait", "drop"] = Field(
+    lapsed_leases: Literal["wait", "drop"] = Field(
         default="wait",
-        description="subscribers whose lease is over: wait for them until the deadline, or drop "
-        "takes them as gone to offset 1 by themselves",
+        description="treatment of subscribers whose lease has ended: wait waits for them until the "
+        "deadline, drop assumes that they have moved to LID offset 1",
     )
     max_changed_entries: Annotated[int, Field(ge=0)] = Field(
         default=0,
-        description="most forwarding-table entries that change under running jobs; 0 is any number",
+        description="largest number of forwarding-table entries that may change under running "
+        "jobs. 0 is no limit",
     )
     trace: str = Field(
         default="",
-        description="five-phase: a file to append what the coordinator says and does to, for a "
-        "replay against the model (libsar_migrate/PROTOCOL.md); empty writes none",
+        description="file to which a five-phase update appends the coordinator's steps, such as "
+        "/var/lib/sar-agent/trace.jsonl, to replay them against the model "
+        '(libsar_migrate/PROTOCOL.md). "" writes none',
     )
 
     @field_validator("windows")

@@ -1,1 +1,1 @@
-"""What Slurm's hooks tell: heard on a socket or found in a folder, believed, folded, handed on."""
+"""Messages about jobs, from Slurm's hooks: received, authenticated, and collected for the agent."""

@@ -1,4 +1,4 @@
-"""The counters of a running agent's door, asked at its Unix socket."""
+"""Reads the message counters of a running agent from its Unix socket."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from sar_agent.events.dispatch import STATUS
 
 
-def ask_door(path: Path | None) -> dict[str, Any] | None:
-    """`{"events": {…}, "refused": {…}, "waiting": 0, "update": {…}}`; None where nobody answers in
-    a second."""
+def read_counters(path: Path | None) -> dict[str, Any] | None:
+    """`{"events": {…}, "refused": {…}, "waiting": 0, "update": {…}}`; None if no agent answers
+    within a second."""
     if path is None:
         return None
     try:
@@ -20,8 +20,8 @@ def ask_door(path: Path | None) -> dict[str, Any] | None:
             stream.settimeout(1)
             stream.connect(str(path))
             stream.sendall(STATUS + b"\n")
-            with stream.makefile("rb") as answer:
-                found = json.loads(answer.readline(65536))
-        return {name: found[name] for name in ("events", "refused", "waiting", "update")}
+            with stream.makefile("rb") as reader:
+                answer = json.loads(reader.readline(65536))
+        return {name: answer[name] for name in ("events", "refused", "waiting", "update")}
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -1,8 +1,7 @@
-"""From a line on a socket, or a file, to whom it concerns: decoded, read, believed, answered.
+"""Decodes a message from a socket or a file, passes it to its handler, and returns the answer.
 
-Families of events (`MessageHandler`) are a table: what they are called and who takes them. Slurm's
-hooks
-are one (`JobEvents`), and the only one that may come by file, where nobody is answered.
+A handler (`MessageHandler`) declares the events that it takes. `JobEvents` handles those of Slurm's
+hooks, the only ones that may also come in a file, where there is no answer.
 """
 
 from __future__ import annotations
@@ -28,35 +27,34 @@ from sar_agent.events.quota import TokenBuckets
 
 Decode = Callable[[bytes], tuple[int, bytes]]
 STATUS = b"status"
-"""Asked without a credential: the counters are no secret."""
+"""The request for the counters, which needs no credential: they are not secret."""
 
 
 class MessageHandler(Protocol):
-    """Some events, and what becomes of them. Called from any thread."""
+    """Handles some events. Called from any thread."""
 
     @property
     def models(self) -> Mapping[str, type[Message]]:
-        """By name of the event."""
+        """The model of each event, by name."""
         ...
 
     def take(self, message: Message, uid: int) -> Mapping[str, Any]:
-        """What the answer says beside `ok`, quickly. Raises `MessageRefused`, for the tally; an
-        answer
-        with an `ok` of its own is no refusal of the message."""
+        """Handles a message, quickly, and returns the fields of the answer beside `ok`. Raises
+        `MessageRefused`, which is counted; an answer with an `ok` of its own is not a refusal."""
         ...
 
 
 @runtime_checkable
 class BoundedHandler(Protocol):
-    """A family that can refuse a message before all of it is read."""
+    """A handler that can refuse a message before all of it is parsed."""
 
     def admit(self, head: MessageHead, uid: int) -> None:
-        """Raises `MessageRefused` where there is no room for it."""
+        """Raises `MessageRefused` if there is no room for the message."""
         ...
 
 
 class JobEvents:
-    """What Slurm's hooks tell; `environment` is what the tasks of a job are given."""
+    """Handles the events of Slurm's hooks; `environment` is set for the tasks of every job."""
 
     models = MODELS
 
@@ -65,78 +63,80 @@ class JobEvents:
         authority: Authority,
         inbox: Inbox,
         environment: Mapping[str, str],
-        more: Callable[[Event, int], Mapping[str, Any]] = lambda event, uid: {},
+        job_answer: Callable[[Event, int], Mapping[str, Any]] = lambda event, uid: {},
     ) -> None:
-        """`more` may add to the answer of one job; its `env` is merged with `environment`."""
+        """`job_answer` returns further fields of the answer about one job; its `env` is merged with
+        `environment`."""
         self.authority, self.inbox, self.environment = authority, inbox, environment
-        self.more = more
+        self.job_answer = job_answer
 
     def admit(self, head: MessageHead, uid: int) -> None:
-        """Whom only root may tell of is known by the head. Raises `MessageRefused`."""
-        self.authority.may_tell(head.event, uid)
+        """The head tells whether only root may send the message. Raises `MessageRefused`."""
+        self.authority.check_reporter(head.event, uid)
 
     def take(self, message: Message, uid: int) -> Mapping[str, Any]:
-        """To the inbox, if it is news."""
+        """Puts the event into the inbox if it is news."""
         assert isinstance(message, Event)
-        self.authority.check(message, uid)
+        self.authority.check_event(message, uid)
         if self.authority.is_news(message):
             self.inbox.put(message, uid)
-        more = self.more(message, uid)
-        if message.event == "start" and "wait" in more:
-            return more  # an empty environment makes the job's steps ask for the whole of it
-        env = {**self.environment, **more.get("env", {})}
-        return {**more, "env": env} if env else more
+        answer = self.job_answer(message, uid)
+        if message.event == "start" and "wait" in answer:
+            return answer  # without an environment, the job's steps ask for all of it
+        env = {**self.environment, **answer.get("env", {})}
+        return {**answer, "env": env} if env else answer
 
 
 class Dispatcher:
-    """`decode` is `Munge.decode`; a family in `others` takes what it has models for. Safe from any
-    thread; nothing raises."""
+    """Answers messages. Safe from any thread; its methods do not raise."""
 
     def __init__(
         self,
         decode: Decode,
         jobs: JobEvents,
-        tally: MessageCounters,
-        others: Sequence[MessageHandler] = (),
+        counters: MessageCounters,
+        handlers: Sequence[MessageHandler] = (),
         status: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """`status` is what `sar-agent status` is told beside the counters."""
+        """`decode` is `Munge.decode`. `handlers` take the messages that `jobs` does not. `status`
+        returns what `sar-agent status` shows beside the counters."""
         self._status = status
-        self.decode, self.jobs, self.tally = decode, jobs, tally
-        self._families: dict[str, MessageHandler] = {}
-        for family in (*others, jobs):
-            self._families |= dict.fromkeys(family.models, family)
-        self._models = {name: one.models[name] for name, one in self._families.items()}
+        self.decode, self.jobs, self.counters = decode, jobs, counters
+        self._handlers: dict[str, MessageHandler] = {}
+        for handler in (*handlers, jobs):
+            self._handlers |= dict.fromkeys(handler.models, handler)
+        self._models = {event: taker.models[event] for event, taker in self._handlers.items()}
+        counters.expect(self._models)
         self.rate = TokenBuckets()
 
-    def line(self, line: bytes, way: str, peer: int | None = None) -> bytes:
-        """The answer to one line, without its line end. `peer`: the uid at the other end, where the
-        kernel tells it; one that has spoken too often is not decoded."""
+    def answer(self, line: bytes, transport: str, peer: int | None = None) -> bytes:
+        """The answer to one line, given without its line end. `peer` is the uid at the other end,
+        if the kernel tells it; a line of a peer that has sent too much is not even decoded."""
         if line == STATUS:
             waiting = len(self.jobs.inbox)
-            counts = self.tally.counts()
+            counts = self.counters.counts()
             return _json({"ok": True, **counts, "waiting": waiting, **self._status()})
         try:
             if not line.startswith(CREDENTIAL) or b"\0" in line:
-                raise MessageRefused(RefusalReason.GARBAGE, "this is no munge credential")
+                raise MessageRefused(RefusalReason.GARBAGE, "this is not a munge credential")
             if peer is not None and peer not in self.trusted and self.rate.spent(peer):
                 raise _too_often(peer)
             uid, payload = self.decode(line)
             message = self._parse(payload, uid, self._models)
-            answer = self._families[message.event].take(message, uid)
+            answer = self._handlers[message.event].take(message, uid)
         except MessageRefused as refused:
-            return self.refuse(refused, way)
-        self.tally.took(message, way)
+            return self.refuse(refused, transport)
+        self.counters.accepted(message, transport)
         return _json({"ok": True, **answer})
 
     @property
     def trusted(self) -> frozenset[int]:
-        """Uids that are believed whatever they tell of, and for whom there is always room."""
+        """Uids that may report on all jobs, and for which there is always room."""
         return self.jobs.authority.trusted
 
-    def file(self, payload: bytes, uid: int, *, certain: bool = True) -> bool:
-        """What a file of `uid` says; False where it is refused. Where it is not `certain` that this
-        user left it there, it is worth a look at the queue and no more."""
+    def accept_file(self, payload: bytes, uid: int, *, certain: bool = True) -> bool:
+        """Handles the content of a file that `uid` owns; False if it is refused. If it is not
+        `certain` that the owner put the file there, it only makes the agent read the queue."""
         try:
             message = self._parse(payload, uid, MODELS)
             assert isinstance(message, Event)
@@ -146,7 +146,7 @@ class Dispatcher:
         except MessageRefused as refused:
             self.refuse(refused, "spool")
             return False
-        self.tally.took(message, "spool")
+        self.counters.accepted(message, "spool")
         return True
 
     def _parse(self, payload: bytes, uid: int, models: Mapping[str, type[Message]]) -> Message:
@@ -154,20 +154,20 @@ class Dispatcher:
             raise _too_often(uid)
 
         def admit(head: MessageHead) -> None:
-            family = self._families[head.event]
-            if isinstance(family, BoundedHandler):
-                family.admit(head, uid)
+            handler = self._handlers[head.event]
+            if isinstance(handler, BoundedHandler):
+                handler.admit(head, uid)
 
         return parse(payload, models, admit)
 
-    def refuse(self, refused: MessageRefused, way: str) -> bytes:
-        """Counted; returns the answer."""
-        self.tally.refused(refused.why, str(refused), way)
+    def refuse(self, refused: MessageRefused, transport: str) -> bytes:
+        """Counts a refusal and returns the answer."""
+        self.counters.refused(refused.reason, str(refused), transport)
         return _json({"ok": False, "error": str(refused)})
 
 
 def _too_often(uid: int) -> MessageRefused:
-    return MessageRefused(RefusalReason.TOO_OFTEN, f"uid {uid} says too much in too short a time")
+    return MessageRefused(RefusalReason.TOO_OFTEN, f"uid {uid} sends too much in too short a time")
 
 
 def _json(answer: Mapping[str, Any]) -> bytes:

@@ -1,9 +1,9 @@
-"""What was heard and not looked at yet, folded so that it stays small however much is said.
+"""Events that wait for the agent, merged so that they stay few.
 
-An event carries next to nothing (look; and what a job's traffic is), so a thousand of them are no
-more than one for each job and speaker. Past `most` of these only that something was said is kept:
-the look that follows finds the rest in the queue. A quarter of the room is kept for root and
-SlurmUser, and no other uid has more than `MOST_OF_A_UID`.
+An event says no more than "read the queue", and what the traffic of a job is, so the inbox holds
+one report for each job and sender, however many events arrive. When it is full it only records that
+an event arrived: reading the queue finds the rest. A quarter of the room is reserved for root and
+SlurmUser, and no other uid may have more than `MOST_OF_A_UID` reports.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from sar_agent.events.message import Event, MessageRefused, RefusalReason
 
 MOST = 65536
+"""Reports in the inbox."""
 MOST_OF_A_UID = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """The last of what `uid` said of `job`; `traffic` is None where nobody gave one."""
+    """The last report of `uid` on `job`; `traffic` is None if it gave no hint."""
 
     job: str
     uid: int
@@ -30,7 +31,7 @@ class JobReport:
 
 
 class Inbox:
-    """Safe from any thread. `wake` is called when the first event comes after a `take`."""
+    """Safe from any thread. `wake` is called when the first event arrives after a `take`."""
 
     def __init__(
         self,
@@ -43,22 +44,22 @@ class Inbox:
         self.trusted = trusted
         self._of_uid: Counter[int] = Counter()
         self._lock = threading.Lock()
-        self._heard: dict[tuple[str, int], JobReport] = {}
+        self._reports: dict[tuple[str, int], JobReport] = {}
         self._times: tuple[float, float] | None = None
 
     def put(self, event: Event, uid: int) -> None:
-        """Raises `MessageRefused` where there is no room for what it says; a look follows even
-        then."""
+        """Adds an event. Raises `MessageRefused` if there is no room for its report; the queue is
+        read even then."""
         key, traffic = (event.job, uid), event.known_traffic
         with self._lock:
             now, before = self._clock(), self._times
             self._times = (before[0] if before else now, now)
-            known = self._heard.get(key)
+            known = self._reports.get(key)
             full = self._full(uid) if known is None else None
             if not full:
                 self._of_uid[uid] += known is None
-                before_that = known.traffic if known else None
-                self._heard[key] = JobReport(event.job, uid, traffic or before_that)
+                earlier = known.traffic if known else None
+                self._reports[key] = JobReport(event.job, uid, traffic or earlier)
         if before is None:
             self._wake()
         if full:
@@ -66,31 +67,31 @@ class Inbox:
 
     def _full(self, uid: int) -> MessageRefused | None:
         if uid in self.trusted:
-            if len(self._heard) < self._most:
+            if len(self._reports) < self._most:
                 return None
             return MessageRefused(
-                RefusalReason.FULL, f"more than {self._most} jobs are waiting for a look"
+                RefusalReason.FULL, f"reports on more than {self._most} jobs are waiting"
             )
         if self._of_uid[uid] >= min(MOST_OF_A_UID, self._most):
             return MessageRefused(
                 RefusalReason.TOO_MANY,
-                f"{self._of_uid[uid]} jobs of uid {uid} are waiting for a look",
+                f"reports of uid {uid} on {self._of_uid[uid]} jobs are waiting",
             )
-        users = len(self._heard) - sum(self._of_uid[one] for one in self.trusted)
+        users = len(self._reports) - sum(self._of_uid[trusted] for trusted in self.trusted)
         if users < self._most * 3 // 4:
             return None
-        return MessageRefused(RefusalReason.FULL, f"{users} jobs of users are waiting for a look")
+        return MessageRefused(RefusalReason.FULL, f"reports of users on {users} jobs are waiting")
 
     def pending(self) -> tuple[float, float] | None:
-        """When the first and the last event came that nobody has taken; monotonic seconds."""
+        """When the first and the last waiting event arrived, in monotonic seconds."""
         return self._times
 
     def take(self) -> tuple[JobReport, ...]:
-        """All of it; a look at the queue must begin after this call."""
+        """Removes and returns all reports. The queue must be read after this call, not before."""
         with self._lock:
-            heard, self._heard, self._times = self._heard, {}, None
+            reports, self._reports, self._times = self._reports, {}, None
             self._of_uid = Counter()
-        return tuple(heard.values())
+        return tuple(reports.values())
 
     def __len__(self) -> int:
-        return len(self._heard)
+        return len(self._reports)

@@ -6,12 +6,12 @@ import logging
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sar_agent.config.model import Config
 from sar_agent.errors import Unavailable
 from sar_agent.events.authority import Authority, KnownJob, trusted_uids
-from sar_agent.events.counters import MessageCounters
+from sar_agent.events.counters import MessageCounters, MessageMetrics
 from sar_agent.events.dispatch import Dispatcher, JobEvents, MessageHandler
 from sar_agent.events.inbox import Inbox
 from sar_agent.events.message import Event, MessageRefused, RefusalReason
@@ -19,23 +19,30 @@ from sar_agent.events.munge import Munge
 from sar_agent.events.server import MessageServer, listen_tcp, listen_unix
 from sar_agent.events.spool import Spool
 from sar_agent.jobs.record import JobRecord
-from sar_agent.telemetry.metrics import Metrics
 
 log = logging.getLogger(__name__)
+
+
+class IntakeMetrics(MessageMetrics, Protocol):
+    """`MessageMetrics`, and the number of jobs whose reports wait."""
+
+    def count_waiting(self, waiting: Callable[[], float]) -> None:
+        """`waiting` returns that number."""
+        ...
 
 
 class EventIntake:
     """`inbox` fills from `start` on. A Unix socket that cannot be made, or munge that is not
     there, is said and the queue polled; what only a person can have asked for must work."""
 
-    def __init__(self, config: Config, metrics: Metrics, wake: Callable[[], None]) -> None:
+    def __init__(self, config: Config, metrics: IntakeMetrics, wake: Callable[[], None]) -> None:
         self.config = config.events
         self.run_dir = config.agent.run_dir
         self.tally = MessageCounters(metrics)
-        self.authority = Authority(trusted_uids(self.config.users))
+        self.authority = Authority(trusted_uids(self.config.trusted_users))
         self.authority.refused = lambda why, sentence: self.tally.refused(why, sentence, "queue")
         self.inbox = Inbox(wake, trusted=self.authority.trusted)
-        metrics.events_waiting.set_function(lambda: len(self.inbox))
+        metrics.count_waiting(lambda: len(self.inbox))
         self.families: list[MessageHandler] = []
         """Beside Slurm's hooks; to be filled before `start`."""
         self.more: Callable[[Event, int], Mapping[str, Any]] = lambda event, uid: {}
@@ -58,7 +65,9 @@ class EventIntake:
             self._spool = Spool(hearing, Path(self.config.spool))
             self._spool.start()
         if listeners:
-            self._door = MessageServer(hearing, listeners, patience=self.config.patience_seconds)
+            self._door = MessageServer(
+                hearing, listeners, patience=self.config.line_timeout_seconds
+            )
             self._door.start()
 
     @property

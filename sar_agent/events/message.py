@@ -1,8 +1,8 @@
-"""The messages of `slurm_spank/PROTOCOL.md`, and why one is not taken.
+"""The messages of `slurm_spank/PROTOCOL.md`, and the reasons to refuse one.
 
-Bounds come before work: a message is read in three steps, each dearer than the one before. Its
-length is looked at before a parser sees it; then its head (event, job) is read, by which quotas are
-asked; then all of it, until the first error.
+Limits are checked before work is done. A message is read in three steps, each more expensive than
+the one before: first its length is checked, before any parser sees it; then its head (event and
+job) is parsed and quotas are checked; then all of it is parsed, up to the first error.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from sar_agent.jobs.traffic import is_traffic
 
 LONGEST_PAYLOAD = 65536
-"""Of any message: a routing key's pairs of ranks. All others have `Message.longest`."""
+"""Bytes of the longest message, a request for a routing key with pairs of ranks. `Message.longest`
+is the limit of all others."""
 CREDENTIAL = b"MUNGE:"
-"""How a line begins that says who speaks."""
+"""First bytes of a line that carries a credential."""
 LONGEST_LINE = 98304
+"""Bytes of a line: a payload, encoded by munge."""
 
 
 class RefusalReason(StrEnum):
-    """Why a message was not taken; the values are labels of a metric."""
+    """Why a message was refused; the values are labels of a metric."""
 
     GARBAGE = "garbage"
     OVERSIZE = "oversize"
@@ -40,23 +42,23 @@ class RefusalReason(StrEnum):
 
 
 class MessageRefused(Exception):
-    """A message that is not taken; the text is a sentence for its sender and the log."""
+    """A refused message; the text is a sentence for its sender and for the log."""
 
-    def __init__(self, why: RefusalReason, sentence: str) -> None:
-        self.why = why
+    def __init__(self, reason: RefusalReason, sentence: str) -> None:
+        self.reason = reason
         super().__init__(sentence)
 
 
 Tasks = Annotated[str, Field(pattern=r"^[0-9x(),]{1,1000}$")]
-"""Tasks of each node, as SLURM_TASKS_PER_NODE has them: `2(x3),1`."""
+"""Tasks on each node, in the format of SLURM_TASKS_PER_NODE: `2(x3),1`."""
 
 
 class Message(BaseModel):
-    """What all messages have. What is optional in one is None where the sender did not know it."""
+    """The fields of all messages. An optional field is None if the sender does not know it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
     longest: ClassVar[int] = 4096
-    """Bytes of the payload."""
+    """Largest number of bytes of the payload."""
 
     v: Literal[1]
     event: str
@@ -66,12 +68,12 @@ class Message(BaseModel):
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 
     def delay(self) -> float:
-        """Seconds since it was sent, by the clocks of both ends; never negative."""
+        """Seconds since the message was sent, by the clocks of both machines; never negative."""
         return max(0.0, time.time() - self.at)
 
 
 class Event(Message):
-    """Of Slurm's hooks: a job starts, ends, or says what its traffic is."""
+    """An event of Slurm's hooks: a job starts, ends, or declares its traffic."""
 
     event: Literal["start", "end", "hint"]
     nodes: str | None = None
@@ -80,18 +82,17 @@ class Event(Message):
 
     @property
     def known_traffic(self) -> str | None:
-        """The pattern, if it says anything. One that is not in our table says nothing: the plugin
-        may be newer than the agent."""
+        """The traffic pattern, if it is one that the agent knows; the SPANK plugin may be newer."""
         text = self.traffic
         return text if text and text != "none" and is_traffic(text) else None
 
 
 MODELS: Mapping[str, type[Message]] = {"start": Event, "end": Event, "hint": Event}
-"""Of Slurm's hooks, by the name of the event; other families of events have tables of their own."""
+"""The events of Slurm's hooks, by name; other handlers have tables of their own."""
 
 
 class MessageHead(BaseModel):
-    """What quotas are asked by, before the rest is read."""
+    """The part of a message that quotas depend on, parsed before the rest."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
@@ -104,11 +105,10 @@ def parse(
     models: Mapping[str, type[Message]] = MODELS,
     admit: Callable[[MessageHead], None] = lambda head: None,
 ) -> Message:
-    """As the model that `models` has for its event. `admit` may raise `MessageRefused` by the head,
-    before
-    the rest is read. Raises `MessageRefused`."""
+    """Parses a message as the model that `models` has for its event. `admit` may raise
+    `MessageRefused` for its head, before the rest is parsed. Raises `MessageRefused`."""
     longest = _longest(payload, models)
-    if len(payload) > longest + 1:  # a spooled one ends with a line end
+    if len(payload) > longest + 1:  # in a spool file it ends with a line feed
         raise MessageRefused(RefusalReason.OVERSIZE, f"a message has at most {longest} bytes")
     try:
         head = MessageHead.model_validate_json(payload)
@@ -120,22 +120,23 @@ def parse(
             known = ", ".join(models)
             raise MessageRefused(
                 RefusalReason.GARBAGE,
-                f"this is no message of PROTOCOL.md: there are events {known}",
+                f"this is not a message of PROTOCOL.md: the events are {known}",
             )
         admit(head)
         return model.model_validate_json(payload)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "all of it"
+        field = ".".join(map(str, first["loc"])) or "the whole message"
         raise MessageRefused(
             RefusalReason.GARBAGE,
-            f"this is no message of PROTOCOL.md: {place}: {first['msg'][:200]}",
+            f"this is not a message of PROTOCOL.md: {field}: {first['msg'][:200]}",
         ) from error
 
 
 def _longest(payload: bytes, models: Mapping[str, type[Message]]) -> int:
-    """Bytes that a message may have, as far as can be said without reading it: only one that names
-    an event of long messages may be long."""
-    named = (one.longest for name, one in models.items() if f'"{name}"'.encode() in payload)
-    usual = len(payload) <= Message.longest
-    return Message.longest if usual else max((Message.longest, *named))
+    """Largest number of bytes of a message, as far as it is known without parsing: only a message
+    that names an event of long messages may be long."""
+    if len(payload) <= Message.longest:
+        return Message.longest
+    named = (model.longest for name, model in models.items() if f'"{name}"'.encode() in payload)
+    return max((Message.longest, *named))

@@ -1,9 +1,8 @@
-"""munge credentials, decoded by libmunge in this process.
+"""Decodes munge credentials with libmunge, in this process.
 
-`unmunge` would be a new process for each message: 3 ms, so that 1,000 a second would take more
-than the machine has. libmunge is a hundred lines of C between us and munged; it takes 0.2 ms, gives
-the interpreter to other threads while it waits, and has deadlines of its own where munged hangs.
-It is opened only here, so that a site without munge needs none.
+`unmunge` would start a process for each message: 3 ms, so 1,000 messages a second would take more
+than one core. libmunge takes 0.2 ms, releases the interpreter while it waits, and has deadlines of
+its own if munged hangs. The library is opened only here, so a site without munge does not need it.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ import ctypes
 from sar_agent.errors import Unavailable
 from sar_agent.events.message import LONGEST_PAYLOAD, MessageRefused, RefusalReason
 
-# Of munge.h; the numbers are munge's ABI.
+# From munge.h; the numbers are part of munge's ABI.
 _SOCKET_OPTION = 8
 _SUCCESS, _REPLAYED = 0, 17
-_AWAY = {1: "internal error", 5: "no memory", 6: "its socket does not answer", 7: "time is over"}
+_UNAVAILABLE = {1: "internal error", 5: "no memory", 6: "its socket does not answer", 7: "timeout"}
 
 
 class Munge:
-    """libmunge, and munged's socket `socket` ("": the one that libmunge was built for).
+    """libmunge with munged's socket `socket`; "" is the one that libmunge was built for.
 
-    Raises `Unavailable` where there is no libmunge. Any number of threads may call `decode`.
+    Raises `Unavailable` if libmunge is not installed. Any number of threads may call `decode`.
     """
 
     def __init__(self, socket: str = "") -> None:
@@ -30,8 +29,8 @@ class Munge:
             library = ctypes.CDLL("libmunge.so.2")
         except OSError as error:
             raise Unavailable(
-                "libmunge.so.2 is not installed, so nobody can be believed on a socket; "
-                "install munge, or give a folder as events.spool"
+                "libmunge.so.2 is not installed, so messages on a socket cannot be authenticated; "
+                "install munge, or set events.spool to a folder"
             ) from error
         self._socket = socket.encode()
         self._create = library.munge_ctx_create
@@ -40,7 +39,7 @@ class Munge:
         self._destroy = library.munge_ctx_destroy
         self._destroy.restype = None
         self._destroy.argtypes = [ctypes.c_void_p]
-        self._set = library.munge_ctx_set  # of any number of arguments, so they are cast here
+        self._set = library.munge_ctx_set  # variadic, so the arguments are cast below
         self._set.restype = ctypes.c_int
         self._decode = library.munge_decode
         self._decode.restype = ctypes.c_int
@@ -60,7 +59,7 @@ class Munge:
         self._free.argtypes = [ctypes.c_void_p]
 
     def decode(self, credential: bytes) -> tuple[int, bytes]:
-        """The sender's uid and what was signed. Raises `MessageRefused`."""
+        """The uid of the sender and the signed payload. Raises `MessageRefused`."""
         payload, length = ctypes.c_void_p(), ctypes.c_int()
         uid, gid = ctypes.c_uint32(), ctypes.c_uint32()
         context = self._create()
@@ -77,7 +76,7 @@ class Munge:
                 ctypes.byref(uid),
                 ctypes.byref(gid),
             )
-            # A payload may be there with an error, too (expired, replayed).
+            # Some errors come with a payload, too (expired, replayed).
             if payload.value and 0 < length.value <= LONGEST_PAYLOAD:
                 data = ctypes.string_at(payload.value, length.value)
             else:
@@ -94,9 +93,9 @@ class Munge:
             return uid.value, data
         if error == _REPLAYED:
             raise MessageRefused(RefusalReason.REPLAYED, "this credential was used before")
-        if error in _AWAY:
-            raise MessageRefused(RefusalReason.NO_MUNGE, f"munged does not answer ({_AWAY[error]})")
-        said = self._strerror(error).decode(errors="replace")
-        raise MessageRefused(
-            RefusalReason.CREDENTIAL, f"munge does not believe the credential: {said}"
-        )
+        if error in _UNAVAILABLE:
+            raise MessageRefused(
+                RefusalReason.NO_MUNGE, f"munged does not answer ({_UNAVAILABLE[error]})"
+            )
+        problem = self._strerror(error).decode(errors="replace")
+        raise MessageRefused(RefusalReason.CREDENTIAL, f"munge rejects the credential: {problem}")

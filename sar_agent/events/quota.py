@@ -1,7 +1,7 @@
-"""How often somebody may speak: a bucket of tokens for each uid, of which a message takes some.
+"""How often a user may send messages: a token bucket for each uid.
 
-What a message costs us grows with its length, so a long one takes more tokens. root and SlurmUser
-speak for all users and are not asked.
+The cost of a message grows with its length, so a long one takes more tokens. root and SlurmUser
+send for all users and have no quota.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable
 
 A_SECOND = 500.0
-"""Tokens that come back: a short message takes one."""
+"""Tokens added to a bucket in a second; a short message takes one."""
 BURST = 5000.0
-"""Tokens at most: a job's thousand processes may speak at once."""
+"""Capacity of a bucket: the thousand processes of a job may send at once."""
 BYTES = 4096
-"""Of a message for each further token."""
+"""Bytes of a message for each further token."""
 MOST_UIDS = 4096
+"""Buckets that are kept."""
 
 
 class TokenBuckets:
@@ -31,22 +32,23 @@ class TokenBuckets:
         self._a_second, self._burst, self._clock = a_second, burst, clock
         self._lock = threading.Lock()
         self._left: dict[int, tuple[float, float]] = {}
-        """By uid: tokens, and when they were counted; the uid that spoke last comes last."""
+        """Tokens by uid, and when they were counted; the uid that sent last comes last."""
 
     def take(self, uid: int, length: int = 0) -> bool:
-        """Tokens for a message of `length` bytes; False, and none taken, where too few are left."""
+        """Takes the tokens for a message of `length` bytes; if too few are left, takes none and
+        returns False."""
         cost = 1.0 + length // BYTES
         with self._lock:
             left = self._now(uid)
-            good = left >= cost
+            enough = left >= cost
             self._left.pop(uid, None)
-            self._left[uid] = left - cost * good, self._clock()
+            self._left[uid] = left - cost * enough, self._clock()
             if len(self._left) > MOST_UIDS:
                 del self._left[next(iter(self._left))]
-        return good
+        return enough
 
     def spent(self, uid: int) -> bool:
-        """Whether not even a short message would be taken now."""
+        """Whether too few tokens are left even for a short message."""
         with self._lock:
             return self._now(uid) < 1.0
 

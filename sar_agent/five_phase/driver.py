@@ -38,10 +38,10 @@ from sar_agent.five_phase.messages import (
     Tick,
 )
 from sar_agent.five_phase.trace import InstalledFiles
+from sar_agent.five_phase.update_metrics import UpdateCounts
 from sar_agent.formats.routes_file import read_generation, read_routes_file
 from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
 from sar_agent.opensm.plugin_install import differences, finish_or_restore, next_path
-from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.problem_log import ProblemLog
 
 log = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class FivePhase:
         coordinator: Coordinator,
         bridge: PluginClient,
         queue: Callable[[], Owners | None],
-        metrics: Metrics,
+        metrics: UpdateCounts,
         path: Path,
     ) -> None:
         self.coordinator, self.bridge = coordinator, bridge

@@ -82,14 +82,14 @@ class Subscribers:
         """Raises `MessageRefused` for somebody else's job or subscriber, for a job that the queue
         has not
         shown, and where there is no room."""
-        self.authority.own(message, uid)
+        self.authority.check_owner(message, uid)
         state = self.coordinator.state
         name = getattr(message, "subscriber", "")
         speaker = None if uid in self.authority.trusted else uid
         known = state.members.get(name)
         if known and speaker is not None and known.uid != speaker:
             raise MessageRefused(
-                RefusalReason.NOT_OWNER, f"subscriber {name} is not one of uid {uid}"
+                RefusalReason.NOT_OWNER, f"subscriber {name} does not belong to uid {uid}"
             )
         try:
             if isinstance(message, Subscription):

@@ -182,7 +182,7 @@ class KeyInstaller:
         """Again later, but not for ever."""
         self.keys.desk.later(OWED_PAUSE)
         for ticket in tickets:
-            if self.keys.desk.age(ticket) >= self.config.keys.patience_seconds:
+            if self.keys.desk.age(ticket) >= self.config.keys.request_timeout_seconds:
                 self.keys.desk.answer(ticket, none(why))
 
     def _draft(
@@ -190,7 +190,7 @@ class KeyInstaller:
     ) -> KeyDraft | None:
         desk = self.keys.desk
         if record is None:
-            if desk.age(ticket) < self.config.keys.patience_seconds:
+            if desk.age(ticket) < self.config.keys.request_timeout_seconds:
                 return None
             if self._looked >= self.clock() - desk.age(ticket):
                 desk.answer(ticket, {"ok": False, "error": f"no job {ticket.job} is running"})

@@ -276,7 +276,7 @@ class KeyPool:
         return self._made.get(key)
 
     def _seconds(self, wanted: float | None) -> float:
-        return min(wanted or self.config.lease_seconds, self.config.lease_most_seconds)
+        return min(wanted or self.config.lease_seconds, self.config.lease_max_seconds)
 
     def _room_for(self, ticket: Ticket, owner: int | None) -> None:
         others = [one for one in self.leases if one.key != (ticket.job, ticket.phase)]

@@ -141,7 +141,7 @@ class KeyRequests:
 
     def take(self, message: Message, uid: int) -> Mapping[str, Any]:
         """The answer to a message of `models`. Raises `MessageRefused`."""
-        seen = self.authority.own(message, uid)
+        seen = self.authority.check_owner(message, uid)
         if isinstance(message, KeyRequest):
             ticket = Ticket(
                 message.job, message.phase, uid, message.wish, message.lease, self._clock()
@@ -168,12 +168,12 @@ class KeyRequests:
         new = Ticket(event.job, WHOLE_JOB, uid, wish, None, self._clock())
         try:
             new.nodes = count_names(event.nodes or "", MOST_NODES)
-            new.seen = self.authority.shows(event.job, uid)
+            new.seen = self.authority.is_owner(event.job, uid)
             found = self._ask(new, event.event)
         except InputError as error:
             return {"note": str(error)}
         except MessageRefused as refused:  # what it says beside this is taken
-            self.authority.refused(refused.why, str(refused))
+            self.authority.refused(refused.reason, str(refused))
             return {"note": str(refused)}
         if found.get("state") == "waiting":
             return {"wait": found["retry"]}

@@ -29,7 +29,7 @@ class DiscoveredFabric:
                 raise
             raise Unavailable(
                 f"{self.bridge.socket_path}: OpenSM's plugin is of an older release and does not "
-                "tell the fabric; install both from one release, or set opensm.fabric = "
+                "tell the fabric; install both from one release, or set opensm.fabric_source = "
                 '"ibnetdiscover"'
             ) from error
         if self._last is None or self._last.digest != told.digest:

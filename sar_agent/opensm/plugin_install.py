@@ -35,6 +35,8 @@ from sar_agent.util.owned_files import sync_folder
 Indices = NDArray[np.integer]
 Table = NDArray[np.uint8]
 Timed = Callable[[str], AbstractContextManager[object]]
+OUR_ENGINE = "sar"
+"""Our plugin's name among OpenSM's routing engines, whichever engine of ours made the file."""
 PATIENCE = 5.0
 """Seconds to wait for an OpenSM that is sending tables."""
 ASK_AGAIN = 0.05

@@ -1,1 +1,1 @@
-"""What Prometheus scrapes from the agent."""
+"""What Prometheus can scrape from the agent."""

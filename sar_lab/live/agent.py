@@ -14,7 +14,7 @@ _CONFIG = """\
 [agent]
 mode = "install"
 interval_seconds = 0.5
-settle_seconds = 0.3
+fabric_debounce_seconds = 0.3
 state_dir = "{state}"
 run_dir = "{run}"
 metrics_address = ""
@@ -23,7 +23,7 @@ metrics_address = ""
 topology_conf = "{topology}"
 
 [opensm]
-bridge_socket = "{socket}"
+plugin_socket = "{socket}"
 poll_seconds = 0.2
 """
 

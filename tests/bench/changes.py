@@ -54,7 +54,7 @@ def _measure(name: str) -> dict[str, Any]:
     anew, at every look; and what one tending does to the last."""
     fabric, stages = fabric_of(name), Stages()
     queue = Queue(fabric, 1)
-    config = Config(agent=AgentConfig(tend_seconds=1e-9))  # it is we who say when
+    config = Config(agent=AgentConfig(reoptimise_seconds=1e-9))  # it is we who say when
     planner = Planner(config, load_engine("sar-plus"), stages)
     plan = planner.plan(1, fabric, queue.mix)
     changed, looks = [], []

@@ -25,7 +25,7 @@ from tests.live.helpers.munged import Encoder, message, tell
 
 SPEC = "xgft:3;12,12,12;1,12,12"
 ROUNDS = 10
-NOW = {"debounce_seconds": 0, "min_install_seconds": 0, "tend_seconds": 0}
+NOW = {"debounce_seconds": 0, "min_install_interval_seconds": 0, "reoptimise_seconds": 0}
 
 
 def tables(full: bool) -> Iterator[Table]:

@@ -78,7 +78,7 @@ def _flood(seconds: int) -> Table:
     table.add("answer, slowest, ms", f"{max(times):.1f}")
     table.add("agent's CPU, of a core", f"{spent / seconds:.0%}")
     table.add("looks at the queue", f"{looks}")
-    table.add("jobs waiting for a look, at most", f"{max(waiting):,.0f}")
+    table.add("jobs reported and not read yet, at most", f"{max(waiting):,.0f}")
     points = [memory[(len(memory) - 1) * quarter // 4] / 1e6 for quarter in range(5)]
     table.add("resident memory each quarter, MB", ", ".join(f"{one:.1f}" for one in points))
     table.goals.append(goal("lost", count - heard, 0, ""))

@@ -37,7 +37,7 @@ metrics_address = ""
 squeue = ["{squeue}"]
 topology_conf = ""
 [opensm]
-bridge_socket = "{socket}"
+plugin_socket = "{socket}"
 [fabric]
 """
 _FILE = 'file = "{folder}/fabric.net"\n'

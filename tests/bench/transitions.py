@@ -57,7 +57,7 @@ def _measure(name: str, engine: str) -> dict[str, Any]:
     """Ways and shares of each change, from what came into force the change before."""
     fabric = _fabric(name)
     queue = Queue(fabric, 1)
-    config = Config(agent=AgentConfig(tend_seconds=0, lanes="path"))
+    config = Config(agent=AgentConfig(reoptimise_seconds=0, lanes="path"))
     planner = Planner(config, load_engine(engine))
     stands = planner.plan(1, fabric, queue.mix)
     took, anew_took = Times(), Times()

@@ -55,7 +55,7 @@ def test_a_start_or_end_that_is_not_root_s(agent: Agent) -> None:
     refused, looks = agent.refused("not_allowed"), agent.looks()
     for event in ("start", "end"):
         answer = tell(agent.tcp, credential(agent.munge, message(event, user=0), NOBODY))
-        assert answer == {"ok": False, "error": f"uid {NOBODY} may not tell of the {event} of jobs"}
+        assert answer == {"ok": False, "error": f"uid {NOBODY} may not report the {event} of jobs"}
     assert agent.refused("not_allowed") == refused + 2
     assert agent.looks() == looks
 
@@ -64,7 +64,7 @@ def test_a_hint_on_another_s_job_and_on_one_s_own(agent: Agent) -> None:
     refused, looks = agent.refused("not_owner"), agent.looks()
     forged = message("hint", "7", user=NOBODY - 1, traffic="weight=0.001")
     answer = tell(agent.tcp, credential(agent.munge, forged, NOBODY - 1))
-    assert answer == {"ok": False, "error": f"job 7 is not one of uid {NOBODY - 1}"}
+    assert answer == {"ok": False, "error": f"job 7 does not belong to uid {NOBODY - 1}"}
     assert agent.refused("not_owner") == refused + 1
     assert agent.looks() == looks
 
@@ -103,8 +103,8 @@ def test_a_credential_twice_and_one_of_another_munge(agent: Agent) -> None:
     refused = agent.refused("credential")
     with Munge() as other:
         foreign = credential(other.socket, message())
-    assert "does not believe" in tell(agent.tcp, foreign)["error"]
-    assert "does not believe" in tell(agent.tcp, line[:60] + b"AAAA" + line[64:])["error"]
+    assert "rejects the credential" in tell(agent.tcp, foreign)["error"]
+    assert "rejects the credential" in tell(agent.tcp, line[:60] + b"AAAA" + line[64:])["error"]
     assert agent.refused("credential") == refused + 2
 
 
@@ -122,7 +122,7 @@ def test_a_credential_is_for_the_agent_s_uid_only(
     assert unmunged(ours[0], NOBODY) != 0
     assert tell(agent.tcp, ours[1])["ok"]
     foreign = key.credential(json.dumps(message()).encode(), NOBODY)
-    assert "does not believe" in tell(agent.tcp, foreign)["error"]
+    assert "rejects the credential" in tell(agent.tcp, foreign)["error"]
     assert unmunged(foreign, NOBODY) == 0
     assert key.keys(job="7", agent=str(agent.unix)) == []
 

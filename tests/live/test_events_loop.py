@@ -100,7 +100,7 @@ def test_after_everything_was_away_it_converges_by_itself(
 ) -> None:
     """Events are lost meanwhile: the queue is the truth."""
     site.settings["agent"]["interval_seconds"] = 1
-    site.settings["agent"]["min_install_seconds"] = 5
+    site.settings["agent"]["min_install_interval_seconds"] = 5
     agent = site.start()
     site.wait_installed()
     agent.kill()  # and its socket stays behind
@@ -137,7 +137,7 @@ def routed_for(site: LoopSite) -> set[frozenset[str]]:
 def test_a_burst_of_starts_is_one_reroute(site: LoopSite, cluster: SpankCluster) -> None:
     quiet = 1.5 * PATIENCE  # on a busy machine the jobs come further apart
     most = 20 * PATIENCE
-    site.settings["agent"] |= {"debounce_seconds": quiet, "debounce_most_seconds": most}
+    site.settings["agent"] |= {"debounce_seconds": quiet, "debounce_max_seconds": most}
     site.settings["agent"] |= {"max_staleness_seconds": 3 * most}
     site.start()
     first = site.wait_installed()

@@ -269,7 +269,7 @@ def test_an_agent_that_installs_sees_the_fabric_without_any_program(tmp_path: Pa
             agent = {{ mode = "install", state_dir = "{tmp_path}", run_dir = "{here.sm.run_dir}" }}
             slurm = {{ topology_conf = "" }}
             fabric = {{ command = ["false"] }}
-            opensm = {{ bridge_socket = "{here.sm.socket_path}" }}
+            opensm = {{ plugin_socket = "{here.sm.socket_path}" }}
             """
         )
         here.wait_for(lambda f: here.bridge.status().heavy_sweeps >= 2)

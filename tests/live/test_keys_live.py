@@ -187,7 +187,7 @@ def test_an_application_asks_from_python_from_c_and_by_command(
     code, out, err = client("request", "--job", job, "--phase", "c", "--file", str(pairs))
     assert code == 2 and "no phase 'c'; there are 'a', 'b'" in err
     code, out, err = client("list", "--job", job)
-    assert code == 0 and out.startswith("b: LID offset 2, at most 1 flows a link")
+    assert code == 0 and out.startswith("b: LID offset 2, at most 1 flows per link")
     assert client("done", "--job", job, "--json")[1] == '{"phases": ["b", "mine"]}\n'
     assert leases(site) == [] or wait_until(lambda: leases(site) == [], 10)
 
@@ -214,7 +214,7 @@ def test_somebody_else_s_job_and_one_s_own(site: LoopSite, cluster: SpankCluster
             text=True,
         )
 
-    assert f"job {roots} is not one of uid {NOBODY}" in as_nobody(roots).stderr
+    assert f"job {roots} does not belong to uid {NOBODY}" in as_nobody(roots).stderr
     own = cluster.salloc("n[009-016]", "--uid=nobody", "--chdir=/")
     done = as_nobody(own)
     assert "offset=2" in done.stdout, done.stderr

@@ -30,7 +30,7 @@ def test_each_decision_tells_its_gain_and_its_changes(site: LoopSite) -> None:
     slurm = site.slurm
     slurm.salloc("n[001,005,009,013]")
     slurm.salloc("n[002,006]")
-    agent = site.start(tend_seconds=0.5)
+    agent = site.start(reoptimise_seconds=0.5)
     first = site.wait_installed()
     slurm.salloc("n[003-004,007-008,010]")
     second = site.wait_installed(first.generation_in_force)

@@ -243,7 +243,7 @@ def _talks(folder: Path) -> Iterator[Reader]:
     desk = KeyRequests(authority)
     subscribers = Subscribers(Coordinator(folder, LeaseRules()), authority)
     jobs = JobEvents(authority, inbox, {}, desk.of_job)
-    hearing = Dispatcher(decode, jobs, MessageCounters(metrics), [desk, subscribers])
+    dispatcher = Dispatcher(decode, jobs, MessageCounters(metrics), [desk, subscribers])
     number = itertools.count(1)
 
     def door(data: bytes) -> object:
@@ -253,10 +253,10 @@ def _talks(folder: Path) -> Iterator[Reader]:
             inbox.take()
         data = data.replace(b"0123456789abcdef", b"%016x" % turn)
         uid = 0 if turn % 2 else 1000 + turn // 2
-        answer = hearing.line(b"MUNGE:%d:" % uid + data.replace(b"\0", b" "), "tcp")
+        answer = dispatcher.answer(b"MUNGE:%d:" % uid + data.replace(b"\0", b" "), "tcp")
         assert isinstance(json.loads(answer)["ok"], bool)
-        hearing.file(data, uid)
-        return hearing.line(data, "tcp")
+        dispatcher.accept_file(data, uid)
+        return dispatcher.answer(data, "tcp")
 
     yield Reader("door", text.MESSAGES, door)
     bridge = PluginClient(folder / "bridge.sock", 5.0)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
-from sar_agent.config.model import Config, ConfigError, load_config, parse_config
+from sar_agent.config.engine import EngineSettings, Options
+from sar_agent.config.example import example
+from sar_agent.config.model import (
+    RENAMED,
+    AgentConfig,
+    Config,
+    ConfigError,
+    description_of,
+    load_config,
+    parse_config,
+)
 
 EXAMPLE = Path(__file__).parents[2] / "deploy/sar-agent.toml"
 
@@ -19,15 +32,40 @@ def problems(text: str) -> list[str]:
     return caught.value.problems
 
 
-def test_the_example_has_every_key_with_its_default() -> None:
-    import tomllib
-
+def test_the_example_is_generated_and_has_every_key_with_its_default() -> None:
     given = tomllib.loads(EXAMPLE.read_text())
+    assert EXAMPLE.read_text() == example(), "python -m sar_agent.config.example writes it"
     assert load_config(EXAMPLE) == Config()
     for section, field in Config.model_fields.items():
         assert field.annotation is not None
         assert set(given[section]) == set(field.annotation.model_fields), section
     assert set(given) == set(Config.model_fields)
+
+
+def test_every_key_is_described() -> None:
+    for section, field in Config.model_fields.items():
+        assert isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+        for key, inner in field.annotation.model_fields.items():
+            assert len(description_of(inner)) > 10, f"{section}.{key}"
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED.items())
+def test_a_key_of_an_earlier_version_names_the_new_one(old: str, new: str) -> None:
+    section, key = old.split(".")
+    assert problems(f"[{section}]\n{key} = 1") == [f"{old}: no such key; it is called {new} now"]
+    section, key = new.split(".")
+    field = Config.model_fields[section].annotation
+    assert isinstance(field, type) and issubclass(field, BaseModel) and key in field.model_fields
+
+
+def test_options_of_engines_are_those_of_the_engines() -> None:
+    """Declared once: as keys of the file, for engines, and on the command line."""
+    settings = parse_config("[agent]\nseed = 7\nmax_lanes = 3\nobjective = 'routes'").agent
+    options = Options.of(settings)
+    assert (options.seed, options.max_lanes, options.objective) == (7, 3, "routes")
+    for field in fields(EngineSettings):
+        assert getattr(AgentConfig(), field.name) == getattr(Options(), field.name) == field.default
+    assert "less than or equal to 15" in problems("[agent]\nmax_lanes = 16")[0]
 
 
 def test_nothing_is_a_valid_file_and_observes() -> None:
@@ -38,14 +76,14 @@ def test_nothing_is_a_valid_file_and_observes() -> None:
 
 def test_every_error_at_once_with_its_key_value_and_remedy() -> None:
     found = problems(
-        '[agent]\nmode = "instal"\ninterval = 3\ntries = 0\nstate_dir = "here"\n'
+        '[agent]\nmode = "instal"\ninterval = 3\nplan_attempts = 0\nstate_dir = "here"\n'
         '[slurm]\nstates = ["R"]\nsqueue = "squeue"\n'
         '[fabric]\nhost_pattern = "("\nenvironment = { a = 1 }\n[foo]\n'
     )
     expected = [
         ("agent.mode = 'instal'", "'observe' or 'install'"),
         ("agent.interval: no such key", "did you mean interval_seconds?"),
-        ("agent.tries = 0", "greater than or equal to 1"),
+        ("agent.plan_attempts = 0", "greater than or equal to 1"),
         ("agent.state_dir = 'here'", "absolute path"),
         ("slurm.states = ['R']", "there are BOOT_FAIL"),
         ("slurm.squeue = 'squeue'", "array"),
@@ -78,13 +116,13 @@ def test_bad_addresses(value: str) -> None:
 
 
 def test_no_toml_no_file_no_utf8(tmp_path: Path) -> None:
-    assert "is no TOML" in problems("[agent\n")[0]
+    assert "is not valid TOML" in problems("[agent\n")[0]
     assert "should be" in problems("agent = 1")[0]
     with pytest.raises(ConfigError, match="No such file"):
         load_config(tmp_path / "none.toml")
     bad = tmp_path / "bad.toml"
     bad.write_bytes(b"# \xff\n")
-    with pytest.raises(ConfigError, match="no UTF-8"):
+    with pytest.raises(ConfigError, match="not UTF-8"):
         load_config(bad)
 
 

@@ -40,6 +40,7 @@ def names() -> set[str]:
     with metrics.timed("route"):
         pass
     metrics.reroutes.labels(Reason.FIRST.value, "installed").inc()
+    metrics.expect_messages(["start"])
     text = generate_latest(metrics.registry).decode()
     return {s.name for family in text_string_to_metric_families(text) for s in family.samples}
 
@@ -80,7 +81,7 @@ ALERTS = {
     "SarGenerationDiffers": (
         {
             "sar_install_mode": "1x20",
-            "sar_generation_wanted": "7x20",
+            "sar_generation_installed": "7x20",
             "sar_generation_in_force": "6x20",
         },
         "6m",
@@ -92,7 +93,7 @@ ALERTS = {
     "SarUnknownHosts": ({"sar_unknown_hosts": "11x60"}, "31m"),
     "SarKeysFail": ({'sar_key_installs_total{result="failed"}': "0 0 1x20"}, "5m"),
     "SarUpdateStuck": ({"sar_update_phase": "2x20"}, "11m"),
-    "SarEventsRefused": ({'sar_events_refused_total{why="credential"}': "0+10x60"}, "20m"),
+    "SarEventsRefused": ({'sar_events_refused_total{reason="credential"}': "0+10x60"}, "20m"),
     "SarUnexpectedErrors": ({'sar_unexpected_errors_total{where="pass"}': "0 0 1x20"}, "5m"),
 }
 QUIET = {
@@ -100,7 +101,7 @@ QUIET = {
     "sar_install_mode": "1x120",
     'sar_engine_in_force{engine="sar"}': "1x120",
     'sar_engine_in_force{engine="dfsssp"}': "0x120",
-    "sar_generation_wanted": "7x120",
+    "sar_generation_installed": "7x120",
     "sar_generation_in_force": "7x120",
     "sar_slurm_reachable": "1x120",
     "sar_sm_reachable": "1x120",
@@ -109,7 +110,7 @@ QUIET = {
     "sar_unknown_hosts": "2x120",
     'sar_key_installs_total{result="failed"}': "3x120",
     "sar_update_phase": "0x120",
-    'sar_events_refused_total{why="credential"}': "0+2x120",
+    'sar_events_refused_total{reason="credential"}': "0+2x120",
     'sar_unexpected_errors_total{where="pass"}': "3x120",
 }
 
@@ -163,7 +164,7 @@ def test_the_first_screen_answers_the_first_questions() -> None:
     ]
     for metric in (
         "sar_engine_in_force",
-        "sar_generation_wanted",
+        "sar_generation_installed",
         "sar_dark_fiber_ratio",
         "sar_effective_efi_max",
         "sar_multi_switch_jobs",

@@ -44,10 +44,10 @@ def discovered(plugin: Any) -> DiscoveredFabric:
     [
         ("", False),
         ('[agent]\nmode = "install"', True),
-        ('[agent]\nmode = "install"\n[opensm]\nfabric = "ibnetdiscover"', False),
-        ('[opensm]\nfabric = "plugin"', True),
+        ('[agent]\nmode = "install"\n[opensm]\nfabric_source = "ibnetdiscover"', False),
+        ('[opensm]\nfabric_source = "plugin"', True),
         ('[agent]\nmode = "install"\n[fabric]\nfile = "f.net"', False),
-        ('[opensm]\nfabric = "plugin"\n[fabric]\nfile = "f.net"', False),
+        ('[opensm]\nfabric_source = "plugin"\n[fabric]\nfile = "f.net"', False),
     ],
 )
 def test_who_is_asked(text: str, plugin: bool) -> None:
@@ -55,8 +55,8 @@ def test_who_is_asked(text: str, plugin: bool) -> None:
 
 
 def test_a_word_that_is_none_of_them() -> None:
-    with pytest.raises(ConfigError, match=r"opensm\.fabric = 'umad': should be '', 'plugin' or"):
-        parse_config('[opensm]\nfabric = "umad"')
+    with pytest.raises(ConfigError, match=r"fabric_source = 'umad': should be '', 'plugin' or"):
+        parse_config('[opensm]\nfabric_source = "umad"')
 
 
 def test_the_same_answer_is_the_same_fabric(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_file_that_was_replaced_before_it_was_read_is_read_again(tmp_path: Pat
 
 def test_an_older_release_is_one_sentence(tmp_path: Path) -> None:
     refusal = "/run/bridge.sock: unknown request; there are status, load GENERATION, dump"
-    said = r"an older release and does not tell the fabric; install both .*opensm\.fabric = \"ibnet"
+    said = r"an older release and does not tell the fabric; install both .*fabric_source = \"ibnet"
     with pytest.raises(Unavailable, match=said):
         discovered(Plugin(tmp_path, refusal)).read()
     with pytest.raises(SarError, match="ask the master"):
@@ -94,7 +94,7 @@ def gatherer(folder: Path, plugin: Any, **opensm: str) -> Gatherer:
                 "agent": {"mode": "install", "state_dir": folder, "run_dir": folder},
                 "slurm": {"topology_conf": ""},
                 "fabric": {"command": ["false"]},
-                "opensm": {"bridge_socket": folder / "bridge.sock", **opensm},
+                "opensm": {"plugin_socket": folder / "bridge.sock", **opensm},
             }
         ).model_dump_json()
     )
@@ -124,5 +124,5 @@ def test_without_a_plugin_ibnetdiscover_only_where_it_was_asked_for(tmp_path: Pa
         gatherer(tmp_path, away).look()
     assert away.asked == 1
     with pytest.raises(Unavailable, match="the fabric is not known: false failed"):
-        gatherer(tmp_path, away, fabric="ibnetdiscover").look()
+        gatherer(tmp_path, away, fabric_source="ibnetdiscover").look()
     assert away.asked == 1

@@ -46,7 +46,7 @@ def test_a_bad_folder_that_somebody_else_made_first(
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "bad").symlink_to(tmp_path / "elsewhere")
-    made = Spool(ear.hearing, tmp_path, pause=0.05)
+    made = Spool(ear.dispatcher, tmp_path, pause=0.05)
     made.start()
     try:
         leave(tmp_path, "no message", "garbage.json")
@@ -55,12 +55,12 @@ def test_a_bad_folder_that_somebody_else_made_first(
         assert list((tmp_path / "elsewhere").iterdir()) == []
     finally:
         made.stop()
-    assert caplog.text.count("the agent moves it away") == 1
+    assert caplog.text.count("the agent renames it") == 1
 
 
 def reader(ear: Ear, folder: Path) -> Spool:
     """A spool that the test reads by hand."""
-    made = Spool(ear.hearing, folder)
+    made = Spool(ear.dispatcher, folder)
     made.bad.mkdir(mode=0o700)
     return made
 
@@ -69,14 +69,14 @@ def test_one_that_cannot_be_read_is_no_reason_to_leave_the_others(
     ear: Ear, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     spool = reader(ear, tmp_path)
-    real = ear.hearing.file
+    real = ear.dispatcher.accept_file
 
     def file(payload: bytes, uid: int, **more: Any) -> bool:
         if b"poison" in payload:
             raise ZeroDivisionError
         return real(payload, uid, **more)
 
-    ear.hearing.file = file  # type: ignore[method-assign]
+    ear.dispatcher.accept_file = file  # type: ignore[method-assign]
     for n in range(50):
         leave(tmp_path, message(nodes="poison"), f"{n:04}.json")
     leave(tmp_path, message(), "zzz.json")
@@ -90,7 +90,7 @@ def test_one_that_cannot_be_read_is_no_reason_to_leave_the_others(
 def test_ranges_without_end_are_a_refusal_not_an_error(ear: Ear, tmp_path: Path) -> None:
     """e5_overflow.py: an OverflowError each in the door, a read broken off in the spool."""
     desk = KeyRequests(ear.authority)
-    ear.jobs.more = desk.of_job
+    ear.jobs.job_answer = desk.of_job
     for digits in (400, 3900):
         nodes = f"n[0-{'9' * digits}]"
         answer = ear.say(ALICE, message(event="hint", traffic="ring", nodes=nodes))
@@ -122,7 +122,7 @@ def test_folders_that_look_like_messages_are_said_once(ear: Ear, open_folder: Pa
     try:
         os.setegid(65533)
         os.seteuid(65533)
-        spool = Spool(ear.hearing, open_folder)
+        spool = Spool(ear.dispatcher, open_folder)
         spool.bad.mkdir(mode=0o700)
         spool.read()
         spool.read()
@@ -154,7 +154,7 @@ def test_an_owner_proves_little_where_everybody_may_write(
     assert said() == {ROOT: "weight=0.001", 4242: "weight=0.001"}, "nobody may be anybody's root"
     tmp_path.chmod(0o1777)
     assert said() == {ROOT: None, 4242: None}, "worth a look at the queue, and no more"
-    assert caplog.text.count("may be written to by everybody") == 1
+    assert caplog.text.count("is writable for everybody") == 1
     path = leave(tmp_path, message(job="9"), "open.json")
     path.chmod(0o666)
     spool.read()
@@ -216,24 +216,24 @@ def test_one_uid_s_jobs_leave_room_for_others_and_for_root() -> None:
 
 def test_too_often(ear: Ear) -> None:
     now = 0.0
-    ear.hearing.rate = TokenBuckets(clock=lambda: now)
+    ear.dispatcher.rate = TokenBuckets(clock=lambda: now)
     ear.authority.known = {"7": KnownJob(ALICE, "ring"), "8": KnownJob(BOB, "ring")}
     hint = {"event": "hint", "traffic": "ring"}
     parsed: list[bytes] = []
-    ear.hearing.decode = lambda line: (parsed.append(line), decode(line))[1]
+    ear.dispatcher.decode = lambda line: (parsed.append(line), decode(line))[1]
     said = [ear.say(ALICE, message(**hint))["ok"] for _ in range(5500)]
     assert sum(said) == 5000 and ear.refused("too_often") == 500
     assert ear.say(BOB, message(job="8", **hint))["ok"]
     assert ear.say(ROOT, message())["ok"]
     count = len(parsed)
     line = signed(ALICE, message(**hint))
-    assert b"too much" in ear.hearing.line(line, "unix", ALICE)
+    assert b"too much" in ear.dispatcher.answer(line, "unix", ALICE)
     assert len(parsed) == count, "whom the kernel names is not even decoded"
     now = 1.0
     assert sum(ear.say(ALICE, message(**hint))["ok"] for _ in range(600)) == 500
     for uid in range(10_000):
-        ear.hearing.rate.take(uid)
-    assert len(ear.hearing.rate._left) <= 4096
+        ear.dispatcher.rate.take(uid)
+    assert len(ear.dispatcher.rate._left) <= 4096
 
 
 def test_a_long_message_that_is_wrong_is_read_to_its_first_error(
@@ -246,7 +246,7 @@ def test_a_long_message_that_is_wrong_is_read_to_its_first_error(
     assert caught.value.error_count() == 1
 
     desk = KeyRequests(ear.authority)
-    hearing = Dispatcher(decode, ear.jobs, ear.tally, [desk])
+    dispatcher = Dispatcher(decode, ear.jobs, ear.counters, [desk])
     whole: list[str] = []
     real = KeyRequest.model_validate_json
     monkeypatch.setattr(
@@ -255,24 +255,26 @@ def test_a_long_message_that_is_wrong_is_read_to_its_first_error(
     ear.authority.known = {str(n): KnownJob(ALICE, None) for n in range(1000)}
     for n in range(256):
         key = message(event="key", job=str(n), phase="x", traffic="ring")
-        assert json.loads(hearing.line(signed(ALICE, key), "tcp"))["ok"]
+        assert json.loads(dispatcher.answer(signed(ALICE, key), "tcp"))["ok"]
     assert len(whole) == 256
     key = message(event="key", job="999", phase="x", pairs=[0, 1] * 8000)
-    assert "requests for keys waiting" in hearing.line(signed(ALICE, key), "tcp").decode()
+    assert "requests for keys waiting" in dispatcher.answer(signed(ALICE, key), "tcp").decode()
     assert len(whole) == 256, "the quota is asked before"
-    assert b"at most 4096 bytes" in hearing.line(signed(ALICE, message(nodes="n" * 60000)), "tcp")
+    assert b"at most 4096 bytes" in dispatcher.answer(
+        signed(ALICE, message(nodes="n" * 60000)), "tcp"
+    )
 
 
 def test_half_of_the_places_are_for_others(ear: Ear, tmp_path: Path) -> None:
-    made = MessageServer(ear.hearing, [listen_unix(tmp_path / "s")], patience=60, places=20)
+    made = MessageServer(ear.dispatcher, [listen_unix(tmp_path / "s")], patience=60, places=20)
     made.start()
     try:
         ear.authority.trusted = ear.jobs.authority.trusted = frozenset({4242})  # not us
         silent = [dial(tmp_path / "s") for _ in range(60)]
         assert wait_until(lambda: (ear.refused("too_many") or 0) >= 50, 20)
-        assert len(made._callers) <= 10
+        assert len(made._connections) <= 10
         for stream in silent:
             stream.close()
-        assert wait_until(lambda: not made._callers and not made._of_origin, 20)
+        assert wait_until(lambda: not made._connections and not made._of_origin, 20)
     finally:
         made.stop()

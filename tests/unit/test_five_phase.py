@@ -89,7 +89,7 @@ class World:
                 },
                 "slurm": {"topology_conf": ""},
                 "fabric": {"file": str(self.net)},
-                "opensm": {"bridge_socket": str(self.bridge.socket_path)},
+                "opensm": {"plugin_socket": str(self.bridge.socket_path)},
                 "update": self.update,
             },
             strict=False,
@@ -151,7 +151,7 @@ def test_subscribers_are_on_offset_1_while_tables_change_and_only_those_of_offse
     assert row.phases["subscribers"] == 2 and row.phases["late"] == 0
     assert set(row.phases["seconds"]) == {"unpath", "install", "repath"}
     value = world.agent.metrics.registry.get_sample_value
-    assert value("sar_updates_total", {"how": "five-phase", "result": "installed"}) == 1
+    assert value("sar_updates_total", {"method": "five-phase", "result": "installed"}) == 1
     assert value("sar_update_phase") == 0
     assert "five-phase" in report.sentence
 
@@ -198,7 +198,7 @@ def test_a_job_that_ends_during_the_run_holds_up_nobody(world: World) -> None:
 
 
 def test_lapsed_leases_may_be_taken_as_sheltered(tmp_path: Path) -> None:
-    world = World(tmp_path, lapsed="drop", deadline_seconds=5, lease_seconds=1)
+    world = World(tmp_path, lapsed_leases="drop", deadline_seconds=5, lease_seconds=1)
     world.once()
     deaf = Subscriber(world)
     deaf.deaf = True

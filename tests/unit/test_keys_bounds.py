@@ -176,7 +176,7 @@ def test_a_user_s_requests_are_bounded_in_number_and_bytes() -> None:
             try:
                 desk.take(request(n, n, large if n < 20 else None), ALICE)
             except MessageRefused as refused:
-                heard[refused.why] = heard.get(refused.why, 0) + 1
+                heard[refused.reason] = heard.get(refused.reason, 0) + 1
         kept = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()

@@ -51,7 +51,7 @@ class World:
                 "agent": keys,
                 "slurm": {"topology_conf": topology},
                 "fabric": {"file": str(self.net)},
-                "opensm": {"bridge_socket": str(self.bridge.socket_path)},
+                "opensm": {"plugin_socket": str(self.bridge.socket_path)},
             },
             strict=False,
         )
@@ -107,7 +107,7 @@ def test_a_restart_knows_what_is_installed(world: World) -> None:
     world.once()
     world.restart()
     assert world.once().result is Result.NOTHING
-    assert world.value("sar_generation_wanted") == 1
+    assert world.value("sar_generation_installed") == 1
     assert world.value("sar_dark_fiber_ratio", routes="planned") is not None
 
 
@@ -318,11 +318,11 @@ def test_a_hold_keeps_the_routes_until_the_jobs_change(world: World) -> None:
     hold = SavedHold(jobs=host_sets(JOBS))
     world.agent.store.save(state.model_copy(update={"hold": hold, "jobs": frozenset()}))
     assert world.once().result is Result.HELD
-    assert world.value("sar_held") == 1
+    assert world.value("sar_rollback_hold") == 1
     world.source.records = JOBS[:1]
     assert world.once().result is Result.INSTALLED
     world.once()
-    assert world.value("sar_held") == 0
+    assert world.value("sar_rollback_hold") == 0
 
 
 def test_held_routes_are_measured_on_a_fabric_of_another_size(world: World) -> None:

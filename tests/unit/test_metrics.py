@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import urllib.request
+from pathlib import Path
 
 import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+import sar_agent
+from sar_agent.agent.update_strategy import UpdateMethod
 from sar_agent.errors import Unavailable
+from sar_agent.events.message import RefusalReason
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import Measures, measure
 from sar_agent.routing import Options, load_engine
-from sar_agent.telemetry.metrics import STAGES, Metrics
+from sar_agent.telemetry.metrics import ERROR_PLACES, STAGES, UPDATE_METHODS, Metrics
 from sar_lab.live.process import free_port
 
 
@@ -84,14 +89,39 @@ def test_a_stage_that_fails_is_timed_too(metrics: Metrics) -> None:
         assert value(metrics, "sar_stage_seconds_count", stage=stage) is not None
 
 
+def test_labels_that_are_listed_here_are_those_of_the_code() -> None:
+    """Types above telemetry cannot be imported there: their values are compared here."""
+    code = "\n".join(path.read_text() for path in Path(sar_agent.__file__).parent.rglob("*.py"))
+    stages = re.findall(r'\b(?:timed|stage)\("(\w+)"\)', code)
+    assert len(stages) > 8 and set(stages) <= set(STAGES)
+    places = re.findall(r'(?:guard|caught)\(\s*"([\w ]+)"', code)
+    assert len(places) > 6 and set(places) <= set(ERROR_PLACES)
+    assert set(UPDATE_METHODS) <= {method.value for method in UpdateMethod}
+
+
+def test_each_reason_to_refuse_a_message_has_its_series_from_the_start(metrics: Metrics) -> None:
+    for reason in RefusalReason:
+        assert value(metrics, "sar_events_refused_total", reason=reason.value) == 0
+    assert value(metrics, "sar_events_total", event="start", transport="tcp") is None
+    metrics.expect_messages(["start"])
+    assert value(metrics, "sar_events_total", event="start", transport="tcp") == 0
+
+
+def test_events_and_updates_do_not_depend_on_telemetry() -> None:
+    """They report to protocols; telemetry is above them and labels with their enums."""
+    for room in ("events", "five_phase"):
+        for path in (Path(sar_agent.__file__).parent / room).glob("*.py"):
+            assert "sar_agent.telemetry" not in path.read_text(), path
+
+
 def test_names_help_and_labels(metrics: Metrics, measures: Measures) -> None:
     metrics.show_measures("in_force", measures)
     metrics.show_sm("sar", 1)
     metrics.reroutes.labels("first", "installed").inc()
     allowed = {
         "event",
-        "way",
-        "why",
+        "transport",
+        "kind",
         "routes",
         "reason",
         "result",
@@ -101,9 +131,9 @@ def test_names_help_and_labels(metrics: Metrics, measures: Measures) -> None:
         "version",
         "mode",
         "where",
-        "how",
+        "method",
         "phase",
-        "of",
+        "keys",
     }
     for family in text_string_to_metric_families(generate_latest(metrics.registry).decode()):
         assert family.name.startswith("sar_")

@@ -54,7 +54,9 @@ MIXES = [JobMix.of([make_job("1", [0, 4, 8 + n])]) for n in range(2)]
 
 
 def test_routes_are_tended_once_it_has_been_quiet(clock: Clock, looks: list[float]) -> None:
-    tended = planner.Planner(Config(agent=AgentConfig(tend_seconds=QUIET)), load_engine("sar-plus"))
+    tended = planner.Planner(
+        Config(agent=AgentConfig(reoptimise_seconds=QUIET)), load_engine("sar-plus")
+    )
     for mix in MIXES:
         tended.plan(1, FABRIC, mix)
     assert tended.tend(FABRIC, MIXES[1]) == "" and not looks
@@ -69,7 +71,9 @@ def test_routes_are_tended_once_it_has_been_quiet(clock: Clock, looks: list[floa
 def test_routes_are_tended_even_where_jobs_never_are_quiet(
     clock: Clock, looks: list[float]
 ) -> None:
-    tended = planner.Planner(Config(agent=AgentConfig(tend_seconds=QUIET)), load_engine("sar-plus"))
+    tended = planner.Planner(
+        Config(agent=AgentConfig(reoptimise_seconds=QUIET)), load_engine("sar-plus")
+    )
     began = clock.now
     for turn in range(25):
         mix = MIXES[turn % 2]

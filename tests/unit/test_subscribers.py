@@ -30,8 +30,8 @@ class Desk(Ear):
         self.coordinator = Coordinator(folder, LeaseRules(lease=30.0))
         self.counts: list[int] = []
         self.family = Subscribers(self.coordinator, self.authority, self.counts.append)
-        self.hearing = Dispatcher(
-            decode, self.jobs, self.tally, [self.family], status=self.family.status
+        self.dispatcher = Dispatcher(
+            decode, self.jobs, self.counters, [self.family], status=self.family.status
         )
         self.authority.known = {"7": KnownJob(ALICE, None)}
 
@@ -59,12 +59,12 @@ def test_a_subscriber_is_told_the_phase_and_counted(desk: Desk) -> None:
     assert desk.counts[-1] == 0
     value = desk.metrics.registry.get_sample_value
     for event, count in (("subscribe", 2), ("ack", 1), ("unsubscribe", 1)):
-        assert value("sar_events_total", {"event": event, "way": "tcp"}) == count
+        assert value("sar_events_total", {"event": event, "transport": "tcp"}) == count
     assert desk.family.status()["update"]["phase"] == "install"
 
 
 def test_nobody_speaks_for_others(desk: Desk) -> None:
-    assert desk.tell(BOB, "subscribe", offset=0)["error"] == f"job 7 is not one of uid {BOB}"
+    assert desk.tell(BOB, "subscribe", offset=0)["error"] == f"job 7 does not belong to uid {BOB}"
     desk.tell(ALICE, "subscribe", offset=0)
     for event, keys in (
         ("ack", {"phase": "unpath", "update": 1, "offset": 1}),
@@ -73,7 +73,7 @@ def test_nobody_speaks_for_others(desk: Desk) -> None:
     ):
         # By a job that nobody knows yet, which could be Bob's.
         answer = desk.tell(BOB, event, job="99", **keys)
-        assert answer == {"ok": False, "error": f"subscriber {NAME} is not one of uid {BOB}"}
+        assert answer == {"ok": False, "error": f"subscriber {NAME} does not belong to uid {BOB}"}
     assert set(desk.coordinator.state.members) == {NAME}
 
 
@@ -124,5 +124,5 @@ def test_who_cannot_be_saved_is_not_told_that_it_is_registered(
 
 def test_a_file_gets_no_answer_so_it_cannot_subscribe(desk: Desk) -> None:
     said = b'{"v":1,"event":"subscribe","job":"7","id":"%s"}' % os.urandom(8).hex().encode()
-    assert not desk.hearing.file(said, ALICE)
+    assert not desk.dispatcher.accept_file(said, ALICE)
     assert desk.refused("garbage") == 1

@@ -114,7 +114,7 @@ def start(
         "metrics_address": f"127.0.0.1:{port + 1}",
         "interval_seconds": 1000,
         "debounce_seconds": 0,
-        "min_install_seconds": 0,
+        "min_install_interval_seconds": 0,
         **(more or {}),
     }
     events = {"tcp_address": f"127.0.0.1:{port}", "munge_socket": str(munge)} | keys
@@ -122,7 +122,7 @@ def start(
         "agent": agent,
         "slurm": {"squeue": [squeue], "topology_conf": ""},
         "fabric": {"file": str(folder / "fabric.net")},
-        "opensm": {"bridge_socket": str(bridge or folder / "none.sock")},
+        "opensm": {"plugin_socket": str(bridge or folder / "none.sock")},
         "events": events,
     }
     (folder / "sar-agent.toml").write_text(

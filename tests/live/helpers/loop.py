@@ -222,8 +222,8 @@ def loop_site(
             "agent": {
                 "mode": "install",
                 "interval_seconds": 0.5,
-                "settle_seconds": 2,
-                "min_install_seconds": 0,
+                "fabric_debounce_seconds": 2,
+                "min_install_interval_seconds": 0,
                 "state_dir": str(folder / "state"),
                 "run_dir": str(sm.run_dir),
                 "metrics_address": f"127.0.0.1:{port}",
@@ -232,7 +232,7 @@ def loop_site(
             "fabric": {
                 "environment": {k: v for k, v in env.items() if os.environ.get(k) != v},
             },
-            "opensm": {"bridge_socket": str(sm.socket_path), "poll_seconds": 0.1},
+            "opensm": {"plugin_socket": str(sm.socket_path), "poll_seconds": 0.1},
         }
         site = LoopSite(folder, fabric, sm, slurm, settings, port)
         if opensm["plugin"]:

@@ -69,9 +69,9 @@ class Phased:
             "agent": {
                 "mode": "install",
                 "interval_seconds": 0.2,
-                "settle_seconds": 0.1,
-                "min_install_seconds": 0,
-                "tend_seconds": 0,
+                "fabric_debounce_seconds": 0.1,
+                "min_install_interval_seconds": 0,
+                "reoptimise_seconds": 0,
                 "lanes": "path",
                 "state_dir": str(self.folder / "state"),
                 "run_dir": str(self.sm.run_dir),
@@ -79,7 +79,7 @@ class Phased:
             }
             | agent,
             "slurm": {"squeue": [str(self.folder / "fake-squeue")], "topology_conf": ""},
-            "opensm": {"bridge_socket": str(self.sm.socket_path), "poll_seconds": 0.1},
+            "opensm": {"plugin_socket": str(self.sm.socket_path), "poll_seconds": 0.1},
             "events": {"munge_socket": str(self.munge)},
             "update": {"trace": str(self.trace)} | self.update,
         }
