@@ -26,8 +26,8 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.opensm.plugin_client import PluginClient
 from sar_lab.live.agent import AgentProcess
-from sar_lab.live.credit_loops import ibdmchk
-from sar_lab.live.generated import ibsim_of
+from sar_lab.live.generated import ibsim_for
+from sar_lab.live.ibdmchk import ibdmchk
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_until
@@ -47,7 +47,7 @@ def demo_live() -> int:
     require_everything("demo-live")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
-    story = Story()
+    story = DemoLog()
     try:
         with ExitStack() as stack:
             _play(story, stack)
@@ -55,14 +55,14 @@ def demo_live() -> int:
     except KeyboardInterrupt:
         story.tell("interrupted; everything is stopped")
         return 130
-    except NotSeen as error:
+    except DemoStepFailed as error:
         story.tell(f"[red]NOT SEEN[/]: {escape(str(error))}; everything is stopped")
         return 1
     story.tell("everything is stopped, all that was expected was seen")
     return 0
 
 
-class NotSeen(CheckFailed):
+class DemoStepFailed(CheckFailed):
     """What the demo waited for did not happen."""
 
 
@@ -73,7 +73,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-class Story:
+class DemoLog:
     """Lines with the time since the start, and what the agent and OpenSM did meanwhile."""
 
     def __init__(self) -> None:
@@ -88,12 +88,12 @@ class Story:
         self._console.print(f"\\[{time.monotonic() - self._start:5.1f} s] {line}")
 
     def expect(self, what: str, seen: Callable[[Row], bool]) -> Row:
-        """Tell all news until the agent's decision `seen`. Raises `NotSeen`."""
+        """Tell all news until the agent's decision `seen`. Raises `DemoStepFailed`."""
         end = time.monotonic() + PATIENCE
         found = None
         while found is None:
             if time.monotonic() > end:
-                raise NotSeen(f"{what}, not within {PATIENCE:g} s")
+                raise DemoStepFailed(f"{what}, not within {PATIENCE:g} s")
             time.sleep(0.05)
             self._look_at_opensm()
             assert self.agent
@@ -105,12 +105,12 @@ class Story:
         return found
 
     def quiet(self, what: str, seconds: float) -> None:
-        """Raises `NotSeen` if the agent decides anything meanwhile."""
+        """Raises `DemoStepFailed` if the agent decides anything meanwhile."""
         time.sleep(seconds)
         assert self.agent
         for row in self.agent.news():
             self.tell(_in_words(row))
-            raise NotSeen(f"{what} was to change nothing")
+            raise DemoStepFailed(f"{what} was to change nothing")
 
     def _look_at_opensm(self) -> None:
         assert self.bridge
@@ -137,7 +137,7 @@ def _in_words(row: Row) -> str:
     return f"{text} ({row.seconds:.1f} s)"
 
 
-def _play(story: Story, stack: ExitStack) -> None:
+def _play(story: DemoLog, stack: ExitStack) -> None:
     fabric = xgft_fabric(f"xgft:2;{HOSTS_PER_LEAF},{LEAVES};1,{SPINES}")
     ibsim, manager, slurm = _start(story, stack, fabric)
     done = rehearse(Config(), lambda what: story.tell(f"  {what}"))
@@ -178,8 +178,8 @@ def _play(story: Story, stack: ExitStack) -> None:
     _verify(story, manager, last.generation)
 
 
-def _start(story: Story, stack: ExitStack, fabric: Fabric) -> tuple[Ibsim, OpenSM, SlurmCluster]:
-    ibsim = stack.enter_context(ibsim_of(fabric))
+def _start(story: DemoLog, stack: ExitStack, fabric: Fabric) -> tuple[Ibsim, OpenSM, SlurmCluster]:
+    ibsim = stack.enter_context(ibsim_for(fabric))
     story.tell(
         f"a simulated fabric: {fabric.terminals} hosts, {LEAVES} leaf and {SPINES} spine switches"
     )
@@ -194,7 +194,7 @@ def _start(story: Story, stack: ExitStack, fabric: Fabric) -> tuple[Ibsim, OpenS
     return ibsim, manager, slurm
 
 
-def _cut_and_mend(story: Story, ibsim: Ibsim, fabric: Fabric) -> None:
+def _cut_and_mend(story: DemoLog, ibsim: Ibsim, fabric: Fabric) -> None:
     leaf, port = fabric.switch_name[0], HOSTS_PER_LEAF + 1
     mending = (Reason.FALLBACK, Reason.FABRIC)
 
@@ -209,12 +209,12 @@ def _cut_and_mend(story: Story, ibsim: Ibsim, fabric: Fabric) -> None:
     story.expect("routes over the cable again", mended)
 
 
-def _verify(story: Story, manager: OpenSM, generation: int) -> None:
+def _verify(story: DemoLog, manager: OpenSM, generation: int) -> None:
     """By others' means: what OpenSM dumped, judged by ibdmchk."""
     assert story.bridge
     status = story.bridge.status()
     if (status.engine_in_force, status.generation_in_force) != ("sar", generation):
-        raise NotSeen(
+        raise DemoStepFailed(
             f"engine sar and generation {generation} in force at the end, but "
             f"{status.engine_in_force} and {status.generation_in_force}"
         )
@@ -223,10 +223,12 @@ def _verify(story: Story, manager: OpenSM, generation: int) -> None:
     manager.sweep()
     bridge = story.bridge
     if not wait_until(lambda: bridge.status().heavy_sweeps > before, PATIENCE):
-        raise NotSeen("OpenSM's sweep")
+        raise DemoStepFailed("OpenSM's sweep")
     judgement = ibdmchk(manager, read_routes_file(bridge.dump().path), manager.lids())
     paths = re.search(r"Scanned:(\d+) CA to CA paths", judgement.text)
     errors = re.findall(r"^-E- (.*)", judgement.text, re.MULTILINE)
     if not judgement.clean or not paths or errors:
-        raise NotSeen(f"a good verdict of ibdmchk, but {(errors or [judgement.text[-300:]])[0]}")
+        raise DemoStepFailed(
+            f"a good verdict of ibdmchk, but {(errors or [judgement.text[-300:]])[0]}"
+        )
     story.tell(f"ibdmchk on what OpenSM installed: {paths[1]} paths, no credit loops found")

@@ -22,7 +22,7 @@ from sar_agent.routing import Options, engine_names, load_engine
 from sar_agent.routing.path_routes import path_traffic
 from sar_lab.demo import drawing
 from sar_lab.demo.three_jobs import three_equal_jobs
-from sar_lab.templates_of import templates
+from sar_lab.page_templates import templates
 
 SPEC = "xgft:3;4,3,3;1,3,2"
 HOSTS_PER_JOB = 9

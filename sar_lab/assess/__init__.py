@@ -4,6 +4,6 @@
 sentence what comes of it, `over_time.py` asks the same along a history, `page.py` draws.
 """
 
-from sar_lab.assess.report import Assessment, assess
+from sar_lab.assess.assessment import Assessment, assess
 
 __all__ = ["Assessment", "assess"]

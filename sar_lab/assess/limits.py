@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from sar_lab.assess.given import Given
-from sar_lab.assess.ports import shared_hosts
+from sar_lab.assess.host_ports import shared_hosts
 from sar_lab.assess.rate import Ratings
+from sar_lab.assess.site_data import SiteData
 
 FAST = 200.0
 """Gbit/s: HDR and NDR switches can route adaptively."""
 
 
-def limits_of(given: Given, ratings: Ratings, adaptive: bool) -> tuple[str, ...]:
+def limits_of(given: SiteData, ratings: Ratings, adaptive: bool) -> tuple[str, ...]:
     """In the order in which they matter."""
     before, after = ratings.before, ratings.after
     found = []

@@ -14,15 +14,15 @@ import numpy as np
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import routed
-from sar_lab.assess.ports import port_load
+from sar_lab.assess.host_ports import port_load
 from sar_lab.assess.rate import Ratings
-from sar_lab.history import Placed
+from sar_lab.history import PlacedHistory
 
 SAMPLES = 48
 
 
 @dataclass(frozen=True)
-class Point:
+class MomentRating:
     """One set of routes at one moment; the four measures of the figure, and time."""
 
     efi_max: int
@@ -36,14 +36,14 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Course:
+class RatingsOverTime:
     """M moments."""
 
     times: tuple[float, ...]
     jobs: tuple[int, ...]
     """Multi-switch jobs at each."""
-    before: tuple[Point, ...]
-    after: tuple[Point, ...]
+    before: tuple[MomentRating, ...]
+    after: tuple[MomentRating, ...]
     before_name: str
     after_name: str
     idle: int
@@ -59,18 +59,18 @@ class Course:
         return {**asdict(self), "saved": self.saved}
 
 
-def follow(
-    placed: Placed,
+def rate_over_time(
+    placed: PlacedHistory,
     ratings: Ratings,
     samples: int = SAMPLES,
     say: Callable[[str], None] = lambda _: None,
-) -> Course | None:
+) -> RatingsOverTime | None:
     """None where no engine that knows the jobs serves, or no sampled moment has jobs."""
     if ratings.after is None or samples < 1:
         return None
     fabric, engine = placed.fabric, load_engine(ratings.after.name)
     first, last = placed.history.span
-    known: dict[frozenset[bytes], tuple[Point, Point]] = {}
+    known: dict[frozenset[bytes], tuple[MomentRating, MomentRating]] = {}
     times, jobs, pairs, idle = [], [], [], 0
     traffic: Traffic | None = None
     for i, time in enumerate(first + (np.arange(samples) + 0.5) / samples * (last - first)):
@@ -90,14 +90,14 @@ def follow(
         return None
     before, after = (tuple(pair[side] for pair in pairs) for side in (0, 1))
     names = ratings.before.name, ratings.after.name
-    return Course(tuple(times), tuple(jobs), before, after, *names, idle)
+    return RatingsOverTime(tuple(times), tuple(jobs), before, after, *names, idle)
 
 
-def _point(traffic: Traffic) -> Point:
+def _point(traffic: Traffic) -> MomentRating:
     live = traffic.fabric.channel_up
     size = np.diff(traffic.mix.offset)
     fullest = np.maximum(traffic.job_load, port_load(traffic.fabric, traffic.mix))
-    return Point(
+    return MomentRating(
         int(traffic.efi[live].max(initial=0)),
         float(traffic.job_efi.mean()),
         float((traffic.efi[live] == 0).mean()) if live.any() else 0.0,

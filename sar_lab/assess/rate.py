@@ -20,7 +20,7 @@ from sar_agent.quality.bounds import Bounds, bounds_of
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.routes import Routes
-from sar_lab.assess.ports import port_load
+from sar_lab.assess.host_ports import port_load
 from sar_lab.fluid import PATTERNS, job_times
 
 ENGINES = ("minhop", "updn", "ftree", "dfsssp", "sar", "sar-plus")
@@ -35,7 +35,7 @@ and more than in proportion past it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Rated:
+class RatedRoutes:
     """One set of routes."""
 
     name: str
@@ -103,13 +103,13 @@ class Rated:
 class Ratings:
     """`before` is what is installed, or what usually is."""
 
-    before: Rated
-    engines: tuple[Rated, ...]
+    before: RatedRoutes
+    engines: tuple[RatedRoutes, ...]
     unserved: tuple[tuple[str, str], ...]
     """(engine, the sentence that says why not)."""
-    after: Rated | None
+    after: RatedRoutes | None
     """The best of the engines that know the jobs and passed the checks."""
-    oblivious: Rated | None
+    oblivious: RatedRoutes | None
     """The best of those that do not."""
 
     @property
@@ -129,7 +129,7 @@ def rate_all(
 ) -> Ratings:
     """Raises `Unserved` where no engine serves the fabric, and no tables were given."""
     bounds = bounds_of(fabric, mix, rounds=64, seconds=1.0)
-    rated: list[Rated] = []
+    rated: list[RatedRoutes] = []
     unserved: list[tuple[str, str]] = []
     for name in dict.fromkeys((*names, *(() if today else USUAL[:1]))):
         say(f"routes of {name}")
@@ -167,18 +167,20 @@ def _warm(name: str) -> None:
     routed(load_engine(name), small, synthetic_mix(small, 1), Options())
 
 
-def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> Rated:
+def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> RatedRoutes:
     measures = measure(fabric, mix, routes, bounds=bounds)
     ports = tuple(port_load(fabric, mix).tolist())
-    return Rated(name, routes, check_routes(fabric, routes), measures, fabric.channel_up, ports)
+    return RatedRoutes(
+        name, routes, check_routes(fabric, routes), measures, fabric.channel_up, ports
+    )
 
 
-def _simulated(fabric: Fabric, mix: JobMix, rated: Rated) -> Rated:
+def _simulated(fabric: Fabric, mix: JobMix, rated: RatedRoutes) -> RatedRoutes:
     times = job_times(fabric, mix, rated.routes, PATTERNS["alltoall"])
     return replace(rated, simulated=tuple(times.time.tolist()))
 
 
-def _with_cost(rated: Rated, before: Routes) -> Rated:
+def _with_cost(rated: RatedRoutes, before: Routes) -> RatedRoutes:
     if rated.routes.egress.shape != before.egress.shape:
         old, new = before.egress[:1], rated.routes.egress[:1]
     else:

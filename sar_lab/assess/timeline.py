@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sar_lab.assess.over_time import Course
+from sar_lab.assess.over_time import RatingsOverTime
 from sar_lab.demo.charts import WIDTH, svg, text, ticks
 from sar_lab.history.times import day_of
 
@@ -16,7 +16,7 @@ PANELS = (
 LEFT, TALL = 46.0, 96.0
 
 
-def timeline(course: Course) -> str:
+def timeline(course: RatingsOverTime) -> str:
     """One panel under the other on one axis of time."""
     first, last = course.times[0], max(course.times[-1], course.times[0] + 1)
     right = WIDTH - 12.0

@@ -30,8 +30,8 @@ def register(app: typer.Typer) -> None:
         from rich.console import Console
 
         from sar_lab.demo import run_demo
-        from sar_lab.demo.table import comparison_table
-        from sar_lab.demo.write import write_demo
+        from sar_lab.demo.comparison_table import comparison_table
+        from sar_lab.demo.demo_folder import write_demo
 
         network = read_fabric(fabric)
         mix = read_mix(jobs, network)

@@ -51,16 +51,16 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Run some, and say how what comes out compares with the papers, in DIR/reproduction.md,
         too. `all` goes on where it was stopped."""
-        from sar_lab.papers.page import write_page
         from sar_lab.papers.registry import experiment, experiments
-        from sar_lab.papers.store import kept, run_row, seeds_of
+        from sar_lab.papers.reproduction_page import write_page
+        from sar_lab.papers.result_store import run_row, seeds_of, stored_result
 
         whole = names == ["all"]
         chosen = list(experiments().values()) if whole else [experiment(name) for name in names]
         found = []
         for one in chosen:
             drawn = seeds_of(one, first, seeds, quick)
-            before = kept(out, one.NAME) if whole and not again else None
+            before = stored_result(out, one.NAME) if whole and not again else None
             if before and before["seeds"] == list(drawn):
                 found.append(before)
                 continue

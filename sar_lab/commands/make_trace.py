@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
         """Write a well-known program as a trace: who sends how much to whom, phase after phase."""
         from sar_agent.errors import InputError
         from sar_agent.util.text_files import write_text
-        from sar_lab.trace.generate import PROGRAMS, Wish
+        from sar_lab.trace.programs import PROGRAMS, ProgramOptions
 
         if program not in PROGRAMS:
             raise InputError(
@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
             raise InputError(
                 f"utilization {utilization:g} at {rate:g} Gbit/s", remedy="0.1 at 40, for example"
             )
-        wish = Wish(ranks, jobs, _sizes(size), iterations, utilization, rate, seed)
+        wish = ProgramOptions(ranks, jobs, _sizes(size), iterations, utilization, rate, seed)
         text = PROGRAMS[program](wish)
         if out is None:
             typer.echo(text, nl=False)

@@ -13,8 +13,8 @@ from sar_lab.commands.whose_routes import Source, pairs_of, require_some
 if TYPE_CHECKING:
     from sar_agent.routing import Routes
     from sar_agent.routing.path_routes import PathRoutes
-    from sar_lab.fluid.adaptive import Adaptive
-    from sar_lab.trace.play import Keys
+    from sar_lab.fluid.adaptive import AdaptiveRouting
+    from sar_lab.trace.play_trace import KeySource
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ def trace(source: Source, wanted: Wanted, as_json: bool) -> None:
 
     from sar_agent.keys.routes import key_tree
     from sar_agent.routing import Routes
-    from sar_lab.trace.keyed import keys_for
     from sar_lab.trace.parse import read_trace
-    from sar_lab.trace.place import place, place_jobs
-    from sar_lab.trace.play import play
-    from sar_lab.trace.table import summary, trace_table
+    from sar_lab.trace.phase_keys import phase_keys
+    from sar_lab.trace.play_trace import play_trace
+    from sar_lab.trace.rank_placement import place_jobs, place_ranks
+    from sar_lab.trace.slowdown_table import summary, trace_table
 
     programs = read_trace(wanted.trace)
     request = _time(wanted.request_time, "--request-time")
@@ -52,25 +52,25 @@ def trace(source: Source, wanted: Wanted, as_json: bool) -> None:
     if not peer:
         require_some(source, ", or --adaptive")
     fabric, mix, tables = pairs_of(source)
-    routes: dict[str, Routes | PathRoutes | Adaptive] = {**tables}
+    routes: dict[str, Routes | PathRoutes | AdaptiveRouting] = {**tables}
     if peer:
         routes["adaptive (Conga-like)"] = peer
     placement = (
         place_jobs(fabric, programs, mix)
         if source.jobs
-        else place(fabric, programs, wanted.place, source.seed)
+        else place_ranks(fabric, programs, wanted.place, source.seed)
     )
     results: list[dict[str, Any]] = []
     for name, each in routes.items():
         keys = _keys(wanted.key, each)
-        times = play(fabric, each, programs, placement, keys=keys, request_seconds=request)
+        times = play_trace(fabric, each, programs, placement, keys=keys, request_seconds=request)
         results.append({"engine": name, **summary(times)})
     for how in wanted.keys:
         base = next((each for each in tables.values() if isinstance(each, Routes)), None)
         if base is None:
             raise InputError("keys need tables for what asks for none", remedy="add --engine dmodk")
-        found = keys_for(key_tree(fabric), shifted=how == "nrk")
-        times = play(fabric, base, programs, placement, keys=found, request_seconds=request)
+        found = phase_keys(key_tree(fabric), shifted=how == "nrk")
+        times = play_trace(fabric, base, programs, placement, keys=found, request_seconds=request)
         results.append({"engine": how, **summary(times)})
     if as_json:
         print_json({"trace": str(wanted.trace), "jobs": len(placement), "results": results})
@@ -78,9 +78,9 @@ def trace(source: Source, wanted: Wanted, as_json: bool) -> None:
         Console(highlight=False).print(trace_table(results))
 
 
-def _keys(words: list[str], routes: Routes | PathRoutes | Adaptive) -> Keys | None:
+def _keys(words: list[str], routes: Routes | PathRoutes | AdaptiveRouting) -> KeySource | None:
     from sar_agent.routing import Routes
-    from sar_lab.trace.play import by_offset
+    from sar_lab.trace.play_trace import by_offset
 
     offset = {}
     for word in words:
@@ -91,10 +91,10 @@ def _keys(words: list[str], routes: Routes | PathRoutes | Adaptive) -> Keys | No
     return by_offset(routes, offset) if offset and isinstance(routes, Routes) else None
 
 
-def _peer(words: tuple[str, str, int] | None, seed: int) -> Adaptive | None:
+def _peer(words: tuple[str, str, int] | None, seed: int) -> AdaptiveRouting | None:
     if words is None:
         return None
-    from sar_lab.fluid.adaptive import Adaptive
+    from sar_lab.fluid.adaptive import AdaptiveRouting
     from sar_lab.trace.units import size_of
 
     flowlet = size_of(words[0])
@@ -103,7 +103,7 @@ def _peer(words: tuple[str, str, int] | None, seed: int) -> Adaptive | None:
     feedback = _time(words[1], "--feedback")
     if not feedback:
         raise InputError("--feedback of no time", remedy="e.g. 20us")
-    return Adaptive(flowlet, feedback, words[2], seed)
+    return AdaptiveRouting(flowlet, feedback, words[2], seed)
 
 
 def _time(word: str, option: str) -> float:

@@ -15,7 +15,7 @@ import typer
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
 
 if TYPE_CHECKING:
-    from sar_lab.replay.run import Progress
+    from sar_lab.replay.replay_run import Progress
 
 ENGINES = ["updn", "ftree", "dfsssp", "sar"]
 """Those of the paper's Table 1."""
@@ -70,16 +70,16 @@ def register(app: typer.Typer) -> None:
 
         from sar_agent.errors import InputError
         from sar_agent.routing import load_engine
-        from sar_lab.mixes.read import fabric_of, history_of
+        from sar_lab.mixes.replay_inputs import fabric_of, history_of
 
         try:
             import pyarrow  # noqa: F401
 
             from sar_lab.replay.pools import dask_client, pool_for
-            from sar_lab.replay.run import run_replay
+            from sar_lab.replay.replay_plan import ReplayPlan
+            from sar_lab.replay.replay_run import run_replay
+            from sar_lab.replay.replay_table import print_replay
             from sar_lab.replay.samples import samples_of
-            from sar_lab.replay.table import words
-            from sar_lab.replay.work import Work
         except ImportError as error:
             raise InputError(
                 f"a replay needs {error.name}", remedy="pip install 'sar-lab[replay]'"
@@ -93,7 +93,7 @@ def register(app: typer.Typer) -> None:
         jobs = replace(jobs, remarks=(*jobs.remarks, *remarks))
         step = None if every is None else 60.0 * every
         samples = samples_of(network, jobs, step, _moment(begin), _moment(until))
-        work = Work(network, samples, chosen, objective, chunk, anew)
+        work = ReplayPlan(network, samples, chosen, objective, chunk, anew)
         command = _command(
             chosen,
             {
@@ -115,7 +115,7 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json({**found, "out": str(out)})
             return
-        words(found)
+        print_replay(found)
         typer.echo(f"written to {out}/replay.parquet, replay.json")
 
 

@@ -36,7 +36,7 @@ def time(source: Source, pattern: str, as_json: bool) -> None:
     from rich.console import Console
 
     from sar_lab.fluid import PATTERNS, job_times
-    from sar_lab.fluid.table import times_table
+    from sar_lab.fluid.times_table import times_table
 
     if pattern not in PATTERNS:
         raise InputError(
@@ -68,8 +68,8 @@ def congestion(source: Source | Path, asked: Asked, as_json: bool) -> None:
     from rich.console import Console
 
     from sar_lab.orcs import network_of_routes
+    from sar_lab.orcs.congestion_table import congestion_table
     from sar_lab.orcs.dot import read_network
-    from sar_lab.orcs.table import congestion_table
 
     if isinstance(source, Path):
         found = {str(source): _count(read_network(source), asked)}

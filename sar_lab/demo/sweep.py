@@ -17,7 +17,7 @@ from sar_agent.jobs.model import multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_jobs
 from sar_agent.quality import Measures, measure
 from sar_agent.routing import Options, load_engine
-from sar_lab.demo.compare import AFTER, BEFORE
+from sar_lab.demo.engine_results import AFTER, BEFORE
 
 SLIM, FULL = "xgft:2;16,24;1,12", "xgft:2;16,24;1,16"
 BUSY = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -25,7 +25,7 @@ SEEDS = range(6)
 
 
 @dataclass(frozen=True)
-class Means:
+class MeanMeasures:
     """Means over the seeds."""
 
     dark_fiber_ratio: float
@@ -34,13 +34,13 @@ class Means:
 
 
 @dataclass(frozen=True)
-class Point:
+class SweepPoint:
     """One fabric, one share of busy hosts."""
 
     fabric: str
     busy: float
-    before: Means
-    after: Means
+    before: MeanMeasures
+    after: MeanMeasures
     bound: float
     """Mean lower bound of the maximum effective EFI."""
     mixes: int
@@ -53,7 +53,7 @@ def sweep(
     specs: tuple[str, ...] = (SLIM, FULL),
     busy_shares: tuple[float, ...] = BUSY,
     seeds: range = SEEDS,
-) -> tuple[Point, ...]:
+) -> tuple[SweepPoint, ...]:
     """All points, fabric by fabric; mixes without a multi-switch job are left out."""
     points = []
     before, after = load_engine(BEFORE), load_engine(AFTER)
@@ -70,12 +70,12 @@ def sweep(
             if pairs:
                 bound = float(np.mean([m.lower_bound_efi_max for m, _ in pairs]))
                 means = [_means([pair[side] for pair in pairs]) for side in (0, 1)]
-                points.append(Point(spec, busy, means[0], means[1], bound, len(pairs)))
+                points.append(SweepPoint(spec, busy, means[0], means[1], bound, len(pairs)))
     return tuple(points)
 
 
-def _means(found: list[Measures]) -> Means:
-    return Means(
+def _means(found: list[Measures]) -> MeanMeasures:
+    return MeanMeasures(
         float(np.mean([m.dark_fiber_ratio for m in found])),
         float(np.mean([m.effective_efi_max for m in found])),
         float(np.mean([m.throughput_mean for m in found])),

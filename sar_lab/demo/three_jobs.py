@@ -12,7 +12,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
-from sar_lab.demo.compare import Comparison, compare
+from sar_lab.demo.engine_results import Comparison, compare_engines
 
 SPEC = "xgft:2;12,8;1,8"
 HOSTS_PER_JOB = 12
@@ -28,4 +28,4 @@ def three_equal_jobs(fabric: Fabric, hosts: int = HOSTS_PER_JOB, seed: int = SEE
 def compare_three_jobs() -> Comparison:
     """Under every engine."""
     fabric = xgft_fabric(SPEC)
-    return compare(fabric, three_equal_jobs(fabric))
+    return compare_engines(fabric, three_equal_jobs(fabric))

@@ -27,24 +27,24 @@ from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.routing.dag import U32
 from sar_agent.routing.oblivious_tables import digit_tables
 from sar_agent.routing.routes import Routes
-from sar_lab.fluid.events import (
+from sar_lab.fluid.flow_events import (
     FINISHED,
     PAUSED,
     WAITS,
-    Progress,
+    FlowProgress,
     add_carried,
     advance,
     freed,
     progress_of,
 )
-from sar_lab.fluid.flows import Flows
-from sar_lab.fluid.links import F64, Links, end_flow, start_flow
-from sar_lab.fluid.paths import routed_links
+from sar_lab.fluid.flow_links import F64, FlowLinks, end_flow, start_flow
+from sar_lab.fluid.flow_paths import routed_links
+from sar_lab.fluid.flow_steps import Flows
 
 U64 = NDArray[np.uint64]
 
 
-class Tree(NamedTuple):
+class XgftTables(NamedTuple):
     """An XGFT as the kernels walk it, names as in `XgftView`: a few kilobytes, where a table for
     each root does not fit into a cache."""
 
@@ -64,11 +64,11 @@ class Tree(NamedTuple):
     """uint32[T]"""
 
 
-def tree_of(fabric: Fabric) -> Tree:
+def xgft_tables(fabric: Fabric) -> XgftTables:
     """Raises `Unserved` where the fabric is no XGFT."""
     view = recognise_xgft(fabric)
     switch = np.arange(fabric.switches)[:, None]
-    return Tree(
+    return XgftTables(
         view.level,
         view.subtree,
         view.inside,
@@ -82,7 +82,7 @@ def tree_of(fabric: Fabric) -> Tree:
 
 
 @dataclass(frozen=True)
-class Adaptive:
+class AdaptiveRouting:
     """Its parameters."""
 
     flowlet: float = 64 * 2**10
@@ -94,11 +94,11 @@ class Adaptive:
     seed: int = 0
 
 
-def play_adaptive(fabric: Fabric, flows: Flows, adaptive: Adaptive) -> Progress:
+def play_adaptive(fabric: Fabric, flows: Flows, adaptive: AdaptiveRouting) -> FlowProgress:
     """Runs all flows to their end. Raises `Unserved` where the fabric is no XGFT."""
     if adaptive.flowlet <= 0 or adaptive.feedback <= 0 or adaptive.levels < 1:
         raise InputError("adaptive routing needs a flowlet, an interval and levels above 0")
-    tree = tree_of(fabric)
+    tree = xgft_tables(fabric)
     # All ways of a pair are as long as this one; which it is, is chosen when the flow starts.
     digits = np.zeros((fabric.terminals, len(tree.parents) - 1), np.uint8)
     egress = digit_tables(fabric, recognise_xgft(fabric), digits)
@@ -120,10 +120,10 @@ def play_adaptive(fabric: Fabric, flows: Flows, adaptive: Adaptive) -> Progress:
 
 @njit(cache=True)
 def _play(
-    links: Links,
+    links: FlowLinks,
     flows: Flows,
-    progress: Progress,
-    tree: Tree,
+    progress: FlowProgress,
+    tree: XgftTables,
     flowlet: float,
     feedback: float,
     levels: int,
@@ -167,7 +167,12 @@ def _play(
 
 @njit(cache=True)
 def _move(
-    links: Links, tree: Tree, flows: Flows, progress: Progress, f: np.uint32, root: np.uint32
+    links: FlowLinks,
+    tree: XgftTables,
+    flows: Flows,
+    progress: FlowProgress,
+    f: np.uint32,
+    root: np.uint32,
 ) -> None:  # pragma: no cover
     """Leads a running flow over another root."""
     counts = progress.counts
@@ -184,8 +189,8 @@ def _move(
 
 @njit(cache=True)
 def _best(
-    links: Links,
-    tree: Tree,
+    links: FlowLinks,
+    tree: XgftTables,
     flows: Flows,
     f: np.uint32,
     now: np.uint32,
@@ -244,7 +249,7 @@ def _best(
 
 @njit(cache=True)
 def _lead(
-    links: Links, tree: Tree, flows: Flows, f: np.uint32, root: np.uint32
+    links: FlowLinks, tree: XgftTables, flows: Flows, f: np.uint32, root: np.uint32
 ) -> None:  # pragma: no cover
     """Writes the channels of the way over this root between the two hosts' own links."""
     d = flows.destination[f]

@@ -8,13 +8,13 @@ from pathlib import Path
 from sar_agent.errors import InputError
 from sar_agent.util.text_files import read_text
 from sar_lab.history.first_seen import read_first_seen
-from sar_lab.history.model import History
+from sar_lab.history.job_history import JobHistory
 from sar_lab.history.sacct_json import parse_sacct_json
 from sar_lab.history.sacct_text import COMMAND, looks_like_sacct, parse_sacct_text
 from sar_lab.history.trace_csv import looks_like_trace, parse_trace_csv
 
 
-def read_history(path: str | Path) -> History:
+def read_history(path: str | Path) -> JobHistory:
     """sacct's text or JSON, a trace `job,start,end,nodelist`, or a folder or tar of `JOBID.txt`;
     gzip is undone. Raises `InputError` with file and, where there is one, line."""
     path = Path(path)

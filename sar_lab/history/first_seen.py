@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from sar_agent.errors import InputError
-from sar_lab.history.model import History, HistoryBuilder
+from sar_lab.history.job_history import HistoryBuilder, JobHistory
 
 REMARK = (
     "The record holds no end times: a job is taken to last until one of its nodes appears in a "
@@ -26,7 +26,7 @@ REMARK = (
 COARSE = "Start times are when a job was first seen, as coarse as the recording (some minutes)."
 
 
-def read_first_seen(path: Path) -> History:
+def read_first_seen(path: Path) -> JobHistory:
     """Raises `InputError` where it cannot be read, or no job is in it."""
     builder = HistoryBuilder(str(path))
     seen: list[tuple[float, str, tuple[str, ...]]] = []

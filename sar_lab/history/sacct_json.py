@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from sar_agent.errors import InputError
-from sar_lab.history.model import History
-from sar_lab.history.records import Records
+from sar_lab.history.accounting_records import AccountingRecords
+from sar_lab.history.job_history import JobHistory
 from sar_lab.history.sacct_text import COMMAND
 
 _REMEDY = f"save it with: sacct -a --json, or: {COMMAND}"
 
 
-def parse_sacct_json(text: str, source: str | Path) -> History:
+def parse_sacct_json(text: str, source: str | Path) -> JobHistory:
     """Raises `InputError` where it is no such JSON, or no job is left."""
-    records = Records(str(source))
+    records = AccountingRecords(str(source))
     try:
         found = json.loads(text)
         jobs = found["jobs"] if isinstance(found, dict) else None

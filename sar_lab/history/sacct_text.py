@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from sar_agent.errors import InputError
-from sar_lab.history.model import History
-from sar_lab.history.records import CUT, Records
+from sar_lab.history.accounting_records import CUT, AccountingRecords
+from sar_lab.history.job_history import JobHistory
 from sar_lab.history.times import seconds_of
 
 COMMAND = "sacct -a -X -P -S 2026-01-01 -o JobID,Start,End,State,NodeList"
@@ -22,7 +22,7 @@ XDMOD = [
 ]
 
 
-def parse_sacct_text(text: str, source: str | Path) -> History:
+def parse_sacct_text(text: str, source: str | Path) -> JobHistory:
     """Lines that are cut short are left out and counted. Raises `InputError` with file and line
     where the columns are not known, or no job is left."""
     lines = text.splitlines()
@@ -30,7 +30,7 @@ def parse_sacct_text(text: str, source: str | Path) -> History:
     at = [columns.index(name) for name in WANTED]
     state = columns.index("State") if "State" in columns else None
     # The last column may hold bars of its own (a job's name).
-    least, records = len(columns), Records(str(source))
+    least, records = len(columns), AccountingRecords(str(source))
     for number, line in enumerate(lines[first:], first + 1):
         if not line.strip():
             continue

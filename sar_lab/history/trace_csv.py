@@ -6,8 +6,8 @@ import csv
 from pathlib import Path
 
 from sar_agent.errors import InputError
-from sar_lab.history.model import History
-from sar_lab.history.records import CUT, Records
+from sar_lab.history.accounting_records import CUT, AccountingRecords
+from sar_lab.history.job_history import JobHistory
 from sar_lab.history.times import seconds_of
 
 COLUMNS = ("job", "start", "end", "nodelist")
@@ -18,7 +18,7 @@ def looks_like_trace(first: str) -> bool:
     return set(COLUMNS) <= {word.strip().lower() for word in first.split(",")}
 
 
-def parse_trace_csv(text: str, source: str | Path) -> History:
+def parse_trace_csv(text: str, source: str | Path) -> JobHistory:
     """Times in seconds since 1970 or as 2016-12-22T07:15:12; an empty end: it still runs.
 
     Raises `InputError` where the header is another, or no job is left.
@@ -30,7 +30,7 @@ def parse_trace_csv(text: str, source: str | Path) -> History:
             f"the first line is not {','.join(COLUMNS)}", file=source, line=1, remedy="write it so"
         )
     at = [columns.index(name) for name in COLUMNS]
-    records = Records(str(source))
+    records = AccountingRecords(str(source))
     for row in rows:
         if not row:
             continue
@@ -44,7 +44,7 @@ def parse_trace_csv(text: str, source: str | Path) -> History:
     return records.build()
 
 
-def format_trace_csv(history: History) -> str:
+def format_trace_csv(history: JobHistory) -> str:
     """The history as such a text, times in seconds."""
     lines = [",".join(COLUMNS)]
     for j, id in enumerate(history.ids):

@@ -10,7 +10,7 @@ from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_lab.live.ibsim import Ibsim
 
 
-def ibsim_of(fabric: Fabric) -> Ibsim:
+def ibsim_for(fabric: Fabric) -> Ibsim:
     """A simulator of this fabric, not started."""
     with tempfile.TemporaryDirectory(prefix="sar-net-") as folder:
         net = Path(folder) / "fabric.net"

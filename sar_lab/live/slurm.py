@@ -19,7 +19,7 @@ from sar_agent.errors import SarError
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.topology_conf import read_topology_conf
 from sar_lab.live.leftovers import end_all
-from sar_lab.live.munge import Munge
+from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import PATIENCE, Daemon, free_port, require, wait_until
 
 _CONF = """\
@@ -116,7 +116,7 @@ class SlurmCluster:
             self.folder = Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="sar-slurm-"))
             )
-            self.munge_socket = stack.enter_context(Munge()).socket
+            self.munge_socket = stack.enter_context(MungeDaemon()).socket
             self._write_files(self.munge_socket)
             stack.callback(end_all, f"SLURM_CONF={self.conf}")
             stack.callback(self._stop)

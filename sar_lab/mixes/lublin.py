@@ -77,7 +77,7 @@ class Workload:
 
 
 @dataclass(frozen=True, eq=False)
-class Submitted:
+class SubmittedJobs:
     """J jobs in the order of their arrival."""
 
     arrival: F64
@@ -87,17 +87,17 @@ class Submitted:
     seconds: F64
     """float64[J], run time."""
 
-    def only(self, which: NDArray[np.bool_]) -> Submitted:
+    def only(self, which: NDArray[np.bool_]) -> SubmittedJobs:
         """Some of them; `which` is bool[J]."""
-        return Submitted(self.arrival[which], self.nodes[which], self.seconds[which])
+        return SubmittedJobs(self.arrival[which], self.nodes[which], self.seconds[which])
 
 
-def submitted(workload: Workload, random: Generator, seconds: float) -> Submitted:
+def submit_jobs(workload: Workload, random: Generator, seconds: float) -> SubmittedJobs:
     """What arrives in so many seconds."""
     arrival = _arrivals(workload, random, seconds)
     nodes = np.array([_nodes(workload, random) for _ in arrival], np.int64)
     times = np.array([_seconds(workload, random, int(n)) for n in nodes], np.float64)
-    return Submitted(np.array(arrival), nodes, times)
+    return SubmittedJobs(np.array(arrival), nodes, times)
 
 
 def _arrivals(workload: Workload, random: Generator, seconds: float) -> list[float]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sar_agent.fabric import Fabric
-from sar_lab.history import History, place
+from sar_lab.history import JobHistory, place_history
 
 LOOK = 300.0
 """Seconds between two looks of the paper's filter tool (Section 4.3.1)."""
@@ -36,9 +36,9 @@ class Marks:
         return {**asdict(self), "changes_mean": self.changes_mean}
 
 
-def marks_of(fabric: Fabric, history: History, begin: float, end: float) -> Marks:
+def marks_of(fabric: Fabric, history: JobHistory, begin: float, end: float) -> Marks:
     """`begin` and `end` (Unix seconds) say which days count."""
-    placed = place(history, fabric)
+    placed = place_history(history, fabric)
     multi = [job for job in placed.jobs if job]
     moments = placed.change_times
     moments = moments[(moments > begin) & (moments < end)]

@@ -7,8 +7,8 @@ import numpy as np
 from sar_agent.errors import CheckFailed, InputError
 from sar_agent.fabric.model import I32
 from sar_agent.routing.dag import U32
+from sar_lab.orcs.level_schedule import Schedule
 from sar_lab.orcs.network import NONE, Network
-from sar_lab.orcs.schedule import Schedule
 
 Blocks = list[tuple[U32, bool]]
 """Hosts that have the next ranks, and whether in just this order; else drawn for each run."""

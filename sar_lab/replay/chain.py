@@ -29,7 +29,7 @@ from sar_agent.routing.engine import Rerouting
 
 
 @dataclass(frozen=True)
-class Row:
+class StateRow:
     """One state under one engine; numbers are None where the engine does not serve it."""
 
     engine: str
@@ -63,7 +63,7 @@ class Row:
     virtual_lanes: int | None = None
 
 
-class Steady(Engine):
+class CachedEngine(Engine):
     """An engine whose routes no job changes, asked once."""
 
     def __init__(self, engine: Engine) -> None:
@@ -76,9 +76,9 @@ class Steady(Engine):
         return self._routes
 
 
-def steady(engine: Engine, anew: bool) -> Engine:
+def cached_engine(engine: Engine, anew: bool) -> Engine:
     """The engine, or one that does not go on from routes before, nor look twice without need."""
-    return engine if isinstance(engine, Rerouting) and not anew else Steady(engine)
+    return engine if isinstance(engine, Rerouting) and not anew else CachedEngine(engine)
 
 
 def replay_chain(
@@ -88,10 +88,10 @@ def replay_chain(
     states: Iterable[tuple[int, JobMix]],
     first: int,
     anew: bool = False,
-) -> Iterator[Row]:
+) -> Iterator[StateRow]:
     """A row for each state from number `first` on; those before it only lead there."""
     config = Config(agent=AgentConfig.model_validate({"engine": engine, "objective": objective}))
-    planner = Planner(config, steady(load_engine(engine), anew))
+    planner = Planner(config, cached_engine(load_engine(engine), anew))
     before: Plan | None = None
     for number, mix in states:
         began = time.perf_counter()
@@ -99,7 +99,7 @@ def replay_chain(
             plan = planner.plan(1, fabric, mix)
         except SarError as error:
             if number >= first:
-                yield Row(engine, number, len(mix.jobs), failed=str(error))
+                yield StateRow(engine, number, len(mix.jobs), failed=str(error))
             continue
         seconds = time.perf_counter() - began
         if number >= first:
@@ -107,9 +107,9 @@ def replay_chain(
         before = plan
 
 
-def _row(engine: str, state: int, plan: Plan, before: Plan | None, seconds: float) -> Row:
+def _row(engine: str, state: int, plan: Plan, before: Plan | None, seconds: float) -> StateRow:
     found, jobs = plan.measures, plan.mix.jobs
-    return Row(
+    return StateRow(
         engine=engine,
         state=state,
         jobs=len(jobs),

@@ -12,20 +12,20 @@ from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING, Any
 
 from sar_agent.errors import InputError, Unavailable
-from sar_lab.replay.chain import Row
-from sar_lab.replay.work import Piece, Work, do_piece, unpacked
+from sar_lab.replay.chain import StateRow
+from sar_lab.replay.replay_plan import ReplayPiece, ReplayPlan, do_piece, unpacked
 
 if TYPE_CHECKING:
     from distributed import Client
 
-Done = Iterator[tuple[Piece, list[Row]]]
-Pool = Callable[[Work, Sequence[Piece]], Done]
+PieceResults = Iterator[tuple[ReplayPiece, list[StateRow]]]
+Pool = Callable[[ReplayPlan, Sequence[ReplayPiece]], PieceResults]
 AHEAD = 4
 """Pieces that wait for each worker: enough to keep it busy, few enough to stop soon."""
 AGAIN = "the same command goes on where this one ended"
 
 
-def here(work: Work, pieces: Sequence[Piece]) -> Done:
+def here(work: ReplayPlan, pieces: Sequence[ReplayPiece]) -> PieceResults:
     """One after the other, in this process."""
     for piece in pieces:
         yield piece, do_piece(work, piece)
@@ -34,13 +34,13 @@ def here(work: Work, pieces: Sequence[Piece]) -> Done:
 def on_cores(workers: int) -> Pool:
     """So many processes on this machine."""
 
-    def run(work: Work, pieces: Sequence[Piece]) -> Done:
+    def run(work: ReplayPlan, pieces: Sequence[ReplayPiece]) -> PieceResults:
         # Not forked: numba and pyarrow have threads by now.
         with ProcessPoolExecutor(
             workers, get_context("spawn"), _take_up, (work.packed(),)
         ) as processes:
             todo = iter(pieces)
-            waiting: dict[Future[list[Row]], Piece] = {}
+            waiting: dict[Future[list[StateRow]], ReplayPiece] = {}
             for piece in todo:
                 waiting[processes.submit(_do, piece)] = piece
                 if len(waiting) < workers * AHEAD:
@@ -52,7 +52,7 @@ def on_cores(workers: int) -> Pool:
     return run
 
 
-def _some_of(waiting: dict[Future[list[Row]], Piece]) -> Done:
+def _some_of(waiting: dict[Future[list[StateRow]], ReplayPiece]) -> PieceResults:
     done, _ = wait(waiting, return_when=FIRST_COMPLETED)
     for future in done:
         try:
@@ -61,7 +61,7 @@ def _some_of(waiting: dict[Future[list[Row]], Piece]) -> Done:
             raise Unavailable(f"a process died, perhaps for want of memory; {AGAIN}") from error
 
 
-_work: Work | None = None
+_work: ReplayPlan | None = None
 
 
 def _take_up(data: bytes) -> None:
@@ -78,7 +78,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _do(piece: Piece) -> list[Row]:
+def _do(piece: ReplayPiece) -> list[StateRow]:
     assert _work
     return do_piece(_work, piece)
 
@@ -86,7 +86,7 @@ def _do(piece: Piece) -> list[Row]:
 def on_dask(client: Client) -> Pool:
     """The workers of a cluster; they need the same sar-agent installed, no shared folder."""
 
-    def run(work: Work, pieces: Sequence[Piece]) -> Done:
+    def run(work: ReplayPlan, pieces: Sequence[ReplayPiece]) -> PieceResults:
         from distributed import KilledWorker, as_completed
 
         if not pieces:
@@ -105,12 +105,12 @@ def on_dask(client: Client) -> Pool:
     return run
 
 
-_unpacked: tuple[bytes, Work] | None = None
+_unpacked: tuple[bytes, ReplayPlan] | None = None
 _one_at_a_time = threading.Lock()
 """A worker may have several threads; fabrics keep what they derive, and were not made for two."""
 
 
-def _do_packed(data: bytes, piece: Piece) -> list[Row]:
+def _do_packed(data: bytes, piece: ReplayPiece) -> list[StateRow]:
     global _unpacked
     with _one_at_a_time:
         if _unpacked is None or _unpacked[0] is not data:
@@ -157,11 +157,11 @@ def _slurm_client(address: str) -> AbstractContextManager[Client]:
             ) from error
         cluster.scale(jobs=int(number))
         client = stack.enter_context(Client(cluster))
-        return _Both(client, stack.pop_all())
+        return _ClientWithCluster(client, stack.pop_all())
     raise AssertionError("unreachable")
 
 
-class _Both(AbstractContextManager["Client"]):
+class _ClientWithCluster(AbstractContextManager["Client"]):
     """A client that takes its cluster with it."""
 
     def __init__(self, client: Client, stack: AbstractContextManager[Any]) -> None:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.jobs.model import Job, JobMix
-from sar_lab.history import History, LeftOut, place
-from sar_lab.history.model import F64
+from sar_lab.history import JobHistory, LeftOut, place_history
+from sar_lab.history.job_history import F64
 
 MOST_SAMPLES = 2_000_000
 
@@ -49,7 +49,7 @@ class Samples:
 
 def samples_of(
     fabric: Fabric,
-    history: History,
+    history: JobHistory,
     every: float | None,
     begin: float | None = None,
     until: float | None = None,
@@ -66,7 +66,7 @@ def samples_of(
             f"nothing of {history.name} lies from {_date(begin)} to {_date(until)}",
             remedy=f"it tells of {_date(first)} to {_date(last)}",
         )
-    placed = place(history, fabric)
+    placed = place_history(history, fabric)
     spans = [
         (float(history.start[j]), float(history.end[j]), job)
         for j, job in enumerate(placed.jobs)

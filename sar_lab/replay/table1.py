@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sar_lab.history.model import F64
+from sar_lab.history.job_history import F64
 
 if TYPE_CHECKING:
     import pyarrow as pa

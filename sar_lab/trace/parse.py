@@ -28,7 +28,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32
 from sar_agent.util.text_files import source_text
 from sar_lab.trace.groups import AXES, all_pairs, shift_pairs, step_pairs
-from sar_lab.trace.model import F64, Phase, Program, Trace, make_phase
+from sar_lab.trace.program_trace import F64, Program, ProgramPhase, ProgramTrace, make_phase
 from sar_lab.trace.units import size_of, time_of
 
 FIRST_LINE = "trace 1"
@@ -36,7 +36,7 @@ PHASES_MOST = 1 << 20
 """Phases of a job, repeats counted: a slip in a repeat must not fill the memory."""
 
 
-def read_trace(source: str | Path) -> Trace:
+def read_trace(source: str | Path) -> ProgramTrace:
     """A file, or a text of several lines. Raises `InputError` with file and line."""
     text, name = source_text(source, "trace")
     return _Reader(name).read(text)
@@ -53,7 +53,7 @@ class _Job:
     compute: float = 0.0
     pairs: list[I32] = field(default_factory=list)
     sizes: list[F64] = field(default_factory=list)
-    blocks: list[list[Phase]] = field(default_factory=lambda: [[]])
+    blocks: list[list[ProgramPhase]] = field(default_factory=lambda: [[]])
     """Phases so far; inside `repeat`, those of each block that is open."""
     repeats: list[tuple[int, int, str | None]] = field(default_factory=list)
     """Times, line and key at the beginning of each open `repeat`."""
@@ -65,7 +65,7 @@ class _Reader:
         self.line = 0
         self.jobs: list[_Job] = []
 
-    def read(self, text: str) -> Trace:
+    def read(self, text: str) -> ProgramTrace:
         began = False
         for self.line, raw in enumerate(text.splitlines(), 1):
             words = raw.partition("#")[0].split()
@@ -89,7 +89,7 @@ class _Reader:
         self._close()
         if not self.jobs:
             raise InputError("no job in it", file=self.name, remedy="`job NAME RANKS`")
-        return Trace(
+        return ProgramTrace(
             self.name,
             tuple(Program(j.name, j.ranks, j.start, tuple(j.blocks[0])) for j in self.jobs),
         )

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from sar_lab.live.munge import Munge
+from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
 from tests.live.helpers.built import ROOT, built
@@ -25,8 +25,8 @@ JOB = {"SLURM_JOB_ID": "7", "SLURM_JOB_UID": "1000", "SLURM_JOB_NODELIST": "n[1-
 
 
 @pytest.fixture(scope="module")
-def munge() -> Iterator[Munge]:
-    with Munge() as munge:
+def munge() -> Iterator[MungeDaemon]:
+    with MungeDaemon() as munge:
         yield munge
 
 

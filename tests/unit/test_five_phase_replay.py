@@ -11,7 +11,7 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_lab.five_phase.__main__ import main
-from sar_lab.five_phase.replay import read_trace, replay
+from sar_lab.five_phase.model_replay import read_trace, replay
 
 pytestmark = pytest.mark.skipif(
     shutil.which("spin") is None or shutil.which("gcc") is None,

@@ -13,7 +13,7 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
-from sar_lab.history import HistoryBuilder, place, read_history
+from sar_lab.history import HistoryBuilder, place_history, read_history
 from sar_lab.history.first_seen import ends_of as first_seen_ends
 from sar_lab.history.leonardo import leonardo_stand_in
 from sar_lab.history.trace_csv import format_trace_csv
@@ -95,7 +95,7 @@ def test_placed_on_a_fabric_only_jobs_over_two_leaves_are_in_the_mix() -> None:
     builder.add("wide", 5.0, 20.0, ["n003", "n005"])
     builder.add("odd", 5.0, 15.0, ["n004", "n006", "elsewhere"])
     builder.add("lost", 5.0, 15.0, ["nowhere"])
-    placed = place(builder.build(), fabric)
+    placed = place_history(builder.build(), fabric)
     assert [job.id for job in placed.mix_at(6.0).jobs] == ["wide", "odd"]
     assert [job.id for job in placed.mix_at(15.0).jobs] == ["wide"]
     assert placed.change_times.tolist() == [5.0, 15.0, 20.0]
@@ -250,5 +250,5 @@ def test_real_records() -> None:
     assert jobs.jobs + sum(left.count for left in jobs.left_out) == 2215
     fabric = leonardo_stand_in(data_path("leonardo-node-switch-map.txt"))
     assert (len(fabric.leaves), fabric.terminals, "stand-in" in fabric.name) == (392, 4992, True)
-    unknown = place(jobs, fabric).left_out[0]
+    unknown = place_history(jobs, fabric).left_out[0]
     assert (unknown.count, unknown.examples[0]) == (14, "viz02")

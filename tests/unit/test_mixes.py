@@ -9,16 +9,16 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.standins import ISLANDS
 from sar_agent.fabric.tree import tree_levels
-from sar_lab.mixes.lublin import Submitted, Workload, submitted
+from sar_lab.mixes.backfill import run_queue
+from sar_lab.mixes.lublin import SubmittedJobs, Workload, submit_jobs
 from sar_lab.mixes.marks import marks_of
-from sar_lab.mixes.place import best_fit, first_fit, pieces
-from sar_lab.mixes.schedule import run_queue
-from sar_lab.mixes.standins import BEGIN, DAY, synthetic_history
+from sar_lab.mixes.node_selection import best_fit, first_fit, pieces
+from sar_lab.mixes.synthetic_histories import BEGIN, DAY, synthetic_history
 
 
 def test_model_keeps_its_shares():
     workload = Workload(largest=128)
-    jobs = submitted(workload, np.random.default_rng(1), 200 * DAY)
+    jobs = submit_jobs(workload, np.random.default_rng(1), 200 * DAY)
     n = len(jobs.nodes)
     assert n > 10_000
     assert (jobs.nodes == 1).mean() == pytest.approx(workload.serial, abs=0.015)
@@ -33,7 +33,7 @@ def test_model_keeps_its_shares():
 
 @pytest.mark.long
 def test_daily_cycle():
-    jobs = submitted(Workload(largest=64), np.random.default_rng(2), 400 * DAY)
+    jobs = submit_jobs(Workload(largest=64), np.random.default_rng(2), 400 * DAY)
     hour = (jobs.arrival % DAY // 3600).astype(int)
     a_day = np.bincount(hour, minlength=24)
     assert a_day[12:16].sum() > 3 * a_day[2:6].sum()
@@ -42,7 +42,7 @@ def test_daily_cycle():
 
 def _jobs(*rows):
     arrival, nodes, seconds = zip(*rows, strict=True)
-    return Submitted(np.array(arrival, float), np.array(nodes), np.array(seconds, float))
+    return SubmittedJobs(np.array(arrival, float), np.array(nodes), np.array(seconds, float))
 
 
 def test_backfilling_delays_nobody():
@@ -63,7 +63,7 @@ def test_backfilling_fills():
 
 @pytest.mark.long
 def test_no_node_is_held_twice():
-    jobs = submitted(Workload(largest=32, gap_times=0.05), np.random.default_rng(3), 3 * DAY)
+    jobs = submit_jobs(Workload(largest=32, gap_times=0.05), np.random.default_rng(3), 3 * DAY)
     ran = run_queue(jobs, 40, pieces(np.random.default_rng(4), 3))
     assert len(ran) == len(jobs.nodes)
     last = np.zeros(40)

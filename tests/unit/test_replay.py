@@ -18,12 +18,12 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.model import JobMix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
-from sar_lab.history import HistoryBuilder, place
+from sar_lab.history import HistoryBuilder, place_history
 from sar_lab.replay.pools import here, on_cores
-from sar_lab.replay.run import run_replay
+from sar_lab.replay.replay_plan import ReplayPlan
+from sar_lab.replay.replay_run import run_replay
 from sar_lab.replay.samples import samples_of
 from sar_lab.replay.table1 import column, table1
-from sar_lab.replay.work import Work
 
 FABRIC = "xgft:2;4,6;1,3"
 RESULT = ("replay.parquet", "replay.json")
@@ -53,7 +53,7 @@ def churn(seed=1, jobs=60):
 
 def work_of(history, engines=("dfsssp", "sar"), every=600.0, chunk=5, **more):
     fabric = load_fabric(FABRIC)
-    return Work(fabric, samples_of(fabric, history, every), engines, chunk=chunk, **more)
+    return ReplayPlan(fabric, samples_of(fabric, history, every), engines, chunk=chunk, **more)
 
 
 def contents(folder):
@@ -70,7 +70,7 @@ def test_every_sample_has_the_numbers_that_measure_gives(tmp_path):
     for engine in ("dfsssp", "sar"):
         before = None
         for m, at in enumerate(work.samples.at):
-            mix = place(history, work.fabric).mix_at(at)  # straight from the history
+            mix = place_history(history, work.fabric).mix_at(at)  # straight from the history
             routes = load_engine(engine).route(work.fabric, mix, Options())
             found = measure(work.fabric, mix, routes)
             assert column(whole, engine, "effective_efi_max")[m] == found.effective_efi_max
@@ -221,7 +221,7 @@ def test_reconfigurations_a_day(tmp_path):
 def test_unserved(tmp_path):
     fabric = load_fabric("dragonfly:a=4,p=2,h=2")
     history = make_history("h", [("a", 0.0, 600.0, [fabric.terminal_host[i] for i in (0, 9)])])
-    work = Work(fabric, samples_of(fabric, history, 60.0), ("ftree",))
+    work = ReplayPlan(fabric, samples_of(fabric, history, 60.0), ("ftree",))
     with pytest.raises(Unserved, match="ftree serves no moment"):
         run_replay(history, work, tmp_path, here, "x")
 
@@ -378,14 +378,14 @@ def test_a_broken_result_is_said(tmp_path):
 @pytest.mark.data
 def test_leonardo(tmp_path):
     """Real jobs on the stand-in of their network; what is odd in the record is told."""
-    from sar_lab.mixes.read import fabric_of, history_of
+    from sar_lab.mixes.replay_inputs import fabric_of, history_of
     from tests.data import data_path
 
     fabric, remarks = fabric_of(str(data_path("leonardo-node-switch-map.txt")))
     history = history_of(str(data_path("leonardo-jobs.tar.gz")))
     assert "stand-in" in remarks[0]
     samples = samples_of(fabric, history, 86400.0)
-    work = Work(fabric, samples, ("updn",))
+    work = ReplayPlan(fabric, samples, ("updn",))
     found = run_replay(history, work, tmp_path, here, "x")
     assert found["moments"] == 7
     assert any("not in the fabric" in each["reason"] for each in found["left_out"])
