@@ -42,14 +42,3 @@ def parse_trace_csv(text: str, source: str | Path) -> JobHistory:
             continue
         records.add(id, *times, nodes)
     return records.build()
-
-
-def format_trace_csv(history: JobHistory) -> str:
-    """The history as such a text, times in seconds."""
-    lines = [",".join(COLUMNS)]
-    for j, id in enumerate(history.ids):
-        start, end = float(history.start[j]), float(history.end[j])
-        hosts = ",".join(history.hosts[h] for h in history.hosts_of(j))
-        until = "" if end == float("inf") else f"{end:.15g}"
-        lines.append(f'{id},{start:.15g},{until},"{hosts}"')
-    return "\n".join(lines) + "\n"

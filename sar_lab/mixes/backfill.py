@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sar_agent.fabric.model import I32
-from sar_lab.mixes.lublin import F64, SubmittedJobs
+from sar_lab.mixes.lublin import SubmittedJobs
 from sar_lab.mixes.node_selection import Pick
 
 DEPTH = 100
@@ -96,11 +96,3 @@ def _reservation(
         if room >= wanted:
             return end, room - wanted
     raise AssertionError("unreachable: no job needs more than all nodes")
-
-
-def busy_share(ran: list[ScheduledJob], nodes: int, begin: float, end: float) -> float:
-    """Node time that jobs held between two moments, as a share of all."""
-    spans: F64 = np.array(
-        [max(0.0, min(r.end, end) - max(r.start, begin)) * len(r.nodes) for r in ran]
-    )
-    return float(spans.sum() / (nodes * (end - begin)))

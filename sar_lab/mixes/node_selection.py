@@ -8,7 +8,7 @@ from anywhere, as on a machine whose nodes are shared and set aside in many ways
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.random import Generator
@@ -43,32 +43,3 @@ def pieces(random: Generator, most: int) -> Pick:
         return np.sort(np.concatenate(taken)).astype(np.int32)
 
     return pick
-
-
-def best_fit(subtrees: Sequence[I32]) -> Pick:
-    """`subtrees[level]` is int32[N]: the subtree of each node; level 0 are leaf switches, and the
-    last level is one subtree."""
-    leaf = subtrees[0]
-
-    def pick(free: Free, nodes: int) -> I32:
-        for of in subtrees:
-            room = np.bincount(of[free], minlength=int(of.max()) + 1)
-            if room.max() >= nodes:
-                smallest = np.where(room >= nodes, room, len(free) + 1).argmin()
-                return _fill(free & (of == smallest), leaf, nodes)
-        raise AssertionError("unreachable: the last level holds all")
-
-    return pick
-
-
-def _fill(free: Free, leaf: I32, nodes: int) -> I32:
-    room = np.bincount(leaf[free])
-    taken: list[I32] = []
-    while nodes:
-        holds = room >= nodes
-        chosen = np.where(holds, room, len(free) + 1).argmin() if holds.any() else room.argmax()
-        here = np.flatnonzero(free & (leaf == chosen))[:nodes].astype(np.int32)
-        taken.append(here)
-        nodes -= len(here)
-        room[chosen] = 0
-    return np.sort(np.concatenate(taken))

@@ -82,8 +82,8 @@ def test_the_page_holds_the_numbers_and_needs_nobody_else(
         assert f"{engine['load_time']:.2f}×" in page.text
         assert f"{engine['load_max']:.2f}" in page.text
         assert str(engine["effective_efi_max"]) in page.text
-    assert "No tables of yours were given" in page.text
-    assert "The jobs are made up" in page.text
+    assert "You gave no forwarding tables" in page.text
+    assert "The jobs are synthetic" in page.text
     assert "://" not in text and "url(" not in text
     assert not any("src" in tag.split() for tag in text.split("<"))
     assert "prefers-color-scheme: dark" in text
@@ -102,8 +102,8 @@ def test_today_is_the_dump_that_was_given(tmp_path: Path) -> None:
     assert {key: before[key] for key in measured} == measured
     assert (before["time"], before["time_by"]) == (before["load_time"], "load")
     page = Strict((tmp_path / "o/index.html").read_text())
-    assert "No tables of yours were given" not in page.text
-    assert "the traffic was not simulated" in page.text
+    assert "You gave no forwarding tables" not in page.text
+    assert "The traffic was not simulated" in page.text
 
 
 def test_a_dump_of_another_fabric_is_named_and_the_usual_taken(tmp_path: Path) -> None:

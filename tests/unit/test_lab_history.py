@@ -13,10 +13,9 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
-from sar_lab.history import HistoryBuilder, place_history, read_history
+from sar_lab.history import HistoryBuilder, JobHistory, place_history, read_history
 from sar_lab.history.first_seen import ends_of as first_seen_ends
 from sar_lab.history.leonardo import leonardo_stand_in
-from sar_lab.history.trace_csv import format_trace_csv
 from tests.data import data_path
 
 
@@ -164,13 +163,24 @@ def test_sacct_json_whole_and_cut_in_the_middle(tmp_path: Path) -> None:
     assert "end in the middle" in str(cut.left_out[0])
 
 
+def trace_csv_of(history: JobHistory) -> str:
+    """The history as a trace `job,start,end,nodelist`, times in seconds."""
+    lines = ["job,start,end,nodelist"]
+    for j, id in enumerate(history.ids):
+        start, end = float(history.start[j]), float(history.end[j])
+        hosts = ",".join(history.hosts[h] for h in history.hosts_of(j))
+        until = "" if end == float("inf") else f"{end:.15g}"
+        lines.append(f'{id},{start:.15g},{until},"{hosts}"')
+    return "\n".join(lines) + "\n"
+
+
 def test_a_trace_goes_there_and_back(tmp_path: Path) -> None:
     text = 'job,start,end,nodelist\n1,5e7,50000100,"n[1-2],n9"\n2,50000050,,n3\nx,y\n'
     history = read_history(write(tmp_path / "trace.csv", text))
     assert history.ids == ("1", "2")
     assert history.size.tolist() == [3, 1]
     assert history.left_out[0].examples == ("line 4",)
-    again = read_history(write(tmp_path / "again.csv", format_trace_csv(history)))
+    again = read_history(write(tmp_path / "again.csv", trace_csv_of(history)))
     assert (again.hosts, again.ids) == (history.hosts, history.ids)
     assert np.array_equal(again.end, history.end)
 

@@ -11,9 +11,9 @@ from sar_agent.fabric.standins import ISLANDS
 from sar_agent.fabric.tree import tree_levels
 from sar_lab.mixes.backfill import run_queue
 from sar_lab.mixes.lublin import SubmittedJobs, Workload, submit_jobs
-from sar_lab.mixes.marks import marks_of
-from sar_lab.mixes.node_selection import best_fit, first_fit, pieces
+from sar_lab.mixes.node_selection import first_fit, pieces
 from sar_lab.mixes.synthetic_histories import BEGIN, DAY, synthetic_history
+from tests.history_marks import marks_of
 
 
 def test_model_keeps_its_shares():
@@ -71,17 +71,6 @@ def test_no_node_is_held_twice():
         assert (last[one.nodes] <= one.start).all()
         last[one.nodes] = one.end
         assert len(np.unique(one.nodes)) == len(one.nodes)
-
-
-def test_best_fit_takes_the_fullest_leaf_that_holds_the_job():
-    leaf = np.repeat(np.arange(4), 4).astype(np.int32)
-    pick = best_fit([leaf, leaf // 2, leaf * 0])
-    free = np.ones(16, bool)
-    free[[0, 4, 5, 8, 9, 10]] = False  # 3, 2, 1 and 4 free
-    assert set(leaf[pick(free, 2)]) == {1}
-    assert set(leaf[pick(free, 3)]) == {0}
-    assert set(leaf[pick(free, 5)]) == {0, 1}  # both subtrees hold 5, none fuller: the first
-    assert set(leaf[pick(free, 10)]) == {0, 1, 2, 3}
 
 
 def test_taurus_is_full_bisection_within_islands():
