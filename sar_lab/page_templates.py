@@ -1,4 +1,4 @@
-"""The pages' templates, with what they share."""
+"""The Jinja environment of all page templates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 
 def templates() -> Environment:
-    """Of `lab/templates/`; a name that is missing is an error."""
+    """The templates of `sar_lab/templates/`; an undefined name in one is an error."""
     return Environment(
         loader=PackageLoader("sar_lab", "templates"),
         autoescape=True,

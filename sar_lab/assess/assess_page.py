@@ -20,11 +20,12 @@ from sar_lab.page_templates import templates
 
 JOBS_SHOWN = 12
 MOST_HOT = 3000
-"""Links of a drawing that shows the hot ones only."""
+"""The most links in a drawing that shows overloaded links only."""
 
 
 def write_assessment(found: Assessment, folder: Path) -> Path:
-    """`index.html` and `assess.json` in `folder`, which is made; the page's path."""
+    """Writes `index.html` and `assess.json` to `folder` (created if needed); returns the page's "
+    "path."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "assess.json").write_text(json.dumps(found.json(), indent=1) + "\n")
     page = folder / "index.html"
@@ -33,7 +34,7 @@ def write_assessment(found: Assessment, folder: Path) -> Path:
 
 
 def render(found: Assessment) -> str:
-    """The HTML."""
+    """The page as HTML."""
     given, ratings = found.given, found.ratings
     before, after = ratings.before, ratings.after
     return (
@@ -60,7 +61,7 @@ def render(found: Assessment) -> str:
 
 
 def _columns(found: Assessment) -> list[RatedRoutes]:
-    """Before and after first: a telephone shows three columns."""
+    """The engines of the table: before and after come first, since a phone shows three columns."""
     ratings = found.ratings
     rated = [*([] if ratings.assumed else [ratings.before]), *ratings.engines]
     first = [r.name for r in (ratings.before, ratings.after) if r]
@@ -68,7 +69,7 @@ def _columns(found: Assessment) -> list[RatedRoutes]:
 
 
 def _counts(found: Assessment) -> dict[str, int]:
-    """A hundredth of its time is no change to a job."""
+    """How many jobs gain, lose or stay the same; less than a hundredth counts as the same."""
     saved = [g.saved for g in found.gainers]
     return {
         "gain": sum(s > 0.01 for s in saved),
@@ -78,7 +79,7 @@ def _counts(found: Assessment) -> dict[str, int]:
 
 
 def _pictures(fabric: Fabric, before: RatedRoutes, after: RatedRoutes) -> dict[str, Any]:
-    """Both sides on the same colours."""
+    """Everything that the template draws; before and after use the same colours."""
     sides = (("before", before), ("after", after))
     maps = []
     for word, rated in sides:
@@ -115,7 +116,7 @@ def _pictures(fabric: Fabric, before: RatedRoutes, after: RatedRoutes) -> dict[s
 
 
 def _hottest(load: heat_map.Loads) -> np.ndarray:
-    """bool[C]: links that are more than full, the fullest `MOST_HOT` of them."""
+    """bool[C]: the links that are more than full, at most the fullest `MOST_HOT` of them."""
     hot = load > 1 + heat_map.HAIR
     if hot.sum() > MOST_HOT:
         hot &= load >= np.partition(load, -MOST_HOT)[-MOST_HOT]

@@ -1,4 +1,4 @@
-"""All that the page and `assess.json` say."""
+"""The whole result of an assessment, for the page and for `assess.json`."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class JobGain:
 
     @property
     def saved(self) -> float:
-        """Share of its time; below 0 where it would get slower."""
+        """The share of its time that the job saves; below 0 where it would get slower."""
         return 1.0 - self.after / self.before
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """Everything, to be written in one form or another."""
+    """Everything that the page and `assess.json` contain."""
 
     command: str
     given: SiteData
@@ -44,7 +44,7 @@ class Assessment:
 
     @property
     def gainers(self) -> tuple[JobGain, ...]:
-        """Every multi-switch job; who gains most host hours first."""
+        """Every multi-switch job; the one that gains the most host hours comes first."""
         before, after = self.ratings.before, self.ratings.after
         if after is None:
             return ()

@@ -1,8 +1,8 @@
-"""Loads as colours: one set of classes for all pictures of the report, and the heat map.
+"""Link loads as colours: the load classes of all pictures of the report, and the heat map.
 
-In the map a block is one level of the network and one direction, a column a switch, a cell one of
-its links, fullest on top; a blank cell is a link that no job uses. Cells of a colour are one path
-of dashes, so that 20,000 links take 200 kB.
+In the map a block is one level of the network in one direction, a column is a switch, and a cell is
+one of its links, the fullest on top. A blank cell is a link that no job uses. All cells of a colour
+are one SVG path of dashes, so that 20,000 links take 200 kB.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from sar_lab.demo.charts import text
 
 WIDTH = 840
 EDGES = (0.5, 1.0, 1.5, 2.0, 3.0)
-"""Upper ends of the classes 1 … 5; class 0 is unused, 6 is above all."""
+"""Upper bounds of the load classes 1 … 5. Class 0 is an unused link, class 6 is above all "
+"bounds."""
 NAMES = ("unused", "up to ½ full", "½ to full", "to 1½ times full", "to 2 times", "to 3 times",
          "more than 3 times")  # fmt: skip
 HAIR = 1e-6
@@ -34,13 +35,13 @@ class SwitchLevel(NamedTuple):
 
 
 def classes(load: Loads) -> NDArray[np.int64]:
-    """int64[C]: 0 … 6."""
+    """int64[C]: the load class of each channel, 0 … 6."""
     found = 1 + np.searchsorted(np.array(EDGES) + HAIR, load)
     return np.where(load > 0, found, 0).astype(np.int64)
 
 
 def levels(fabric: Fabric) -> list[SwitchLevel]:
-    """Live channels by where they lead, from the hosts upwards and down again."""
+    """Live channels by level and direction, from the leaf switches upwards."""
     level = levels_of(fabric).astype(np.int64)
     source, target = level[fabric.channel_source], level[fabric.channel_target]
     top = int(level.max(initial=0))
@@ -95,8 +96,8 @@ def heat_map(fabric: Fabric, load: Loads) -> tuple[str, float]:
 
 
 def level_bars(fabric: Fabric, before: Loads, after: Loads) -> tuple[str, float]:
-    """(inside of an `<svg viewBox="0 0 840 height">`, height): for each level two bars, of what
-    share of its links is how full."""
+    """(the inside of an `<svg viewBox="0 0 840 height">`, height): two bars for each level, which
+    show the share of its links in each load class, before and after."""
     parts, y = [], 0.0
     for level in levels(fabric):
         parts.append(

@@ -1,7 +1,7 @@
-"""Hosts that run several jobs at once: the jobs share the host's own cable, whatever the routes.
+"""Hosts that run several jobs at once: these jobs share the host's own cable, whatever the routes.
 
-Loads count links between switches alone. Where jobs share hosts, that is not what they wait for,
-and a report that forgot it would promise a gain that nobody gets.
+Link loads count links between switches only. Where jobs share hosts, they wait at the host's cable
+instead, and a report without it would promise a gain that no job gets.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from sar_lab.history.job_history import F64
 
 
 def port_load(fabric: Fabric, mix: JobMix) -> F64:
-    """float64[J]: for each job the largest load of its own terminals' cables, 1.0 being a full one
-    while every job does all-to-all at once."""
+    """float64[J]: for each job the largest load of its own terminals' cables while all jobs do an
+    all-to-all at once; 1.0 is a full cable."""
     if not mix.jobs:
         return np.zeros(0, np.float64)
     size = np.diff(mix.offset)
@@ -26,6 +26,6 @@ def port_load(fabric: Fabric, mix: JobMix) -> F64:
 
 
 def shared_hosts(fabric: Fabric, mix: JobMix) -> int:
-    """How many hosts run more than one multi-switch job."""
+    """The number of hosts that run more than one multi-switch job."""
     twice = np.flatnonzero(np.bincount(mix.terminal, minlength=fabric.terminals) > 1)
     return len({fabric.terminal_host[t] for t in twice.tolist()})

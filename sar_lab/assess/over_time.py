@@ -1,6 +1,6 @@
-"""The same question along a history, at evenly spaced moments, as Fig. 7 of sar-2016 does.
+"""The assessment along a history, at evenly spaced moments, as in Fig. 7 of sar-2016.
 
-Routes in force stay as they are; routes that know the jobs are computed anew for each moment.
+The routes in force stay the same; the job-aware engine computes its routes again for each moment.
 """
 
 from __future__ import annotations
@@ -23,35 +23,36 @@ SAMPLES = 48
 
 @dataclass(frozen=True)
 class MomentRating:
-    """One set of routes at one moment; the four measures of the figure, and time."""
+    """One set of routes at one moment: the four measures of the figure, and the time."""
 
     efi_max: int
     job_efi_mean: float
     """Mean over jobs of the largest effective EFI on their links."""
     dark_fiber: float
     links_mean: float
-    """Mean over jobs of the links that they use."""
+    """Mean over jobs of the number of links that they use."""
     time: float
-    """As fullest links say it, mean over jobs weighted with terminals; 1.0: nobody waits."""
+    """Time to send, from the fullest links: mean over jobs, weighted by terminals; 1.0: no "
+    "waiting."""
 
 
 @dataclass(frozen=True)
 class RatingsOverTime:
-    """M moments."""
+    """The ratings of M moments of a history, before and after."""
 
     times: tuple[float, ...]
     jobs: tuple[int, ...]
-    """Multi-switch jobs at each."""
+    """The number of multi-switch jobs at each moment."""
     before: tuple[MomentRating, ...]
     after: tuple[MomentRating, ...]
     before_name: str
     after_name: str
     idle: int
-    """Moments left out of the rest as no multi-switch job ran."""
+    """The number of sampled moments without a multi-switch job; they are not part of the rest."""
 
     @property
     def saved(self) -> float:
-        """Share of time saved, over all moments."""
+        """The share of the time to send that is saved over all moments."""
         before, after = (sum(p.time for p in points) for points in (self.before, self.after))
         return max(0.0, 1.0 - after / before) if before else 0.0
 
@@ -65,7 +66,7 @@ def rate_over_time(
     samples: int = SAMPLES,
     say: Callable[[str], None] = lambda _: None,
 ) -> RatingsOverTime | None:
-    """None where no engine that knows the jobs serves, or no sampled moment has jobs."""
+    """None where no job-aware engine serves the fabric, or no sampled moment has jobs."""
     if ratings.after is None or samples < 1:
         return None
     fabric, engine = placed.fabric, load_engine(ratings.after.name)

@@ -1,4 +1,5 @@
-"""Every engine on what was given: routed, checked, measured, and what it would cost to install."""
+"""Runs every engine on the site's data: routes, checks, measures, and the cost of an "
+"installation."""
 
 from __future__ import annotations
 
@@ -25,43 +26,44 @@ from sar_lab.fluid import PATTERNS, job_times
 
 ENGINES = ("minhop", "updn", "ftree", "dfsssp", "sar", "sar-plus")
 USUAL = ("minhop", "ftree")
-"""What OpenSM runs where nobody chose: minhop, or ftree on a fat tree."""
+"""OpenSM's usual engines: minhop by default, ftree on a fat tree."""
 AWARE = ("sar-plus", "sar")
-"""Engines that know the jobs, the agent's default first."""
+"""Job-aware engines, the agent's default first."""
 TODAY = "today"
 MOST_PAIRS = 50_000
-"""Pairs of terminals in jobs up to which their traffic is simulated: some seconds a set of routes,
-and more than in proportion past it."""
+"""The largest number of terminal pairs in jobs whose traffic is simulated. It takes some seconds
+for each set of routes; beyond it, the time grows faster than the number of pairs."""
 
 
 @dataclass(frozen=True, eq=False)
 class RatedRoutes:
-    """One set of routes."""
+    """One set of routes with its verdict and measures."""
 
     name: str
-    """The engine; `today` for tables that were given."""
+    """The engine, or `today` for the given tables."""
     routes: Routes
     verdict: Verdict
     measures: Measures
     live: Bool
     """bool[C]: the channels that are up."""
     ports: tuple[float, ...]
-    """Each job's `port_load`."""
+    """`port_load` of each job."""
     entries_changed: int | None = None
-    """Against what is (or is taken to be) installed."""
+    """Table entries that differ from the installed (or assumed) routes."""
     switches_changed: int | None = None
     simulated: tuple[float, ...] | None = None
-    """Each job's time for an all-to-all with all jobs at once, in multiples of the time that it
-    takes alone; None where it was not simulated."""
+    """Each job's time for an all-to-all while all jobs do one, in multiples of its time alone; None
+    where it was not simulated."""
 
     @property
     def load_time(self) -> float:
-        """Mean time as fullest links say it, whether simulated or not: to compare engines by."""
+        """Mean time that follows from the fullest links, simulated or not: it compares engines."""
         return replace(self, simulated=None).time
 
     @property
     def times(self) -> tuple[float, ...]:
-        """Each job's: simulated, or as the fullest link on its way says, which is a bit more."""
+        """Each job's time: simulated, or from the fullest link on its routes, which is slightly "
+        "more."""
         if self.simulated is not None:
             return self.simulated
         rows = zip(self.measures.jobs_detail, self.ports, strict=True)
@@ -69,7 +71,7 @@ class RatedRoutes:
 
     @property
     def time(self) -> float:
-        """The mean over jobs, each weighted with its terminals: what a host waits."""
+        """The mean over jobs, weighted by their terminals: what a host waits."""
         weight = [job.terminals for job in self.measures.jobs_detail]
         return float(np.average(self.times, weights=weight)) if weight else 1.0
 
@@ -101,20 +103,20 @@ class RatedRoutes:
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """`before` is what is installed, or what usually is."""
+    """All rated routes. `before` are the installed ones, or else those that usually are."""
 
     before: RatedRoutes
     engines: tuple[RatedRoutes, ...]
     unserved: tuple[tuple[str, str], ...]
-    """(engine, the sentence that says why not)."""
+    """(engine, the reason why it does not serve this fabric)."""
     after: RatedRoutes | None
-    """The best of the engines that know the jobs and passed the checks."""
+    """The best job-aware engine whose routes passed the checks."""
     oblivious: RatedRoutes | None
-    """The best of those that do not."""
+    """The best engine that ignores jobs and whose routes passed the checks."""
 
     @property
     def assumed(self) -> bool:
-        """No tables were given."""
+        """Whether no tables were given."""
         return self.before.name != TODAY
 
 
@@ -132,7 +134,7 @@ def rate_all(
     rated: list[RatedRoutes] = []
     unserved: list[tuple[str, str]] = []
     for name in dict.fromkeys((*names, *(() if today else USUAL[:1]))):
-        say(f"routes of {name}")
+        say(f"computing the routes of {name}")
         try:
             _warm(name)
             routes = routed(load_engine(name), fabric, mix, Options())
@@ -142,7 +144,7 @@ def rate_all(
     if today:
         before = _rate(TODAY, fabric, mix, today, bounds)
     elif usual := [r for r in rated if r.name in USUAL and r.verdict.passed] or rated:
-        # The better of the two, so that nothing is gained against a straw man.
+        # The better of the two, so that the gain is not one over a poor choice.
         before = min(usual, key=lambda r: r.time)
     else:
         raise SarError(f"no engine serves {fabric.name}: {unserved[0][1]}")
@@ -162,7 +164,7 @@ def rate_all(
 
 
 def _warm(name: str) -> None:
-    """Loads or compiles the kernels, so that `seconds` are the engine's own."""
+    """Loads or compiles the kernels, so that `seconds` measures the engine alone."""
     small = xgft_fabric("xgft:2;4,4;1,2")
     routed(load_engine(name), small, synthetic_mix(small, 1), Options())
 

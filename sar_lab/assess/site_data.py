@@ -1,8 +1,8 @@
-"""What a site gives: a fabric, jobs of one moment or of a history, maybe today's tables.
+"""The data of a site: a fabric, jobs of one moment or of a history, and perhaps today's tables.
 
-Only a fabric or a list of jobs that cannot be read at all is an error. Whatever else does not fit
-is counted and goes into the report (`left_out`), as a report that hides it would mislead.
-"""
+Only a fabric or a list of jobs that cannot be read at all is an error. Everything else that does
+not fit is counted and listed in the report (`left_out`), because a report that hides it would
+mislead."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ from sar_lab.history.times import day_of
 
 @dataclass(frozen=True)
 class SiteData:
-    """Read and mapped to the fabric."""
+    """The data of a site, mapped to its fabric."""
 
     fabric: Fabric
     mix: JobMix
-    """The multi-switch jobs of the moment that is looked at."""
+    """The multi-switch jobs of the assessed moment."""
     jobs: int
-    """All jobs of that moment."""
+    """The number of all jobs of that moment."""
     moment: str
-    """Which moment that is, in words."""
+    """A description of that moment."""
     placed: PlacedHistory | None
     today: Routes | None
-    """The tables in force, where they were given and fit."""
+    """The tables in force; None where none were given or they do not fit the fabric."""
     topology: tuple[str, ...] | None
-    """How Slurm's topology differs, a sentence each; None: no file was given."""
+    """One sentence for each difference of Slurm's topology; None where no file was given."""
     left_out: tuple[LeftOut, ...]
     remarks: tuple[str, ...]
     synthetic: bool = False
-    """The jobs are made up (`mix:SEED`)."""
+    """Whether the jobs are synthetic (`mix:SEED`)."""
 
 
 def read_site_data(
@@ -58,10 +58,10 @@ def read_site_data(
     topology: Path | None,
     stand_in: Sequence[str] = (),
 ) -> SiteData:
-    """`jobs`: a file as elsewhere, `mix:SEED`, or a history; without it, a moment of `history`.
-    `stand_in`: what must be said of the fabric.
+    """`jobs` is a job file, `mix:SEED` or a history; without it, a moment of `history` is used.
+    `stand_in` are remarks on the fabric for the report.
 
-    Raises `InputError` where neither is given or one cannot be read.
+    Raises `InputError` where neither is given or one of them cannot be read.
     """
     if jobs and history is None and not jobs.startswith("mix:") and is_history(Path(jobs)):
         history, jobs = Path(jobs), None
@@ -78,11 +78,11 @@ def read_site_data(
         at = typical_moment(placed)
         mix, count = placed.mix_at(at), len(placed.history.running(at))
         moment = (
-            f"{day_of(at)}, when as many hosts as on an average day (the median over time) ran "
-            f"jobs that span switches; from {history}"
+            f"{day_of(at)} of {history}, when the number of hosts in jobs that span switches was "
+            f"at its median over time"
         )
     else:
-        raise InputError("no jobs to look at", remedy="give --jobs FILE or --history FILE")
+        raise InputError("no jobs were given", remedy="give --jobs FILE or --history FILE")
     today = _tables(routes, fabric, left, remarks)
     differences = None if topology is None else _topology(topology, fabric, left)
     synthetic = bool(jobs) and str(jobs).startswith("mix:")
@@ -93,7 +93,7 @@ def read_site_data(
 
 
 def typical_moment(placed: PlacedHistory) -> float:
-    """A moment at which as many terminals run multi-switch jobs as in the median over time."""
+    """A moment at which the number of terminals in multi-switch jobs is its median over time."""
     times, busy = _busy(placed)
     if len(times) < 2:
         return placed.history.span[0]
@@ -121,7 +121,7 @@ def _snapshot(jobs: str, fabric: Fabric, left: list[LeftOut]) -> tuple[JobMix, i
         except ValueError as error:
             raise InputError(f"{jobs!r} has no number as seed", remedy="e.g. mix:1") from error
         count = len(synthetic_jobs(fabric, seed))
-        return synthetic_mix(fabric, seed), count, f"jobs made up with seed {seed}"
+        return synthetic_mix(fabric, seed), count, f"synthetic jobs with seed {seed}"
     records = read_jobs_file(Path(jobs))
     mapped = mix_of_records(fabric, records)
     if bare := [record.id for record in records if not record.hosts]:
@@ -165,6 +165,6 @@ def _topology(path: Path, fabric: Fabric, left: list[LeftOut]) -> tuple[str, ...
 
 
 def _require_file(path: Path) -> None:
-    """A wrong name is a slip to mend, not something to leave out."""
+    """Raises `InputError`: a file name with a typing error must not count as data left out."""
     if not path.exists():
         raise InputError("there is no such file", file=path, remedy="check the name")

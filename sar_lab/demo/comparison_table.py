@@ -1,4 +1,4 @@
-"""The terminal's table."""
+"""The table that `sar-agent demo` prints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sar_lab.demo.engine_results import Comparison
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """One column an engine, one row a measure: fits 80 columns whatever the engines' names."""
+    """A column for each engine and a row for each measure; it fits into 80 columns."""
     results = comparison.results
     table = Table(title=None, caption_justify="left")
     table.add_column("")

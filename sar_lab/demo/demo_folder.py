@@ -1,4 +1,4 @@
-"""The folder that a demo leaves: the page, its picture for elsewhere, and the numbers."""
+"""The folder of a demo: the page, its picture as a separate file, and the numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sar_lab.demo.demo_run import Demo
 
 
 def write_demo(demo: Demo, folder: Path) -> Path:
-    """`index.html`, `before-after.svg` and `numbers.json` in `folder`; the page's path."""
+    """Writes `index.html`, `before-after.svg` and `numbers.json`; returns the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "numbers.json").write_text(json.dumps(demo.json(), indent=1) + "\n")
     if picture := render_picture(demo):

@@ -1,4 +1,4 @@
-"""The page: one self-contained HTML file; every number in it comes from the run."""
+"""The demo page: one self-contained HTML file; every number in it comes from the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JOBS_SHOWN = 30
 
 
 def render_page(demo: Demo) -> str:
-    """The HTML."""
+    """The page as HTML."""
     return (
         templates()
         .get_template("demo.html")
@@ -47,7 +47,7 @@ def render_page(demo: Demo) -> str:
 
 
 def render_picture(demo: Demo) -> str | None:
-    """The heat maps alone, as a stand-alone SVG; None where the fabric is too large to draw."""
+    """Only the heat maps, as a separate SVG; None where the fabric is too large to draw."""
     if not drawing.drawable(demo.main.fabric):
         return None
     return (
@@ -65,7 +65,7 @@ def render_picture(demo: Demo) -> str | None:
 
 
 def _exhibit(comparison: Comparison) -> dict[str, Any]:
-    """Heat maps, their legend and the histograms, all on the same colours."""
+    """Heat maps, their legend and the histograms; before and after use the same colours."""
     fabric, before, after = comparison.fabric, comparison.before, comparison.after
     width = drawing.bin_width(before.channel_efi, after.channel_efi)
     live = fabric.channel_up
@@ -108,7 +108,7 @@ def _dark_bars(comparison: Comparison) -> dict[str, Markup]:
         for name, m, style in named
     ]
     bound = comparison.before.lower_bound_efi_max
-    hot.append(("no less", float(bound), f"{bound} (lower bound)", "bounded"))
+    hot.append(("minimum", float(bound), f"{bound} (lower bound)", "bounded"))
     return {
         "dark": Markup(charts.bars("Dark fiber by engine", dark)),
         "hot": Markup(charts.bars("Hottest link by engine", hot)),
@@ -116,7 +116,7 @@ def _dark_bars(comparison: Comparison) -> dict[str, Markup]:
 
 
 def _job_charts(comparison: Comparison) -> dict[str, Any]:
-    """Largest jobs first; the counts are over all jobs, the picture over the first ones."""
+    """Charts of the largest jobs, and counts over all jobs."""
     pairs = list(zip(comparison.before.jobs_detail, comparison.after.jobs_detail, strict=True))
     efi = [(float(b.efi_max), float(a.efi_max)) for b, a in pairs]
     share = [(b.throughput, a.throughput) for b, a in pairs]
@@ -127,7 +127,7 @@ def _job_charts(comparison: Comparison) -> dict[str, Any]:
     rows = [(n, *e) for n, e in zip(names[shown], efi[shown], strict=True)]
     shares = [(n, *s) for n, s in zip(names[shown], share[shown], strict=True)]
     return {
-        "efi": Markup(charts.dumbbells("Hottest link on each job's way", rows)),
+        "efi": Markup(charts.dumbbells("Hottest link on each job's routes", rows)),
         "share": Markup(charts.dumbbells("All-to-all share of each job", shares, ".1f")),
         "efi_counts": count_changes(efi),
         "share_counts": count_changes(share),
@@ -137,7 +137,7 @@ def _job_charts(comparison: Comparison) -> dict[str, Any]:
 
 
 def _sweep_charts(points: tuple[SweepPoint, ...]) -> list[dict[str, Any]]:
-    """Per measure a row of charts, one chart a fabric, on one scale."""
+    """A row of charts for each measure, one chart for each fabric, all on one scale."""
     measures = (
         ("dark_fiber_ratio", "Dark fiber", ".0%"),
         ("effective_efi_max", "Hottest link (routes)", ".0f"),

@@ -1,4 +1,4 @@
-"""The whole demo: three exhibits, their numbers, their page."""
+"""The whole demo: three comparisons and their numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FABRIC, JOBS = SLIM, "mix:1"
 
 @dataclass(frozen=True)
 class Demo:
-    """Everything the table, the page and `--json` show."""
+    """Everything that the table, the page and `--json` show."""
 
     fabric_spec: str
     jobs_spec: str
@@ -29,7 +29,7 @@ class Demo:
 
     @property
     def command(self) -> str:
-        """What a reader types to get these numbers again."""
+        """The command that gives these numbers again."""
         return f"sar-agent demo --fabric '{self.fabric_spec}' --jobs {self.jobs_spec}"
 
     def json(self) -> dict[str, Any]:
@@ -51,14 +51,15 @@ def run_demo(
     jobs_spec: str = JOBS,
     seeds: range = SEEDS,
 ) -> Demo:
-    """The small exhibit goes first and warms the kernels, so that `seconds` are the engines' own.
+    """Runs the comparisons. The small one is first and loads the kernels, so that the `seconds` of
+    the others measure the engines alone.
 
     Raises `InputError` where no job spans two leaf switches.
     """
     if not mix.jobs:
         raise InputError(
             f"no job of {jobs_spec} spans two leaf switches of {fabric_spec}",
-            remedy="there is nothing to compare; give other jobs",
+            remedy="give jobs that do; otherwise there is nothing to compare",
         )
     began = time.perf_counter()
     small = compare_three_jobs()

@@ -1,4 +1,4 @@
-"""Several engines on one fabric and mix: routed, really checked, measured."""
+"""Routes of several engines on one fabric and mix, checked and measured."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sar_agent.routing.lanes import routed
 
 ENGINES = ("minhop", "dfsssp", "sar", "sar-plus")
 BEFORE, AFTER = "dfsssp", "sar-plus"
-"""The stronger oblivious engine is the one to beat."""
+"""`BEFORE` is the stronger of the oblivious engines."""
 
 
 @dataclass(frozen=True)
 class EngineResult:
-    """One engine's routes."""
+    """The routes of one engine: time, verdict and measures."""
 
     engine: str
     seconds: float
@@ -29,7 +29,7 @@ class EngineResult:
 
     @property
     def checked(self) -> str:
-        """The verdict in words; routes that leave a pair unreached never get here."""
+        """The verdict in words; `compare_engines` refuses routes that do not reach a pair."""
         return "passed" if self.verdict.passed else self.verdict.problems[0].split(":")[0]
 
     def json(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class EngineResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The same fabric and jobs under every engine."""
+    """The results of every engine for the same fabric and jobs."""
 
     fabric: Fabric
     mix: JobMix

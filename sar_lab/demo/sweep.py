@@ -1,7 +1,7 @@
-"""When does it help? The same comparison over how full the machine is, on two kinds of tree.
+"""The comparison for several shares of busy hosts, on two kinds of tree: when does it help?
 
-One mix may be lucky; here every point is the mean of several seeds. Oblivious routes do not depend
-on the jobs, so they are computed once a fabric.
+One mix may be lucky, so every point is the mean over several seeds. Oblivious routes do not depend
+on the jobs, so they are computed once for each fabric.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SEEDS = range(6)
 
 @dataclass(frozen=True)
 class MeanMeasures:
-    """Means over the seeds."""
+    """Measures of one set of routes, means over the seeds."""
 
     dark_fiber_ratio: float
     effective_efi_max: float
@@ -35,14 +35,14 @@ class MeanMeasures:
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """One fabric, one share of busy hosts."""
+    """One fabric with one share of busy hosts."""
 
     fabric: str
     busy: float
     before: MeanMeasures
     after: MeanMeasures
     bound: float
-    """Mean lower bound of the maximum effective EFI."""
+    """Lower bound of the maximum effective EFI, mean over the seeds."""
     mixes: int
 
     def json(self) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def sweep(
     busy_shares: tuple[float, ...] = BUSY,
     seeds: range = SEEDS,
 ) -> tuple[SweepPoint, ...]:
-    """All points, fabric by fabric; mixes without a multi-switch job are left out."""
+    """All points, one fabric after the other; mixes without a multi-switch job are left out."""
     points = []
     before, after = load_engine(BEFORE), load_engine(AFTER)
     for spec in specs:
