@@ -1,4 +1,4 @@
-"""What a history is like, in the numbers that sar-2016 gives of its machines."""
+"""Properties of a job history that sar-2016 states of its machines, for tests of synthetic ones."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from sar_agent.fabric import Fabric
 from sar_lab.history import JobHistory, place_history
 
 LOOK = 300.0
-"""Seconds between two looks of the paper's filter tool (Section 4.3.1)."""
+"""Seconds between two polls of the paper's filter tool (Section 4.3.1)."""
 DAY = 86400.0
 
 
 @dataclass(frozen=True)
 class Marks:
-    """Of one history on one fabric."""
+    """The properties of one history on one fabric."""
 
     jobs: int
     multi_switch_share: float
     """Of all jobs that ran (Section 1)."""
     changes_per_day: tuple[int, ...]
-    """Looks of each whole day that found other multi-switch jobs than the look before (4.3.2)."""
+    """For each whole day, the polls that found other multi-switch jobs than the previous one "
+    "(4.3.2)."""
     hosts_per_job: float
     """Of multi-switch jobs, on average."""
     leaves_per_job: float

@@ -1,4 +1,4 @@
-"""How long jobs' traffic takes: a fluid model, concurrent flows share links max-min fairly."""
+"""How long jobs' traffic takes, in a fluid model: concurrent flows share links max-min fairly."""
 
 from sar_lab.fluid.job_patterns import PATTERNS
 from sar_lab.fluid.simulate_jobs import JobTimes, job_times

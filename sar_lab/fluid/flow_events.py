@@ -1,4 +1,4 @@
-"""From event to event: rates hold until a flow ends or a step starts."""
+"""The event loop of the fluid model: rates are constant until a flow ends or a step starts."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from sar_lab.fluid.flow_steps import Flows
 from sar_lab.fluid.max_min_share import set_max_min_rates
 
 DONE = 1e-9
-"""A flow with no more than this share of its size to go has ended: what ends together on paper
-ends together here, whatever the rounding."""
+"""A flow with at most this share of its size left has ended, so that flows which end together
+by the model also end together despite rounding."""
 FINISHED, WAITS, LATER, PAUSED = -1, 0, 1, 2
 
 
 class FlowProgress(NamedTuple):
-    """How far F flows in P steps have come."""
+    """The state of F flows in P steps."""
 
     to_go: F64
     """float64[F], Gbit."""
     end: F64
     """float64[F], seconds."""
     begin: F64
-    """float64[P], seconds: when the flows of a step start; inf while nobody knows."""
+    """float64[P], seconds: when the flows of a step start; inf while that is unknown."""
     unfinished: U32
     """uint32[P]: flows of each step that have not ended."""
     first: U32
     """uint32[P + 1]: the flows of step p are `first[p]` to `first[p + 1]`."""
     asks: Bool
-    """bool[P]: the caller wants to know before this step starts, to say where its flows go."""
+    """bool[P]: `advance` returns before this step starts, so that the caller can set its paths."""
     waiting: U32
-    """uint32[P], the first `counts[1]`: steps whose start is known and still to come."""
+    """uint32[P], the first `counts[1]`: steps whose start time is known and in the future."""
     running: U32
     """uint32[F], the first `counts[0]`."""
     moving: U32
@@ -43,11 +43,11 @@ class FlowProgress(NamedTuple):
     ended: U32
     """uint32[F], scratch."""
     pause: F64
-    """float64[F], Gbit: `advance` returns when no more than this is left to go; below 0: never."""
+    """float64[F], Gbit: `advance` returns when at most this is left; below 0: never."""
     since: F64
-    """float64[F], Gbit: what was to go when the flow's traffic was last added to `carried`."""
+    """float64[F], Gbit: what was left when the flow's traffic was last added to `carried`."""
     carried: F64
-    """float64[L], Gbit: what ended flows, and parts of others, have sent over each link."""
+    """float64[L], Gbit: what flows have sent over each link, running flows up to `since`."""
     now: F64
     """float64[1], seconds."""
     counts: U32
@@ -55,7 +55,7 @@ class FlowProgress(NamedTuple):
 
 
 def progress_of(links: FlowLinks, flows: Flows) -> FlowProgress:
-    """At time 0, nothing has started."""
+    """The state at time 0, before any step has started."""
     size, steps = len(flows.size), len(flows.last)
     first = np.searchsorted(flows.step, np.arange(steps + 1)).astype(np.uint32)
     starts = np.concatenate([[True], flows.last[:-1]])[:steps]
@@ -80,7 +80,7 @@ def progress_of(links: FlowLinks, flows: Flows) -> FlowProgress:
 
 
 def end_times(links: FlowLinks, flows: Flows) -> F64:
-    """float64[F], seconds. `links` is used up."""
+    """float64[F], seconds: when each flow ends. `links` is modified and cannot be used again."""
     progress = progress_of(links, flows)
     advance(links, flows, progress, np.inf)
     return progress.end
@@ -90,10 +90,10 @@ def end_times(links: FlowLinks, flows: Flows) -> F64:
 def advance(
     links: FlowLinks, flows: Flows, progress: FlowProgress, until: float
 ) -> tuple[int, int]:  # pragma: no cover
-    """Goes on to the next thing that the caller wants to know:
+    """Simulates up to the next event that concerns the caller, and returns it:
 
-    `FINISHED`; `WAITS`, p: step p is to start now, and asks; `LATER`: it is `until`; `PAUSED`, n:
-    the flows `ended[:n]` have come to their `pause` (which the caller must lower).
+    `FINISHED`; `WAITS`, p: step p is due and `asks`; `LATER`: the time is `until`; `PAUSED`, n: the
+    flows `ended[:n]` have reached their `pause`, which the caller must lower.
     """
     to_go, begin, counts = progress.to_go, progress.begin, progress.counts
     while True:
@@ -148,7 +148,7 @@ def advance(
 
 @njit(cache=True)
 def _start(links: FlowLinks, progress: FlowProgress) -> None:  # pragma: no cover
-    """Starts the steps whose time has come."""
+    """Starts the steps that are due."""
     counts = progress.counts
     kept = np.uint32(0)
     for i in range(counts[1]):
@@ -169,7 +169,7 @@ def _start(links: FlowLinks, progress: FlowProgress) -> None:  # pragma: no cove
 
 @njit(cache=True)
 def _ends_step(flows: Flows, progress: FlowProgress, p: np.uint32) -> None:  # pragma: no cover
-    """One flow less; after the last one the next step is known to begin."""
+    """Counts an ended flow; after the last flow of a step, the start of the next step is known."""
     progress.unfinished[p] -= np.uint32(1)
     if not progress.unfinished[p] and not flows.last[p]:
         following = p + np.uint32(1)
@@ -180,7 +180,7 @@ def _ends_step(flows: Flows, progress: FlowProgress, p: np.uint32) -> None:  # p
 
 @njit(cache=True)
 def _paused(flows: Flows, progress: FlowProgress) -> int:  # pragma: no cover
-    """Lists in `ended` the running flows that have come to their pause."""
+    """Lists in `ended` the running flows that have reached their pause; returns their number."""
     found = 0
     for f in progress.running[: progress.counts[0]]:
         pause = progress.pause[f]
@@ -194,7 +194,7 @@ def _paused(flows: Flows, progress: FlowProgress) -> int:  # pragma: no cover
 def add_carried(
     links: FlowLinks, progress: FlowProgress, f: np.uint32, left: float
 ) -> None:  # pragma: no cover
-    """What the flow has sent since it was last added, with `left` Gbit to go now."""
+    """Adds to `carried` what the flow has sent since `since`; `left` Gbit are left now."""
     sent = progress.since[f] - left
     progress.since[f] = left
     for c in links.link[links.path[f] : links.stop[f]]:
@@ -203,7 +203,8 @@ def add_carried(
 
 @njit(cache=True)
 def freed(links: FlowLinks, ended: np.uint32, moving: U32, count: int) -> int:  # pragma: no cover
-    """Adds to `moving[:count]` the flows that this one's links limit; returns the new count."""
+    """Adds to `moving[:count]` the flows that a link of the ended flow limits; returns the "
+    "count."""
     for c in links.link[links.path[ended] : links.stop[ended]]:
         e = links.first[c]
         while e < len(links.link):

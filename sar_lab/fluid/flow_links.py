@@ -19,31 +19,33 @@ F64 = NDArray[np.float64]
 
 
 class FlowLinks(NamedTuple):
-    """What flows there are, and which of them run. A flow crosses no link twice."""
+    """The links of all flows, and for each link its running flows. A flow crosses no link twice."""
 
     capacity: F64
     """float64[L], Gbit/s."""
     path: U32
-    """uint32[F]: where in `link` the way of each flow begins."""
+    """uint32[F]: where in `link` the path of each flow begins."""
     stop: U32
-    """uint32[F]: flow f crosses `link[path[f]:stop[f]]`; what is left before the next is room."""
+    """uint32[F]: flow f crosses `link[path[f]:stop[f]]`; the entries up to the next path are "
+    "room."""
     link: U32
     """uint32[E]"""
     flow: U32
-    """uint32[E]: whose entry it is, parallel to `link`."""
+    """uint32[E]: the flow of each entry of `link`."""
     users: U32
-    """uint32[L]: how many flows run over each link. They are a linked list of entries, since a flow
-    may take another way while it runs, and no link knows how many will come."""
+    """uint32[L]: the number of running flows on each link. They form a linked list of entries,
+    since a flow may change its path while it runs, and the number of flows on a link is not known
+    beforehand."""
     first: U32
-    """uint32[L]: the entry of one of them, if there is one."""
+    """uint32[L]: the first entry of each link's list, or E."""
     next: U32
-    """uint32[E]: the entry after this one in its link's list; `E` after the last."""
+    """uint32[E]: the next entry in the link's list; E after the last."""
     before: U32
-    """uint32[E]: the entry before it; the first one's own before the first."""
+    """uint32[E]: the previous entry in the list; the first entry refers to itself."""
     rate: F64
     """float64[F], Gbit/s, of running flows."""
     limit: U32
-    """uint32[F]: the full link that keeps a running flow from being faster."""
+    """uint32[F]: the full link that limits the rate of a running flow."""
     growing: U32
     """uint32[L], scratch, all 0."""
     left: F64
@@ -53,7 +55,7 @@ class FlowLinks(NamedTuple):
 
 
 def flow_links_of(capacity: F64, path: U32, stop: U32, link: U32) -> FlowLinks:
-    """No flow runs yet. `path` is uint32[F + 1] here, with the end of the last flow's room."""
+    """The state before any flow runs. `path` is uint32[F + 1], with the end of the last room."""
     entries, flows = len(link), len(path) - 1
     return FlowLinks(
         capacity,
@@ -75,7 +77,7 @@ def flow_links_of(capacity: F64, path: U32, stop: U32, link: U32) -> FlowLinks:
 
 @njit(cache=True)
 def start_flow(links: FlowLinks, f: np.uint32) -> None:  # pragma: no cover
-    """Flow f runs from now on."""
+    """Adds flow f to the lists of its links."""
     for e in range(links.path[f], links.stop[f]):
         c = links.link[e]
         after = links.first[c]
@@ -88,7 +90,7 @@ def start_flow(links: FlowLinks, f: np.uint32) -> None:  # pragma: no cover
 
 @njit(cache=True)
 def end_flow(links: FlowLinks, f: np.uint32) -> None:  # pragma: no cover
-    """Flow f runs no more."""
+    """Removes flow f from the lists of its links."""
     for e in range(links.path[f], links.stop[f]):
         c = links.link[e]
         before, after = links.before[e], links.next[e]

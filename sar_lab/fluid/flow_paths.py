@@ -19,8 +19,8 @@ from sar_lab.fluid.flow_steps import Flows
 def routed_links(
     fabric: Fabric, routes: Routes | PathRoutes, flows: Flows, *, room: int = 0
 ) -> FlowLinks:
-    """Follows the routes of LID offset 0, or those of each pair; `CheckFailed` where one does not
-    arrive. Each flow gets room for `room` links at least, for `reroute`."""
+    """Follows the routes of LID offset 0, or the route of each pair. Raises `CheckFailed` where one
+    does not reach its destination. Each flow gets room for at least `room` links, for `reroute`."""
     if isinstance(routes, PathRoutes):
         return _pair_links(fabric, routes, flows, room)
     tables = tables_for(fabric, routes.egress[0])
@@ -40,8 +40,9 @@ def routed_links(
 def reroute(
     fabric: Fabric, egress: U8, links: FlowLinks, flows: Flows, some: U32, name: str
 ) -> None:
-    """Gives these flows, none of which runs, the ways of other tables, uint8[T + S, S], called
-    `name`. Raises `CheckFailed` where one does not arrive or needs more than its room."""
+    """Gives some flows, which must not be running, the paths of other tables (uint8[T + S, S])
+    called `name`. Raises `CheckFailed` where a path does not reach its destination or exceeds its
+    room."""
     tables = tables_for(fabric, egress)
     leaf = fabric.terminal_switch.astype(np.uint32)
     hops = np.zeros(len(some), np.uint32)
@@ -57,13 +58,13 @@ def reroute(
 
 
 def tables_for(fabric: Fabric, egress: U8) -> OffsetTables:
-    """What the kernels read of one offset's tables."""
+    """The arrays that the kernels read of one offset's tables."""
     everything: Bool = np.ones(fabric.destinations, np.bool_)
     return offset_tables_of(fabric, egress, None, fabric.terminals_at > 0, everything)
 
 
 def link_rates(fabric: Fabric) -> F64:
-    """float64[L], Gbit/s."""
+    """float64[L], Gbit/s: the capacity of every link."""
     rates = (fabric.channel_rate, fabric.terminal_rate, fabric.terminal_rate)
     return np.concatenate(rates).astype(np.float64)
 
@@ -99,7 +100,8 @@ def _pair_links(fabric: Fabric, routes: PathRoutes, flows: Flows, room: int) -> 
 def _count(
     tables: OffsetTables, leaf: U32, port: U8, flows: Flows, some: U32, hops: U32
 ) -> int:  # pragma: no cover
-    """Channels of each of these flows; the first one that does not arrive at its `port`, or -1."""
+    """Counts the channels of each flow in `hops`; returns the first flow that does not arrive at
+    its `port`, or -1."""
     switches = tables.egress.shape[1]
     for i in range(len(some)):
         f = some[i]
@@ -120,7 +122,7 @@ def _count(
 def _write(
     tables: OffsetTables, leaf: U32, flows: Flows, some: U32, path: U32, stop: U32, link: U32
 ) -> None:  # pragma: no cover
-    """Injection, channels, ejection."""
+    """Writes the path of each flow: the source's link, the channels, the destination's link."""
     channels, terminals = len(tables.target), len(leaf)
     for f in some:
         s, d = flows.source[f], flows.destination[f]

@@ -1,4 +1,4 @@
-"""`Flows`: who sends how much to whom, and what waits for what."""
+"""`Flows`: the messages of all jobs, and the order of their steps."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from sar_lab.fluid.flow_links import F64
 
 
 class Flows(NamedTuple):
-    """F flows in P steps. All flows of a step start together, `wait` after time 0 or after all of
-    the step before it have ended: steps in a row are phases with barriers. No step is empty."""
+    """F flows in P steps. All flows of a step start together, `wait` seconds after time 0 or after
+    the end of all flows of the previous step: consecutive steps are phases with barriers. No step
+    is empty."""
 
     source: U32
     """uint32[F], terminal."""
@@ -20,10 +21,10 @@ class Flows(NamedTuple):
     size: F64
     """float64[F], Gbit, above 0."""
     job: U32
-    """uint32[F], place in the mix."""
+    """uint32[F], index in the mix."""
     step: U32
     """uint32[F], ascending."""
     last: Bool
-    """bool[P]: nothing waits for this step; the next one starts at time 0."""
+    """bool[P]: no step waits for this one; the next step starts at time 0."""
     wait: F64
-    """float64[P], seconds from then until the flows start: computation."""
+    """float64[P], seconds of computation before the flows start."""

@@ -1,8 +1,8 @@
-"""What jobs send: a pattern turns a mix into flows.
+"""Traffic patterns of jobs: a pattern turns a mix into flows.
 
-In all of these every ordered pair of a job's terminals exchanges the same amount, so much that the
-job would take 1 second if nothing but its own slowest port stood in its way (`route_demand` for
-one second). Times are therefore multiples of what a network without contention takes.
+In all patterns every ordered pair of a job's terminals exchanges the same amount of data, such that
+the job would take 1 second if only its own slowest port limited it (`route_demand` for one second).
+Times are therefore multiples of the time on a network without contention.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def all_to_all(fabric: Fabric, mix: JobMix) -> Flows:
 
 
 def shift(fabric: Fabric, mix: JobMix) -> Flows:
-    """N - 1 phases: in phase k, rank i sends to rank i + k mod N, and the job goes on when all its
-    ranks are done. Ranks follow the order of the fabric."""
+    """N - 1 phases: in phase k, rank i sends to rank i + k mod N; the next phase starts when all
+    ranks have finished. Ranks follow the order of the fabric."""
     return _flows(fabric, mix, lambda pairs: [list(pairs)])
 
 
 def free_shift(fabric: Fabric, mix: JobMix) -> Flows:
-    """The same without barriers: a rank goes on when its own message is through."""
+    """`shift` without barriers: a rank starts its next message when its last one has arrived."""
     return _flows(fabric, mix, lambda pairs: list(pairs.transpose(1, 0, 2)))
 
 

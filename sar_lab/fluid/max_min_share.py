@@ -1,13 +1,14 @@
-"""At what rate flows run when they share links max-min fairly.
+"""The rates of flows that share links max-min fairly.
 
-Max-min fair: no flow can get more without one that has no more than it getting less. Such rates
-are unique, and known by this: every flow crosses a full link on which none is faster (its limit).
-It is SimGrid's CM02 model, and what InfiniBand's round-robin arbiters come to with many packets
-and without head-of-line blocking; it knows no buffers and no latency.
+Rates are max-min fair if no flow can get more unless another flow, which has no more than it, gets
+less. Such rates are unique, and they have this property: every flow crosses a full link, its limit,
+on which no flow is faster. This is SimGrid's CM02 model. InfiniBand's round-robin arbiters approach
+it with many packets and without head-of-line blocking. It has neither buffers nor latency.
 
-When a flow ends or starts, most rates stay. Those that its links limited are filled anew around
-all others; then whoever has lost his limit, or stands in the way of a slower one, joins them, until
-nobody does. What is left untouched has its limit still, so the result is exact.
+When a flow ends or starts, most rates stay the same. The flows that its links limited get new rates
+by progressive filling around all others. Then every flow that has lost its limit, or that slows a
+slower flow down, joins them, until no flow does. All remaining flows still have their limit, so the
+result is exact.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ def set_max_min_rates(
 ) -> None:  # pragma: no cover
     """Sets the rates of the `running` flows after a change.
 
-    `moving[:count]` are the flows that may get another rate first of all, marked in `links.moves`:
-    those that started, and those limited by a link where one ended. The rest of `moving` is room
-    for more, uint32[F].
+    `moving[:count]` are the first flows whose rate may change, marked in `links.moves`: those that
+    started, and those limited by a link of a flow that ended. The rest of `moving`, uint32[F], is
+    room for further flows.
     """
     checked = 0
     while checked < count:
@@ -68,12 +69,12 @@ def set_max_min_rates(
 
 @njit(cache=True)
 def _fill(links: FlowLinks, flows: U32) -> list[np.uint32]:  # pragma: no cover
-    """Progressive filling of these flows around the others, whose rates stay: all grow alike; when
-    a link is full, those on it stop and the rest goes on. Returns the links that they cross.
+    """Progressive filling of these flows, while the rates of all others stay: all rates grow alike;
+    when a link is full, its flows stop growing. Returns the links that the flows cross.
 
-    The next link to be full is the one with the least left for each of its growing flows. What a
-    link has left for each only rises while others fill up, so keys in the heap are lower bounds,
-    put right when they come to the top.
+    The next link to become full is the one with the least capacity left for each of its growing
+    flows. That share only rises while other links fill up, so the keys in the heap are lower
+    bounds, which are corrected when they come to the top.
     """
     growing, rate = links.growing, links.rate
     touched = [np.uint32(0) for _ in range(0)]
@@ -102,7 +103,7 @@ def _fill(links: FlowLinks, flows: U32) -> list[np.uint32]:  # pragma: no cover
         if each > bound:
             heapq.heappush(heap, (each, c))
             continue
-        each = max(0.0, each)  # the others may have left nothing
+        each = max(0.0, each)  # the other flows may leave no capacity
         e = links.first[c]
         while e < len(links.link):
             f = links.flow[e]

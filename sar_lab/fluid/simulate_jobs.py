@@ -1,4 +1,4 @@
-"""How long each job takes, next to what its load predicts."""
+"""The simulated time of each job, beside the time that its link loads predict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sar_lab.fluid.job_patterns import Pattern
 
 @dataclass(frozen=True)
 class JobTimes:
-    """One set of routes under one mix and pattern; J jobs in the order of the mix."""
+    """The times of J jobs, in the order of the mix, for one set of routes and one pattern."""
 
     mix: JobMix
     time: F64
@@ -28,7 +28,7 @@ class JobTimes:
     """float64[J]: 1 / throughput, the worst load on the job's channels, at least 1."""
 
     def summary(self) -> dict[str, float]:
-        """Over the jobs."""
+        """Mean, median and worst over the jobs."""
         return {
             f"{name}_{which}": float(of(values))
             for name, values in (("time", self.time), ("predicted", self.predicted))
@@ -36,7 +36,7 @@ class JobTimes:
         }
 
     def json(self) -> dict[str, Any]:
-        """The summary and each job."""
+        """The summary, and the times of each job."""
         both = zip(self.mix.jobs, self.time, self.predicted, strict=True)
         detail = [
             {"job": j.id, "terminals": len(j.terminals), "time": float(t), "predicted": float(p)}
@@ -46,8 +46,8 @@ class JobTimes:
 
 
 def job_times(fabric: Fabric, mix: JobMix, routes: Routes, pattern: Pattern) -> JobTimes:
-    """All jobs start at once. Weights are left out: who sends here, sends at full speed.
-    Raises `CheckFailed` where a route does not arrive."""
+    """All jobs start at once. Weights of jobs are ignored: every terminal sends at full speed.
+    Raises `CheckFailed` where a route does not reach its destination."""
     mix = JobMix(tuple(replace(job, weight=1.0) for job in mix.jobs))
     flows = pattern(fabric, mix)
     end = end_times(routed_links(fabric, routes, flows), flows)

@@ -1,4 +1,4 @@
-"""The terminal's table."""
+"""The table of simulated times that `sar-agent simulate` prints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from sar_lab.fluid.simulate_jobs import JobTimes
 
 
 def times_table(times: Mapping[str, JobTimes]) -> Table:
-    """A row per name of routes: simulated time, and what load predicts, 1 / throughput."""
+    """A row for each set of routes: simulated times, and times predicted from load (1 / "
+    "throughput)."""
     table = Table()
     table.add_column("routes", overflow="fold")
     for what in ("time", "predicted"):

@@ -1,4 +1,4 @@
-"""Which jobs ran where and when: records of a site, or made up, in one small type."""
+"""Job histories: which jobs ran where and when, recorded by a site or synthetic."""
 
 from sar_lab.history.files import read_history
 from sar_lab.history.job_history import Change, HistoryBuilder, JobHistory, LeftOut

@@ -1,4 +1,4 @@
-"""What the readers of accounting have in common: rows of words become jobs."""
+"""The common part of the readers of accounting records: rows of text become jobs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sar_lab.history.times import EARLIEST
 
 NO_NODES = frozenset({"", "None assigned", "None", "(null)", "Unknown"})
 STILL_RUNS = frozenset({"RUNNING", "SUSPENDED", "COMPLETING", "RESIZING"})
-CUT = "lines that are cut short or are no record"
+CUT = "lines that are truncated or not a record"
 
 
 @dataclass
@@ -38,7 +38,7 @@ class AccountingRecords:
         if start < EARLIEST or (end is not None and end < EARLIEST):
             return self.builder.leave_out("jobs of 1970 (the clock was not set)", id)
         if end is None and state and state.split()[0].rstrip("+") not in STILL_RUNS:
-            return self.builder.leave_out("jobs that are over, but nobody knows since when", id)
+            return self.builder.leave_out("jobs that are over, but without an end time", id)
         if end is None:
             self._still += 1
         try:
@@ -58,5 +58,7 @@ class AccountingRecords:
         for (id, start), (end, hosts) in self._parts.items():
             self.builder.add(id, start, end, dict.fromkeys(hosts))
         if self._still:
-            self.builder.remark(f"{self._still:,} jobs still ran when the record was made.")
+            self.builder.remark(
+                f"{self._still:,} jobs were still running when the record was made."
+            )
         return self.builder.build()

@@ -2,7 +2,7 @@
 
 A year of a big site is half a million jobs; as Python objects that is a gigabyte, as arrays some
 tens of megabytes. Names are kept once. What a reader could not use is part of the history
-(`left_out`), so that whoever reports on it can say so.
+(`left_out`), so that a report can list it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EXAMPLES = 5
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What a reader or a mapping did not use, or used otherwise than it stands."""
+    """Records that a reader or a mapping did not use, or changed."""
 
     reason: str
     """A plural clause after the number: `jobs that end before they start (a clock jumped)`."""
@@ -40,11 +40,11 @@ class LeftOut:
 
 
 class Change(NamedTuple):
-    """What happened at one moment; nothing happens between two of them."""
+    """The jobs that end and start at one moment; between two changes nothing happens."""
 
     time: float
     ended: I64
-    """int64[·]: jobs that end now; they do not run any more."""
+    """int64[·]: jobs that end now and no longer run."""
     started: I64
     """int64[·]: jobs that start now."""
 
@@ -54,7 +54,7 @@ class JobHistory:
     """J jobs on H hosts; job j runs at t where `start[j] <= t < end[j]`."""
 
     name: str
-    """Where it came from, for captions."""
+    """The source of the history, for captions."""
     hosts: tuple[str, ...]
     """H host names, each once."""
     ids: tuple[str, ...]
@@ -69,7 +69,7 @@ class JobHistory:
     """int32[·], indices into `hosts`, ascending within a job, each once."""
     left_out: tuple[LeftOut, ...] = ()
     remarks: tuple[str, ...] = ()
-    """What a reader of results must know, one sentence each: `end times are bounds`, …"""
+    """Sentences that a report of results must repeat: `end times are bounds`, …"""
 
     @property
     def jobs(self) -> int:
@@ -99,7 +99,7 @@ class JobHistory:
 
     def changes(self) -> Iterator[Change]:
         """Every moment at which jobs start or end, in order; at one moment ends come first, so
-        that a node changes hands."""
+        that another job can take the nodes."""
         leaving = np.argsort(self.end, kind="stable")
         leaving = leaving[np.isfinite(self.end[leaving])]
         ends = self.end[leaving]
@@ -137,14 +137,14 @@ class HistoryBuilder:
     _remarks: dict[str, None] = field(default_factory=dict)
 
     def leave_out(self, reason: str, example: str) -> None:
-        """Counts one thing that is not used; `reason` as in `LeftOut`."""
+        """Counts one record that is not used; `reason` as in `LeftOut`."""
         count, examples = self._left.get(reason, (0, []))
         if len(examples) < EXAMPLES:
             examples.append(example)
         self._left[reason] = count + 1, examples
 
     def remark(self, sentence: str) -> None:
-        """Says something of the whole, once."""
+        """Adds a remark on the whole history; repeated remarks are kept once."""
         self._remarks[sentence] = None
 
     def add(self, id: str, start: float, end: float, hosts: Iterable[str]) -> None:

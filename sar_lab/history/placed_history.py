@@ -1,4 +1,4 @@
-"""A history on a fabric: which terminals each job has, and the job mix at any moment."""
+"""A job history mapped to a fabric: the terminals of each job, and the job mix at any moment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PlacedHistory:
     fabric: Fabric
     jobs: tuple[Job | None, ...]
     left_out: tuple[LeftOut, ...]
-    """Hosts and jobs that are not in the fabric; `history.left_out` is apart from them."""
+    """Hosts and jobs that are not in the fabric; `history.left_out` is separate."""
 
     def mix_at(self, time: float) -> JobMix:
         """The multi-switch jobs that run at that time."""
@@ -40,8 +40,8 @@ class PlacedHistory:
 
 
 def place_history(history: JobHistory, fabric: Fabric) -> PlacedHistory:
-    """All rails of each job's hosts. Hosts that are not in the fabric are left out of their jobs,
-    and counted; so are jobs of which no host is there."""
+    """Maps each job to all rails of its hosts. Hosts that are not in the fabric, and jobs without
+    any host in it, are left out and counted."""
     terminals = [np.array(fabric.hosts.get(h, ()), np.int32) for h in history.hosts]
     known = np.array([len(t) > 0 for t in terminals], np.bool_)
     made: dict[bytes, Job | None] = {}

@@ -14,14 +14,13 @@ COLUMNS = ("job", "start", "end", "nodelist")
 
 
 def looks_like_trace(first: str) -> bool:
-    """By the first line."""
+    """Whether the first line has the columns of a trace."""
     return set(COLUMNS) <= {word.strip().lower() for word in first.split(",")}
 
 
 def parse_trace_csv(text: str, source: str | Path) -> JobHistory:
-    """Times in seconds since 1970 or as 2016-12-22T07:15:12; an empty end: it still runs.
-
-    Raises `InputError` where the header is another, or no job is left.
+    """Times are seconds since 1970 or have the form 2016-12-22T07:15:12; the end of a running job
+    is empty. Raises `InputError` where the header is wrong, or no job is left.
     """
     rows = csv.reader(text.splitlines(), skipinitialspace=True)
     columns = [word.strip().lower() for word in next(rows, [])]

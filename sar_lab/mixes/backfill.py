@@ -1,8 +1,8 @@
-"""A batch scheduler in a few lines: first come, first served, with EASY backfilling.
+"""A simple batch scheduler: first come, first served, with EASY backfilling.
 
-A job behind the first in the queue starts early if it delays that one by nothing: it ends before
-the first can start, or takes nodes that the first will not need. Nodes are a job's own. Run times
-are known exactly, which real users' estimates are not; it makes a machine somewhat fuller.
+A later job of the queue starts early if it does not delay the first one: it ends before the first
+job can start, or takes nodes that the first job will not need. Jobs do not share nodes. Run times
+are known exactly, unlike real users' estimates, which makes the machine somewhat fuller.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from sar_lab.mixes.lublin import SubmittedJobs
 from sar_lab.mixes.node_selection import Pick
 
 DEPTH = 100
-"""Jobs of the queue that backfilling looks at."""
+"""The number of queued jobs that backfilling considers."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScheduledJob:
-    """One job as it ran."""
+    """The time and the nodes of a job that ran."""
 
     start: float
     end: float
@@ -30,7 +30,8 @@ class ScheduledJob:
 
 
 def run_queue(jobs: SubmittedJobs, nodes: int, pick: Pick) -> list[ScheduledJob]:
-    """All jobs on `nodes` nodes, in the order in which they start; none needs more than all."""
+    """Runs all jobs on `nodes` nodes; returns them in the order of their start. No job may need
+    more nodes than that."""
     free = np.ones(nodes, np.bool_)
     running: list[tuple[float, int, I32]] = []
     queue: list[int] = []
@@ -61,7 +62,7 @@ def _startable(
     room: int,
     now: float,
 ) -> list[int]:
-    """Takes what starts now off the queue."""
+    """Removes the jobs that start now from the queue, and returns them."""
     started: list[int] = []
     while queue and jobs.nodes[queue[0]] <= room:
         room -= int(jobs.nodes[queue[0]])
@@ -88,7 +89,7 @@ def _reservation(
     room: int,
     now: float,
 ) -> tuple[float, int]:
-    """When so many nodes are free at the latest, and how many more are free then."""
+    """The time at which `wanted` nodes are free at the latest, and the further free nodes then."""
     ends = [(end, len(nodes)) for end, _, nodes in running]
     ends += [(now + float(jobs.seconds[job]), int(jobs.nodes[job])) for job in started]
     for end, size in sorted(ends):

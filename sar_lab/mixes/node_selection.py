@@ -1,9 +1,8 @@
-"""Which free nodes a job gets: what leaves a machine in pieces once it has run for a while.
+"""Which free nodes a job gets; this decides how fragmented a machine is after a while.
 
-`best-fit` is what Slurm's topology/tree does: the smallest subtree that has room, in it the fullest
-leaf that still holds the job, else the emptiest leaves first. `first-fit` takes the first free
-nodes by number, as schedulers do that know no switches. `pieces` gathers runs of a few free nodes
-from anywhere, as on a machine whose nodes are shared and set aside in many ways.
+`first_fit` takes the first free nodes by number, as a scheduler does that ignores switches.
+`pieces` gathers runs of a few free nodes from anywhere, as on a machine whose nodes are shared and
+reserved in many ways.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from sar_agent.fabric.model import I32
 Free = NDArray[np.bool_]
 """bool[N], by node."""
 Pick = Callable[[Free, int], I32]
-"""int32[n]: n of the free nodes, of which there are enough."""
+"""Returns int32[n]: n of the free nodes. The caller ensures that enough nodes are free."""
 
 
 def first_fit(free: Free, nodes: int) -> I32:
-    """See above."""
+    """The first free nodes by number."""
     return np.flatnonzero(free)[:nodes].astype(np.int32)
 
 
 def pieces(random: Generator, most: int) -> Pick:
-    """Runs of at most so many nodes; see above."""
+    """Runs of at most `most` consecutive free nodes, at random places."""
 
     def pick(free: Free, nodes: int) -> I32:
         left = free.copy()

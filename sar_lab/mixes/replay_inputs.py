@@ -1,4 +1,5 @@
-"""`--history` and `--fabric` of a replay, and the latter of `assess`: recorded, or made up."""
+"""Reads `--history` and `--fabric` of `replay`, and `--fabric` of `assess`: recorded or "
+"synthetic."""
 
 from __future__ import annotations
 
@@ -13,16 +14,16 @@ from sar_lab.mixes.synthetic_histories import is_synthetic, synthetic_history
 
 
 def history_of(spec: str) -> JobHistory:
-    """Raises `InputError`."""
+    """The recorded or synthetic history that `spec` names. Raises `InputError`."""
     return synthetic_history(spec) if is_synthetic(spec) else read_history(spec)
 
 
 def fabric_of(spec: str) -> tuple[Fabric, tuple[str, ...]]:
-    """The fabric, in one piece, and what must be said of it: a list of Leonardo's nodes gives the
-    stand-in of its network. Raises `InputError`."""
+    """The connected fabric that `spec` names, and remarks on it for reports. A list of Leonardo's
+    nodes gives the stand-in of its network. Raises `InputError`."""
     if is_node_list(Path(spec)):
         return leonardo_stand_in(Path(spec)), (REMARK,)
     fabric = load_fabric(spec)
     require_connected(fabric)
-    remarks = ("The fabric is a stand-in, built from what is published of the machine.",)
+    remarks = ("The fabric is a stand-in, built from published data of the machine.",)
     return fabric, remarks if spec.startswith("standin:") else ()

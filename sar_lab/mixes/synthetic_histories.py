@@ -1,17 +1,17 @@
-"""Histories for the stand-ins of `fabric/standins.py`: `synthetic:taurus,seed=1,days=30`.
+"""Synthetic histories for the stand-ins of `fabric/standins.py`: `synthetic:taurus,seed=1,days=30`.
 
-`…,largest=64` lets no job have more nodes than that, and more of them come; the paper prints no
-sizes, so what depends on them can be seen that way.
+`…,largest=64` limits the nodes of a job, and more jobs arrive. The paper prints no job sizes; this
+option shows what depends on them.
 
-Fitted to what sar-2016 says of the machines, by the knobs named here and no others; tests hold the
-result against the marks:
+The histories are fitted to statements of sar-2016 on the machines, by the parameters named here and
+no others; tests compare the result with these statements:
 
-- Taurus: more than 66 % of jobs use several switches (Section 1), some 14 route changes a day at a
-  look every 5 minutes (4.3.2), 28 hosts of a job on 10 leaf switches (4.3.4). Jobs stay in an
-  island, drawn by its size.
-- Tsubame2.5: more than 50 % of jobs use several switches. How often its jobs changed is not said;
-  the model's own arrivals, made so frequent that they fill most of the machine, change three of
-  five samples.
+- Taurus: more than 66 % of jobs use several switches (Section 1), some 14 route changes a day when
+  jobs are polled every 5 minutes (4.3.2), 28 hosts of a job on 10 leaf switches (4.3.4). Jobs stay
+  in an island, drawn by its size.
+- Tsubame2.5: more than 50 % of jobs use several switches. The paper does not say how
+  often its jobs changed. The model's arrivals, made so frequent that they fill most of the machine,
+  change three of five samples.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from sar_lab.mixes.node_selection import Pick, first_fit, pieces
 
 DAY = 86400.0
 BEGIN = 1704067200.0
-"""Monday, 1 January 2024, 00:00 UTC: some date must be."""
+"""The arbitrary first day: Monday, 1 January 2024, 00:00 UTC."""
 WARM_UP = 21 * DAY
-"""Lived through before the first day that is told, so that the machine is full and in pieces."""
+"""Simulated before the first recorded day, so that the machine is full and fragmented."""
 _SPEC = re.compile(
     r"synthetic:([a-z]+)(?:,seed=(\d{1,9}))?(?:,days=([1-9]\d{0,3}))?(?:,largest=([1-9]\d{0,3}))?"
 )
@@ -42,15 +42,16 @@ _SPEC = re.compile(
 
 @dataclass(frozen=True)
 class Machine:
-    """A stand-in's jobs: the workload, the parts that are scheduled apart, and by which rule."""
+    """The jobs of a stand-in: the workload, the separately scheduled parts, the node selection."""
 
     workload: Workload
     parts: tuple[int, ...]
-    """Nodes of each; a job is drawn to one by size."""
+    """The nodes of each part; a job goes to a part with a chance proportional to its size."""
     pick: Callable[[Generator], Pick]
 
     def with_largest(self, nodes: int) -> Machine:
-        """Other sizes, and so many more or fewer jobs that they fill the machine about as much."""
+        """The machine with another largest job; the arrival rate changes so that it is about as "
+        "full."""
         known = self.workload
         nodes = min(nodes, max(self.parts))
         gaps = known.gap_times * nodes / known.largest
@@ -70,20 +71,19 @@ MACHINES = {
 
 
 def is_synthetic(spec: str) -> bool:
-    """Whether `synthetic_history` is meant."""
+    """Whether `spec` names a synthetic history."""
     return spec.startswith("synthetic:")
 
 
 def synthetic_history(spec: str) -> JobHistory:
-    """The history of a spec, for the fabric `standin:` of the same name; one spec, one history.
-
-    Jobs that run when it begins start at that moment, and those that run when it ends end then.
+    """The history of a spec, for the fabric `standin:` of the same name. The same spec always gives
+    the same history. Jobs that run at its begin start then, and jobs that run at its end end then.
     Raises `InputError`.
     """
     match = _SPEC.fullmatch(spec)
     if not match or match[1] not in MACHINES:
         raise InputError(
-            f"{spec!r} is no synthetic history",
+            f"{spec!r} is not a synthetic history",
             remedy="write synthetic:NAME,seed=1,days=30,largest=64 (all but the name may be left "
             f"out) with NAME one of {', '.join(MACHINES)}",
         )
@@ -99,10 +99,10 @@ def synthetic_history(spec: str) -> JobHistory:
                 span = max(ran.start, WARM_UP), min(ran.end, until)
                 rows.append((*span, first + ran.nodes))
     rows.sort(key=lambda row: (row[0], row[2][0]))
-    width = max(3, len(str(sum(machine.parts))))  # as the generators name hosts
+    width = max(3, len(str(sum(machine.parts))))  # as the fabric generators name hosts
     shift = BEGIN - WARM_UP
     builder = HistoryBuilder(spec)
-    builder.remark(f"synthetic, not a site's: {spec}")
+    builder.remark(f"The history is synthetic, not recorded at a site: {spec}")
     for i, (start, end, nodes) in enumerate(rows, start=1):
         names = [f"n{n + 1:0{width}d}" for n in nodes]
         builder.add(str(i), start + shift, end + shift, names)

@@ -1,5 +1,5 @@
-"""Congestion as ORCS counts it (Schneider, Hoefler, Lumsdaine: ORCS, 2009): how many messages of a
-pattern share a link, without time."""
+"""Congestion as ORCS counts it (Schneider, Hoefler, Lumsdaine: ORCS, 2009): the number of messages
+of a pattern that share a link; the model has no time."""
 
 from sar_lab.orcs.congestion import METRICS, Congestion, simulate
 from sar_lab.orcs.level_schedule import Schedule, schedule_of

@@ -2,9 +2,10 @@
 
 | metric | a run's value |
 |---|---|
-| `sum_max_cong` | the most messages on one link, of each level, added up |
-| `hist_max_cong` | none; for each message of all runs the most on a link of its way, counted |
-| `hist_acc_band` | 1 / that number, mean over the messages: share of full bandwidth |
+| `sum_max_cong` | the most messages on one link, summed over the levels |
+| `hist_max_cong` | no value; a histogram over all messages of all runs: the most messages on a
+link of the message's route |
+| `hist_acc_band` | the mean over the messages of 1 / that number: the share of full bandwidth |
 | `dep_max_delay` | the longest chain of such numbers among the first k ranks (`runs.py`) |
 """
 
@@ -26,26 +27,26 @@ from sar_lab.orcs.runs import F64, I64, Counts, count_runs
 
 METRICS = ("sum_max_cong", "hist_max_cong", "hist_acc_band", "dep_max_delay")
 BATCH = 256
-"""Runs that share a stream of random numbers: results do not depend on the number of threads."""
+"""Runs with one stream of random numbers, so that results do not depend on the threads."""
 BIN, BINS, HIGHEST = 0.05, 20, 1.01
 """ORCS's histogram of bandwidths: 20 bins from 0 to 1.01."""
 
 
 @dataclass(frozen=True)
 class Congestion:
-    """One metric of one schedule."""
+    """The values of one metric for one schedule."""
 
     metric: str
     schedule: Schedule
     runs: int
     seed: int
     values: I64 | F64
-    """[R], a value a run; for `hist_max_cong` the congestions that occur, ascending."""
+    """[R], one value for each run; for `hist_max_cong` the congestions that occur, ascending."""
     times: I64
-    """int64[R]: how often each value stands for itself; 1 but for `hist_max_cong`."""
+    """int64[R]: how often each value occurs; 1 except for `hist_max_cong`."""
 
     def json(self) -> dict[str, Any]:
-        """`min`, `avg`, `max`, `variance`, `median`, `counts`; null where nobody sends."""
+        """`min`, `avg`, `max`, `variance`, `median`, `counts`; null without any message."""
         found: dict[str, Any] = {
             "metric": self.metric,
             "pattern": self.schedule.pattern,
@@ -90,15 +91,15 @@ def simulate(
     order: I32 | None = None,
     group: I32 | None = None,
 ) -> Congestion:
-    """`order`: hosts with the first ranks, in this order, in all runs; the rest are drawn for each
-    run. `group`: the hosts of the first group, drawn from among themselves; `order` is then part of
-    it. Raises `InputError` for an unknown metric or a group of another size, `CheckFailed` where a
-    route does not arrive."""
+    """`order`: the hosts of the first ranks, in this order, in all runs; the other ranks are drawn
+    for each run. `group`: the hosts of the first group, whose ranks are drawn among them; `order`
+    is then part of it. Raises `InputError` for an unknown metric or a group of another size, and
+    `CheckFailed` where a route does not reach its destination."""
     if metric not in METRICS:
         raise InputError(f"no metric is called {metric!r}", remedy=f"one of {', '.join(METRICS)}")
     blocks = blocks_of(network, schedule, order, group)
     if not len(schedule.drawn) and all(fixed for _, fixed in blocks):
-        runs = 1  # all would be the same
+        runs = 1  # all runs would be the same
     asked, background = schedule, np.zeros(len(network.head), np.uint32)
     if metric == "dep_max_delay" and (simpler := set_aside(network, schedule, blocks)):
         schedule, background = simpler

@@ -1,8 +1,8 @@
-"""`Schedule`: the levels of one pattern, or of two that run beside each other, as flat arrays.
+"""`Schedule`: the levels of one pattern, or of two simultaneous patterns, as flat arrays.
 
-`a::b` is pattern a among the first k ranks and b among the rest. As in ORCS, level i of a runs
-together with the next level of b; b begins again when it is through and a is not, and what is left
-of b when a ends runs alone. Every run begins at the first level of both.
+`a::b` is pattern a among the first k ranks and pattern b among the rest. As in ORCS, level i of a
+runs together with the next level of b. If b ends before a, it begins again; if a ends before b,
+the rest of b runs alone. Every run begins at the first level of both.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Schedule(NamedTuple):
     source: U32
     """uint32[P], rank."""
     destination: U32
-    """uint32[P], another rank; in `drawn` only room."""
+    """uint32[P], another rank; a placeholder for pairs in `drawn`."""
     level: U32
     """uint32[L + 1] into the pairs; no level is empty."""
     drawn: U32
@@ -35,7 +35,7 @@ class Schedule(NamedTuple):
 
     @property
     def background(self) -> bool:
-        """Whether the second group sends the same in each level, whoever has which rank in it."""
+        """Whether the second group sends the same in each level, however its ranks are drawn."""
         return self.pattern.endswith("::alltoall")
 
 
@@ -44,14 +44,14 @@ def schedule_of(pattern: str, ranks: int, first: int | None = None) -> Schedule:
     left, separator, right = pattern.partition("::")
     if first is not None and not 1 < first < ranks:
         raise InputError(
-            f"a first group of {first} ranks, of {ranks}",
+            f"a first group of {first} ranks is impossible with {ranks} ranks",
             remedy=f"-z goes from 2 to {max(2, ranks - 1)}",
         )
     if not separator:
         return _flat(pattern, ranks, first or ranks, [(_levels(left, ranks), left, 0)])
     if first is None:
         raise InputError(
-            f"{pattern!r} needs to know how many ranks the first pattern has", remedy="add -z K"
+            f"{pattern!r} needs the number of ranks of the first pattern", remedy="add -z K"
         )
     return _flat(
         pattern,
@@ -102,7 +102,7 @@ def _flat(pattern: str, ranks: int, first: int, groups: list[tuple[Levels, str, 
 
 
 def _merged(groups: list[Levels]) -> list[Levels]:
-    """For each level the pairs of each group."""
+    """The pairs of each group in each level."""
     if len(groups) == 1:
         return [[level] for level in groups[0]]
     nobody = np.empty((0, 2), np.int32)

@@ -1,15 +1,15 @@
-"""ORCS's patterns: who sends to whom, level by level.
+"""ORCS's patterns: the senders and receivers of each level.
 
-A pattern of n ranks is a list of levels; all pairs of a level are under way together, the levels
-one after the other. Facts as found in ORCS's public source, its oddities included:
+A pattern of n ranks is a list of levels. All pairs of a level send together; the levels follow one
+another. The patterns are those of ORCS's public source, with its peculiarities:
 
 - `bisect` sends from the odd rank to the even one before it;
 - in `ring` one pair a level hands a token around, n levels;
 - `recdbl` doubles inside the largest power of two, and one more level feeds the ranks beyond it;
 - `neighbor:k` links each rank to the first ranks after it that have a place free among their k.
 
-`alltoall` is not in the public source; the authors of pFTree added it. Here all n (n - 1) pairs are
-under way at once. (Their table 4 has n - 2 where n - 1 is expected.)
+`alltoall` is not in the public source; the authors of pFTree added it. Here all n (n - 1) pairs
+send at once. (Their table 4 has n - 2 where n - 1 is expected.)
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from sar_agent.fabric.model import I32
 Levels = list[I32]
 """Each int32[N, 2]: sender, receiver, N > 0."""
 RANDOM = "rand"
-"""Everybody sends to another one, nobody is sent to twice: receivers are drawn anew in each run."""
+"""Every rank sends to another one, and each receives once: receivers are drawn again in each "
+"run."""
 
 
 def _pairs(source: ArrayLike, destination: ArrayLike) -> I32:
@@ -51,7 +52,7 @@ def _scatter(size: int) -> Levels:
 
 
 def _distances(size: int) -> list[int]:
-    """1, 2, 4 … below the number of ranks."""
+    """The powers of two below the number of ranks."""
     return [1 << level for level in range((size - 1).bit_length())]
 
 
@@ -119,6 +120,6 @@ NAMED: dict[str, Callable[[int], Levels]] = {
     "scatter": _scatter,
     "tree": _tree,
 }
-"""Ranks → levels. In `rand` the receivers are only room for those that are drawn."""
+"""Number of ranks → levels. The receivers of `rand` are placeholders for those that are drawn."""
 NUMBERED: dict[str, Callable[[int, int], Levels]] = {"neighbor": _neighbor}
 """(ranks, number, at least 1) → levels."""

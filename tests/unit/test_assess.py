@@ -232,7 +232,7 @@ def test_a_history_gives_a_moment_a_timeline_and_what_was_left_out(tmp_path: Pat
     left = {each["reason"].split(" (")[0]: each["count"] for each in found["left_out"]}  # type: ignore[attr-defined]
     assert left == {
         "jobs that end before they start": 1,
-        "lines that are cut short or are no record": 1,
+        "lines that are truncated or not a record": 1,
         "hosts of jobs that are not in the fabric": 3,
         "jobs of which no host is in the fabric": 1,
     }

@@ -130,7 +130,7 @@ def test_sacct_as_text_with_all_that_goes_wrong(tmp_path: Path) -> None:
     assert history.ids == ("7", "8", "11")
     assert [len(history.hosts_of(j)) for j in range(3)] == [2, 2, 2]
     assert history.end[2] == inf
-    assert history.remarks == ("1 jobs still ran when the record was made.",)
+    assert history.remarks == ("1 jobs were still running when the record was made.",)
     left = {each.reason.split(" (")[0]: each.examples for each in history.left_out}
     assert left == {
         "records of job steps": ("7.batch",),
@@ -139,7 +139,7 @@ def test_sacct_as_text_with_all_that_goes_wrong(tmp_path: Path) -> None:
         "jobs that are over, but nobody knows since when": ("12",),
         "jobs without nodes": ("13",),
         "jobs of 1970": ("14",),
-        "lines that are cut short or are no record": ("line 12",),
+        "lines that are truncated or not a record": ("line 12",),
     }
 
 
@@ -160,7 +160,7 @@ def test_sacct_json_whole_and_cut_in_the_middle(tmp_path: Path) -> None:
     assert (whole.ids, whole.left_out) == (("1", "2", "3"), ())
     cut = read_history(write(tmp_path / "b.json", text[:-40]))
     assert cut.ids == ("1", "2")
-    assert "end in the middle" in str(cut.left_out[0])
+    assert "truncated files" in str(cut.left_out[0])
 
 
 def trace_csv_of(history: JobHistory) -> str:
@@ -226,7 +226,7 @@ def test_an_archive_that_ends_in_the_middle(tmp_path: Path) -> None:
     history = read_history(tmp_path / "half.tar.gz")
     assert 10 < history.jobs < 30
     assert history.size.tolist()[:10] == [300] * 10
-    assert any("end in the middle" in str(left) for left in history.left_out)
+    assert any("truncated archives" in str(left) for left in history.left_out)
 
 
 def test_two_jobs_first_seen_together_on_one_node_both_last() -> None:
@@ -238,10 +238,10 @@ def test_two_jobs_first_seen_together_on_one_node_both_last() -> None:
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("n1 5\n", "begins no history"),
+        ("n1 5\n", "format of this job history is unknown"),
         ("JobID|Start\n1|2\n", "no columns End, NodeList"),
         ('{"jobs": [{"job_id": 1, "job_state": "RUNNING"}]}', "squeue's JSON"),
-        ("{}", 'no list "jobs"'),
+        ("{}", 'has no list "jobs"'),
         ("job,start,end,nodelist\n", "no job in it"),
     ],
 )

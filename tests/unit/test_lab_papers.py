@@ -68,7 +68,7 @@ def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mo
         return SimpleNamespace(NAME=name, WHERE=name, CLASS="E", PUBLISHED="x", SEEDS=20, run=run)
 
     rows = {name: row(name) for name in "abc"}
-    for module in ("registry", "page"):
+    for module in ("registry", "reproduction_page"):
         monkeypatch.setattr(f"sar_lab.papers.{module}.experiments", lambda: rows)
     command = ("lab", "run", "all", "--quick", "--out", str(tmp_path))
     with pytest.raises(RuntimeError, match="killed"):

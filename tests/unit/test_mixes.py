@@ -126,7 +126,7 @@ def test_one_spec_is_one_history():
 
 @pytest.mark.parametrize("spec", ["synthetic:nobody", "synthetic:taurus,seed=x", "synthetic:"])
 def test_odd_specs(spec):
-    with pytest.raises(InputError, match="is no synthetic history"):
+    with pytest.raises(InputError, match="is not a synthetic history"):
         synthetic_history(spec)
 
 
