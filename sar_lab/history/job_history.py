@@ -126,7 +126,7 @@ class JobHistory:
 
 @dataclass
 class HistoryBuilder:
-    """Collects jobs in any order and what was not used; `build` sorts and freezes."""
+    """Collects jobs in any order, and records that are not used; `build` sorts and freezes them."""
 
     name: str
     _number: dict[str, int] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class HistoryBuilder:
         self._remarks[sentence] = None
 
     def add(self, id: str, start: float, end: float, hosts: Iterable[str]) -> None:
-        """One job; one that cannot have run so is left out and counted."""
+        """Adds a job; an impossible one is left out and counted."""
         names = tuple(hosts)
         if not names:
             return self.leave_out("jobs without nodes", id)
@@ -162,19 +162,19 @@ class HistoryBuilder:
         where = self._lists[names]
         row = id, start, end, where.tobytes()
         if row in self._seen:
-            return self.leave_out("records that are there twice", id)
+            return self.leave_out("duplicate records", id)
         self._seen.add(row)
         self._rows.append((start, end, id, where))
         return None
 
     def build(self) -> JobHistory:
-        """Raises `InputError` where there is no job at all."""
+        """The history. Raises `InputError` where no job is left."""
         if not self._rows:
             left = "; ".join(map(str, self._build_left()))
             raise InputError(
-                "no job in it that could be used" + (f" ({left})" if left else ""),
+                "the history has no usable job" + (f" ({left})" if left else ""),
                 file=self.name,
-                remedy="see docs/assess.md for what to dump",
+                remedy="docs/assess.md describes what to dump",
             )
         rows = sorted(self._rows, key=lambda row: (row[0], row[1], row[2]))
         return JobHistory(

@@ -46,7 +46,7 @@ def month(
     fabric = load_fabric(f"standin:{system}")
     spec = f"synthetic:{system},seed={seed}" + (f",largest={largest}" if largest else "")
     history = synthetic_history(spec)
-    work = ReplayPlan(fabric, samples_of(fabric, history, EVERY), tuple(engines), anew=True)
+    work = ReplayPlan(fabric, samples_of(fabric, history, EVERY), tuple(engines), from_scratch=True)
     with tempfile.TemporaryDirectory(prefix="sar-replay-") as folder:
         run_replay(history, work, Path(folder), pool_for(None), "")
         return read_result(Path(folder))

@@ -1,12 +1,12 @@
-"""The folder of a replay: pieces as they are done, then the whole.
+"""The folder of a replay: finished pieces, then the whole result.
 
-    asked.json          what decides the result; a folder of another replay is refused
-    pieces/*.parquet    a piece each, whole or not there; gone once the result is written
+    asked.json          the inputs that determine the result; another replay's folder is refused
+    pieces/*.parquet    one complete file for each piece; removed once the result is written
     replay.parquet      a row for each moment and engine
-    seconds.parquet     how long each state took, on whatever machine did it
-    replay.json         what was left out, reconfigurations a day, Table 1, the command
+    seconds.parquet     the time that each state took, on the machine that computed it
+    replay.json         records left out, reconfigurations a day, Table 1, the command
 
-`replay.parquet` and `replay.json` hold nothing that depends on machines or clocks.
+`replay.parquet` and `replay.json` do not depend on machines or clocks.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ _TYPES = {"int": "int64", "float": "float64", "str": "string"}
 
 
 class ReplayFolder:
-    """One folder."""
+    """The folder of one replay."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def open(self, asked: dict[str, Any]) -> None:
-        """Makes the folder, or takes up one that was begun for the same. Raises `InputError`."""
+        """Creates the folder, or continues one that was begun for the same inputs. Raises
+        `InputError`."""
         path = self.folder / "asked.json"
         try:
             (self.folder / "pieces").mkdir(parents=True, exist_ok=True)
@@ -51,30 +52,31 @@ class ReplayFolder:
             ) from error
         if known is None:
             write_text(path, json.dumps(asked, indent=1) + "\n")
-        elif not _says(known, asked):
+        elif not _is_json_of(known, asked):
             raise InputError(
-                "holds another replay (fabric, history, engines, samples, chunk or version differ)",
+                "the folder holds another replay (fabric, history, engines, samples, chunk or "
+                "version differ)",
                 file=self.folder,
-                remedy="give another --out, or remove the folder to begin anew",
+                remedy="give another --out, or remove the folder to start from scratch",
             )
 
     @property
     def is_done(self) -> bool:
-        """Whether the result is there."""
+        """Whether the result is complete."""
         return (self.folder / "replay.json").exists()
 
     def missing(self, pieces: Sequence[ReplayPiece]) -> list[ReplayPiece]:
-        """Those that are still to do; none where the result is there."""
+        """The pieces that are still to compute; none where the result is complete."""
         if self.is_done:
             return []
         return [piece for piece in pieces if not self._path(piece).exists()]
 
     def put(self, piece: ReplayPiece, rows: Sequence[StateRow]) -> None:
-        """A piece is done. Raises `InputError` where the disk does not take it."""
+        """Stores a finished piece. Raises `InputError` where it cannot be written."""
         write_bytes(self._path(piece), _bytes(_table(rows)))
 
     def finish(self, work: ReplayPlan, pieces: Sequence[ReplayPiece]) -> pa.Table:
-        """Joins the pieces into `replay.parquet` and `seconds.parquet`, and gives the former."""
+        """Joins the pieces into `replay.parquet`, which it returns, and `seconds.parquet`."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -86,13 +88,13 @@ class ReplayFolder:
         return whole
 
     def close(self, summary: dict[str, Any], pieces: Sequence[ReplayPiece]) -> None:
-        """The summary says that all is there; then the pieces may go."""
+        """Writes the summary, which marks the result as complete, and removes the pieces."""
         write_text(self.folder / "replay.json", json.dumps(summary, indent=1) + "\n")
         for piece in pieces:
             self._path(piece).unlink(missing_ok=True)
 
     def result(self) -> pa.Table:
-        """`replay.parquet`. Raises `InputError` where it is not there or broken."""
+        """`replay.parquet`. Raises `InputError` where it is missing or damaged."""
         return read_result(self.folder)
 
     def _path(self, piece: ReplayPiece) -> Path:
@@ -109,13 +111,13 @@ def read_result(folder: Path) -> pa.Table:
         return pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
         raise InputError(
-            f"no replay can be read ({str(error).splitlines()[0]})",
+            f"the replay cannot be read ({str(error).splitlines()[0]})",
             file=path,
             remedy="run sar-agent replay with this --out",
         ) from error
 
 
-def _says(text: str, asked: dict[str, Any]) -> bool:
+def _is_json_of(text: str, asked: dict[str, Any]) -> bool:
     try:
         return bool(json.loads(text) == asked)
     except ValueError:
@@ -125,7 +127,7 @@ def _says(text: str, asked: dict[str, Any]) -> bool:
 def _table(rows: Sequence[StateRow]) -> pa.Table:
     import pyarrow as pa
 
-    # Types by declaration, since a column may hold nothing but None.
+    # Types come from the declaration, since a column may contain only None.
     fields = StateRow.__dataclass_fields__.values()
     types = {f.name: _TYPES[str(f.type).split(" ")[0]] for f in fields}
     schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in types.items()])
@@ -133,7 +135,8 @@ def _table(rows: Sequence[StateRow]) -> pa.Table:
 
 
 def _spread(work: ReplayPlan, states: pa.Table) -> pa.Table:
-    """From a row a state to a row a moment; only the first of a state's moments had its changes."""
+    """From one row for each state to one row for each moment; only the first moment of a state has
+    its changed entries."""
     import pyarrow as pa
 
     samples = work.samples

@@ -1,7 +1,7 @@
-"""A replay cut into pieces that any process on any machine can do, in any order.
+"""A replay, divided into pieces that any process on any machine can compute in any order.
 
-How it is cut (`chunk` states a piece, each engine by itself) is part of what is asked for, never of
-how many workers there are; so the result is the same for one process, for many, and on a cluster.
+The division (`chunk` states in a piece, each engine separately) is part of the inputs and does not
+depend on the number of workers, so the result is the same for one process, many, and a cluster.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from sar_lab.replay.chain import StateRow, replay_chain
 from sar_lab.replay.samples import Samples
 
 CHUNK = 64
-"""States a piece, where nobody asks for another number."""
+"""The default number of states in a piece."""
 
 
 @dataclass(frozen=True)
 class ReplayPiece:
-    """Some consecutive states under one engine."""
+    """Consecutive states under one engine."""
 
     engine: str
     first: int
@@ -30,24 +30,24 @@ class ReplayPiece:
 
     @property
     def name(self) -> str:
-        """Names its file."""
+        """The name of the piece's file."""
         return f"{self.engine}-{self.first:08d}"
 
 
 @dataclass(frozen=True, eq=False)
 class ReplayPlan:
-    """Everything a worker needs."""
+    """Everything that a worker needs to compute a piece."""
 
     fabric: Fabric
     samples: Samples
     engines: tuple[str, ...]
     objective: str = "load"
     chunk: int = CHUNK
-    anew: bool = False
-    """Every state is a full computation."""
+    from_scratch: bool = False
+    """Whether every state is a full computation."""
 
     def pieces(self) -> list[ReplayPiece]:
-        """All of them, in the order of the result."""
+        """All pieces, in the order of the result."""
         return [
             ReplayPiece(engine, first, min(first + self.chunk, self.samples.states))
             for engine in self.engines
@@ -55,7 +55,8 @@ class ReplayPlan:
         ]
 
     def asked(self) -> dict[str, Any]:
-        """What decides the result, as JSON: two replays that agree in it agree in every byte."""
+        """The inputs that determine the result, as JSON: two replays with equal inputs have equal
+        results, byte for byte."""
         state = hashlib.blake2b(digest_size=16)
         state.update(self.fabric.digest)
         state.update(self.samples.at.tobytes() + self.samples.state.tobytes())
@@ -67,26 +68,28 @@ class ReplayPlan:
             "engines": list(self.engines),
             "objective": self.objective,
             "chunk": self.chunk,
-            "anew": self.anew,
+            "from_scratch": self.from_scratch,
             "sar_agent": __version__,
             "digest": state.hexdigest(),
         }
 
     def packed(self) -> bytes:
-        """To be sent to workers; see `unpacked`."""
+        """The plan as bytes for workers; `unpacked` reads them."""
         return pickle.dumps(self, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def unpacked(data: bytes) -> ReplayPlan:
-    """What `packed` made; only ever of our own bytes."""
+    """The plan from the bytes of `packed`, which must come from this program."""
     work = pickle.loads(data)
     assert isinstance(work, ReplayPlan)
     return work
 
 
 def do_piece(work: ReplayPlan, piece: ReplayPiece) -> list[StateRow]:
-    """Its rows."""
+    """Computes a piece; returns its rows."""
     lead = max(0, piece.first - 1)
     states = ((k, work.samples.mix(k)) for k in range(lead, piece.end))
-    chain = replay_chain(work.fabric, piece.engine, work.objective, states, piece.first, work.anew)
+    chain = replay_chain(
+        work.fabric, piece.engine, work.objective, states, piece.first, work.from_scratch
+    )
     return list(chain)

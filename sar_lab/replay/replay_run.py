@@ -1,4 +1,4 @@
-"""The whole of a replay: what is to do, doing it, what came out."""
+"""Runs a replay and summarises its result."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 AWARE = ("sar", "sar-plus")
-"""Engines that Table 1 is made for, against all others; the later ones against the earlier, too."""
+"""Job-aware engines: Table 1 compares each with all oblivious engines and with those before it."""
 CHAINS = "each piece of `chunk` states begins with a full computation for the state before it"
-ANEW = "every state is a full computation"
+FROM_SCRATCH = "every state is a full computation"
 DAY = 86400.0
 Progress = Callable[[int, int], None]
-"""Called with how many pieces are done, and of how many."""
+"""Called with the number of finished pieces and of all pieces."""
 
 
 def run_replay(
@@ -40,8 +40,8 @@ def run_replay(
     command: str,
     progress: Progress = lambda done, all: None,
 ) -> dict[str, Any]:
-    """Does what is missing in `out` and gives `replay.json`. Raises `InputError`, and `Unserved`
-    where an engine served no state at all."""
+    """Computes the pieces that are missing in `out`; returns the contents of `replay.json`. Raises
+    `InputError`, and `Unserved` where an engine serves no state at all."""
     store, pieces = ReplayFolder(out), work.pieces()
     store.open(work.asked())
     missing = store.missing(pieces)
@@ -60,14 +60,14 @@ def run_replay(
 def summary_of(
     history: JobHistory, work: ReplayPlan, whole: pa.Table, command: str
 ) -> dict[str, Any]:
-    """`replay.json`."""
+    """The contents of `replay.json`."""
     samples = work.samples
     left_out = list(samples.left_out)
     for engine in work.engines:
         served = np.isfinite(column(whole, engine, "effective_efi_max"))
         if not served.any():
             why = whole.filter(_of(whole, engine))["failed"][0].as_py()
-            raise Unserved(f"{engine} serves no moment of this: {why}")
+            raise Unserved(f"{engine} serves no moment of this history: {why}")
         if not served.all():
             why = whole.filter(_of(whole, engine))["failed"].to_pylist()
             left_out.append(_moments(~served, samples, f"that {engine} does not serve", why))
@@ -87,7 +87,7 @@ def summary_of(
         "history": history.name,
         "chunk": work.chunk,
         "objective": work.objective,
-        "chains": ANEW if work.anew else CHAINS,
+        "chains": FROM_SCRATCH if work.from_scratch else CHAINS,
         "moments": len(samples.at),
         "states": samples.states,
         "multi_switch_jobs": len(samples.jobs),
@@ -100,8 +100,8 @@ def summary_of(
 
 
 def reconfigurations(samples: Samples) -> dict[str, Any]:
-    """Changes of the mix from one moment to the next, by days from the first moment on; a last
-    day that is not whole does not count, unless it is the only one."""
+    """Changes of the mix from one moment to the next, for each day from the first moment on. An
+    incomplete last day does not count, unless it is the only one."""
     begin, span = samples.at[0], samples.at[-1] - samples.at[0]
     step = float(np.median(np.diff(samples.at))) if len(samples.at) > 1 else 0.0
     days = max(1, int((span + step) // DAY))
@@ -138,7 +138,7 @@ _MEANS = (
 
 
 def _means(whole: pa.Table, engine: str) -> dict[str, float | None]:
-    """Over all moments that have a number."""
+    """Means of all measures over the moments that have a value."""
     found: dict[str, float | None] = {}
     for name in _MEANS:
         values = column(whole, engine, name)

@@ -1,4 +1,4 @@
-"""What a replay found, for people at a terminal."""
+"""Prints the result of a replay."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _COLUMNS = {
 
 
 def print_replay(found: dict[str, Any]) -> None:
-    """Prints `replay.json`."""
+    """Prints the contents of `replay.json`."""
     console = Console(highlight=False)
     changes = found["reconfigurations"]
     console.print(
         f"{found['fabric']}, {found['history']}: {found['moments']} moments, "
-        f"{found['states']} of them unlike the one before; {found['multi_switch_jobs']} jobs over "
-        f"several switches; {changes['mean']:.1f} reconfigurations a day "
+        f"{found['states']} different states; {found['multi_switch_jobs']} jobs that span "
+        f"switches; {changes['mean']:.1f} reconfigurations a day "
         f"({changes['min']} … {changes['max']})",
         markup=False,
     )
@@ -63,7 +63,7 @@ def _table1(gains: list[dict[str, Any]]) -> Table:
         "%",
         "avg.",
         "%",
-        title="Table 1 of sar-2016: plus is better",
+        title="Table 1 of sar-2016: positive is better",
     )
     for gain in gains:
         name, _ = METRICS[gain["metric"]]

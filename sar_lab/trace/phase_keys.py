@@ -1,6 +1,6 @@
-"""ARK and NRK for traces (routing-keys-2017): a key for each phase of each program, made from the
-phase's sends alone; ARK takes it as it was made, NRK picks the shift that suits what runs when it
-is asked for."""
+"""ARK and NRK for traces (routing-keys-2017): a routing key for each phase of each program, made
+from the messages of that phase alone. ARK uses the key unchanged; NRK chooses the best shift for
+the flows that run when the key is requested."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from sar_lab.trace.play_trace import KeySource, PhaseRequest
 
 
 def phase_keys(tree: KeyTree, *, shifted: bool) -> KeySource:
-    """ARK's answer to each request, or (`shifted`) NRK's. A LID offset for each running phase,
-    however many there are: a simulated fabric has no shortage of them."""
+    """Answers key requests as ARK does, or (`shifted`) as NRK does. Every running phase gets a LID
+    offset: a simulated fabric has as many as needed."""
     made: dict[tuple[str, str, bytes], RoutingKey] = {}
     rows: dict[tuple[str, str, bytes], KeyRows] = {}
 
-    def answer(asked: PhaseRequest) -> KeyRows:
-        name = asked.job, asked.key, asked.source.tobytes() + asked.destination.tobytes()
+    def answer(request: PhaseRequest) -> KeyRows:
+        name = request.job, request.key, request.source.tobytes() + request.destination.tobytes()
         if name not in made:
-            made[name] = make_key(tree, [(asked.source, asked.destination)])
+            made[name] = make_key(tree, [(request.source, request.destination)])
         key = made[name]
         if shifted:
-            return rows_of(key, choose_shift(key, asked.flows), tree.fabric)
+            return rows_of(key, choose_shift(key, request.flows), tree.fabric)
         if name not in rows:
             rows[name] = rows_of(key, as_made(key), tree.fabric)
         return rows[name]

@@ -1,4 +1,4 @@
-"""How long the programs of a trace take on given routes."""
+"""Simulates the programs of a trace on given routes: how long do they take?"""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from sar_lab.trace.rank_placement import Placement
 GBIT = 8e-9
 """Gbit a byte."""
 LINKS_MOST = 16
-"""Links of a key's way, the hosts' own included: trees of eight levels."""
+"""The most links of a key's path, with the hosts' own: enough for trees of eight levels."""
 
 
 @dataclass(frozen=True, eq=False)
 class PhaseRequest:
-    """A phase that is about to send, and asks for its key."""
+    """The request of a phase for its routing key, just before it sends."""
 
     job: str
     key: str
@@ -39,29 +39,30 @@ class PhaseRequest:
     destination: I32
     """int32[N], terminals."""
     flows: I32
-    """int32[C]: flows that run over each channel now; this phase's do not yet."""
+    """int32[C]: the flows that now run over each channel, without those of this phase."""
 
 
 KeySource = Callable[[PhaseRequest], KeyRows | U8 | None]
-"""The rows of a key, whole tables (uint8[T + S, S]), or None: the routes of everybody."""
+"""Returns the rows of a key, whole tables (uint8[T + S, S]), or None for the default routes."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramTime:
-    """One program; Q is the number of its phases that send."""
+    """The times of one program with Q phases that send."""
 
     program: Program
     seconds: float
-    """From its start to its end, computation included."""
+    """From the start to the end of the program, computation included."""
     begin: F64
-    """float64[Q], seconds: when each phase's sends start."""
+    """float64[Q], seconds: when the messages of each phase start."""
     sending: F64
-    """float64[Q], seconds: how long they take."""
+    """float64[Q], seconds: how long they take to arrive."""
     alone: F64
-    """float64[Q], seconds: how long they would if only the hosts' own links stood in their way."""
+    """float64[Q], seconds: how long they would take if only the hosts' own links limited them."""
 
     def json(self) -> dict[str, Any]:
-        """Times, and the slowdown of all communication (null for a program without)."""
+        """The times, and the slowdown of all communication (null for a program without "
+        "messages)."""
         alone = float(self.alone.sum())
         return {
             "job": self.program.job,
@@ -82,10 +83,11 @@ def play_trace(
     keys: KeySource | None = None,
     request_seconds: float = 0.0,
 ) -> list[ProgramTime]:
-    """All programs beside each other.
+    """Simulates all programs at the same time.
 
-    `keys` answers each request when the phase is about to send; asking takes `request_seconds`
-    before that; only tables can hold keys. Raises `CheckFailed` where a route does not arrive.
+    `keys` answers each key request just before the phase sends; a request delays the phase by
+    `request_seconds`. Only forwarding tables can hold keys. Raises `CheckFailed` where a route does
+    not reach its destination.
     """
     flows = flows_of(trace, placement, request_seconds if keys else 0.0)
     if isinstance(routes, AdaptiveRouting):
@@ -101,12 +103,12 @@ def play_trace(
 
 
 def by_offset(routes: Routes, offset: Mapping[str, int]) -> KeySource:
-    """Keys that stand in the tables: each name's LID offset. A key is looked up as `JOB/KEY`, then
-    as `KEY`; what has no offset goes by offset 0."""
+    """Keys that are part of the tables, by the LID offset of each name. A key is looked up as
+    `JOB/KEY`, then as `KEY`; a key without an offset uses offset 0."""
     for name, number in offset.items():
         if not 0 <= number < len(routes.egress):
             raise InputError(
-                f"key {name!r} at LID offset {number}, the routes have {len(routes.egress)}",
+                f"key {name!r} has LID offset {number}, the routes have {len(routes.egress)} offsets",
                 remedy=f"0 … {len(routes.egress) - 1}",
             )
 
@@ -128,8 +130,8 @@ def _sending(trace: ProgramTrace) -> list[tuple[int, Any]]:
 
 
 def flows_of(trace: ProgramTrace, placement: Placement, request: float = 0.0) -> Flows:
-    """A step for each phase that sends; the jobs are the programs. Each request waits `request`
-    seconds more."""
+    """The flows of all programs, with a step for each phase that sends. Each key request delays its
+    phase by `request` seconds."""
     source, destination, size, job, step = [], [], [], [], []
     last: list[bool] = []
     wait: list[float] = []
@@ -182,23 +184,25 @@ def _play_keys(
         if what != WAITS:
             return
         number, phase = sending[step]
-        some = np.arange(progress.first[step], progress.first[step + 1], dtype=np.uint32)
+        flows_of_step = np.arange(progress.first[step], progress.first[step + 1], dtype=np.uint32)
         program = trace.programs[number]
-        found = keys(
+        answer = keys(
             PhaseRequest(
                 program.job,
                 phase.key,
-                flows.source[some].astype(np.int32),
-                flows.destination[some].astype(np.int32),
+                flows.source[flows_of_step].astype(np.int32),
+                flows.destination[flows_of_step].astype(np.int32),
                 links.users[: fabric.channels].astype(np.int32),
             )
         )
-        if isinstance(found, KeyRows):
-            rows = found
-            found = routes.egress[0].copy()
-            found[rows.destinations] = rows.egress
-        if found is not None:
-            reroute(fabric, found, links, flows, some, f"key {phase.key} of job {program.job}")
+        if isinstance(answer, KeyRows):
+            rows = answer
+            answer = routes.egress[0].copy()
+            answer[rows.destinations] = rows.egress
+        if answer is not None:
+            reroute(
+                fabric, answer, links, flows, flows_of_step, f"key {phase.key} of job {program.job}"
+            )
         progress.asks[step] = False
 
 

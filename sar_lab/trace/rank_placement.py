@@ -1,4 +1,4 @@
-"""Which terminal each rank of a trace sits at."""
+"""Maps the ranks of a trace to terminals."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from sar_agent.jobs import JobMix
 from sar_lab.trace.program_trace import ProgramTrace
 
 Placement = list[I32]
-"""For each program int32[ranks]: terminals, one a rank."""
+"""For each program int32[ranks]: the terminal of each rank."""
 
 
 def place_ranks(fabric: Fabric, trace: ProgramTrace, how: str, seed: int = 0) -> Placement:
-    """`linear`: one job after the other in the fabric's order; `random`: on compute ports drawn
-    from all. Raises `InputError` where there are too few."""
+    """`linear` places the jobs one after the other in the order of the fabric, `random` on random
+    compute ports. Raises `InputError` where there are too few ports."""
     if how not in ("linear", "random"):
         raise InputError(f"no placement is called {how!r}", remedy="linear, random")
     free = np.flatnonzero(fabric.is_host_port & (fabric.terminal_kind == Kind.COMPUTE))
     needed = sum(program.ranks for program in trace.programs)
     if needed > len(free):
         raise InputError(
-            f"{trace.name} has {needed} ranks, {fabric.name} {len(free)} compute ports",
-            remedy="take a larger fabric or fewer ranks",
+            f"{trace.name} has {needed} ranks, but {fabric.name} only {len(free)} compute ports",
+            remedy="use a larger fabric or fewer ranks",
         )
     if how == "random":
         free = np.random.default_rng(seed).permutation(free)
@@ -34,13 +34,14 @@ def place_ranks(fabric: Fabric, trace: ProgramTrace, how: str, seed: int = 0) ->
 
 
 def place_jobs(fabric: Fabric, trace: ProgramTrace, mix: JobMix) -> Placement:
-    """On the terminals of the job of the same name, in the order of host names and rails."""
+    """Places each program on the terminals of the job of the same name, in the order of host names
+    and rails. Raises `InputError` where no such job runs or it has too few ports."""
     jobs = {job.id: job for job in mix.jobs}
     found = []
     for program in trace.programs:
         if program.job not in jobs:
             raise InputError(
-                f"job {program.job!r} of {trace.name} is not among the jobs that run on several "
+                f"job {program.job!r} of {trace.name} is not one of the jobs that span several "
                 "leaf switches",
                 remedy="give its hosts, or --place random",
             )
@@ -49,7 +50,7 @@ def place_jobs(fabric: Fabric, trace: ProgramTrace, mix: JobMix) -> Placement:
             raise InputError(
                 f"job {program.job!r} has {program.ranks} ranks in {trace.name}, but "
                 f"{len(terminals)} host ports",
-                remedy="one rank a port",
+                remedy="a port can have one rank",
             )
         order = sorted(
             terminals,

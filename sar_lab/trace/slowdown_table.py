@@ -1,4 +1,4 @@
-"""What is said of a trace that was played."""
+"""The results of simulated traces, as JSON and as a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sar_lab.trace.play_trace import ProgramTime
 
 
 def summary(times: Sequence[ProgramTime]) -> dict[str, Any]:
-    """Slowdowns and seconds of communication over the jobs that send, and each job."""
+    """Slowdowns and seconds of communication over all sending jobs, and for each job."""
     detail = [each.json() for each in times]
     slow = [each["slowdown"] for each in detail if each["slowdown"] is not None]
     sending = [each["communication"] for each in detail]
@@ -26,9 +26,9 @@ def summary(times: Sequence[ProgramTime]) -> dict[str, Any]:
 
 
 def trace_table(results: Sequence[dict[str, Any]]) -> Table:
-    """A row per name of routes; `results` as `summary`, with the name as `engine`."""
+    """A row for each set of routes; `results` are those of `summary` with the name as `engine`."""
     table = Table(
-        title="slowdown of communication; 1.00 = hosts' own links alone in the way",
+        title="slowdown of communication; 1.00 = limited by the hosts' own links only",
         title_justify="left",
     )
     table.add_column("routes", overflow="fold")

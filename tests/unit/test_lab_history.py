@@ -242,7 +242,7 @@ def test_two_jobs_first_seen_together_on_one_node_both_last() -> None:
         ("JobID|Start\n1|2\n", "no columns End, NodeList"),
         ('{"jobs": [{"job_id": 1, "job_state": "RUNNING"}]}', "squeue's JSON"),
         ("{}", 'has no list "jobs"'),
-        ("job,start,end,nodelist\n", "no job in it"),
+        ("job,start,end,nodelist\n", "no usable job"),
     ],
 )
 def test_what_is_no_history_is_said(text: str, word: str, tmp_path: Path) -> None:

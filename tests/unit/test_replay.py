@@ -63,7 +63,7 @@ def contents(folder):
 @pytest.mark.long
 def test_every_sample_has_the_numbers_that_measure_gives(tmp_path):
     history = churn()
-    work = work_of(history, anew=True)
+    work = work_of(history, from_scratch=True)
     run_replay(history, work, tmp_path, here, "made by hand")
     whole = pq.read_table(tmp_path / "replay.parquet")
     assert len(whole) == 2 * len(work.samples.at)
@@ -93,13 +93,13 @@ def test_every_sample_has_the_numbers_that_measure_gives(tmp_path):
 
 @pytest.mark.long
 def test_engines_go_on_as_in_the_agent(tmp_path):
-    """Then fewer entries change than where every state is computed anew."""
+    """Then fewer entries change than where every state is computed from_scratch."""
     history = churn()
     changed = {}
-    for anew in (False, True):
-        work = work_of(history, ("sar-plus",), anew=anew)
-        found = run_replay(history, work, tmp_path / str(anew), here, "x")
-        changed[anew] = found["engines"]["sar-plus"]["entries_changed"]
+    for from_scratch in (False, True):
+        work = work_of(history, ("sar-plus",), from_scratch=from_scratch)
+        found = run_replay(history, work, tmp_path / str(from_scratch), here, "x")
+        changed[from_scratch] = found["engines"]["sar-plus"]["entries_changed"]
     assert changed[False] < changed[True]
 
 
@@ -118,7 +118,11 @@ def test_chunks_matter_only_to_engines_that_go_on(tmp_path):
     for chunk in (5, 1000):
         out = tmp_path / str(chunk)
         run_replay(
-            history, work_of(history, ("dfsssp", "sar"), chunk=chunk, anew=True), out, here, "x"
+            history,
+            work_of(history, ("dfsssp", "sar"), chunk=chunk, from_scratch=True),
+            out,
+            here,
+            "x",
         )
         tables[chunk] = pq.read_table(out / "replay.parquet")
     assert tables[5].equals(tables[1000])
@@ -371,7 +375,7 @@ def test_a_broken_result_is_said(tmp_path):
     history = churn()
     run_replay(history, work_of(history), tmp_path, here, "x")
     (tmp_path / "replay.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match="no replay can be read"):
+    with pytest.raises(InputError, match="the replay cannot be read"):
         run_replay(history, work_of(history), tmp_path, here, "x")
 
 
