@@ -1,11 +1,11 @@
-"""Could the model have done what a real run did? Asked of spin, on the model that it explored.
+"""Checks with spin whether the verified model could have produced the events of a real run.
 
-A trace is JSON lines of the agent and of subscribers (libsar_migrate/PROTOCOL.md), in order of
-their time. Each line that is an event of the model becomes a number; with TRACE, a transition of
-`five_phase.pml` that a trace would show is possible only when its number is next. So there is no
-second description of the rules that could differ from the first. What no trace shows (a message on
-its way, tables on theirs) stays free. What `routes.sar` and the switches have is shown whenever no
-table is on its way (`files`), and must be what the model has then.
+A trace consists of JSON lines of the agent and of subscribers (libsar_migrate/PROTOCOL.md), in
+order of time. Each line that is an event of the model becomes a number. With TRACE, a visible
+transition of `five_phase.pml` is possible only when its number is next, so there is no second
+description of the rules that could differ from the first. Invisible transitions (a message or
+tables in transit) remain free. Whenever no tables are in transit, the trace has the contents of
+`routes.sar` and of the switches (`files`), which must be those of the model.
 """
 
 from __future__ import annotations
@@ -46,37 +46,38 @@ _LEADS_TO = {
 }
 _STARTED, _INSTALLED, _FAILED, _REPATH = 20, 31, 32, 33
 _ENDS = {_INSTALLED: 5, _FAILED: 0}
-"""What the model finds then; for traces without `files`."""
+"""The model's files after these events, for traces without `files`."""
 _WITHOUT_UPDATE = {1}
 
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """`accepted`: events of the trace, from the first, that the model can do, of `events`."""
+    """`accepted` of the `events` of the trace, from the first on, are possible in the model."""
 
     accepted: int
     events: int
     refused: Mapping[str, Any] | None
-    """The first line that it cannot."""
+    """The first impossible line; None where all are possible."""
 
 
 def read_trace(texts: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The lines of all files, each by its name, in order of time. Raises `InputError`."""
+    """The lines of all files (name → text) in order of time. Raises `InputError`."""
     lines: list[dict[str, Any]] = []
     for file, text in texts.items():
         for number, line in enumerate(text.splitlines(), 1):
             try:
-                one = json.loads(line)
-                lines.append(one | {"at": float(one["at"])})
+                event = json.loads(line)
+                lines.append(event | {"at": float(event["at"])})
             except (ValueError, KeyError, TypeError) as error:
-                what = f"this is no line of a trace: {line[:80]}"
+                what = f"this is not a line of a trace: {line[:80]}"
                 raise InputError(what, file=file, line=number) from error
-    return sorted(lines, key=lambda one: one["at"])
+    return sorted(lines, key=lambda event: event["at"])
 
 
 def _as_on_disk(lines: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """With what a coordinator that was killed had saved, and not come to write here. Nobody had
-    heard of it, so it may as well have been just before the next start."""
+    """Adds the events that a killed coordinator had saved to disk, but not yet written to the
+    trace. No other party had seen them, so they may as well have happened just before the next
+    start."""
     phase, members = "idle", set[str]()
     for line in lines:
         if line["party"] == "coordinator":
@@ -122,7 +123,7 @@ def _code(line: Mapping[str, Any]) -> int | None:
 
 
 def _tables_found(line: Mapping[str, Any]) -> int | None:
-    """FOUND of the model: what `routes.sar`, `routes.next` and the switches have."""
+    """FOUND of the model: the contents of `routes.sar`, `routes.next` and the switches."""
     if line.get("in_force") not in ("new", "old"):
         return None
     new = [line.get("file") == "new", line.get("next") is True, line.get("in_force") == "new"]
@@ -130,35 +131,35 @@ def _tables_found(line: Mapping[str, Any]) -> int | None:
 
 
 def _numbers(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, dict[str, Any]]], int, int]:
-    """Events with their numbers; how many subscribers and updates there are. Updates are counted
-    from the first that the trace saw begin; what was before is none."""
+    """Events with their numbers, the number of subscribers, and the number of updates. Updates are
+    counted from the first one whose begin is in the trace; earlier ones count as 0."""
     lines = list(_as_on_disk(lines))
     names: dict[str, int] = {}
-    begun = sorted({one["update"] for one in lines if one["event"] == "run"})
+    begun = sorted({line["update"] for line in lines if line["event"] == "run"})
     events = []
-    back = set[int]()  # updates whose way back the model has begun with another line
-    files: int | None = None  # as found last
+    back = set[int]()  # updates whose return another line has already begun in the model
+    files: int | None = None  # the last known contents
     for line in lines:
         code = _code(line)
         update = line.get("update", 0)
         if code is None or line.get("counts") is False or (code == _REPATH and update in back):
-            continue  # also: the end of a process; an answer that came too late
+            continue  # also the end of a process, and an answer that came too late
         if code in (_STARTED, _INSTALLED, _FAILED):
             back.add(update)
         name = line["id"] if line["party"] == "subscriber" else line.get("subscriber")
-        who = names.setdefault(name, len(names)) if name else 0
+        party = names.setdefault(name, len(names)) if name else 0
         if line["event"] in ("files", "install", "start"):
             files = _tables_found(line)
         if line["event"] == "files":
             if files is None:
-                continue  # another engine's tables, of which the model knows nothing
-            who = files
+                continue  # tables of another engine, which the model does not have
+            party = files
         elif code in (_INSTALLED, _FAILED):
-            who = _ENDS[code] if files is None else files
-        place = 0 if code in _WITHOUT_UPDATE else bisect_right(begun, update)
-        if line["event"] == "notice" and not place:
-            continue  # of an update that was over
-        events.append((code * 65536 + who * 256 + place, line))
+            party = _ENDS[code] if files is None else files
+        number = 0 if code in _WITHOUT_UPDATE else bisect_right(begun, update)
+        if line["event"] == "notice" and not number:
+            continue  # a notice of an update that had ended
+        events.append((code * 65536 + party * 256 + number, line))
     return events, max(1, len(names)), max(1, len(begun))
 
 
@@ -183,7 +184,7 @@ def replay(lines: list[dict[str, Any]], model: Path) -> ReplayResult:
     low, high = 0, len(events)
     if possible(high):
         return ReplayResult(high, high, None)
-    while high - low > 1:  # the model can do `low` of them, and not `high`
+    while high - low > 1:  # the first `low` events are possible, the first `high` are not
         middle = (low + high) // 2
         low, high = (middle, high) if possible(middle) else (low, middle)
     return ReplayResult(low, len(events), events[low][1])

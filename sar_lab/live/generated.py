@@ -1,4 +1,4 @@
-"""A generated fabric under ibsim."""
+"""ibsim for a generated fabric."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sar_lab.live.ibsim import Ibsim
 
 
 def ibsim_for(fabric: Fabric) -> Ibsim:
-    """A simulator of this fabric, not started."""
+    """An ibsim of this fabric that is not started yet."""
     with tempfile.TemporaryDirectory(prefix="sar-net-") as folder:
         net = Path(folder) / "fabric.net"
         write_ibsim_net(fabric, net)

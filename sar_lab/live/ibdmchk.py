@@ -1,8 +1,8 @@
-"""The verdict of a tool that is not ours (ibdmchk) on what OpenSM really installed.
+"""Runs ibdmchk, an independent checker, on the tables that OpenSM really installed.
 
-It reads OpenSM's own dumps of the fabric, the forwarding tables and SL to VL (all after a heavy
-sweep with log flag 0x40); the service level of each path comes from the tables in force.
-"""
+ibdmchk reads OpenSM's own dumps of the fabric, the forwarding tables and the SL to VL tables
+(written by a heavy sweep with log flag 0x40). The service level of each path comes from the tables
+in force."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _LANES = re.compile(r"Analyzing Fabric for Credit Loops (\d+) SLs, (\d+) VLs use
 
 @dataclass(frozen=True)
 class IbdmchkVerdict:
-    clean: bool
-    lanes: int
-    text: str  # all that ibdmchk said
+    clean: bool  # whether ibdmchk found no credit loop
+    lanes: int  # the number of virtual lanes in use
+    text: str  # the output of ibdmchk
 
 
 def ibdmchk(
     sm: OpenSM, in_force: RoutesFile, lids: Mapping[int, range], *, lmc: int = 0
 ) -> IbdmchkVerdict:
-    """`in_force` is the plugin's dump, `lids` the LIDs of each GUID; Unavailable when ibdmchk
-    gives no verdict. It crashes after its verdict, so its exit code says nothing."""
+    """`in_force` is the plugin's dump, `lids` are the LIDs of each GUID. Raises `Unavailable` if
+    ibdmchk gives no verdict. Its exit code is ignored, since it crashes after its verdict."""
     dump, work = sm.dump_dir, sm.folder
     subnet = _whole_subnet(dump / "opensm-subnet.lst", in_force)
     (work / "ibdm.psl").write_text(_path_service_levels(subnet, in_force, lids))
@@ -55,8 +55,8 @@ def ibdmchk(
 
 
 def _whole_subnet(path: Path, routes: RoutesFile) -> str:
-    """OpenSM's dump once it has every terminal: a sweep writes it anew, and it is half a file
-    while it does."""
+    """OpenSM's dump once it contains every terminal: a sweep rewrites the file, which is incomplete
+    meanwhile."""
     wanted = set(routes.terminal_guids.tolist())
     text = ""
 
@@ -84,7 +84,7 @@ def _path_service_levels(subnet: str, routes: RoutesFile, lids: Mapping[int, ran
 
 
 def _sl_to_vl(dump: str) -> str:
-    """OpenSM's dump in the words of ibdmchk: `switch-guid in out 0x(sl0)(sl1) …`."""
+    """OpenSM's dump in the format of ibdmchk: `switch-guid in out 0x(sl0)(sl1) …`."""
     lines, switch = [], ""
     for line in dump.splitlines():
         if node := _SWITCH.match(line):

@@ -1,4 +1,4 @@
-"""munged, which Slurm's daemons use to know each other."""
+"""munged, with which Slurm's daemons authenticate each other."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sar_lab.live.process import Daemon, require, wait_until
 
 
 class MungeDaemon:
-    """A munged of our own, with its own key and socket, so that no other depends on it or stops
-    it, and no root is needed. `socket` is what slurm.conf's `AuthInfo=socket=` wants.
+    """A separate munged with its own key and socket; it needs no root, and no other program depends
+    on it or stops it. `socket` is the value for `AuthInfo=socket=` of slurm.conf.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class MungeDaemon:
         require("munge", "munged", "munge")
         with self._stack as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sar-munge-")))
-            folder.chmod(0o711)  # munged wants to be reachable for all users
+            folder.chmod(0o711)  # munged requires a folder that all users may enter
             key = folder / "key"
             key.touch(mode=0o600)
             key.write_bytes(secrets.token_bytes(128))

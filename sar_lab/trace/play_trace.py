@@ -108,7 +108,7 @@ def by_offset(routes: Routes, offset: Mapping[str, int]) -> KeySource:
     for name, number in offset.items():
         if not 0 <= number < len(routes.egress):
             raise InputError(
-                f"key {name!r} has LID offset {number}, the routes have {len(routes.egress)} offsets",
+                f"key {name!r} has LID offset {number}; the routes have {len(routes.egress)}",
                 remedy=f"0 … {len(routes.egress) - 1}",
             )
 

@@ -126,9 +126,9 @@ def given_of(fabric: Fabric, jobs: dict[str, list[str]], tmp_path: Path) -> Site
     ("jobs", "kind", "word"),
     [
         ({"1": ["n001", "n002"], "2": ["n007", "n008"]}, "inside", "spans two switches"),
-        ({"1": ["elsewhere1", "elsewhere2"]}, "unknown", "of one cluster"),
+        ({"1": ["elsewhere1", "elsewhere2"]}, "unknown", "the same cluster"),
         ({}, "unknown", "list of jobs is empty"),
-        ({"1": ["n001", "n007"]}, "idle", "links idle anyway"),
+        ({"1": ["n001", "n007"]}, "idle", "no link would be more than"),
     ],
 )
 def test_nothing_to_gain_is_said_plainly(

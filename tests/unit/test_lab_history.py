@@ -136,7 +136,7 @@ def test_sacct_as_text_with_all_that_goes_wrong(tmp_path: Path) -> None:
         "records of job steps": ("7.batch",),
         "jobs that end before they start": ("9",),
         "jobs that never started": ("10",),
-        "jobs that are over, but nobody knows since when": ("12",),
+        "jobs that are over, but without an end time": ("12",),
         "jobs without nodes": ("13",),
         "jobs of 1970": ("14",),
         "lines that are truncated or not a record": ("line 12",),
