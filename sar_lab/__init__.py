@@ -1,1 +1,2 @@
-"""What a site does not run: assessments, simulations, the tables of the papers, test daemons."""
+"""The laboratory: assessments, simulations, the papers' tables, and daemons for tests. A site does
+not need it to run the agent."""

@@ -1,7 +1,7 @@
-"""The whole loop on real parts, told as it happens: a simulated fabric under a stock OpenSM with
-our plugin, a real Slurm, and the agent between them. Jobs come and go, a cable is pulled.
+"""`demo-live`: the whole loop on real parts. A stock OpenSM with our plugin runs on a simulated
+fabric, the agent connects it with a real Slurm, jobs start and end, and a cable is pulled.
 
-Everything lives in scratch folders and ends with the demo, on Ctrl-C, too.
+All files are in scratch folders, and all processes end with the demo, also on Ctrl-C.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.opensm.plugin_client import PluginClient
 from sar_lab.live.agent import AgentProcess
-from sar_lab.live.credit_loops import ibdmchk
-from sar_lab.live.generated import ibsim_of
+from sar_lab.live.generated import ibsim_for
+from sar_lab.live.ibdmchk import ibdmchk
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_until
@@ -37,17 +37,17 @@ from sar_lab.live.slurm import SlurmCluster
 HOSTS_PER_LEAF, LEAVES, SPINES = 6, 4, 4
 DUMP_FILES = 0x43  # log flags: errors, information, and the files that ibdmchk reads
 PATIENCE = 20.0
-"""Seconds that the agent may take for anything: on a quiet machine it is about one."""
+"""The time limit for each step, in seconds; on a quiet machine a step takes about one."""
 PAUSE = 1.5
-"""Seconds after each act, to read what was said."""
+"""Seconds after each step, for the reader."""
 
 
 def demo_live() -> int:
-    """Runs it; the exit code: 0 if all that was expected was seen."""
+    """Runs the demo; returns the exit code, 0 if every expected event happened."""
     require_everything("demo-live")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
-    story = Story()
+    story = DemoLog()
     try:
         with ExitStack() as stack:
             _play(story, stack)
@@ -55,26 +55,26 @@ def demo_live() -> int:
     except KeyboardInterrupt:
         story.tell("interrupted; everything is stopped")
         return 130
-    except NotSeen as error:
-        story.tell(f"[red]NOT SEEN[/]: {escape(str(error))}; everything is stopped")
+    except DemoStepFailed as error:
+        story.tell(f"[red]FAILED[/]: {escape(str(error))}; everything is stopped")
         return 1
-    story.tell("everything is stopped, all that was expected was seen")
+    story.tell("everything is stopped; every expected event happened")
     return 0
 
 
-class NotSeen(CheckFailed):
-    """What the demo waited for did not happen."""
+class DemoStepFailed(CheckFailed):
+    """An expected event did not happen."""
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Ctrl-C once; a second one must not stop the stopping."""
+    """Handles Ctrl-C; a second one is ignored, so that it cannot interrupt the cleanup."""
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
-class Story:
-    """Lines with the time since the start, and what the agent and OpenSM did meanwhile."""
+class DemoLog:
+    """Prints lines with the time since the start, and the actions of the agent and OpenSM."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -84,16 +84,16 @@ class Story:
         self._engine = ""
 
     def tell(self, line: str) -> None:
-        """One line."""
+        """Print one line."""
         self._console.print(f"\\[{time.monotonic() - self._start:5.1f} s] {line}")
 
     def expect(self, what: str, seen: Callable[[Row], bool]) -> Row:
-        """Tell all news until the agent's decision `seen`. Raises `NotSeen`."""
+        """Print all actions up to the agent's decision `seen`. Raises `DemoStepFailed`."""
         end = time.monotonic() + PATIENCE
         found = None
         while found is None:
             if time.monotonic() > end:
-                raise NotSeen(f"{what}, not within {PATIENCE:g} s")
+                raise DemoStepFailed(f"{what} did not appear within {PATIENCE:g} s")
             time.sleep(0.05)
             self._look_at_opensm()
             assert self.agent
@@ -105,19 +105,19 @@ class Story:
         return found
 
     def quiet(self, what: str, seconds: float) -> None:
-        """Raises `NotSeen` if the agent decides anything meanwhile."""
+        """Raises `DemoStepFailed` if the agent makes a decision within `seconds`."""
         time.sleep(seconds)
         assert self.agent
         for row in self.agent.news():
             self.tell(_in_words(row))
-            raise NotSeen(f"{what} was to change nothing")
+            raise DemoStepFailed(f"{what} should change nothing")
 
     def _look_at_opensm(self) -> None:
         assert self.bridge
         status = self.bridge.status()
         if status.engine_in_force != self._engine:
             self._engine = status.engine_in_force
-            why = f"; the plugin says: {escape(status.last_error)}" if status.last_error else ""
+            why = f"; the plugin reports: {escape(status.last_error)}" if status.last_error else ""
             self.tell(f"  OpenSM has engine [bold]{self._engine}[/] in force{why}")
 
 
@@ -137,14 +137,14 @@ def _in_words(row: Row) -> str:
     return f"{text} ({row.seconds:.1f} s)"
 
 
-def _play(story: Story, stack: ExitStack) -> None:
+def _play(story: DemoLog, stack: ExitStack) -> None:
     fabric = xgft_fabric(f"xgft:2;{HOSTS_PER_LEAF},{LEAVES};1,{SPINES}")
     ibsim, manager, slurm = _start(story, stack, fabric)
     done = rehearse(Config(), lambda what: story.tell(f"  {what}"))
     if done.compiled:
         story.tell(f"  {done.compiled} kernels are compiled, in {done.seconds:.0f} s")
     story.agent = stack.enter_context(AgentProcess(manager, slurm))
-    story.tell("the agent runs in install mode and looks at Slurm twice a second")
+    story.tell("the agent runs in install mode and polls Slurm twice a second")
     story.expect("first routes", lambda row: row.result == "installed")
 
     def start(nodes: str) -> str:
@@ -169,17 +169,17 @@ def _play(story: Story, stack: ExitStack) -> None:
     story.tell(f"job {first} ended; its nodes are free")
     story.expect("routes without the first job", jobs_changed)
 
-    _cut_and_mend(story, ibsim, fabric)
+    _pull_and_restore_cable(story, ibsim, fabric)
     replaced = start("n[001,007-008,013,019-020]")
-    story.expect("routes for the newcomer", jobs_changed)
+    story.expect("routes for the new job", jobs_changed)
     slurm.scancel(second, local)
-    story.tell(f"jobs {second} and {local} ended; {replaced} goes on")
-    last = story.expect("routes for those that are left", jobs_changed)
+    story.tell(f"jobs {second} and {local} ended; {replaced} continues")
+    last = story.expect("routes for the remaining jobs", jobs_changed)
     _verify(story, manager, last.generation)
 
 
-def _start(story: Story, stack: ExitStack, fabric: Fabric) -> tuple[Ibsim, OpenSM, SlurmCluster]:
-    ibsim = stack.enter_context(ibsim_of(fabric))
+def _start(story: DemoLog, stack: ExitStack, fabric: Fabric) -> tuple[Ibsim, OpenSM, SlurmCluster]:
+    ibsim = stack.enter_context(ibsim_for(fabric))
     story.tell(
         f"a simulated fabric: {fabric.terminals} hosts, {LEAVES} leaf and {SPINES} spine switches"
     )
@@ -194,28 +194,28 @@ def _start(story: Story, stack: ExitStack, fabric: Fabric) -> tuple[Ibsim, OpenS
     return ibsim, manager, slurm
 
 
-def _cut_and_mend(story: Story, ibsim: Ibsim, fabric: Fabric) -> None:
+def _pull_and_restore_cable(story: DemoLog, ibsim: Ibsim, fabric: Fabric) -> None:
     leaf, port = fabric.switch_name[0], HOSTS_PER_LEAF + 1
-    mending = (Reason.FALLBACK, Reason.FABRIC)
+    reasons = (Reason.FALLBACK, Reason.FABRIC)
 
-    def mended(row: Row) -> bool:
-        return row.result == "installed" and row.reason in mending
+    def rerouted(row: Row) -> bool:
+        return row.result == "installed" and row.reason in reasons
 
     ibsim.unlink(leaf, port)
     story.tell(f"[bold]the cable at port {port} of leaf switch {leaf} is pulled[/]")
-    story.expect("routes around the cable", mended)
+    story.expect("routes around the cable", rerouted)
     ibsim.relink(leaf, port)
     story.tell("[bold]the cable is back[/]")
-    story.expect("routes over the cable again", mended)
+    story.expect("routes over the cable again", rerouted)
 
 
-def _verify(story: Story, manager: OpenSM, generation: int) -> None:
-    """By others' means: what OpenSM dumped, judged by ibdmchk."""
+def _verify(story: DemoLog, manager: OpenSM, generation: int) -> None:
+    """Checks the result by independent means: ibdmchk on OpenSM's own dumps."""
     assert story.bridge
     status = story.bridge.status()
     if (status.engine_in_force, status.generation_in_force) != ("sar", generation):
-        raise NotSeen(
-            f"engine sar and generation {generation} in force at the end, but "
+        raise DemoStepFailed(
+            f"engine sar and generation {generation} should be in force, but OpenSM has "
             f"{status.engine_in_force} and {status.generation_in_force}"
         )
     story.tell(f"in force at the end: engine sar, generation {generation}, on all switches")
@@ -223,10 +223,12 @@ def _verify(story: Story, manager: OpenSM, generation: int) -> None:
     manager.sweep()
     bridge = story.bridge
     if not wait_until(lambda: bridge.status().heavy_sweeps > before, PATIENCE):
-        raise NotSeen("OpenSM's sweep")
-    judgement = ibdmchk(manager, read_routes_file(bridge.dump().path), manager.lids())
-    paths = re.search(r"Scanned:(\d+) CA to CA paths", judgement.text)
-    errors = re.findall(r"^-E- (.*)", judgement.text, re.MULTILINE)
-    if not judgement.clean or not paths or errors:
-        raise NotSeen(f"a good verdict of ibdmchk, but {(errors or [judgement.text[-300:]])[0]}")
+        raise DemoStepFailed("OpenSM did not sweep")
+    verdict = ibdmchk(manager, read_routes_file(bridge.dump().path), manager.lids())
+    paths = re.search(r"Scanned:(\d+) CA to CA paths", verdict.text)
+    errors = re.findall(r"^-E- (.*)", verdict.text, re.MULTILINE)
+    if not verdict.clean or not paths or errors:
+        raise DemoStepFailed(
+            f"a good verdict of ibdmchk, but {(errors or [verdict.text[-300:]])[0]}"
+        )
     story.tell(f"ibdmchk on what OpenSM installed: {paths[1]} paths, no credit loops found")

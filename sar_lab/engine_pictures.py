@@ -22,7 +22,7 @@ from sar_agent.routing import Options, engine_names, is_source_routed, load_engi
 from sar_agent.routing.path_routes import path_traffic
 from sar_lab.demo import drawing
 from sar_lab.demo.three_jobs import three_equal_jobs
-from sar_lab.templates_of import templates
+from sar_lab.page_templates import templates
 
 SPEC = "xgft:3;4,3,3;1,3,2"
 HOSTS_PER_JOB = 9
@@ -30,7 +30,8 @@ SEED = 4
 
 
 def job_routes(fabric: Fabric, mix: JobMix, name: str) -> NDArray[np.int64]:
-    """int64[C]: effective EFI under an engine; jobs are partitions to those that want some."""
+    """int64[C]: effective EFI under an engine; engines that need partitions get one for each "
+    "job."""
     parts = [Partition(job.id, 0, job.terminals) for job in mix.jobs]
     options = Options(
         seed=SEED, pattern="shift:1", partitions=make_partitions(parts, fabric, strict=False)
@@ -42,26 +43,26 @@ def job_routes(fabric: Fabric, mix: JobMix, name: str) -> NDArray[np.int64]:
 
 
 def write_pictures(folder: Path) -> list[Path]:
-    """Their files."""
+    """Writes a picture for each engine; returns their paths."""
     fabric = xgft_fabric(SPEC)
     mix = three_equal_jobs(fabric, HOSTS_PER_JOB, SEED)
     found = {name: job_routes(fabric, mix, name) for name in engine_names()}
     width = drawing.bin_width(*found.values())
-    written = []
+    paths = []
     for name, efi in found.items():
         dark = float((efi == 0).mean())
-        written.append(folder / f"engine-{name}.svg")
-        written[-1].write_text(
+        paths.append(folder / f"engine-{name}.svg")
+        paths[-1].write_text(
             templates()
             .get_template("engine.svg")
             .render(
                 name=name,
-                said=f"hottest link {int(efi.max())} job routes, {dark:.0%} of links dark",
+                subtitle=f"hottest link {int(efi.max())} job routes, {dark:.0%} of links dark",
                 height=drawing.height(fabric),
                 picture=Markup(drawing.draw_network(fabric, efi, width)),
             )
         )
-    return written
+    return paths
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Numbers that differ from seed to seed: a median, and how far off it may be.
+"""Numbers that differ from seed to seed: medians with confidence intervals.
 
-`median_of` needs nothing of the distribution: how many draws lie below the median is binomial,
+`median_of` assumes nothing of the distribution: the number of draws below the median is binomial,
 so two of the sorted draws bracket it with a known confidence (Hoefler and Belli, *Scientific
 benchmarking of parallel computing systems*, SC15, rule 5). From six draws on that is 95 % or more.
-`bootstrap_of` is for anything else: means, maxima, ratios.
+`bootstrap_of` is for other statistics: means, maxima, ratios.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ RESAMPLES = 10_000
 
 @dataclass(frozen=True)
 class Estimate:
-    """A statistic of n draws and the interval that holds the true one."""
+    """A statistic of n draws and its confidence interval."""
 
     value: float
     low: float
     high: float
     confidence: float
-    """Of the interval: what was asked for, or what so few draws can give."""
+    """The confidence of the interval: the requested one, or the best that so few draws allow."""
     n: int
     how: str
     """`order statistics` or `bootstrap`."""
@@ -37,20 +37,20 @@ class Estimate:
         return asdict(self)
 
     def words(self, digits: int = 2) -> str:
-        """`3.50 [3.21, 3.77]`; without an interval where there is one draw."""
+        """`3.50 [3.21, 3.77]`; a single draw has no interval."""
         if self.n == 1:
             return f"{self.value:.{digits}f}"
         return f"{self.value:.{digits}f} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
 
     def apart_from(self, other: Estimate) -> bool:
-        """Whether the intervals do not overlap: they differ by more than chance explains."""
+        """Whether the intervals do not overlap, so that chance does not explain the difference."""
         return self.high < other.low or other.high < self.low
 
 
 def median_of(draws: ArrayLike, confidence: float = 0.95) -> Estimate:
-    """The median between the two order statistics that are nearest and still give `confidence`.
+    """The median, between the two nearest order statistics that give `confidence`.
 
-    Where even least and largest do not, these, and `Estimate.confidence` is what they give:
+    Where even the least and the largest draw do not, they are the interval, with the confidence
     1 - 2**(1 - n). Raises ValueError without draws, or with one that is no number.
     """
     found = _sorted(draws)
@@ -82,7 +82,7 @@ def bootstrap_of(
     confidence: float = 0.95,
     resamples: int = RESAMPLES,
 ) -> Estimate:
-    """Percentile bootstrap; the same for the same seed. Raises ValueError as `median_of`."""
+    """A percentile bootstrap; one seed gives one result. Raises ValueError as `median_of` does."""
     found = _sorted(draws)
     random = np.random.default_rng(seed)
     again = [
@@ -98,12 +98,12 @@ def bootstrap_of(
 def _sorted(draws: ArrayLike) -> F64:
     found = np.sort(np.array(draws, np.float64).ravel())
     if not len(found) or not np.isfinite(found).all():
-        raise ValueError("numbers are wanted, at least one")
+        raise ValueError("a statistic needs at least one finite number")
     return found
 
 
 def caption(command: str, seeds: Iterable[int] = (), estimate: Estimate | None = None) -> str:
-    """What stands under a number or a picture: what the brackets say, of which seeds, how made."""
+    """The caption of a number or picture: the meaning of the brackets, the seeds, the command."""
     parts = []
     if estimate and estimate.n > 1:
         what = "medians" if estimate.how == "order statistics" else "values"

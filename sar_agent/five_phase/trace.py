@@ -1,8 +1,8 @@
 """What the coordinator says and does, a JSON object a line, for a replay against the model.
 
 The other half is `libsar_migrate/trace.c`, its subscribers'; libsar_migrate/PROTOCOL.md has all the
-events, lab/five_phase/replay.py reads them. A line is written once the step is on the disk and
-before anybody hears of it.
+events, sar_lab/five_phase/model_replay.py reads them. A line is written once the step is on the
+disk and before anybody hears of it.
 """
 
 from __future__ import annotations

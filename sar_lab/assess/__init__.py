@@ -1,9 +1,10 @@
-"""`sar-agent assess`: what would this cluster gain? On a site's own dumps; nothing is installed.
+"""`sar-agent assess` estimates from a site's dumps what a cluster would gain; it installs nothing.
 
-`given.py` reads what a site has, `rate.py` routes, checks and measures, `verdict.py` says in one
-sentence what comes of it, `over_time.py` asks the same along a history, `page.py` draws.
+`site_data.py` reads the dumps, `rate.py` computes, checks and measures routes, `judgement.py`
+states the result in one sentence, `over_time.py` repeats this along a history, and
+`assess_page.py` writes the page.
 """
 
-from sar_lab.assess.report import Assessment, assess
+from sar_lab.assess.assessment import Assessment, assess
 
 __all__ = ["Assessment", "assess"]

@@ -1,56 +1,58 @@
-"""What the numbers do not say: sentences that hold for what was given."""
+"""Limits of an assessment: the sentences that apply to the given site data."""
 
 from __future__ import annotations
 
-from sar_lab.assess.given import Given
-from sar_lab.assess.ports import shared_hosts
+from sar_lab.assess.host_ports import shared_hosts
 from sar_lab.assess.rate import Ratings
+from sar_lab.assess.site_data import SiteData
 
 FAST = 200.0
 """Gbit/s: HDR and NDR switches can route adaptively."""
 
 
-def limits_of(given: Given, ratings: Ratings, adaptive: bool) -> tuple[str, ...]:
-    """In the order in which they matter."""
+def limits_of(given: SiteData, ratings: Ratings, adaptive: bool) -> tuple[str, ...]:
+    """The sentences, the most important first."""
     before, after = ratings.before, ratings.after
     found = []
     if given.synthetic:
-        found.append("The jobs are made up; your own queue gives your own numbers.")
+        found.append("The jobs are synthetic; give --jobs your own queue for numbers of your own.")
     if ratings.assumed:
         found.append(
-            f"No tables of yours were given, so they are compared with {before.name}, the better "
-            "of what OpenSM runs where nobody chose (minhop, or ftree on a fat tree), as our own "
-            "version of it routes (ties between ports fall otherwise than in OpenSM, and better "
-            "from three levels on). Give --routes opensm-lfts.dump to be sure."
+            f"You gave no forwarding tables, so the comparison is with {before.name}, the better "
+            "of OpenSM's usual engines (minhop, or ftree on a fat tree), in our own version of it. "
+            "Ours breaks ties between ports differently, and from three levels on better than "
+            "OpenSM. Give --routes opensm-lfts.dump for an exact comparison."
         )
     elif before.verdict.unreachable_pairs:
         found.append(
-            f"In today's tables {before.verdict.unreachable_pairs:,} pairs do not reach "
-            f"({before.verdict.problems[0]}); is the dump of the same day as the fabric?"
+            f"In today's tables {before.verdict.unreachable_pairs:,} pairs of ports do not reach "
+            f"each other ({before.verdict.problems[0]}). Were the tables and the fabric dumped on "
+            "the same day?"
         )
     elif not before.verdict.passed:
         found.append(
             f"Today's tables: {before.verdict.problems[0]}. A dump of tables holds no service "
-            "levels; where OpenSM uses several lanes, put its psl and slvl files beside the dump."
+            "levels; if OpenSM uses several virtual lanes, put its psl and slvl files beside the "
+            "dump."
         )
     found.append(
-        "Only the time that jobs spend sending gets shorter, not what they compute. A job that "
-        "sends for a fifth of its time gains a fifth of the number above."
+        "Only the time that jobs spend sending gets shorter, not the time that they compute. A job "
+        "that sends for a fifth of its time gains a fifth of the number above."
     )
     found.append(
-        "The number holds for traffic that is all under way at once (all-to-all with messages "
-        "posted together). Programs that send one message at a time, phase after phase, hardly "
-        "gain (docs/load-is-time.md)."
+        "The number applies to traffic that is sent all at once (an all-to-all whose messages are "
+        "posted together). Programs that send one message at a time, phase after phase, gain "
+        "little (docs/load-is-time.md)."
     )
     if hosts := shared_hosts(given.fabric, given.mix):
         found.append(
-            f"{hosts} hosts run several jobs that span switches; what these wait for each other at "
-            "the hosts' own cables is part of the times, and no routes change it."
+            f"{hosts} hosts run several jobs that span switches. These jobs wait for each other at "
+            "the hosts' own cables; that is part of the times, and no routing changes it."
         )
     if before.simulated is None and given.mix.jobs:
         found.append(
-            "Times are what the fullest link on a job's way says, since the traffic was not "
-            "simulated; that is rather too much, before and after."
+            "The traffic was not simulated. Times follow from the fullest link on a job's routes, "
+            "which overestimates them somewhat, before and after."
         )
     if not adaptive:
         fast = float(given.fabric.terminal_rate.max(initial=0.0)) >= FAST
@@ -60,17 +62,17 @@ def limits_of(given: Given, ratings: Ratings, adaptive: bool) -> tuple[str, ...]
                 if fast
                 else ""
             )
-            + "Where adaptive routing is in force, static tables gain nothing; say so with "
-            "--adaptive, and check with `ibdiagnet` or your subnet manager's settings."
+            + "With adaptive routing in force, static tables gain nothing. Check with `ibdiagnet` "
+            "or your subnet manager's settings; if it is in force, give --adaptive."
         )
     found.append(
-        "Storage and other traffic is routed, but not counted, and jobs whose links idle anyway "
-        "gain nothing: the port counters (perfquery) know how full your links are."
+        "Storage and other traffic is routed, but not counted. Jobs whose links idle anyway gain "
+        "nothing; the port counters (perfquery) show how full your links are."
     )
     if after and after.routes.needs_host_levels:
         found.append(
             f"{after.name} needs {after.routes.virtual_lanes} virtual lanes, chosen by the service "
             "level of path records; hosts must ask for them (docs/lanes.md)."
         )
-    found.append("The routes must follow the jobs as they come and go; the agent does that.")
+    found.append("Routes must change as jobs start and end; the agent does that.")
     return tuple(found)

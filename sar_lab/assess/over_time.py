@@ -1,6 +1,6 @@
-"""The same question along a history, at evenly spaced moments, as Fig. 7 of sar-2016 does.
+"""The assessment along a history, at evenly spaced moments, as in Fig. 7 of sar-2016.
 
-Routes in force stay as they are; routes that know the jobs are computed anew for each moment.
+The routes in force stay the same; the job-aware engine computes its routes again for each moment.
 """
 
 from __future__ import annotations
@@ -14,44 +14,45 @@ import numpy as np
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import routed
-from sar_lab.assess.ports import port_load
+from sar_lab.assess.host_ports import port_load
 from sar_lab.assess.rate import Ratings
-from sar_lab.history import Placed
+from sar_lab.history import PlacedHistory
 
 SAMPLES = 48
 
 
 @dataclass(frozen=True)
-class Point:
-    """One set of routes at one moment; the four measures of the figure, and time."""
+class MomentRating:
+    """One set of routes at one moment: the four measures of the figure, and the time."""
 
     efi_max: int
     job_efi_mean: float
     """Mean over jobs of the largest effective EFI on their links."""
     dark_fiber: float
     links_mean: float
-    """Mean over jobs of the links that they use."""
+    """Mean over jobs of the number of links that they use."""
     time: float
-    """As fullest links say it, mean over jobs weighted with terminals; 1.0: nobody waits."""
+    """Time to send, from the fullest links: mean over jobs, weighted by terminals; 1.0: no "
+    "waiting."""
 
 
 @dataclass(frozen=True)
-class Course:
-    """M moments."""
+class RatingsOverTime:
+    """The ratings of M moments of a history, before and after."""
 
     times: tuple[float, ...]
     jobs: tuple[int, ...]
-    """Multi-switch jobs at each."""
-    before: tuple[Point, ...]
-    after: tuple[Point, ...]
+    """The number of multi-switch jobs at each moment."""
+    before: tuple[MomentRating, ...]
+    after: tuple[MomentRating, ...]
     before_name: str
     after_name: str
     idle: int
-    """Moments left out of the rest as no multi-switch job ran."""
+    """The number of sampled moments without a multi-switch job; they are not part of the rest."""
 
     @property
     def saved(self) -> float:
-        """Share of time saved, over all moments."""
+        """The share of the time to send that is saved over all moments."""
         before, after = (sum(p.time for p in points) for points in (self.before, self.after))
         return max(0.0, 1.0 - after / before) if before else 0.0
 
@@ -59,18 +60,18 @@ class Course:
         return {**asdict(self), "saved": self.saved}
 
 
-def follow(
-    placed: Placed,
+def rate_over_time(
+    placed: PlacedHistory,
     ratings: Ratings,
     samples: int = SAMPLES,
     say: Callable[[str], None] = lambda _: None,
-) -> Course | None:
-    """None where no engine that knows the jobs serves, or no sampled moment has jobs."""
+) -> RatingsOverTime | None:
+    """None where no job-aware engine serves the fabric, or no sampled moment has jobs."""
     if ratings.after is None or samples < 1:
         return None
     fabric, engine = placed.fabric, load_engine(ratings.after.name)
     first, last = placed.history.span
-    known: dict[frozenset[bytes], tuple[Point, Point]] = {}
+    known: dict[frozenset[bytes], tuple[MomentRating, MomentRating]] = {}
     times, jobs, pairs, idle = [], [], [], 0
     traffic: Traffic | None = None
     for i, time in enumerate(first + (np.arange(samples) + 0.5) / samples * (last - first)):
@@ -90,14 +91,14 @@ def follow(
         return None
     before, after = (tuple(pair[side] for pair in pairs) for side in (0, 1))
     names = ratings.before.name, ratings.after.name
-    return Course(tuple(times), tuple(jobs), before, after, *names, idle)
+    return RatingsOverTime(tuple(times), tuple(jobs), before, after, *names, idle)
 
 
-def _point(traffic: Traffic) -> Point:
+def _point(traffic: Traffic) -> MomentRating:
     live = traffic.fabric.channel_up
     size = np.diff(traffic.mix.offset)
     fullest = np.maximum(traffic.job_load, port_load(traffic.fabric, traffic.mix))
-    return Point(
+    return MomentRating(
         int(traffic.efi[live].max(initial=0)),
         float(traffic.job_efi.mean()),
         float((traffic.efi[live] == 0).mean()) if live.any() else 0.0,

@@ -1,4 +1,5 @@
-"""Every engine on what was given: routed, checked, measured, and what it would cost to install."""
+"""Runs every engine on the site's data: routes, checks, measures, and the cost of an "
+"installation."""
 
 from __future__ import annotations
 
@@ -21,46 +22,47 @@ from sar_agent.quality.bounds import Bounds, bounds_of
 from sar_agent.routing import Options, knows_jobs, load_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.routes import Routes
-from sar_lab.assess.ports import port_load
+from sar_lab.assess.host_ports import port_load
 from sar_lab.fluid import PATTERNS, job_times
 
 ENGINES = ("minhop", "updn", "ftree", "dfsssp", "sar", "sar-plus")
 USUAL = ("minhop", "ftree")
-"""What OpenSM runs where nobody chose: minhop, or ftree on a fat tree."""
+"""OpenSM's usual engines: minhop by default, ftree on a fat tree."""
 TODAY = "today"
 MOST_PAIRS = 50_000
-"""Pairs of terminals in jobs up to which their traffic is simulated: some seconds a set of routes,
-and more than in proportion past it."""
+"""The largest number of terminal pairs in jobs whose traffic is simulated. It takes some seconds
+for each set of routes; beyond it, the time grows faster than the number of pairs."""
 
 
 @dataclass(frozen=True, eq=False)
-class Rated:
-    """One set of routes."""
+class RatedRoutes:
+    """One set of routes with its verdict and measures."""
 
     name: str
-    """The engine; `today` for tables that were given."""
+    """The engine, or `today` for the given tables."""
     routes: Routes
     verdict: Verdict
     measures: Measures
     live: Bool
     """bool[C]: the channels that are up."""
     ports: tuple[float, ...]
-    """Each job's `port_load`."""
+    """`port_load` of each job."""
     entries_changed: int | None = None
-    """Against what is (or is taken to be) installed."""
+    """Table entries that differ from the installed (or assumed) routes."""
     switches_changed: int | None = None
     simulated: tuple[float, ...] | None = None
-    """Each job's time for an all-to-all with all jobs at once, in multiples of the time that it
-    takes alone; None where it was not simulated."""
+    """Each job's time for an all-to-all while all jobs do one, in multiples of its time alone; None
+    where it was not simulated."""
 
     @property
     def load_time(self) -> float:
-        """Mean time as fullest links say it, whether simulated or not: to compare engines by."""
+        """Mean time that follows from the fullest links, simulated or not: it compares engines."""
         return replace(self, simulated=None).time
 
     @property
     def times(self) -> tuple[float, ...]:
-        """Each job's: simulated, or as the fullest link on its way says, which is a bit more."""
+        """Each job's time: simulated, or from the fullest link on its routes, which is slightly "
+        "more."""
         if self.simulated is not None:
             return self.simulated
         rows = zip(self.measures.jobs_detail, self.ports, strict=True)
@@ -68,7 +70,7 @@ class Rated:
 
     @property
     def time(self) -> float:
-        """The mean over jobs, each weighted with its terminals: what a host waits."""
+        """The mean over jobs, weighted by their terminals: what a host waits."""
         weight = [job.terminals for job in self.measures.jobs_detail]
         return float(np.average(self.times, weights=weight)) if weight else 1.0
 
@@ -100,20 +102,20 @@ class Rated:
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """`before` is what is installed, or what usually is."""
+    """All rated routes. `before` are the installed ones, or else those that usually are."""
 
-    before: Rated
-    engines: tuple[Rated, ...]
+    before: RatedRoutes
+    engines: tuple[RatedRoutes, ...]
     unserved: tuple[tuple[str, str], ...]
-    """(engine, the sentence that says why not)."""
-    after: Rated | None
-    """The best of the engines that know the jobs and passed the checks."""
-    oblivious: Rated | None
-    """The best of those that do not."""
+    """(engine, the reason why it does not serve this fabric)."""
+    after: RatedRoutes | None
+    """The best job-aware engine whose routes passed the checks."""
+    oblivious: RatedRoutes | None
+    """The best engine that ignores jobs and whose routes passed the checks."""
 
     @property
     def assumed(self) -> bool:
-        """No tables were given."""
+        """Whether no tables were given."""
         return self.before.name != TODAY
 
 
@@ -128,10 +130,10 @@ def rate_all(
 ) -> Ratings:
     """Raises `Unserved` where no engine serves the fabric, and no tables were given."""
     bounds = bounds_of(fabric, mix, rounds=64, seconds=1.0)
-    rated: list[Rated] = []
+    rated: list[RatedRoutes] = []
     unserved: list[tuple[str, str]] = []
     for name in dict.fromkeys((*names, *(() if today else USUAL[:1]))):
-        say(f"routes of {name}")
+        say(f"computing the routes of {name}")
         try:
             _warm(name)
             routes = routed(load_engine(name), fabric, mix, Options())
@@ -141,7 +143,7 @@ def rate_all(
     if today:
         before = _rate(TODAY, fabric, mix, today, bounds)
     elif usual := [r for r in rated if r.name in USUAL and r.verdict.passed] or rated:
-        # The better of the two, so that nothing is gained against a straw man.
+        # The better of the two, so that the gain is not one over a poor choice.
         before = min(usual, key=lambda r: r.time)
     else:
         raise SarError(f"no engine serves {fabric.name}: {unserved[0][1]}")
@@ -162,23 +164,25 @@ def rate_all(
 
 
 def _warm(name: str) -> None:
-    """Loads or compiles the kernels, so that `seconds` are the engine's own."""
+    """Loads or compiles the kernels, so that `seconds` measures the engine alone."""
     small = xgft_fabric("xgft:2;4,4;1,2")
     routed(load_engine(name), small, synthetic_mix(small, 1), Options())
 
 
-def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> Rated:
+def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> RatedRoutes:
     measures = measure(fabric, mix, routes, bounds=bounds)
     ports = tuple(port_load(fabric, mix).tolist())
-    return Rated(name, routes, check_routes(fabric, routes), measures, fabric.channel_up, ports)
+    return RatedRoutes(
+        name, routes, check_routes(fabric, routes), measures, fabric.channel_up, ports
+    )
 
 
-def _simulated(fabric: Fabric, mix: JobMix, rated: Rated) -> Rated:
+def _simulated(fabric: Fabric, mix: JobMix, rated: RatedRoutes) -> RatedRoutes:
     times = job_times(fabric, mix, rated.routes, PATTERNS["alltoall"])
     return replace(rated, simulated=tuple(times.time.tolist()))
 
 
-def _with_cost(rated: Rated, before: Routes) -> Rated:
+def _with_cost(rated: RatedRoutes, before: Routes) -> RatedRoutes:
     if rated.routes.egress.shape != before.egress.shape:
         old, new = before.egress[:1], rated.routes.egress[:1]
     else:

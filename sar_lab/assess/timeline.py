@@ -1,23 +1,23 @@
-"""Fig. 7 of sar-2016 for one's own history: four measures over time, and the number of jobs."""
+"""Fig. 7 of sar-2016 for a site's history: four measures over time, and the number of jobs."""
 
 from __future__ import annotations
 
-from sar_lab.assess.over_time import Course
+from sar_lab.assess.over_time import RatingsOverTime
 from sar_lab.demo.charts import WIDTH, svg, text, ticks
 from sar_lab.history.times import day_of
 
 PANELS = (
-    ("efi_max", "Hottest link of all (routes)", ".0f"),
-    ("job_efi_mean", "Hottest link on a job’s way, mean job (routes)", ".0f"),
+    ("efi_max", "Hottest link (routes)", ".0f"),
+    ("job_efi_mean", "Hottest link on a job’s routes, mean over jobs (routes)", ".0f"),
     ("dark_fiber", "Dark fiber", ".0%"),
-    ("links_mean", "Links that a job can use, mean job (more is better)", ".0f"),
-    ("time", "Time for sending, mean host (1 = nobody waits)", ".1f"),
+    ("links_mean", "Links that a job can use, mean over jobs (more is better)", ".0f"),
+    ("time", "Time for sending, mean over hosts (1 = no waiting)", ".1f"),
 )
 LEFT, TALL = 46.0, 96.0
 
 
-def timeline(course: Course) -> str:
-    """One panel under the other on one axis of time."""
+def timeline(course: RatingsOverTime) -> str:
+    """An SVG with one panel below the other, all with the same time axis."""
     first, last = course.times[0], max(course.times[-1], course.times[0] + 1)
     right = WIDTH - 12.0
 

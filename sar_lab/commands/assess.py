@@ -70,16 +70,16 @@ def assess(
     """Estimate what a cluster would gain; writes an HTML report and installs nothing."""
     from sar_agent.routing import load_engine
     from sar_lab.assess import assess as run
-    from sar_lab.assess.given import read_given
-    from sar_lab.assess.page import write_assessment
+    from sar_lab.assess.assess_page import write_assessment
     from sar_lab.assess.rate import ENGINES
-    from sar_lab.mixes.read import fabric_of
+    from sar_lab.assess.site_data import read_site_data
+    from sar_lab.mixes.replay_inputs import fabric_of
 
     names = tuple(engine or ENGINES)
     for name in names:
         load_engine(name)  # reports an unknown name before the long computation
     network, remarks = fabric_of(fabric)
-    given = read_given(network, jobs, history, routes, topology, remarks)
+    given = read_site_data(network, jobs, history, routes, topology, remarks)
     found = run(
         given,
         command=shlex.join(["sar-agent", *sys.argv[1:]]),

@@ -75,8 +75,8 @@ def count_congestion(
     from rich.console import Console
 
     from sar_lab.orcs import network_of_routes
+    from sar_lab.orcs.congestion_table import congestion_table
     from sar_lab.orcs.dot import read_network
-    from sar_lab.orcs.table import congestion_table
 
     def count(network: Network) -> Congestion:
         return _count(

@@ -27,8 +27,8 @@ def demo(
     from rich.console import Console
 
     from sar_lab.demo import run_demo
-    from sar_lab.demo.table import comparison_table
-    from sar_lab.demo.write import write_demo
+    from sar_lab.demo.comparison_table import comparison_table
+    from sar_lab.demo.demo_folder import write_demo
 
     network = read_fabric(fabric)
     mix = read_mix(jobs, network)

@@ -58,9 +58,9 @@ def run(
     `all` resumes where it was stopped.
     """
     from sar_agent.errors import InputError
-    from sar_lab.papers.page import write_page
     from sar_lab.papers.registry import experiment, experiments
-    from sar_lab.papers.store import kept, run_row, seeds_of
+    from sar_lab.papers.reproduction_page import write_page
+    from sar_lab.papers.result_store import run_row, seeds_of, stored_result
 
     run_all = names == ["all"]
     if rerun and not run_all:
@@ -69,7 +69,7 @@ def run(
     results = []
     for each in chosen:
         drawn = seeds_of(each, first, seeds, quick)
-        earlier = kept(out, each.NAME) if run_all and not rerun else None
+        earlier = stored_result(out, each.NAME) if run_all and not rerun else None
         if earlier and earlier["seeds"] == list(drawn):
             results.append(earlier)
             continue

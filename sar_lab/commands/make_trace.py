@@ -45,7 +45,7 @@ def make_trace(
     """Write the messages of a well-known program as a trace, phase by phase."""
     from sar_agent.errors import InputError
     from sar_agent.util.text_files import write_text
-    from sar_lab.trace.generate import PROGRAMS, Wish
+    from sar_lab.trace.programs import PROGRAMS, ProgramOptions
 
     if program not in PROGRAMS:
         raise InputError(f"unknown program {program!r}", remedy=f"one of {', '.join(PROGRAMS)}")
@@ -54,7 +54,7 @@ def make_trace(
             f"utilization {utilization:g} at {rate:g} Gbit/s is impossible",
             remedy="write, for example, 0.1 at 40 Gbit/s",
         )
-    wish = Wish(ranks, jobs, _sizes(size), iterations, utilization, rate, seed)
+    wish = ProgramOptions(ranks, jobs, _sizes(size), iterations, utilization, rate, seed)
     text = PROGRAMS[program](wish)
     if out is None:
         typer.echo(text, nl=False)

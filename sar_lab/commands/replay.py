@@ -17,7 +17,7 @@ from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
 from sar_agent.config.engine import Objective
 
 if TYPE_CHECKING:
-    from sar_lab.replay.run import Progress
+    from sar_lab.replay.replay_run import Progress
 
 ENGINES = ["updn", "ftree", "dfsssp", "sar"]
 """The engines of Table 1 of the SAR paper."""
@@ -92,16 +92,16 @@ def replay(
 
     from sar_agent.errors import InputError
     from sar_agent.routing import load_engine
-    from sar_lab.mixes.read import fabric_of, history_of
+    from sar_lab.mixes.replay_inputs import fabric_of, history_of
 
     try:
         import pyarrow  # noqa: F401
 
         from sar_lab.replay.pools import dask_client, pool_for
-        from sar_lab.replay.run import run_replay
+        from sar_lab.replay.replay_plan import ReplayPlan
+        from sar_lab.replay.replay_run import run_replay
+        from sar_lab.replay.replay_table import print_replay
         from sar_lab.replay.samples import samples_of
-        from sar_lab.replay.table import words
-        from sar_lab.replay.work import Work
     except ImportError as error:
         raise InputError(
             f"a replay needs {error.name}", remedy="pip install 'sar-lab[replay]'"
@@ -115,7 +115,7 @@ def replay(
     jobs = replace(jobs, remarks=(*jobs.remarks, *remarks))
     step = None if every is None else 60.0 * every
     samples = samples_of(network, jobs, step, _moment(begin), _moment(until))
-    work = Work(network, samples, chosen, objective, chunk, from_scratch)
+    work = ReplayPlan(network, samples, chosen, objective, chunk, from_scratch)
     command = _command(
         chosen,
         {
@@ -137,7 +137,7 @@ def replay(
     if as_json:
         print_json({**found, "out": str(out)})
         return
-    words(found)
+    print_replay(found)
     typer.echo(f"written to {out}/replay.parquet, replay.json")
 
 

@@ -66,9 +66,9 @@ class RouteSources:
         return self._read(by_source=True)
 
     def _read(self, *, by_source: bool) -> tuple[Fabric, JobMix, dict[str, Routes | PathRoutes]]:
-        from sar_agent.routing.engine import is_source_routed
         from sar_agent.jobs import JobMix
         from sar_agent.routing import Options, load_engine
+        from sar_agent.routing.engine import is_source_routed
         from sar_agent.routing.lanes import routed
 
         engines = [load_engine(name) for name in self.engines]

@@ -39,7 +39,7 @@ def simulate_time(
     from rich.console import Console
 
     from sar_lab.fluid import PATTERNS, job_times
-    from sar_lab.fluid.table import times_table
+    from sar_lab.fluid.times_table import times_table
 
     if pattern not in PATTERNS:
         raise InputError(f"unknown pattern {pattern!r}", remedy=f"one of {', '.join(PATTERNS)}")

@@ -18,8 +18,8 @@ from sar_lab.commands.route_sources import EnginesOption, RoutesOption, RouteSou
 if TYPE_CHECKING:
     from sar_agent.routing import Routes
     from sar_agent.routing.path_routes import PathRoutes
-    from sar_lab.fluid.adaptive import Adaptive
-    from sar_lab.trace.play import Keys
+    from sar_lab.fluid.adaptive import AdaptiveRouting
+    from sar_lab.trace.play_trace import KeySource
 
 KEY_KINDS = ("ark", "nrk")
 
@@ -103,11 +103,11 @@ def simulate_trace(
 
     from sar_agent.keys.routes import key_tree
     from sar_agent.routing import Routes
-    from sar_lab.trace.keyed import keys_for
     from sar_lab.trace.parse import read_trace
-    from sar_lab.trace.place import place, place_jobs
-    from sar_lab.trace.play import play
-    from sar_lab.trace.table import summary, trace_table
+    from sar_lab.trace.phase_keys import phase_keys
+    from sar_lab.trace.play_trace import play_trace
+    from sar_lab.trace.rank_placement import place_jobs, place_ranks
+    from sar_lab.trace.slowdown_table import summary, trace_table
 
     programs = read_trace(trace)
     if unknown := [kind for kind in keys or () if kind not in KEY_KINDS]:
@@ -124,20 +124,20 @@ def simulate_trace(
     if router is None:
         sources.require_any(", or --adaptive")
     network, mix, tables = sources.tables_or_paths()
-    candidates: dict[str, Routes | PathRoutes | Adaptive] = {**tables}
+    candidates: dict[str, Routes | PathRoutes | AdaptiveRouting] = {**tables}
     if router:
         candidates["adaptive (Conga-like)"] = router
     ranks = (
         place_jobs(network, programs, mix)
         if jobs
-        else place(network, programs, placement or "random", seed)
+        else place_ranks(network, programs, placement or "random", seed)
     )
     if key and not any(isinstance(table, Routes) for table in tables.values()):
         raise InputError("--key needs tables that hold the keys", remedy="add --routes DIR")
     results: list[dict[str, Any]] = []
     for name, candidate in candidates.items():
         held = _keys(key or [], candidate)
-        times = play(
+        times = play_trace(
             network, candidate, programs, ranks, keys=held, request_seconds=request_seconds
         )
         results.append({"engine": name, **summary(times)})
@@ -147,8 +147,10 @@ def simulate_trace(
             raise InputError(
                 "--keys needs tables for the traffic without a key", remedy="add --engine dmodk"
             )
-        computed = keys_for(key_tree(network), shifted=kind == "nrk")
-        times = play(network, base, programs, ranks, keys=computed, request_seconds=request_seconds)
+        computed = phase_keys(key_tree(network), shifted=kind == "nrk")
+        times = play_trace(
+            network, base, programs, ranks, keys=computed, request_seconds=request_seconds
+        )
         results.append({"engine": kind, **summary(times)})
     if as_json:
         print_json({"trace": str(trace), "jobs": len(ranks), "results": results})
@@ -156,9 +158,9 @@ def simulate_trace(
         Console(highlight=False).print(trace_table(results))
 
 
-def _keys(texts: list[str], routes: Routes | PathRoutes | Adaptive) -> Keys | None:
+def _keys(texts: list[str], routes: Routes | PathRoutes | AdaptiveRouting) -> KeySource | None:
     from sar_agent.routing import Routes
-    from sar_lab.trace.play import by_offset
+    from sar_lab.trace.play_trace import by_offset
 
     offset = {}
     for text in texts:
@@ -173,13 +175,13 @@ def _keys(texts: list[str], routes: Routes | PathRoutes | Adaptive) -> Keys | No
 
 def _adaptive(
     adaptive: bool, flowlet: str | None, feedback: str | None, load_levels: int | None, seed: int
-) -> Adaptive | None:
+) -> AdaptiveRouting | None:
     given = {"--flowlet": flowlet, "--feedback": feedback, "--load-levels": load_levels}
     if not adaptive:
         if unused := [option for option, value in given.items() if value is not None]:
             raise InputError(f"{unused[0]} is for the adaptive router", remedy="add --adaptive")
         return None
-    from sar_lab.fluid.adaptive import Adaptive
+    from sar_lab.fluid.adaptive import AdaptiveRouting
     from sar_lab.trace.units import size_of
 
     flowlet_bytes = size_of(flowlet or "64KB")
@@ -188,7 +190,7 @@ def _adaptive(
     interval = _time(feedback or "20us", "--feedback")
     if not interval:
         raise InputError("--feedback must be longer than 0", remedy="write, for example, 20us")
-    return Adaptive(flowlet_bytes, interval, load_levels or 8, seed)
+    return AdaptiveRouting(flowlet_bytes, interval, load_levels or 8, seed)
 
 
 def _time(text: str, option: str) -> float:

@@ -4,6 +4,6 @@ Nothing here touches a network: the fabric is generated (or read from a file), t
 checks and the measures are the ones that the agent uses.
 """
 
-from sar_lab.demo.run import Demo, run_demo
+from sar_lab.demo.demo_run import Demo, run_demo
 
 __all__ = ["Demo", "run_demo"]

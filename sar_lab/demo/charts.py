@@ -1,7 +1,7 @@
 """Small SVG charts: bars, paired histograms, dumbbells, lines. Colours come from the page's CSS.
 
-Every chart is 420 units wide with 13-unit text, so that it is legible on a phone; "before" is
-hollow or dashed and "after" is full, so that it reads without colour.
+Every chart is 420 units wide with 13-unit text, so that it is legible on a phone. "Before" is
+hollow or dashed and "after" is solid, so that the chart is readable without colour.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ WIDTH = 420
 
 
 def svg(height: float, label: str, parts: Sequence[str]) -> str:
-    """A chart that screen readers call `label`."""
+    """The SVG element of a chart; screen readers read `label`."""
     return (
         f'<svg class="chart" viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
         f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
@@ -24,7 +24,7 @@ def svg(height: float, label: str, parts: Sequence[str]) -> str:
 
 
 def text(x: float, y: float, words: str, anchor: str = "start", style: str = "") -> str:
-    """One line of text."""
+    """One line of text as an SVG element."""
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
     return f'<text class="{style}" {place}>{escape(words)}</text>'
 
@@ -57,7 +57,7 @@ def histograms(
     bound: int,
     bins: int = 24,
 ) -> str:
-    """One panel under the other on the same axes; zero has a bar of its own, left of the rest.
+    """Histograms below each other with the same axes; zero has a bar of its own at the far left.
 
     The dotted line is the lower bound of the maximum.
     """
@@ -97,7 +97,7 @@ def histograms(
 
 
 def dumbbells(label: str, rows: Sequence[tuple[str, float, float]], form: str = ".0f") -> str:
-    """(name, before, after): from a hollow end to a full one."""
+    """A row for each (name, before, after): a line from a hollow circle to a full one."""
     top = max([1e-9, *(max(b, a) for _, b, a in rows)])
     left, right, line = 118.0, WIDTH - 16.0, 19
     foot = 22 + line * len(rows)

@@ -1,9 +1,10 @@
-"""The network as a picture: rows of switches, every cable coloured by effective EFI (SVG).
+"""The network as an SVG picture: rows of switches, every cable coloured by effective EFI.
 
-A cable carries both directions, so each half of its line is one of them: the half at a switch is
-what that switch sends. Colour and width grow together, so that the picture reads without colour;
-a direction that no job can use is a thin dashed line. Hand-made rather than by matplotlib: a page
-of it is 50 kB, follows the reader's light or dark scheme, and takes no second to import.
+A cable carries both directions, so each half of its line shows one: the half at a switch is what
+that switch sends. Colour and width grow together, so that the picture is readable without colour; a
+direction that no job can use is a thin dashed line. The SVG is written by hand rather than by
+matplotlib: a page of it has 50 kB, follows the reader's light or dark scheme, and needs no import
+of a second.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from sar_agent.fabric.model import Bool
 WIDTH, PAD, ROW = 840, 24, 340
 LEVELS = 6
 MOST_CHANNELS = 6000
-"""Past this a drawing is a smudge; the histograms still show every link."""
+"""With more channels a drawing is unreadable; the histograms still show every link."""
 EFI = NDArray[np.int64]
 
 
 def bin_width(*efis: EFI) -> int:
-    """Routes per colour, so that the hottest link of all pictures has the last colour."""
+    """Routes for each colour step, so that the hottest link of all pictures has the last colour."""
     return max(1, -(-max(int(efi.max(initial=0)) for efi in efis) // LEVELS))
 
 
 def bin_names(width: int) -> list[tuple[str, str]]:
-    """(class, range) of every colour, the dark one first."""
+    """(CSS class, range of routes) of every colour, dark links first."""
     ranges = [(1 + i * width, (i + 1) * width) for i in range(LEVELS)]
     shown = [f"{low}" if low == high else f"{low}–{high}" for low, high in ranges]
     return [("q0", "0 (dark)"), *((f"q{i + 1}", text) for i, text in enumerate(shown))]
@@ -40,7 +41,7 @@ def drawable(fabric: Fabric) -> bool:
 
 
 def rows(fabric: Fabric) -> int:
-    """How many rows of switches the drawing has."""
+    """The number of rows of switches in the drawing."""
     return int(_rows(fabric).max()) + 1
 
 
@@ -78,8 +79,8 @@ def draw_network(fabric: Fabric, efi: EFI, width: int, shown: Bool | None = None
 def _rows(fabric: Fabric) -> NDArray[np.int32]:
     """int32[S]: hops to the nearest leaf switch; 0 is drawn at the bottom.
 
-    A leaf here has a quarter as many hosts as the fullest: a spine with one management node or
-    aggregation node is still a spine to the eye.
+    A switch counts as a leaf if it has at least a quarter of the hosts of the fullest one, so
+    that a spine with one management or aggregation node is drawn as a spine.
     """
     row = np.full(fabric.switches, -1, np.int32)
     row[fabric.terminals_at * 4 >= max(1, int(fabric.terminals_at.max()))] = 0

@@ -1,7 +1,7 @@
-"""When does it help? The same comparison over how full the machine is, on two kinds of tree.
+"""The comparison for several shares of busy hosts, on two kinds of tree: when does it help?
 
-One mix may be lucky; here every point is the mean of several seeds. Oblivious routes do not depend
-on the jobs, so they are computed once a fabric.
+One mix may be lucky, so every point is the mean over several seeds. Oblivious routes do not depend
+on the jobs, so they are computed once for each fabric.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sar_agent.jobs.model import multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_jobs
 from sar_agent.quality import Measures, measure
 from sar_agent.routing import Options, load_engine
-from sar_lab.demo.compare import AFTER, BEFORE
+from sar_lab.demo.engine_results import AFTER, BEFORE
 
 SLIM, FULL = "xgft:2;16,24;1,12", "xgft:2;16,24;1,16"
 BUSY = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -25,8 +25,8 @@ SEEDS = range(6)
 
 
 @dataclass(frozen=True)
-class Means:
-    """Means over the seeds."""
+class MeanMeasures:
+    """Measures of one set of routes, means over the seeds."""
 
     dark_fiber_ratio: float
     effective_efi_max: float
@@ -34,15 +34,15 @@ class Means:
 
 
 @dataclass(frozen=True)
-class Point:
-    """One fabric, one share of busy hosts."""
+class SweepPoint:
+    """One fabric with one share of busy hosts."""
 
     fabric: str
     busy: float
-    before: Means
-    after: Means
+    before: MeanMeasures
+    after: MeanMeasures
     bound: float
-    """Mean lower bound of the maximum effective EFI."""
+    """Lower bound of the maximum effective EFI, mean over the seeds."""
     mixes: int
 
     def json(self) -> dict[str, Any]:
@@ -53,8 +53,8 @@ def sweep(
     specs: tuple[str, ...] = (SLIM, FULL),
     busy_shares: tuple[float, ...] = BUSY,
     seeds: range = SEEDS,
-) -> tuple[Point, ...]:
-    """All points, fabric by fabric; mixes without a multi-switch job are left out."""
+) -> tuple[SweepPoint, ...]:
+    """All points, one fabric after the other; mixes without a multi-switch job are left out."""
     points = []
     before, after = load_engine(BEFORE), load_engine(AFTER)
     for spec in specs:
@@ -70,12 +70,12 @@ def sweep(
             if pairs:
                 bound = float(np.mean([m.lower_bound_efi_max for m, _ in pairs]))
                 means = [_means([pair[side] for pair in pairs]) for side in (0, 1)]
-                points.append(Point(spec, busy, means[0], means[1], bound, len(pairs)))
+                points.append(SweepPoint(spec, busy, means[0], means[1], bound, len(pairs)))
     return tuple(points)
 
 
-def _means(found: list[Measures]) -> Means:
-    return Means(
+def _means(found: list[Measures]) -> MeanMeasures:
+    return MeanMeasures(
         float(np.mean([m.dark_fiber_ratio for m in found])),
         float(np.mean([m.effective_efi_max for m in found])),
         float(np.mean([m.throughput_mean for m in found])),

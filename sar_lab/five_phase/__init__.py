@@ -1,1 +1,1 @@
-"""Traces of real five-phase updates, replayed against the model that was proved."""
+"""Replays traces of real five-phase updates on the verified model of the protocol."""

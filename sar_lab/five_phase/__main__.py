@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from sar_agent.errors import SarError
-from sar_lab.five_phase.replay import read_trace, replay
+from sar_lab.five_phase.model_replay import read_trace, replay
 
 
 def main(arguments: list[str]) -> int:

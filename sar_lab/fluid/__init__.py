@@ -1,6 +1,6 @@
-"""How long jobs' traffic takes: a fluid model, concurrent flows share links max-min fairly."""
+"""How long jobs' traffic takes, in a fluid model: concurrent flows share links max-min fairly."""
 
-from sar_lab.fluid.compare import JobTimes, job_times
-from sar_lab.fluid.patterns import PATTERNS
+from sar_lab.fluid.job_patterns import PATTERNS
+from sar_lab.fluid.simulate_jobs import JobTimes, job_times
 
 __all__ = ["PATTERNS", "JobTimes", "job_times"]

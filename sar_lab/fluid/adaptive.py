@@ -1,14 +1,15 @@
-"""An adaptive peer, *Conga-like*: flowlets choose their way by what they know of the links.
+"""Adaptive routing for comparison, *Conga-like*: flowlets choose paths by known link loads.
 
-After CONGA (Alizadeh et al., SIGCOMM 2014), which routing-keys-2017 took from two levels to three.
-What is like it: a message is sent in flowlets; before each, the sender's leaf switch takes the way
-whose worst link has the lowest load, in a few levels of load. It knows its own uplinks as they are,
-and all other links by feedback, an average over an interval that lies in the past. The way stays
-where no other is strictly better; ties are broken by chance. What is not: the load of all links of
-a way comes in one feedback, where Conga folds it hop by hop; a flowlet ends after so many bytes,
-where Conga waits for a gap, which a sender at full speed does not have; nothing is ever reordered.
+The model is CONGA (Alizadeh et al., SIGCOMM 2014), which routing-keys-2017 extended from two levels
+to three. As in CONGA, a message is sent in flowlets. Before each flowlet, the sender's leaf switch
+takes the path whose worst link has the lowest load, quantised to a few levels. It knows the present
+load of its own uplinks, and of all other links the mean over a past interval (feedback). The path
+stays unless another one is strictly better; ties are broken at random. Unlike in CONGA, one
+feedback brings the loads of all links of a path, where CONGA combines them hop by hop; a flowlet
+ends after a number of bytes, where CONGA waits for a gap, which a sender at full speed does not
+have; and packets are never reordered.
 
-Only on XGFTs: one way over each root.
+It works on XGFTs only, which have one path over each root.
 """
 
 from __future__ import annotations
@@ -26,26 +27,26 @@ from sar_agent.fabric.model import I32, U8, U32
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.routing.oblivious_tables import digit_tables
 from sar_agent.routing.routes import Routes
-from sar_lab.fluid.events import (
+from sar_lab.fluid.flow_events import (
     FINISHED,
     PAUSED,
     WAITS,
-    Progress,
+    FlowProgress,
     add_carried,
     advance,
     freed,
     progress_of,
 )
-from sar_lab.fluid.flows import Flows
-from sar_lab.fluid.links import F64, Links, end_flow, start_flow
-from sar_lab.fluid.paths import routed_links
+from sar_lab.fluid.flow_links import F64, FlowLinks, end_flow, start_flow
+from sar_lab.fluid.flow_paths import routed_links
+from sar_lab.fluid.flow_steps import Flows
 
 U64 = NDArray[np.uint64]
 
 
-class Tree(NamedTuple):
-    """An XGFT as the kernels walk it, names as in `XgftView`: a few kilobytes, where a table for
-    each root does not fit into a cache."""
+class XgftTables(NamedTuple):
+    """An XGFT for the kernels, with names as in `XgftView`. It has a few kilobytes; a table for
+    each root would not fit into a cache."""
 
     level: U8
     subtree: I32
@@ -63,11 +64,11 @@ class Tree(NamedTuple):
     """uint32[T]"""
 
 
-def tree_of(fabric: Fabric) -> Tree:
+def xgft_tables(fabric: Fabric) -> XgftTables:
     """Raises `Unserved` where the fabric is no XGFT."""
     view = recognise_xgft(fabric)
     switch = np.arange(fabric.switches)[:, None]
-    return Tree(
+    return XgftTables(
         view.level,
         view.subtree,
         view.inside,
@@ -81,24 +82,24 @@ def tree_of(fabric: Fabric) -> Tree:
 
 
 @dataclass(frozen=True)
-class Adaptive:
-    """Its parameters."""
+class AdaptiveRouting:
+    """The parameters of adaptive routing."""
 
     flowlet: float = 64 * 2**10
-    """Bytes after which a message may take another way."""
+    """Bytes after which a message may take another path."""
     feedback: float = 20e-6
-    """Seconds: what is known of links far away is their mean load in the last whole interval."""
+    """Seconds: the known load of a remote link is its mean load in the last whole interval."""
     levels: int = 8
-    """Into so many levels a link's load, 0 … 1, is told apart (Conga: 3 bits)."""
+    """The number of levels to which a link's load, 0 … 1, is quantised (CONGA: 3 bits)."""
     seed: int = 0
 
 
-def play_adaptive(fabric: Fabric, flows: Flows, adaptive: Adaptive) -> Progress:
+def play_adaptive(fabric: Fabric, flows: Flows, adaptive: AdaptiveRouting) -> FlowProgress:
     """Runs all flows to their end. Raises `Unserved` where the fabric is no XGFT."""
     if adaptive.flowlet <= 0 or adaptive.feedback <= 0 or adaptive.levels < 1:
         raise InputError("adaptive routing needs a flowlet, an interval and levels above 0")
-    tree = tree_of(fabric)
-    # All ways of a pair are as long as this one; which it is, is chosen when the flow starts.
+    tree = xgft_tables(fabric)
+    # All paths of a pair are as long as this one; the actual path is chosen when the flow starts.
     digits = np.zeros((fabric.terminals, len(tree.parents) - 1), np.uint8)
     egress = digit_tables(fabric, recognise_xgft(fabric), digits)
     links = routed_links(fabric, Routes("adaptive", fabric.digest, egress[None]), flows)
@@ -119,10 +120,10 @@ def play_adaptive(fabric: Fabric, flows: Flows, adaptive: Adaptive) -> Progress:
 
 @njit(cache=True)
 def _play(
-    links: Links,
+    links: FlowLinks,
     flows: Flows,
-    progress: Progress,
-    tree: Tree,
+    progress: FlowProgress,
+    tree: XgftTables,
     flowlet: float,
     feedback: float,
     levels: int,
@@ -166,9 +167,14 @@ def _play(
 
 @njit(cache=True)
 def _move(
-    links: Links, tree: Tree, flows: Flows, progress: Progress, f: np.uint32, root: np.uint32
+    links: FlowLinks,
+    tree: XgftTables,
+    flows: Flows,
+    progress: FlowProgress,
+    f: np.uint32,
+    root: np.uint32,
 ) -> None:  # pragma: no cover
-    """Leads a running flow over another root."""
+    """Moves a running flow to the path over another root."""
     counts = progress.counts
     add_carried(links, progress, f, progress.to_go[f])
     end_flow(links, f)
@@ -183,8 +189,8 @@ def _move(
 
 @njit(cache=True)
 def _best(
-    links: Links,
-    tree: Tree,
+    links: FlowLinks,
+    tree: XgftTables,
     flows: Flows,
     f: np.uint32,
     now: np.uint32,
@@ -193,8 +199,8 @@ def _best(
     levels: int,
     chance: U64,
 ) -> np.uint32:  # pragma: no cover
-    """The root whose way has the lowest level; `now` if it is one of these, else one by chance.
-    `own` is scratch, as many as a leaf has uplinks."""
+    """The root whose path has the lowest load level: `now` if it is among the best, else a random
+    one of them. `own` is scratch, one entry for each uplink of a leaf."""
     d = flows.destination[f]
     start, goal = tree.leaf[flows.source[f]], tree.leaf[d]
     roots, top = 1, 1
@@ -234,7 +240,7 @@ def _best(
         chance[0] ^= chance[0] >> np.uint64(7)
         chance[0] ^= chance[0] << np.uint64(17)
         if r == now:
-            ties = 1 << 40  # nobody after it is drawn
+            ties = 1 << 40  # no later root is drawn
             best = now
         elif (chance[0] >> np.uint64(20)) % np.uint64(ties) == 0:
             best = np.uint32(r)
@@ -243,9 +249,9 @@ def _best(
 
 @njit(cache=True)
 def _lead(
-    links: Links, tree: Tree, flows: Flows, f: np.uint32, root: np.uint32
+    links: FlowLinks, tree: XgftTables, flows: Flows, f: np.uint32, root: np.uint32
 ) -> None:  # pragma: no cover
-    """Writes the channels of the way over this root between the two hosts' own links."""
+    """Writes the channels of the path over this root between the links of the two hosts."""
     d = flows.destination[f]
     v, goal = tree.leaf[flows.source[f]], tree.leaf[d]
     for i in range(links.path[f] + np.uint32(1), links.stop[f] - np.uint32(1)):

@@ -1,4 +1,4 @@
-"""`--history`: a site's record in any form we read, told by its content."""
+"""Reads `--history` in any supported format, which is recognised by the content."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 from sar_agent.errors import InputError
 from sar_agent.util.text_files import read_text
 from sar_lab.history.first_seen import read_first_seen
-from sar_lab.history.model import History
+from sar_lab.history.job_history import JobHistory
 from sar_lab.history.sacct_json import parse_sacct_json
 from sar_lab.history.sacct_text import COMMAND, looks_like_sacct, parse_sacct_text
 from sar_lab.history.trace_csv import looks_like_trace, parse_trace_csv
 
 
-def read_history(path: str | Path) -> History:
-    """sacct's text or JSON, a trace `job,start,end,nodelist`, or a folder or tar of `JOBID.txt`;
-    gzip is undone. Raises `InputError` with file and, where there is one, line."""
+def read_history(path: str | Path) -> JobHistory:
+    """Reads sacct's text or JSON, a trace `job,start,end,nodelist`, or a folder or tar archive of
+    `JOBID.txt`; files may be gzipped. Raises `InputError` with the file and, if known, the line."""
     path = Path(path)
     if path.is_dir() or (path.is_file() and tarfile.is_tarfile(path)):
         return read_first_seen(path)
@@ -29,7 +29,7 @@ def read_history(path: str | Path) -> History:
     if "|" in first:
         return parse_sacct_text(text, path)
     raise InputError(
-        f"{first[:60]!r} begins no history of jobs",
+        f"the format of this job history is unknown; it begins with {first[:60]!r}",
         file=path,
         line=1,
         remedy=f"save one with: {COMMAND}",
@@ -37,8 +37,8 @@ def read_history(path: str | Path) -> History:
 
 
 def is_history(path: Path) -> bool:
-    """Whether a file tells of jobs over time rather than of one moment, as far as its beginning
-    says; False where it cannot be read."""
+    """Whether a file records jobs over time rather than at one moment, judged by its beginning;
+    False where it cannot be read."""
     try:
         if path.is_dir() or tarfile.is_tarfile(path):
             return True

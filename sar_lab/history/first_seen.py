@@ -1,10 +1,10 @@
-"""A folder or tar of files `JOBID.txt`, one node a line; a file's time is when the job was first
-seen running (CINECA's Leonardo was recorded so, every ten minutes).
+"""A folder or tar archive of files `JOBID.txt` with one node per line. The time of a file is the
+time at which the job was first seen running (CINECA's Leonardo was recorded so, every ten minutes).
 
-Nobody wrote down when a job ended. What is known: a node that another job has later was free by
-then. So a job is taken to last until the first of its nodes appears in a later job, or else to the
-end of the record. Nodes that stay idle make jobs look longer than they were, nodes that jobs share
-make them look shorter; who reports on such a history must say so, and `remarks` does.
+The record holds no end times. A node that a later job uses was free by then, so a job is assumed to
+last until the first of its nodes appears in a later job, or else to the end of the record. Idle
+nodes make jobs appear longer than they were, shared nodes make them appear shorter. A report on
+such a history must state this; `remarks` does.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from sar_agent.errors import InputError
-from sar_lab.history.model import History, HistoryBuilder
+from sar_lab.history.job_history import HistoryBuilder, JobHistory
 
 REMARK = (
-    "The record holds no end times: a job is taken to last until one of its nodes appears in a "
-    "later job, or else to the end of the record; so there are rather too many jobs at a time."
+    "The record holds no end times: a job is assumed to last until one of its nodes appears in a "
+    "later job, or else to the end of the record, which overestimates the jobs at each moment."
 )
-COARSE = "Start times are when a job was first seen, as coarse as the recording (some minutes)."
+COARSE = (
+    "A start time is when the job was first seen, accurate to the recording interval (some "
+    "minutes)."
+)
 
 
-def read_first_seen(path: Path) -> History:
+def read_first_seen(path: Path) -> JobHistory:
     """Raises `InputError` where it cannot be read, or no job is in it."""
     builder = HistoryBuilder(str(path))
     seen: list[tuple[float, str, tuple[str, ...]]] = []
@@ -41,7 +44,7 @@ def read_first_seen(path: Path) -> History:
     ends = ends_of(seen, last)
     for (time, id, hosts), end in zip(seen, ends, strict=True):
         if time == last:
-            builder.leave_out("jobs seen last when the record ended (no length known)", id)
+            builder.leave_out("jobs first seen when the record ended (their length is unknown)", id)
             continue
         builder.add(id, time, end, hosts)
     builder.remark(REMARK)
@@ -50,8 +53,8 @@ def read_first_seen(path: Path) -> History:
 
 
 def ends_of(seen: list[tuple[float, str, tuple[str, ...]]], last: float) -> list[float]:
-    """When each job of `seen` (time, id, nodes; sorted) must be over, `last` at the latest: when
-    the first of its nodes is next seen, later than the job itself."""
+    """The end of each job of `seen` (time, id, nodes; sorted): when the first of its nodes is next
+    seen in a later job, or else `last`."""
     next_seen: dict[str, float] = {}
     later: dict[str, float] = {}  # the time after `next_seen`, for jobs seen at one moment
     found = []
@@ -82,6 +85,6 @@ def _files(path: Path, builder: HistoryBuilder) -> Iterator[tuple[str, float, st
                     assert content is not None, "it is a file"
                     yield name.stem, float(member.mtime), content.read().decode(errors="replace")
     except (tarfile.ReadError, EOFError, zlib.error) as error:
-        builder.leave_out("archives that end in the middle (what came before counts)", str(error))
+        builder.leave_out("truncated archives (the jobs before the end are used)", str(error))
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", file=path) from error

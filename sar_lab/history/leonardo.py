@@ -1,12 +1,12 @@
 """A stand-in for the network of CINECA's Leonardo, from its list of nodes and leaf switches.
 
-The list (`NODE 0001 RACK 1 CELL 1 ROW 1 PARTITION 1 SWITCH 10100`) says which leaf switch a node
-hangs on and in which cell the switch stands; the cables between switches are not published. So
-they are made up, after what is published of the machine: a Dragonfly+ of cells; in each cell 18
-spine switches, every one cabled once to every leaf of the cell; spine k of every two cells joined
-by one cable. All cables count 200 Gbit/s, and each node one port of 200 on the leaf of the list.
-The real one differs (rails, spare cables, adaptive routing), so its numbers are not Leonardo's:
-whatever is made with it says `stand-in`.
+The list (`NODE 0001 RACK 1 CELL 1 ROW 1 PARTITION 1 SWITCH 10100`) gives the leaf switch of each
+node and the cell of that switch; the cables between switches are not published. They are made up
+from what is published of the machine: a Dragonfly+ of cells, with 18 spine switches in each cell,
+each cabled once to every leaf of the cell, and one cable between the spines k of every two cells.
+All cables have 200 Gbit/s, and each node has one port of 200 Gbit/s on its leaf. The real network
+differs (rails, spare cables, adaptive routing), so the numbers are not Leonardo's: every result
+that uses it is marked `stand-in`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LINE = re.compile(r"NODE (\d+) RACK \d+ CELL (\d+) ROW \d+ PARTITION \d+\s+SWIT
 
 
 def is_node_list(path: Path) -> bool:
-    """Whether it is such a list, by its first line."""
+    """Whether the first line of a file is that of such a list."""
     try:
         with path.open(errors="replace") as file:
             return _LINE.match(file.readline()) is not None
@@ -44,7 +44,7 @@ def leonardo_stand_in(path: Path) -> Fabric:
     for number, line in enumerate(read_text(path).splitlines(), 1):
         found = _LINE.match(line)
         if not found:
-            raise InputError(f"{line[:60]!r} is no NODE … SWITCH line", file=path, line=number)
+            raise InputError(f"{line[:60]!r} is not a line NODE … SWITCH", file=path, line=number)
         node, cell, switch = found.groups()
         if cell_of.setdefault(int(switch), int(cell)) != int(cell):
             raise InputError(f"switch {switch} is in two cells", file=path, line=number)

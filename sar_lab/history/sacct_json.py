@@ -1,4 +1,4 @@
-"""What `sacct --json` prints, of Slurm 21.08 and later; a file that ends in the middle, too."""
+"""Reads the output of `sacct --json` (Slurm 21.08 and later), also of a truncated file."""
 
 from __future__ import annotations
 
@@ -8,39 +8,43 @@ from pathlib import Path
 from typing import Any
 
 from sar_agent.errors import InputError
-from sar_lab.history.model import History
-from sar_lab.history.records import Records
+from sar_lab.history.accounting_records import AccountingRecords
+from sar_lab.history.job_history import JobHistory
 from sar_lab.history.sacct_text import COMMAND
 
 _REMEDY = f"save it with: sacct -a --json, or: {COMMAND}"
 
 
-def parse_sacct_json(text: str, source: str | Path) -> History:
-    """Raises `InputError` where it is no such JSON, or no job is left."""
-    records = Records(str(source))
+def parse_sacct_json(text: str, source: str | Path) -> JobHistory:
+    """Raises `InputError` where the text is no such JSON, or no job is left."""
+    records = AccountingRecords(str(source))
     try:
         found = json.loads(text)
         jobs = found["jobs"] if isinstance(found, dict) else None
         if not isinstance(jobs, list):
-            raise InputError('no list "jobs" in it', file=source, remedy=_REMEDY)
+            raise InputError('the file has no list "jobs"', file=source, remedy=_REMEDY)
     except RecursionError as error:
-        raise InputError("is no sacct JSON: lists in lists", file=source, remedy=_REMEDY) from error
+        raise InputError(
+            "is not sacct JSON: its lists are nested too deeply", file=source, remedy=_REMEDY
+        ) from error
     except json.JSONDecodeError as error:
         jobs = list(_whole_jobs(text))
         records.builder.leave_out(
-            "files that end in the middle (what came before counts)", f"line {error.lineno}"
+            "truncated files (the jobs before the end are used)", f"line {error.lineno}"
         )
     except (KeyError, ValueError) as error:  # ValueError: a number of thousands of digits
-        raise InputError('no list "jobs" in it', file=source, remedy=_REMEDY) from error
+        raise InputError('the file has no list "jobs"', file=source, remedy=_REMEDY) from error
     if any(isinstance(job, dict) and "job_state" in job for job in jobs):
         raise InputError(
-            "this is squeue's JSON, one moment and no history", file=source, remedy=_REMEDY
+            "this is squeue's JSON, which describes one moment, not a history",
+            file=source,
+            remedy=_REMEDY,
         )
     for number, job in enumerate(jobs, 1):
         try:
             records.add(*_row(job))
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
-            records.builder.leave_out("entries that are no job", f"entry {number}")
+            records.builder.leave_out("entries that are not a job", f"entry {number}")
     return records.build()
 
 
@@ -66,7 +70,7 @@ def _number(value: Any) -> int | None:
 
 
 def _whole_jobs(text: str) -> Iterator[Any]:
-    """The elements of "jobs" that are there whole."""
+    """The complete elements of "jobs"."""
     at = text.find("[", max(0, text.find('"jobs"')))
     decoder = json.JSONDecoder()
     while at >= 0:

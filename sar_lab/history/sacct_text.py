@@ -1,7 +1,7 @@
-"""What `sacct -P` prints: columns between bars, by the names in the first line.
+"""Reads the output of `sacct -P`: columns between bars, named in the first line.
 
-Without that line (`-n`) columns can be told only where the whole format is known: that of XDMoD's
-collector, which many sites keep.
+Without that line (`-n`) the columns are known only for one format: that of XDMoD's collector, which
+many sites keep.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from sar_agent.errors import InputError
-from sar_lab.history.model import History
-from sar_lab.history.records import CUT, Records
+from sar_lab.history.accounting_records import CUT, AccountingRecords
+from sar_lab.history.job_history import JobHistory
 from sar_lab.history.times import seconds_of
 
 COMMAND = "sacct -a -X -P -S 2026-01-01 -o JobID,Start,End,State,NodeList"
@@ -22,15 +22,15 @@ XDMOD = [
 ]
 
 
-def parse_sacct_text(text: str, source: str | Path) -> History:
-    """Lines that are cut short are left out and counted. Raises `InputError` with file and line
-    where the columns are not known, or no job is left."""
+def parse_sacct_text(text: str, source: str | Path) -> JobHistory:
+    """Truncated lines are left out and counted. Raises `InputError` with file and line where the
+    columns are unknown, or no job is left."""
     lines = text.splitlines()
     columns, first = _columns(lines, source)
     at = [columns.index(name) for name in WANTED]
     state = columns.index("State") if "State" in columns else None
-    # The last column may hold bars of its own (a job's name).
-    least, records = len(columns), Records(str(source))
+    # The last column (a job's name) may contain bars.
+    least, records = len(columns), AccountingRecords(str(source))
     for number, line in enumerate(lines[first:], first + 1):
         if not line.strip():
             continue
@@ -48,7 +48,7 @@ def parse_sacct_text(text: str, source: str | Path) -> History:
 
 
 def looks_like_sacct(first: str) -> bool:
-    """By the first line: a header, or XDMoD's number of columns."""
+    """Whether the first line is a header, or has XDMoD's number of columns."""
     words = first.split("|")
     return set(WANTED) <= set(words) or len(words) == len(XDMOD)
 

@@ -1,4 +1,4 @@
-"""Slurm's times: `2016-12-22T07:15:12`, seconds since 1970, `Unknown`."""
+"""Reads Slurm's times: `2016-12-22T07:15:12`, seconds since 1970, or `Unknown`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 NOT_YET = frozenset({"", "unknown", "none", "n/a"})
 EARLIEST = 86400.0 * 366
-"""A job of 1970 is one whose clock was not set."""
+"""Jobs of 1970 ran on a machine whose clock was not set."""
 
 
 def seconds_of(text: str) -> float | None:
-    """Seconds since 1970, as if the local time that Slurm prints were UTC: only differences count.
-    None where it is no time, or none yet. Raises ValueError for other words."""
+    """Seconds since 1970. The local time that Slurm prints is read as UTC, since only differences
+    matter. None where there is no time (yet). Raises ValueError for other text."""
     text = text.strip()
     if text.lower() in NOT_YET:
         return None

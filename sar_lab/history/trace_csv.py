@@ -6,22 +6,21 @@ import csv
 from pathlib import Path
 
 from sar_agent.errors import InputError
-from sar_lab.history.model import History
-from sar_lab.history.records import CUT, Records
+from sar_lab.history.accounting_records import CUT, AccountingRecords
+from sar_lab.history.job_history import JobHistory
 from sar_lab.history.times import seconds_of
 
 COLUMNS = ("job", "start", "end", "nodelist")
 
 
 def looks_like_trace(first: str) -> bool:
-    """By the first line."""
+    """Whether the first line has the columns of a trace."""
     return set(COLUMNS) <= {word.strip().lower() for word in first.split(",")}
 
 
-def parse_trace_csv(text: str, source: str | Path) -> History:
-    """Times in seconds since 1970 or as 2016-12-22T07:15:12; an empty end: it still runs.
-
-    Raises `InputError` where the header is another, or no job is left.
+def parse_trace_csv(text: str, source: str | Path) -> JobHistory:
+    """Times are seconds since 1970 or have the form 2016-12-22T07:15:12; the end of a running job
+    is empty. Raises `InputError` where the header is wrong, or no job is left.
     """
     rows = csv.reader(text.splitlines(), skipinitialspace=True)
     columns = [word.strip().lower() for word in next(rows, [])]
@@ -30,7 +29,7 @@ def parse_trace_csv(text: str, source: str | Path) -> History:
             f"the first line is not {','.join(COLUMNS)}", file=source, line=1, remedy="write it so"
         )
     at = [columns.index(name) for name in COLUMNS]
-    records = Records(str(source))
+    records = AccountingRecords(str(source))
     for row in rows:
         if not row:
             continue
@@ -42,14 +41,3 @@ def parse_trace_csv(text: str, source: str | Path) -> History:
             continue
         records.add(id, *times, nodes)
     return records.build()
-
-
-def format_trace_csv(history: History) -> str:
-    """The history as such a text, times in seconds."""
-    lines = [",".join(COLUMNS)]
-    for j, id in enumerate(history.ids):
-        start, end = float(history.start[j]), float(history.end[j])
-        hosts = ",".join(history.hosts[h] for h in history.hosts_of(j))
-        until = "" if end == float("inf") else f"{end:.15g}"
-        lines.append(f'{id},{start:.15g},{until},"{hosts}"')
-    return "\n".join(lines) + "\n"

@@ -29,10 +29,10 @@ poll_seconds = 0.2
 
 
 class AgentProcess:
-    """`sar-agent run` in install mode, looking twice a second; stopped when closed. It knows the
-    fabric from OpenSM's plugin, and has no way to send a MAD.
+    """`sar-agent run` in install mode, polling twice a second; it stops when it is closed. It gets
+    the fabric from OpenSM's plugin and cannot send MADs.
 
-    `history` tells every decision; `log` is what it said.
+    `news` returns its new decisions, `log` the text of its log.
     """
 
     def __init__(self, manager: OpenSM, slurm: SlurmCluster) -> None:
@@ -51,7 +51,7 @@ class AgentProcess:
         self._history = History(folder / "state")
         self._env = {**os.environ, **slurm.env()}
         self._daemon: Daemon | None = None
-        self._told = 0
+        self._reported = 0
 
     def __enter__(self) -> AgentProcess:
         main = "from sar_agent.cli import main; main()"
@@ -65,13 +65,14 @@ class AgentProcess:
 
     @property
     def log(self) -> str:
-        """All it said."""
+        """The whole log."""
         return self.log_path.read_text(errors="replace")
 
     def news(self) -> list[Row]:
-        """Decisions since the last call, the oldest first. Raises SarError if it has ended."""
+        """Decisions since the last call, the oldest first. Raises SarError if the agent has "
+        "ended."""
         if self._daemon:
             self._daemon.check()
         rows = self._history.last(1000)[::-1]
-        fresh, self._told = rows[self._told :], len(rows)
+        fresh, self._reported = rows[self._reported :], len(rows)
         return fresh

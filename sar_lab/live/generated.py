@@ -1,4 +1,4 @@
-"""A generated fabric under ibsim."""
+"""ibsim for a generated fabric."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_lab.live.ibsim import Ibsim
 
 
-def ibsim_of(fabric: Fabric) -> Ibsim:
-    """A simulator of this fabric, not started."""
+def ibsim_for(fabric: Fabric) -> Ibsim:
+    """An ibsim of this fabric that is not started yet."""
     with tempfile.TemporaryDirectory(prefix="sar-net-") as folder:
         net = Path(folder) / "fabric.net"
         write_ibsim_net(fabric, net)

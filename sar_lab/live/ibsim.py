@@ -20,7 +20,7 @@ from sar_lab.live.process import PATIENCE, Daemon, find_program, wait_for, wait_
 
 _NODE = re.compile(r"^(Switch|Hca|Ca|Rt)\s*(\d+)", re.MULTILINE)
 _UMAD2SIM = "umad2sim/libumad2sim.so"
-_LFT_CAP = 49152  # what a switch's table may hold: all unicast LIDs
+_LFT_CAP = 49152  # entries of a switch's table: all unicast LIDs
 _PACKAGES = {
     "ibsim": "ibsim-utils",
     "ibdmchk": "ibutils",
@@ -28,7 +28,7 @@ _PACKAGES = {
 
 
 def umad2sim() -> Path:
-    """The library that takes the kernel's place between a tool and ibsim."""
+    """The library that connects a tool to ibsim instead of the kernel."""
     for folder in sorted(Path("/usr/lib").glob(f"*/{_UMAD2SIM}")):
         return folder
     raise SarError(
@@ -38,10 +38,10 @@ def umad2sim() -> Path:
 
 
 class Ibsim:
-    """The simulator as a context manager; `scratch` is a folder of its own, gone afterwards."""
+    """The simulator as a context manager; its folder `scratch` is removed at the end."""
 
     def __init__(self, net: str | Path) -> None:
-        """`net` is the text of an ibsim `.net` file, or the path of one."""
+        """`net` is the text or the path of an ibsim `.net` file."""
         self._net = net.read_text() if isinstance(net, Path) else net
         self._name = f"sar-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self._daemon: Daemon | None = None
@@ -100,7 +100,7 @@ class Ibsim:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def _sizes(self) -> list[str]:
-        """ibsim allocates tables of fixed sizes at its start."""
+        """The options for the sizes of the tables that ibsim allocates at its start."""
         nodes = [(kind, int(ports)) for kind, ports in _NODE.findall(self._net)]
         switches = sum(kind == "Switch" for kind, _ in nodes)
         ports = sum(ports + 1 for _, ports in nodes)
@@ -113,7 +113,7 @@ class Ibsim:
         return self._daemon
 
     def env(self, host: str | None = None, *, sm: bool = False) -> dict[str, str]:
-        """The environment in which a program talks to this fabric, from node `host`'s port 1."""
+        """The environment that connects a program to this fabric, at port 1 of node `host`."""
         env = {**os.environ, "LD_PRELOAD": str(umad2sim()), "IBSIM_SOCKNAME": self._name}
         env["PATH"] = f"{env.get('PATH', '')}:/usr/sbin:/sbin"
         env.pop("SIM_HOST", None)
@@ -127,7 +127,7 @@ class Ibsim:
         self, tool: str, *arguments: str, host: str | None = None, timeout: float = 60
     ) -> subprocess.CompletedProcess[str]:
         """Run a diagnostic tool (ibroute, saquery, smpquery, …) from `host`; the caller judges
-        the exit code. Tools leave folders behind when they crash, so each has one of its own."""
+        the exit code. A tool that crashes leaves folders behind, so each runs in its own."""
         timeout *= PATIENCE
         program = find_program(tool, _PACKAGES.get(tool, "infiniband-diags"))
         with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
@@ -147,14 +147,14 @@ class Ibsim:
                 raise Unavailable(f"{tool} gave no answer within {timeout:g} s") from error
 
     def console(self, command: str) -> None:
-        """A line on ibsim's console, such as `Dump` or `Clear "spine0"`."""
+        """Write a line to ibsim's console, such as `Dump` or `Clear "spine0"`."""
         daemon = self._running()
         daemon.stdin.write(command.encode() + b"\n")
         daemon.stdin.flush()
 
     def disconnect(self, pid: int) -> None:
-        """Forget the client of a process that was killed: ibsim has room for ten, and notices that
-        one is gone only when it has something for it."""
+        """Disconnect the client of a killed process. ibsim has room for ten clients, and notices
+        that one has ended only when it sends to it."""
         begin = len(self.log())
         self.console("Attached")
         clients = re.compile(rf"Client (\d+): pid {pid} connected")
@@ -162,25 +162,26 @@ class Ibsim:
         if client := clients.search(self.log(), begin):
             prompts = self.log().count("sim> ")
             self.console(f"X {client[1]}")
-            # Else it might disconnect who connects next, in the same place.
+            # Otherwise it might disconnect the next client, which gets the same number.
             wait_until(lambda: self.log().count("sim> ") > prompts, 5, 0.01)
 
     def unlink(self, node: str, port: int) -> None:
-        """Pull the cable at a port; both ends raise a trap, so OpenSM sweeps."""
+        """Pull the cable at a port. Both ends send a trap, so OpenSM sweeps."""
         self.console(f'Unlink "{node}"[{port}]')
 
     def relink(self, node: str, port: int | None = None) -> None:
-        """Put back the cable that `unlink` pulled at `port`, or all of a node that were pulled."""
+        """Put back the cable that `unlink` pulled at `port`, or all pulled cables of a node."""
         self.console(f'ReLink "{node}"' + ("" if port is None else f"[{port}]"))
 
     def link(self, node: str, port: int, peer: str, peer_port: int) -> None:
-        """A cable between two free ports."""
+        """Connect two free ports with a cable."""
         self.console(f'Link "{node}"[{port}] "{peer}"[{peer_port}]')
 
     def clear(self, node: str) -> None:
-        """Unlink all ports of a node: it loses power."""
+        """Unlink all ports of a node, as if it lost power."""
         self.console(f'Clear "{node}"')
 
     def drop(self, node: str, percent: int, attribute: int = 0) -> None:
-        """Lose that share of the MADs that come to a node; 25 is LinearForwardingTable, 0 all."""
+        """Drop `percent` of the MADs to a node; attribute 25 is LinearForwardingTable, 0 means "
+        "all."""
         self.console(f'Error "{node}" {percent} {attribute}')

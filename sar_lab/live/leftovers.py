@@ -1,4 +1,4 @@
-"""Processes that a daemon of ours left behind: job steps and their tasks."""
+"""Ends processes that a Slurm daemon of ours left behind: job steps and their tasks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sar_lab.live.process import wait_until
 def end_all(mark: str, seconds: float = 5.0) -> None:
     """SIGKILL every Slurm daemon and job process whose environment has the entry `mark`.
 
-    `mark` holds the path of a scratch directory, so it can only be ours; a person's shell or
-    editor that has it too (to look at the cluster) is neither, and stays. Returns when all are
-    gone, or after `seconds` with those in uninterruptible sleep left.
+    `mark` contains the path of a scratch directory, so it is unique to us. A shell or editor that
+    has it too (to inspect the cluster) is neither a daemon nor a job process, and is not ended.
+    Returns when all have ended, or after `seconds` if some are in uninterruptible sleep.
     """
 
     def none_left() -> bool:

@@ -2,7 +2,7 @@
 
 with Ibsim(net) as fabric, OpenSM(fabric, host="n001", plugin=PLUGIN) as sm:
     sm.wait_up()
-    Bridge(sm.socket_path).load(generation)
+    PluginClient(sm.socket_path).load(generation)
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ LIBRARY = "libsarbridge.so"
 
 
 class OpenSM:
-    """One OpenSM process. `folder` holds its config, log, caches and dumps; `run_dir` is what the
-    agent knows: routes.sar, bridge.sock, in_force.sar. Both go when it is closed."""
+    """One OpenSM process. `folder` holds its config, log, caches and dumps. `run_dir` holds the
+    files that the agent uses: routes.sar, bridge.sock, in_force.sar. Both are removed at the
+    end."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class OpenSM:
 
     @property
     def next_path(self) -> Path:
-        """What a `load` reads."""
+        """The file that a `load` reads."""
         return self.run_dir / "routes.next"
 
     @property
@@ -87,11 +88,11 @@ class OpenSM:
 
     @property
     def dump_dir(self) -> Path:
-        """Where OpenSM puts opensm-subnet.lst, and with log flag 0x40 opensm.fdbs and others."""
+        """The folder of opensm-subnet.lst and, with log flag 0x40, of opensm.fdbs and others."""
         return self.folder / "dump"
 
     def lids(self) -> dict[int, range]:
-        """Port GUID → its LIDs, as OpenSM keeps them on disk."""
+        """Port GUID → its LIDs, as stored by OpenSM."""
         return read_lids(self.folder / "cache")
 
     @property
@@ -104,7 +105,7 @@ class OpenSM:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
     def output(self) -> str:
-        """What it printed on stdout and stderr, where the log is something else."""
+        """The text on its stdout and stderr, which is not part of the log."""
         path = self.folder / "stdout"
         return path.read_text(errors="replace") if path.exists() else ""
 
@@ -112,7 +113,7 @@ class OpenSM:
         return self._daemon is not None and self._daemon.alive()
 
     def prepare(self) -> OpenSM:
-        """Make the folders, so that a routes file can be put in place before the start."""
+        """Create the folders, so that a routes file can be stored before the start."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="osm-", dir=self.fabric.scratch))
             for folder in ("cache", "dump", "lib"):
@@ -121,7 +122,7 @@ class OpenSM:
         return self
 
     def start(self) -> OpenSM:
-        """Start it, or start it again in the same folder; returns at once, see wait_up()."""
+        """Start OpenSM, or restart it in the same folder. Returns at once; `wait_up` waits."""
         program = find_program("opensm", "opensm")
         self.prepare()
         library = self.folder / "lib" / LIBRARY
@@ -139,7 +140,7 @@ class OpenSM:
             "LD_LIBRARY_PATH": str(library.parent),
         }
         env["LD_PRELOAD"] = f"{self._preload} {env['LD_PRELOAD']}".strip()
-        # -e: the log starts afresh; -d 2: it is flushed at each line.
+        # -e: begin a new log; -d 2: flush it after each line.
         flags = ["-e", "-d", "2", "-f", str(self.log_path), "-F", str(config)]
         flags += ["-D", hex(self.log_flags)]
         self._daemon = Daemon(
@@ -169,7 +170,7 @@ class OpenSM:
         return self.wait_log("SUBNET UP", seconds)
 
     def wait_log(self, text: str, seconds: float = 30, *, after: int = 0) -> OpenSM:
-        """Wait for `text` in the log, past character `after` of it."""
+        """Wait for `text` in the log after its character `after`."""
         wait_for(
             lambda: text in self.log()[after:],
             seconds,
@@ -184,13 +185,13 @@ class OpenSM:
         os.kill(self.pid, signal.SIGHUP)
 
     def stop(self) -> int | None:
-        """Stop it and keep its folder; returns the exit code."""
+        """Stop OpenSM and keep its folder; returns the exit code."""
         code = None if self._daemon is None else self._daemon.stop()
         self._daemon = None
         return code
 
     def kill(self) -> None:
-        """kill -9, as a crash of the machine would; ibsim is told that its client is gone."""
+        """End OpenSM by SIGKILL, as in a crash, and disconnect it from ibsim."""
         if self._daemon is not None:
             pid = self._daemon.pid
             self._daemon.signal(signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What every daemon of the harness needs: to be found, started, watched, and gone at the end."""
+"""Finds, starts, watches and stops the daemons of the harness."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from typing import IO, Self
 from sar_agent.errors import SarError, Unavailable
 
 PATIENCE = float(os.environ.get("SAR_PATIENCE", "1"))
-"""A factor for all that is waited for: on a busy machine what takes long has not failed yet."""
+"""A factor for all time limits, for busy machines."""
 _PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 
 def find_program(name: str, package: str) -> str:
-    """The program's path; a SarError names the Debian package that brings it."""
+    """The path of a program. Raises SarError with the Debian package that contains it."""
     found = shutil.which(name, path=_PATH)
     if found is None:
         raise SarError(
@@ -40,8 +40,8 @@ def require(package: str, *programs: str) -> None:
 def free_port(count: int = 1) -> int:
     """The first of `count` consecutive TCP ports that are free on loopback.
 
-    Below the range from which the kernel takes ports for outgoing connections, so that none is
-    taken by chance before the daemon binds it.
+    They are below the range of ports for outgoing connections, so that the kernel does not use one
+    before the daemon binds it.
     """
     for _ in range(200):
         first = 10000 + secrets.randbelow(32768 - 10000 - count)
@@ -61,8 +61,8 @@ def _is_free(port: int) -> bool:
 
 
 def wait_until(true: Callable[[], bool], seconds: float, pause: float = 0.05) -> bool:
-    """Ask every `pause` seconds until `true()` or `seconds` are over; the last answer. `PATIENCE`
-    times as many seconds, as everywhere here."""
+    """Call `true` every `pause` seconds until it holds or `seconds` times `PATIENCE` have passed;
+    returns its last value."""
     end = time.monotonic() + seconds * PATIENCE
     while not (answer := true()) and time.monotonic() < end:
         time.sleep(pause)
@@ -77,20 +77,20 @@ def wait_for(
     alive: Callable[[], bool] = lambda: True,
     last_words: Callable[[], str] = lambda: "",
 ) -> None:
-    """Like `wait_until`, but raises Unavailable: `what` did not happen in time, or the process
-    has ended, and then the end of its `last_words`."""
+    """Like `wait_until`, but raises Unavailable if `what` does not happen in time, or if the
+    process ends first; the error then has the end of `last_words`."""
     if wait_until(lambda: holds() or not alive(), seconds) and holds():
         return
     if not alive():
-        raise Unavailable(f"{what}: the process ended before that; {last_words()[-1500:]}")
-    raise Unavailable(f"{what}: not within {seconds * PATIENCE:g} s")
+        raise Unavailable(f"{what}: the process has ended; {last_words()[-1500:]}")
+    raise Unavailable(f"{what} did not happen within {seconds * PATIENCE:g} s")
 
 
 class Daemon:
-    """A daemon in the foreground, its output in the file `log`.
+    """A daemon in the foreground with its output in the file `log`.
 
-    It dies with the thread that started it (`setpriv --pdeathsig`), so that not even a `kill -9`
-    of this process leaves it running; start it from a thread that stays.
+    It ends with the thread that started it (`setpriv --pdeathsig`), even if this process is killed
+    by SIGKILL; so start it from a thread that lasts.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Daemon:
     ) -> None:
         self.name = Path(command[0]).name
         self.log = log
-        # Its environment is set by env(1), after setpriv: LD_PRELOAD=libumad2sim is not for that.
+        # env(1) sets the environment after setpriv, which must not load libumad2sim (LD_PRELOAD).
         given = [] if env is None else ["env", "-i", *(f"{k}={v}" for k, v in env.items())]
         with log.open("ab") as output:
             self._process = subprocess.Popen(
@@ -118,37 +118,37 @@ class Daemon:
         self.pid = self._process.pid
 
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether the daemon still runs."""
         return self._process.poll() is None
 
     def check(self) -> None:
-        """Raise SarError with the end of its log if it has ended."""
+        """Raise SarError with the end of the log if the daemon has ended."""
         if not self.alive():
             raise SarError(
                 f"{self.name} ended with exit code {self._process.returncode}: {self.tail()}"
             )
 
     def tail(self) -> str:
-        """The last lines of its log, as one."""
+        """The last lines of the log, joined."""
         lines = self.log.read_text(errors="replace").split("\n")[-6:] if self.log.exists() else []
-        return " / ".join(line.strip() for line in lines if line.strip()) or "it said nothing"
+        return " / ".join(line.strip() for line in lines if line.strip()) or "its log is empty"
 
     @property
     def stdin(self) -> IO[bytes]:
-        """Its standard input, where it was started with `stdin=PIPE`."""
+        """The standard input of a daemon that was started with `stdin=PIPE`."""
         assert self._process.stdin is not None
         return self._process.stdin
 
     def signal(self, number: int) -> None:
-        """Send a signal, to this process only; nothing happens if it has ended."""
+        """Send a signal to this process only, if it still runs."""
         self._process.send_signal(number)
 
     def wait(self, seconds: float = 10.0) -> int:
-        """Its exit code, once it has ended."""
+        """Wait for the end of the daemon; returns its exit code."""
         return self._process.wait(seconds)
 
     def stop(self, seconds: float = 5.0) -> int:
-        """SIGTERM, then after `seconds` SIGKILL; returns the exit code when it is gone."""
+        """Send SIGTERM, and SIGKILL after `seconds`; returns the exit code after the end."""
         self._process.terminate()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)

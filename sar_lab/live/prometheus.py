@@ -1,4 +1,4 @@
-"""A real Prometheus on loopback that scrapes what a test or the demo names."""
+"""A real Prometheus on loopback that scrapes the targets of a test."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from sar_agent.errors import SarError
 from sar_lab.live.process import Daemon, free_port, require, wait_until
 
-# Straight to loopback: a proxy named in the environment has no business here.
+# Connections to loopback must not use a proxy from the environment.
 _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
 class Sample(NamedTuple):
-    """One series of an answer: its labels and its value now."""
+    """One series of a query: its labels and its present value."""
 
     labels: dict[str, str]
     value: float
@@ -30,8 +30,8 @@ class Prometheus:
     """`with Prometheus(["127.0.0.1:9417"], [Path("deploy/rules.yml")]) as prometheus:`
 
     `targets` are `host:port` to scrape every `interval` seconds as job `sar-agent`; `rules` are
-    rule files (alerts, recordings), evaluated as often. `url` is where it answers. Raises
-    SarError if Debian's prometheus is missing or does not come up.
+    rule files (alerts, recordings), evaluated at the same interval. `url` is its address. Raises
+    SarError if Debian's prometheus is missing or does not start.
     """
 
     def __init__(
@@ -83,33 +83,33 @@ class Prometheus:
         self._stack.close()
 
     def query(self, expression: str) -> list[Sample]:
-        """The series that a PromQL expression gives now; a scalar is one without labels.
+        """The present series of a PromQL expression; a scalar is a series without labels.
 
-        Raises SarError, in Prometheus's words, if the expression is wrong.
+        Raises SarError with Prometheus's message if the expression is wrong.
         """
         data = self.get("query", query=expression)
         if data["resultType"] == "scalar":
             return [Sample({}, float(data["result"][1]))]
-        return [Sample(one["metric"], float(one["value"][1])) for one in data["result"]]
+        return [Sample(row["metric"], float(row["value"][1])) for row in data["result"]]
 
     def wait_for(self, expression: str, seconds: float = 30.0) -> list[Sample]:
-        """Ask until `expression` gives any series, such as `up == 1`, and return them.
+        """Query until `expression` (such as `up == 1`) gives any series, and return them.
 
-        Raises SarError if there is none after `seconds`.
+        Raises SarError if it gives no series within `seconds`.
         """
         if not wait_until(lambda: bool(self.query(expression)), seconds, pause=0.2):
-            raise SarError(f"Prometheus has nothing for {expression!r} after {seconds:g} s")
+            raise SarError(f"Prometheus has no series for {expression!r} after {seconds:g} s")
         return self.query(expression)
 
     def get(self, path: str, **parameters: str) -> Any:
-        """The `data` of a call of Prometheus's HTTP API: `get("rules")`, `get("alerts")`, …"""
+        """The `data` of a request to Prometheus's HTTP API: `get("rules")`, `get("alerts")`, …"""
         url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
         try:
             with _open(url, timeout=30) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
-            said = json.load(error).get("error", error.reason)
-            raise SarError(f"Prometheus refuses {path} {parameters}: {said}") from error
+            message = json.load(error).get("error", error.reason)
+            raise SarError(f"Prometheus refuses {path} {parameters}: {message}") from error
         except OSError as error:
             raise SarError(f"Prometheus does not answer: {error}") from error
 

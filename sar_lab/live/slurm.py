@@ -1,7 +1,7 @@
-"""A real Slurm with many nodes on one machine: one slurmctld and a real slurmd for every node.
+"""A real Slurm with many nodes on one machine: one slurmctld and a slurmd for every node.
 
-Real node lists, real topology/tree, real SPANK hooks; 16 nodes are idle within about a second.
-Debian's slurm-wlm is built for it (`multiple-slurmd`).
+Node lists, topology/tree and SPANK hooks are real; 16 nodes are idle within about a second.
+Debian's slurm-wlm is built with the necessary option (`multiple-slurmd`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sar_agent.errors import SarError
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.topology_conf import read_topology_conf
 from sar_lab.live.leftovers import end_all
-from sar_lab.live.munge import Munge
+from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import PATIENCE, Daemon, free_port, require, wait_until
 
 _CONF = """\
@@ -62,12 +62,12 @@ _NODE = "NodeName={} NodeAddr=127.0.0.1 NodeHostname=localhost Port={} CPUs=4 Re
 class SlurmCluster:
     """`with SlurmCluster("n[001-016]", leaf_size=4) as slurm:` – all nodes are idle inside.
 
-    `nodes` is a host list (16 nodes if not given) and `leaf_size` of them hang on each of the
-    leaves `leaf1`, `leaf2`, … under `spine1`; or `topology` is the text of a topology.conf, and
-    `nodes`, if not given, all that it names.
-    `shared`: several jobs may share a node (each job takes a core of four), else a job owns its
-    nodes. `plugstack` and `extra` are text for plugstack.conf and lines for slurm.conf.
-    Raises SarError if a Debian package is missing or the cluster does not come up.
+    `nodes` is a host list (16 nodes if not given) and `leaf_size` of them are connected to
+    each of the leaves `leaf1`, `leaf2`, … under `spine1`. Or `topology` is the text of a
+    topology.conf, and `nodes` are by default all that it names.
+    `shared`: several jobs may share a node (each job gets one of four cores); otherwise a job has
+    its nodes alone. `plugstack` and `extra` are text for plugstack.conf and lines for slurm.conf.
+    Raises SarError if a Debian package is missing or the cluster does not start.
     """
 
     def __init__(
@@ -93,21 +93,21 @@ class SlurmCluster:
 
     @property
     def conf(self) -> Path:
-        """slurm.conf; topology.conf (`topology_conf`) lies beside it."""
+        """slurm.conf; topology.conf (`topology_conf`) is in the same folder."""
         return self.folder / "slurm.conf"
 
     @property
     def topology_conf(self) -> Path:
-        """The topology.conf that slurmctld reads; once edited, `run("scontrol", "reconfigure")`."""
+        """The topology.conf of slurmctld; after a change call `run("scontrol", "reconfigure")`."""
         return self.folder / "topology.conf"
 
     @property
     def plugstack_conf(self) -> Path:
-        """SPANK's plugins; a change of arguments holds from the next job on, without a restart."""
+        """The file of SPANK plugins; changed arguments apply to the next job, without a restart."""
         return self.folder / "plugstack.conf"
 
     def env(self) -> dict[str, str]:
-        """The environment in which Slurm's commands speak to this cluster."""
+        """The environment that connects Slurm's commands to this cluster."""
         return os.environ | {"SLURM_CONF": str(self.conf)}
 
     def __enter__(self) -> SlurmCluster:
@@ -116,7 +116,7 @@ class SlurmCluster:
             self.folder = Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="sar-slurm-"))
             )
-            self.munge_socket = stack.enter_context(Munge()).socket
+            self.munge_socket = stack.enter_context(MungeDaemon()).socket
             self._write_files(self.munge_socket)
             stack.callback(end_all, f"SLURM_CONF={self.conf}")
             stack.callback(self._stop)
@@ -139,13 +139,13 @@ class SlurmCluster:
         self._controller.check()
 
     def stop_controller(self) -> None:
-        """Stop slurmctld; jobs go on."""
+        """Stop slurmctld; jobs continue."""
         if self._controller:
             self._controller.stop(10)
 
     def restart_nodes(self) -> None:
-        """Stop all slurmd and start them anew; jobs go on. What is only read at their start, such
-        as whether plugstack.conf has plugins with a prolog, they know then."""
+        """Restart all slurmd; jobs continue. A slurmd reads some settings only at its start, such
+        as whether plugstack.conf has plugins with a prolog."""
         for slurmd in self._slurmds:
             slurmd.signal(15)
         for slurmd in self._slurmds:
@@ -164,13 +164,13 @@ class SlurmCluster:
             raise SarError(f"Slurm's nodes are not all idle after {seconds:g} s: {states}")
 
     def run(self, *command: str, timeout: float = 60.0) -> str:
-        """What a Slurm command prints. Raises SarError if it fails or takes too long."""
+        """The output of a Slurm command. Raises SarError if it fails or takes too long."""
         return self._run(command, timeout).stdout
 
     def salloc(self, nodes: int | str, *options: str) -> str:
-        """A running job without any process on `nodes` (how many, or a host list); its id.
+        """Start a job without any process on `nodes` (a number or a host list); returns its id.
 
-        More options of salloc may follow, also `":", "-N2"` for further components.
+        Further options of salloc may follow, also `":", "-N2"` for further components.
         """
         where = [f"-N{nodes}"]
         if isinstance(nodes, str):
@@ -178,22 +178,23 @@ class SlurmCluster:
         done = self._run(("salloc", "--no-shell", *where, *options), 60.0)
         granted = re.search(r"Granted job allocation (\d+)", done.stderr)
         if not granted:
-            raise SarError(f"salloc granted nothing: {done.stderr.strip()}")
+            raise SarError(f"salloc granted no allocation: {done.stderr.strip()}")
         return granted.group(1)
 
     def scancel(self, *jobs: str) -> None:
-        """Cancel jobs; returns when none of them runs any more."""
+        """Cancel jobs; returns when all of them have ended."""
         self.run("scancel", *jobs)
         listed = ("squeue", "-h", "-t", "R,CF,CG,PD,S", "-j", ",".join(jobs))
 
         def gone() -> bool:
-            return not self._run(listed, 60.0, check=False).stdout.strip()  # forgotten: rc 1
+            # The exit code is 1 once Slurm has forgotten the jobs.
+            return not self._run(listed, 60.0, check=False).stdout.strip()
 
         if not wait_until(gone, 30):
             raise SarError(f"Slurm did not end jobs {', '.join(jobs)} within 30 s")
 
     def squeue(self, *options: str) -> str:
-        """squeue's text, by default the pipe table of all jobs in any state."""
+        """The output of squeue, by default for all jobs in any state, with bars between columns."""
         return self.run("squeue", *(options or ("-h", "-t", "all", "-o", "%i|%T|%N")))
 
     def _run(
@@ -207,17 +208,17 @@ class SlurmCluster:
                 text=True,
                 timeout=timeout,
                 env=self.env(),
-                cwd=self.folder,  # where sbatch leaves its slurm-*.out
+                cwd=self.folder,  # sbatch writes slurm-*.out here
             )
         except subprocess.TimeoutExpired as error:
             raise SarError(f"{' '.join(command)}: no answer within {timeout:g} s") from error
         if check and done.returncode:
-            said = " ".join((done.stderr or done.stdout).split())
-            raise SarError(f"{' '.join(command)} failed: {said}")
+            message = " ".join((done.stderr or done.stdout).split())
+            raise SarError(f"{' '.join(command)} failed: {message}")
         return done
 
     def _start_nodes(self) -> None:
-        # By this name: as slurmd-wlm, prologs silently never run.
+        # The name must be slurmd: as slurmd-wlm it silently runs no prologs.
         command = ["/usr/sbin/slurmd", "-D", "-N"]
         log = self.folder / "log" / "slurmd.out"
         self._slurmds = [Daemon([*command, node], log, self.env()) for node in self.nodes]
@@ -243,20 +244,20 @@ class SlurmCluster:
             folder=self.folder,
             sharing="NO" if self._shared else "EXCLUSIVE",
         )
-        for place, node in enumerate(self.nodes, 1):
-            text += _NODE.format(node, port + place)
+        for number, node in enumerate(self.nodes, 1):
+            text += _NODE.format(node, port + number)
         self.conf.write_text(text + self._extra)
         self.plugstack_conf.write_text(self._plugstack)
         (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
 
     def _stop(self) -> None:
         daemons = [*self._slurmds, *([self._controller] if self._controller else [])]
-        if self._running():  # so that jobs' processes are ended by those who know them
+        if self._running():  # so that Slurm ends the processes of jobs
             self._run(("scancel", "--user", getpass.getuser()), 10.0, check=False)
             wait_until(lambda: not self._run(("squeue", "-h"), 10.0, check=False).stdout, 2)
         for daemon in daemons:
             daemon.signal(15)
-        end = time.monotonic() + 5  # for all together: a slurmd can outlive SIGTERM for long
+        end = time.monotonic() + 5  # for all daemons: a slurmd may run long after SIGTERM
         for daemon in daemons:
             daemon.stop(max(0.0, end - time.monotonic()))
 

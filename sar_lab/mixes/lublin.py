@@ -1,9 +1,9 @@
 """Arrivals, sizes and run times after U. Lublin and D. G. Feitelson, *The workload on parallel
 supercomputers: modeling the characteristics of rigid jobs*, J. Parallel Distrib. Comput. 63 (2003).
 
-The parameters are those of its authors for jobs of all types. What a machine may set is what the
-model leaves to it (its size), and three stretches by which a mix is fitted to a site's marks.
-"""
+The parameters are those of the authors for jobs of all types. A machine sets its size, which the
+model leaves open, and three factors and limits by which a mix is fitted to the properties of a
+site."""
 
 from __future__ import annotations
 
@@ -38,34 +38,35 @@ class Workload:
     low: float = 0.8
     """Log2 of the smallest parallel job, less a little."""
     below_largest: float = 2.5
-    """log2(largest) minus the size at which the two-stage uniform distribution bends; the model
-    asks for 1.5 … 3.5."""
+    """log2(largest) minus the log2 size at which the two-stage uniform distribution bends; the
+    model requires 1.5 … 3.5."""
     in_low_stage: float = 0.86
     short: tuple[float, float] = (4.2, 0.94)
     """Shape and scale of log run times' first gamma distribution."""
     long: tuple[float, float] = (312.0, 0.03)
-    """Of the second."""
+    """Shape and scale of the second gamma distribution."""
     short_share: tuple[float, float] = (-0.0054, 0.78)
-    """Share of the first: slope by nodes, and intercept."""
+    """Share of the first distribution: slope over nodes, and intercept."""
     gap: tuple[float, float] = (10.2303 * 1.0225, 0.4871)
     """Shape and scale of the log gap between two arrivals."""
     cycle: tuple[float, float] = (8.1737, 3.9631)
     """Shape and scale of the daily cycle, in slots."""
     gap_times: float = 1.0
-    """Stretches gaps between arrivals."""
+    """Factor for the gaps between arrivals."""
     time_times: float = 1.0
-    """Stretches run times."""
+    """Factor for run times."""
     longest: float = 7 * 86400.0
-    """What a site lets a job run; longer ones are drawn again."""
+    """The time limit of jobs, in seconds; longer run times are drawn again."""
     longest_gap: float = 12 * 3600.0
-    """Likewise: the model's gaps have a heavy tail, up to five days, and stretching them would let
-    all users of a large machine stop for weeks."""
+    """The longest gap between arrivals, in seconds; longer ones are drawn again. The model's gaps
+    have a heavy tail of up to five days; with a large factor a machine would get no jobs for
+    weeks."""
 
     @cached_property
     def slot_weights(self) -> F64:
         """float64[48]: arrivals in each half hour of a day, on average 1."""
         shape, scale = self.cycle
-        # The gamma density at the middle of each slot, as near to its integral as matters here.
+        # Eight values of the gamma density in each slot approximate its integral closely enough.
         weight = np.zeros(SLOTS)
         for i in range(CYCLE_STARTS_AT, CYCLE_STARTS_AT + SLOTS):
             inside = 0.0
@@ -77,8 +78,8 @@ class Workload:
 
 
 @dataclass(frozen=True, eq=False)
-class Submitted:
-    """J jobs in the order of their arrival."""
+class SubmittedJobs:
+    """J submitted jobs in the order of their arrival."""
 
     arrival: F64
     """float64[J], seconds from a midnight."""
@@ -87,21 +88,21 @@ class Submitted:
     seconds: F64
     """float64[J], run time."""
 
-    def only(self, which: NDArray[np.bool_]) -> Submitted:
-        """Some of them; `which` is bool[J]."""
-        return Submitted(self.arrival[which], self.nodes[which], self.seconds[which])
+    def only(self, which: NDArray[np.bool_]) -> SubmittedJobs:
+        """The jobs where `which` (bool[J]) is true."""
+        return SubmittedJobs(self.arrival[which], self.nodes[which], self.seconds[which])
 
 
-def submitted(workload: Workload, random: Generator, seconds: float) -> Submitted:
-    """What arrives in so many seconds."""
+def submit_jobs(workload: Workload, random: Generator, seconds: float) -> SubmittedJobs:
+    """The jobs that arrive within `seconds`."""
     arrival = _arrivals(workload, random, seconds)
     nodes = np.array([_nodes(workload, random) for _ in arrival], np.int64)
     times = np.array([_seconds(workload, random, int(n)) for n in nodes], np.float64)
-    return Submitted(np.array(arrival), nodes, times)
+    return SubmittedJobs(np.array(arrival), nodes, times)
 
 
 def _arrivals(workload: Workload, random: Generator, seconds: float) -> list[float]:
-    """A gap is paid for slot by slot: a busy half hour passes slowly, a quiet one at once."""
+    """Arrival times. Gaps shrink in slots with a high weight, and grow in slots with a low one."""
     found: list[float] = []
     now = 0.0
     while True:

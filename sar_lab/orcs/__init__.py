@@ -1,9 +1,9 @@
-"""Congestion as ORCS counts it (Schneider, Hoefler, Lumsdaine: ORCS, 2009): how many messages of a
-pattern share a link, without time."""
+"""Congestion as ORCS counts it (Schneider, Hoefler, Lumsdaine: ORCS, 2009): the number of messages
+of a pattern that share a link; the model has no time."""
 
-from sar_lab.orcs.metrics import METRICS, Congestion, simulate
+from sar_lab.orcs.congestion import METRICS, Congestion, simulate
+from sar_lab.orcs.level_schedule import Schedule, schedule_of
 from sar_lab.orcs.network import Network, network_of_routes
-from sar_lab.orcs.schedule import Schedule, schedule_of
 
 __all__ = [
     "METRICS",

@@ -1,9 +1,14 @@
-"""ORCS's graph of a network, and its order of the hosts (`formats/orcs.py` says what they hold).
+"""Reads ORCS's graph of a network and its order of the hosts (`formats/orcs.py` describes both).
 
-Of the DOT language: one `digraph`, nodes, edges and chains of edges, attributes, default attributes
-of edges, comments; no subgraphs, which ORCS's tools do not write. A node whose name begins with H
-is a host, and what follows its GUID in hexadecimal. Where several edges of a node say that packets
-to a host take them, the first one counts.
+Of the DOT language it reads one `digraph`, nodes, edges and chains of edges, attributes, default
+attributes of edges, and comments; no subgraphs, which ORCS's tools do not write. A node whose name
+begins with H is a host; the rest of its name is its GUID in hexadecimal. Where several edges of a
+node name the same host, the first one counts.
+
+The reader is ours because no library was found to serve. pydot 4.0 (which networkx uses) takes 10 s
+where this takes 0.14 s (384 hosts, 334 kB), gives no lines for nodes and edges, prints errors of
+syntax instead of raising them, reads `--` in a digraph as `->`, and drops the place of a default
+attribute, which decides to which edges it applies.
 """
 
 from __future__ import annotations
@@ -47,7 +52,7 @@ class _Graph:
 
 
 def read_network(path: Path) -> Network:
-    """Raises `InputError` with file and line."""
+    """The network in a DOT file. Raises `InputError` with file and line."""
     return _network(path, _Parser(path).graph())
 
 
@@ -65,7 +70,7 @@ def read_order(path: Path, network: Network) -> tuple[I32, int]:
         guid = _guid(words[0])
         if guid is None or len(words) > 1:
             raise InputError(
-                f"{raw.strip()[:40]!r} is no GUID", file=path, line=number, remedy="e.g. 0x2c90"
+                f"{raw.strip()[:40]!r} is not a GUID", file=path, line=number, remedy="e.g. 0x2c90"
             )
         if guid in seen:
             raise InputError(
@@ -94,7 +99,7 @@ class _Parser:
         self.next = next(self.tokens)
 
     def graph(self) -> _Graph:
-        """The whole file."""
+        """Parses the whole file."""
         if self.next.text == "strict":
             self._take()
         start = self._take()
@@ -120,7 +125,7 @@ class _Parser:
             comment = self._attributes(default)
             return comment if first.text == "edge" else default
         if first.text == "subgraph":
-            raise self._wrong(first, "subgraphs are not read")
+            raise self._wrong(first, "subgraphs are not supported")
         chain = [first]
         while self._if("->"):
             chain.append(self._name())
@@ -132,7 +137,7 @@ class _Parser:
         return default
 
     def _attributes(self, comment: str) -> str:
-        """The comment among them, or the one given."""
+        """Parses attributes; returns the value of `comment`, or else the given default."""
         while self._if("["):
             while not self._if("]"):
                 name = self._name()
@@ -148,7 +153,7 @@ class _Parser:
         if token.sign:
             raise self._wrong(token, "a name was expected")
         if self.next.sign and self.next.text == ":":
-            raise self._wrong(token, "ports of nodes are not read")
+            raise self._wrong(token, "ports of nodes are not supported")
         return token
 
     def _if(self, sign: str) -> bool:
@@ -205,7 +210,7 @@ def _network(path: Path, graph: _Graph) -> Network:
             )
         if number in guid:
             raise InputError(
-                f"hosts {guid[number]!r} and {name!r} have one GUID", file=path, line=line
+                f"hosts {guid[number]!r} and {name!r} have the same GUID", file=path, line=line
             )
         guid[number] = name
     if len(hosts) < 2:
@@ -220,7 +225,7 @@ def _network(path: Path, graph: _Graph) -> Network:
     place |= {name: len(tables) + host[name] for name in plain}
     hop = np.full((len(tables), len(hosts)), NONE, np.uint32)
     for v, name in enumerate(tables):
-        for e in reversed(out[name]):  # so that the first one stays
+        for e in reversed(out[name]):  # so that the first edge remains
             hop[v, _towards(graph.edges[e][2], host)] = e
     return Network(
         np.array(list(guid), np.uint64),
@@ -233,7 +238,7 @@ def _network(path: Path, graph: _Graph) -> Network:
 
 
 def _towards(comment: str, host: dict[str, int]) -> slice | list[int]:
-    """Hosts that an edge leads to; names that are no hosts say nothing to ORCS, either."""
+    """The hosts that an edge leads to; like ORCS, this ignores names that are no hosts."""
     if comment == "*":
         return slice(None)
     return [host[name] for name in _BETWEEN.split(comment) if name in host]

@@ -1,4 +1,4 @@
-"""`Network`: hosts, directed links, and which link packets to a host take: what ORCS knows."""
+"""`Network`: hosts, directed links, and the link that packets to each host take, as in ORCS."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ class Network(NamedTuple):
     guid: U64
     """uint64[H]"""
     name: tuple[str, ...]
-    """H names, for messages."""
+    """H names, for error messages."""
     hop: U32
-    """uint32[N, H]: the link from node v for packets to a host, `NONE` where there is none."""
+    """uint32[N, H]: the link from node v for packets to a host, `NONE` where no link leads "
+    "there."""
     head: U32
     """uint32[E]: where a link ends: a node, or N + h for a host that has no table."""
     enter: U32
@@ -37,7 +38,7 @@ def network_of_routes(fabric: Fabric, routes: Routes) -> Network:
     host = np.flatnonzero(fabric.is_host_port)
     hosts, channels = len(host), fabric.channels
     if hosts < 2:
-        raise Unserved(f"{fabric.name} has fewer than two live host ports, nobody to send to")
+        raise Unserved(f"{fabric.name} has fewer than two live host ports")
     number = np.arange(hosts, dtype=np.uint32)
     hop = fabric.channel_by_port[
         np.arange(fabric.switches)[None, :], routes.egress[0, host]

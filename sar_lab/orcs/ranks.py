@@ -1,4 +1,4 @@
-"""Who has which rank: hosts in a given order, a first group, and the rest by chance."""
+"""The host of each rank: hosts in a given order, a first group, and the others at random."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from sar_agent.errors import CheckFailed, InputError
 from sar_agent.fabric.model import I32, U32
+from sar_lab.orcs.level_schedule import Schedule
 from sar_lab.orcs.network import NONE, Network
-from sar_lab.orcs.schedule import Schedule
 
 Blocks = list[tuple[U32, bool]]
-"""Hosts that have the next ranks, and whether in just this order; else drawn for each run."""
+"""The hosts of the next ranks, and whether their order is fixed; else it is drawn for each run."""
 
 
 def blocks_of(network: Network, schedule: Schedule, order: I32 | None, group: I32 | None) -> Blocks:
@@ -32,7 +32,7 @@ def blocks_of(network: Network, schedule: Schedule, order: I32 | None, group: I3
 
 
 def draw(blocks: Blocks, ranks: int, runs: int, random: np.random.Generator) -> U32:
-    """uint32[runs, ranks]: hosts."""
+    """uint32[runs, ranks]: the host of each rank in each run."""
     parts = []
     for hosts, fixed in blocks:
         part = np.tile(hosts, (runs, 1))
@@ -41,8 +41,9 @@ def draw(blocks: Blocks, ranks: int, runs: int, random: np.random.Generator) -> 
 
 
 def set_aside(network: Network, schedule: Schedule, blocks: Blocks) -> tuple[Schedule, U32] | None:
-    """Where the second group is the same hosts in all runs and sends the same in each level: the
-    first group alone, and uint32[E], what the other brings to each link. Else None."""
+    """Where the second group has the same hosts in all runs and sends the same in each level: the
+    schedule of the first group alone, and the load of the second on each link (uint32[E]). Else
+    None."""
     ends = np.cumsum([len(hosts) for hosts, _ in blocks])
     split = schedule.first <= ends[0] or schedule.first in ends
     if not (schedule.background and split and ends[-1] == schedule.ranks):
@@ -83,5 +84,5 @@ def load_of(network: Network, source: U32, destination: U32) -> U32:
 
 
 def no_route(network: Network, source: int, destination: int) -> CheckFailed:
-    """Names the pair."""
+    """The error that names a pair without a route."""
     return CheckFailed(f"no route from {network.name[source]} to {network.name[destination]}")

@@ -1,9 +1,9 @@
-"""The kernel: many runs of a schedule, each with other hosts behind the ranks.
+"""The kernel that counts many runs of a schedule, each with other hosts for the ranks.
 
-`dep_max_delay` follows ORCS to the letter. The delay of a pair is the largest number of messages on
-a link of its way, all pairs of the level counted. A message waits for another where its sender was
-a receiver in the level right before; where a rank occurs several times in a level, that ties the
-first message it sends to the first one it got there. So what is found is the longest chain of
+`dep_max_delay` follows ORCS exactly. The delay of a pair is the largest number of messages on a
+link of its route, counting all pairs of the level. A message waits for another one if its sender
+was a receiver in the previous level; where a rank occurs several times in a level, the first
+message that it sends depends on the first one that it received. The result is the longest chain of
 delays; a root that sends in each level of a tree starts a new chain each time.
 """
 
@@ -23,16 +23,16 @@ I64 = NDArray[np.int64]
 
 
 class Counts(NamedTuple):
-    """What R runs came to."""
+    """The counts of R runs."""
 
     delay: I64
     """int64[R]: dep_max_delay."""
     congestion: I64
     """int64[R]: the worst congestion of each level, added up."""
     bandwidth: F64
-    """float64[R]: 1 / congestion, mean over all pairs; NaN where there are none."""
+    """float64[R]: 1 / congestion, mean over all pairs; NaN without pairs."""
     pairs: I64
-    """int64[W]: of all runs, pairs whose worst link carries w messages. W is more than any does."""
+    """int64[W]: pairs of all runs whose worst link carries w messages; no link carries W."""
 
 
 @njit(cache=True, nogil=True)
@@ -52,10 +52,12 @@ def count_runs(
     all_pairs: bool,
     counts: Counts,
 ) -> int:  # pragma: no cover
-    """Fills `counts`. Returns -1, or sender * H + receiver (hosts) of a route that does not arrive.
+    """Fills `counts`. Returns -1, or sender * H + receiver (hosts) of a route that does not reach
+    its destination.
 
-    `hosts` uint32[R, n]: who has which rank; `chance` float64[R, ·] in [0, 1) for what is drawn;
-    `background` uint32[E] is on the links in each level. Without `all_pairs` only the delay.
+    `hosts` uint32[R, n]: the host of each rank; `chance` float64[R, ·] in [0, 1): random numbers
+    for drawn receivers; `background` uint32[E]: the load of each link in each level. Without
+    `all_pairs` only the delay is counted.
     """
     nodes, links, ranks = len(hop), len(head), hosts.shape[1]
     load = background.copy()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sar_lab.papers.claims import Claim, order
 from sar_lab.papers.keys_runs import ENGINES, Setup
-from sar_lab.papers.outcome import Table
+from sar_lab.papers.outcome import ResultTable
 from sar_lab.papers.pictures import COLOURS, LABELS
 from sar_lab.statistics import Estimate, median_of
 
@@ -47,11 +47,11 @@ def faster(found: Curves, engine: str, other: str, says: str) -> Claim:
     return order(f"{says}: {LABELS[engine]} before {LABELS[other]}", min(times) > 1, ours)
 
 
-def table(title: str, found: Curves, words: Callable[[float], str]) -> Table:
+def table(title: str, found: Curves, words: Callable[[float], str]) -> ResultTable:
     """Engines by x."""
     some = list(found[ENGINES[0]])
     rows = [[LABELS[e], *(found[e][x].words(3) for x in some)] for e in ENGINES]
-    return Table([f"{title}, ms", *map(words, some)], rows)
+    return ResultTable([f"{title}, ms", *map(words, some)], rows)
 
 
 def draw(figure: Figure, panels: Mapping[str, Curves], label: str, *, log: bool = False) -> None:

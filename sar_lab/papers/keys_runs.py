@@ -20,12 +20,12 @@ from sar_agent.jobs import JobMix
 from sar_agent.keys.routes import KeyTree, key_tree
 from sar_agent.routing.engine import Options, load_engine
 from sar_agent.routing.routes import Routes
-from sar_lab.fluid.adaptive import Adaptive
-from sar_lab.trace.generate import PROGRAMS, Wish
-from sar_lab.trace.keyed import keys_for
+from sar_lab.fluid.adaptive import AdaptiveRouting
 from sar_lab.trace.parse import read_trace
-from sar_lab.trace.place import place
-from sar_lab.trace.play import play
+from sar_lab.trace.phase_keys import phase_keys
+from sar_lab.trace.play_trace import play_trace
+from sar_lab.trace.programs import PROGRAMS, ProgramOptions
+from sar_lab.trace.rank_placement import place_ranks
 
 SMALL, LARGE = "xgft:3;6,6,6;1,6,6", "xgft:3;12,12,12;1,12,12"
 RATE = 40.0
@@ -52,16 +52,16 @@ class Setup:
         """Seconds that the worst application sends."""
         fabric, tree, routes = _network(self.spec)
         ranks = fabric.terminals // self.applications
-        wish = Wish(
+        wish = ProgramOptions(
             ranks, self.applications, self.sizes, self.iterations, self.utilization, RATE, seed
         )
         trace = read_trace(PROGRAMS["cartesian"](wish))
-        placement = place(fabric, trace, "random", seed)
+        placement = place_ranks(fabric, trace, "random", seed)
         if engine == "conga":
-            times = play(fabric, Adaptive(seed=seed), trace, placement)
+            times = play_trace(fabric, AdaptiveRouting(seed=seed), trace, placement)
         else:
-            keys = None if engine == "dmodk" else keys_for(tree, shifted=engine == "nrk")
-            times = play(fabric, routes, trace, placement, keys=keys)
+            keys = None if engine == "dmodk" else phase_keys(tree, shifted=engine == "nrk")
+            times = play_trace(fabric, routes, trace, placement, keys=keys)
         return max(float(one.sending.sum()) for one in times)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sar_lab.papers.claims import NEAR, order, value
-from sar_lab.papers.outcome import Table, outcome
-from sar_lab.papers.registry import Result
+from sar_lab.papers.outcome import ResultTable, outcome
+from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.slimmed_trees import ROOTS, Slowdowns, curves, slowdowns
 from sar_lab.statistics import median_of
 
@@ -27,7 +27,7 @@ SEEDS = 60
 ENGINES = ("smodk", "dmodk", "random", "colored")
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """Slowdown against a crossbar."""
     wrf = slowdowns("WRF-256", ENGINES, seeds)
     cg = slowdowns("CG.D-128", ENGINES, seeds)
@@ -78,13 +78,13 @@ def _but(roots: list[int]) -> str:
     return "yes" if not roots else f"not at w2 = {', '.join(map(str, roots))}"
 
 
-def _table(found: Slowdowns, title: str) -> Table:
+def _table(found: Slowdowns, title: str) -> ResultTable:
     some = [r for r in ROOTS if r in (16, 12, 10, 8, 4, 2, 1)]
     rows = [
         [name, *(median_of(found[name][r]).words() for r in some)]
         for name in ENGINES
     ]  # fmt: skip
-    return Table([f"{title}, w2 =", *map(str, some)], rows)
+    return ResultTable([f"{title}, w2 =", *map(str, some)], rows)
 
 
 def _draw(figure: Figure, wrf: Slowdowns, cg: Slowdowns) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sar_lab.papers.claims import value
-from sar_lab.papers.outcome import Table, outcome
+from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.pictures import COLOURS, LABELS
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.xgft_slowdown import program, slimmed, times
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ SEEDS = 0
 ENGINES = ("smodk", "dmodk", "colored")
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """Each phase's slowdown."""
     fabric, view = slimmed(16)
     found = {name: times(name, fabric, view, program("cgd128").phases) for name in ENGINES}
@@ -51,7 +51,7 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         "Exact, no seeds. The pattern is that of the NAS source, 8 rows of 16 processes; held "
         "against the fluid numbers of ERRATA, since the paper's 8 counts the process that sends "
         "to itself.",
-        tables=[Table(["slowdown of phase", "1", "2", "3", "4", "5", "all"], rows)],
+        tables=[ResultTable(["slowdown of phase", "1", "2", "3", "4", "5", "all"], rows)],
         draw=lambda figure: _draw(figure, found),
     )
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from sar_agent.routing.path_routes import PathRoutes
 from sar_lab.papers.claims import order, value
-from sar_lab.papers.outcome import Table, outcome
+from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.pictures import COLOURS, LABELS
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.slimmed_trees import DRAWN
 from sar_lab.papers.xgft_slowdown import choice_of, slimmed
 from sar_lab.statistics import median_of
@@ -44,7 +44,7 @@ def routes_per_root(name: str, roots: int, seed: int = 0) -> Counts:
     return np.bincount(paths.nca(source[far], destination[far]), minlength=roots)
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """Counts for both trees."""
     found = {
         (name, roots): [routes_per_root(name, roots, s) for s in (seeds if name in DRAWN else (0,))]
@@ -92,7 +92,7 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         claims,
         "All ordered pairs of the 256 hosts that a root joins. The paper's H-Rand-U and -D are "
         "our r-NCA-u and -d; that the published tree is XGFT(2;16,16;1,10) is in ERRATA.",
-        tables=[Table(["engine", "roots", "least routes of a root", "most"], rows)],
+        tables=[ResultTable(["engine", "roots", "least routes of a root", "most"], rows)],
         draw=lambda figure: _draw(figure, found),
     )
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from sar_lab.papers.claims import NEAR, order, value
-from sar_lab.papers.outcome import Table, outcome
+from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.pictures import COLOURS, LABELS
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.slimmed_trees import DRAWN, ROOTS, Slowdowns, slowdowns
 from sar_lab.statistics import bootstrap_of, median_of
 
@@ -33,7 +33,7 @@ NEW = ("rnca-u", "rnca-d")
 LINES: tuple[tuple[str, Literal["--", ":"]], ...] = (("dmodk", "--"), ("colored", ":"))
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """Slowdowns over seeds."""
     wrf = slowdowns("WRF-256", ENGINES, seeds)
     cg = slowdowns("CG.D-128", ENGINES, seeds)
@@ -90,10 +90,10 @@ def _compare(found: Slowdowns, name: str, other: str, roots: int) -> int:
     return -1 if a.value < b.value else 1
 
 
-def _table(found: Slowdowns, title: str) -> Table:
+def _table(found: Slowdowns, title: str) -> ResultTable:
     some = [r for r in ROOTS if r in (16, 12, 10, 8, 4, 2, 1)]
     rows = [[LABELS[name], *(median_of(found[name][r]).words() for r in some)] for name in ENGINES]
-    return Table([f"{title}, w2 =", *map(str, some)], rows)
+    return ResultTable([f"{title}, w2 =", *map(str, some)], rows)
 
 
 def _draw(figure: Figure, wrf: Slowdowns, cg: Slowdowns) -> None:

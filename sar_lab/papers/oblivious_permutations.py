@@ -21,9 +21,9 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.routing.path_routes import PathRoutes
 from sar_lab.papers.claims import value
-from sar_lab.papers.outcome import Table, outcome
+from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.pictures import COLOURS, LABELS
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.xgft_slowdown import choice_of
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def histograms(spec: str, rows: I32, other: I32) -> dict[str, Histogram]:
     return {name: np.bincount(each, minlength=size) for name, each in both.items()}
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """All permutations of a small tree, a sample on the paper's."""
     everything = np.array(list(permutations(range(8))), np.int32)
     random = np.random.default_rng(list(seeds))
@@ -98,7 +98,9 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         claims,
         "Contention is the most flows on a channel. The last two lines are both engines on the "
         "same draws: there they differ, but by chance only.",
-        tables=[Table(["tree", "permutations with contention", *map(str, range(1, 9))], rows)],
+        tables=[
+            ResultTable(["tree", "permutations with contention", *map(str, range(1, 9))], rows)
+        ],
         draw=lambda figure: _draw(figure, all_of_them, sample),
     )
 

@@ -1,4 +1,4 @@
-"""From claims, tables and a drawing to a row's `Result`."""
+"""From claims, tables and a drawing to a row's `ExperimentResult`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from sar_lab.papers.claims import Claim, verdict
 from sar_lab.papers.pictures import save
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """Cells are text."""
 
     head: Sequence[str]
@@ -39,10 +39,10 @@ def outcome(
     how: str,
     *,
     because: str = "",
-    tables: Sequence[Table] = (),
+    tables: Sequence[ResultTable] = (),
     draw: Callable[[Figure], None] | None = None,
     size: tuple[float, float] = (8.0, 4.0),
-) -> Result:
+) -> ExperimentResult:
     """`how`: the setup, what a reader must know to judge it. `because`: why something does not
     hold, as far as it is known. `draw` fills the picture `path`, of `size` inches."""
     drawn = draw is not None and save(draw, path, size)
@@ -53,8 +53,10 @@ def outcome(
         "how": how,
         "tables": [{"head": list(t.head), "rows": [list(r) for r in t.rows]} for t in tables],
     }
-    said = Table(
+    said = ResultTable(
         ["", "published", "ours", "holds"],
         [[c.says, c.published, c.ours, "yes" if c.holds else "**no**"] for c in claims],
     )
-    return Result(ours, verdict(claims, because), "\n".join(said.lines()), path if drawn else None)
+    return ExperimentResult(
+        ours, verdict(claims, because), "\n".join(said.lines()), path if drawn else None
+    )

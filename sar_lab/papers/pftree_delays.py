@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from sar_lab.orcs import Network, network_of_routes, schedule_of, simulate
-from sar_lab.papers.pftree_trees import Draw, Tree, draw_victims, routed
+from sar_lab.papers.pftree_trees import Table3Tree, VictimDraw, draw_victims, routed
 from sar_lab.statistics import Estimate, median_of
 
 PATTERNS = ("bisect", "gather", "scatter", "bisect_fb_sym", "alltoall")
@@ -30,7 +30,7 @@ class Delays:
 
 
 def delays(
-    tree: Tree, engine: str, pattern: str, noise: str, seeds: Sequence[int], runs: int
+    tree: Table3Tree, engine: str, pattern: str, noise: str, seeds: Sequence[int], runs: int
 ) -> Delays:
     """dep_max_delay of the victims' `pattern` while the others do `noise`. Who of the victims has
     which rank is drawn for each run; for an all-to-all that is all the same."""
@@ -52,7 +52,7 @@ def delays(
 
 
 @lru_cache(maxsize=64)
-def network_of(tree: Tree, engine: str, seed: int) -> tuple[Draw, Network]:
+def network_of(tree: Table3Tree, engine: str, seed: int) -> tuple[VictimDraw, Network]:
     """Hosts of the network are the fabric's terminals, in their order."""
     draw = draw_victims(tree, seed)
     return draw, network_of_routes(draw.fabric, routed(draw, engine))

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sar_lab.papers.claims import NEAR, Claim, order, value
-from sar_lab.papers.outcome import Table, outcome
+from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.pftree_delays import ENGINES, PATTERNS, Delays, delays
 from sar_lab.papers.pftree_table4 import BECAUSE
 from sar_lab.papers.pftree_trees import TREES
 from sar_lab.papers.pictures import COLOURS, LABELS
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +32,7 @@ Key = tuple[str, int, str, str]
 """Pattern, nodes, engine, noise."""
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """10 draws of victims on nine trees."""
     found: dict[Key, Delays] = {}
     for tree in TREES:
@@ -102,13 +102,13 @@ def run(seeds: Sequence[int], out: Path) -> Result:
     )
 
 
-def _table(found: dict[Key, Delays], pattern: str) -> Table:
+def _table(found: dict[Key, Delays], pattern: str) -> ResultTable:
     rows = [
         [LABELS[e], noise, *(found[pattern, t.nodes, e, noise].mean.words(1) for t in TREES)]
         for e in ENGINES
         for noise in NOISES
     ]
-    return Table([pattern, "noise", *(str(t.nodes) for t in TREES)], rows)
+    return ResultTable([pattern, "noise", *(str(t.nodes) for t in TREES)], rows)
 
 
 def _draw(figure: Figure, found: dict[Key, Delays]) -> None:

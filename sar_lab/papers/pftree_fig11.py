@@ -10,11 +10,11 @@ import numpy as np
 
 from sar_lab.orcs import schedule_of, simulate
 from sar_lab.papers.claims import NEAR, order, value
-from sar_lab.papers.outcome import Table, outcome
+from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.pftree_delays import network_of
-from sar_lab.papers.pftree_trees import TREES, Tree
+from sar_lab.papers.pftree_trees import TREES, Table3Tree
 from sar_lab.papers.pictures import COLOURS, LABELS
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 from sar_lab.statistics import Estimate, median_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ NODES = [tree.nodes for tree in TREES]
 ENGINES = ("pftree-printed", "pftree-ext", "pftree", "ftree")
 
 
-def bandwidth(tree: Tree, engine: str, seeds: Sequence[int]) -> Estimate:
+def bandwidth(tree: Table3Tree, engine: str, seeds: Sequence[int]) -> Estimate:
     """Share of full bandwidth while the others bisect and victims are silent; hist_acc_band."""
     means = []
     for seed in seeds:
@@ -47,7 +47,7 @@ def bandwidth(tree: Tree, engine: str, seeds: Sequence[int]) -> Estimate:
     return median_of(means)
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """10 draws of victims on nine trees."""
     found = {
         (engine, tree.nodes): bandwidth(tree, engine, seeds) for tree in TREES for engine in ENGINES
@@ -78,7 +78,7 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         f"{len(seeds)} draws of victims, {RUNS} random bisections of the others each.",
         because="our pFTree-Ext takes links for a `phy` partition by its share of the hosts only, "
         "a quarter here, and leaves the others what is theirs",
-        tables=[Table(["bandwidth", *(str(tree.nodes) for tree in TREES)], rows)],
+        tables=[ResultTable(["bandwidth", *(str(tree.nodes) for tree in TREES)], rows)],
         draw=lambda figure: _draw(figure, found),
         size=(8.0, 3.8),
     )

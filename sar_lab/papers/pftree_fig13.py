@@ -7,8 +7,8 @@ from pathlib import Path
 
 from sar_lab.papers.claims import NEAR, value
 from sar_lab.papers.pftree_trees import TREES
-from sar_lab.papers.receivers import HOW, over_trees, told
-from sar_lab.papers.registry import Result
+from sar_lab.papers.receivers import HOW, over_trees, panels_outcome
+from sar_lab.papers.registry import ExperimentResult
 
 NAME = "pftree-fig13"
 WHERE = "pftree-2016, Fig. 13"
@@ -20,7 +20,7 @@ PUBLISHED = (
 SEEDS = 5
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """1 … all victims of a leaf switch are receivers."""
     down, up = (over_trees(seeds, field) for field in ("down", "up"))
     more = {
@@ -35,7 +35,7 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         value("up, 768 nodes: pFTree above pFTree-Wt, %", 10.7, more[768], NEAR),
         value("up, 1,024 nodes: pFTree above pFTree-Wt, %", 14.64, more[1024], NEAR),
     ]  # fmt: skip
-    return told(
+    return panels_outcome(
         out / f"{NAME}.png",
         claims,
         f"{HOW} The printed mean of 8.6 cannot be: for the same experiments Fig. 14 prints 41.1 "

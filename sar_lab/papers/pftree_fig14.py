@@ -7,8 +7,8 @@ from pathlib import Path
 
 from sar_lab.papers.claims import NEAR, order, value
 from sar_lab.papers.pftree_trees import TREES
-from sar_lab.papers.receivers import HOW, over_trees, told
-from sar_lab.papers.registry import Result
+from sar_lab.papers.receivers import HOW, over_trees, panels_outcome
+from sar_lab.papers.registry import ExperimentResult
 
 NAME = "pftree-fig14"
 WHERE = "pftree-2016, Fig. 14"
@@ -20,7 +20,7 @@ PUBLISHED = (
 SEEDS = 5
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """The experiments of Fig. 13."""
     down, up = (over_trees(seeds, field) for field in ("links_down", "links_up"))
     means = [(up["pftree-wt", t.nodes].mean, up["pftree-printed", t.nodes].mean) for t in TREES]
@@ -33,7 +33,7 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         order("up: more contended links with pFTree-Wt", more_up == len(TREES),
               f"on {more_up} of {len(TREES)} trees"),
     ]  # fmt: skip
-    return told(
+    return panels_outcome(
         out / f"{NAME}.png",
         claims,
         HOW,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from sar_lab.papers.claims import NEAR, order, value
 from sar_lab.papers.pftree_trees import TREES
-from sar_lab.papers.receivers import DRAWS, HOW, over_trees, told
-from sar_lab.papers.registry import Result
+from sar_lab.papers.receivers import DRAWS, HOW, over_trees, panels_outcome
+from sar_lab.papers.registry import ExperimentResult
 
 NAME = "pftree-fig15"
 WHERE = "pftree-2016, Fig. 15"
@@ -21,7 +21,7 @@ SEEDS = 5
 NODES = [tree.nodes for tree in TREES]
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """The experiments of Fig. 13."""
     found = over_trees(seeds, "interference")
     means = {n: (found["pftree-printed", n].mean, found["pftree-wt", n].mean) for n in NODES}
@@ -33,7 +33,7 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         value("32 nodes, pFTree-Wt", 293, means[32][1], NEAR),
         value("1,024 nodes: pFTree-Wt above pFTree, %", 86.76, last, NEAR),
     ]
-    return told(
+    return panels_outcome(
         out / f"{NAME}.png",
         claims,
         f"{HOW} Interference is counted per link and flow; the paper does not say whether it "

@@ -10,9 +10,9 @@ import numpy as np
 
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_lab.papers.claims import value
-from sar_lab.papers.outcome import Table, outcome
+from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.pftree_trees import TREES, draw_victims
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +27,7 @@ PUBLISHED = (
 SEEDS = 0
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """Counted in the fabrics, not in their specs."""
     counted: list[tuple[str, float, float]] = []
     rows = []
@@ -56,7 +56,9 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         out / f"{NAME}.png",
         [value(*one) for one in counted],
         "An input of the other rows; labels are recognised from the cabling.",
-        tables=[Table(["nodes", "tree", "oversubscribed", "victims", "under each leaf"], rows)],
+        tables=[
+            ResultTable(["nodes", "tree", "oversubscribed", "victims", "under each leaf"], rows)
+        ],
         draw=lambda figure: _draw(figure, counted),
         size=(8.0, 3.0),
     )

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sar_lab.papers.claims import EXACT, NEAR, Claim, order, value
-from sar_lab.papers.outcome import Table, outcome
+from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.pftree_delays import ENGINES, Delays, delays
 from sar_lab.papers.pftree_trees import TREES
 from sar_lab.papers.pictures import COLOURS, LABELS
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +45,7 @@ BECAUSE = (
 SOME = [tree for tree in TREES if tree.nodes in (128, 192, 256)]
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """25 draws of victims, 2,000 runs each: 50,000, as in the paper."""
     found = {
         (pattern, tree.nodes, engine): delays(tree, engine, pattern, "alltoall", seeds, RUNS)
@@ -80,7 +80,7 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         "most of all. The Nodes column is read as 128, 192, 256 (ERRATA). ORCS's `dep_max_delay`.",
         because=BECAUSE,
         tables=[
-            Table(
+            ResultTable(
                 [
                     "pattern",
                     "nodes",

@@ -23,7 +23,7 @@ from sar_agent.routing.routes import Routes
 
 
 @dataclass(frozen=True)
-class Tree:
+class Table3Tree:
     """A line of Table 3."""
 
     nodes: int
@@ -42,7 +42,7 @@ class Tree:
 
 
 TREES = tuple(
-    Tree(*line)
+    Table3Tree(*line)
     for line in (
         (32, "xgft:2;8,4;1,4", 2, 8),
         (48, "xgft:2;12,4;1,4", 3, 12),
@@ -58,10 +58,10 @@ TREES = tuple(
 
 
 @dataclass(frozen=True)
-class Draw:
+class VictimDraw:
     """One tree with its victims."""
 
-    tree: Tree
+    tree: Table3Tree
     fabric: Fabric
     victims: I32
     """int32[V], ascending."""
@@ -69,7 +69,7 @@ class Draw:
     """int32[N - V], ascending."""
 
 
-def draw_victims(tree: Tree, seed: int) -> Draw:
+def draw_victims(tree: Table3Tree, seed: int) -> VictimDraw:
     """The same for the same seed."""
     random = np.random.default_rng([tree.nodes, seed])
     fabric = xgft_fabric(tree.spec)
@@ -77,10 +77,10 @@ def draw_victims(tree: Tree, seed: int) -> Draw:
     each = tree.victims // tree.leaves
     victims = np.sort(random.permuted(by_leaf, axis=1)[:, :each].ravel()).astype(np.int32)
     everyone = np.arange(fabric.terminals, dtype=np.int32)
-    return Draw(tree, fabric, victims, np.setdiff1d(everyone, victims))
+    return VictimDraw(tree, fabric, victims, np.setdiff1d(everyone, victims))
 
 
-def partitions_of(draw: Draw, weights: dict[int, float] | None = None) -> Partitions:
+def partitions_of(draw: VictimDraw, weights: dict[int, float] | None = None) -> Partitions:
     """Victims with policy `phy`, which only -ext heeds; the rest without one."""
     return make_partitions(
         (
@@ -93,7 +93,7 @@ def partitions_of(draw: Draw, weights: dict[int, float] | None = None) -> Partit
     )
 
 
-def routed(draw: Draw, engine: str, weights: dict[int, float] | None = None) -> Routes:
+def routed(draw: VictimDraw, engine: str, weights: dict[int, float] | None = None) -> Routes:
     """Raises `CheckFailed` where the policies cannot be met."""
     options = Options(partitions=partitions_of(draw, weights))
     return _engine(engine).route(draw.fabric, JobMix(()), options)
@@ -101,10 +101,10 @@ def routed(draw: Draw, engine: str, weights: dict[int, float] | None = None) -> 
 
 @cache
 def _engine(name: str) -> Engine:
-    return AsPrinted() if name == AsPrinted.name else load_engine(name)
+    return PFTreeAsPrinted() if name == PFTreeAsPrinted.name else load_engine(name)
 
 
-class AsPrinted(PFTree):
+class PFTreeAsPrinted(PFTree):
     """pFTree with the paper's choice of one way down to each host, by the load down alone. Our own
     lets each leaf switch take its cheapest way, and so keeps partitions apart where this mixes
     them."""

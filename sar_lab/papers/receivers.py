@@ -21,10 +21,10 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.routing.routes import Routes
 from sar_lab.papers.claims import Claim
-from sar_lab.papers.outcome import Table, outcome
-from sar_lab.papers.pftree_trees import TREES, Draw, Tree, draw_victims, routed
+from sar_lab.papers.outcome import ResultTable, outcome
+from sar_lab.papers.pftree_trees import TREES, Table3Tree, VictimDraw, draw_victims, routed
 from sar_lab.papers.pictures import COLOURS, LABELS
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Shared:
+class ContentionCounts:
     """Of one set of routes."""
 
     down: int
@@ -57,7 +57,7 @@ class Shared:
 
 
 @cache
-def shared(tree: Tree, engine: str, seed: int, per_leaf: int) -> Shared:
+def contention_counts(tree: Table3Tree, engine: str, seed: int, per_leaf: int) -> ContentionCounts:
     """With that many receivers under each leaf switch."""
     draw, receivers = _receivers(tree, per_leaf, seed)
     heeds = engine == "pftree-wt"
@@ -66,7 +66,7 @@ def shared(tree: Tree, engine: str, seed: int, per_leaf: int) -> Shared:
     each = crossed.sum(axis=0)
     is_leaf = np.isin(draw.fabric.channel_target, draw.fabric.leaves)
     over = np.maximum(0, each - 1)
-    return Shared(
+    return ContentionCounts(
         int(over[is_leaf].sum()),
         int(over[~is_leaf].sum()),
         int((over[is_leaf] > 0).sum()),
@@ -75,7 +75,7 @@ def shared(tree: Tree, engine: str, seed: int, per_leaf: int) -> Shared:
     )
 
 
-def interference(draw: Draw, routes: Routes) -> int:
+def interference(draw: VictimDraw, routes: Routes) -> int:
     """Flows on links that both partitions use, summed over links."""
     mine = routes_over(draw.fabric, routes, draw.victims, draw.victims).sum(axis=0)
     other = routes_over(draw.fabric, routes, draw.others, draw.others).sum(axis=0)
@@ -100,7 +100,7 @@ def routes_over(fabric: Fabric, routes: Routes, sources: I32, destinations: I32)
     return found
 
 
-def _receivers(tree: Tree, per_leaf: int, seed: int) -> tuple[Draw, I32]:
+def _receivers(tree: Table3Tree, per_leaf: int, seed: int) -> tuple[VictimDraw, I32]:
     draw = draw_victims(tree, seed)
     random = np.random.default_rng([tree.nodes, seed, per_leaf])
     by_leaf = draw.victims[np.argsort(draw.fabric.terminal_switch[draw.victims], kind="stable")]
@@ -109,13 +109,13 @@ def _receivers(tree: Tree, per_leaf: int, seed: int) -> tuple[Draw, I32]:
 
 
 @lru_cache(maxsize=8)
-def _routes(tree: Tree, engine: str, seed: int, receivers: bytes) -> Routes:
+def _routes(tree: Table3Tree, engine: str, seed: int, receivers: bytes) -> Routes:
     heavy = np.frombuffer(receivers, np.int32)
     return routed(draw_victims(tree, seed), engine, {int(t): WEIGHT for t in heavy})
 
 
 @dataclass(frozen=True)
-class Spread:
+class MeanAndRange:
     """Over all experiments: draws of victims, numbers of receivers."""
 
     least: float
@@ -127,19 +127,19 @@ class Spread:
         return f"{self.least:g} / {self.mean:.1f} / {self.most:g}"
 
 
-Spreads = dict[tuple[str, int], Spread]
+Spreads = dict[tuple[str, int], MeanAndRange]
 """By engine and nodes."""
 
 
-def experiments(tree: Tree, engine: str, seeds: Sequence[int], field: str) -> Spread:
-    """A field of `Shared`, with 1 receiver under each leaf switch … all victims."""
+def experiments(tree: Table3Tree, engine: str, seeds: Sequence[int], field: str) -> MeanAndRange:
+    """A field of `ContentionCounts`, with 1 receiver under each leaf switch … all victims."""
     per_leaf = tree.victims // tree.leaves
     found = [
-        float(getattr(shared(tree, engine, seed, some), field))
+        float(getattr(contention_counts(tree, engine, seed, some), field))
         for seed in seeds
         for some in range(1, per_leaf + 1)
     ]
-    return Spread(min(found), float(np.mean(found)), max(found))
+    return MeanAndRange(min(found), float(np.mean(found)), max(found))
 
 
 def over_trees(seeds: Sequence[int], field: str) -> Spreads:
@@ -147,7 +147,7 @@ def over_trees(seeds: Sequence[int], field: str) -> Spreads:
     return {(e, t.nodes): experiments(t, e, seeds, field) for t in TREES for e in ENGINES}
 
 
-def told(
+def panels_outcome(
     path: Path,
     claims: Sequence[Claim],
     how: str,
@@ -156,7 +156,7 @@ def told(
     because: str = DRAWS,
     scale: str = "linear",
     size: tuple[float, float] = (8.0, 4.0),
-) -> Result:
+) -> ExperimentResult:
     """See `outcome`. A panel is what its table is called, what it shows, and what its bars say."""
 
     def draw(figure: Figure) -> None:
@@ -184,7 +184,7 @@ def _error_bars(axes: Axes, found: Spreads, title: str) -> None:
     axes.legend()
 
 
-def _table(title: str, found: Spreads) -> Table:
+def _table(title: str, found: Spreads) -> ResultTable:
     """Engines by trees."""
     rows = [[LABELS[e], *(found[e, t.nodes].words() for t in TREES)] for e in ENGINES]
-    return Table([f"{title}: least / mean / most", *(str(t.nodes) for t in TREES)], rows)
+    return ResultTable([f"{title}: least / mean / most", *(str(t.nodes) for t in TREES)], rows)

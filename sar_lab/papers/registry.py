@@ -21,7 +21,7 @@ CLASSES = {
 
 
 @dataclass(frozen=True)
-class Result:
+class ExperimentResult:
     """Of one run."""
 
     ours: dict[str, Any]
@@ -47,7 +47,7 @@ class Experiment(Protocol):
     SEEDS: int
     """How many a run takes unless told otherwise; 0: nothing is drawn."""
 
-    def run(self, seeds: Sequence[int], out: Path) -> Result:
+    def run(self, seeds: Sequence[int], out: Path) -> ExperimentResult:
         """Writes pictures to the folder `out`, which is there."""
 
 

@@ -21,7 +21,7 @@ from sar_agent.keys.routes.key import digit_channels
 from sar_agent.routing.oblivious import modulo_labels
 from sar_lab.papers.claims import value
 from sar_lab.papers.outcome import outcome
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +36,7 @@ TITLES = {"dmodk": "(a) D-mod-k", "ark": "(b) ARK", "nrk": "(c) NRK"}
 TINT = {"A": "#4477aa", "B": "#ee6677"}
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """Nothing is drawn at random."""
     fabric = load_fabric("xgft:2;4,4;1,4")
     ways = routed(fabric)

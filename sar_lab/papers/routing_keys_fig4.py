@@ -20,9 +20,9 @@ from sar_agent.keys.routes import KeyTree, choose_shift, key_tree, make_key, uns
 from sar_agent.keys.routes.key import digit_channels
 from sar_agent.routing.oblivious import modulo_labels
 from sar_lab.papers.claims import order
-from sar_lab.papers.outcome import Table, outcome
+from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.pictures import COLOURS, LABELS
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 from sar_lab.statistics import Estimate, median_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ ENGINES = ("dmodk", "ark", "nrk")
 Rows = dict[str, dict[int, Estimate]]
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """n = 64 … 4,096."""
     found: dict[tuple[str, int], list[int]] = {}
     for side in SIDES:
@@ -78,7 +78,7 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         "not say how flows are shared out among applications: here each goes to any with equal "
         "chance. ARK, which the figure does not have, hands every application its middle switches "
         "from the first one on.",
-        tables=[Table(["hosts", *(LABELS[e] for e in ENGINES)], cells)],
+        tables=[ResultTable(["hosts", *(LABELS[e] for e in ENGINES)], cells)],
         draw=lambda figure: _draw(figure, rows, mean),
         size=(6.0, 3.6),
     )

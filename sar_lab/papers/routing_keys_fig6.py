@@ -17,7 +17,7 @@ from sar_lab.papers.keys_curves import (
 )
 from sar_lab.papers.keys_runs import SMALL, Setup
 from sar_lab.papers.outcome import outcome
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.routing_keys_fig7 import CONGA
 
 NAME = "routing-keys-fig6"
@@ -29,7 +29,7 @@ PUBLISHED = (
 SEEDS = 10
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """Messages of 4 to 256 KB, four rounds of six phases."""
     found = curves({u: Setup(SMALL, 6, u, iterations=4) for u in UTILIZATIONS}, seeds)
     gains = [ratio(found, "dmodk", "nrk", u) for u in UTILIZATIONS]

@@ -18,7 +18,7 @@ from sar_lab.papers.keys_curves import (
 )
 from sar_lab.papers.keys_runs import LARGE, Setup
 from sar_lab.papers.outcome import outcome
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 
 NAME = "routing-keys-fig7"
 WHERE = "routing-keys-2017, Fig. 7"
@@ -35,7 +35,7 @@ CONGA = (
 )
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """Messages of 4 to 256 KB."""
     found = {
         apps: curves({u: Setup(LARGE, apps, u) for u in UTILIZATIONS}, seeds)

@@ -9,7 +9,7 @@ from sar_lab.papers.claims import order
 from sar_lab.papers.keys_curves import HOW, UTILIZATIONS, curves, draw, faster, ratio, table
 from sar_lab.papers.keys_runs import KILO, LARGE, Setup
 from sar_lab.papers.outcome import outcome
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.routing_keys_fig7 import APPLICATIONS, panels
 
 NAME = "routing-keys-fig8"
@@ -20,7 +20,7 @@ SEEDS = 6
 SIZES = (32 * KILO, 32 * KILO)
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """In 2, 8 and 32 applications."""
     found = {
         apps: curves({u: Setup(LARGE, apps, u, SIZES) for u in UTILIZATIONS}, seeds)

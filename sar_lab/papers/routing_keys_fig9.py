@@ -10,7 +10,7 @@ from sar_lab.papers.keys_curves import HOW, curves, draw, faster, table
 from sar_lab.papers.keys_runs import ENGINES, KILO, LARGE, Setup
 from sar_lab.papers.outcome import outcome
 from sar_lab.papers.pictures import LABELS
-from sar_lab.papers.registry import Result
+from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.routing_keys_fig7 import APPLICATIONS, panels
 
 NAME = "routing-keys-fig9"
@@ -26,7 +26,7 @@ UTILIZATION = 0.3
 """Not printed."""
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """In 2, 8 and 32 applications."""
     found = {
         apps: curves({float(size): _setup(apps, size) for size in SIZES}, seeds)

@@ -13,8 +13,8 @@ from sar_agent.quality import Measures, measure
 from sar_agent.routing import Options, load_engine
 from sar_lab.demo.three_jobs import HOSTS_PER_JOB, SPEC, three_equal_jobs
 from sar_lab.papers.claims import NEAR, order, value
-from sar_lab.papers.outcome import Table, outcome
-from sar_lab.papers.registry import Result
+from sar_lab.papers.outcome import ResultTable, outcome
+from sar_lab.papers.registry import ExperimentResult
 from sar_lab.statistics import median_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ SEEDS = 40
 _LABELS = {"dfsssp": "DFSSSP", "ftree": "fat-tree", "sar": "SAR", "sar-plus": "sar-plus (ours)"}
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """Each seed draws the hosts of the jobs."""
     fabric = xgft_fabric(SPEC)
     found: dict[str, list[Measures]] = {name: [] for name in _LABELS}
@@ -68,7 +68,7 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         "tree nor placement, so its numbers could be met by chance only. Medians over seeds; the "
         "picture shows the first one.",
         because="tree, job sizes and placement are not in the text",
-        tables=[Table(["", "largest effective EFI", "dark fiber, %"], rows)],
+        tables=[ResultTable(["", "largest effective EFI", "dark fiber, %"], rows)],
         draw=lambda figure: _draw(figure, {name: each[0] for name, each in found.items()}),
     )
 

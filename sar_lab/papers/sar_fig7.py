@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sar_lab.history.model import F64
+from sar_lab.history.job_history import F64
 from sar_lab.papers.claims import Claim, order
-from sar_lab.papers.outcome import Table, outcome
-from sar_lab.papers.registry import Result
+from sar_lab.papers.outcome import ResultTable, outcome
+from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.sar_history import BECAUSE, HOW, LABELS, OTHERS, SYSTEMS, month
 from sar_lab.replay.table1 import METRICS, column
 
@@ -31,7 +31,7 @@ Series = dict[str, dict[str, F64]]
 """Engine, metric: a value each sample."""
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """One month of each; the first seed."""
     found: dict[str, Series] = {}
     for system in SYSTEMS:
@@ -54,7 +54,7 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         claims,
         f"{HOW} A claim holds where it is so at most samples.",
         because=BECAUSE,
-        tables=[Table(["stand-in", "mean", *(name for name, _ in METRICS.values())], rows)],
+        tables=[ResultTable(["stand-in", "mean", *(name for name, _ in METRICS.values())], rows)],
         draw=lambda figure: _draw(figure, found),
         size=(10.0, 9.0),
     )

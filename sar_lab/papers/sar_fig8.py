@@ -15,8 +15,8 @@ from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
 from sar_lab.fluid import PATTERNS, job_times
 from sar_lab.papers.claims import Claim, order
-from sar_lab.papers.outcome import Table, outcome
-from sar_lab.papers.registry import Result
+from sar_lab.papers.outcome import ResultTable, outcome
+from sar_lab.papers.registry import ExperimentResult
 from sar_lab.statistics import Estimate, median_of
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def scattered_job(fabric: Fabric, seed: int) -> Job:
     return make_job("fig8", np.concatenate(hosts))
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """Each seed places the job anew; nobody else sends, as far as the paper says."""
     fabric = load_fabric("standin:taurus")
     drawn: dict[tuple[str, str], list[float]] = {}
@@ -85,7 +85,7 @@ def run(seeds: Sequence[int], out: Path) -> Result:
         "contention takes; medians over placements. Open MPI's own order of sends and its "
         "library's time are not modelled.",
         because="the paper's placement is one draw, and its machine ran other jobs meanwhile",
-        tables=[Table(["time", *_SHOWN.values()], rows)],
+        tables=[ResultTable(["time", *_SHOWN.values()], rows)],
         draw=lambda figure: _draw(figure, drawn),
     )
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sar_agent.fabric.spec import load_fabric
-from sar_lab.mixes.standins import synthetic_history
+from sar_lab.mixes.synthetic_histories import synthetic_history
 from sar_lab.replay.pools import pool_for
-from sar_lab.replay.run import run_replay
+from sar_lab.replay.replay_folder import read_result
+from sar_lab.replay.replay_plan import ReplayPlan
+from sar_lab.replay.replay_run import run_replay
 from sar_lab.replay.samples import samples_of
-from sar_lab.replay.store import read_result
-from sar_lab.replay.work import Work
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +46,7 @@ def month(
     fabric = load_fabric(f"standin:{system}")
     spec = f"synthetic:{system},seed={seed}" + (f",largest={largest}" if largest else "")
     history = synthetic_history(spec)
-    work = Work(fabric, samples_of(fabric, history, EVERY), tuple(engines), anew=True)
+    work = ReplayPlan(fabric, samples_of(fabric, history, EVERY), tuple(engines), from_scratch=True)
     with tempfile.TemporaryDirectory(prefix="sar-replay-") as folder:
         run_replay(history, work, Path(folder), pool_for(None), "")
         return read_result(Path(folder))

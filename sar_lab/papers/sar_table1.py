@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sar_lab.papers.claims import NEAR, Claim, order, value
-from sar_lab.papers.outcome import Table, outcome
-from sar_lab.papers.registry import Result
+from sar_lab.papers.outcome import ResultTable, outcome
+from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.sar_history import BECAUSE, HOW, LABELS, OTHERS, SYSTEMS, month
 from sar_lab.replay.table1 import METRICS, Gain, column, table1
 from sar_lab.statistics import Estimate, median_of
@@ -41,7 +41,7 @@ Drawn = dict[tuple[str, str], list[Gain]]
 
 
 @dataclass(frozen=True)
-class Months:
+class MonthlyGains:
     """What all seeds' months of one machine say."""
 
     sar: Drawn
@@ -78,7 +78,7 @@ def implied(system: str, metric: str) -> float:
     return gain / percent * 100 - METRICS[metric][1] * gain
 
 
-def run(seeds: Sequence[int], out: Path) -> Result:
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """Each seed is a month of both machines."""
     months = {system: _months(system, seeds) for system in SYSTEMS}
     small = _months("tsubame", seeds, SMALL)
@@ -100,8 +100,8 @@ def run(seeds: Sequence[int], out: Path) -> Result:
     )
 
 
-def _months(system: str, seeds: Sequence[int], largest: int | None = None) -> Months:
-    found = Months({}, {}, {})
+def _months(system: str, seeds: Sequence[int], largest: int | None = None) -> MonthlyGains:
+    found = MonthlyGains({}, {}, {})
     for seed in seeds:
         with_ours = largest is None and seed in seeds[:OURS_SEEDS]
         engines = (*LABELS, OURS) if with_ours else tuple(LABELS)
@@ -138,7 +138,7 @@ def _claims(system: str, drawn: Drawn) -> Iterator[Claim]:
         yield value(f"{what}: by how much", said, found.value, NEAR, digits=1)
 
 
-def _table(title: str, system: str, drawn: Drawn) -> Table:
+def _table(title: str, system: str, drawn: Drawn) -> ResultTable:
     head, rows = [title], []
     for label in OTHERS.values():
         head += [f"{label}: max.", "avg. %", "published %"]
@@ -150,10 +150,10 @@ def _table(title: str, system: str, drawn: Drawn) -> Table:
             said = published(system, other, metric)
             row += [f"{largest.value:.1f}", _mean(gains).words(1), f"{said:.1f}"]
         rows.append(row)
-    return Table(head, rows)
+    return ResultTable(head, rows)
 
 
-def _sizes(months: Mapping[str, Months], small: Months) -> Table:
+def _sizes(months: Mapping[str, MonthlyGains], small: MonthlyGains) -> ResultTable:
     """How large the jobs are that the paper must have had, beside ours."""
     head = ["SAR's own mean", "Taurus: paper", "stand-in", "Tsubame2.5: paper", "stand-in"]
     rows = []
@@ -164,20 +164,20 @@ def _sizes(months: Mapping[str, Months], small: Months) -> Table:
             row += [f"{implied(system, metric):.1f}", ours.words(1)]
         row.append(median_of(small.means[metric]).words(1))
         rows.append(row)
-    return Table([*head, f"no job above {SMALL} nodes"], rows)
+    return ResultTable([*head, f"no job above {SMALL} nodes"], rows)
 
 
-def _ours(name: str, drawn: Drawn) -> Table:
+def _ours(name: str, drawn: Drawn) -> ResultTable:
     """No claim of the paper's: our engine on the same months."""
     head = [f"{name} stand-in, {OURS} gains on average, %", *LABELS.values()]
     rows = [
         [METRICS[metric][0], *(_mean(drawn[other, metric]).words(1) for other in LABELS)]
         for metric in METRICS
     ]
-    return Table(head, rows)
+    return ResultTable(head, rows)
 
 
-def _draw(figure: Figure, months: Mapping[str, Months], small: Months) -> None:
+def _draw(figure: Figure, months: Mapping[str, MonthlyGains], small: MonthlyGains) -> None:
     rows = [(system, SYSTEMS[system], found) for system, found in months.items()]
     rows.append(("tsubame", f"{SYSTEMS['tsubame']},\n≤ {SMALL} nodes", small))
     axes = figure.subplots(len(rows), len(METRICS), sharey="row")

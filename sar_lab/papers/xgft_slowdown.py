@@ -19,11 +19,11 @@ from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
 from sar_agent.keys.routes.digits import flow_digits
 from sar_agent.routing.engine import Engine, is_source_routed, load_engine
 from sar_agent.routing.path_routes import ParentChoice, PathRoutes
-from sar_lab.trace import Phase, Program, Trace
-from sar_lab.trace.generate import PROGRAMS, Wish
+from sar_lab.trace import Program, ProgramPhase, ProgramTrace
 from sar_lab.trace.parse import read_trace
-from sar_lab.trace.place import place
-from sar_lab.trace.play import play
+from sar_lab.trace.play_trace import play_trace
+from sar_lab.trace.programs import PROGRAMS, ProgramOptions
+from sar_lab.trace.rank_placement import place_ranks
 
 
 @cache
@@ -36,7 +36,7 @@ def slimmed(roots: int) -> tuple[Fabric, XgftView]:
 @cache
 def program(name: str) -> Program:
     """`wrf256` or `cgd128`, as `sar-agent make-trace` has them."""
-    return read_trace(PROGRAMS[name](Wish())).programs[0]
+    return read_trace(PROGRAMS[name](ProgramOptions())).programs[0]
 
 
 def choice_of(name: str, fabric: Fabric, view: XgftView, seed: int = 0) -> ParentChoice:
@@ -56,7 +56,7 @@ def _engine(name: str) -> Engine:
 
 
 def times(
-    name: str, fabric: Fabric, view: XgftView, phases: Sequence[Phase], seed: int = 0
+    name: str, fabric: Fabric, view: XgftView, phases: Sequence[ProgramPhase], seed: int = 0
 ) -> list[float]:
     """Of each phase, divided by what it takes on a crossbar; `colored` knows each phase. Ranks sit
     in the fabric's order."""
@@ -70,8 +70,8 @@ def times(
         choose = colour if name == "colored" else choice_of(name, fabric, view, seed)
         routes = PathRoutes(name, fabric, view, choose)
         ranks = int(phase.pairs.max()) + 1
-        alone = Trace(name, (Program("1", ranks, 0.0, (phase,)),))
-        one = play(fabric, routes, alone, place(fabric, alone, "linear"))[0]
+        alone = ProgramTrace(name, (Program("1", ranks, 0.0, (phase,)),))
+        one = play_trace(fabric, routes, alone, place_ranks(fabric, alone, "linear"))[0]
         # Shares of a link are added up in floats; what is whole on paper is whole here.
         found.append(round(float(one.sending[0] / one.alone[0]), 9))
     return found

@@ -1,1 +1,1 @@
-"""A job history through engines: what each would have made of every moment of it."""
+"""Replays a job history: the routes and measures of each engine at every moment."""

@@ -1,13 +1,14 @@
-"""One engine through consecutive states: what the agent would have in force at each.
+"""Runs one engine through consecutive states: the routes that the agent would have in force at
+each.
 
-The agent's own planner does it, so routes are checked, laid in lanes and rerouted as they would be
-installed. What differs: nothing is tended in quiet time, since what a clock decides is not the same
-twice.
+The agent's own planner computes them, so routes are checked, assigned to lanes and rerouted as they
+would be installed. One thing differs: routes are not improved in quiet times, because a result that
+depends on a clock is not reproducible.
 
-A chain starts from a full computation at the state *before* its first, and the engine goes on from
-there as it does in the agent: `sar` and `sar-plus` start from the routes before. So each state's
-numbers, also the entries that changed since the state before, depend on where chains begin, and on
-nothing else. With `anew` every state is a full computation, as in sar-2016, Section 4.2.
+A chain starts with a full computation for the state *before* its first, and the engine continues
+from there as in the agent: `sar` and `sar-plus` start from the previous routes. So the numbers of
+a state, and the entries that changed since the previous one, depend only on where chains begin.
+With `from_scratch` every state is a full computation, as in sar-2016, Section 4.2.
 """
 
 from __future__ import annotations
@@ -29,20 +30,21 @@ from sar_agent.routing.engine import Rerouting
 
 
 @dataclass(frozen=True)
-class Row:
-    """One state under one engine; numbers are None where the engine does not serve it."""
+class StateRow:
+    """The measures of one state under one engine; None where the engine does not serve it."""
 
     engine: str
     state: int
     jobs: int
-    """Multi-switch jobs."""
+    """The number of multi-switch jobs."""
     failed: str = ""
-    """Why it does not."""
+    """The reason why the engine does not serve this state; else empty."""
     seconds: float = 0.0
-    """To route, check and measure it; on this machine, so not part of the result."""
+    """The time to route, check and measure; it depends on the machine, so it is not part of the
+    result."""
     effective_efi_max: int | None = None
     effective_efi_mean: float | None = None
-    """Over all live channels."""
+    """Mean over all live channels."""
     lower_bound_efi_max: int | None = None
     dark_fiber_ratio: float | None = None
     least_dark_fiber: float | None = None
@@ -55,16 +57,16 @@ class Row:
     (sar-2016, Section 4.2.1: "the link with the most intra-job routes crossing it"). None without
     jobs."""
     job_efi_shared: float | None = None
-    """The same with the routes of all jobs over that job's channels."""
+    """As `job_efi_own`, with the routes of all jobs over that job's channels."""
     job_links: float | None = None
-    """Channels a job uses, mean over jobs."""
+    """The number of channels that a job uses, mean over jobs."""
     entries_changed: int | None = None
-    """Since the state before; None for the first state of all."""
+    """Table entries that differ from the previous state; None for the first state."""
     virtual_lanes: int | None = None
 
 
-class Steady(Engine):
-    """An engine whose routes no job changes, asked once."""
+class CachedEngine(Engine):
+    """An engine whose routes do not depend on jobs; it computes them once."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine, self.name, self.summary = engine, engine.name, engine.summary
@@ -76,9 +78,9 @@ class Steady(Engine):
         return self._routes
 
 
-def steady(engine: Engine, anew: bool) -> Engine:
-    """The engine, or one that does not go on from routes before, nor look twice without need."""
-    return engine if isinstance(engine, Rerouting) and not anew else Steady(engine)
+def cached_engine(engine: Engine, from_scratch: bool) -> Engine:
+    """The engine itself, or one that ignores previous routes and repeats no computation."""
+    return engine if isinstance(engine, Rerouting) and not from_scratch else CachedEngine(engine)
 
 
 def replay_chain(
@@ -87,11 +89,11 @@ def replay_chain(
     objective: str,
     states: Iterable[tuple[int, JobMix]],
     first: int,
-    anew: bool = False,
-) -> Iterator[Row]:
-    """A row for each state from number `first` on; those before it only lead there."""
+    from_scratch: bool = False,
+) -> Iterator[StateRow]:
+    """A row for each state from `first` on; earlier states only determine the previous routes."""
     config = Config(agent=AgentConfig.model_validate({"engine": engine, "objective": objective}))
-    planner = Planner(config, steady(load_engine(engine), anew))
+    planner = Planner(config, cached_engine(load_engine(engine), from_scratch))
     before: Plan | None = None
     for number, mix in states:
         began = time.perf_counter()
@@ -99,7 +101,7 @@ def replay_chain(
             plan = planner.plan(1, fabric, mix)
         except SarError as error:
             if number >= first:
-                yield Row(engine, number, len(mix.jobs), failed=str(error))
+                yield StateRow(engine, number, len(mix.jobs), failed=str(error))
             continue
         seconds = time.perf_counter() - began
         if number >= first:
@@ -107,9 +109,9 @@ def replay_chain(
         before = plan
 
 
-def _row(engine: str, state: int, plan: Plan, before: Plan | None, seconds: float) -> Row:
+def _row(engine: str, state: int, plan: Plan, before: Plan | None, seconds: float) -> StateRow:
     found, jobs = plan.measures, plan.mix.jobs
-    return Row(
+    return StateRow(
         engine=engine,
         state=state,
         jobs=len(jobs),

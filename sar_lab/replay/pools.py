@@ -1,4 +1,5 @@
-"""Who does the pieces: this process, all cores, or a Dask cluster. The result cannot tell."""
+"""Runs the pieces of a replay in this process, on all cores or on a Dask cluster, with equal "
+"results."""
 
 from __future__ import annotations
 
@@ -12,35 +13,35 @@ from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING, Any
 
 from sar_agent.errors import InputError, Unavailable
-from sar_lab.replay.chain import Row
-from sar_lab.replay.work import Piece, Work, do_piece, unpacked
+from sar_lab.replay.chain import StateRow
+from sar_lab.replay.replay_plan import ReplayPiece, ReplayPlan, do_piece, unpacked
 
 if TYPE_CHECKING:
     from distributed import Client
 
-Done = Iterator[tuple[Piece, list[Row]]]
-Pool = Callable[[Work, Sequence[Piece]], Done]
+PieceResults = Iterator[tuple[ReplayPiece, list[StateRow]]]
+Pool = Callable[[ReplayPlan, Sequence[ReplayPiece]], PieceResults]
 AHEAD = 4
-"""Pieces that wait for each worker: enough to keep it busy, few enough to stop soon."""
-AGAIN = "the same command goes on where this one ended"
+"""Queued pieces for each worker: enough to keep it busy, few enough to stop soon."""
+AGAIN = "the same command continues where this one ended"
 
 
-def here(work: Work, pieces: Sequence[Piece]) -> Done:
-    """One after the other, in this process."""
+def here(work: ReplayPlan, pieces: Sequence[ReplayPiece]) -> PieceResults:
+    """Runs the pieces one after the other in this process."""
     for piece in pieces:
         yield piece, do_piece(work, piece)
 
 
 def on_cores(workers: int) -> Pool:
-    """So many processes on this machine."""
+    """A pool of `workers` processes on this machine."""
 
-    def run(work: Work, pieces: Sequence[Piece]) -> Done:
-        # Not forked: numba and pyarrow have threads by now.
+    def run(work: ReplayPlan, pieces: Sequence[ReplayPiece]) -> PieceResults:
+        # Processes are spawned, not forked: numba and pyarrow already have threads.
         with ProcessPoolExecutor(
             workers, get_context("spawn"), _take_up, (work.packed(),)
         ) as processes:
             todo = iter(pieces)
-            waiting: dict[Future[list[Row]], Piece] = {}
+            waiting: dict[Future[list[StateRow]], ReplayPiece] = {}
             for piece in todo:
                 waiting[processes.submit(_do, piece)] = piece
                 if len(waiting) < workers * AHEAD:
@@ -52,20 +53,22 @@ def on_cores(workers: int) -> Pool:
     return run
 
 
-def _some_of(waiting: dict[Future[list[Row]], Piece]) -> Done:
+def _some_of(waiting: dict[Future[list[StateRow]], ReplayPiece]) -> PieceResults:
     done, _ = wait(waiting, return_when=FIRST_COMPLETED)
     for future in done:
         try:
             yield waiting.pop(future), future.result()
         except BrokenProcessPool as error:
-            raise Unavailable(f"a process died, perhaps for want of memory; {AGAIN}") from error
+            raise Unavailable(
+                f"a worker process died, perhaps for lack of memory; {AGAIN}"
+            ) from error
 
 
-_work: Work | None = None
+_work: ReplayPlan | None = None
 
 
 def _take_up(data: bytes) -> None:
-    """A worker's first act. It also sees to it that it does not outlive who asked."""
+    """Initialises a worker process, which ends when its parent ends."""
     global _work
     _work = unpacked(data)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -78,20 +81,20 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _do(piece: Piece) -> list[Row]:
+def _do(piece: ReplayPiece) -> list[StateRow]:
     assert _work
     return do_piece(_work, piece)
 
 
 def on_dask(client: Client) -> Pool:
-    """The workers of a cluster; they need the same sar-agent installed, no shared folder."""
+    """A pool of the workers of a Dask cluster. They need the same sar-lab, but no shared folder."""
 
-    def run(work: Work, pieces: Sequence[Piece]) -> Done:
+    def run(work: ReplayPlan, pieces: Sequence[ReplayPiece]) -> PieceResults:
         from distributed import KilledWorker, as_completed
 
         if not pieces:
             return
-        client.wait_for_workers(1)  # Slurm may let the first wait
+        client.wait_for_workers(1)  # Slurm may queue the first worker
         data = client.scatter(work.packed(), broadcast=True, hash=False)
         futures = [client.submit(_do_packed, data, piece, pure=False) for piece in pieces]
         of = {future.key: piece for future, piece in zip(futures, pieces, strict=True)}
@@ -99,18 +102,18 @@ def on_dask(client: Client) -> Pool:
             try:
                 yield of[future.key], future.result()
             except KilledWorker as error:
-                raise Unavailable(f"Dask's workers die ({error}); {AGAIN}") from error
+                raise Unavailable(f"Dask's workers died ({error}); {AGAIN}") from error
             future.release()
 
     return run
 
 
-_unpacked: tuple[bytes, Work] | None = None
+_unpacked: tuple[bytes, ReplayPlan] | None = None
 _one_at_a_time = threading.Lock()
-"""A worker may have several threads; fabrics keep what they derive, and were not made for two."""
+"""A worker may have several threads, but the cached properties of a fabric are not thread-safe."""
 
 
-def _do_packed(data: bytes, piece: Piece) -> list[Row]:
+def _do_packed(data: bytes, piece: ReplayPiece) -> list[StateRow]:
     global _unpacked
     with _one_at_a_time:
         if _unpacked is None or _unpacked[0] is not data:
@@ -119,8 +122,8 @@ def _do_packed(data: bytes, piece: Piece) -> list[Row]:
 
 
 def dask_client(address: str) -> AbstractContextManager[Client]:
-    """`tcp://host:port` of a scheduler, or `slurm:N`: N jobs of Slurm as `jobqueue.yaml` describes
-    them, which end with us. Raises `InputError` or `Unavailable`."""
+    """`tcp://host:port` of a scheduler, or `slurm:N`: N Slurm jobs as described by
+    `jobqueue.yaml`, which end with this process. Raises `InputError` or `Unavailable`."""
     try:
         from distributed import Client
     except ImportError as error:
@@ -133,7 +136,9 @@ def dask_client(address: str) -> AbstractContextManager[Client]:
         raise Unavailable(f"no Dask scheduler answers at {address} ({error})") from error
     if not client.scheduler_info()["workers"]:
         client.close()
-        raise Unavailable(f"the Dask scheduler at {address} has no worker; start dask worker first")
+        raise Unavailable(
+            f"the Dask scheduler at {address} has no worker; start one with dask worker"
+        )
     return client
 
 
@@ -145,24 +150,26 @@ def _slurm_client(address: str) -> AbstractContextManager[Client]:
 
     number = address.removeprefix("slurm:")
     if not number.isdecimal() or int(number) < 1:
-        raise InputError(f"--dask {address!r} has no number of jobs", remedy="e.g. slurm:4")
+        raise InputError(
+            f"--dask {address!r} does not give a number of jobs", remedy="e.g. slurm:4"
+        )
     stack = ExitStack()
     with stack:
         try:
             cluster = stack.enter_context(SLURMCluster())
         except (ValueError, TypeError) as error:
             raise InputError(
-                f"Dask cannot make jobs for Slurm ({error})",
-                remedy="say cores and memory in ~/.config/dask/jobqueue.yaml (docs/replay.md)",
+                f"Dask cannot start Slurm jobs ({error})",
+                remedy="set cores and memory in ~/.config/dask/jobqueue.yaml (docs/replay.md)",
             ) from error
         cluster.scale(jobs=int(number))
         client = stack.enter_context(Client(cluster))
-        return _Both(client, stack.pop_all())
+        return _ClientWithCluster(client, stack.pop_all())
     raise AssertionError("unreachable")
 
 
-class _Both(AbstractContextManager["Client"]):
-    """A client that takes its cluster with it."""
+class _ClientWithCluster(AbstractContextManager["Client"]):
+    """A Dask client that closes its cluster when it is closed."""
 
     def __init__(self, client: Client, stack: AbstractContextManager[Any]) -> None:
         self._client, self._stack = client, stack
@@ -175,7 +182,7 @@ class _Both(AbstractContextManager["Client"]):
 
 
 def pool_for(workers: int | None, client: Client | None = None) -> Pool:
-    """By default all cores."""
+    """The pool for the options of a command; by default all cores."""
     if client is not None:
         return on_dask(client)
     workers = workers or len(os.sched_getaffinity(0))

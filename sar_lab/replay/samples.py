@@ -1,7 +1,7 @@
-"""The moments of a history that are looked at, and which of them differ.
+"""The sampled moments of a history, and the states between which they change.
 
-Consecutive moments with equal mixes are one *state*: it is routed for and measured once. Which jobs
-are multi-switch jobs depends on each job alone, so that is found once a job, not once a moment.
+Consecutive moments with equal mixes are one *state*, which is routed and measured once. Whether a
+job is a multi-switch job depends on that job alone, so it is determined once for each job.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.jobs.model import Job, JobMix
-from sar_lab.history import History, LeftOut, place
-from sar_lab.history.model import F64
+from sar_lab.history import JobHistory, LeftOut, place_history
+from sar_lab.history.job_history import F64
 
 MOST_SAMPLES = 2_000_000
 
@@ -28,34 +28,34 @@ class Samples:
     at: F64
     """float64[M], Unix seconds, ascending."""
     state: NDArray[np.int64]
-    """int64[M]: the state at each moment; 0 first, each the one before or the next."""
+    """int64[M]: the state at each moment; it starts with 0 and increases by 0 or 1."""
     jobs: tuple[Job, ...]
-    """All multi-switch jobs that run at any of them."""
+    """All multi-switch jobs that run at any of these moments."""
     running: tuple[tuple[int, ...], ...]
-    """K tuples of indices into `jobs`."""
+    """K tuples of indices into `jobs`: the running jobs of each state."""
     left_out: tuple[LeftOut, ...]
-    """What of the history takes no part."""
+    """Records of the history that are not used."""
     single_switch: int
-    """Jobs that stay on one leaf switch, or have no host here: no route is theirs."""
+    """The number of jobs that stay on one leaf switch, or have no host in the fabric."""
 
     @property
     def states(self) -> int:
         return len(self.running)
 
     def mix(self, state: int) -> JobMix:
-        """What runs in that state."""
+        """The job mix of a state."""
         return JobMix.of(self.jobs[j] for j in self.running[state])
 
 
 def samples_of(
     fabric: Fabric,
-    history: History,
+    history: JobHistory,
     every: float | None,
     begin: float | None = None,
     until: float | None = None,
 ) -> Samples:
-    """Every so many seconds, or (None) at every change; from `begin` up to, without, `until`, by
-    default the history's. Raises `InputError` where there is nothing to look at."""
+    """Moments `every` so many seconds, or (None) at every change, from `begin` to just before
+    `until`; the defaults are those of the history. Raises `InputError` where no job is sampled."""
     first, last = history.span
     if np.isinf(history.end).any():
         last = float(np.nextafter(last, np.inf))  # that moment still has jobs
@@ -63,10 +63,10 @@ def samples_of(
     until = last if until is None else until
     if not begin < until:
         raise InputError(
-            f"nothing of {history.name} lies from {_date(begin)} to {_date(until)}",
-            remedy=f"it tells of {_date(first)} to {_date(last)}",
+            f"{history.name} has no job from {_date(begin)} to {_date(until)}",
+            remedy=f"it covers {_date(first)} to {_date(last)}",
         )
-    placed = place(history, fabric)
+    placed = place_history(history, fabric)
     spans = [
         (float(history.start[j]), float(history.end[j]), job)
         for j, job in enumerate(placed.jobs)
@@ -75,7 +75,7 @@ def samples_of(
     if not spans:
         raise InputError(
             f"no job of {history.name} spans two leaf switches of {fabric.name} in that time",
-            remedy="is the history of this fabric, and --from and --until within it?",
+            remedy="check that the history belongs to this fabric, and --from and --until",
         )
     at = _moments(spans, every, begin, until)
     state, running = _states(at, spans)
@@ -102,7 +102,7 @@ def _moments(
         return moments[moments < until]
     if not every > 0 or (until - begin) / every > MOST_SAMPLES:
         raise InputError(
-            f"samples every {every / 60:g} minutes over {(until - begin) / 86400:.1f} days",
+            f"{every / 60:g} minutes are no interval for {(until - begin) / 86400:.1f} days",
             remedy=f"give --every more than 0, and at most {MOST_SAMPLES:,} samples in all",
         )
     count = max(1, int(np.ceil((until - begin) / every)))
@@ -112,7 +112,7 @@ def _moments(
 def _states(
     at: F64, spans: list[tuple[float, float, Job]]
 ) -> tuple[NDArray[np.int64], tuple[tuple[int, ...], ...]]:
-    """Sweeps over the moments; jobs come in the order of their start."""
+    """The state of each moment, and the running jobs of each state (indices into `spans`)."""
     state = np.zeros(len(at), np.int64)
     states: list[tuple[int, ...]] = []
     keys: list[frozenset[bytes]] = []

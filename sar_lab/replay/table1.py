@@ -1,10 +1,11 @@
-"""Table 1 of sar-2016: what a scheduling-aware engine gains over another, over all samples.
+"""Table 1 of sar-2016: what a scheduling-aware engine gains over another one, over all samples.
 
-Differences are taken sample by sample, so that plus is better: of peaks and dark fiber other -
-ours, of links ours - other. "max." is the largest difference, and its per cent that of the same
+Differences are taken sample by sample, with positive as better: other - ours for peaks and dark
+fiber, ours - other for links. "max." is the largest difference, and its per cent that of the same
 sample's other value ("reduced by 279.0 (or 50.8 %), at least once"). "avg." is the mean difference;
-its per cent is that of the mean of the other: so read, all the paper's Tsubame columns tell of the
-same SAR (190.7 routes, 15.6 of a job, 123.5 links). Dark fiber is in points of per cent.
+its per cent refers to the mean of the other. With this reading, all Tsubame columns of the paper
+imply the same values of SAR (190.7 routes, 15.6 of a job, 123.5 links). Dark fiber is in
+percentage points.
 
 Samples without a multi-switch job have no job to average over and are left out.
 """
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sar_lab.history.model import F64
+from sar_lab.history.job_history import F64
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,23 +28,23 @@ METRICS = {
     "dark_fiber_ratio": ("theta [%]", 100.0),
     "job_links": ("avg #links(j)", -1.0),
 }
-"""Column of the replay: name in the paper; what makes plus mean better."""
+"""Column of the replay: its name in the paper, and the factor that makes positive better."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """One cell: one metric, `ours` against `other`."""
+    """One cell: one metric, `ours` compared with `other`."""
 
     ours: str
     other: str
     metric: str
     largest: float
     largest_percent: float | None
-    """None for dark fiber, which is in per cent already."""
+    """None for dark fiber, which is already in per cent."""
     mean: float
     mean_percent: float | None
     smallest: float
-    """The paper's plots show it, its table does not: where we lose most."""
+    """The largest loss. The paper's plots show it, its table does not."""
     samples: int
 
     def json(self) -> dict[str, Any]:
@@ -51,7 +52,7 @@ class Gain:
 
 
 def table1(whole: pa.Table, ours: str, others: list[str]) -> list[Gain]:
-    """All cells, metric by metric; `whole` is `replay.parquet`."""
+    """All cells, one metric after the other; `whole` is `replay.parquet`."""
     gains = []
     busy = np.isfinite(column(whole, ours, "job_links"))
     for metric, (_, sign) in METRICS.items():
@@ -64,7 +65,7 @@ def table1(whole: pa.Table, ours: str, others: list[str]) -> list[Gain]:
 
 
 def column(whole: pa.Table, engine: str, name: str) -> F64:
-    """float64[M]: one metric of one engine at each moment, NaN where there is none."""
+    """float64[M]: one metric of one engine at each moment, NaN where it is missing."""
     import pyarrow.compute as pc
 
     rows = whole.filter(pc.equal(whole["engine"], engine))

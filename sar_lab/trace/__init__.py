@@ -1,5 +1,5 @@
-"""MPI-like programs as traces, generators of them, and how long they take."""
+"""Traces of MPI-like programs: the format, generators, and the time that they take."""
 
-from sar_lab.trace.model import Phase, Program, Trace
+from sar_lab.trace.program_trace import Program, ProgramPhase, ProgramTrace
 
-__all__ = ["Phase", "Program", "Trace"]
+__all__ = ["Program", "ProgramPhase", "ProgramTrace"]

@@ -1,4 +1,4 @@
-"""Rank pairs that a trace names with one word, and that generators send."""
+"""Pairs of ranks that the trace format names with one word, and that generators use."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ AXES = "xyz"
 
 
 def shift_pairs(ranks: int, by: int) -> I32:
-    """int32[N, 2]: rank i to rank i + by, around the end."""
+    """int32[N, 2]: rank i to rank i + by, modulo the number of ranks."""
     rank = np.arange(ranks)
     return np.stack([rank, (rank + by) % ranks], axis=1).astype(np.int32)
 
 
 def all_pairs(ranks: int) -> I32:
-    """int32[N (N - 1), 2]: everybody to everybody else."""
+    """int32[N (N - 1), 2]: every rank to every other rank."""
     rank = np.arange(ranks)
     both = np.stack(np.meshgrid(rank, rank, indexing="ij"), axis=-1).reshape(-1, 2)
     pairs: I32 = both[both[:, 0] != both[:, 1]].astype(np.int32)
@@ -26,8 +26,8 @@ def all_pairs(ranks: int) -> I32:
 
 
 def step_pairs(grid: tuple[int, ...], step: str) -> I32:
-    """int32[N, 2]: each rank to its neighbour in direction `+x` … `-z`, around the end. Ranks 0, 1
-    … are neighbours along the last axis, as in MPI_Cart_create and `jobs/patterns.py`."""
+    """int32[N, 2]: each rank to its neighbour in direction `+x` … `-z` of a periodic grid. Ranks
+    0, 1 … are neighbours along the last axis, as in MPI_Cart_create and `jobs/patterns.py`."""
     cube = np.arange(prod(grid)).reshape(grid)
     to = np.roll(cube, -1 if step[0] == "+" else 1, axis=AXES.index(step[1]))
     return np.stack([cube.ravel(), to.ravel()], axis=1).astype(np.int32)
@@ -40,7 +40,7 @@ def steps_of(grid: tuple[int, ...]) -> list[str]:
 
 
 def grid_of(ranks: int) -> tuple[int, int, int]:
-    """Three factors as equal as can be, largest first, like MPI_Dims_create: 36 is 4 x 3 x 3."""
+    """The three most equal factors, largest first, as MPI_Dims_create gives: 36 is 4 x 3 x 3."""
     found = [
         (a, b, ranks // (a * b))
         for a in _divisors(ranks)

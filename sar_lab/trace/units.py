@@ -1,4 +1,4 @@
-"""Sizes and times as people write them."""
+"""Sizes and times with units, such as 64KB and 12us."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([A-Za-z]*)")
 
 
 def size_of(text: str) -> float | None:
-    """Bytes, above 0: `64KB` is 65,536 (`KiB` is the same); None where it is no size."""
+    """Bytes, above 0: `64KB` is 65,536 (`KiB` is the same); None where the text is not a size."""
     match = _NUMBER.fullmatch(text)
     factor = _SIZES.get(match[2].upper().replace("IB", "B")) if match else None
     return float(match[1]) * factor or None if match and factor else None
 
 
 def time_of(text: str) -> float | None:
-    """Seconds: `12us`, `0.5ms`; None where it is no time."""
+    """Seconds: `12us`, `0.5ms`; None where the text is not a time."""
     match = _NUMBER.fullmatch(text)
     factor = _TIMES.get(match[2]) if match else None
     return float(match[1]) * factor if match and factor else None
 
 
 def size_text(size: float) -> str:
-    """So that `size_of` finds it again."""
+    """The text that `size_of` reads as this size."""
     for unit in ("GB", "MB", "KB"):
         if size % _SIZES[unit] == 0:
             return f"{size / _SIZES[unit]:.0f}{unit}"
@@ -32,5 +32,5 @@ def size_text(size: float) -> str:
 
 
 def time_text(seconds: float) -> str:
-    """So that `time_of` finds it again, but for the last bit."""
+    """The text that `time_of` reads as this time, except for rounding of the last bit."""
     return f"{seconds * 1e6:.12f}".rstrip("0").rstrip(".") + "us"

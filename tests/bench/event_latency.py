@@ -11,8 +11,8 @@ from pathlib import Path
 from sar_agent.agent.history import History
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.opensm.plugin_client import PluginClient
-from sar_lab.live.generated import ibsim_of
-from sar_lab.live.munge import Munge
+from sar_lab.live.generated import ibsim_for
+from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
 from tests.bench.simulated import opensm
@@ -89,9 +89,9 @@ def _install() -> Table:
     waits, own = Times(), Times()
     with (
         tempfile.TemporaryDirectory(prefix="sar-bench-") as name,
-        ibsim_of(fabric) as ibsim,
+        ibsim_for(fabric) as ibsim,
         opensm(ibsim, fabric, "sar,minhop", 600) as manager,
-        Munge() as munged,
+        MungeDaemon() as munged,
     ):
         folder, bridge = Path(name), PluginClient(manager.socket_path)
         encode = Encoder(munged.socket)

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from sar_lab.live.munge import Munge
+from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.slurm import SlurmCluster
 from tests.bench.table import Table, goal
 from tests.live.helpers.listening import Agent, start
@@ -36,7 +36,7 @@ def tables(full: bool) -> Iterator[Table]:
 
 
 def _flood(seconds: int) -> Table:
-    with tempfile.TemporaryDirectory(prefix="sar-bench-") as name, Munge() as munged:
+    with tempfile.TemporaryDirectory(prefix="sar-bench-") as name, MungeDaemon() as munged:
         agent = start(Path(name), munged.socket, more={"debounce_seconds": 0.5})
         try:
             _send(agent, munged.socket, 2)  # to warm up

@@ -10,7 +10,7 @@ from sar_agent.fabric.ibsim_net import net_ids
 from sar_agent.fabric.opensm_file import read_opensm_fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.opensm.plugin_client import PluginClient
-from sar_lab.live.generated import ibsim_of
+from sar_lab.live.generated import ibsim_for
 from tests.bench.fabrics import LARGEST, MIDDLE, size_of
 from tests.bench.simulated import opensm
 from tests.bench.table import Table, goal
@@ -29,7 +29,7 @@ def tables(full: bool) -> Iterator[Table]:
 def _sources(spec: str) -> Table:
     made = load_fabric(spec)
     answer, reading, printing, parsing = Times(), Times(), Times(), Times()
-    with ibsim_of(made) as ibsim, opensm(ibsim, made, "sar,minhop", 900) as manager:
+    with ibsim_for(made) as ibsim, opensm(ibsim, made, "sar,minhop", 900) as manager:
         bridge, mapper, host = PluginClient(manager.socket_path), HostMapper(), net_ids(made)[1][1]
         for _ in range(ROUNDS):
             with answer.one():

@@ -12,7 +12,7 @@ from sar_agent.install.plan import make_plan
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
 from sar_agent.routing import Options, load_engine
-from sar_lab.live.generated import ibsim_of
+from sar_lab.live.generated import ibsim_for
 from tests.bench.simulated import opensm
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
@@ -37,7 +37,7 @@ def _latency(spec: str) -> Table:
     writing = Times()
     asked: dict[str, Times] = {"load": Times(), "SIGUSR2": Times()}
     blocks: dict[str, list[int]] = {"load": [], "SIGUSR2": []}
-    with ibsim_of(fabric) as ibsim, opensm(ibsim, fabric, "sar,minhop", 600) as manager:
+    with ibsim_for(fabric) as ibsim, opensm(ibsim, fabric, "sar,minhop", 600) as manager:
         bridge = PluginClient(manager.socket_path)
         for generation in range(1, 4 * ROUNDS + 1):
             way = "load" if generation % 4 < 2 else "SIGUSR2"

@@ -11,8 +11,8 @@ from unittest import mock
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.keys import client as key
 from sar_agent.opensm.plugin_client import PluginClient
-from sar_lab.live.generated import ibsim_of
-from sar_lab.live.munge import Munge
+from sar_lab.live.generated import ibsim_for
+from sar_lab.live.munge_daemon import MungeDaemon
 from tests.bench.event_latency import NOW, SPEC, _job
 from tests.bench.simulated import opensm
 from tests.bench.table import Table, goal
@@ -34,9 +34,9 @@ def tables(full: bool) -> Iterator[Table]:
     blocks: dict[str, list[int]] = {name: [] for name in times}
     with (
         tempfile.TemporaryDirectory(prefix="sar-bench-") as name,
-        ibsim_of(fabric) as ibsim,
+        ibsim_for(fabric) as ibsim,
         opensm(ibsim, fabric, "sar,minhop", 600, lmc=str(LMC)) as manager,
-        Munge() as munged,
+        MungeDaemon() as munged,
         mock.patch.dict(os.environ, {"SAR_MUNGE_SOCKET": str(munged.socket)}),
     ):
         folder, bridge = Path(name), PluginClient(manager.socket_path)

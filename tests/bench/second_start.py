@@ -17,7 +17,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_lab.live.generated import ibsim_of
+from sar_lab.live.generated import ibsim_for
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from tests.bench.simulated import opensm
@@ -56,7 +56,7 @@ def tables(full: bool) -> Iterator[Table]:
     )
     with (
         tempfile.TemporaryDirectory(prefix="sar-bench-") as folder,
-        ibsim_of(fabric) as ibsim,
+        ibsim_for(fabric) as ibsim,
         opensm(ibsim, fabric, "sar,minhop", 600) as manager,
     ):
         write_ibsim_net(fabric, Path(folder) / "fabric.net")

@@ -20,7 +20,7 @@ from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.jobs import JobMix
 from sar_agent.opensm.plugin_client import PluginClient
 from sar_agent.routing import Options, Routes, load_engine
-from sar_lab.live.generated import ibsim_of
+from sar_lab.live.generated import ibsim_for
 from tests.bench.machine import peak_mb
 from tests.bench.quality import Quality, quality_of
 from tests.bench.simulated import started, wait_sweeps
@@ -94,7 +94,7 @@ def read(found: dict[str, Any]) -> Theirs:
 
 def held_by(fabric: Fabric, engine: str, sweeps: int = 2, limit: float = 3600) -> Held:
     """Raises `Unavailable`, with a word for a table, where there is nothing to be had in time."""
-    with ibsim_of(fabric) as ibsim, started(ibsim, fabric, engine) as manager:
+    with ibsim_for(fabric) as ibsim, started(ibsim, fabric, engine) as manager:
         try:
             wait_sweeps(manager, sweeps, limit)
         except Unavailable as error:

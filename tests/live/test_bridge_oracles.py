@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sar_lab.live.credit_loops import Verdict, ibdmchk
+from sar_lab.live.ibdmchk import IbdmchkVerdict, ibdmchk
 from sar_lab.live.process import wait_for
 from tests.live.helpers.fat_tree import FatTree
 from tests.live.helpers.ring import Ring
@@ -36,7 +36,7 @@ def test_hop_counts_are_those_of_opensm(tree: FatTree | Ring) -> None:
     assert ours == stock and stock.count("Switch:") == len(tree.switches())
 
 
-def verdict(here: Site) -> Verdict:
+def verdict(here: Site) -> IbdmchkVerdict:
     dumped_by_opensm(here, "opensm.fdbs")
     return ibdmchk(here.sm, here.dumped(), here.lids())
 

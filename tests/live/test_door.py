@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sar_agent.keys import client as key
-from sar_lab.live.munge import Munge
+from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_until
 from tests.live.helpers.built import built
 from tests.live.helpers.listening import CLI, ROOT, Agent, start
@@ -29,7 +29,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def munge() -> Iterator[Path]:
-    with Munge() as munged:
+    with MungeDaemon() as munged:
         yield munged.socket
 
 
@@ -101,7 +101,7 @@ def test_a_credential_twice_and_one_of_another_munge(agent: Agent) -> None:
     assert agent.refused("replayed") == refused + 2
 
     refused = agent.refused("credential")
-    with Munge() as other:
+    with MungeDaemon() as other:
         foreign = credential(other.socket, message())
     assert "rejects the credential" in tell(agent.tcp, foreign)["error"]
     assert "rejects the credential" in tell(agent.tcp, line[:60] + b"AAAA" + line[64:])["error"]
@@ -192,7 +192,7 @@ def test_status_shows_the_counters(agent: Agent) -> None:
 
 
 def test_a_munged_that_stops_answering(agent: Agent, tmp_path: Path) -> None:
-    with Munge() as munged:
+    with MungeDaemon() as munged:
         (tmp_path / "a").mkdir()
         other = start(tmp_path / "a", munged.socket)
         try:

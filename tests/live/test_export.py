@@ -22,7 +22,7 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import assign_lanes
 from sar_agent.routing.lanes.hop import hop_lanes
-from sar_lab.live.generated import ibsim_of
+from sar_lab.live.generated import ibsim_for
 from sar_lab.live.opensm import OpenSM
 from tests import grids
 from tests.data import data_path
@@ -202,7 +202,7 @@ def test_a_stock_opensm_installs_the_lfts_export(tmp_path: Path) -> None:
     routes = routed(fabric)
     export_routes(tmp_path, fabric, routes, ["lfts"])
     with (
-        ibsim_of(fabric) as ibsim,
+        ibsim_for(fabric) as ibsim,
         OpenSM(
             ibsim,
             host="n001",

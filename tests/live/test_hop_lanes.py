@@ -21,8 +21,8 @@ from sar_agent.opensm.plugin_client import PluginClient, PluginRefused
 from sar_agent.opensm.plugin_install import put_in_force
 from sar_agent.routing import Routes
 from sar_agent.routing.lanes.hop import hop_lanes
-from sar_lab.live.credit_loops import Verdict, ibdmchk
-from sar_lab.live.generated import ibsim_of
+from sar_lab.live.generated import ibsim_for
+from sar_lab.live.ibdmchk import IbdmchkVerdict, ibdmchk
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
@@ -48,7 +48,7 @@ class Here:
         plan = make_plan(generation, self.fabric, MIX, self.two)
         return put_in_force(self.bridge, plan, self.sm.routes_path, None).file
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> IbdmchkVerdict:
         before, ups = self.bridge.status().routings, self.sm.log().count("SUBNET UP")
         self.sm.sweep()
         wait_for(lambda: self.bridge.status().routings > before, 20, "a sweep")
@@ -69,7 +69,7 @@ def installed(fabric: Fabric, step: Step) -> Iterator[Here]:
     one = routes_by(fabric, step)
     two = hop_lanes(fabric, one)
     assert two is not None and two.virtual_lanes == 2
-    with ibsim_of(fabric) as ibsim, OpenSM(ibsim, host="n001", plugin=plugin()) as sm:
+    with ibsim_for(fabric) as ibsim, OpenSM(ibsim, host="n001", plugin=plugin()) as sm:
         sm.wait_up()
         bridge = PluginClient(sm.socket_path)
         wait_for(lambda: bridge.status().heavy_sweeps >= 2, 20, "the second sweep")

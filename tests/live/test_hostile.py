@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from sar_lab.live.munge import Munge
+from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import free_port, wait_until
 from tests.fake_squeue import fake_squeue
 from tests.live.helpers.hostile import FIRST_JOB, FIRST_UID, KINDS, dear_keys
@@ -59,7 +59,7 @@ def jobs() -> list[dict[str, str]]:
 def site(tmp_path: Path) -> Iterator[tuple[LoopSite, Path, int, Path]]:
     slurm: Any = FakeSlurm()
     with (
-        Munge() as munge,
+        MungeDaemon() as munge,
         tempfile.TemporaryDirectory(prefix="sar-hostile-") as public,
         loop_site(tmp_path, slurm, options={"lmc": "3"}) as made,
     ):

@@ -22,7 +22,7 @@ from sar_agent.fabric.lmc import lmc_plan
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.patterns import rank_phases
 from sar_agent.keys import client as key
-from sar_lab.live.generated import ibsim_of
+from sar_lab.live.generated import ibsim_for
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import free_port, wait_until
 from tests.live.helpers import readback
@@ -253,7 +253,7 @@ def test_opensm_finds_the_lids_that_the_plan_says_and_no_more(spec: str, fits: b
     assert plan.fits == fits
     host = net_ids(fabric)[1][0]
     with (
-        ibsim_of(fabric) as ibsim,
+        ibsim_for(fabric) as ibsim,
         OpenSM(ibsim, host=host, routing_engine="minhop", options={"lmc": "7"}) as sm,
     ):
         if not fits:

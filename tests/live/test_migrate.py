@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sar_lab.live.munge import Munge
+from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_for
 from tests.live.helpers.coordinator import Coordinator, coordinator, now_ns
 from tests.live.helpers.site import site
@@ -20,7 +20,7 @@ ASAN = "sar-migrate-demo-asan"
 
 @pytest.fixture(scope="module")
 def munge() -> Iterator[Path]:
-    with Munge() as running:
+    with MungeDaemon() as running:
         yield running.socket
 
 

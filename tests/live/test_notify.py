@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from sar_lab.live.munge import Munge
+from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
 from tests.live.helpers.built import ROOT, built
@@ -25,8 +25,8 @@ JOB = {"SLURM_JOB_ID": "7", "SLURM_JOB_UID": "1000", "SLURM_JOB_NODELIST": "n[1-
 
 
 @pytest.fixture(scope="module")
-def munge() -> Iterator[Munge]:
-    with Munge() as munge:
+def munge() -> Iterator[MungeDaemon]:
+    with MungeDaemon() as munge:
         yield munge
 
 
@@ -61,7 +61,10 @@ def test_what_it_sends(munge):
     with Agent(munge.socket) as agent:
         to = (f"agent={agent.address}", f"munge_socket={munge.socket}")
         assert in_time("start", *to, **JOB, SPANK_SAR_TRAFFIC="ring") == ""
-        assert in_time("end", *to, "debug=1", **JOB) == f"sar-notify: end of job 7 was sent to {agent.address}\n"
+        assert (
+            in_time("end", *to, "debug=1", **JOB)
+            == f"sar-notify: end of job 7 was sent to {agent.address}\n"
+        )
         in_time("end", *to, SLURM_JOB_ID="8", SPANK_SAR_TRAFFIC='"bogus"', SLURM_JOB_UID="me")
         start = agent.heard("7", "start")[0]
         end = agent.heard("7", "end")[0]

@@ -18,14 +18,14 @@ from sar_agent.jobs.model import multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_jobs
 from sar_agent.routing import Options, load_engine
 from sar_lab.fluid import PATTERNS
-from sar_lab.fluid.events import end_times
-from sar_lab.fluid.flows import Flows
-from sar_lab.fluid.links import Links
-from sar_lab.fluid.paths import routed_links
-from sar_lab.trace.generate import PROGRAMS, Wish
+from sar_lab.fluid.flow_events import end_times
+from sar_lab.fluid.flow_links import FlowLinks
+from sar_lab.fluid.flow_paths import routed_links
+from sar_lab.fluid.flow_steps import Flows
 from sar_lab.trace.parse import read_trace
-from sar_lab.trace.place import place
-from sar_lab.trace.play import flows_of
+from sar_lab.trace.play_trace import flows_of
+from sar_lab.trace.programs import PROGRAMS, ProgramOptions
+from sar_lab.trace.rank_placement import place_ranks
 from tests.examples import examples
 from tests.property.fluid import Case, cases
 
@@ -48,7 +48,7 @@ pytestmark = [
 ]
 
 
-def judged(links: Links, flows: Flows) -> list[float]:
+def judged(links: FlowLinks, flows: Flows) -> list[float]:
     """SimGrid's end times, seconds."""
     question = {
         "capacity": links.capacity.tolist(),
@@ -98,9 +98,11 @@ def test_all_jobs_of_a_tree(spec: str, engine: str, pattern: str, mixed: bool) -
 @pytest.mark.parametrize("mixed", [False, True])
 def test_programs_that_compute_and_wait_at_barriers(program: str, engine: str, mixed: bool) -> None:
     fabric = xgft_fabric("xgft:3;3,3,3;1,3,3")
-    wish = Wish(ranks=8, jobs=3, sizes=(4096, 262144), iterations=2, utilization=0.4, seed=2)
+    wish = ProgramOptions(
+        ranks=8, jobs=3, sizes=(4096, 262144), iterations=2, utilization=0.4, seed=2
+    )
     trace = read_trace(PROGRAMS[program](wish))
-    flows = flows_of(trace, place(fabric, trace, "random", 1))
+    flows = flows_of(trace, place_ranks(fabric, trace, "random", 1))
     routes = load_engine(engine).route(fabric, JobMix.of([]), Options())
     links = routed_links(mixed_speeds(fabric) if mixed else fabric, routes, flows)
     ours, theirs = end_times(links, flows), np.array(judged(links, flows))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sar_lab.live.munge import Munge
+from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_until
 from tests.live.helpers.built import built
 from tests.live.helpers.events import FAILURES, Agent
@@ -20,8 +20,8 @@ Host = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
-def munge() -> Iterator[Munge]:
-    with Munge() as munge:
+def munge() -> Iterator[MungeDaemon]:
+    with MungeDaemon() as munge:
         yield munge
 
 

@@ -13,7 +13,7 @@ from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.formats.read_tables import read_tables
-from sar_lab.live.generated import ibsim_of
+from sar_lab.live.generated import ibsim_for
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
 from tests.unit.test_cli import sar_agent
@@ -27,7 +27,7 @@ def test_tables_of_today_by_all_their_names(
 ) -> None:
     tree = xgft_fabric("xgft:2;4,6;1,3")
     with (
-        ibsim_of(tree) as ibsim,
+        ibsim_for(tree) as ibsim,
         OpenSM(ibsim, host="n001", routing_engine=engine, options={"lmc": str(lmc)}) as sm,
     ):
         sm.wait_up()

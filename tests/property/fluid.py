@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from sar_lab.fluid.flows import Flows
-from sar_lab.fluid.links import Links, links_of
+from sar_lab.fluid.flow_links import FlowLinks, flow_links_of
+from sar_lab.fluid.flow_steps import Flows
 
-Case = tuple[Links, Flows]
+Case = tuple[FlowLinks, Flows]
 
 
 @st.composite
@@ -47,7 +47,7 @@ def case_of(
 ) -> Case:
     """`later`: is this flow in another step than the one before it?"""
     path = np.cumsum([0, *map(len, paths)], dtype=np.uint32)
-    links = links_of(
+    links = flow_links_of(
         np.array(capacity, np.float64),
         path,
         path[1:].copy(),
@@ -65,7 +65,7 @@ def case_of(
     )
 
 
-def ways(links: Links) -> list[list[int]]:
+def ways(links: FlowLinks) -> list[list[int]]:
     """The links of each flow."""
     return [links.link[a:b].tolist() for a, b in zip(links.path, links.stop, strict=True)]
 
@@ -83,7 +83,7 @@ def water_filling(capacity: list[Fraction], way: dict[int, list[int]]) -> dict[i
     return rate
 
 
-def end_times_slowly(links: Links, flows: Flows) -> list[Fraction]:
+def end_times_slowly(links: FlowLinks, flows: Flows) -> list[Fraction]:
     """When each flow ends, sequence after sequence of steps."""
     capacity = [Fraction(c) for c in links.capacity.tolist()]
     to_go = {f: Fraction(size) for f, size in enumerate(flows.size.tolist())}

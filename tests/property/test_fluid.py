@@ -15,10 +15,10 @@ from sar_agent.jobs.model import make_job
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine
 from sar_lab.fluid import PATTERNS, job_times
-from sar_lab.fluid.events import end_times
-from sar_lab.fluid.links import start_flow
-from sar_lab.fluid.paths import routed_links
-from sar_lab.fluid.share import share
+from sar_lab.fluid.flow_events import end_times
+from sar_lab.fluid.flow_links import start_flow
+from sar_lab.fluid.flow_paths import routed_links
+from sar_lab.fluid.max_min_share import set_max_min_rates
 from tests.examples import examples
 from tests.property.fluid import (
     Case,
@@ -43,7 +43,7 @@ def test_rates_are_those_of_water_filling(case: Case) -> None:
     for f in running:
         start_flow(links, f)
         links.moves[f] = True
-    share(links, running, running.copy(), len(running))
+    set_max_min_rates(links, running, running.copy(), len(running))
     way = dict(enumerate(ways(links)))
     slow = water_filling([Fraction(c) for c in links.capacity.tolist()], way)
     assert links.rate == pytest.approx([float(slow[f]) for f in way], rel=NEAR)

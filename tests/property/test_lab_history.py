@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.mapping import mix_of_host_sets
-from sar_lab.history import History, HistoryBuilder, place
+from sar_lab.history import HistoryBuilder, JobHistory, place_history
 
 FABRIC = load_fabric("xgft:2;3,3;1,2")
 NAMES = [*FABRIC.hosts, "elsewhere"]
@@ -24,7 +24,7 @@ JOBS = st.lists(
 Rows = list[tuple[float, float, list[str]]]
 
 
-def history_of(rows: Rows) -> tuple[History, dict[str, tuple[float, float, frozenset[str]]]]:
+def history_of(rows: Rows) -> tuple[JobHistory, dict[str, tuple[float, float, frozenset[str]]]]:
     """The history and, by id, what can have run."""
     builder = HistoryBuilder("h")
     builder.add("anchor", 0.0, 1.0, ["n001"])
@@ -41,7 +41,7 @@ def test_every_job_is_there_or_counted_and_runs_when_it_runs(rows: Rows) -> None
     history, kept = history_of(rows)
     assert set(history.ids) == set(kept)
     assert history.jobs + sum(left.count for left in history.left_out) == len(rows) + 1
-    placed = place(history, FABRIC)
+    placed = place_history(history, FABRIC)
     running: set[int] = set()
     moments = []
     for change in history.changes():

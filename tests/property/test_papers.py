@@ -15,8 +15,8 @@ from sar_lab.papers.keys_runs import SMALL as SMALL_CLUSTER
 from sar_lab.papers.keys_runs import Setup
 from sar_lab.papers.oblivious_permutations import LARGE, SMALL, histograms
 from sar_lab.papers.pftree_delays import ENGINES, PATTERNS, delays
-from sar_lab.papers.pftree_trees import TREES, Tree
-from sar_lab.papers.receivers import shared
+from sar_lab.papers.pftree_trees import TREES, Table3Tree
+from sar_lab.papers.receivers import contention_counts
 from sar_lab.papers.xgft_slowdown import program, slimmed, times
 from tests.examples import examples
 
@@ -110,16 +110,18 @@ SMALL_TREES = [tree for tree in TREES if tree.nodes <= 256]
 
 @examples(25)
 @given(data=st.data(), tree=st.sampled_from(SMALL_TREES), seed=st.integers(0, 10**6))
-def test_weighted_receivers_share_no_link_down(data: st.DataObject, tree: Tree, seed: int) -> None:
+def test_weighted_receivers_share_no_link_down(
+    data: st.DataObject, tree: Table3Tree, seed: int
+) -> None:
     """pftree-2016, Figs. 13 and 14: as many ways down as victims, so none is shared."""
     per_leaf = data.draw(st.integers(1, tree.victims // tree.leaves))
-    found = shared(tree, "pftree-wt", seed, per_leaf)
+    found = contention_counts(tree, "pftree-wt", seed, per_leaf)
     assert (found.down, found.links_down) == (0, 0)
 
 
 def test_shared_links_worked_by_hand() -> None:
     """All victims receive: pFTree leads the two of a leaf over one link down, on four leaves."""
-    found = shared(TREES[0], "pftree", 0, 2)
+    found = contention_counts(TREES[0], "pftree", 0, 2)
     assert (found.down, found.links_down, found.interference) == (4, 4, 0)
 
 
@@ -129,7 +131,9 @@ def test_shared_links_worked_by_hand() -> None:
     seed=st.integers(0, 10**6),
     pattern=st.sampled_from(PATTERNS),
 )
-def test_noise_does_not_reach_an_isolated_partition(tree: Tree, seed: int, pattern: str) -> None:
+def test_noise_does_not_reach_an_isolated_partition(
+    tree: Table3Tree, seed: int, pattern: str
+) -> None:
     """Fig. 10: pFTree-Ext with noise equals pFTree-Ext without, pair by pair."""
     quiet, noisy = (
         delays(tree, "pftree-ext", pattern, noise, [seed], 20) for noise in ("null", "alltoall")
@@ -142,7 +146,7 @@ def test_noise_does_not_reach_an_isolated_partition(tree: Tree, seed: int, patte
     tree=st.sampled_from(SMALL_TREES), seed=st.integers(0, 10**6), engine=st.sampled_from(ENGINES)
 )
 def test_gather_without_noise_takes_its_root_as_long_as_senders(
-    tree: Tree, seed: int, engine: str
+    tree: Table3Tree, seed: int, engine: str
 ) -> None:
     """Fig. 10b: victims - 1, whatever the routes."""
     found = delays(tree, engine, "gather", "null", [seed], 20)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
-from sar_lab.history import HistoryBuilder, place
+from sar_lab.history import HistoryBuilder, place_history
 from sar_lab.replay.samples import samples_of
 from tests.examples import examples
 
@@ -34,7 +34,7 @@ def test_states_are_what_runs(rows, every, begin, until):
         samples = samples_of(FABRIC, history, every, begin, until)
     except InputError:
         return
-    placed = place(history, FABRIC)
+    placed = place_history(history, FABRIC)
     for at, state in zip(samples.at, samples.state, strict=True):
         assert samples.mix(state) == placed.mix_at(at)
     steps = np.diff(samples.state)

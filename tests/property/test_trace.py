@@ -14,14 +14,14 @@ from sar_agent.jobs.model import make_job
 from sar_agent.keys.routes import key_tree
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lid_offsets import KeyRows
-from sar_lab.fluid.adaptive import Adaptive, play_adaptive
-from sar_lab.fluid.paths import routed_links
-from sar_lab.trace.generate import PROGRAMS, Wish
-from sar_lab.trace.keyed import keys_for
-from sar_lab.trace.model import Program, Trace, make_phase
+from sar_lab.fluid.adaptive import AdaptiveRouting, play_adaptive
+from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.trace.parse import read_trace
-from sar_lab.trace.place import place, place_jobs
-from sar_lab.trace.play import Asked, JobTime, by_offset, flows_of, play
+from sar_lab.trace.phase_keys import phase_keys
+from sar_lab.trace.play_trace import PhaseRequest, ProgramTime, by_offset, flows_of, play_trace
+from sar_lab.trace.program_trace import Program, ProgramTrace, make_phase
+from sar_lab.trace.programs import PROGRAMS, ProgramOptions
+from sar_lab.trace.rank_placement import place_jobs, place_ranks
 from tests.examples import examples
 from tests.property.fluid import end_times_slowly, ways
 
@@ -34,7 +34,7 @@ def routes_of(spec: str, engine: str) -> Routes:
 
 
 @st.composite
-def traces(draw: st.DrawFn) -> Trace:
+def traces(draw: st.DrawFn) -> ProgramTrace:
     """1-3 programs of 2-5 ranks, phases that send, compute, or do neither."""
     programs = []
     for job in range(draw(st.integers(1, 3))):
@@ -53,18 +53,18 @@ def traces(draw: st.DrawFn) -> Trace:
                 )
             )
         programs.append(Program(str(job), ranks, float(draw(st.integers(0, 2))), tuple(phases)))
-    return Trace("drawn", tuple(programs))
+    return ProgramTrace("drawn", tuple(programs))
 
 
 @examples(80)
 @given(trace=traces(), seed=st.integers(0, 5))
-def test_times_are_those_of_exact_arithmetic(trace: Trace, seed: int) -> None:
+def test_times_are_those_of_exact_arithmetic(trace: ProgramTrace, seed: int) -> None:
     fabric = xgft_fabric(TREE)
     routes = routes_of(TREE, "dmodk")
-    placement = place(fabric, trace, "random", seed)
+    placement = place_ranks(fabric, trace, "random", seed)
     flows = flows_of(trace, placement, 0.0)
     slow = [float(t) for t in end_times_slowly(routed_links(fabric, routes, flows), flows)]
-    times = play(fabric, routes, trace, placement)
+    times = play_trace(fabric, routes, trace, placement)
     step = 0
     for each, program, terminals in zip(times, trace.programs, placement, strict=True):
         now, own = program.start, 0
@@ -88,20 +88,20 @@ def test_times_are_those_of_exact_arithmetic(trace: Trace, seed: int) -> None:
 
 @examples(30)
 @given(trace=traces(), seed=st.integers(0, 5))
-def test_keys_by_offset_go_by_that_offset(trace: Trace, seed: int) -> None:
+def test_keys_by_offset_go_by_that_offset(trace: ProgramTrace, seed: int) -> None:
     """All keys at offset 0 change nothing; all sends under a key of the other tables take just
     what they take where these are everybody's."""
     fabric = xgft_fabric(TREE)
     d, u = routes_of(TREE, "dmodk"), routes_of(TREE, "rnca-d")
     both = Routes("two", d.fabric_digest, np.stack([d.egress[0], u.egress[0]]))
-    placement = place(fabric, trace, "random", seed)
-    plain = [t.json() for t in play(fabric, d, trace, placement)]
+    placement = place_ranks(fabric, trace, "random", seed)
+    plain = [t.json() for t in play_trace(fabric, d, trace, placement)]
     keys = by_offset(both, {"a": 0, "b": 0})
-    assert [t.json() for t in play(fabric, both, trace, placement, keys=keys)] == plain
+    assert [t.json() for t in play_trace(fabric, both, trace, placement, keys=keys)] == plain
     asked = [under_one_key(program) for program in trace.programs]
-    always = Trace("always", tuple(asked))
-    other = play(fabric, u, trace, placement)
-    same = play(fabric, both, always, placement, keys=by_offset(both, {"a": 1}))
+    always = ProgramTrace("always", tuple(asked))
+    other = play_trace(fabric, u, trace, placement)
+    same = play_trace(fabric, both, always, placement, keys=by_offset(both, {"a": 1}))
     for one, two in zip(other, same, strict=True):
         assert one.sending == pytest.approx(two.sending)
 
@@ -115,9 +115,9 @@ CROSS = "trace 1\njob A 4\n{}send 0 2 1MB\nsend 1 3 1MB\nbarrier\n{}send 0 2 1MB
 """Two pairs from one leaf to the other of `xgft:2;2,2;1,2`, in two phases."""
 
 
-def two(ask: str = "", done: str = "") -> tuple[Trace, list[np.ndarray]]:
+def two(ask: str = "", done: str = "") -> tuple[ProgramTrace, list[np.ndarray]]:
     trace = read_trace(CROSS.format(ask, done))
-    return trace, place(xgft_fabric("xgft:2;2,2;1,2"), trace, "linear")
+    return trace, place_ranks(xgft_fabric("xgft:2;2,2;1,2"), trace, "linear")
 
 
 def crossing(root: int) -> Routes:
@@ -134,13 +134,13 @@ def test_a_key_for_one_phase_by_hand() -> None:
     fabric, (trace, placement) = xgft_fabric("xgft:2;2,2;1,2"), two("request k\n", "done\n")
     base, other = crossing(0), crossing(1)
     to = int(placement[0][3])
-    seen: list[Asked] = []
+    seen: list[PhaseRequest] = []
 
-    def keys(asked: Asked) -> KeyRows:
+    def keys(asked: PhaseRequest) -> KeyRows:
         seen.append(asked)
         return KeyRows(np.array([to], np.int32), other.egress[0, [to]])
 
-    (time,) = play(fabric, base, trace, placement, keys=keys, request_seconds=0.5)
+    (time,) = play_trace(fabric, base, trace, placement, keys=keys, request_seconds=0.5)
     megabyte = 2**20 * 8e-9 / float(fabric.terminal_rate[0])
     assert time.sending == pytest.approx([megabyte, 2 * megabyte])
     assert time.begin == pytest.approx([0.5, 0.5 + megabyte])
@@ -159,10 +159,10 @@ def test_a_key_sees_what_runs_when_it_is_asked_for() -> None:
     placement = [np.array([0, 2], np.int32), np.array([1, 3], np.int32)]
     seen: list[int] = []
 
-    def keys(asked: Asked) -> None:
+    def keys(asked: PhaseRequest) -> None:
         seen.append(int(asked.flows.sum()))
 
-    play(fabric, crossing(0), trace, placement, keys=keys)
+    play_trace(fabric, crossing(0), trace, placement, keys=keys)
     assert seen == [2]  # one flow, up and down
 
 
@@ -171,9 +171,9 @@ def test_wrong_offsets_and_places() -> None:
     with pytest.raises(InputError, match="0 … 0"):
         by_offset(crossing(0), {"k": 1})
     with pytest.raises(InputError, match="has 8 ranks"):
-        place(fabric, read_trace("trace 1\njob A 8\ncompute 1us\n"), "linear")
+        place_ranks(fabric, read_trace("trace 1\njob A 8\ncompute 1us\n"), "linear")
     with pytest.raises(InputError, match="linear, random"):
-        place(fabric, trace, "best")
+        place_ranks(fabric, trace, "best")
     with pytest.raises(InputError, match="'A'"):
         place_jobs(fabric, trace, NOBODY)
     with pytest.raises(InputError, match="one rank a port"):
@@ -186,10 +186,10 @@ def test_a_way_that_does_not_arrive_is_named() -> None:
     fabric, (trace, placement) = xgft_fabric("xgft:2;2,2;1,2"), two("request k\n")
     nowhere = np.full_like(crossing(0).egress[0], 255)
     with pytest.raises(CheckFailed, match="key k of job A: no route"):
-        play(fabric, crossing(0), trace, placement, keys=lambda _: nowhere)
+        play_trace(fabric, crossing(0), trace, placement, keys=lambda _: nowhere)
 
 
-def slowdown(times: list[JobTime]) -> float:
+def slowdown(times: list[ProgramTime]) -> float:
     return float(times[0].json()["slowdown"])
 
 
@@ -197,21 +197,23 @@ def test_cg_and_wrf_on_the_papers_tree() -> None:
     """oblivious-xgft-2009, VII-A, as a fluid model sees it: CG's transpose takes 7, all 2.2; WRF
     without contention, and with ten roots ceil(16 / 10) = 2."""
     full, slim = "xgft:2;16,16;1,16", "xgft:2;16,16;1,10"
-    cg, wrf = (read_trace(PROGRAMS[name](Wish())) for name in ("cgd128", "wrf256"))
+    cg, wrf = (read_trace(PROGRAMS[name](ProgramOptions())) for name in ("cgd128", "wrf256"))
     fabric = xgft_fabric(full)
     routes = load_engine("dmodk").route(fabric, NOBODY, Options())
     by_source = load_engine("smodk").paths(fabric, NOBODY, Options())  # type: ignore[attr-defined]
     for each in (routes, by_source):
-        (time,) = play(fabric, each, cg, place(fabric, cg, "linear"))
+        (time,) = play_trace(fabric, each, cg, place_ranks(fabric, cg, "linear"))
         assert time.sending / time.alone == pytest.approx([1, 1, 1, 1, 7])
         assert slowdown([time]) == pytest.approx(2.2)
-        assert slowdown(play(fabric, each, wrf, place(fabric, wrf, "linear"))) == pytest.approx(1)
+        assert slowdown(
+            play_trace(fabric, each, wrf, place_ranks(fabric, wrf, "linear"))
+        ) == pytest.approx(1)
     thin = load_engine("dmodk").route(xgft_fabric(slim), NOBODY, Options())
-    times = play(xgft_fabric(slim), thin, wrf, place(xgft_fabric(slim), wrf, "linear"))
+    times = play_trace(xgft_fabric(slim), thin, wrf, place_ranks(xgft_fabric(slim), wrf, "linear"))
     assert slowdown(times) == pytest.approx(2)
 
 
-ADAPTIVE = Adaptive(flowlet=16 * 2**10, feedback=5e-6)
+ADAPTIVE = AdaptiveRouting(flowlet=16 * 2**10, feedback=5e-6)
 
 
 @pytest.mark.parametrize("spec", ["xgft:2;6,6;1,6", "xgft:3;4,4,4;1,4,4", "xgft:3;4,3,3;1,3,2"])
@@ -219,16 +221,16 @@ def test_an_adaptive_peer(spec: str) -> None:
     """All that is sent arrives; nobody is faster than alone; long messages find better ways than
     those they began with."""
     fabric = xgft_fabric(spec)
-    wish = Wish(ranks=fabric.terminals, sizes=(2**22, 2**22))
+    wish = ProgramOptions(ranks=fabric.terminals, sizes=(2**22, 2**22))
     trace = read_trace(PROGRAMS["cartesian"](wish))
-    placement = place(fabric, trace, "random", 3)
-    (time,) = play(fabric, ADAPTIVE, trace, placement)
+    placement = place_ranks(fabric, trace, "random", 3)
+    (time,) = play_trace(fabric, ADAPTIVE, trace, placement)
     assert (time.sending >= time.alone * (1 - 1e-9)).all()
-    (again,) = play(fabric, ADAPTIVE, trace, placement)
+    (again,) = play_trace(fabric, ADAPTIVE, trace, placement)
     assert time.sending.tolist() == again.sending.tolist()
     # One flowlet a message: the way it began with, by chance, since all start together.
-    whole = Adaptive(flowlet=2**23, feedback=5e-6)
-    assert slowdown([time]) < slowdown(play(fabric, whole, trace, placement))
+    whole = AdaptiveRouting(flowlet=2**23, feedback=5e-6)
+    assert slowdown([time]) < slowdown(play_trace(fabric, whole, trace, placement))
 
 
 def test_an_adaptive_flow_avoids_what_it_knows_to_be_loaded() -> None:
@@ -241,11 +243,11 @@ def test_an_adaptive_flow_avoids_what_it_knows_to_be_loaded() -> None:
     )
     placement = [np.array([0, 2], np.int32), np.array([1, 3], np.int32)]
     for seed in range(8):
-        peer = Adaptive(flowlet=2**30, feedback=20e-6, seed=seed)
-        a, b = play(fabric, peer, trace, placement)
+        peer = AdaptiveRouting(flowlet=2**30, feedback=20e-6, seed=seed)
+        a, b = play_trace(fabric, peer, trace, placement)
         assert slowdown([b]) == pytest.approx(1) and slowdown([a]) == pytest.approx(1)
     # Feedback that never comes: what a leaf knows of its own uplinks is enough on two levels.
-    a, b = play(fabric, Adaptive(2**30, 10.0), trace, placement)
+    a, b = play_trace(fabric, AdaptiveRouting(2**30, 10.0), trace, placement)
     assert slowdown([b]) == pytest.approx(1)
 
 
@@ -253,16 +255,16 @@ def test_what_an_adaptive_peer_needs() -> None:
     fabric = xgft_fabric("xgft:2;2,2;1,2")
     trace, placement = two()
     with pytest.raises(InputError, match="above 0"):
-        play(fabric, Adaptive(flowlet=0), trace, placement)
+        play_trace(fabric, AdaptiveRouting(flowlet=0), trace, placement)
     with pytest.raises(Unserved):
-        play(fabric.with_links_down([0]), Adaptive(), trace, placement)
+        play_trace(fabric.with_links_down([0]), AdaptiveRouting(), trace, placement)
 
 
 def test_all_bytes_are_accounted_for() -> None:
     """What links carried under moves and feedback is what the flows sent."""
     fabric = xgft_fabric("xgft:3;4,4,4;1,4,4")
-    trace = read_trace(PROGRAMS["cartesian"](Wish(ranks=64, sizes=(2**20, 2**20))))
-    placement = place(fabric, trace, "random", 1)
+    trace = read_trace(PROGRAMS["cartesian"](ProgramOptions(ranks=64, sizes=(2**20, 2**20))))
+    placement = place_ranks(fabric, trace, "random", 1)
     flows = flows_of(trace, placement, 0.0)
     progress = play_adaptive(fabric, flows, ADAPTIVE)
     routes = load_engine("dmodk").route(fabric, NOBODY, Options())
@@ -281,12 +283,16 @@ def test_routing_keys_keep_a_job_to_itself_and_nrk_others_out() -> None:
     routes, tree = load_engine("dmodk").route(fabric, NOBODY, Options()), key_tree(fabric)
 
     def worst(jobs: int, how: str) -> float:
-        wish = Wish(ranks=64 // jobs, jobs=jobs, sizes=(2**16, 2**18), iterations=4, seed=5)
+        wish = ProgramOptions(
+            ranks=64 // jobs, jobs=jobs, sizes=(2**16, 2**18), iterations=4, seed=5
+        )
         trace = read_trace(PROGRAMS["cartesian"](wish))
-        keys = keys_for(tree, shifted=how == "nrk") if how else None
+        keys = phase_keys(tree, shifted=how == "nrk") if how else None
         return max(
             slowdown([time])
-            for time in play(fabric, routes, trace, place(fabric, trace, "random", 2), keys=keys)
+            for time in play_trace(
+                fabric, routes, trace, place_ranks(fabric, trace, "random", 2), keys=keys
+            )
         )
 
     assert worst(1, "ark") == pytest.approx(1) and worst(1, "nrk") == pytest.approx(1)

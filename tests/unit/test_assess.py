@@ -15,11 +15,11 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_lab.assess.given import Given, read_given, typical_moment
-from sar_lab.assess.heat import classes, heat_map, level_bars, levels
+from sar_lab.assess.heat_map import classes, heat_map, level_bars, levels
+from sar_lab.assess.judgement import judge
 from sar_lab.assess.rate import Ratings, rate_all
-from sar_lab.assess.verdict import judge
-from sar_lab.history import HistoryBuilder, place
+from sar_lab.assess.site_data import SiteData, read_site_data, typical_moment
+from sar_lab.history import HistoryBuilder, place_history
 from sar_lab.history.leonardo import leonardo_stand_in
 from tests.data import data_path
 from tests.unit.test_cli import said, sar_agent
@@ -82,8 +82,8 @@ def test_the_page_holds_the_numbers_and_needs_nobody_else(
         assert f"{engine['load_time']:.2f}×" in page.text
         assert f"{engine['load_max']:.2f}" in page.text
         assert str(engine["effective_efi_max"]) in page.text
-    assert "No tables of yours were given" in page.text
-    assert "The jobs are made up" in page.text
+    assert "You gave no forwarding tables" in page.text
+    assert "The jobs are synthetic" in page.text
     assert "://" not in text and "url(" not in text
     assert not any("src" in tag.split() for tag in text.split("<"))
     assert "prefers-color-scheme: dark" in text
@@ -102,8 +102,8 @@ def test_today_is_the_dump_that_was_given(tmp_path: Path) -> None:
     assert {key: before[key] for key in measured} == measured
     assert (before["time"], before["time_by"]) == (before["load_time"], "load")
     page = Strict((tmp_path / "o/index.html").read_text())
-    assert "No tables of yours were given" not in page.text
-    assert "the traffic was not simulated" in page.text
+    assert "You gave no forwarding tables" not in page.text
+    assert "The traffic was not simulated" in page.text
 
 
 def test_a_dump_of_another_fabric_is_named_and_the_usual_taken(tmp_path: Path) -> None:
@@ -116,19 +116,19 @@ def test_a_dump_of_another_fabric_is_named_and_the_usual_taken(tmp_path: Path) -
     assert "that cannot be used" in Strict((tmp_path / "o/index.html").read_text()).text
 
 
-def given_of(fabric: Fabric, jobs: dict[str, list[str]], tmp_path: Path) -> Given:
+def given_of(fabric: Fabric, jobs: dict[str, list[str]], tmp_path: Path) -> SiteData:
     file = tmp_path / "map"
     file.write_text("".join(f"{host} {job}\n" for job, hosts in jobs.items() for host in hosts))
-    return read_given(fabric, str(file), None, None, None)
+    return read_site_data(fabric, str(file), None, None, None)
 
 
 @pytest.mark.parametrize(
     ("jobs", "kind", "word"),
     [
         ({"1": ["n001", "n002"], "2": ["n007", "n008"]}, "inside", "spans two switches"),
-        ({"1": ["elsewhere1", "elsewhere2"]}, "unknown", "of one cluster"),
+        ({"1": ["elsewhere1", "elsewhere2"]}, "unknown", "the same cluster"),
         ({}, "unknown", "list of jobs is empty"),
-        ({"1": ["n001", "n007"]}, "idle", "links idle anyway"),
+        ({"1": ["n001", "n007"]}, "idle", "no link would be more than"),
     ],
 )
 def test_nothing_to_gain_is_said_plainly(
@@ -146,13 +146,13 @@ def test_nothing_to_gain_is_said_plainly(
     assert verdict["sentence"] in page.text
 
 
-def ratings_of(fabric: Fabric, given: Given) -> Ratings:
+def ratings_of(fabric: Fabric, given: SiteData) -> Ratings:
     return rate_all(fabric, given.mix, None, ("minhop", "sar-plus"), simulate=False)
 
 
 def test_adaptive_routing_leaves_nothing_to_gain() -> None:
     fabric = load_fabric(SPEC)
-    given = read_given(fabric, "mix:3", None, None, None)
+    given = read_site_data(fabric, "mix:3", None, None, None)
     ratings = ratings_of(fabric, given)
     assert judge(given, ratings, adaptive=False).kind == "gain"
     told = judge(given, ratings, adaptive=True)
@@ -161,7 +161,7 @@ def test_adaptive_routing_leaves_nothing_to_gain() -> None:
 
 def test_no_more_is_claimed_than_a_hundredth() -> None:
     fabric = load_fabric(SPEC)
-    given = read_given(fabric, "mix:3", None, None, None)
+    given = read_site_data(fabric, "mix:3", None, None, None)
     ratings = ratings_of(fabric, given)
     assert ratings.after is not None
     times = tuple(ratings.before.times)
@@ -232,7 +232,7 @@ def test_a_history_gives_a_moment_a_timeline_and_what_was_left_out(tmp_path: Pat
     left = {each["reason"].split(" (")[0]: each["count"] for each in found["left_out"]}  # type: ignore[attr-defined]
     assert left == {
         "jobs that end before they start": 1,
-        "lines that are cut short or are no record": 1,
+        "lines that are truncated or not a record": 1,
         "hosts of jobs that are not in the fabric": 3,
         "jobs of which no host is in the fabric": 1,
     }
@@ -252,7 +252,7 @@ def test_the_typical_moment_is_the_median_over_time() -> None:
     builder.add("short and large", 0.0, 1.0, [f"n{i:03}" for i in range(1, 31)])
     builder.add("long", 1.0, 10.0, ["n001", "n007", "n013"])
     builder.add("at last", 10.0, 12.0, ["n001", "n007"])
-    placed = place(builder.build(), fabric)
+    placed = place_history(builder.build(), fabric)
     assert [job.id for job in placed.mix_at(typical_moment(placed)).jobs] == ["long"]
 
 

@@ -16,14 +16,14 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_lab.demo import compare as compare_module
+from sar_lab.demo import engine_results as compare_module
 from sar_lab.demo import run_demo
+from sar_lab.demo.change_text import change, count_changes
 from sar_lab.demo.charts import ticks
-from sar_lab.demo.compare import compare
+from sar_lab.demo.demo_folder import write_demo
+from sar_lab.demo.demo_page import render_page
 from sar_lab.demo.drawing import bin_names, bin_width, draw_network
-from sar_lab.demo.page import render_page
-from sar_lab.demo.words import change, count_changes
-from sar_lab.demo.write import write_demo
+from sar_lab.demo.engine_results import compare_engines
 from tests.unit.test_cli import said, sar_agent
 
 SPEC = "xgft:2;6,6;1,4"
@@ -153,7 +153,7 @@ def test_routes_that_fail_the_check_are_shown_as_failed(
 def test_a_drawing_has_every_live_channel_once_and_the_dark_ones_dark() -> None:
     whole = xgft_fabric(SPEC)
     fabric = whole.with_links_down([0])
-    measures = compare(fabric, synthetic_mix(fabric, 3)).before
+    measures = compare_engines(fabric, synthetic_mix(fabric, 3)).before
     width = bin_width(measures.channel_efi)
     paths = {
         line.split('"')[1]: line.count("M")

@@ -11,7 +11,7 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_lab.five_phase.__main__ import main
-from sar_lab.five_phase.replay import read_trace, replay
+from sar_lab.five_phase.model_replay import read_trace, replay
 
 pytestmark = pytest.mark.skipif(
     shutil.which("spin") is None or shutil.which("gcc") is None,
@@ -176,7 +176,7 @@ def test_an_acknowledgement_before_all_are_away_is_refused() -> None:
 
 
 def test_what_is_no_trace() -> None:
-    with pytest.raises(InputError, match="a trace:2: this is no line of a trace: nonsense"):
+    with pytest.raises(InputError, match="a trace:2: this is not a line of a trace: nonsense"):
         read_trace({"a trace": '{"at": 1}\nnonsense'})
 
 

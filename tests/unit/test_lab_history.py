@@ -13,10 +13,9 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
-from sar_lab.history import HistoryBuilder, place, read_history
+from sar_lab.history import HistoryBuilder, JobHistory, place_history, read_history
 from sar_lab.history.first_seen import ends_of as first_seen_ends
 from sar_lab.history.leonardo import leonardo_stand_in
-from sar_lab.history.trace_csv import format_trace_csv
 from tests.data import data_path
 
 
@@ -95,7 +94,7 @@ def test_placed_on_a_fabric_only_jobs_over_two_leaves_are_in_the_mix() -> None:
     builder.add("wide", 5.0, 20.0, ["n003", "n005"])
     builder.add("odd", 5.0, 15.0, ["n004", "n006", "elsewhere"])
     builder.add("lost", 5.0, 15.0, ["nowhere"])
-    placed = place(builder.build(), fabric)
+    placed = place_history(builder.build(), fabric)
     assert [job.id for job in placed.mix_at(6.0).jobs] == ["wide", "odd"]
     assert [job.id for job in placed.mix_at(15.0).jobs] == ["wide"]
     assert placed.change_times.tolist() == [5.0, 15.0, 20.0]
@@ -131,16 +130,16 @@ def test_sacct_as_text_with_all_that_goes_wrong(tmp_path: Path) -> None:
     assert history.ids == ("7", "8", "11")
     assert [len(history.hosts_of(j)) for j in range(3)] == [2, 2, 2]
     assert history.end[2] == inf
-    assert history.remarks == ("1 jobs still ran when the record was made.",)
+    assert history.remarks == ("1 jobs were still running when the record was made.",)
     left = {each.reason.split(" (")[0]: each.examples for each in history.left_out}
     assert left == {
         "records of job steps": ("7.batch",),
         "jobs that end before they start": ("9",),
         "jobs that never started": ("10",),
-        "jobs that are over, but nobody knows since when": ("12",),
+        "jobs that are over, but without an end time": ("12",),
         "jobs without nodes": ("13",),
         "jobs of 1970": ("14",),
-        "lines that are cut short or are no record": ("line 12",),
+        "lines that are truncated or not a record": ("line 12",),
     }
 
 
@@ -161,7 +160,18 @@ def test_sacct_json_whole_and_cut_in_the_middle(tmp_path: Path) -> None:
     assert (whole.ids, whole.left_out) == (("1", "2", "3"), ())
     cut = read_history(write(tmp_path / "b.json", text[:-40]))
     assert cut.ids == ("1", "2")
-    assert "end in the middle" in str(cut.left_out[0])
+    assert "truncated files" in str(cut.left_out[0])
+
+
+def trace_csv_of(history: JobHistory) -> str:
+    """The history as a trace `job,start,end,nodelist`, times in seconds."""
+    lines = ["job,start,end,nodelist"]
+    for j, id in enumerate(history.ids):
+        start, end = float(history.start[j]), float(history.end[j])
+        hosts = ",".join(history.hosts[h] for h in history.hosts_of(j))
+        until = "" if end == float("inf") else f"{end:.15g}"
+        lines.append(f'{id},{start:.15g},{until},"{hosts}"')
+    return "\n".join(lines) + "\n"
 
 
 def test_a_trace_goes_there_and_back(tmp_path: Path) -> None:
@@ -170,7 +180,7 @@ def test_a_trace_goes_there_and_back(tmp_path: Path) -> None:
     assert history.ids == ("1", "2")
     assert history.size.tolist() == [3, 1]
     assert history.left_out[0].examples == ("line 4",)
-    again = read_history(write(tmp_path / "again.csv", format_trace_csv(history)))
+    again = read_history(write(tmp_path / "again.csv", trace_csv_of(history)))
     assert (again.hosts, again.ids) == (history.hosts, history.ids)
     assert np.array_equal(again.end, history.end)
 
@@ -216,7 +226,7 @@ def test_an_archive_that_ends_in_the_middle(tmp_path: Path) -> None:
     history = read_history(tmp_path / "half.tar.gz")
     assert 10 < history.jobs < 30
     assert history.size.tolist()[:10] == [300] * 10
-    assert any("end in the middle" in str(left) for left in history.left_out)
+    assert any("truncated archives" in str(left) for left in history.left_out)
 
 
 def test_two_jobs_first_seen_together_on_one_node_both_last() -> None:
@@ -228,11 +238,11 @@ def test_two_jobs_first_seen_together_on_one_node_both_last() -> None:
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("n1 5\n", "begins no history"),
+        ("n1 5\n", "format of this job history is unknown"),
         ("JobID|Start\n1|2\n", "no columns End, NodeList"),
         ('{"jobs": [{"job_id": 1, "job_state": "RUNNING"}]}', "squeue's JSON"),
-        ("{}", 'no list "jobs"'),
-        ("job,start,end,nodelist\n", "no job in it"),
+        ("{}", 'has no list "jobs"'),
+        ("job,start,end,nodelist\n", "no usable job"),
     ],
 )
 def test_what_is_no_history_is_said(text: str, word: str, tmp_path: Path) -> None:
@@ -250,5 +260,5 @@ def test_real_records() -> None:
     assert jobs.jobs + sum(left.count for left in jobs.left_out) == 2215
     fabric = leonardo_stand_in(data_path("leonardo-node-switch-map.txt"))
     assert (len(fabric.leaves), fabric.terminals, "stand-in" in fabric.name) == (392, 4992, True)
-    unknown = place(jobs, fabric).left_out[0]
+    unknown = place_history(jobs, fabric).left_out[0]
     assert (unknown.count, unknown.examples[0]) == (14, "viz02")

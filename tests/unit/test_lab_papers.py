@@ -12,7 +12,7 @@ import pytest
 from sar_agent.cli import app
 from sar_agent.errors import InputError
 from sar_lab.papers import routing_keys_fig4 as fig4
-from sar_lab.papers.registry import CLASSES, Result, experiment, experiments
+from sar_lab.papers.registry import CLASSES, ExperimentResult, experiment, experiments
 from tests.unit.test_cli import said, sar_agent
 
 
@@ -59,16 +59,16 @@ def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mo
     ran: list[str] = []
 
     def row(name: str) -> SimpleNamespace:
-        def run(seeds: Sequence[int], out: Path) -> Result:
+        def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             ran.append(name)
             if name == "b" and len(ran) == 2:
                 raise RuntimeError("killed")
-            return Result({"drawn": list(seeds)}, "reproduced")
+            return ExperimentResult({"drawn": list(seeds)}, "reproduced")
 
         return SimpleNamespace(NAME=name, WHERE=name, CLASS="E", PUBLISHED="x", SEEDS=20, run=run)
 
     rows = {name: row(name) for name in "abc"}
-    for module in ("registry", "page"):
+    for module in ("registry", "reproduction_page"):
         monkeypatch.setattr(f"sar_lab.papers.{module}.experiments", lambda: rows)
     command = ("lab", "run", "all", "--quick", "--out", str(tmp_path))
     with pytest.raises(RuntimeError, match="killed"):

@@ -9,16 +9,16 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.standins import ISLANDS
 from sar_agent.fabric.tree import tree_levels
-from sar_lab.mixes.lublin import Submitted, Workload, submitted
-from sar_lab.mixes.marks import marks_of
-from sar_lab.mixes.place import best_fit, first_fit, pieces
-from sar_lab.mixes.schedule import run_queue
-from sar_lab.mixes.standins import BEGIN, DAY, synthetic_history
+from sar_lab.mixes.backfill import run_queue
+from sar_lab.mixes.lublin import SubmittedJobs, Workload, submit_jobs
+from sar_lab.mixes.node_selection import first_fit, pieces
+from sar_lab.mixes.synthetic_histories import BEGIN, DAY, synthetic_history
+from tests.history_marks import marks_of
 
 
 def test_model_keeps_its_shares():
     workload = Workload(largest=128)
-    jobs = submitted(workload, np.random.default_rng(1), 200 * DAY)
+    jobs = submit_jobs(workload, np.random.default_rng(1), 200 * DAY)
     n = len(jobs.nodes)
     assert n > 10_000
     assert (jobs.nodes == 1).mean() == pytest.approx(workload.serial, abs=0.015)
@@ -33,7 +33,7 @@ def test_model_keeps_its_shares():
 
 @pytest.mark.long
 def test_daily_cycle():
-    jobs = submitted(Workload(largest=64), np.random.default_rng(2), 400 * DAY)
+    jobs = submit_jobs(Workload(largest=64), np.random.default_rng(2), 400 * DAY)
     hour = (jobs.arrival % DAY // 3600).astype(int)
     a_day = np.bincount(hour, minlength=24)
     assert a_day[12:16].sum() > 3 * a_day[2:6].sum()
@@ -42,7 +42,7 @@ def test_daily_cycle():
 
 def _jobs(*rows):
     arrival, nodes, seconds = zip(*rows, strict=True)
-    return Submitted(np.array(arrival, float), np.array(nodes), np.array(seconds, float))
+    return SubmittedJobs(np.array(arrival, float), np.array(nodes), np.array(seconds, float))
 
 
 def test_backfilling_delays_nobody():
@@ -63,7 +63,7 @@ def test_backfilling_fills():
 
 @pytest.mark.long
 def test_no_node_is_held_twice():
-    jobs = submitted(Workload(largest=32, gap_times=0.05), np.random.default_rng(3), 3 * DAY)
+    jobs = submit_jobs(Workload(largest=32, gap_times=0.05), np.random.default_rng(3), 3 * DAY)
     ran = run_queue(jobs, 40, pieces(np.random.default_rng(4), 3))
     assert len(ran) == len(jobs.nodes)
     last = np.zeros(40)
@@ -71,17 +71,6 @@ def test_no_node_is_held_twice():
         assert (last[one.nodes] <= one.start).all()
         last[one.nodes] = one.end
         assert len(np.unique(one.nodes)) == len(one.nodes)
-
-
-def test_best_fit_takes_the_fullest_leaf_that_holds_the_job():
-    leaf = np.repeat(np.arange(4), 4).astype(np.int32)
-    pick = best_fit([leaf, leaf // 2, leaf * 0])
-    free = np.ones(16, bool)
-    free[[0, 4, 5, 8, 9, 10]] = False  # 3, 2, 1 and 4 free
-    assert set(leaf[pick(free, 2)]) == {1}
-    assert set(leaf[pick(free, 3)]) == {0}
-    assert set(leaf[pick(free, 5)]) == {0, 1}  # both subtrees hold 5, none fuller: the first
-    assert set(leaf[pick(free, 10)]) == {0, 1, 2, 3}
 
 
 def test_taurus_is_full_bisection_within_islands():
@@ -137,7 +126,7 @@ def test_one_spec_is_one_history():
 
 @pytest.mark.parametrize("spec", ["synthetic:nobody", "synthetic:taurus,seed=x", "synthetic:"])
 def test_odd_specs(spec):
-    with pytest.raises(InputError, match="is no synthetic history"):
+    with pytest.raises(InputError, match="is not a synthetic history"):
         synthetic_history(spec)
 
 

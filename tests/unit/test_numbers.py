@@ -11,7 +11,7 @@ import pytest
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import Measures
 from sar_agent.routing import Options, engine_names, load_engine
-from sar_lab.demo.compare import compare
+from sar_lab.demo.engine_results import compare_engines
 from tests.bench import job_times as time_bench
 from tests.bench.fabrics import LARGEST, fabric_of
 from tests.bench.performance import OURS
@@ -41,7 +41,7 @@ def tables(page: Path, heading: str) -> dict[str, list[dict[str, str]]]:
 def demo() -> dict[str, Measures]:
     """As `sar-agent demo` without options."""
     fabric = fabric_of("xgft:2;16,24;1,12")
-    found = compare(fabric, synthetic_mix(fabric, 1))
+    found = compare_engines(fabric, synthetic_mix(fabric, 1))
     return {result.engine: result.measures for result in found.results}
 
 

@@ -104,7 +104,7 @@ GOOD = 'H1 -> S1 [comment="*"]\nH2 -> S1 [comment="*"]\n'
         ("digraph g {\nS1:3 -> S2\n}", 2, "ports"),
         ('digraph g {\n"H1 -> S1\n}', 2, "cannot read"),
         ("digraph g {\n" + GOOD + "Host1\n}", 4, "'Host1' has no GUID"),
-        ("digraph g {\n" + GOOD + "H01\n}", 4, "have one GUID"),
+        ("digraph g {\n" + GOOD + "H01\n}", 4, "have the same GUID"),
         ("digraph g {\nS1 -> S2\nH1\n}", None, "fewer than two hosts"),
         ("", None, "is empty"),
     ],
@@ -134,7 +134,11 @@ def test_routes_that_do_not_arrive(tmp_path: Path, nets: str, word: str) -> None
 
 @pytest.mark.parametrize(
     ("text", "line", "word"),
-    [("1\nx\n", 2, "no GUID"), ("1 2\n", 1, "no GUID"), ("0x1\n# a\n1\n", 3, "also in line 1")],
+    [
+        ("1\nx\n", 2, "not a GUID"),
+        ("1 2\n", 1, "not a GUID"),
+        ("0x1\n# a\n1\n", 3, "also in line 1"),
+    ],
 )
 def test_bad_orders(tmp_path: Path, text: str, line: int, word: str) -> None:
     path = tmp_path / "order"

@@ -18,12 +18,12 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.model import JobMix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
-from sar_lab.history import HistoryBuilder, place
+from sar_lab.history import HistoryBuilder, place_history
 from sar_lab.replay.pools import here, on_cores
-from sar_lab.replay.run import run_replay
+from sar_lab.replay.replay_plan import ReplayPlan
+from sar_lab.replay.replay_run import run_replay
 from sar_lab.replay.samples import samples_of
 from sar_lab.replay.table1 import column, table1
-from sar_lab.replay.work import Work
 
 FABRIC = "xgft:2;4,6;1,3"
 RESULT = ("replay.parquet", "replay.json")
@@ -53,7 +53,7 @@ def churn(seed=1, jobs=60):
 
 def work_of(history, engines=("dfsssp", "sar"), every=600.0, chunk=5, **more):
     fabric = load_fabric(FABRIC)
-    return Work(fabric, samples_of(fabric, history, every), engines, chunk=chunk, **more)
+    return ReplayPlan(fabric, samples_of(fabric, history, every), engines, chunk=chunk, **more)
 
 
 def contents(folder):
@@ -63,14 +63,14 @@ def contents(folder):
 @pytest.mark.long
 def test_every_sample_has_the_numbers_that_measure_gives(tmp_path):
     history = churn()
-    work = work_of(history, anew=True)
+    work = work_of(history, from_scratch=True)
     run_replay(history, work, tmp_path, here, "made by hand")
     whole = pq.read_table(tmp_path / "replay.parquet")
     assert len(whole) == 2 * len(work.samples.at)
     for engine in ("dfsssp", "sar"):
         before = None
         for m, at in enumerate(work.samples.at):
-            mix = place(history, work.fabric).mix_at(at)  # straight from the history
+            mix = place_history(history, work.fabric).mix_at(at)  # straight from the history
             routes = load_engine(engine).route(work.fabric, mix, Options())
             found = measure(work.fabric, mix, routes)
             assert column(whole, engine, "effective_efi_max")[m] == found.effective_efi_max
@@ -93,13 +93,13 @@ def test_every_sample_has_the_numbers_that_measure_gives(tmp_path):
 
 @pytest.mark.long
 def test_engines_go_on_as_in_the_agent(tmp_path):
-    """Then fewer entries change than where every state is computed anew."""
+    """Then fewer entries change than where every state is computed from_scratch."""
     history = churn()
     changed = {}
-    for anew in (False, True):
-        work = work_of(history, ("sar-plus",), anew=anew)
-        found = run_replay(history, work, tmp_path / str(anew), here, "x")
-        changed[anew] = found["engines"]["sar-plus"]["entries_changed"]
+    for from_scratch in (False, True):
+        work = work_of(history, ("sar-plus",), from_scratch=from_scratch)
+        found = run_replay(history, work, tmp_path / str(from_scratch), here, "x")
+        changed[from_scratch] = found["engines"]["sar-plus"]["entries_changed"]
     assert changed[False] < changed[True]
 
 
@@ -118,7 +118,11 @@ def test_chunks_matter_only_to_engines_that_go_on(tmp_path):
     for chunk in (5, 1000):
         out = tmp_path / str(chunk)
         run_replay(
-            history, work_of(history, ("dfsssp", "sar"), chunk=chunk, anew=True), out, here, "x"
+            history,
+            work_of(history, ("dfsssp", "sar"), chunk=chunk, from_scratch=True),
+            out,
+            here,
+            "x",
         )
         tables[chunk] = pq.read_table(out / "replay.parquet")
     assert tables[5].equals(tables[1000])
@@ -221,7 +225,7 @@ def test_reconfigurations_a_day(tmp_path):
 def test_unserved(tmp_path):
     fabric = load_fabric("dragonfly:a=4,p=2,h=2")
     history = make_history("h", [("a", 0.0, 600.0, [fabric.terminal_host[i] for i in (0, 9)])])
-    work = Work(fabric, samples_of(fabric, history, 60.0), ("ftree",))
+    work = ReplayPlan(fabric, samples_of(fabric, history, 60.0), ("ftree",))
     with pytest.raises(Unserved, match="ftree serves no moment"):
         run_replay(history, work, tmp_path, here, "x")
 
@@ -371,21 +375,21 @@ def test_a_broken_result_is_said(tmp_path):
     history = churn()
     run_replay(history, work_of(history), tmp_path, here, "x")
     (tmp_path / "replay.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match="no replay can be read"):
+    with pytest.raises(InputError, match="the replay cannot be read"):
         run_replay(history, work_of(history), tmp_path, here, "x")
 
 
 @pytest.mark.data
 def test_leonardo(tmp_path):
     """Real jobs on the stand-in of their network; what is odd in the record is told."""
-    from sar_lab.mixes.read import fabric_of, history_of
+    from sar_lab.mixes.replay_inputs import fabric_of, history_of
     from tests.data import data_path
 
     fabric, remarks = fabric_of(str(data_path("leonardo-node-switch-map.txt")))
     history = history_of(str(data_path("leonardo-jobs.tar.gz")))
     assert "stand-in" in remarks[0]
     samples = samples_of(fabric, history, 86400.0)
-    work = Work(fabric, samples, ("updn",))
+    work = ReplayPlan(fabric, samples, ("updn",))
     found = run_replay(history, work, tmp_path, here, "x")
     assert found["moments"] == 7
     assert any("not in the fabric" in each["reason"] for each in found["left_out"])

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
-from sar_lab.trace.generate import PROGRAMS, Wish
 from sar_lab.trace.groups import grid_of, step_pairs, steps_of
-from sar_lab.trace.model import Phase
 from sar_lab.trace.parse import read_trace
+from sar_lab.trace.program_trace import ProgramPhase
+from sar_lab.trace.programs import PROGRAMS, ProgramOptions
 from sar_lab.trace.units import size_of, size_text, time_of, time_text
 
 
-def told(phase: Phase) -> tuple[float, str | None, list[tuple[int, int, float]]]:
+def told(phase: ProgramPhase) -> tuple[float, str | None, list[tuple[int, int, float]]]:
     sends = [(a, b, s) for (a, b), s in zip(phase.pairs.tolist(), phase.size, strict=True)]
     return round(phase.compute, 12), phase.key, sends
 
@@ -63,26 +63,26 @@ def test_every_word() -> None:
 @pytest.mark.parametrize(
     ("body", "line", "word"),
     [
-        ("jump 3", 3, "'jump' is no word"),
-        ("job A 3", 3, "there twice"),
+        ("jump 3", 3, "'jump' is not a statement"),
+        ("job A 3", 3, "defined twice"),
         ("job B", 3, "`job NAME RANKS`"),
         ("job B 0", 3, "'0' ranks"),
         ("send 0 4 1KB", 3, "job A has 0 … 3"),
         ("send 0 1", 3, "`send 0 1 64KB`"),
-        ("send 0 1 big", 3, "'big' is no size"),
-        ("send 0 1 0", 3, "'0' is no size"),
+        ("send 0 1 big", 3, "'big' is not a size"),
+        ("send 0 1 0", 3, "'0' is not a size"),
         ("shift x 1KB", 3, "distance"),
         ("step +x 1KB", 3, "without a grid"),
         ("grid 2x2\nstep +z 1KB", 4, "+x -x +y -y"),
-        ("grid 2x3", 3, "of 4 ranks"),
+        ("grid 2x3", 3, "does not fit 4 ranks"),
         ("grid 2xx", 3, "sizes"),
-        ("compute fast", 3, "no time"),
-        ("send 0 1 1KB\ncompute 1us", 4, "under way"),
-        ("send 0 1 1KB\nrequest k", 4, "under way"),
-        ("request k\nsend 0 1 1KB\ndone", 5, "under way"),
+        ("compute fast", 3, "is not a time"),
+        ("send 0 1 1KB\ncompute 1us", 4, "while messages are being sent"),
+        ("send 0 1 1KB\nrequest k", 4, "while messages are being sent"),
+        ("request k\nsend 0 1 1KB\ndone", 5, "while messages are being sent"),
         ("request", 3, "one key"),
         ("done", 3, "without a request"),
-        ("barrier now", 3, "stands alone"),
+        ("barrier now", 3, "takes no argument"),
         ("alltoall", 3, "names a size"),
         ("compute 1us\nstart 1us", 4, "below `job`"),
         ("end", 3, "without `repeat`"),
@@ -132,7 +132,7 @@ def test_steps_of_a_grid_are_permutations_that_undo_each_other() -> None:
 def test_cg_is_as_nas_has_it() -> None:
     """Phases 1 … 4 stay in 16 ranks. In phase 5 each of the 16 sends to r / 2 · 16 + r mod 2 from
     the first 16 (Equation 2), and one pair of each parity to itself."""
-    program = read_trace(PROGRAMS["cgd128"](Wish())).programs[0]
+    program = read_trace(PROGRAMS["cgd128"](ProgramOptions())).programs[0]
     assert len(program.phases) == 5
     for phase in program.phases[:4]:
         assert (phase.pairs[:, 0] // 16 == phase.pairs[:, 1] // 16).all()
@@ -144,7 +144,7 @@ def test_cg_is_as_nas_has_it() -> None:
 
 
 def test_wrf_is_a_mesh() -> None:
-    program = read_trace(PROGRAMS["wrf256"](Wish())).programs[0]
+    program = read_trace(PROGRAMS["wrf256"](ProgramOptions())).programs[0]
     (phase,) = program.phases
     sends = Counter(phase.pairs[:, 0].tolist())
     assert sends == {r: 1 if r < 16 or r >= 240 else 2 for r in range(256)}
@@ -152,7 +152,9 @@ def test_wrf_is_a_mesh() -> None:
 
 
 def test_utilization_is_the_share_of_undisturbed_communication() -> None:
-    wish = Wish(ranks=36, jobs=3, sizes=(4096, 262144), iterations=4, utilization=0.25, rate=40)
+    wish = ProgramOptions(
+        ranks=36, jobs=3, sizes=(4096, 262144), iterations=4, utilization=0.25, rate=40
+    )
     trace = read_trace(PROGRAMS["cartesian"](wish))
     orders = set()
     for program in trace.programs:

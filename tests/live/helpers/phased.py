@@ -18,10 +18,10 @@ from sar_agent.agent.history import History, Row
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.routes_file import RoutesFile, read_routes_file
 from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
-from sar_lab.five_phase.replay import read_trace, replay
-from sar_lab.live.generated import ibsim_of
+from sar_lab.five_phase.model_replay import read_trace, replay
+from sar_lab.live.generated import ibsim_for
 from sar_lab.live.ibsim import Ibsim
-from sar_lab.live.munge import Munge
+from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_until
 from tests.fake_squeue import fake_squeue
@@ -191,8 +191,8 @@ def offsets_at(one: Subscriber, when: float) -> set[int]:
 def phased(folder: Path, fabric: str = TREE, lmc: int = 1, **update: Any) -> Iterator[Phased]:
     """The agent is not started yet; OpenSM runs on n001."""
     with ExitStack() as stack:
-        munge = stack.enter_context(Munge())
-        net = stack.enter_context(ibsim_of(load_fabric(fabric)))
+        munge = stack.enter_context(MungeDaemon())
+        net = stack.enter_context(ibsim_for(load_fabric(fabric)))
         options = {"lmc": str(lmc)}
         sm = stack.enter_context(OpenSM(net, host="n001", plugin=plugin(), options=options))
         sm.wait_up()

@@ -1,0 +1,123 @@
+"""The report: one self-contained HTML file; every number in it comes from the run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from sar_agent.fabric import Fabric
+from sar_lab.assess import heat_map
+from sar_lab.assess.assessment import Assessment
+from sar_lab.assess.rate import RatedRoutes
+from sar_lab.assess.timeline import timeline
+from sar_lab.demo import charts, drawing
+from sar_lab.demo.change_text import change
+from sar_lab.page_templates import templates
+
+JOBS_SHOWN = 12
+MOST_HOT = 3000
+"""The most links in a drawing that shows overloaded links only."""
+
+
+def write_assessment(found: Assessment, folder: Path) -> Path:
+    """Writes `index.html` and `assess.json` to `folder` (created if needed); returns the page's "
+    "path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "assess.json").write_text(json.dumps(found.json(), indent=1) + "\n")
+    page = folder / "index.html"
+    page.write_text(render(found))
+    return page
+
+
+def render(found: Assessment) -> str:
+    """The page as HTML."""
+    given, ratings = found.given, found.ratings
+    before, after = ratings.before, ratings.after
+    return (
+        templates()
+        .get_template("assess.html")
+        .render(
+            found=found,
+            given=given,
+            fabric=given.fabric,
+            judgement=found.judgement,
+            ratings=ratings,
+            before=before,
+            after=after,
+            before_said=before.name if ratings.assumed else "today’s tables",
+            rows=_columns(found),
+            gainers=found.gainers[:JOBS_SHOWN],
+            counts=_counts(found),
+            pictures=_pictures(given.fabric, before, after) if after and given.mix.jobs else None,
+            timeline=Markup(timeline(found.course)) if found.course else None,
+            classes=list(enumerate(heat_map.NAMES)),
+            change=change,
+        )
+    )
+
+
+def _columns(found: Assessment) -> list[RatedRoutes]:
+    """The engines of the table: before and after come first, since a phone shows three columns."""
+    ratings = found.ratings
+    rated = [*([] if ratings.assumed else [ratings.before]), *ratings.engines]
+    first = [r.name for r in (ratings.before, ratings.after) if r]
+    return sorted(rated, key=lambda r: first.index(r.name) if r.name in first else len(first))
+
+
+def _counts(found: Assessment) -> dict[str, int]:
+    """How many jobs gain, lose or stay the same; less than a hundredth counts as the same."""
+    saved = [g.saved for g in found.gainers]
+    return {
+        "gain": sum(s > 0.01 for s in saved),
+        "lose": sum(s < -0.01 for s in saved),
+        "same": sum(abs(s) <= 0.01 for s in saved),
+    }
+
+
+def _pictures(fabric: Fabric, before: RatedRoutes, after: RatedRoutes) -> dict[str, Any]:
+    """Everything that the template draws; before and after use the same colours."""
+    sides = (("before", before), ("after", after))
+    maps = []
+    for word, rated in sides:
+        inside, tall = heat_map.heat_map(fabric, rated.measures.channel_load)
+        maps.append((word, rated, Markup(inside), round(tall)))
+    bars, tall = heat_map.level_bars(fabric, *(r.measures.channel_load for _, r in sides))
+    live = fabric.channel_up
+    efi = [(f"{w} ({r.name})", r.measures.channel_efi[live], w) for w, r in sides]
+    whole = drawing.drawable(fabric)
+    drawings = []
+    for word, rated in sides:
+        load = rated.measures.channel_load
+        kind = heat_map.classes(load)
+        hot = np.ones(fabric.channels, np.bool_) if whole else _hottest(load)
+        inside = drawing.draw_network(fabric, kind, 1, hot)
+        drawings.append((word, rated, Markup(inside), int((load > 1 + heat_map.HAIR).sum())))
+    return {
+        "maps": maps,
+        "bars": Markup(bars),
+        "bars_height": round(tall),
+        "histograms": Markup(
+            charts.histograms(
+                "How many links carry how many job routes",
+                efi,
+                before.measures.lower_bound_efi_max,
+            )
+        ),
+        "drawings": drawings,
+        "height": drawing.height(fabric),
+        "whole": whole,
+        "most": MOST_HOT,
+        "rows": drawing.rows(fabric),
+    }
+
+
+def _hottest(load: heat_map.Loads) -> np.ndarray:
+    """bool[C]: the links that are more than full, at most the fullest `MOST_HOT` of them."""
+    hot = load > 1 + heat_map.HAIR
+    if hot.sum() > MOST_HOT:
+        hot &= load >= np.partition(load, -MOST_HOT)[-MOST_HOT]
+    return hot

@@ -1,0 +1,96 @@
+"""The whole result of an assessment, for the page and for `assess.json`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sar_lab.assess.judgement import Judgement, judge
+from sar_lab.assess.limits import limits_of
+from sar_lab.assess.over_time import SAMPLES, RatingsOverTime, rate_over_time
+from sar_lab.assess.rate import ENGINES, Ratings, rate_all
+from sar_lab.assess.site_data import SiteData
+
+
+@dataclass(frozen=True)
+class JobGain:
+    """One job and its time for an all-to-all, before and after; 1.0: as fast as alone."""
+
+    job: str
+    terminals: int
+    switches: int
+    before: float
+    after: float
+
+    @property
+    def saved(self) -> float:
+        """The share of its time that the job saves; below 0 where it would get slower."""
+        return 1.0 - self.after / self.before
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Everything that the page and `assess.json` contain."""
+
+    command: str
+    given: SiteData
+    ratings: Ratings
+    judgement: Judgement
+    course: RatingsOverTime | None
+    limits: tuple[str, ...]
+    seconds: float
+
+    @property
+    def gainers(self) -> tuple[JobGain, ...]:
+        """Every multi-switch job; the one that gains the most host hours comes first."""
+        before, after = self.ratings.before, self.ratings.after
+        if after is None:
+            return ()
+        rows = zip(before.measures.jobs_detail, before.times, after.times, strict=True)
+        found = [JobGain(job.job, job.terminals, job.switches, b, a) for job, b, a in rows]
+        return tuple(sorted(found, key=lambda g: -g.terminals * (g.before - g.after)))
+
+    def json(self) -> dict[str, Any]:
+        given, ratings = self.given, self.ratings
+        return {
+            "command": self.command,
+            "verdict": self.judgement.json(),
+            "fabric": given.fabric.name,
+            "moment": given.moment,
+            "jobs": given.jobs,
+            "multi_switch_jobs": len(given.mix.jobs),
+            "before": ratings.before.json(),
+            "before_assumed": ratings.assumed,
+            "after": ratings.after and ratings.after.name,
+            "engines": [rated.json() for rated in ratings.engines],
+            "unserved": [{"engine": name, "why": why} for name, why in ratings.unserved],
+            "gainers": [{**asdict(g), "saved": g.saved} for g in self.gainers],
+            "history": self.course and self.course.json(),
+            "topology": None if given.topology is None else list(given.topology),
+            "left_out": [asdict(left) for left in given.left_out],
+            "remarks": list(given.remarks),
+            "limits": list(self.limits),
+            "seconds": self.seconds,
+        }
+
+
+def assess(
+    given: SiteData,
+    *,
+    command: str = "",
+    engines: Sequence[str] = ENGINES,
+    adaptive: bool = False,
+    samples: int = SAMPLES,
+    simulate: bool = True,
+    say: Callable[[str], None] = lambda _: None,
+) -> Assessment:
+    """Raises `SarError` where no engine at all serves the fabric."""
+    began = time.perf_counter()
+    ratings = rate_all(given.fabric, given.mix, given.today, engines, simulate=simulate, say=say)
+    judgement = judge(given, ratings, adaptive)
+    course = rate_over_time(given.placed, ratings, samples, say) if given.placed else None
+    limits = limits_of(given, ratings, adaptive)
+    seconds = time.perf_counter() - began
+    return Assessment(command, given, ratings, judgement, course, limits, seconds)

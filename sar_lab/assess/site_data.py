@@ -1,0 +1,170 @@
+"""The data of a site: a fabric, jobs of one moment or of a history, and perhaps today's tables.
+
+Only a fabric or a list of jobs that cannot be read at all is an error. Everything else that does
+not fit is counted and listed in the report (`left_out`), because a report that hides it would
+mislead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.formats.read_tables import read_tables
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.mapping import mix_of_records
+from sar_agent.jobs.synthetic import synthetic_jobs, synthetic_mix
+from sar_agent.routing.routes import Routes
+from sar_agent.slurm.job_files import read_jobs_file
+from sar_agent.slurm.topology_check import compare_topology
+from sar_agent.slurm.topology_files import read_topology, topology_in_use
+from sar_lab.history import LeftOut, PlacedHistory, place_history, read_history
+from sar_lab.history.files import is_history
+from sar_lab.history.job_history import EXAMPLES
+from sar_lab.history.times import day_of
+
+
+@dataclass(frozen=True)
+class SiteData:
+    """The data of a site, mapped to its fabric."""
+
+    fabric: Fabric
+    mix: JobMix
+    """The multi-switch jobs of the assessed moment."""
+    jobs: int
+    """The number of all jobs of that moment."""
+    moment: str
+    """A description of that moment."""
+    placed: PlacedHistory | None
+    today: Routes | None
+    """The tables in force; None where none were given or they do not fit the fabric."""
+    topology: tuple[str, ...] | None
+    """One sentence for each difference of Slurm's topology; None where no file was given."""
+    left_out: tuple[LeftOut, ...]
+    remarks: tuple[str, ...]
+    synthetic: bool = False
+    """Whether the jobs are synthetic (`mix:SEED`)."""
+
+
+def read_site_data(
+    fabric: Fabric,
+    jobs: str | None,
+    history: Path | None,
+    routes: Path | None,
+    topology: Path | None,
+    stand_in: Sequence[str] = (),
+) -> SiteData:
+    """`jobs` is a job file, `mix:SEED` or a history; without it, a moment of `history` is used.
+    `stand_in` are remarks on the fabric for the report.
+
+    Raises `InputError` where neither is given or one of them cannot be read.
+    """
+    if jobs and history is None and not jobs.startswith("mix:") and is_history(Path(jobs)):
+        history, jobs = Path(jobs), None
+    left: list[LeftOut] = []
+    remarks = list(stand_in)
+    remarks += [f"{fabric.name}: {note}" for note in fabric.notes[:EXAMPLES]]
+    placed = place_history(read_history(history), fabric) if history else None
+    if placed:
+        left += [*placed.history.left_out, *placed.left_out]
+        remarks += placed.history.remarks
+    if jobs:
+        mix, count, moment = _snapshot(jobs, fabric, left)
+    elif placed:
+        at = typical_moment(placed)
+        mix, count = placed.mix_at(at), len(placed.history.running(at))
+        moment = (
+            f"{day_of(at)} of {history}, when the number of hosts in jobs that span switches was "
+            f"at its median over time"
+        )
+    else:
+        raise InputError("no jobs were given", remedy="give --jobs FILE or --history FILE")
+    today = _tables(routes, fabric, left, remarks)
+    differences = None if topology is None else _topology(topology, fabric, left)
+    synthetic = bool(jobs) and str(jobs).startswith("mix:")
+    return SiteData(
+        fabric, mix, count, moment, placed, today, differences, tuple(left), tuple(remarks),
+        synthetic,
+    )  # fmt: skip
+
+
+def typical_moment(placed: PlacedHistory) -> float:
+    """A moment at which the number of terminals in multi-switch jobs is its median over time."""
+    times, busy = _busy(placed)
+    if len(times) < 2:
+        return placed.history.span[0]
+    length = np.diff(times)
+    order = np.argsort(busy[:-1], kind="stable")
+    half = np.searchsorted(np.cumsum(length[order]), length.sum() / 2)
+    return float(times[order[min(half, len(order) - 1)]])
+
+
+def _busy(placed: PlacedHistory) -> tuple[np.ndarray, np.ndarray]:
+    """(times float64[·], terminals in multi-switch jobs from then on int64[·])."""
+    times = placed.change_times
+    change = np.zeros(len(times) + 1, np.int64)
+    for j, job in enumerate(placed.jobs):
+        if job is not None:
+            change[np.searchsorted(times, placed.history.start[j])] += len(job.terminals)
+            change[np.searchsorted(times, placed.history.end[j])] -= len(job.terminals)
+    return times, np.cumsum(change)[: len(times)]
+
+
+def _snapshot(jobs: str, fabric: Fabric, left: list[LeftOut]) -> tuple[JobMix, int, str]:
+    if jobs.startswith("mix:"):
+        try:
+            seed = int(jobs[4:])
+        except ValueError as error:
+            raise InputError(f"{jobs!r} has no number as seed", remedy="e.g. mix:1") from error
+        count = len(synthetic_jobs(fabric, seed))
+        return synthetic_mix(fabric, seed), count, f"synthetic jobs with seed {seed}"
+    records = read_jobs_file(Path(jobs))
+    mapped = mix_of_records(fabric, records)
+    if bare := [record.id for record in records if not record.hosts]:
+        left.append(LeftOut("running jobs without nodes", len(bare), tuple(bare[:EXAMPLES])))
+    if unknown := sorted(mapped.unknown_hosts):
+        what = "hosts of running jobs that are not in the fabric"
+        left.append(LeftOut(what, len(unknown), tuple(unknown[:EXAMPLES])))
+        lost = [r.id for r in records if r.hosts and not set(r.hosts) - mapped.unknown_hosts]
+        if lost:
+            what = "running jobs of which no host is in the fabric"
+            left.append(LeftOut(what, len(lost), tuple(lost[:EXAMPLES])))
+    return mapped.mix, len(records), f"the running jobs of {jobs}"
+
+
+def _tables(
+    path: Path | None, fabric: Fabric, left: list[LeftOut], remarks: list[str]
+) -> Routes | None:
+    if path is None:
+        return None
+    _require_file(path)
+    try:
+        routes = read_tables(path, fabric)
+    except InputError as error:
+        what = "files of today's routes that cannot be used"
+        left.append(LeftOut(what, 1, (str(error),)))
+        return None
+    if routes.fabric_digest != fabric.digest:
+        remarks.append(f"{path} was made for other nodes or cables than {fabric.name} has.")
+    return routes
+
+
+def _topology(path: Path, fabric: Fabric, left: list[LeftOut]) -> tuple[str, ...] | None:
+    _require_file(path)
+    try:
+        slurm = read_topology(topology_in_use(path), strict=False)
+    except InputError as error:
+        left.append(LeftOut("files of Slurm's topology that cannot be read", 1, (str(error),)))
+        return None
+    leaf_of = {host: sorted(leaves)[0] for host, leaves in slurm.leaves_of.items()}
+    return (*slurm.problems, *compare_topology(fabric, leaf_of))
+
+
+def _require_file(path: Path) -> None:
+    """Raises `InputError`: a file name with a typing error must not count as data left out."""
+    if not path.exists():
+        raise InputError("there is no such file", file=path, remedy="check the name")

@@ -1,0 +1,72 @@
+"""Traffic patterns of jobs: a pattern turns a mix into flows.
+
+In all patterns every ordered pair of a job's terminals exchanges the same amount of data, such that
+the job would take 1 second if only its own slowest port limited it (`route_demand` for one second).
+Times are therefore multiples of the time on a network without contention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.demand import route_demand
+from sar_lab.fluid.flow_steps import Flows
+
+Pattern = Callable[[Fabric, JobMix], Flows]
+
+
+def all_to_all(fabric: Fabric, mix: JobMix) -> Flows:
+    """Every terminal of a job sends to all others at once."""
+    return _flows(fabric, mix, lambda pairs: [[pairs]])
+
+
+def shift(fabric: Fabric, mix: JobMix) -> Flows:
+    """N - 1 phases: in phase k, rank i sends to rank i + k mod N; the next phase starts when all
+    ranks have finished. Ranks follow the order of the fabric."""
+    return _flows(fabric, mix, lambda pairs: [list(pairs)])
+
+
+def free_shift(fabric: Fabric, mix: JobMix) -> Flows:
+    """`shift` without barriers: a rank starts its next message when its last one has arrived."""
+    return _flows(fabric, mix, lambda pairs: list(pairs.transpose(1, 0, 2)))
+
+
+PATTERNS: dict[str, Pattern] = {
+    "alltoall": all_to_all,
+    "shift": shift,
+    "shift-free": free_shift,
+}
+
+
+def _flows(fabric: Fabric, mix: JobMix, order: Callable[[I32], Sequence[Sequence[I32]]]) -> Flows:
+    """`order` gets one job's int32[N - 1, N, 2] (phase, rank, source and destination) and returns
+    its sequences of steps, each int32[…, 2]."""
+    demand = route_demand(fabric, mix)
+    pairs: list[I32] = [np.empty((0, 2), np.int32)]
+    flows: list[int] = []
+    last: list[bool] = []
+    for job in mix.jobs:
+        to = [np.roll(job.terminals, -k) for k in range(1, len(job.terminals))]
+        both = np.stack(np.broadcast_arrays(job.terminals, np.stack(to)), axis=-1)
+        for sequence in order(both):
+            steps = [step.reshape(-1, 2) for step in sequence]
+            pairs += steps
+            flows += map(len, steps)
+            last += [False] * (len(steps) - 1) + [True]
+    ends = np.concatenate(pairs).astype(np.uint32)
+    ranks = np.diff(mix.offset)
+    of = np.repeat(np.arange(len(ranks), dtype=np.uint32), ranks * (ranks - 1))
+    return Flows(
+        np.ascontiguousarray(ends[:, 0]),
+        np.ascontiguousarray(ends[:, 1]),
+        demand[of],
+        of,
+        np.repeat(np.arange(len(flows), dtype=np.uint32), np.array(flows, np.int64)),
+        np.array(last, np.bool_),
+        np.zeros(len(last)),
+    )

@@ -1,0 +1,193 @@
+"""`JobHistory`: jobs with start, end and nodes, as flat arrays sorted by start.
+
+A year of a big site is half a million jobs; as Python objects that is a gigabyte, as arrays some
+tens of megabytes. Names are kept once. What a reader could not use is part of the history
+(`left_out`), so that a report can list it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.model import I32, Bool
+
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Records that a reader or a mapping did not use, or changed."""
+
+    reason: str
+    """A plural clause after the number: `jobs that end before they start (a clock jumped)`."""
+    count: int
+    examples: tuple[str, ...]
+    """At most five: job ids, hosts, lines."""
+
+    def __str__(self) -> str:
+        more = ", …" if self.count > len(self.examples) else ""
+        return f"{self.count:,} {self.reason}: {', '.join(self.examples)}{more}"
+
+
+class Change(NamedTuple):
+    """The jobs that end and start at one moment; between two changes nothing happens."""
+
+    time: float
+    ended: I64
+    """int64[·]: jobs that end now and no longer run."""
+    started: I64
+    """int64[·]: jobs that start now."""
+
+
+@dataclass(frozen=True, eq=False)
+class JobHistory:
+    """J jobs on H hosts; job j runs at t where `start[j] <= t < end[j]`."""
+
+    name: str
+    """The source of the history, for captions."""
+    hosts: tuple[str, ...]
+    """H host names, each once."""
+    ids: tuple[str, ...]
+    """J ids as the source has them; a requeued job may be there more than once."""
+    start: F64
+    """float64[J], seconds (Unix time, in the clock of the source), ascending."""
+    end: F64
+    """float64[J], above `start`; inf where the job still ran when the record was made."""
+    offset: I64
+    """int64[J + 1] into `host`."""
+    host: I32
+    """int32[·], indices into `hosts`, ascending within a job, each once."""
+    left_out: tuple[LeftOut, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """Sentences that a report of results must repeat: `end times are bounds`, …"""
+
+    @property
+    def jobs(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def size(self) -> I64:
+        """int64[J]: hosts of each job."""
+        return np.diff(self.offset)
+
+    @cached_property
+    def span(self) -> tuple[float, float]:
+        """First start, and the last moment at which something happens; (0, 0) without jobs."""
+        if not self.jobs:
+            return 0.0, 0.0
+        known = self.end[np.isfinite(self.end)]
+        return float(self.start[0]), max(float(self.start[-1]), float(known.max(initial=-inf)))
+
+    def hosts_of(self, job: int) -> I32:
+        """int32[N]: the hosts of one job."""
+        return self.host[self.offset[job] : self.offset[job + 1]]
+
+    def running(self, time: float) -> I64:
+        """int64[·]: jobs that run at that time, ascending."""
+        begun = int(np.searchsorted(self.start, time, "right"))
+        return np.flatnonzero(self.end[:begun] > time)
+
+    def changes(self) -> Iterator[Change]:
+        """Every moment at which jobs start or end, in order; at one moment ends come first, so
+        that another job can take the nodes."""
+        leaving = np.argsort(self.end, kind="stable")
+        leaving = leaving[np.isfinite(self.end[leaving])]
+        ends = self.end[leaving]
+        for time in np.union1d(self.start, ends).tolist():
+            out = slice(*np.searchsorted(ends, (time, np.nextafter(time, inf))))
+            into = slice(*np.searchsorted(self.start, (time, np.nextafter(time, inf))))
+            yield Change(time, np.sort(leaving[out]), np.arange(into.start, into.stop))
+
+    def only(self, keep: Bool) -> JobHistory:
+        """The jobs where `keep` (bool[J]) is true; hosts, remarks and `left_out` stay."""
+        size = np.where(keep, self.size, 0)
+        return JobHistory(
+            self.name,
+            self.hosts,
+            tuple(self.ids[j] for j in np.flatnonzero(keep)),
+            self.start[keep],
+            self.end[keep],
+            np.concatenate([[0], np.cumsum(size[keep])]).astype(np.int64),
+            self.host[np.repeat(keep, self.size)],
+            self.left_out,
+            self.remarks,
+        )
+
+
+@dataclass
+class HistoryBuilder:
+    """Collects jobs in any order, and records that are not used; `build` sorts and freezes them."""
+
+    name: str
+    _number: dict[str, int] = field(default_factory=dict)
+    _rows: list[tuple[float, float, str, I32]] = field(default_factory=list)
+    _seen: set[tuple[str, float, float, bytes]] = field(default_factory=set)
+    _lists: dict[tuple[str, ...], I32] = field(default_factory=dict)
+    _left: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
+    _remarks: dict[str, None] = field(default_factory=dict)
+
+    def leave_out(self, reason: str, example: str) -> None:
+        """Counts one record that is not used; `reason` as in `LeftOut`."""
+        count, examples = self._left.get(reason, (0, []))
+        if len(examples) < EXAMPLES:
+            examples.append(example)
+        self._left[reason] = count + 1, examples
+
+    def remark(self, sentence: str) -> None:
+        """Adds a remark on the whole history; repeated remarks are kept once."""
+        self._remarks[sentence] = None
+
+    def add(self, id: str, start: float, end: float, hosts: Iterable[str]) -> None:
+        """Adds a job; an impossible one is left out and counted."""
+        names = tuple(hosts)
+        if not names:
+            return self.leave_out("jobs without nodes", id)
+        if end < start:
+            return self.leave_out("jobs that end before they start (a clock jumped)", id)
+        if end == start:
+            return self.leave_out("jobs that ended in the second in which they started", id)
+        if names not in self._lists:
+            numbers = [self._number.setdefault(host, len(self._number)) for host in names]
+            self._lists[names] = np.unique(np.array(numbers, np.int32))
+        where = self._lists[names]
+        row = id, start, end, where.tobytes()
+        if row in self._seen:
+            return self.leave_out("duplicate records", id)
+        self._seen.add(row)
+        self._rows.append((start, end, id, where))
+        return None
+
+    def build(self) -> JobHistory:
+        """The history. Raises `InputError` where no job is left."""
+        if not self._rows:
+            left = "; ".join(map(str, self._build_left()))
+            raise InputError(
+                "the history has no usable job" + (f" ({left})" if left else ""),
+                file=self.name,
+                remedy="docs/assess.md describes what to dump",
+            )
+        rows = sorted(self._rows, key=lambda row: (row[0], row[1], row[2]))
+        return JobHistory(
+            self.name,
+            tuple(self._number),
+            tuple(row[2] for row in rows),
+            np.array([row[0] for row in rows], np.float64),
+            np.array([row[1] for row in rows], np.float64),
+            np.cumsum([0, *(len(row[3]) for row in rows)], dtype=np.int64),
+            np.concatenate([row[3] for row in rows]).astype(np.int32),
+            self._build_left(),
+            tuple(self._remarks),
+        )
+
+    def _build_left(self) -> tuple[LeftOut, ...]:
+        return tuple(LeftOut(reason, n, tuple(some)) for reason, (n, some) in self._left.items())

@@ -1,0 +1,78 @@
+"""What was found, a JSON file and a picture a row: a run that was killed goes on with the next row,
+and a row that is run again replaces its own."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sar_agent.errors import InputError
+from sar_lab.papers.registry import Experiment
+
+StoredResult = dict[str, Any]
+"""A row's JSON."""
+PICTURES = Path("images/reproduction")
+"""Where pictures are, seen from the page."""
+QUICK = 10
+"""Seeds of a quick run; from 6 on a median has a 95 % confidence interval."""
+
+
+def seeds_of(experiment: Experiment, first: int, wanted: int | None, quick: bool) -> range:
+    """As many as asked for, or as the row wants."""
+    usual = min(experiment.SEEDS, QUICK) if quick else experiment.SEEDS
+    return range(first, first + (wanted if wanted and experiment.SEEDS else usual))
+
+
+def command(experiment: Experiment, seeds: Sequence[int]) -> str:
+    """What makes these numbers again."""
+    words = ["sar-agent lab run", experiment.NAME]
+    words += [f"--seeds {len(seeds)}"] if len(seeds) != experiment.SEEDS else []
+    words += [f"--seed {seeds[0]}"] if seeds and seeds[0] else []
+    return " ".join(words)
+
+
+def run_row(experiment: Experiment, seeds: Sequence[int], folder: Path) -> StoredResult:
+    """Runs it and keeps what it found in `folder`."""
+    began = time.perf_counter()
+    pictures = folder / PICTURES
+    pictures.mkdir(parents=True, exist_ok=True)
+    result = experiment.run(seeds, pictures)
+    found: StoredResult = {
+        "name": experiment.NAME,
+        "where": experiment.WHERE,
+        "class": experiment.CLASS,
+        "published": experiment.PUBLISHED,
+        "verdict": result.verdict,
+        "table": result.table,
+        "ours": result.ours,
+        "picture": result.picture.relative_to(folder).as_posix() if result.picture else "",
+        "seeds": list(seeds),
+        "command": command(experiment, seeds),
+        "seconds": round(time.perf_counter() - began, 1),
+    }
+    path = _file(folder, experiment.NAME)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Renamed into place, so that a kill leaves the row found or not found.
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    part.replace(path)
+    return found
+
+
+def stored_result(folder: Path, name: str) -> StoredResult | None:
+    """What was found before. Raises `InputError` where that is no such file."""
+    path = _file(folder, name)
+    try:
+        found: StoredResult = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise InputError("is no result of `lab run`", file=path, remedy="delete it") from error
+    return found
+
+
+def _file(folder: Path, name: str) -> Path:
+    return folder / "reproduction" / f"{name}.json"
