@@ -45,16 +45,16 @@ manager = "in-memory"
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the page's package as pip would install it, a fabric, jobs and settings."""
     folder = tmp_path_factory.mktemp("extend")
-    files: dict[str, str] = {}
-    for name, content in BLOCK.findall(PAGE):
-        files[name] = files.get(name, "") + content
-    assert set(files) == {"pyproject.toml", "site_extensions.py"}
+    files = dict(BLOCK.findall(PAGE))
     package = folder / "package"
     metadata = package / "site_extensions-0.1.dist-info"
     metadata.mkdir(parents=True)
-    (package / "site_extensions.py").write_text(files["site_extensions.py"])
+    for name, content in files.items():
+        (package / name).write_text(content)
     points = tomllib.loads(files["pyproject.toml"])["project"]["entry-points"]
-    assert len(points) == 5
+    modules = {value.split(":")[0] for names in points.values() for value in names.values()}
+    assert {f"{module}.py" for module in modules} | {"pyproject.toml"} == set(files)
+    assert len(points) == len(modules) == 5
     (metadata / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: site-extensions\nVersion: 0.1\n"
     )
@@ -89,7 +89,7 @@ def sar_agent(site: Path, *words: str, fails: bool = False) -> str:
     return done.stdout + done.stderr
 
 
-def test_the_engine_and_the_format_are_known_by_name(site: Path) -> None:
+def test_the_engine_routes_a_fabric_of_the_format(site: Path) -> None:
     assert re.search(r"^least-ports +minhop without jobs", sar_agent(site, "engines"), re.M)
     printed = sar_agent(site, "route", "--fabric", "cables", "--jobs", "mix:1",
                         "--engine", "least-ports", "--out", "routes")  # fmt: skip
