@@ -105,8 +105,8 @@ def test_the_check_refuses_routes(site: Path) -> None:
 
 
 def test_a_pass_uses_all_five(site: Path) -> None:
-    """Jobs from the source, the fabric and its tables from the manager, whose fabric the format
-    read; routes by the engine, which the check lets pass; installed by the manager."""
+    """The format reads the fabric and the source the jobs; the engine routes, the check passes, and
+    the manager installs."""
     printed = sar_agent(site, "once", "--config", "settings.toml")
     assert "generation 1 is in force" in printed
     assert "least-ports, 2 jobs" in printed
