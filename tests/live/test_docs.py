@@ -1,8 +1,8 @@
 """The documentation is run: marked shell blocks, what they print, the engine example, the links.
 
 A fenced block after `<!-- run -->` is run with the tests' own Python in a folder that has the
-repository's `docs`; one after `<!-- prints -->` is what the run before it must have printed, up to
-times. `<!-- file: NAME -->` is a file of the engine example.
+repository's `docs`. A block after `<!-- prints -->` must equal the output of the run before it,
+except for times. `<!-- file: NAME -->` is a file of the engine example.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ SECONDS = re.compile(r"\d+\.\d+ s\b")
 
 
 def blocks(page: Path) -> list[tuple[str, str, str]]:
-    """(what, argument, content) in the order of the page."""
+    """(kind, argument, content) in the order of the page."""
     return [(m[1], m[2] or "", m[3]) for m in BLOCK.finditer(page.read_text())]
 
 
 def run(script: str, folder: Path, *extra_path: Path) -> str:
-    """What `sar-agent` prints, called from a shell as a reader would."""
+    """The output of a shell script that calls `sar-agent` as a reader would."""
     command = folder / "bin" / "sar-agent"
     command.parent.mkdir(exist_ok=True)
     command.write_text(
-        # As pip writes it: processes that a command starts import it, and must not run it.
+        # As pip writes it: processes that a command starts import this file and must not run it.
         f"#!{sys.executable}\nfrom sar_agent.cli import main\n\nif __name__ == '__main__':\n"
         "    main()\n"
     )
@@ -61,17 +61,17 @@ def run(script: str, folder: Path, *extra_path: Path) -> str:
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if "<!-- run -->" in p.read_text()], ids=lambda p: p.name
 )
-def test_what_a_page_says_to_type_works(page: Path, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_work(page: Path, tmp_path: Path) -> None:
     printed = ""
-    for what, argument, content in blocks(page):
-        if what == "run" and not argument:
+    for kind, argument, content in blocks(page):
+        if kind == "run" and not argument:
             printed = run(content, tmp_path)
-        elif what == "prints":
+        elif kind == "prints":
             assert SECONDS.sub("… s", printed) == SECONDS.sub("… s", content)
 
 
 def test_the_readme_and_the_how_to_are_run() -> None:
-    """So that a lost marker does not make the test above pass on nothing."""
+    """Without their markers the test above would pass on nothing."""
     for name, least in (("README.md", 1), ("docs/try-on-my-dumps.md", 6)):
         runs = [b for b in blocks(ROOT / name) if b[0] == "run"]
         assert len(runs) >= least, name
@@ -81,14 +81,14 @@ def test_the_engine_of_the_page_is_found_and_its_routes_pass(tmp_path: Path) -> 
     package = tmp_path / "package"
     dist = package / "first_engine-0.1.dist-info"
     dist.mkdir(parents=True)
-    found = {f"{what} {argument}": content for what, argument, content in blocks(ENGINE_PAGE)}
-    (package / "first_engine.py").write_text(found["file first_engine.py"])
+    content_of = {f"{kind} {argument}": content for kind, argument, content in blocks(ENGINE_PAGE)}
+    (package / "first_engine.py").write_text(content_of["file first_engine.py"])
     (dist / "METADATA").write_text("Metadata-Version: 2.1\nName: first-engine\nVersion: 0.1\n")
-    head, *points = found["file pyproject.toml"].splitlines()
+    head, *points = content_of["file pyproject.toml"].splitlines()
     assert head == '[project.entry-points."sar_agent.engines"]'
     declared = "\n".join(point.replace('"', "") for point in points)
     (dist / "entry_points.txt").write_text(f"[sar_agent.engines]\n{declared}\n")
-    printed = run(found["run with first_engine"], tmp_path, package)
+    printed = run(content_of["run with first_engine"], tmp_path, package)
     assert re.search(r"^first +the first shortest path", printed, re.MULTILINE)
     assert "first: 22 destinations on 6 switches" in printed
     assert "every pair reached, no credit loop" in printed

@@ -5,7 +5,7 @@ from __future__ import annotations
 BANNED = {
     r"\b(held|holds?|holding)( \S+)? against\b": "compared with",
     r"\bhang(s|ing)? on\b": "depends on",
-    r"\b(is|are) none\b": "there is no …; does not exist",
+    r"\b(is|are) none\b(?!,)": "there is no …; does not exist",
     r"\banew\b": "again; from scratch",
     r"\bwho(m|so)?ever\b": "a noun: the user, the process",
     r"\b(is|are) said\b": "is logged; is reported",

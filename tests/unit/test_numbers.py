@@ -1,5 +1,5 @@
-"""Numbers in README.md and docs/ that a command prints are what it prints today. Times and memory
-are a machine's and are not compared; OpenSM's rows need OpenSM (`python -m tests.bench`)."""
+"""Numbers in README.md and docs/ equal those that the commands print today. Times and memory
+depend on the machine and are not compared; OpenSM's rows need OpenSM (`python -m tests.bench`)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ DOCS = ROOT / "docs"
 
 
 def tables(page: Path, heading: str) -> dict[str, list[dict[str, str]]]:
-    """What stands after each line that begins with `heading`: the rows of the next table, by the
-    words of its head; bold and the like are left out."""
-    found: dict[str, list[dict[str, str]]] = {}
+    """The table after each line that begins with `heading`, by the rest of that line: its rows, by
+    the words of its head, without markup such as bold."""
+    rows_by_heading: dict[str, list[dict[str, str]]] = {}
     for part in re.split(f"^{re.escape(heading)}", page.read_text(), flags=re.MULTILINE)[1:]:
         table = re.search(r"(?:^\|.*\n)+", part, re.MULTILINE)
         assert table is not None, heading
@@ -33,8 +33,9 @@ def tables(page: Path, heading: str) -> dict[str, list[dict[str, str]]]:
             [cell.strip(" *") for cell in line.strip("|").split("|")]
             for line in table[0].splitlines()
         ]
-        found[part.split("\n")[0]] = [dict(zip(cells[0], row, strict=True)) for row in cells[2:]]
-    return found
+        rows = [dict(zip(cells[0], row, strict=True)) for row in cells[2:]]
+        rows_by_heading[part.split("\n")[0]] = rows
+    return rows_by_heading
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +51,11 @@ def test_the_readme_s_table_is_what_demo_prints(demo: dict[str, Measures]) -> No
     assert "on a synthetic fabric (`xgft:2;16,24;1,12`) and job mix (`mix:1`)" in text
     (rows,) = tables(ROOT / "README.md", "Measured by `sar-agent demo`").values()
     dark, hottest, mean, worst = rows
-    for engine, found in demo.items():
-        assert dark[engine] == f"{found.dark_fiber_ratio:.1%}", engine
-        assert hottest[engine] == str(found.effective_efi_max), engine
-        assert mean[engine] == f"{found.throughput_mean:.2f}", engine
-        assert worst[engine] == f"{found.throughput_min:.2f}", engine
+    for engine, measures in demo.items():
+        assert dark[engine] == f"{measures.dark_fiber_ratio:.1%}", engine
+        assert hottest[engine] == str(measures.effective_efi_max), engine
+        assert mean[engine] == f"{measures.throughput_mean:.2f}", engine
+        assert worst[engine] == f"{measures.throughput_min:.2f}", engine
     assert hottest["lower bound"] == str(demo["sar-plus"].lower_bound_efi_max)
     assert list(dark) == ["", *demo, "lower bound"]
     before, after = demo["dfsssp"], demo["sar-plus"]
@@ -85,10 +86,10 @@ def test_the_quality_of_our_engines_on_the_performance_page(name: str) -> None:
     wrong = {}
     for row, (engine, objective) in OURS.items():
         options = Options(objective=objective)  # type: ignore[arg-type]
-        found = load_engine(engine).route(fabric, mix, options)
-        stands = tuple(rows[f"sar-agent {row}"][column] for column in COLUMNS)
-        if stands != (cells := quality_of(fabric, mix, found).cells()):
-            wrong[row] = (stands, cells)
+        routes = load_engine(engine).route(fabric, mix, options)
+        printed = tuple(rows[f"sar-agent {row}"][column] for column in COLUMNS)
+        if printed != (cells := quality_of(fabric, mix, routes).cells()):
+            wrong[row] = (printed, cells)
     assert not wrong
 
 
@@ -100,10 +101,10 @@ def test_the_times_of_our_engines_on_the_page_about_load(spec: str) -> None:
     fabric = fabric_of(spec)
     mixes = [synthetic_mix(fabric, seed) for seed in time_bench.MIXES]
     wrong = {}
-    there = {row["routes"]: row for row in rows}
-    assert {f"sar-agent {name}" for name in ("dfsssp", "sar", "sar-plus")} <= there.keys()
+    row_of = {row["routes"]: row for row in rows}
+    assert {f"sar-agent {name}" for name in ("dfsssp", "sar", "sar-plus")} <= row_of.keys()
     for engine in time_bench.OURS:
-        if (row := there.get(f"sar-agent {engine}")) is None:
+        if (row := row_of.get(f"sar-agent {engine}")) is None:
             continue
         routes = [load_engine(engine).route(fabric, mix, Options()) for mix in mixes]
         cells = tuple(time_bench.cells(fabric, mixes, routes))
@@ -116,14 +117,14 @@ def test_the_times_of_our_engines_on_the_page_about_load(spec: str) -> None:
     "page",
     ["README.md", "performance.md", "load-is-time.md", "assess.md", "try-on-my-dumps.md"],
 )
-def test_where_our_minhop_stands_for_opensm_s_the_other_rule_for_ties_is_stated(page: str) -> None:
+def test_a_page_with_our_minhop_states_its_other_rule_for_ties(page: str) -> None:
     text = (ROOT / page if page == "README.md" else DOCS / page).read_text()
     assert "minhop" in text
     assert "engines.md#minhop)" in text
 
 
 @pytest.mark.parametrize("engine", ["minhop", "updn"])
-def test_the_list_of_engines_states_it_too(engine: str) -> None:
-    assert "but for ties" in load_engine(engine).summary
+def test_the_list_of_engines_states_the_other_rule_for_ties(engine: str) -> None:
+    assert "ties" in load_engine(engine).summary
     section = (DOCS / "engines.md").read_text().split(f"\n### {engine}\n")[1].split("\n### ")[0]
     assert "ties" in section.lower()

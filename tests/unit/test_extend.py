@@ -1,0 +1,114 @@
+"""The package of docs/extend.md is installed outside the tree, and each of its five extensions is
+used as a user would: by name, from the command line and from the settings."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "extend.md").read_text()
+BLOCK = re.compile(r"^<!-- file: (\S+) -->\n```\w*\n(.*?)^```$", re.M | re.S)
+CABLES = """cables
+n1 Leaf1
+n2 Leaf1
+n3 Leaf2
+n4 Leaf2
+Leaf1 Spine1
+Leaf1 Spine2
+Leaf2 Spine1
+Leaf2 Spine2
+"""
+SETTINGS = """
+[agent]
+mode = "install"
+engine = "least-ports"
+state_dir = "{folder}/state"
+run_dir = "{folder}/run"
+[slurm]
+source = "job-file"
+topology_conf = ""
+[fabric]
+file = "{folder}/cables"
+[opensm]
+manager = "in-memory"
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the page's package as pip would install it, a fabric, jobs and settings."""
+    folder = tmp_path_factory.mktemp("extend")
+    files = dict(BLOCK.findall(PAGE))
+    package = folder / "package"
+    metadata = package / "site_extensions-0.1.dist-info"
+    metadata.mkdir(parents=True)
+    for name, content in files.items():
+        (package / name).write_text(content)
+    points = tomllib.loads(files["pyproject.toml"])["project"]["entry-points"]
+    modules = {value.split(":")[0] for names in points.values() for value in names.values()}
+    assert {f"{module}.py" for module in modules} | {"pyproject.toml"} == set(files)
+    assert len(points) == len(modules) == 5
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: site-extensions\nVersion: 0.1\n"
+    )
+    (metadata / "entry_points.txt").write_text(
+        "".join(
+            f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in names.items())
+            for group, names in points.items()
+        )
+    )
+    (folder / "cables").write_text(CABLES)
+    (folder / "jobs").write_text("17 n1 n3\n18 n2 n4\n")
+    (folder / "settings.toml").write_text(SETTINGS.format(folder=folder))
+    return folder
+
+
+def sar_agent(site: Path, *words: str, fails: bool = False) -> str:
+    """What the command prints, with the package installed."""
+    code = "import sys; from sar_agent.cli import main; sys.argv[0] = 'sar-agent'; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        cwd=site,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(site / "package"), str(ROOT)]),
+            "JOB_FILE": str(site / "jobs"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode != 0) is fails, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_the_engine_routes_a_fabric_of_the_format(site: Path) -> None:
+    assert re.search(r"^least-ports +minhop without jobs", sar_agent(site, "engines"), re.M)
+    printed = sar_agent(site, "route", "--fabric", "cables", "--jobs", "mix:1",
+                        "--engine", "least-ports", "--out", "routes")  # fmt: skip
+    assert "least-ports: 8 destinations on 4 switches, every pair reached" in printed
+
+
+def test_the_check_refuses_routes(site: Path) -> None:
+    many = "cables\n" + "".join(f"n{n} Leaf1\n" for n in range(1, 31))
+    (site / "many").write_text(many)
+    printed = sar_agent(site, "route", "--fabric", "many", "--jobs", "mix:1",
+                        "--engine", "minhop", fails=True)  # fmt: skip
+    assert "port 30 is reserved" in printed
+
+
+def test_a_pass_uses_all_five(site: Path) -> None:
+    """The format reads the fabric and the source the jobs; the engine routes, the check passes, and
+    the manager installs."""
+    printed = sar_agent(site, "once", "--config", "settings.toml")
+    assert "generation 1 is in force" in printed
+    assert "least-ports, 2 jobs" in printed
+    history = sar_agent(site, "history", "--json", "--config", "settings.toml")
+    assert '"least-ports"' in history and '"installed"' in history
