@@ -54,10 +54,13 @@ class SourceSettings(Protocol):
     """The settings that any source may read. A source from another package takes settings of its
     own from a file or from its environment."""
 
-    source: str
-    """The registered name."""
-    deadline_seconds: float
-    """The longest time that a poll may take."""
+    @property
+    def source(self) -> str:
+        """The registered name."""
+
+    @property
+    def deadline_seconds(self) -> float:
+        """The longest time that a poll may take."""
 
 
 def source_names() -> tuple[str, ...]:
