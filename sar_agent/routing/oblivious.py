@@ -1,14 +1,14 @@
-"""Oblivious routing of XGFTs (Rodriguez et al., 2009): which parent, asked of labels or of chance.
+"""Oblivious routing of XGFTs (Rodriguez et al., 2009): the parent follows from labels or is random.
 
 `dmodk`    hop l goes to parent M_l mod w_{l+1} of the destination's label (Section V)
-`smodk`    the same of the source's label
-`random`   any root, drawn for each pair
-`rnca-d`   as dmodk, on labels that were scrambled subtree by subtree (Section VIII)
-`rnca-u`   as smodk, on such labels
+`smodk`    the same with the source's label
+`random`   a random root for each pair
+`rnca-d`   as dmodk, with labels that were scrambled subtree by subtree (Section VIII)
+`rnca-u`   as smodk, with such labels
 
-The scramble maps, in each subtree of height l, its m_l children to the w_{l+1} parents at random
-but evenly: no parent gets more than one child more than another. It breaks the regularity that
-programs' patterns have in common with a modulo, and still leads all traffic of a host one way.
+In each subtree of height l, scrambling maps the m_l children to the w_{l+1} parents at random but
+evenly: the counts of two parents differ by one child at most. That breaks the regularity that
+programs' patterns share with a modulo, and still routes all traffic of a host one way. O(T S).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class RncaD(_ByDestination):
 
 
 class _BySource(ABC):
-    """Routes that need LID offsets to be installed; `paths` are there without."""
+    """Routes that take LID offsets to install; `paths` needs none."""
 
     name = ""
     by_source = True
@@ -72,7 +72,7 @@ class _BySource(ABC):
 
     @abstractmethod
     def choice(self, fabric: Fabric, view: XgftView, seed: int) -> ParentChoice:
-        """What `PathRoutes.choose` is."""
+        """The function for `PathRoutes.choose`."""
 
     def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
         """Raises `Unserved` where the fabric is no XGFT."""
@@ -108,7 +108,7 @@ class RncaU(_BySource):
 
 
 class Random(_BySource):
-    """A root for each pair."""
+    """A random root for each pair."""
 
     name = "random"
     summary = "XGFTs: any root for each pair, --seed; needs LMC (oblivious-xgft-2009, V)"

@@ -1,21 +1,21 @@
 """Partition-aware fat-tree routing: pFTree and its extensions (pftree-2016).
 
-The paper chooses ports switch by switch: least loaded first, then those towards a switch that is
-marked with the partition, and none that a stricter partition holds. Here the same wishes are the
-digits of one price, most important first, and a destination's tree takes the cheapest of all up*/
-down* shortest paths from the leaves where its partition's members are:
+The paper chooses ports switch by switch: the least loaded first, then ports towards a switch that
+is marked with the partition, and never a port that a stricter partition holds. Here the same rules
+are the digits of one price, the most important first, and a destination's tree takes the cheapest
+of all Up*/Down* shortest paths from the leaves where its partition's members are:
 
     held by, or used beside, a partition it must not meet  >  load  >  another partition's link
     >  a switch its own partition has not used
 
-Loads count only what members send, so routes that nobody may use weigh nothing (Section 4). The
-strictest policies go first, hosts of a leaf in the order of the paper's Algorithm 2. A `phy`
-partition may take links in proportion to its members at a switch, so that some are left.
+Loads count only the traffic of members, so unused routes add nothing (Section 4). Partitions with
+the strictest policies come first, and the hosts of a leaf in the order of the paper's Algorithm 2.
+A `phy` partition may take links in proportion to its members at a switch, so that others keep some.
 
     pftree            no policies: balance, then separation; lanes where links are shared
     pftree-ext        policies phy, vlane, def; strict or best-effort (Section 6)
-    pftree-wt         loads are the destinations' weights (Section 7); all come down to a host over
-                      the same links, so that heavy ones have links of their own
+    pftree-wt         loads are the destinations' weights (Section 7); all traffic comes down to a
+                      host over the same links, so that heavy hosts have links of their own
     pftree-combined   A times the price of -ext plus (1 - A) times that of -wt (Equation 2)
 """
 
@@ -62,12 +62,12 @@ class PFTree:
         return 1.0
 
     def one_way(self, options: Options) -> bool:
-        """Whether all sources come down to a host over the same links, as the paper has it. Where
-        routes are counted that spoils separation; where weights are, heavy hosts want it."""
+        """Whether all sources come down to a host over the same links, as in the paper. With
+        counted routes that harms separation; with weights, heavy hosts benefit."""
         return False
 
     def partitions(self, given: Partitions) -> Partitions:
-        """What of the policies this engine heeds: here none, all want a lane of their own."""
+        """The partitions with the policies that this engine applies: here each one gets `vlane`."""
         parts = tuple(replace(part, policy=Policy.VLANE) for part in given.parts)
         return replace(given, parts=parts, strict=False)
 
@@ -76,7 +76,7 @@ class PFTree:
         `CheckFailed` where a strict policy cannot be met."""
         began = time.perf_counter()
         if options.partitions is None:
-            raise Unserved(f"{self.name} keeps partitions apart: name them, --partitions FILE")
+            raise Unserved(f"{self.name} needs partitions: name them with --partitions FILE")
         partitions = self.partitions(options.partitions)
         graph = graph_of(fabric)
         legal = tree_order(fabric, graph)
@@ -154,7 +154,8 @@ class PFTreeCombined(PFTreeExt):
 
 
 def senders_of(fabric: Fabric, mix: JobMix, partitions: Partitions) -> PartitionSenders:
-    """Leaf switches from which members send, and how many; -1 (no partition): from everywhere."""
+    """The leaf switches from which members of each partition, or of each job, send; terminals in no
+    partition receive from everywhere."""
     leaf = fabric.terminal_switch
     rows: list[tuple[I32, I64]] = []
     for part in partitions.parts:
@@ -169,10 +170,10 @@ def senders_of(fabric: Fabric, mix: JobMix, partitions: Partitions) -> Partition
         offset, leaves, counts = mix.by_leaf(fabric)
         first = len(rows)
         for j in range(len(mix.jobs)):
-            some = slice(offset[j], offset[j + 1])
-            rows.append((leaves[some], counts[some].astype(np.int64)))
+            at_leaves = slice(offset[j], offset[j + 1])
+            rows.append((leaves[at_leaves], counts[at_leaves].astype(np.int64)))
         busy = np.flatnonzero(np.diff(job_of))
-        inside = busy[home[busy] < 0]  # a partition's own members are who may send to it
+        inside = busy[home[busy] < 0]  # only a partition's own members may send to it
         of_terminal[inside] = first + on_job[job_of[inside]]
     return PartitionSenders(
         np.cumsum([0, *(len(at) for at, _ in rows)]).astype(np.uint32),
@@ -182,8 +183,9 @@ def senders_of(fabric: Fabric, mix: JobMix, partitions: Partitions) -> Partition
 
 
 def order_terminals(fabric: Fabric, partitions: Partitions, home: I32, higher: Bool) -> U32:
-    """uint32[·]: live host ports; strictest policy first, then leaf by leaf, inside a leaf as
-    Algorithm 2 sorts them: members of one partition at indices that differ by the ways up."""
+    """uint32[·]: live host ports; the strictest policy first, then leaf by leaf; inside a leaf in
+    the order of Algorithm 2: members of one partition at indices that differ by the number of ways
+    up."""
     ups = np.bincount(fabric.channel_source[higher], minlength=fabric.switches)
     policy = np.array([*(p.policy for p in partitions.parts), Policy.DEF], np.int64)
     found: list[list[int]] = [[], [], []]
@@ -202,7 +204,7 @@ def order_terminals(fabric: Fabric, partitions: Partitions, home: I32, higher: B
 
 
 def _algorithm_2(terminals: list[int], home: I32, ups: int) -> list[int]:
-    """OrderComputeNodes for one leaf, from hosts sorted by policy."""
+    """OrderComputeNodes (Algorithm 2) for the hosts of one leaf, sorted by policy."""
     if len(terminals) <= ups:
         return terminals
     place: list[int | None] = [None] * len(terminals)
@@ -218,9 +220,9 @@ def _algorithm_2(terminals: list[int], home: I32, ups: int) -> list[int]:
 
 
 def _quotas(fabric: Fabric, partitions: Partitions, higher: Bool) -> I32:
-    """int32[P + 1, S]: how many ways up from, and as many down to, a switch each `phy` isolation
-    group may take: by its share of the hosts below, one at least, and never the last way while
-    others are below."""
+    """int32[P + 1, S]: how many channels up from a switch, and as many down to it, each `phy`
+    isolation group may take: in proportion to its share of the hosts below, at least one, and never
+    the last one while others are below."""
     ups = np.bincount(fabric.channel_source[higher], minlength=fabric.switches)
     isolation = partitions.isolation
     quota = np.zeros((int(isolation.max(initial=-1)) + 2, fabric.switches), np.int32)
@@ -230,8 +232,8 @@ def _quotas(fabric: Fabric, partitions: Partitions, higher: Bool) -> I32:
                    if i == number and p.policy is Policy.PHY]  # fmt: skip
         if not members:
             continue
-        mine = np.unique(np.concatenate(members))
-        here = _hosts_below(fabric, mine[fabric.is_host_port[mine]])
+        of_group = np.unique(np.concatenate(members))
+        here = _hosts_below(fabric, of_group[fabric.is_host_port[of_group]])
         share = np.divide(here, below, out=np.zeros(len(below)), where=below > 0)
         most = np.minimum(
             np.floor(partitions.phy_links_most * ups), np.where(here < below, ups - 1, ups)
@@ -241,8 +243,8 @@ def _quotas(fabric: Fabric, partitions: Partitions, higher: Bool) -> I32:
 
 
 def _hosts_below(fabric: Fabric, terminals: NDArray[np.integer]) -> F64:
-    """float64[S]: of these host ports, those under each switch; above the leaves, as if each
-    switch passed on what it has to all parents alike."""
+    """float64[S]: how many of these host ports are below each switch; above the leaves each switch
+    passes its number on to all its parents."""
     level = tree_levels(fabric)
     found = np.bincount(fabric.terminal_switch[terminals], minlength=fabric.switches).astype(float)
     live = fabric.channel_up
@@ -254,14 +256,15 @@ def _hosts_below(fabric: Fabric, terminals: NDArray[np.integer]) -> F64:
 
 
 def _broken(fabric: Fabric, partitions: Partitions, home: I32, broken: I32) -> list[str]:
-    """Sentences on `phy` policies that were not met; raises the first where they are strict."""
+    """A sentence for each partition whose `phy` policy was not met. Raises `CheckFailed` with the
+    first one where policies are strict."""
     found = []
     seen = set()
     for destination, channel in broken.tolist():
         part: Partition | None = (
             partitions.parts[home[destination]] if home[destination] >= 0 else None
         )
-        name = f"partition {part.name}" if part else "who is in no partition"
+        name = f"partition {part.name}" if part else "the terminals in no partition"
         if name in seen:
             continue
         seen.add(name)

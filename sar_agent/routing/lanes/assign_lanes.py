@@ -218,7 +218,8 @@ def _balance(assignment: LaneAssignment, budget: int, spread: bool, mix: JobMix 
         if len(lanes) > 1:
             even_out(
                 problem.net, demand, assignment.trees, problem.root, rows,
-                problem.fabric.destinations, problem.hosts, shared_by(lanes), first, load, assignment.level,
+                problem.fabric.destinations, problem.hosts, shared_by(lanes), first, load,
+                assignment.level,
             )  # fmt: skip
         first += len(lanes)
     if spread and free:
