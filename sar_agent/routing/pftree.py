@@ -269,8 +269,8 @@ def _broken(fabric: Fabric, partitions: Partitions, home: I32, broken: I32) -> l
             continue
         seen.add(name)
         found.append(
-            f"{name} has to share the link {fabric.channel_name(channel)} with a phy partition or "
-            "be one that shares: there are not enough links"
+            f"{name} must share the link {fabric.channel_name(channel)}, although a phy partition "
+            "uses it: there are not enough links"
         )
     if found and partitions.strict:
         raise CheckFailed(f"{found[0]}; mode best-effort would go on")

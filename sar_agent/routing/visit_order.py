@@ -21,7 +21,7 @@ from sar_agent.routing.graph.hop_counts import FAR
 from sar_agent.routing.siblings import ALONE, Siblings
 
 ARENA_WORDS = 32 << 20
-"""Room for orders: 128 MB, of which only what is written to is taken from the machine."""
+"""Words for visit orders: 128 MB, of which the machine provides only what is written to."""
 NOT_YET = np.uint32(0xFFFFFFFF)
 
 

@@ -1,4 +1,5 @@
-"""Routing keys: routes for one job's traffic, at LID offsets of their own (routing-keys-2017)."""
+"""Routing keys: routes for the traffic of one job, at LID offsets of their own
+(routing-keys-2017)."""
 
 from sar_agent.keys.routes.key import Flows, PhaseContention, RoutingKey, make_key
 from sar_agent.keys.routes.rows import own_rows, rows_of
