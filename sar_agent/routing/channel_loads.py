@@ -117,6 +117,6 @@ def carry_trees(
     dests: U32,
     sign: int,
 ) -> None:  # pragma: no cover
-    """`carry_tree` for each of `dests`."""
+    """Adds or removes the load of the trees of all `dests`, as `carry_tree` does for one."""
     for d in dests:
         carry_tree(graph, by_port, work, loads, egress, d, sign)

@@ -11,7 +11,7 @@ already.
 
 Where all shortest paths from hosts go up, then down (`updown_property.py` proves it for trees with
 every cable), nothing can close a cycle, so that no dependency is collected and no search begins.
-Else each new dependency costs one depth-first search (`graph/reachability.py`).
+Else each new dependency costs one depth-first search (`graph/depth_first_search.py`).
 
 Because dependencies are only ever added, "closes a cycle" is final, and each is refused at most
 once. On a three-level tree no choice of shortest paths between *all* pairs of switches is free of
@@ -34,7 +34,7 @@ from sar_agent.routing.channel_dependencies import (
     offset_tables_of,
 )
 from sar_agent.routing.graph.csr import Graph
-from sar_agent.routing.graph.reachability import Search, reaches
+from sar_agent.routing.graph.depth_first_search import Search, reaches
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
 from sar_agent.routing.graph.successors import PRESENT, ChannelDependencies, waited_for
 from sar_agent.routing.graph.two_way_search import FORBIDDEN

@@ -33,7 +33,7 @@ class _ByDestination(ABC):
 
     @abstractmethod
     def labels(self, fabric: Fabric, view: XgftView, seed: int) -> U8:
-        """uint8[T, h - 1]"""
+        """uint8[T, h - 1]: the parent for each destination at each level."""
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no XGFT."""
@@ -44,7 +44,7 @@ class _ByDestination(ABC):
 
 
 class DModK(_ByDestination):
-    """Self-routing by destination."""
+    """The parent follows from the destination's label."""
 
     name = "dmodk"
     summary = "XGFTs: the way up by the destination's label, modulo (oblivious-xgft-2009, V)"
@@ -54,7 +54,7 @@ class DModK(_ByDestination):
 
 
 class RncaD(_ByDestination):
-    """Scrambled labels of destinations."""
+    """The parent follows from the destination's scrambled label."""
 
     name = "rnca-d"
     summary = "XGFTs: as dmodk on scrambled labels, --seed (oblivious-xgft-2009, VIII)"
@@ -86,7 +86,7 @@ class _BySource(ABC):
 
 
 class SModK(_BySource):
-    """Self-routing by source."""
+    """The parent follows from the source's label."""
 
     name = "smodk"
     summary = "XGFTs: the way up by the source's label; needs LMC (oblivious-xgft-2009, V)"
@@ -97,7 +97,7 @@ class SModK(_BySource):
 
 
 class RncaU(_BySource):
-    """Scrambled labels of sources."""
+    """The parent follows from the source's scrambled label."""
 
     name = "rnca-u"
     summary = "XGFTs: as smodk on scrambled labels, --seed; needs LMC (oblivious-xgft-2009, VIII)"
@@ -132,7 +132,7 @@ class Random(_BySource):
 
 
 def modulo_labels(view: XgftView) -> U8:
-    """uint8[T, h - 1]: M_l mod w_{l+1}."""
+    """uint8[T, h - 1]: the label digits M_l mod w_{l+1}."""
     labels: U8 = (view.digit[:, :-1] % np.array(view.w[1:], np.int32)).astype(np.uint8)
     return labels
 

@@ -79,10 +79,10 @@ class PathRoutes:
         needed = self.view.ncas
         least = (needed - 1).bit_length()
         if needed > 1 << lmc:
-            more = f"--lmc {least} would do" if least <= LMC_MOST else "more than LMC allows"
+            remedy = f"--lmc {least} would do" if least <= LMC_MOST else "more than LMC allows"
             raise Unserved(
                 f"{self.engine} routes by source, which forwarding tables cannot hold; it needs "
-                f"{needed} LID offsets on {self.fabric.name}: {more}"
+                f"{needed} LID offsets on {self.fabric.name}: {remedy}"
             )
         return Routes(self.engine, self.fabric.digest, nca_tables(self.fabric, self.view))
 

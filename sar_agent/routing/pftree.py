@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 class PFTree:
-    """Balance first, then separation (Section 5)."""
+    """Balances first, then separates partitions (Section 5)."""
 
     name = "pftree"
     summary = "fat trees: keeps partitions apart where that costs no balance (pftree-2016, 5)"
@@ -109,14 +109,14 @@ class PFTree:
         warnings = _broken(fabric, partitions, home, broken)
         fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
         routes = Routes(self.name, fabric.digest, egress[None], jobs_digest=mix.digest(fabric))
-        routes, more = partition_lanes(fabric, routes, partitions, options)
-        for warning in (*warnings, *more) if self.applies_policies else ():
+        routes, lane_warnings = partition_lanes(fabric, routes, partitions, options)
+        for warning in (*warnings, *lane_warnings) if self.applies_policies else ():
             log.warning("%s", warning)
         return replace(routes, seconds=time.perf_counter() - began)
 
 
 class PFTreeExt(PFTree):
-    """Policies (Section 6)."""
+    """Applies the policies of partitions (Section 6)."""
 
     name = "pftree-ext"
     summary = "pftree with policies phy, vlane, def per partition (pftree-2016, 6)"
@@ -128,7 +128,7 @@ class PFTreeExt(PFTree):
 
 
 class PFTreeWt(PFTree):
-    """Weights (Section 7)."""
+    """Balances the weights of nodes (Section 7)."""
 
     name = "pftree-wt"
     summary = "pftree that balances the weights of nodes (pftree-2016, 7)"
@@ -141,7 +141,7 @@ class PFTreeWt(PFTree):
 
 
 class PFTreeCombined(PFTreeExt):
-    """Both (Section 8)."""
+    """Applies policies and balances weights (Section 8)."""
 
     name = "pftree-combined"
     summary = "pftree-ext and pftree-wt in one price, --combine A (pftree-2016, Eq. 2)"
@@ -188,7 +188,7 @@ def order_terminals(fabric: Fabric, partitions: Partitions, home: I32, higher: B
     up."""
     ups = np.bincount(fabric.channel_source[higher], minlength=fabric.switches)
     policy = np.array([*(p.policy for p in partitions.parts), Policy.DEF], np.int64)
-    found: list[list[int]] = [[], [], []]
+    by_policy: list[list[int]] = [[], [], []]
     guid = fabric.switch_guid[fabric.terminal_switch]
     ports = np.lexsort((fabric.terminal_switch_port, guid))
     ports = ports[fabric.is_host_port[ports]]
@@ -199,8 +199,8 @@ def order_terminals(fabric: Fabric, partitions: Partitions, home: I32, higher: B
         at_leaf = at_leaf[np.argsort(policy[home[at_leaf]], kind="stable")]
         width = int(ups[fabric.terminal_switch[at_leaf[0]]])
         for t in _algorithm_2(at_leaf.tolist(), home, width):
-            found[int(policy[home[t]])].append(t)
-    return np.array(found[0] + found[1] + found[2], np.uint32)
+            by_policy[int(policy[home[t]])].append(t)
+    return np.array(by_policy[0] + by_policy[1] + by_policy[2], np.uint32)
 
 
 def _algorithm_2(terminals: list[int], home: I32, ups: int) -> list[int]:
@@ -233,10 +233,10 @@ def _quotas(fabric: Fabric, partitions: Partitions, higher: Bool) -> I32:
         if not members:
             continue
         of_group = np.unique(np.concatenate(members))
-        here = _hosts_below(fabric, of_group[fabric.is_host_port[of_group]])
-        share = np.divide(here, below, out=np.zeros(len(below)), where=below > 0)
+        group_below = _hosts_below(fabric, of_group[fabric.is_host_port[of_group]])
+        share = np.divide(group_below, below, out=np.zeros(len(below)), where=below > 0)
         most = np.minimum(
-            np.floor(partitions.phy_links_most * ups), np.where(here < below, ups - 1, ups)
+            np.floor(partitions.phy_links_most * ups), np.where(group_below < below, ups - 1, ups)
         )
         quota[number] = np.maximum(1, np.minimum(np.round(share * ups), most))
     return quota
@@ -246,19 +246,19 @@ def _hosts_below(fabric: Fabric, terminals: NDArray[np.integer]) -> F64:
     """float64[S]: how many of these host ports are below each switch; above the leaves each switch
     passes its number on to all its parents."""
     level = tree_levels(fabric)
-    found = np.bincount(fabric.terminal_switch[terminals], minlength=fabric.switches).astype(float)
+    hosts = np.bincount(fabric.terminal_switch[terminals], minlength=fabric.switches).astype(float)
     live = fabric.channel_up
     for height in range(1, int(level.max(initial=0)) + 1):
         step = live & (level[fabric.channel_target] == height)
         step &= level[fabric.channel_source] == height - 1
-        np.add.at(found, fabric.channel_target[step], found[fabric.channel_source[step]])
-    return found
+        np.add.at(hosts, fabric.channel_target[step], hosts[fabric.channel_source[step]])
+    return hosts
 
 
 def _broken(fabric: Fabric, partitions: Partitions, home: I32, broken: I32) -> list[str]:
     """A sentence for each partition whose `phy` policy was not met. Raises `CheckFailed` with the
     first one where policies are strict."""
-    found = []
+    sentences = []
     seen = set()
     for destination, channel in broken.tolist():
         part: Partition | None = (
@@ -268,10 +268,10 @@ def _broken(fabric: Fabric, partitions: Partitions, home: I32, broken: I32) -> l
         if name in seen:
             continue
         seen.add(name)
-        found.append(
+        sentences.append(
             f"{name} must share the link {fabric.channel_name(channel)}, although a phy partition "
             "uses it: there are not enough links"
         )
-    if found and partitions.strict:
-        raise CheckFailed(f"{found[0]}; mode best-effort would go on")
-    return found
+    if sentences and partitions.strict:
+        raise CheckFailed(f"{sentences[0]}; mode best-effort would go on")
+    return sentences

@@ -20,7 +20,7 @@ from sar_agent.routing.weighted_trees import EVERYONE, JOB, grow_trees
 
 
 class Sar:
-    """The engine of sar-2016."""
+    """Balances the routes inside running jobs, as in sar-2016."""
 
     name = "sar"
     summary = "scheduling-aware DFSSSP: balances only routes inside running jobs (sar-2016, Alg. 1)"

@@ -180,9 +180,11 @@ class RouteBalance:
         classes = self.classes[terminals]
         for weight_class in np.flatnonzero(classes.any(axis=0)).tolist():
             count_for_class(self.loads, weight_class)
-            here = np.flatnonzero(classes[:, weight_class])
-            offset = moved.offset[here] if len(moved.offset) else moved.offset
-            self._place_trees(terminals[here], SourcesToMove(offset, moved.source), weight_class)
+            of_class = np.flatnonzero(classes[:, weight_class])
+            offset = moved.offset[of_class] if len(moved.offset) else moved.offset
+            self._place_trees(
+                terminals[of_class], SourcesToMove(offset, moved.source), weight_class
+            )
 
     def _place_again(self, terminals: U32) -> None:
         """Removes each terminal's tree in turn and grows it again beside all others."""

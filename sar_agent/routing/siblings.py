@@ -115,7 +115,7 @@ def _group(
     begin = np.zeros(switches, np.uint32)  # first slot of each upper neighbour …
     known = np.full(switches, ALONE, np.uint32)  # … of this head
     taken = np.full(len(graph.target), ALONE, np.uint32)
-    mine = np.empty(256, np.uint32)
+    slots = np.empty(256, np.uint32)
     members = np.empty(switches, np.uint32)
     asked = np.full(switches, ALONE, np.uint32)
     groups = np.uint32(0)
@@ -125,13 +125,13 @@ def _group(
         ways = 0
         for i in range(graph.offset[head], graph.offset[head + np.uint32(1)]):
             if rises[by_rank[i]]:
-                mine[ways] = by_rank[i]
+                slots[ways] = by_rank[i]
                 ways += 1
         if ways == 0:
             break
         base = slot[groups]
         for k in range(ways):
-            w = graph.target[mine[k]]
+            w = graph.target[slots[k]]
             target[base + np.uint32(k)] = w
             taken[base + np.uint32(k)] = ALONE
             if known[w] != head:
@@ -160,13 +160,13 @@ def _group(
                         fits = False
                         break
                     taken[at] = u
-                    mine[used] = at - base
+                    slots[used] = at - base
                     used += 1
                 if fits and 2 * used > ways:
                     used = 0
                     for c in range(graph.offset[u], graph.offset[u + np.uint32(1)]):
                         if rises[c]:
-                            slot_of[c] = mine[used]
+                            slot_of[c] = slots[used]
                             used += 1
                     members[count] = u
                     count += np.uint32(1)

@@ -57,7 +57,7 @@ class Updn:
 
 
 class Ftree:
-    """Oblivious; fat trees only."""
+    """Oblivious; serves fat trees only."""
 
     name = "ftree"
     summary = "fat trees: hosts of a leaf take turns on the ways up (OpenSM's ftree, index order)"
@@ -103,7 +103,7 @@ def updn_order(fabric: Fabric, graph: Graph) -> Orientation:
 
 
 def _grow(fabric: Fabric, graph: Graph, legal: Orientation, *, main: bool) -> U8:
-    """uint8[T + S, S] egress ports."""
+    """uint8[T + S, S]: egress ports to all destinations."""
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     order = leaf_by_leaf(fabric)[: fabric.terminals]
     order = order[fabric.is_host_port[order]]

@@ -27,7 +27,7 @@ def all_up_then_down(
     """
     switches = np.uint32(len(hops))
     one = np.uint32(1)
-    # By switch and root: do paths pass here that have only gone up, or that have gone down already?
+    # By switch and root: does a path pass that has only gone up, or one that has gone down already?
     rising = np.zeros((switches, switches), np.bool_)
     falling = np.zeros((switches, switches), np.bool_)
     for v in by_level:
@@ -51,18 +51,22 @@ def all_up_then_down(
 
 
 @njit(cache=True)
-def _pass_on(here: U8, there: U8, passing: Bool, passed: Bool) -> None:  # pragma: no cover
+def _pass_on(
+    hops_here: U8, hops_there: U8, passing: Bool, passed: Bool
+) -> None:  # pragma: no cover
     """Adds to `passed` the roots of `passing` to which that switch is one hop closer."""
-    for root in range(np.uint32(len(here))):
-        passed[root] |= passing[root] & (here[root] == np.uint8(there[root] + np.uint8(1)))
+    for root in range(np.uint32(len(hops_here))):
+        passed[root] |= passing[root] & (
+            hops_here[root] == np.uint8(hops_there[root] + np.uint8(1))
+        )
 
 
 @njit(cache=True)
-def _any_closer(here: U8, there: U8, passing: Bool) -> bool:  # pragma: no cover
-    found = False
-    for root in range(np.uint32(len(here))):
-        found |= passing[root] & (here[root] == np.uint8(there[root] + np.uint8(1)))
-    return found
+def _any_closer(hops_here: U8, hops_there: U8, passing: Bool) -> bool:  # pragma: no cover
+    any_root = False
+    for root in range(np.uint32(len(hops_here))):
+        any_root |= passing[root] & (hops_here[root] == np.uint8(hops_there[root] + np.uint8(1)))
+    return any_root
 
 
 @njit(cache=True)
@@ -71,11 +75,11 @@ def lowest_ports(graph: Graph, hops: U8, ports: U8) -> None:  # pragma: no cover
     has none is left as it is."""
     for v in range(np.uint32(len(hops))):
         first, last = graph.offset[v], graph.offset[v + np.uint32(1)]
-        here, row = hops[v], ports[v]
+        hops_here, row = hops[v], ports[v]
         for back in range(last - first):
             c = last - np.uint32(1) - np.uint32(back)
             if graph.up[c]:
-                there, port = hops[graph.target[c]], np.uint8(graph.port[c])
+                hops_there, port = hops[graph.target[c]], np.uint8(graph.port[c])
                 for root in range(np.uint32(len(hops))):
-                    closer = here[root] == np.uint8(there[root] + np.uint8(1))
+                    closer = hops_here[root] == np.uint8(hops_there[root] + np.uint8(1))
                     row[root] = port if closer else row[root]

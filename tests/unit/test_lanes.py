@@ -15,9 +15,9 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import assign_lanes, lane_budget, routed
-from sar_agent.routing.lanes.assignment import LaneAssignment, LaneProblem
 from sar_agent.routing.lanes.dimensions import dimension_ordered
 from sar_agent.routing.lanes.grid import grid_of
+from sar_agent.routing.lanes.lane_assignment import LaneAssignment, LaneProblem
 from tests.property.oracles import live_graph
 
 

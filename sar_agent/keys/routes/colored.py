@@ -26,7 +26,7 @@ from sar_agent.routing.path_routes import PathRoutes
 from sar_agent.routing.routes import Routes
 
 
-class PhaseContention(NamedTuple):
+class PatternContention(NamedTuple):
     """The contention of one phase."""
 
     flows: int
@@ -91,7 +91,7 @@ def phases(fabric: Fabric, mix: JobMix, pattern: str) -> list[tuple[I32, I32]]:
     return all_phases
 
 
-def contention(paths: PathRoutes, source: I32, destination: I32) -> PhaseContention:
+def contention(paths: PathRoutes, source: I32, destination: I32) -> PatternContention:
     """The contention of the flows source → destination (int32[N] each) on their routes."""
     channels = paths.channels(source, destination)
     count = np.bincount(channels[channels >= 0], minlength=1)
@@ -102,4 +102,4 @@ def contention(paths: PathRoutes, source: I32, destination: I32) -> PhaseContent
         a, b = view.inside[level, leaf[source]], view.inside[level, leaf[destination]]
         for end in (a[a != b], b[a != b]):
             bound = max(bound, -(-int(np.bincount(end, minlength=1).max()) // ways))
-    return PhaseContention(int(count.max()), bound)
+    return PatternContention(int(count.max()), bound)

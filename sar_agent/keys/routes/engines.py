@@ -19,9 +19,9 @@ from sar_agent.fabric.model import I64
 from sar_agent.jobs import Job, JobMix
 from sar_agent.jobs.patterns import NAMED, phases_of
 from sar_agent.keys.routes.key import RoutingKey, make_key
+from sar_agent.keys.routes.key_tree import KeyTree, key_tree
 from sar_agent.keys.routes.rows import rows_of
 from sar_agent.keys.routes.shift import Shift, choose_shift, shift_in, unshifted
-from sar_agent.keys.routes.tree import KeyTree, key_tree
 from sar_agent.routing.engine import Options, PreviousRoutes
 from sar_agent.routing.oblivious import DModK
 from sar_agent.routing.routes import Routes
@@ -102,7 +102,7 @@ class Ark:
 
 
 class Nrk(Ark):
-    """Shifted keys."""
+    """Keys that are shifted to the least loaded links."""
 
     name = "nrk"
     summary = "as ark, and each job's key is shifted to the least loaded links (routing-keys-2017)"

@@ -19,8 +19,8 @@ import numpy as np
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, U8
 from sar_agent.keys.routes.digits import flow_digits
+from sar_agent.keys.routes.key_tree import KeyTree
 from sar_agent.keys.routes.search import search
-from sar_agent.keys.routes.tree import KeyTree
 from sar_agent.routing.oblivious import modulo_labels
 from sar_agent.routing.path_routes import PathRoutes
 
@@ -152,13 +152,13 @@ def _contention(
 ) -> tuple[PhaseContention, ...]:
     # One phase at a time: an all-to-all has as many as hosts.
     first = np.searchsorted(phase, np.arange(phases + 1))
-    found = []
+    contention = []
     for p in range(phases):
         part = slice(first[p], first[p + 1])
         used = channels[part]
         most = int(np.bincount(used[used >= 0], minlength=1).max())
-        found.append(PhaseContention(most, *_bound(tree, source[part], destination[part])))
-    return tuple(found)
+        contention.append(PhaseContention(most, *_bound(tree, source[part], destination[part])))
+    return tuple(contention)
 
 
 def _bound(tree: KeyTree, source: I32, destination: I32) -> tuple[int, int]:

@@ -12,8 +12,8 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.keys.routes.key import RoutingKey
+from sar_agent.keys.routes.key_tree import KeyTree
 from sar_agent.keys.routes.shift import Shift
-from sar_agent.keys.routes.tree import KeyTree
 from sar_agent.routing.lid_offsets import KeyRows
 from sar_agent.routing.oblivious import modulo_labels
 from sar_agent.routing.oblivious_tables import fill_digits

@@ -4,10 +4,10 @@ On an XGFT a job does not care which middle switch a colour becomes: any one-to-
 to parents keeps its flows apart, and so does, below each parent, any map of the next level's
 colours. The paper assigns the fullest colour to the emptiest switch, and so on. Its two criteria,
 the largest link load and then the variance, add up over colours, because colours share no link. So
-the best map is an assignment problem, solved exactly (`assignment.py`): for each colour and parent
-the best map of the colours below, then the best map of these. Levels above the second keep the
-key's own colours. On other trees there are no colours; there the search runs again, with the load
-of other keys.
+the best map is an assignment problem, solved exactly (`assignment_problem.py`): for each colour and
+parent the best map of the colours below, then the best map of these. Levels above the second keep
+the key's own colours. On other trees there are no colours; there the search runs again, with the
+load of other keys.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.fabric.model import F64, I32, I64, U8
-from sar_agent.keys.routes.assignment import BAR, least_cost, least_most
+from sar_agent.keys.routes.assignment_problem import BAR, least_cost, least_most
 from sar_agent.keys.routes.key import RoutingKey, digit_channels
+from sar_agent.keys.routes.key_tree import KeyTree
 from sar_agent.keys.routes.search import search
-from sar_agent.keys.routes.tree import KeyTree
 
 
 @dataclass(frozen=True, eq=False)
