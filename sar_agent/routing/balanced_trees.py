@@ -8,13 +8,13 @@ table has one next hop per destination.
 
 *Lazy lower bounds* make a search cost little more than reading its result: O(S + C) for each
 destination, then O(hops · ports) for each source. One pass over the shortest-path DAG in hop order
-gives each switch the least cost to the destination. While one tree
-grows, prices on it only rise, so these costs stay lower bounds. Follow them and add up the true
-price of the path: if the sum is no more than the bound, the path is the cheapest; otherwise only
-the costs of the switches on that path are computed again. Mostly it is the price of the last hop
-before the leaf that rises. Where all paths of a switch enter the leaf from one neighbour (in every
-tree), that neighbour's rise is added when the bound is read, and the first path is nearly always
-right (1.0 to 1.3 tries a source on trees, instead of 9 to 18 without).
+gives each switch the least cost to the destination. While one tree grows, prices on it only rise,
+so these costs stay lower bounds. Follow them and add up the true price of the path: if the sum is
+no more than the bound, the path is the cheapest; otherwise only the costs of the switches on that
+path are computed again. Mostly it is the price of the last hop before the leaf that rises. Where
+all paths of a switch enter the leaf from one neighbour (in every tree), that neighbour's rise is
+added when the bound is read, and the first path is nearly always right (1.0 to 1.3 tries a source
+on trees, instead of 9 to 18 without).
 """
 
 from __future__ import annotations
