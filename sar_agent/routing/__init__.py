@@ -1,4 +1,4 @@
-"""Engines: `(fabric, mix, options) -> Routes`, behind one protocol and one registry."""
+"""Routing engines: `(fabric, mix, options) -> Routes`, behind one protocol and one registry."""
 
 from sar_agent.routing.engine import (
     Engine,

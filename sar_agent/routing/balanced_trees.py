@@ -1,19 +1,20 @@
-"""Grows the trees of jobs' destinations one source leaf at a time, at the price of the moment.
+"""Grows the trees of jobs' destinations, one source leaf at a time, at current prices.
 
-DFSSSP and SAR let all sources of a destination choose by the same weights, so they herd onto the
-cheapest links and the weights learn of it only when the tree is done. Here a channel's price rises
-at once with everything placed on it: for a destination, the job's source leaves choose one after
-another among minimal-hop paths, bound by what earlier ones fixed (a table has one next hop per
-destination).
+In DFSSSP and SAR all sources of a destination choose by the same weights, so they crowd onto the
+cheapest links, and the weights rise only when the tree is done. Here a channel's price rises at
+once with every item placed on it. For each destination the source leaves of its jobs choose one
+after another among shortest paths; hops that earlier leaves fixed bind the later ones, because a
+table has one next hop per destination.
 
-*Lazy lower bounds* make a search cost little more than reading its result. One pass over the
-minimal-hop DAG in hop order gives each switch the least cost to the destination. While one tree
-grows, prices on it only rise, so these costs stay lower bounds: follow them, add up what the path
-truly costs, and where the sum is no more than the bound it is the optimum; otherwise only the
-switches on that path are looked at again. Most of what rises is the last hop before the leaf, so
-where all of a switch's paths enter the leaf from one neighbour (in every tree), that neighbour's
-rise is added when the bound is read, and the first guess is nearly always right (1.0 to 1.3
-tries a source on trees, instead of 9 to 18 without).
+*Lazy lower bounds* make a search cost little more than reading its result: O(S + C) for each
+destination, then O(hops · ports) for each source. One pass over the shortest-path DAG in hop order
+gives each switch the least cost to the destination. While one tree grows, prices on it only rise,
+so these costs stay lower bounds. Follow them and add up the true price of the path: if the sum is
+no more than the bound, the path is the cheapest; otherwise only the costs of the switches on that
+path are computed again. Mostly it is the price of the last hop before the leaf that rises. Where
+all paths of a switch enter the leaf from one neighbour (in every tree), that neighbour's rise is
+added when the bound is read, and the first path is nearly always right (1.0 to 1.3 tries a source
+on trees, instead of 9 to 18 without).
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from sar_agent.routing.hot_channels import SourcesToMove
 from sar_agent.routing.pending_paths import AGAIN, PathScratch, fix_others, gather
 
 SLACK = np.float32(1.001)
-"""A path this near its lower bound is taken: searching on would move loads by less than that."""
+"""A path this near its lower bound is taken: a better one would change loads by less than that."""
 TRIES = 64
-"""Then the path at hand is taken, proved cheapest or not."""
+"""After so many tries a path is taken, whether or not it is proved to be the cheapest."""
 
 
 @njit(cache=True)
@@ -48,12 +49,12 @@ def place_trees(
     turn: int,
     egress: U8,
 ) -> None:  # pragma: no cover
-    """Grows the tree of each of `dests` in turn and writes its job paths into `egress` uint8[D, S];
-    other entries stay.
+    """Grows the tree of each of `dests` and writes its job paths into `egress` uint8[D, S]; other
+    entries stay.
 
-    `turn` is a weight class: the paths that are placed are those of leaves whose heaviest job is of
-    that class. Those of heavier ones stand already, those of lighter ones come later. `AGAIN`: all
-    old paths are in the loads, are taken off first, and all are placed."""
+    `turn` is a weight class: only paths of leaves whose heaviest job is of that class are placed.
+    Those of heavier ones are placed already, those of lighter ones come later. With `AGAIN`, the
+    loads hold all old paths; these are taken off, and all paths are placed."""
     whole = len(moved.offset) == 0
     again = turn == AGAIN
     for n in range(len(dests)):
@@ -76,7 +77,7 @@ def place_trees(
                 source = work.leaf[i]
                 if not scratch.now[source]:
                     continue
-                # A leaf that is cut off has nothing to choose; the check will name it.
+                # A leaf that is cut off has no path; the check reports it.
                 if scratch.cost[source] < np.inf:
                     _place(graph, cache, row, loads, scratch, source)
                 scratch.now[source] = False
@@ -105,11 +106,11 @@ def _find_entries(
         if first == root:
             entry[v] = v
             continue
-        found = entry[first]
+        common = entry[first]
         for e in range(start[i] + 1, start[i + 1]):
-            if entry[graph.target[edge[e]]] != found:
-                found = several
-        entry[v] = found
+            if entry[graph.target[edge[e]]] != common:
+                common = several
+        entry[v] = common
     scratch.entry_of[row] = root
 
 
@@ -117,7 +118,7 @@ def _find_entries(
 def _first_pass(
     graph: Graph, cache: DagCache, row: np.uint32, loads: ChannelLoads, scratch: PathScratch
 ) -> None:  # pragma: no cover
-    """Least costs in hop order, of all switches that the paths of marked leaves may use."""
+    """Computes least costs in hop order, for all switches that paths of marked leaves may use."""
     order, start, edge = cache.order[row], cache.start[row], cache.edge[row]
     cost, via, needed, fixed = scratch.cost, scratch.via, scratch.needed, scratch.fixed
     target, price = graph.target, loads.price
@@ -156,7 +157,7 @@ def _first_pass(
 def _look_again(
     graph: Graph, cache: DagCache, row: np.uint32, loads: ChannelLoads, scratch: PathScratch, v: int
 ) -> None:  # pragma: no cover
-    """`v`'s least cost and channel by the bounds and rises of now."""
+    """Computes `v`'s least cost and channel again, from the present bounds and rises."""
     start, edge, entry = cache.start[row], cache.edge[row], scratch.entry[row]
     at = scratch.at[v]
     best = np.float32(np.inf)
@@ -181,7 +182,7 @@ def _place(
     scratch: PathScratch,
     source: int,
 ) -> None:  # pragma: no cover
-    """Finds `source`'s cheapest path among what is still free, fixes it, puts on it what waits."""
+    """Finds `source`'s cheapest path, fixes its hops and puts the waiting load on it."""
     target, price = graph.target, loads.price
     cost, rise, via, fixed = scratch.cost, scratch.rise, scratch.via, scratch.fixed
     entry, path, taken = scratch.entry[row], scratch.path, scratch.taken

@@ -1,8 +1,9 @@
-"""Channel dependencies: which channel a packet may ask for while it holds another.
+"""Channel dependencies: which channel a packet may wait for while it holds another.
 
-Dally and Seitz's graph, held as a bitmap: c2 always leaves the switch that c1 enters, so a
-dependency is (c1, rank of c2 among that switch's channels): C times the largest number of channels
-of a switch, whatever the number of paths.
+The channel dependency graph of Dally and Seitz (IEEE Trans. Computers C-36(5), 1987), as a bitmap.
+Channel c2 always leaves the switch that c1 enters, so a dependency is (c1, rank of c2 among that
+switch's channels): C times the largest number of channels of a switch, whatever the number of
+paths.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sar_agent.fabric.model import U8, U32, Bool
 
 
 class OffsetTables(NamedTuple):
-    """One LID offset's tables and what is needed to follow them."""
+    """One LID offset's tables, and the arrays by which kernels follow them."""
 
     egress: U8
     """uint8[D, S]"""
@@ -30,11 +31,11 @@ class OffsetTables(NamedTuple):
     offset: U32
     """uint32[S + 1]"""
     root: U32
-    """uint32[D], the last switch before each destination."""
+    """uint32[D]: the last switch before each destination."""
     sends: Bool
-    """bool[S], switches at which paths begin."""
+    """bool[S]: switches at which paths begin."""
     rows: U32
-    """uint32[·], the destinations that are asked for."""
+    """uint32[·]: the destinations whose paths count."""
 
 
 def offset_tables_of(
@@ -54,7 +55,8 @@ def offset_tables_of(
 
 
 def empty_dependencies(fabric: Fabric, lanes: int) -> U8:
-    """uint8[lanes, C, ·] zeros."""
+    """A bitmap without dependencies: uint8[lanes, C, W], W the most channels that leave a
+    switch."""
     degree = int(np.diff(fabric.channel_offset).max(initial=1))
     return np.zeros((lanes, fabric.channels, degree), np.uint8)
 
@@ -63,7 +65,8 @@ def empty_dependencies(fabric: Fabric, lanes: int) -> U8:
 def collect_dependencies(tables: OffsetTables, depends: U8) -> None:  # pragma: no cover
     """Sets `depends[lane, c1, rank of c2]` to 1 for every path of a sending switch.
 
-    `depends` is uint8[lanes, C, ·]. A path ends where it has no channel.
+    `depends` is uint8[lanes, C, W]. A path ends where it has no channel. O(D S) with one lane, else
+    O(D S · hops).
     """
     switches = tables.egress.shape[1]
     channels = len(tables.target)
@@ -77,7 +80,7 @@ def collect_dependencies(tables: OffsetTables, depends: U8) -> None:  # pragma: 
                 continue
             lane = tables.level[d, s] if lanes else 0
             v, hops = np.uint32(s), 0
-            # In one lane, a switch's part of the tree is shared by all who come through it.
+            # With one lane, all paths through a switch share the rest of the way.
             while v != root and not passed[v] and hops < switches:
                 hops += 1
                 passed[v] = not lanes

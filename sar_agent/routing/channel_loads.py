@@ -1,8 +1,8 @@
-"""What the jobs' trees put on each channel, and what it costs to put more there.
+"""The load of the jobs' trees on each channel, and the price of more load there.
 
 The price of a channel is steep in its load, (load + half an item)^5: the marginal cost of the sum
-of sixth powers, which stands in for the largest load. Items of one weight class see all that is as
-heavy or heavier, and little of what is lighter (`count_for_class`).
+of sixth powers, which approximates the largest load. An item sees all load of items that are as
+heavy or heavier, and little of the load of lighter ones (`count_for_class`).
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from sar_agent.routing.demand_items import DemandItems
 from sar_agent.routing.graph.csr import Graph
 
 LIGHTER = 4
-"""Items lighter than what is placed count 1 / 2**LIGHTER: they can be moved out of the way."""
+"""Items lighter than the one that is placed count 1 / 2**LIGHTER: they can be moved later."""
 
 
 class ChannelLoads(NamedTuple):
-    """What is on each channel, in exact integer units so that nothing drifts as jobs come and go,
-    and what it costs to add to it."""
+    """Load and price of each channel. Loads are integers, so that none drifts as jobs come and
+    go."""
 
     units: I64
-    """int64[K, C], by weight class."""
+    """int64[K, C]: load by weight class."""
     share: F32
-    """float32[C]: one unit as a share of what the channel can carry."""
+    """float32[C]: one unit as a share of the channel's capacity."""
     counted: I64
-    """int64[C]: the units that the prices are made of (`count_for_class`)."""
+    """int64[C]: the load from which prices are computed (`count_for_class`)."""
     price: F32
     """float32[C]"""
     half_item: np.float32
     first_use: np.float32
-    """Extra price of every channel that is in use already: 0, except in `reduce_dark_fiber`."""
+    """Extra price of every channel in use: 0, except in `RouteBalance.reduce_dark_fiber`."""
 
 
 @njit(cache=True)
 def price_of(loads: ChannelLoads, channel: int) -> np.float32:  # pragma: no cover
-    """What one more item costs on a channel with so much on it."""
+    """The price of one more item on a channel. O(1)."""
     units = loads.counted[channel]
     x = np.float32(units) * loads.share[channel] + loads.half_item
     square = x * x
@@ -49,8 +49,9 @@ def price_of(loads: ChannelLoads, channel: int) -> np.float32:  # pragma: no cov
 
 @njit(cache=True)
 def count_for_class(loads: ChannelLoads, weight_class: int) -> None:  # pragma: no cover
-    """Prices as items of this class see them: all that is as heavy or heavier, little of what is
-    lighter. Without that, a heavy item that comes late finds every channel equally full."""
+    """Sets all prices to those that items of this class see: they count all load of classes as
+    heavy or heavier, and little of lighter ones. Without that, a heavy item that comes late finds
+    every channel equally full. O(K C)."""
     classes, channels = loads.units.shape
     for c in range(channels):
         heavy = np.int64(0)
@@ -68,7 +69,7 @@ def count_for_class(loads: ChannelLoads, weight_class: int) -> None:  # pragma: 
 def add(
     loads: ChannelLoads, weight_class: int, channel: int, units: int
 ) -> None:  # pragma: no cover
-    """Puts units of that class on a channel, less than 0 takes them off; its price follows."""
+    """Adds units of that class to a channel (negative ones remove load) and updates its price."""
     loads.units[weight_class, channel] += units
     loads.counted[channel] += units
     loads.price[channel] = price_of(loads, channel)
@@ -84,9 +85,10 @@ def carry_tree(
     d: int,
     sign: int,
 ) -> None:  # pragma: no cover
-    """Adds (`sign` 1) or takes off (-1) what `d`'s tree carries, as its row of `egress` stands.
+    """Adds (`sign` 1) or removes (-1) the load of destination `d`'s tree, its row of `egress`.
 
-    A path that ends early (no route, a dead cable still counts) is added as far as it goes.
+    A path that ends early counts as far as it goes; a dead cable counts like any other. O(items ·
+    hops).
     """
     root = work.root[d]
     tree = egress[d]
@@ -115,6 +117,6 @@ def carry_trees(
     dests: U32,
     sign: int,
 ) -> None:  # pragma: no cover
-    """`carry_tree` for each of `dests`."""
+    """Adds or removes the load of the trees of all `dests`, as `carry_tree` does for one."""
     for d in dests:
         carry_tree(graph, by_port, work, loads, egress, d, sign)

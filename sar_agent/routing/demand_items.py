@@ -1,4 +1,4 @@
-"""What `sar-plus` has to place: for each destination, what every leaf of its jobs sends to it."""
+"""The items that `sar-plus` places: what each leaf switch of a job sends to each destination."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from sar_agent.jobs.demand import route_demand
 Objective = Literal["load", "routes"]
 CLASSES = 8
 FULL_LOAD = 1 << 30
-"""Units of a terminal that sends at the fabric's fastest rate."""
+"""Integer units of load that a terminal sends at the fabric's fastest rate."""
 
 
 class DemandItems(NamedTuple):
-    """What is to be placed: for each terminal its jobs, for each job its leaves with sources."""
+    """The jobs of each terminal, and the leaf switches from which each job sends."""
 
     root: U32
-    """uint32[T], leaf switch of each terminal."""
+    """uint32[T]: leaf switch of each terminal."""
     last_port: U8
-    """uint8[T]"""
+    """uint8[T]: the leaf's port to each terminal."""
     on_offset: U32
-    """uint32[T + 1] into `on_job`"""
+    """uint32[T + 1] into `on_job`: the jobs of each terminal."""
     on_job: U32
     leaf_offset: U32
-    """uint32[J + 1] into `leaf` and `item`; a job's leaves with most sources come first."""
+    """uint32[J + 1] into `leaf`, `sources` and `item`; leaves with most sources come first."""
     leaf: U32
     sources: I64
-    """int64[·]: terminals of the job at that leaf."""
+    """int64[·]: how many terminals of the job are at that leaf."""
     item: I64
-    """int64[·]: what the sources at that leaf send to each destination of the job, in units."""
+    """int64[·]: how much these send to each destination of the job, in units of load."""
     weight_class: U8
     """uint8[J]: 0 for the jobs with the heaviest routes, one more for each halving."""
 
 
 def demand_items_of(fabric: Fabric, mix: JobMix, objective: Objective) -> DemandItems:
-    """The mix as the kernels read it. Units do not depend on the other jobs, so that loads can
-    be kept while jobs come and go."""
+    """The items of a mix. Units do not depend on the other jobs, so that loads can be kept while
+    jobs come and go."""
     offset, leaf, count = mix.by_leaf(fabric)
     job = np.repeat(np.arange(len(mix.jobs)), np.diff(offset))
     unit = np.ones(len(mix.jobs), np.int64)
@@ -66,7 +66,7 @@ def demand_items_of(fabric: Fabric, mix: JobMix, objective: Objective) -> Demand
 
 
 def classes_on(work: DemandItems) -> Bool:
-    """bool[T, CLASSES]: which weight classes the jobs on each terminal have."""
+    """bool[T, CLASSES]: the weight classes of the jobs on each terminal."""
     on = np.zeros((len(work.root), CLASSES), np.bool_)
     terminal = np.repeat(np.arange(len(on)), np.diff(work.on_offset))
     on[terminal, work.weight_class[work.on_job]] = True

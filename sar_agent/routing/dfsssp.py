@@ -1,7 +1,8 @@
 """DFSSSP: shortest paths balanced over all pairs of terminals (Domke et al., IPDPS 2011).
 
-The oblivious peer that SAR extends. As in OpenSM's engine compute terminals come first, then
-storage, then the others, and every route of every terminal raises the weights of its channels.
+The oblivious engine that SAR extends. As in OpenSM's, compute terminals come first, then storage,
+then the others, and every route of every terminal raises the weights of its channels. O(S + C) for
+each terminal (`weighted_trees.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sar_agent.routing.weighted_trees import EVERYONE, grow_trees
 
 
 class Dfsssp:
-    """Oblivious: looks at no job."""
+    """Oblivious: its routes do not depend on jobs."""
 
     name = "dfsssp"
     summary = "shortest paths balanced over all pairs, jobs unseen (OpenSM's dfsssp)"
@@ -29,7 +30,7 @@ class Dfsssp:
 
 
 def dfsssp_order(fabric: Fabric) -> tuple[I32, U8]:
-    """(int32[·] terminals, uint8[·] whose routes count: everyone's)."""
+    """(int32[·] terminals in order, uint8[·] whose routes count for each: everyone's)."""
     leaf = fabric.switch_guid[fabric.terminal_switch]
     order = np.lexsort((fabric.terminal_guid, leaf, fabric.terminal_kind))
     live = order[fabric.is_host_port[order]].astype(np.int32)

@@ -1,4 +1,4 @@
-"""Which trees cross hot channels, and what of them is taken off to be placed elsewhere."""
+"""Which trees cross the most loaded channels, and which of their sources are moved elsewhere."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from sar_agent.routing.graph.csr import Graph
 
 
 class SourcesToMove(NamedTuple):
-    """Which sources of some trees are placed; the others keep their paths. Empty: all are."""
+    """Which sources of some trees are placed; the others keep their paths. Empty: all are
+    placed."""
 
     offset: U32
-    """uint32[trees + 1] into `source`"""
+    """uint32[trees + 1] into `source`."""
     source: Bool
     """bool[·]: the sources of each tree, in the order of its jobs' leaves."""
 
 
 def all_moved() -> SourcesToMove:
-    """Whole trees."""
+    """All sources: whole trees are placed."""
     return SourcesToMove(np.empty(0, np.uint32), np.empty(0, np.bool_))
 
 
@@ -37,10 +38,10 @@ def lift_hot(
     dests: U32,
     hot: Bool,
 ) -> SourcesToMove:  # pragma: no cover
-    """Takes off what comes from sources whose paths cross a channel of `hot` bool[C].
+    """Removes the load of sources whose paths cross a channel of `hot` bool[C].
 
-    Who shares a hop with them also shares the hot channel behind it, so the rest of a tree is
-    still a tree.
+    A source that shares a hop with such a path also shares the hot channel behind it, so the other
+    paths are still a tree. O(items · hops).
     """
     offset = np.zeros(len(dests) + 1, np.uint32)
     for n in range(len(dests)):
@@ -80,9 +81,9 @@ def lift_hot(
 def trees_over(
     graph: Graph, by_port: U32, work: DemandItems, egress: U8, dests: U32, hot: U32, source: U32
 ) -> Bool:  # pragma: no cover
-    """bool[len(dests)]: which of `dests` have a job path over one of the channels `hot`, which
-    leave the switches `source`."""
-    found = np.zeros(len(dests), np.bool_)
+    """bool[len(dests)]: which of `dests` have a job path over one of the channels `hot`, whose
+    sources are the switches `source`."""
+    crosses = np.zeros(len(dests), np.bool_)
     is_hot = np.zeros(len(graph.target) + 1, np.bool_)
     is_hot[hot] = True
     channels = len(graph.target)
@@ -107,7 +108,7 @@ def trees_over(
                     c = by_port[v, tree[v]]
                     if c >= channels:
                         break
-                    found[n] |= is_hot[c]
+                    crosses[n] |= is_hot[c]
                     v = graph.target[c]
                     hops += 1
-    return found
+    return crosses

@@ -1,10 +1,10 @@
-"""What each LID offset is for: one `Routes` made of the engine's tables, a shelter, and keys.
+"""The purpose of each LID offset: one `Routes` made of the engine's tables, the shelter and keys.
 
-`0` the engine's routes. `1` the *shelter*: Up*/Down* in a lane of its own, where connections wait
-while offset 0 is rewritten (sar-2016, Section 3.3). `2 … 2**LMC - 1` the pool of routing keys
-(routing-keys-2017): a leased offset has the key's rows for the terminals of its job. Whatever
-nobody leased holds the shelter, because that changes with the fabric only: were it a copy of
-offset 0, every job change would rewrite all offsets.
+Offset 0 holds the engine's routes. Offset 1 holds the *shelter*: Up*/Down* routes in a lane of
+their own, which connections use while offset 0 is rewritten (sar-2016, Section 3.3). Offsets 2 …
+2**LMC - 1 are the pool of routing keys (routing-keys-2017): a leased offset has the key's rows for
+the terminals of its job. All other rows of the pool hold the shelter, because that changes with the
+fabric only; as copies of offset 0, every job change would rewrite all offsets.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class KeyRows:
     destinations: I32
     """int32[D]: terminals."""
     egress: U8
-    """uint8[D, S], as the rows of `Routes.egress`; 255 where the shelter's entry will do, so that
-    an install sends no more than the key's flows need."""
+    """uint8[D, S], as the rows of `Routes.egress`; `NO_ROUTE` where the shelter's entry will do, so
+    that an install sends no more than the key's flows need."""
 
 
 def stack(
@@ -41,13 +41,13 @@ def stack(
     *,
     own_lane: bool = True,
 ) -> Routes:
-    """`base` (one offset) with what stands at the other 2**lmc - 1.
+    """`base` (one offset) extended by the tables of the other 2**lmc - 1 offsets.
 
-    `shelter` is of one offset and lane; None: offset 0 is repeated instead. With `own_lane` it
-    gets the service level and lane after those of `base`, else it travels in lane 0, as keys
-    always do, because hosts are told their offset and not a level. Raises `InputError` for a
-    shelter beside lanes that are chosen hop by hop, which no level can say, and for keys at
-    offsets that are no keys'.
+    `shelter` has one offset and one lane; with None, offset 0 is repeated instead. With `own_lane`
+    the shelter gets the service level and lane after those of `base`, else it travels in lane 0.
+    Keys always travel in lane 0, because hosts learn their offset and no service level. Raises
+    `InputError` for a shelter beside lanes chosen hop by hop, which service levels cannot express,
+    and for keys at offsets outside the pool.
     """
     several = lmc > 0 and len(base.egress) == 1
     offsets = 1 << lmc if several else 1
@@ -62,7 +62,7 @@ def stack(
         return base
     if shelter and base.hop_lane is not None:
         raise InputError(
-            "no shelter can be given to lanes that are chosen hop by hop",
+            "routes with lanes chosen hop by hop cannot have a shelter",
             remedy='set agent.lanes = "path"',
         )
     lanes, own_lane = base.virtual_lanes, own_lane and shelter is not None
@@ -77,9 +77,9 @@ def stack(
         if own_lane:
             levels[SHELTER:] = lanes
     for offset, rows in keys.items():
-        there = rows.egress != NO_ROUTE
+        has_entry = rows.egress != NO_ROUTE
         egress[offset, rows.destinations] = np.where(
-            there, rows.egress, egress[offset, rows.destinations]
+            has_entry, rows.egress, egress[offset, rows.destinations]
         )
         if levels is not None:
             levels[offset, rows.destinations] = 0
@@ -87,16 +87,17 @@ def stack(
 
 
 def own_rows(routes: Routes, offset: int) -> slice:
-    """Destinations of which an offset of a plan says what offset 0 does not: terminals."""
+    """The destinations for which an offset has rows of its own: above offset 0, terminals only."""
     terminals = routes.egress.shape[1] - routes.egress.shape[2]
     return slice(terminals if offset else None)
 
 
 def repeat_to_switches(routes: Routes) -> Routes:
-    """With the ways of offset 0 to switches at every other offset, too.
+    """`routes` with the rows of offset 0 for switches at every other offset, too.
 
-    Most switches have one LID: what other offsets say of them is in no table, and is read back as
-    this. With `lmc_esp0 TRUE` in opensm.conf they have more, which are then led like the first.
+    Most switches have one LID, so rows of other offsets for them are in no table, and reading back
+    yields those of offset 0. With `lmc_esp0 TRUE` in opensm.conf switches have more LIDs, which are
+    then routed like the first.
     """
     switches = slice(own_rows(routes, SHELTER).stop, None)
     tables = [routes.egress, *([] if routes.service_level is None else [routes.service_level])]
@@ -109,7 +110,7 @@ def repeat_to_switches(routes: Routes) -> Routes:
 
 
 def base_of(routes: Routes) -> Routes:
-    """The engine's own routes, out of what `stack` made, or was read back of it."""
+    """The engine's own routes (offset 0), from routes that `stack` made or that were read back."""
     if len(routes.egress) == 1:
         return routes
     levels, lanes = routes.service_level, routes.virtual_lanes

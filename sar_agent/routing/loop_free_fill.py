@@ -1,18 +1,21 @@
-"""Fits the routes that no job uses around those that jobs use, closing no credit loop.
+"""Routes to switches and aggregation units, chosen so that they close no credit loop with the
+others.
 
-Between hosts, shortest paths of a tree go up, then down, even when cables are broken. Others cannot
-always: a leaf that lost its cable to a spine reaches the spine's own LID over another leaf, down
-and up again; so does the aggregation unit of a spine that talks to another spine. A dependency
-from a down channel to an up channel is what credit loops are made of, and these packets travel
-on the same lane as the jobs'. They are next to nothing, so their routes are chosen last: at each
-switch the first shortest continuation whose dependencies close no cycle with all that is there.
+Between hosts, shortest paths of a tree go up, then down, even when cables are broken. Other paths
+cannot always: a leaf that lost its cable to a spine reaches the spine's own LID over another leaf,
+down and up again; so does the aggregation unit of a spine that talks to another spine. Dependencies
+of a down channel on an up channel are what credit loops consist of, and these packets travel in the
+same lane as the jobs'. They carry hardly any traffic, so their routes are chosen last: at each
+switch the first shortest continuation whose dependencies close no cycle with those that exist
+already.
 
-Where all shortest paths from hosts go up, then down (`updown.py` proves it: trees with every cable
-do), nothing can close a loop, nothing is counted and no search begins.
+Where all shortest paths from hosts go up, then down (`updown_property.py` proves it for trees with
+every cable), nothing can close a cycle, so that no dependency is collected and no search begins.
+Else each new dependency costs one depth-first search (`graph/depth_first_search.py`).
 
-Since dependencies are only ever added, "closes a cycle" is final, and each is refused at most
+Because dependencies are only ever added, "closes a cycle" is final, and each is refused at most
 once. On a three-level tree no choice of shortest paths between *all* pairs of switches is free of
-loops in one lane, so nothing can be promised; what remains open the check reports.
+credit loops in one lane, so that nothing can be promised; the check reports what remains.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from sar_agent.routing.channel_dependencies import (
     offset_tables_of,
 )
 from sar_agent.routing.graph.csr import Graph
-from sar_agent.routing.graph.reachability import Search, reaches
+from sar_agent.routing.graph.depth_first_search import Search, reaches
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
 from sar_agent.routing.graph.successors import PRESENT, ChannelDependencies, waited_for
 from sar_agent.routing.graph.two_way_search import FORBIDDEN
@@ -39,28 +42,29 @@ from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.updown_property import all_up_then_down, lowest_ports
 
 ATTEMPTS = 200
+"""How often one destination's tree is chosen again before it stays as it is."""
 SEARCH_LIMIT = 20_000
-"""Channels one search may visit before the dependency is given up: no cycle was proved, but
-another continuation is cheaper to find than the proof."""
+"""Channels that one search may visit before it gives the dependency up: no cycle is proved then,
+but another continuation costs less than the proof."""
 
 
 class FillScratch(NamedTuple):
-    """For one destination at a time."""
+    """Scratch for one destination at a time."""
 
     fine: Bool
-    """bool[S]"""
+    """bool[S]: switches whose path fits so far."""
     added: U32
-    """uint32[S, 2]: dependencies put in for it."""
+    """uint32[S, 2]: dependencies that were added for this destination."""
     search: Search
-    """Over channels."""
+    """For searches over channels."""
 
 
 def fill_loop_free(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egress: U8) -> None:
-    """Rewrites, in `egress` uint8[T + S, S], the entries that no host-to-host path uses.
+    """Rewrites the entries of `egress` uint8[T + S, S] that no host-to-host path uses.
 
-    `hops` uint8[S, S] are those between switches. First hosts to the switches' own LIDs, then,
-    where aggregation units sit on switches without hosts, these to everyone. Where no continuation
-    fits, an entry stays as it was.
+    `hops` uint8[S, S] are those between switches. Paths from hosts to the switches' own LIDs come
+    first; then, where switches without hosts have aggregation units, the paths of these to all
+    destinations. Where no continuation fits, an entry stays as it was.
     """
     hosts = fabric.terminals_at > 0
     units = np.zeros(fabric.switches, np.bool_)
@@ -85,8 +89,8 @@ def fill_loop_free(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egre
         depends = empty_dependencies(fabric, 1)
         collect_dependencies(offset_tables_of(fabric, egress, None, hosts, counted), depends)
 
-    def place(rows: I64, stays: Bool, sends: Bool) -> None:
-        _settle(
+    def choose(rows: I64, stays: Bool, sends: Bool) -> None:
+        _choose_entries(
             graph,
             cache,
             fabric.channel_by_port,
@@ -100,9 +104,9 @@ def fill_loop_free(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egre
         )
 
     if not safe:
-        place(switch_rows, np.zeros_like(hosts), hosts)
+        choose(switch_rows, np.zeros_like(hosts), hosts)
     if units.any():
-        place(np.concatenate([by_guid[host_rows[by_guid]], switch_rows]), hosts, units)
+        choose(np.concatenate([by_guid[host_rows[by_guid]], switch_rows]), hosts, units)
     for d in np.flatnonzero(~host_rows[: fabric.terminals]):
         switch = fabric.terminal_switch[d]
         egress[d] = egress[fabric.terminals + switch]
@@ -110,7 +114,7 @@ def fill_loop_free(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egre
 
 
 @njit(cache=True)
-def _settle(
+def _choose_entries(
     graph: Graph,
     cache: DagCache,
     channel_by_port: I32,
@@ -122,8 +126,8 @@ def _settle(
     lowest: U8,
     egress: U8,
 ) -> None:  # pragma: no cover
-    """Settles `rows` (destinations) for paths from the switches `sends`; what is on the paths of
-    the switches `stays` is kept. `lowest` uint8[S, S] has, by root, the first port of each switch
+    """Chooses the entries of `rows` (destinations) for paths from the switches `sends`; entries on
+    paths of the switches `stays` are kept. `lowest` uint8[S, S]: by root, each switch's first port
     that leads one hop closer."""
     channels = len(graph.target)
     switches = egress.shape[1]
@@ -152,7 +156,7 @@ def _settle(
         start, edge = cache.start[row], cache.edge[row]
         tree = egress[d]
         if tree[root] == NO_ROUTE:
-            # Nobody chose yet. The lowest neighbour everywhere lets forced turns fall together.
+            # No entry is chosen yet. The lowest neighbour everywhere makes forced turns coincide.
             tree[root] = 0
             for i in range(1, size):
                 tree[order[i]] = graph.port[cache.lowest[row, i]]
@@ -160,11 +164,11 @@ def _settle(
         for i in range(size - 1, 0, -1):
             if fixed[order[i]]:
                 fixed[graph.target[channel_by_port[order[i], tree[order[i]]]]] = True
-        settled = False
+        fits_all = False
         for _attempt in range(ATTEMPTS):
-            if settled:
+            if fits_all:
                 break
-            settled = True
+            fits_all = True
             # Every switch takes the first continuation not known to close a cycle here or later …
             fine[:] = False
             fine[root] = True
@@ -185,7 +189,7 @@ def _settle(
                     tree[v] = graph.port[c1]
                     fine[v] = True
                     break
-            # … and what terminals then use is put in, or found to close one: then once more.
+            # … and the dependencies of paths in use are added. If one closes a cycle, try again.
             for i in range(1, size):
                 v = order[i]
                 if not sends[v] or not fine[v]:
@@ -199,7 +203,7 @@ def _settle(
                         closes = _closes_cycle(waits, np.uint32(c1), np.uint32(c2), scratch.search)
                         depends[c1, rank] = FORBIDDEN if closes else PRESENT
                     if depends[c1, rank] == FORBIDDEN:
-                        settled = False
+                        fits_all = False
                         break
                     c1 = c2
                     v = graph.target[c1]
@@ -215,8 +219,8 @@ def _fits(
     sends: Bool,
     scratch: FillScratch,
 ) -> bool:  # pragma: no cover
-    """Puts in what senders use in `tree` uint8[S] if nothing of it closes a cycle, and no entry is
-    known to; else leaves `depends` as it was."""
+    """Adds the dependencies of senders' paths in `tree` uint8[S] if none of them closes a cycle,
+    and no other entry is known to; else leaves `depends` as it was. Whether it added them."""
     scratch.fine[:] = False
     added = 0
     fits = True
@@ -251,5 +255,5 @@ def _fits(
 def _closes_cycle(
     waits: ChannelDependencies, c1: np.uint32, c2: np.uint32, search: Search
 ) -> bool:  # pragma: no cover
-    """Whether "c1 waits for c2" would close a cycle, or whether that is too long to find out."""
+    """Whether "c1 waits for c2" would close a cycle, or takes too long to decide."""
     return reaches(waits, waited_for, c2, c1, SEARCH_LIMIT, search)

@@ -1,14 +1,14 @@
-"""Among equally good routes those that are there already: the smallest change.
+"""Keeps old entries where they are as good as the new ones, so that few entries change.
 
-An engine that computes everything anew breaks ties by the loads of the moment, so one job more
-gives two thirds of all trees other entries, most of them for nothing. Here each of these trees is
-offered its old entries back, and takes them where they still lead everywhere by as few hops, and
-the most loaded channel on the way of its jobs' routes is no more loaded than on the new way. So the
-peak of all cannot rise. Trees that no job uses always take them.
+An engine that starts from nothing breaks ties by current loads, so one more job changes entries in
+two thirds of all trees, mostly without any gain. Here each changed tree gets its old entries back
+if they still lead everywhere in as few hops, and if the most loaded channel on its jobs' routes is
+no more loaded than with the new entries. So the largest load of all cannot rise. Trees that no job
+uses always get their old entries back.
 
-With `most`, entries that may change, trees go on taking their old entries after that, those first
-that do least harm, until the rest is few enough: a site may prefer quiet tables to the last few
-per cent.
+With `most`, the number of entries that may change, further trees get their old entries back, those
+first that raise loads least, until few enough change: a site may prefer stable tables to the last
+few per cent. O(items · hops), plus O(S · hops) for each tree that changed.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ def keep_unchanged_rows(
     options: Options,
     most: int | None = None,
 ) -> Routes:
-    """`routes` (offset 0 only) with as many trees of `before` as are as good. Lanes are not looked
-    at: what comes out is to be checked like any other."""
+    """`routes` (offset 0 only) with the trees of `before` that are as good. Lanes are not
+    considered: the result must be checked like any other."""
     if not same_indices(before.fabric, fabric) or before.routes.egress.shape != routes.egress.shape:
         return routes
     egress, old = routes.egress[0].copy(), before.routes.egress[0]
-    ways, senders = next_hops_of(fabric, live=True), _senders(fabric, mix, options)
+    hops, senders = next_hops_of(fabric, live=True), _weighted_senders(fabric, mix, options)
     amount = np.zeros(fabric.channels)
-    _carry_all(ways, senders, egress, amount)
+    _carry_all(hops, senders, egress, amount)
     up = np.flatnonzero(fabric.switch_up).astype(np.uint32)
-    harm = _take_back(ways, senders, up, fabric.destination_port, old, egress, amount)
+    harm = _restore_rows(hops, senders, up, fabric.destination_port, old, egress, amount)
     if most is not None:
         changed = np.count_nonzero(egress != old, axis=1)
         left = int(changed.sum())
@@ -60,16 +60,16 @@ def keep_unchanged_rows(
 
 
 class WeightedSenders(NamedTuple):
-    """Who sends, and how much."""
+    """Which terminals send, and how much."""
 
     sources: SendingTerminals
     demand: F64
-    """float64[J]: so much each of a job's terminals, to each of the others."""
+    """float64[J]: how much each terminal of a job sends to each other terminal of it."""
     capacity: F64
     """float64[C]"""
 
 
-def _senders(fabric: Fabric, mix: JobMix, options: Options) -> WeightedSenders:
+def _weighted_senders(fabric: Fabric, mix: JobMix, options: Options) -> WeightedSenders:
     demand: F64 = np.ones(len(mix.jobs))
     capacity = np.ones(fabric.channels)
     if options.objective == "load":
@@ -79,17 +79,17 @@ def _senders(fabric: Fabric, mix: JobMix, options: Options) -> WeightedSenders:
 
 @njit(cache=True)
 def _carry_all(
-    ways: NextHops, senders: WeightedSenders, egress: U8, amount: F64
+    hops: NextHops, senders: WeightedSenders, egress: U8, amount: F64
 ) -> None:  # pragma: no cover
     for d in range(len(egress)):
-        _carry(ways, senders, egress[d], d, 1.0, amount)
+        _carry(hops, senders, egress[d], d, 1.0, amount)
 
 
 @njit(cache=True)
 def _carry(
-    ways: NextHops, senders: WeightedSenders, row: U8, d: int, step: float, amount: F64
+    hops: NextHops, senders: WeightedSenders, row: U8, d: int, step: float, amount: F64
 ) -> float:  # pragma: no cover
-    """Adds `step` times what is sent to d along its tree; the largest amount on the way then."""
+    """Adds `step` times the traffic to d along its tree; returns the largest amount on the way."""
     most = 0.0
     mix = senders.sources
     if d + 1 >= len(mix.on_offset):  # no job sends to a switch
@@ -98,53 +98,55 @@ def _carry(
         for i in range(mix.leaf_offset[j], mix.leaf_offset[j + np.int64(1)]):
             v = mix.leaf[i]
             sent = step * (senders.demand[j] * mix.leaf_count[i])
-            while v != ways.root[d]:
-                c = ways.channel_by_port[v, row[v]]
+            while v != hops.root[d]:
+                c = hops.channel_by_port[v, row[v]]
                 amount[c] += sent / senders.capacity[c]
                 most = max(most, amount[c])
-                v = ways.target[c]
+                v = hops.target[c]
     return most
 
 
 @njit(cache=True)
-def _take_back(
-    ways: NextHops, senders: WeightedSenders, up: U32, last: U8, old: U8, egress: U8, amount: F64
+def _restore_rows(
+    hops: NextHops, senders: WeightedSenders, up: U32, last: U8, old: U8, egress: U8, amount: F64
 ) -> F64:  # pragma: no cover
-    """`up` uint32[·]: switches that are; `last` uint8[D]: a destination's port at its switch.
+    """Gives trees their old rows where these are no worse. Returns float64[D]: the largest amount
+    on the old tree of each that did not get it back; infinite where it could not, or already has
+    it.
 
-    Gives trees their old rows where that is no worse. float64[D]: the largest amount on the old
-    tree of each that did not take it; infinite where it cannot, or need not."""
+    `up` uint32[·]: the switches that are up; `last` uint8[D]: a destination's port at its
+    switch."""
     harm = np.full(len(egress), np.inf)
     for d in range(len(egress)):
-        if not differ(old[d], egress[d]) or old[d, ways.root[d]] != last[d]:
+        if not differ(old[d], egress[d]) or old[d, hops.root[d]] != last[d]:
             continue
-        if not _as_short(ways, up, old[d], egress[d], ways.root[d]):
+        if not _as_short(hops, up, old[d], egress[d], hops.root[d]):
             continue
-        stands = _carry(ways, senders, egress[d], d, 0.0, amount)
-        _carry(ways, senders, egress[d], d, -1.0, amount)
-        most = _carry(ways, senders, old[d], d, 1.0, amount)
-        if most <= stands * (1 + 1e-9):
+        present = _carry(hops, senders, egress[d], d, 0.0, amount)
+        _carry(hops, senders, egress[d], d, -1.0, amount)
+        most = _carry(hops, senders, old[d], d, 1.0, amount)
+        if most <= present * (1 + 1e-9):
             egress[d] = old[d]
         else:
-            _carry(ways, senders, old[d], d, -1.0, amount)
-            _carry(ways, senders, egress[d], d, 1.0, amount)
+            _carry(hops, senders, old[d], d, -1.0, amount)
+            _carry(hops, senders, egress[d], d, 1.0, amount)
             harm[d] = most
     return harm
 
 
 @njit(cache=True)
 def _as_short(
-    ways: NextHops, up: U32, old: U8, new: U8, root: np.uint32
+    hops: NextHops, up: U32, old: U8, new: U8, root: np.uint32
 ) -> bool:  # pragma: no cover
-    """Whether the old tree leads everywhere to `root` in no more hops than the new."""
-    channels = len(ways.target)
+    """Whether the old tree leads from every switch to `root` in no more hops than the new one."""
+    channels = len(hops.target)
     for s in up:
         v, w = s, s
         while w != root:
-            here, there = ways.channel_by_port[v, old[v]], ways.channel_by_port[w, new[w]]
-            if v == root or here >= channels or there >= channels:
+            before, after = hops.channel_by_port[v, old[v]], hops.channel_by_port[w, new[w]]
+            if v == root or before >= channels or after >= channels:
                 return False
-            v, w = ways.target[here], ways.target[there]
+            v, w = hops.target[before], hops.target[after]
         if v != root:
             return False
     return True

@@ -1,14 +1,14 @@
-"""Oblivious routing of XGFTs (Rodriguez et al., 2009): which parent, asked of labels or of chance.
+"""Oblivious routing of XGFTs (Rodriguez et al., 2009): the parent follows from labels or is random.
 
 `dmodk`    hop l goes to parent M_l mod w_{l+1} of the destination's label (Section V)
-`smodk`    the same of the source's label
-`random`   any root, drawn for each pair
-`rnca-d`   as dmodk, on labels that were scrambled subtree by subtree (Section VIII)
-`rnca-u`   as smodk, on such labels
+`smodk`    the same with the source's label
+`random`   a random root for each pair
+`rnca-d`   as dmodk, with labels that were scrambled subtree by subtree (Section VIII)
+`rnca-u`   as smodk, with such labels
 
-The scramble maps, in each subtree of height l, its m_l children to the w_{l+1} parents at random
-but evenly: no parent gets more than one child more than another. It breaks the regularity that
-programs' patterns have in common with a modulo, and still leads all traffic of a host one way.
+In each subtree of height l, scrambling maps the m_l children to the w_{l+1} parents at random but
+evenly: the counts of two parents differ by one child at most. That breaks the regularity that
+programs' patterns share with a modulo, and still routes all traffic of a host one way. O(T S).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _ByDestination(ABC):
 
     @abstractmethod
     def labels(self, fabric: Fabric, view: XgftView, seed: int) -> U8:
-        """uint8[T, h - 1]"""
+        """uint8[T, h - 1]: the parent for each destination at each level."""
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no XGFT."""
@@ -44,7 +44,7 @@ class _ByDestination(ABC):
 
 
 class DModK(_ByDestination):
-    """Self-routing by destination."""
+    """The parent follows from the destination's label."""
 
     name = "dmodk"
     summary = "XGFTs: the way up by the destination's label, modulo (oblivious-xgft-2009, V)"
@@ -54,7 +54,7 @@ class DModK(_ByDestination):
 
 
 class RncaD(_ByDestination):
-    """Scrambled labels of destinations."""
+    """The parent follows from the destination's scrambled label."""
 
     name = "rnca-d"
     summary = "XGFTs: as dmodk on scrambled labels, --seed (oblivious-xgft-2009, VIII)"
@@ -64,7 +64,7 @@ class RncaD(_ByDestination):
 
 
 class _BySource(ABC):
-    """Routes that need LID offsets to be installed; `paths` are there without."""
+    """Routes that take LID offsets to install; `paths` needs none."""
 
     name = ""
     by_source = True
@@ -72,7 +72,7 @@ class _BySource(ABC):
 
     @abstractmethod
     def choice(self, fabric: Fabric, view: XgftView, seed: int) -> ParentChoice:
-        """What `PathRoutes.choose` is."""
+        """The function for `PathRoutes.choose`."""
 
     def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
         """Raises `Unserved` where the fabric is no XGFT."""
@@ -86,7 +86,7 @@ class _BySource(ABC):
 
 
 class SModK(_BySource):
-    """Self-routing by source."""
+    """The parent follows from the source's label."""
 
     name = "smodk"
     summary = "XGFTs: the way up by the source's label; needs LMC (oblivious-xgft-2009, V)"
@@ -97,7 +97,7 @@ class SModK(_BySource):
 
 
 class RncaU(_BySource):
-    """Scrambled labels of sources."""
+    """The parent follows from the source's scrambled label."""
 
     name = "rnca-u"
     summary = "XGFTs: as smodk on scrambled labels, --seed; needs LMC (oblivious-xgft-2009, VIII)"
@@ -108,7 +108,7 @@ class RncaU(_BySource):
 
 
 class Random(_BySource):
-    """A root for each pair."""
+    """A random root for each pair."""
 
     name = "random"
     summary = "XGFTs: any root for each pair, --seed; needs LMC (oblivious-xgft-2009, V)"
@@ -132,7 +132,7 @@ class Random(_BySource):
 
 
 def modulo_labels(view: XgftView) -> U8:
-    """uint8[T, h - 1]: M_l mod w_{l+1}."""
+    """uint8[T, h - 1]: the label digits M_l mod w_{l+1}."""
     labels: U8 = (view.digit[:, :-1] % np.array(view.w[1:], np.int32)).astype(np.uint8)
     return labels
 

@@ -1,4 +1,4 @@
-"""Forwarding tables of an XGFT from the digits of its labels: no search, no weights."""
+"""Forwarding tables of an XGFT from the digits of its labels, without search or weights: O(T S)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sar_agent.routing.routes import NO_ROUTE
 
 
 def digit_tables(fabric: Fabric, view: XgftView, choice: U8) -> U8:
-    """uint8[T + S, S]: from a switch that is no ancestor of terminal d up to parent
-    choice[d, level - 1], uint8[T, h - 1]; from an ancestor down the only way."""
+    """uint8[T + S, S]: a switch that is no ancestor of terminal d forwards up to parent
+    choice[d, level - 1] (uint8[T, h - 1]); an ancestor forwards down the only way."""
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     everyone = np.arange(fabric.terminals, dtype=np.int32)
     egress[: fabric.terminals] = fill_digits(fabric, view, everyone, choice)
@@ -38,7 +38,7 @@ def fill_digits(fabric: Fabric, view: XgftView, terminals: I32, choice: U8) -> U
 
 
 def nca_tables(fabric: Fabric, view: XgftView) -> U8:
-    """uint8[roots, T + S, S]: table o leads everybody over root o, W_2 + w_2 (W_3 + …) = o."""
+    """uint8[roots, T + S, S]: table o leads all traffic over root o = W_2 + w_2 (W_3 + …)."""
     tables = []
     for nca in range(view.ncas):
         digits, rest = [], nca

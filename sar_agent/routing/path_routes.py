@@ -1,10 +1,10 @@
-"""Source-routed routes on an XGFT: the way up may depend on who sends.
+"""Source-routed routes on an XGFT: the way up may depend on the source, too.
 
-On the way to a root every level asks one question, which parent; the way down is the only one. So
-a route is its *NCA*: the digits W_2 … W_h of the root it would reach, or of the nearest common
-ancestor that is met before. A forwarding table knows destinations only. What it can hold is one NCA
-for each LID: with LMC, LID offset o of every host leads over NCA o, and a sender picks the route by
-the offset it writes to. That takes as many offsets as the tree has roots.
+On the way up every level has one choice, the parent; the way down is unique. So a route is
+identified by its *NCA* (nearest common ancestor): the digits W_2 … W_h of the root that it climbs
+towards (oblivious-xgft-2009, Section II). A forwarding table knows destinations only, so it holds
+one NCA for each LID: with LMC, LID offset o of every host leads over NCA o, and a sender selects
+the route by the offset that it sends to. That takes as many offsets as the tree has roots.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ ParentChoice = Callable[[I32, I32], U8]
 """(sources int32[N], destinations int32[N]) → uint8[N, h - 1]: W_2 … W_h of each route."""
 LMC_MOST = 7
 ROWS = 1 << 20
-"""Pairs that are looked at at a time."""
+"""How many pairs are processed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class PathRoutes:
-    """A route for every ordered pair of terminals, found when asked for."""
+    """A route for every ordered pair of terminals, computed on demand."""
 
     engine: str
     fabric: Fabric
@@ -43,25 +43,25 @@ class PathRoutes:
     """Whether all routes of a source climb towards one root, so that one LID offset serves it."""
 
     def nca(self, source: I32, destination: I32) -> I64:
-        """int64[N]: the root each route climbs towards, W_2 + w_2 (W_3 + w_3 (…))."""
+        """int64[N]: the root that each route climbs towards, W_2 + w_2 (W_3 + w_3 (…))."""
         return nca_index(self.view, self.choose(source, destination))
 
     def channels(self, source: I32, destination: I32) -> I32:
-        """int32[N, 2 (h - 1)]: channels between switches in the order of travel, then -1."""
+        """int32[N, 2 (h - 1)]: the channels between switches in the order of travel, then -1."""
         view, fabric = self.view, self.fabric
         height, pairs = view.height, len(source)
         digits = self.choose(source, destination)
-        found = np.full((pairs, 2 * (height - 1)), -1, np.int32)
+        channels = np.full((pairs, 2 * (height - 1)), -1, np.int32)
         length = np.zeros(pairs, np.int64)
         start = fabric.terminal_switch[source]
         at = start.astype(np.int64)
         goal = fabric.terminal_switch[destination]
 
-        def go(who: NDArray[np.intp], port: U8) -> None:
-            channel = fabric.channel_by_port[at[who], port]
-            found[who, length[who]] = channel
-            length[who] += 1
-            at[who] = fabric.channel_target[channel]
+        def go(flow: NDArray[np.intp], port: U8) -> None:
+            channel = fabric.channel_by_port[at[flow], port]
+            channels[flow, length[flow]] = channel
+            length[flow] += 1
+            at[flow] = fabric.channel_target[channel]
 
         top = np.ones(pairs, np.int64)
         for level in range(1, height):
@@ -71,24 +71,24 @@ class PathRoutes:
         for level in range(height, 1, -1):
             who = np.flatnonzero(top >= level)
             go(who, view.down[at[who], view.digit[destination[who], level - 1]])
-        return found
+        return channels
 
     def as_tables(self, lmc: int) -> Routes:
-        """Tables with 2**lmc LID offsets, or as many as there are roots where that is fewer; offset
-        o leads over NCA o. Raises `Unserved` where that is not enough."""
+        """Tables with one LID offset for each root; offset o leads over NCA o. Raises `Unserved`
+        where 2**lmc offsets are fewer than the roots."""
         needed = self.view.ncas
         least = (needed - 1).bit_length()
         if needed > 1 << lmc:
-            more = f"--lmc {least} would do" if least <= LMC_MOST else "more than LMC allows"
+            remedy = f"--lmc {least} would do" if least <= LMC_MOST else "more than LMC allows"
             raise Unserved(
-                f"{self.engine} routes by source, which a table does not know; over LID offsets it "
-                f"takes {needed} of them on {self.fabric.name}: {more}"
+                f"{self.engine} routes by source, which forwarding tables cannot hold; it needs "
+                f"{needed} LID offsets on {self.fabric.name}: {remedy}"
             )
         return Routes(self.engine, self.fabric.digest, nca_tables(self.fabric, self.view))
 
 
 def nca_index(view: XgftView, digits: U8) -> I64:
-    """int64[N] from uint8[N, h - 1]."""
+    """int64[N]: the number of each root, from its digits uint8[N, h - 1]."""
     index = np.zeros(len(digits), np.int64)
     for level in range(view.height - 1, 0, -1):
         index = index * view.w[level] + digits[:, level - 1]
@@ -96,13 +96,13 @@ def nca_index(view: XgftView, digits: U8) -> I64:
 
 
 def pairs_of(mix: JobMix) -> Iterator[tuple[int, I32, I32]]:
-    """(job, sources, destinations): all ordered pairs inside each job, some at a time."""
+    """(job, sources, destinations): all ordered pairs inside each job, `ROWS` of them at a time."""
     for number, job in enumerate(mix.jobs):
         size = len(job.terminals)
         step = max(1, ROWS // size)
         for first in range(0, size, step):
-            some = job.terminals[first : first + step]
-            source, destination = np.repeat(some, size), np.tile(job.terminals, len(some))
+            senders = job.terminals[first : first + step]
+            source, destination = np.repeat(senders, size), np.tile(job.terminals, len(senders))
             other = source != destination
             yield number, source[other], destination[other]
 

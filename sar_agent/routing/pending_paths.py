@@ -1,8 +1,9 @@
-"""What of a tree waits for a path now, and what stands already.
+"""Which leaves of a tree need a path in this turn, and which paths are fixed already.
 
-All that a leaf sends to a destination takes one path, whatever the jobs, since a table has one port
-for it. So it is placed at once, in the turn of the heaviest of these jobs: were the lighter ones
-placed later, they would follow blindly and upset what was balanced without them.
+All traffic from a leaf to a destination takes one path, whatever its jobs, because a table has one
+port for that destination. So all of it is placed at once, in the turn of the heaviest of these
+jobs: if lighter ones were placed later, they would have to follow and upset a balance made without
+them.
 """
 
 from __future__ import annotations
@@ -19,19 +20,20 @@ from sar_agent.routing.graph.shortest_path_dag import DagCache
 from sar_agent.routing.hot_channels import SourcesToMove
 
 AGAIN = -1
-"""Instead of a weight class, in `place_trees`."""
+"""The value of `turn` in `place_trees` for "all classes, after taking the old paths off"."""
 
 
 class PathScratch(NamedTuple):
-    """Room for one tree, and per DAG row where its paths enter the root."""
+    """Scratch for one tree at a time; per DAG row, where its paths enter the root."""
 
     entry: U32
-    """uint32[rows, S]: the last switch before the root on all minimal-hop paths, S: several."""
+    """uint32[rows, S]: the last switch before the root on all shortest paths; S: there are
+    several."""
     entry_of: I32
     """int32[rows]: the root that `entry` was found for."""
     cost: F32
     rise: F32
-    """float32[S + 1]: how much the last hop from an entry has risen since the first pass."""
+    """float32[S + 1]: how much the price of an entry's last hop rose since the first pass."""
     via: U32
     at: U32
     """Each switch's place in the DAG row."""
@@ -40,15 +42,15 @@ class PathScratch(NamedTuple):
     path: U32
     taken: U32
     lead: U8
-    """uint8[S]: class of the heaviest of the tree's jobs with sources at each leaf."""
+    """uint8[S]: class of the heaviest of the tree's jobs that sends from each leaf."""
     now: Bool
-    """bool[S]: the leaves whose path is to be found, ..."""
+    """bool[S]: the leaves that need a path in this turn, ..."""
     waiting: I64
-    """int64[S, K]: ... and what waits for it there, by weight class."""
+    """int64[S, K]: ... and the load that waits for it there, by weight class."""
 
 
 def scratch_for(cache: DagCache, switches: int, classes: int) -> PathScratch:
-    """Clean scratch arrays."""
+    """Scratch that no tree has used."""
     rows = len(cache.tag)
     return PathScratch(
         entry=np.empty((rows, switches), np.uint32),
@@ -76,7 +78,7 @@ def gather(
     moved: SourcesToMove,
     turn: int,
 ) -> bool:  # pragma: no cover
-    """Marks the leaves that need a path now, adds up what waits there; whether there are any."""
+    """Marks the leaves that need a path in this turn and adds up their load; whether any does."""
     root = work.root[d]
     whole = len(moved.offset) == 0
     begin, end = work.on_offset[d], work.on_offset[d + 1]
@@ -90,7 +92,7 @@ def gather(
             for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
                 v = work.leaf[i]
                 scratch.lead[v] = min(scratch.lead[v], work.weight_class[job])
-    found = False
+    any_leaf = False
     k = first
     for q in range(begin, end):
         job = work.on_job[q]
@@ -102,9 +104,9 @@ def gather(
                 scratch.now[v] = True
                 scratch.needed[v] = True
                 scratch.cost[v] = np.inf
-                found = True
+                any_leaf = True
             k += np.uint32(1)
-    return found
+    return any_leaf
 
 
 @njit(cache=True)
@@ -119,8 +121,8 @@ def fix_others(
     turn: int,
     tree: U8,
 ) -> None:  # pragma: no cover
-    """Fixes the paths of the other leaves that have one: those not moved, and those of turns before
-    this one."""
+    """Fixes the paths of the other leaves that have one: those that are not moved, and those that
+    earlier turns placed."""
     root = work.root[d]
     whole = len(moved.offset) == 0
     if whole and (turn == AGAIN or work.on_offset[d + 1] - work.on_offset[d] == 1):

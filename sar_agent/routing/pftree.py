@@ -1,21 +1,21 @@
 """Partition-aware fat-tree routing: pFTree and its extensions (pftree-2016).
 
-The paper chooses ports switch by switch: least loaded first, then those towards a switch that is
-marked with the partition, and none that a stricter partition holds. Here the same wishes are the
-digits of one price, most important first, and a destination's tree takes the cheapest of all up*/
-down* shortest paths from the leaves where its partition's members are:
+The paper chooses ports switch by switch: the least loaded first, then ports towards a switch that
+is marked with the partition, and never a port that a stricter partition holds. Here the same rules
+are the digits of one price, the most important first, and a destination's tree takes the cheapest
+of all Up*/Down* shortest paths from the leaves where its partition's members are:
 
     held by, or used beside, a partition it must not meet  >  load  >  another partition's link
     >  a switch its own partition has not used
 
-Loads count only what members send, so routes that nobody may use weigh nothing (Section 4). The
-strictest policies go first, hosts of a leaf in the order of the paper's Algorithm 2. A `phy`
-partition may take links in proportion to its members at a switch, so that some are left.
+Loads count only the traffic of members, so unused routes add nothing (Section 4). Partitions with
+the strictest policies come first, and the hosts of a leaf in the order of the paper's Algorithm 2.
+A `phy` partition may take links in proportion to its members at a switch, so that others keep some.
 
     pftree            no policies: balance, then separation; lanes where links are shared
     pftree-ext        policies phy, vlane, def; strict or best-effort (Section 6)
-    pftree-wt         loads are the destinations' weights (Section 7); all come down to a host over
-                      the same links, so that heavy ones have links of their own
+    pftree-wt         loads are the destinations' weights (Section 7); all traffic comes down to a
+                      host over the same links, so that heavy hosts have links of their own
     pftree-combined   A times the price of -ext plus (1 - A) times that of -wt (Equation 2)
 """
 
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 class PFTree:
-    """Balance first, then separation (Section 5)."""
+    """Balances first, then separates partitions (Section 5)."""
 
     name = "pftree"
     summary = "fat trees: keeps partitions apart where that costs no balance (pftree-2016, 5)"
@@ -62,12 +62,12 @@ class PFTree:
         return 1.0
 
     def one_way(self, options: Options) -> bool:
-        """Whether all sources come down to a host over the same links, as the paper has it. Where
-        routes are counted that spoils separation; where weights are, heavy hosts want it."""
+        """Whether all sources come down to a host over the same links, as in the paper. With
+        counted routes that harms separation; with weights, heavy hosts benefit."""
         return False
 
     def partitions(self, given: Partitions) -> Partitions:
-        """What of the policies this engine heeds: here none, all want a lane of their own."""
+        """The partitions with the policies that this engine applies: here each one gets `vlane`."""
         parts = tuple(replace(part, policy=Policy.VLANE) for part in given.parts)
         return replace(given, parts=parts, strict=False)
 
@@ -76,7 +76,7 @@ class PFTree:
         `CheckFailed` where a strict policy cannot be met."""
         began = time.perf_counter()
         if options.partitions is None:
-            raise Unserved(f"{self.name} keeps partitions apart: name them, --partitions FILE")
+            raise Unserved(f"{self.name} needs partitions: name them with --partitions FILE")
         partitions = self.partitions(options.partitions)
         graph = graph_of(fabric)
         legal = tree_order(fabric, graph)
@@ -109,14 +109,14 @@ class PFTree:
         warnings = _broken(fabric, partitions, home, broken)
         fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
         routes = Routes(self.name, fabric.digest, egress[None], jobs_digest=mix.digest(fabric))
-        routes, more = partition_lanes(fabric, routes, partitions, options)
-        for warning in (*warnings, *more) if self.applies_policies else ():
+        routes, lane_warnings = partition_lanes(fabric, routes, partitions, options)
+        for warning in (*warnings, *lane_warnings) if self.applies_policies else ():
             log.warning("%s", warning)
         return replace(routes, seconds=time.perf_counter() - began)
 
 
 class PFTreeExt(PFTree):
-    """Policies (Section 6)."""
+    """Applies the policies of partitions (Section 6)."""
 
     name = "pftree-ext"
     summary = "pftree with policies phy, vlane, def per partition (pftree-2016, 6)"
@@ -128,7 +128,7 @@ class PFTreeExt(PFTree):
 
 
 class PFTreeWt(PFTree):
-    """Weights (Section 7)."""
+    """Balances the weights of nodes (Section 7)."""
 
     name = "pftree-wt"
     summary = "pftree that balances the weights of nodes (pftree-2016, 7)"
@@ -141,7 +141,7 @@ class PFTreeWt(PFTree):
 
 
 class PFTreeCombined(PFTreeExt):
-    """Both (Section 8)."""
+    """Applies policies and balances weights (Section 8)."""
 
     name = "pftree-combined"
     summary = "pftree-ext and pftree-wt in one price, --combine A (pftree-2016, Eq. 2)"
@@ -154,7 +154,8 @@ class PFTreeCombined(PFTreeExt):
 
 
 def senders_of(fabric: Fabric, mix: JobMix, partitions: Partitions) -> PartitionSenders:
-    """Leaf switches from which members send, and how many; -1 (no partition): from everywhere."""
+    """The leaf switches from which members of each partition, or of each job, send; terminals in no
+    partition receive from everywhere."""
     leaf = fabric.terminal_switch
     rows: list[tuple[I32, I64]] = []
     for part in partitions.parts:
@@ -169,10 +170,10 @@ def senders_of(fabric: Fabric, mix: JobMix, partitions: Partitions) -> Partition
         offset, leaves, counts = mix.by_leaf(fabric)
         first = len(rows)
         for j in range(len(mix.jobs)):
-            some = slice(offset[j], offset[j + 1])
-            rows.append((leaves[some], counts[some].astype(np.int64)))
+            at_leaves = slice(offset[j], offset[j + 1])
+            rows.append((leaves[at_leaves], counts[at_leaves].astype(np.int64)))
         busy = np.flatnonzero(np.diff(job_of))
-        inside = busy[home[busy] < 0]  # a partition's own members are who may send to it
+        inside = busy[home[busy] < 0]  # only a partition's own members may send to it
         of_terminal[inside] = first + on_job[job_of[inside]]
     return PartitionSenders(
         np.cumsum([0, *(len(at) for at, _ in rows)]).astype(np.uint32),
@@ -182,11 +183,12 @@ def senders_of(fabric: Fabric, mix: JobMix, partitions: Partitions) -> Partition
 
 
 def order_terminals(fabric: Fabric, partitions: Partitions, home: I32, higher: Bool) -> U32:
-    """uint32[·]: live host ports; strictest policy first, then leaf by leaf, inside a leaf as
-    Algorithm 2 sorts them: members of one partition at indices that differ by the ways up."""
+    """uint32[·]: live host ports; the strictest policy first, then leaf by leaf; inside a leaf in
+    the order of Algorithm 2: members of one partition at indices that differ by the number of ways
+    up."""
     ups = np.bincount(fabric.channel_source[higher], minlength=fabric.switches)
     policy = np.array([*(p.policy for p in partitions.parts), Policy.DEF], np.int64)
-    found: list[list[int]] = [[], [], []]
+    by_policy: list[list[int]] = [[], [], []]
     guid = fabric.switch_guid[fabric.terminal_switch]
     ports = np.lexsort((fabric.terminal_switch_port, guid))
     ports = ports[fabric.is_host_port[ports]]
@@ -197,12 +199,12 @@ def order_terminals(fabric: Fabric, partitions: Partitions, home: I32, higher: B
         at_leaf = at_leaf[np.argsort(policy[home[at_leaf]], kind="stable")]
         width = int(ups[fabric.terminal_switch[at_leaf[0]]])
         for t in _algorithm_2(at_leaf.tolist(), home, width):
-            found[int(policy[home[t]])].append(t)
-    return np.array(found[0] + found[1] + found[2], np.uint32)
+            by_policy[int(policy[home[t]])].append(t)
+    return np.array(by_policy[0] + by_policy[1] + by_policy[2], np.uint32)
 
 
 def _algorithm_2(terminals: list[int], home: I32, ups: int) -> list[int]:
-    """OrderComputeNodes for one leaf, from hosts sorted by policy."""
+    """OrderComputeNodes (Algorithm 2) for the hosts of one leaf, sorted by policy."""
     if len(terminals) <= ups:
         return terminals
     place: list[int | None] = [None] * len(terminals)
@@ -218,9 +220,9 @@ def _algorithm_2(terminals: list[int], home: I32, ups: int) -> list[int]:
 
 
 def _quotas(fabric: Fabric, partitions: Partitions, higher: Bool) -> I32:
-    """int32[P + 1, S]: how many ways up from, and as many down to, a switch each `phy` isolation
-    group may take: by its share of the hosts below, one at least, and never the last way while
-    others are below."""
+    """int32[P + 1, S]: how many channels up from a switch, and as many down to it, each `phy`
+    isolation group may take: in proportion to its share of the hosts below, at least one, and never
+    the last one while others are below."""
     ups = np.bincount(fabric.channel_source[higher], minlength=fabric.switches)
     isolation = partitions.isolation
     quota = np.zeros((int(isolation.max(initial=-1)) + 2, fabric.switches), np.int32)
@@ -230,45 +232,46 @@ def _quotas(fabric: Fabric, partitions: Partitions, higher: Bool) -> I32:
                    if i == number and p.policy is Policy.PHY]  # fmt: skip
         if not members:
             continue
-        mine = np.unique(np.concatenate(members))
-        here = _hosts_below(fabric, mine[fabric.is_host_port[mine]])
-        share = np.divide(here, below, out=np.zeros(len(below)), where=below > 0)
+        of_group = np.unique(np.concatenate(members))
+        group_below = _hosts_below(fabric, of_group[fabric.is_host_port[of_group]])
+        share = np.divide(group_below, below, out=np.zeros(len(below)), where=below > 0)
         most = np.minimum(
-            np.floor(partitions.phy_links_most * ups), np.where(here < below, ups - 1, ups)
+            np.floor(partitions.phy_links_most * ups), np.where(group_below < below, ups - 1, ups)
         )
         quota[number] = np.maximum(1, np.minimum(np.round(share * ups), most))
     return quota
 
 
 def _hosts_below(fabric: Fabric, terminals: NDArray[np.integer]) -> F64:
-    """float64[S]: of these host ports, those under each switch; above the leaves, as if each
-    switch passed on what it has to all parents alike."""
+    """float64[S]: how many of these host ports are below each switch; above the leaves each switch
+    passes its number on to all its parents."""
     level = tree_levels(fabric)
-    found = np.bincount(fabric.terminal_switch[terminals], minlength=fabric.switches).astype(float)
+    hosts = np.bincount(fabric.terminal_switch[terminals], minlength=fabric.switches).astype(float)
     live = fabric.channel_up
     for height in range(1, int(level.max(initial=0)) + 1):
         step = live & (level[fabric.channel_target] == height)
         step &= level[fabric.channel_source] == height - 1
-        np.add.at(found, fabric.channel_target[step], found[fabric.channel_source[step]])
-    return found
+        np.add.at(hosts, fabric.channel_target[step], hosts[fabric.channel_source[step]])
+    return hosts
 
 
 def _broken(fabric: Fabric, partitions: Partitions, home: I32, broken: I32) -> list[str]:
-    """Sentences on `phy` policies that were not met; raises the first where they are strict."""
-    found = []
+    """A sentence for each partition whose `phy` policy was not met. Raises `CheckFailed` with the
+    first one where policies are strict."""
+    sentences = []
     seen = set()
     for destination, channel in broken.tolist():
         part: Partition | None = (
             partitions.parts[home[destination]] if home[destination] >= 0 else None
         )
-        name = f"partition {part.name}" if part else "who is in no partition"
+        name = f"partition {part.name}" if part else "the terminals in no partition"
         if name in seen:
             continue
         seen.add(name)
-        found.append(
-            f"{name} has to share the link {fabric.channel_name(channel)} with a phy partition or "
-            "be one that shares: there are not enough links"
+        sentences.append(
+            f"{name} must share the link {fabric.channel_name(channel)}, although a phy partition "
+            "uses it: there are not enough links"
         )
-    if found and partitions.strict:
-        raise CheckFailed(f"{found[0]}; mode best-effort would go on")
-    return found
+    if sentences and partitions.strict:
+        raise CheckFailed(f"{sentences[0]}; mode best-effort would go on")
+    return sentences

@@ -1,4 +1,7 @@
-"""The kernel of the pFTree family: one destination's cheapest legal tree after the other."""
+"""The kernel of the pFTree family: the cheapest legal tree of one destination after the other.
+
+The rules of pftree-2016 are digits of one price (see `pftree.py`). O(S + C) for each destination.
+"""
 
 from __future__ import annotations
 
@@ -17,35 +20,36 @@ NOBODY = np.int32(-1)
 
 # Digits of a price. Sums over ten hops stay below the next digit, and all in float64's 53 bits.
 MARKED = 1.0
-"""A switch that the own partition has not passed yet."""
+"""The price of a switch that the destination's partition does not use yet."""
 SHARED = 64.0
-"""A link that another partition uses."""
+"""The price of a link that another partition uses."""
 LOAD = 1024.0
+"""The price of one unit of load."""
 ASIDE = float(1 << 40)
-"""A way down that is not the one chosen for the destination by loads down (`one_way`)."""
+"""The price of a way down that loads did not choose for the destination (`one_way`)."""
 TOO_MANY = float(1 << 44)
-"""A further link for a `phy` partition that has its share."""
+"""The price of a further link for a `phy` partition that has its share."""
 FORBIDDEN = float(1 << 49)
-"""A link that is, or would be, shared with a `phy` partition."""
+"""The price of a link that is, or would be, shared with a `phy` partition."""
 
 
 class PartitionSenders(NamedTuple):
-    """From where each destination is sent to."""
+    """The leaf switches from which members send to each destination."""
 
     offset: U32
-    """uint32[rows + 1] into `leaf`"""
+    """uint32[rows + 1] into `leaf`."""
     leaf: U32
     row: U32
     """uint32[T]: the row of each terminal."""
 
 
 class ChannelOwners(NamedTuple):
-    """Who uses each channel."""
+    """Which partitions use each channel."""
 
     user: I32
-    """int32[C]: isolation number; `NOBODY`, or `SEVERAL`."""
+    """int32[C]: an isolation number, `NOBODY`, or `SEVERAL`."""
     held: Bool
-    """bool[C]: by a `phy` partition."""
+    """bool[C]: a `phy` partition uses the channel."""
 
 
 @njit(cache=True)
@@ -66,11 +70,11 @@ def grow_partition_trees(
     owners: ChannelOwners,
     egress: U8,
 ) -> I32:  # pragma: no cover
-    """Rows `dests` of `egress` uint8[D, S]; returns int32[·, 2], (destination, channel) for each
-    that had to break a `phy` policy.
+    """Fills rows `dests` of `egress` uint8[D, S]. Returns int32[·, 2]: (destination, channel) for
+    each destination that had to break a `phy` policy.
 
     `isolation` int32[T] (-1: in no partition), `policy` uint8[T], `weight` float64[T]; `quota`
-    int32[·, S] by isolation number, the last row zeros; `share` is A of Equation 2; `one_way`:
+    int32[·, S] by isolation number, the last row zeros; `share` is A of Equation 2; with `one_way`
     all sources come down to a destination over the same links.
     """
     switches, channels = egress.shape[1], len(graph.target)
@@ -93,14 +97,14 @@ def grow_partition_trees(
     for d in dests:
         root = root_of[d]
         tree = egress[d]
-        mine = isolation[d]
+        group = isolation[d]
         phy = policy[d] == PHY
         if root != previous:
             legal_row(graph, legal, row, root)
             previous = np.int64(root)
         cost[:] = np.inf
-        # First, where everybody is to come down, then the trees; one loop, as a function of so many
-        # arrays would take longer to call than to run.
+        # First the common way down, then the trees. One loop, because a function of so many arrays
+        # would take longer to call than to run.
         for stage in range(0 if one_way else 1, 2):
             if stage:
                 cost[root] = 0.0
@@ -115,17 +119,17 @@ def grow_partition_trees(
                     load = share * routes[c] + (1.0 - share) * weights[c] / mean
                     price = LOAD * load
                     user = owners.user[c]
-                    other = user != NOBODY and user != mine
+                    other = user != NOBODY and user != group
                     if other:
                         price += SHARED
-                    if marks[mine, w] == 0:
+                    if marks[group, w] == 0:
                         price += MARKED
                     if other and (phy or owners.held[c]):
                         price += FORBIDDEN
                     elif phy and user == NOBODY:
                         up = legal.higher[c]
-                        has = has_up[mine, v] if up else has_down[mine, w]
-                        if has >= quota[mine, v if up else w]:
+                        has = has_up[group, v] if up else has_down[group, w]
+                        if has >= quota[group, v if up else w]:
                             price += TOO_MANY
                     if not stage:
                         if price < cost[w]:
@@ -150,22 +154,22 @@ def grow_partition_trees(
                 c = via[v]
                 w = graph.target[c]
                 user = owners.user[c]
-                if user != NOBODY and user != mine and (phy or owners.held[c]) and forbidden < 0:
+                if user != NOBODY and user != group and (phy or owners.held[c]) and forbidden < 0:
                     forbidden = np.int64(c)
                 if phy and user == NOBODY:
                     if legal.higher[c]:
-                        has_up[mine, v] += 1
+                        has_up[group, v] += 1
                     else:
-                        has_down[mine, w] += 1
+                        has_down[group, w] += 1
                 if user == NOBODY:
-                    owners.user[c] = mine if mine >= 0 else SEVERAL
-                elif user != mine:
+                    owners.user[c] = group if group >= 0 else SEVERAL
+                elif user != group:
                     owners.user[c] = SEVERAL
                 owners.held[c] |= phy
                 routes[c] += 1.0
                 weights[c] += weight[d]
-                marks[mine, v] += 1
-                marks[mine, w] += 1
+                marks[group, v] += 1
+                marks[group, w] += 1
                 v = w
         if forbidden >= 0:
             broken[breaks, 0], broken[breaks, 1] = d, forbidden

@@ -1,8 +1,9 @@
-"""Virtual lanes for partitions that share links (Algorithm 5, with its branches put right).
+"""Virtual lanes for partitions that share links (pftree-2016, Algorithm 5, with corrected
+branches).
 
-A `vlane` partition that meets any other on a link between switches gets a lane of its own; all
-others travel in lane 0. Past the last lane `strict` fails; `best-effort` starts again at lane 1 and
-says so. Legal paths close no cycle, so no lane is needed against deadlock.
+A `vlane` partition that shares a link between switches with any other gets a lane of its own; all
+others travel in lane 0. If lanes run out, mode `strict` fails; `best-effort` starts again at lane 1
+and warns. Legal paths close no cycle, so no lane is needed against deadlock.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ def partition_lanes(
         group = int(isolation[i])
         if group not in given:
             members = np.flatnonzero(isolation == group)
-            mine = uses[members].any(axis=0)
+            own_links = uses[members].any(axis=0)
             others = np.delete(uses, members, axis=0).any(axis=0)
-            if not (mine & others).any():
+            if not (own_links & others).any():
                 continue
             wanted = len(set(given.values())) + 1
             if wanted >= options.max_lanes:
                 if partitions.strict:
                     raise CheckFailed(
-                        f"partition {part.name} wants a virtual lane of its own, but there are "
+                        f"partition {part.name} needs a virtual lane of its own, but there are "
                         f"{options.max_lanes}, one of them for the others; mode best-effort would "
                         "share lanes"
                     )
@@ -68,8 +69,8 @@ def partition_lanes(
 
 
 def links_used(fabric: Fabric, routes: Routes, partitions: Partitions) -> Bool:
-    """bool[P + 1, C]: channels that carry routes between members of each partition; the last row
-    for who is in none, from and to everywhere."""
+    """bool[P + 1, C]: the channels that carry routes between members of each partition; the last
+    row is for terminals in no partition, from and to everywhere."""
     home = partitions.of_terminal(fabric.terminals)
     alone = np.flatnonzero(fabric.is_host_port & (home < 0)).astype(np.int32)
     members = [p.terminals[fabric.is_host_port[p.terminals]] for p in partitions.parts]
@@ -95,8 +96,9 @@ def links_used(fabric: Fabric, routes: Routes, partitions: Partitions) -> Bool:
 def _mark(
     egress: U8, by_port: U32, target: U32, root_of: U32, dests: U32, leaves: U32, used: Bool
 ) -> None:  # pragma: no cover
-    """Marks, in `used` bool[C], what leads from `leaves` to `dests`; tables must not loop."""
-    last = np.full(egress.shape[1], -1, np.int64)  # the destination whose way passed here last
+    """Marks in `used` bool[C] the channels on paths from `leaves` to `dests`; tables must not
+    loop."""
+    last = np.full(egress.shape[1], -1, np.int64)  # the last destination whose path passed here
     for d in dests:
         root = root_of[d]
         for leaf in leaves:

@@ -1,10 +1,11 @@
-"""Repairs tables after the fabric changed: first everything reaches again, then it is bettered.
+"""Repairs tables after the fabric changed, so that every destination is reachable again.
 
-Entries are held against the new hop counts. One that still leads one hop closer over a live cable
-stays, whatever other entries do; the others move to the channels that are left, spread like routes
-that no job uses (`spread.py`). Links or switches gone, back or new, hosts moved: all are the same
-question, so there is no list of cases to get wrong. Where a switch's distances to a root are what
-they were, only entries over cables that died need a look.
+Entries are compared with the new hop counts. An entry that still leads one hop closer over a live
+cable stays, whatever other entries do; the others move to the remaining channels, spread like
+routes that no job uses (`unused_routes.py`). Links or switches that are gone, back or new, and
+hosts that moved, are all the same question, so there is no list of cases to get wrong. Where a
+switch's hops to a root did not change, only entries over cables that died are examined. O(D S) at
+the worst.
 """
 
 from __future__ import annotations
@@ -56,15 +57,15 @@ def neighbours_of(fabric: Fabric) -> U32:
 
 
 class SuspectEntries(NamedTuple):
-    """Which entries may be wrong now: for each root, by switch."""
+    """The entries that may be wrong now: for each root, some switches."""
 
     offset: U32
-    """uint32[S + 1] into `switch`"""
+    """uint32[S + 1] into `switch`, by root."""
     switch: U32
 
 
 def all_entries(switches: int) -> SuspectEntries:
-    """Every entry."""
+    """All entries of all roots."""
     offset = np.arange(switches + 1, dtype=np.uint32) * np.uint32(switches)
     return SuspectEntries(offset, np.tile(np.arange(switches, dtype=np.uint32), switches))
 
@@ -73,9 +74,10 @@ def all_entries(switches: int) -> SuspectEntries:
 def entries_near_changed_hops(
     graph: Graph, before: U8, after: U8, dead: U32
 ) -> SuspectEntries:  # pragma: no cover
-    """`before`, `after` uint8[S, S] hops, `dead` the switches at ends of cables that died or moved.
+    """`before`, `after` uint8[S, S] are hops, `dead` the switches at ends of cables that died or
+    moved.
 
-    An entry leads from v to w, one hop closer; it can only be wrong where either's hops changed.
+    An entry leads from v to w, one hop closer; it can be wrong only if the hops of v or w changed.
     """
     switches = len(before)
     offset = np.zeros(switches + 1, np.uint32)
@@ -111,15 +113,15 @@ def repair_rows(
     turns: LevelTurns,
     root_of: U32,
     last_port: U8,
-    look: SuspectEntries,
+    suspects: SuspectEntries,
     wanted: Bool,
-    anew: Bool,
+    whole: Bool,
     egress: U8,
 ) -> None:  # pragma: no cover
-    """Mends `egress` uint8[D, S] in place.
+    """Repairs the rows `wanted` bool[D] of `egress` uint8[D, S] in place.
 
-    `wanted` bool[D]: the others are left alone; `anew` bool[D]: destinations that are new or sit
-    elsewhere now, whose rows are looked at from end to end.
+    `whole` bool[D]: destinations that are new or at another switch now, of which all entries are
+    examined.
     """
     destinations, switches = egress.shape
     terminals = len(turns.terminal)
@@ -129,9 +131,9 @@ def repair_rows(
             continue
         root = root_of[d]
         hop, tree = hops[root], egress[d]
-        first, last = look.offset[root], look.offset[root + 1]
-        for k in range(first, first + np.uint32(switches) if anew[d] else last):
-            v = np.uint32(k - first) if anew[d] else look.switch[k]
+        first, last = suspects.offset[root], suspects.offset[root + 1]
+        for k in range(first, first + np.uint32(switches) if whole[d] else last):
+            v = np.uint32(k - first) if whole[d] else suspects.switch[k]
             port = tree[v]
             if v == root:
                 right = last_port[d]
@@ -152,7 +154,7 @@ def repair_rows(
 
 @njit(cache=True)
 def _closer(graph: Graph, hop: U8, v: np.uint32, turn: np.int64) -> np.uint8:  # pragma: no cover
-    """The port of the `turn`-th channel, counted round and round, that leads one hop closer."""
+    """The port of channel `turn`, modulo their number, among those that lead one hop closer."""
     count = 0
     for c in range(graph.offset[v], graph.offset[v + 1]):
         count += graph.up[c] and hop[graph.target[c]] + 1 == hop[v]

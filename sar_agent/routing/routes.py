@@ -1,9 +1,9 @@
 """`Routes`: the forwarding tables of one plan.
 
-Tables are destination-major (one row is one destination's tree over all switches) because every
-kernel — growing trees, walking them, counting routes — works on one destination at a time; a
-switch's LFT is a column. Entries are egress *ports*, as the hardware and OpenSM hold them: a byte
-instead of a 4-byte channel index, which is what lets 11,664 hosts fit in 21 MB.
+Tables are destination-major (one row is one destination's tree over all switches), because every
+kernel that grows, walks or counts trees works on one destination at a time; a switch's LFT is a
+column. Entries are egress *ports*, as the hardware and OpenSM hold them: a byte instead of a 4-byte
+channel index, so that tables for 11,664 hosts take 21 MB.
 """
 
 from __future__ import annotations
@@ -24,36 +24,38 @@ class Routes:
 
     engine: str
     fabric_digest: bytes
-    """32 bytes: the fabric they were made for."""
+    """32 bytes: the fabric that the routes were made for."""
     egress: U8
-    """uint8[O, T + S, S]: port by which switch s forwards to destination d; 0 at the switch that
-    d is; 255 where there is no route."""
+    """uint8[O, T + S, S]: the port by which switch s forwards to destination d; 0 where d is switch
+    s itself; `NO_ROUTE` where there is no route."""
     service_level: U8 | None = None
     """uint8[O, T + S, S]: service level from source leaf switch s to d; None: all 0."""
     virtual_lanes: int = 1
-    """Lanes used; service level i travels in lane i, unless lanes are chosen hop by hop."""
+    """How many lanes the routes use. Service level i travels in lane i, unless lanes are chosen hop
+    by hop."""
     jobs_digest: bytes = b""
-    """16 bytes: the mix they were made for; empty for engines that look at none."""
+    """16 bytes: the jobs that the routes were made for; empty for engines that do not know jobs."""
     seconds: float = 0.0
     """How long the engine took."""
     mark: int = 0
-    """The engine's own, to know its routes again in this process; 0: none."""
+    """A number by which the engine recognises its routes in this process; 0: there is no number."""
     hop_lane: U8 | None = None
-    """uint8[S, P + 1, P + 1], P the fabric's highest port: lane of a packet that entered switch s
-    by port i (0: it is the switch's own) and leaves by port o, whatever its service level; None:
-    the service level alone says the lane. Never beside `service_level`."""
+    """uint8[S, P + 1, P + 1], P the fabric's highest port: lane of a packet that enters switch s by
+    port i (0: the switch sends it itself) and leaves by port o, whatever its service level. None:
+    the lane depends on the service level alone. Never set together with `service_level`."""
     remarks: tuple[str, ...] = ()
-    """What a person should know of them, a sentence each; no file holds them."""
+    """Remarks for the administrator, a sentence each; no file holds them."""
     regular: bool = False
     """Whether lanes replaced the engine's tables by tables that depend on the fabric alone, so that
     no job changes them; no file holds it."""
     senders: Bool | None = None
-    """bool[S]: switches at which hosts that they do not know may send (`check.senders_proved`);
-    None: of a plan, only hosts that it knows; of what is in force, it is not known."""
+    """bool[S]: switches at which hosts that the plan does not know may send
+    (`check.senders_proved`). None: in a plan, only hosts that it knows may send; in routes that
+    were read back, nothing is known about it."""
 
     @property
     def needs_host_levels(self) -> bool:
-        """Whether they are safe only where hosts take their service levels from path records."""
+        """Whether the routes are safe only if hosts take service levels from path records."""
         return self.virtual_lanes > 1 and self.service_level is not None
 
     def next_channel(self, fabric: Fabric, offset: int = 0) -> I32:
@@ -63,9 +65,9 @@ class Routes:
         return table
 
     def entries_changed(self, before: Routes) -> int:
-        """Entries that differ from routes of the same destinations and switches; those of LID
-        offsets that only these have are all new."""
-        rows = 512  # at a time, so that what is compared stays in the cache
+        """How many entries differ from `before`, routes of the same destinations and switches. All
+        entries of LID offsets that only these routes have count as changed."""
+        rows = 512  # at a time, so that both tables stay in the cache
         same = 0
         for old, new in zip(before.egress, self.egress, strict=False):
             for start in range(0, len(new), rows):
@@ -75,7 +77,8 @@ class Routes:
 
     @property
     def digest(self) -> bytes:
-        """32 bytes that name the tables, service levels and lanes hop by hop, nothing else."""
+        """32 bytes that identify the tables, service levels and lanes hop by hop, and nothing
+        else."""
         state = hashlib.blake2b(self.egress.tobytes(), digest_size=32)
         if self.service_level is not None:
             state.update(self.service_level.tobytes())

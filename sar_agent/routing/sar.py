@@ -20,7 +20,7 @@ from sar_agent.routing.weighted_trees import EVERYONE, JOB, grow_trees
 
 
 class Sar:
-    """The engine of sar-2016."""
+    """Balances the routes inside running jobs, as in sar-2016."""
 
     name = "sar"
     summary = "scheduling-aware DFSSSP: balances only routes inside running jobs (sar-2016, Alg. 1)"
@@ -49,7 +49,7 @@ def destination_order(fabric: Fabric, mix: JobMix) -> tuple[I32, U8]:
     """(int32[·] terminals, uint8[·] whose routes count): Algorithm 1, lines 5, 11 and 14.
 
     Compute terminals sort by the size of the largest job on them, descending; a compute terminal
-    without a job is of size 0 and raises no weight (its job list meets nobody's). A storage or
+    without a job is of size 0 and raises no weight (its job list is empty). A storage or
     other terminal that runs a job is treated as compute.
     """
     size = np.zeros(fabric.terminals, np.int64)

@@ -1,8 +1,9 @@
-"""SAR+: near the least possible load (or effective EFI) that minimal routes allow.
+"""SAR+: close to the least load (or effective EFI) that shortest paths allow.
 
-The order of things is SAR's (sar-2016, Algorithm 1): routes inside jobs decide, then storage, then
-the rest. How a tree grows is `balance.py`; in which order and how often, `plus.py`; entries that
-no job uses are `spread.py`'s, the same whatever runs; `mend.py` repairs what a failure broke.
+The order is SAR's (sar-2016, Algorithm 1): routes inside jobs first, then storage, then the rest.
+`balanced_trees.py` grows a tree; `sar_plus_balance.py` chooses the order of trees and improves
+them; `unused_routes.py` fills the entries that no job uses, the same whatever runs; `repair.py`
+repairs tables after a failure.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from sar_agent.routing.unused_routes import LevelTurns, spread_trees, terminal_r
 from sar_agent.routing.weighted_trees import EVERYONE, grow
 
 ITEMS = 40_000
-"""How much is placed again to come nearer the bound: milliseconds, whatever the fabric's size."""
+"""How many items may be placed again to come nearer the bound: some milliseconds on any fabric."""
 
 
 class _Last(NamedTuple):
@@ -49,7 +50,7 @@ _marks = count(1)
 
 
 class SarPlus:
-    """Balances load: what every job gets while all of them do all-to-all at once."""
+    """Balances the load of all jobs doing all-to-all at once."""
 
     name = "sar-plus"
     summary = "trees grown source by source at marginal cost: least load inside running jobs"
@@ -83,14 +84,15 @@ class SarPlus:
     def reroute(
         self, before: PreviousRoutes, fabric: Fabric, mix: JobMix, options: Options
     ) -> Routes:
-        """Routes that keep what still holds of `before`: a failed link moves the entries over it,
-        a job that starts or ends its own, and what is hot then is made to give way."""
+        """Routes that keep the entries of `before` that still hold. A failed link changes the
+        entries over it, a job that starts or ends changes its own; then the most loaded channels
+        are relieved."""
         began = time.perf_counter()
         balance = self._balance_of(before, options.objective)
         repaired = before.fabric.digest != fabric.digest
         if repaired:
             balance = repaired_balance(balance, fabric)
-        # Repair first, and let that be installed; what is hot can wait for the next call.
+        # A repair is installed first; loaded channels can wait for the next call.
         balance.follow(mix, 0 if repaired else ITEMS)
         return self._keep(balance, began)
 
@@ -116,9 +118,9 @@ class SarPlus:
 
 
 def _no_worse_than_others(balance: RouteBalance, turns: LevelTurns) -> None:
-    """Nobody may lose by choosing sar-plus. On fabrics of a few switches other engines can be
-    lucky: then the best tables are what is improved. And where SAR leaves less dark fiber, so do
-    we. Next to the least possible peak, with no fiber dark, there is nothing to ask them for."""
+    """Makes sar-plus never worse than other engines. On small fabrics these can be lucky: then the
+    best tables are improved instead. Where SAR leaves less dark fiber, so does sar-plus. If the
+    peak is near the least possible and no fiber is dark, the other engines are not run."""
     near = balance.score()[0] <= GOOD_ENOUGH * balance.least_peak()
     if near and not balance.dark:
         return
@@ -137,7 +139,8 @@ def _no_worse_than_others(balance: RouteBalance, turns: LevelTurns) -> None:
 
 
 def _others(balance: RouteBalance, turns: LevelTurns, near: bool) -> Iterator[RouteBalance]:
-    """The jobs on SAR's tables, then on those that know no jobs; `near`: only on the cheap ones."""
+    """The jobs on SAR's tables, on D-mod-k's and, unless `near`, on DFSSSP's, which take
+    longest."""
     fabric, graph, work = balance.fabric, balance.graph, balance.work
     order, who = destination_order(fabric, balance.mix)
     has_job = np.isin(order, balance.terminals)
@@ -152,7 +155,7 @@ def _others(balance: RouteBalance, turns: LevelTurns, near: bool) -> Iterator[Ro
 
 
 def _grown(balance: RouteBalance, order: I32, who: U8) -> U8:
-    """uint8[T + S, S]: trees grown by weight, as SAR and DFSSSP do."""
+    """uint8[T + S, S]: trees grown by weights, as SAR and DFSSSP grow them."""
     fabric = balance.fabric
     egress = np.full_like(balance.egress, NO_ROUTE)
     weight = np.zeros(fabric.channels, np.int64)
@@ -162,8 +165,8 @@ def _grown(balance: RouteBalance, order: I32, who: U8) -> U8:
 
 
 def _storage(balance: RouteBalance) -> None:
-    """Terminals of storage, then others, as SAR does (Algorithm 1, lines 11-16): every terminal's
-    route counts, on top of the jobs' routes."""
+    """Grows the trees of storage, then of other terminals, as SAR does (Algorithm 1, lines 11-16):
+    every terminal's route counts, on top of the jobs' routes."""
     fabric, mix = balance.fabric, balance.mix
     order, who = destination_order(fabric, mix)
     rest = order[who == EVERYONE].astype(np.uint32)
@@ -186,9 +189,10 @@ def _storage(balance: RouteBalance) -> None:
 
 
 def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
-    """The same jobs on a changed fabric: everything reaches again, nothing else has moved.
+    """The balance of the same jobs on a changed fabric: every destination is reachable again, and
+    only entries that had to move have moved.
 
-    Terminals that are gone take no part in their jobs any more. `before` is used up.
+    Terminals that are gone leave their jobs. `before` must not be used any more.
     """
     old = before.fabric
     egress = carry_over(old, fabric, before.egress)
@@ -196,7 +200,7 @@ def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
     balance = RouteBalance(fabric, mix, egress, before.objective)
     wanted = np.ones(fabric.destinations, np.bool_)
     wanted[: fabric.terminals] = fabric.is_host_port
-    look, anew = _suspect_entries(before, balance)
+    suspects, whole = _suspect_entries(before, balance)
     repair_rows(
         balance.graph,
         balance.hops,
@@ -204,9 +208,9 @@ def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
         turns_of(fabric),
         fabric.destination_switch.astype(np.uint32),
         fabric.destination_port,
-        look,
+        suspects,
         wanted,
-        anew,
+        whole,
         egress,
     )
     for d in np.flatnonzero(~fabric.is_host_port):
@@ -218,13 +222,13 @@ def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
 
 
 def _suspect_entries(before: RouteBalance, after: RouteBalance) -> tuple[SuspectEntries, Bool]:
-    """What `repair_rows` asks for: entries that may be wrong, and rows that are looked at whole."""
+    """For `repair_rows`: the entries that may be wrong, and bool[D], the rows to examine whole."""
     old, new = before.fabric, after.fabric
     if not same_indices(old, new) or before.neighbours.shape != after.neighbours.shape:
         return all_entries(new.switches), np.ones(new.destinations, np.bool_)
     dead = np.flatnonzero((before.neighbours != after.neighbours).any(axis=1)).astype(np.uint32)
-    anew = (new.destination_switch != old.destination_switch) | (
+    whole = (new.destination_switch != old.destination_switch) | (
         new.destination_port != old.destination_port
     )
-    anew[: new.terminals] |= new.is_host_port & ~old.is_host_port
-    return entries_near_changed_hops(after.graph, before.hops, after.hops, dead), anew
+    whole[: new.terminals] |= new.is_host_port & ~old.is_host_port
+    return entries_near_changed_hops(after.graph, before.hops, after.hops, dead), whole

@@ -1,12 +1,12 @@
-"""The balance of one fabric's job routes: its tables, its loads, and the moves that better them.
+"""The load balance of one fabric's job routes: tables, loads, and local search to improve them.
 
-Heaviest items first. A job of two hosts asks for a whole link by each of its two routes, a job of
-64 for a sixty-third by each of 4,032. Placed in that order the small ones fill what the big ones
-left, as in bin packing (LPT); placed the other way round, two-host jobs come last and find every
-link four fifths full (largest load 1.02 against 1.9 on full trees, all else equal).
+The heaviest items are placed first (longest processing time first, R. L. Graham 1969): the light
+ones then fill the gaps. Each of the two routes of a two-host job takes a whole link, each of the
+4,032 routes of a 64-host job a sixty-third. In the opposite order two-host jobs come last and find
+every link four fifths full (largest load 1.9 instead of 1.02 on full trees, all else equal).
 
-Then the hottest channels are cleared: the trees that cross them are taken out together and grown
-again, heaviest first. What did not help is undone.
+Then the most loaded channels are relieved: the trees that cross them are removed together and grown
+again, heaviest first. A move that did not help is undone.
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ from sar_agent.routing.pending_paths import AGAIN, scratch_for
 from sar_agent.routing.repair import neighbours_of
 
 ROUTES_SHARE = 1 / 1024
-"""With objective `routes` all channels count alike; the number only keeps prices in range."""
+"""With objective `routes` all channels have this share; it only keeps prices in range."""
 HOT_CHANNELS = 64
 GOOD_ENOUGH = 1.025
-"""Times the least possible largest load: nearer than that is not worth the time."""
+"""Times the least possible largest load: a peak below that is not worth more time."""
 MOVES = (("paths", 0.995), ("paths", 0.97), ("trees", 0.995), ("in turn", 0.0), ("paths", 0.9))
-"""What is placed anew, from the cheapest: the paths over channels at least that near the peak; the
-whole trees of these paths; every tree, one at a time. All others are lifted together first."""
+"""The moves, cheapest first: place again the paths over channels at least that near the peak, the
+whole trees of these paths, or every tree, one at a time. Paths and trees are removed together
+first."""
 SHUFFLES = 100
-"""Then, while there is time (on small fabrics), half of the trees over hot channels in any order:
-the heaviest first is a good order, not always the best."""
+"""After these moves, while items are left (on small fabrics): half of the trees over hot channels
+in random order, because heaviest first is a good order but not always the best."""
 
 
 class RouteBalance:
@@ -66,11 +67,11 @@ class RouteBalance:
         self.units = np.zeros((CLASSES if objective == "load" else 1, channels), np.int64)
         self.scratch = scratch_for(self.cache, fabric.switches, len(self.units))
         self.counted = True
-        """Whether the loads are those of the tables; else they are counted when first asked for."""
+        """Whether the loads are those of the tables; if not, they are counted when first needed."""
         self.use(mix)
 
     def use(self, mix: JobMix) -> None:
-        """Other jobs from now on; loads stay as they are."""
+        """Takes another mix; loads stay as they are."""
         self.mix, self.work = mix, demand_items_of(self.fabric, mix, self.objective)
         self.classes = classes_on(self.work)
         mean = float(self.work.item.mean()) if len(self.work.item) else 0.0
@@ -86,8 +87,9 @@ class RouteBalance:
         self.terminals = self._in_order(self.mix.terminal)
 
     def _in_order(self, terminals: NDArray[np.integer]) -> U32:
-        """Unique terminals that have jobs: heaviest items first, i.e. small jobs first (with
-        objective `routes`, where all weigh the same, large jobs first), then by GUIDs."""
+        """The terminals that have jobs, each once: heaviest items first, which means small jobs
+        first (with objective `routes`, where all items weigh the same, large jobs first), then by
+        GUID."""
         fabric, work = self.fabric, self.work
         unique = np.unique(terminals)
         unique = unique[work.on_offset[unique + 1] > work.on_offset[unique]]
@@ -101,22 +103,22 @@ class RouteBalance:
 
     @property
     def load(self) -> F64:
-        """float64[C]: share of each channel that is asked for (routes / 1024 for `routes`)."""
+        """float64[C]: load as a share of each channel (routes / 1024 with objective `routes`)."""
         return np.asarray(self.units.sum(axis=0) * self.share.astype(np.float64), np.float64)
 
     @cached_property
     def hops(self) -> U8:
-        """uint8[S, S]: between switches."""
+        """uint8[S, S]: hops between switches."""
         hops: U8 = all_hops(self.graph)
         return hops
 
     @cached_property
     def neighbours(self) -> U32:
-        """uint32[S, ports]: what is at the other end of each live cable."""
+        """uint32[S, ports]: the switch at the other end of each live cable."""
         return neighbours_of(self.fabric)
 
     def beside(self, egress: U8) -> RouteBalance:
-        """The balance of other tables for the same jobs; this one stays as it is."""
+        """The balance of the tables `egress` for the same jobs; this one stays as it is."""
         other = copy(self)
         other.egress, other.units = egress, np.zeros_like(self.units)
         channels = len(self.share)
@@ -129,22 +131,22 @@ class RouteBalance:
         return other
 
     def count(self) -> None:
-        """Loads of the tables as they stand, where nobody has kept them."""
+        """Counts the loads of the tables, unless they are known already."""
         if not self.counted:
             self.units[:] = 0
             self.put_back(self.terminals)
             self.counted = True
 
     def lift(self, terminals: U32) -> None:
-        """Takes what their trees carry out of the loads."""
+        """Removes the load of these terminals' trees."""
         self._carry(terminals, -1)
 
     def put_back(self, terminals: U32) -> None:
-        """Adds what their trees carry, as they stand in the tables, to the loads."""
+        """Adds the load of these terminals' trees as the tables have them."""
         self._carry(terminals, 1)
 
     def follow(self, mix: JobMix, items: int) -> None:
-        """Changes what the jobs that started or ended touch, and what `improve` finds hot then."""
+        """Places the trees of jobs that started or ended again; then improves the balance."""
         jobs = {job.key: job for job in (*self.mix.jobs, *mix.jobs)}
         # Counted, because several jobs may share all their nodes.
         before, after = (Counter(job.key for job in each.jobs) for each in (self.mix, mix))
@@ -163,7 +165,7 @@ class RouteBalance:
         carry_trees(self.graph, self.by_port, self.work, self.loads, self.egress, terminals, sign)
 
     def place(self, terminals: U32) -> None:
-        """Grows their trees, heaviest first."""
+        """Grows the trees of these terminals, heaviest first."""
         self._place(self._in_order(terminals))
 
     def _lift_hot(self, terminals: U32, hot: NDArray[np.intp]) -> SourcesToMove:
@@ -178,12 +180,14 @@ class RouteBalance:
         classes = self.classes[terminals]
         for weight_class in np.flatnonzero(classes.any(axis=0)).tolist():
             count_for_class(self.loads, weight_class)
-            here = np.flatnonzero(classes[:, weight_class])
-            offset = moved.offset[here] if len(moved.offset) else moved.offset
-            self._place_trees(terminals[here], SourcesToMove(offset, moved.source), weight_class)
+            of_class = np.flatnonzero(classes[:, weight_class])
+            offset = moved.offset[of_class] if len(moved.offset) else moved.offset
+            self._place_trees(
+                terminals[of_class], SourcesToMove(offset, moved.source), weight_class
+            )
 
     def _place_again(self, terminals: U32) -> None:
-        """Takes each one's tree off, and grows it again beside all the others."""
+        """Removes each terminal's tree in turn and grows it again beside all others."""
         lightest = CLASSES - 1 - self.classes[terminals, ::-1].argmax(axis=1)
         for weight_class in np.unique(lightest).tolist():
             count_for_class(self.loads, weight_class)
@@ -204,15 +208,16 @@ class RouteBalance:
         )
 
     def score(self) -> tuple[float, float]:
-        """Less is better: the largest load, then how heavily the others press towards it."""
+        """The largest load, then how near other channels are to it. Less is better."""
         load = self.load
         peak = float(load.max(initial=0.0))
-        near = load[load > 0.8 * peak]  # to the 16th power, the others are next to nothing
+        near = load[load > 0.8 * peak]  # to the 16th power, lower loads count next to nothing
         return round(peak, 6), float(((near / (peak or 1.0)) ** 16).sum())
 
     def least_peak(self) -> float:
-        """No tables have a smaller largest load: what a leaf's terminals send to other leaves (and
-        as much back) must cross its own channels, and what they send to one terminal just one."""
+        """A lower bound of the largest load. All traffic between a leaf's terminals and other
+        leaves must cross the leaf's own channels, and traffic to one terminal crosses only one of
+        them."""
         work, switches = self.work, self.fabric.switches
         others = np.repeat(np.diff(self.mix.offset), np.diff(work.leaf_offset).astype(np.int64))
         leaving = np.bincount(work.leaf, work.item * (others - work.sources), switches)
@@ -225,16 +230,17 @@ class RouteBalance:
         return max(item, float(loads.max(initial=0.0)))
 
     def improve(self, items: int) -> None:
-        """Tries `MOVES`, again from the first after each that helped, until none does, the largest
-        load is as good as the least possible, or so many items (routes of a leaf to a destination;
-        a try costs one for every eight channels, too) were placed. Never ends worse than it began.
+        """Tries `MOVES`, from the first again after each one that helped, until no move helps, the
+        largest load is within `GOOD_ENOUGH`, or `items` items (routes from a leaf to a destination;
+        each try also costs one for every eight channels) were placed. Never ends worse than it
+        began.
         """
         if items <= 0:
             return
         self.count()
         good_enough = GOOD_ENOUGH * self.least_peak()
         best = self.score()
-        random = np.random.default_rng(0)  # the same for all, so that results are
+        random = np.random.default_rng(0)  # fixed, so that results are the same
         failures = 0
         while items > 0 and failures < len(MOVES) + SHUFFLES and best[0] > good_enough:
             what, nearly = MOVES[failures] if failures < len(MOVES) else ("shuffle", 0.97)
@@ -255,10 +261,10 @@ class RouteBalance:
                 self.lift(trees)
                 self._place(trees)
             elif what == "shuffle":
-                some = random.permutation(trees)[: 1 + len(trees) // 2]
-                self.lift(some)
-                for one in some:
-                    self._place(np.array([one]))
+                half = random.permutation(trees)[: 1 + len(trees) // 2]
+                self.lift(half)
+                for terminal in half:
+                    self._place(np.array([terminal]))
             else:
                 self._place_again(trees)
             score = self.score()
@@ -268,7 +274,7 @@ class RouteBalance:
                 self.egress[trees], self.units[:] = saved
 
     def _items(self, terminals: U32) -> int:
-        """How many paths their trees have: of several jobs at a leaf, at most one for each leaf."""
+        """How many paths these terminals' trees have: jobs at one leaf share one path."""
         before = np.append(0, np.diff(self.work.leaf_offset)[self.work.on_job].cumsum())
         on = self.work.on_offset
         paths = before[on[terminals + 1]] - before[on[terminals]]
@@ -281,8 +287,8 @@ class RouteBalance:
         return int((self.fabric.channel_up & ~used).sum())
 
     def reduce_dark_fiber(self, dark: int, most: float) -> None:
-        """Uses channels that nobody uses until no more than `dark` are left, where that raises the
-        largest load by no more than 2 %, nor above `most`, the peak of others."""
+        """Moves paths to unused channels until no more than `dark` are left unused, as long as that
+        raises the largest load by no more than 2 %, and not above `most`, the peak of others."""
         loads, peak = self.loads, self.score()[0]
         most = max(peak, min(1.02 * peak, most))
         for worth in (1e-4, 1e-2, 1.0):
@@ -296,8 +302,8 @@ class RouteBalance:
         self.loads = loads
 
     def _hot(self, load: float, good_enough: float) -> NDArray[np.intp]:
-        """The hottest channels: all that are not good enough, if they are few, else those with at
-        least that load."""
+        """The most loaded channels: all above `good_enough` if these are few, else those with at
+        least `load`."""
         loads = self.load
         hot = np.flatnonzero(loads > good_enough)
         if len(hot) > HOT_CHANNELS:
@@ -305,7 +311,7 @@ class RouteBalance:
         return hot[np.argsort(-loads[hot], kind="stable")][:HOT_CHANNELS]
 
     def _crossing(self, hot: NDArray[np.intp]) -> U32:
-        """Terminals whose trees cross one of these channels."""
+        """The terminals whose trees cross one of these channels."""
         crossing = trees_over(
             self.graph,
             self.by_port,

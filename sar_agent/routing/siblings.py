@@ -1,12 +1,13 @@
-"""Switches with the same neighbours above them, so that their channels can be priced side by side.
+"""Groups of switches with the same neighbours above, whose channels are priced side by side.
 
-The leaf switches of a pod all go up to the same switches, and so do, on a three-level tree, the
-pods' switches of one place. With the weights of *siblings* side by side, switch after switch for
-one upper neighbour, then for the next, taking the least of all ways up is a loop over contiguous
-numbers, which the compiler turns into vector instructions: 0.3 ns a channel instead of 1.2.
+The leaf switches of a pod all have the same switches above, and so have, on a three-level tree, the
+switches at one place of all pods. The weights of such *siblings* are stored side by side, switch
+after switch for one upper neighbour, then for the next. The least of all ways up is then a loop
+over contiguous numbers, which the compiler turns into vector instructions: 0.3 ns a channel instead
+of 1.2.
 
-A switch that lost a cable stays with its siblings, where a weight beyond everything stands for the
-channel that it has not. A switch that shares its upper neighbours with too few others is alone.
+A switch that lost a cable stays with its siblings; an infinite weight represents the missing
+channel. A switch that shares its upper neighbours with too few others is in no group.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sar_agent.routing.graph.csr import Graph
 
 ALONE = np.uint32(0xFFFFFFFF)
 FEW = 4
-"""Less than so many siblings are not worth it."""
+"""The fewest siblings of a group: fewer are not worth it."""
 
 
 class Siblings(NamedTuple):
@@ -31,9 +32,9 @@ class Siblings(NamedTuple):
     `first[g] + slot * size[g] + lane`, those of channels in no slot come after all groups."""
 
     group: U32
-    """uint32[S], `ALONE` for some."""
+    """uint32[S]: the group of each switch, `ALONE` where it has no siblings."""
     lane: U32
-    """uint32[S], place in the group."""
+    """uint32[S]: place of each switch in its group."""
     size: U32
     """uint32[G]"""
     slot: U32
@@ -47,7 +48,7 @@ class Siblings(NamedTuple):
     port: U8
     """uint8[places]: egress port of the channel there, 0 where there is none."""
     outside: U32
-    """uint32[S + 1] into `channel`"""
+    """uint32[S + 1] into `channel`."""
     channel: U32
     """uint32[·]: each switch's live channels that are in no slot, …"""
     beyond: U32
@@ -55,7 +56,7 @@ class Siblings(NamedTuple):
 
 
 def siblings_of(fabric: Fabric, graph: Graph) -> Siblings:
-    """Groups of at least `FEW`, each switch in one at most."""
+    """Groups of at least `FEW` switches; each switch is in one group at most. O(C · ports)."""
     level = levels_of(fabric)
     source = fabric.channel_source
     rises = graph.up & (level[fabric.channel_target] > level[source])
@@ -100,9 +101,10 @@ def siblings_of(fabric: Fabric, graph: Graph) -> Siblings:
 def _group(
     graph: Graph, rises: Bool, heads: U32, by_rank: U32
 ) -> tuple[U32, U32, U32, U32, U32]:  # pragma: no cover
-    """Group of each switch, slot of each channel, size of each group, slots and their switches.
+    """The group of each switch, slot of each channel, size of each group, slots and their switches.
 
-    Those with the most ways up come first: others that have some of them join.
+    Switches with the most channels up come first; others that have some of the same neighbours
+    join.
     """
     switches = len(graph.offset) - 1
     group = np.full(switches, ALONE, np.uint32)
@@ -113,7 +115,7 @@ def _group(
     begin = np.zeros(switches, np.uint32)  # first slot of each upper neighbour …
     known = np.full(switches, ALONE, np.uint32)  # … of this head
     taken = np.full(len(graph.target), ALONE, np.uint32)
-    mine = np.empty(256, np.uint32)
+    slots = np.empty(256, np.uint32)
     members = np.empty(switches, np.uint32)
     asked = np.full(switches, ALONE, np.uint32)
     groups = np.uint32(0)
@@ -123,13 +125,13 @@ def _group(
         ways = 0
         for i in range(graph.offset[head], graph.offset[head + np.uint32(1)]):
             if rises[by_rank[i]]:
-                mine[ways] = by_rank[i]
+                slots[ways] = by_rank[i]
                 ways += 1
         if ways == 0:
             break
         base = slot[groups]
         for k in range(ways):
-            w = graph.target[mine[k]]
+            w = graph.target[slots[k]]
             target[base + np.uint32(k)] = w
             taken[base + np.uint32(k)] = ALONE
             if known[w] != head:
@@ -158,13 +160,13 @@ def _group(
                         fits = False
                         break
                     taken[at] = u
-                    mine[used] = at - base
+                    slots[used] = at - base
                     used += 1
                 if fits and 2 * used > ways:
                     used = 0
                     for c in range(graph.offset[u], graph.offset[u + np.uint32(1)]):
                         if rises[c]:
-                            slot_of[c] = mine[used]
+                            slot_of[c] = slots[used]
                             used += 1
                     members[count] = u
                     count += np.uint32(1)

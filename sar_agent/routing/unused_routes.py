@@ -1,10 +1,11 @@
-"""Routes that no job uses, spread over the minimal-hop paths whatever the jobs are.
+"""Routes that no job uses, spread over shortest paths independently of the jobs: D-mod-k.
 
 D-mod-k (Zahavi; oblivious-xgft-2009, Section II) on any fabric: terminals are numbered leaf by
-leaf, leaf switches that share neighbours one after another, and a switch takes, of its channels
-one hop closer, the one at (number of the destination / what the levels below took) modulo their
-count. On trees that is balanced for all pairs, so that a job not yet seen finds decent routes; and
-since jobs play no part, one that starts or ends changes only the entries on its own paths.
+leaf, leaf switches that share neighbours one after another, and of the channels
+that lead one hop closer a switch takes number (destination's number / product of the choices at the
+levels below) modulo their count. On trees that is balanced for all pairs, so that a new job finds
+decent routes; and because jobs play no part, a job that starts or ends changes only the entries on
+its own paths. O(S) for each terminal.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
 
 
 class LevelTurns(NamedTuple):
-    """Whose turn it is at each level."""
+    """The numbers from which each level chooses a channel."""
 
     terminal: U32
     """uint32[T]: number of each terminal."""
@@ -31,11 +32,12 @@ class LevelTurns(NamedTuple):
     level: U8
     """uint8[S]: hops from the nearest leaf switch."""
     stride: U32
-    """uint32[levels]: what to divide a leaf's number by there."""
+    """uint32[levels]: the divisor of a leaf's number at each level."""
 
 
 def turns_of(fabric: Fabric) -> LevelTurns:
-    """Numbers by GUID, so that the order in which a file lists switches changes no route."""
+    """The numbers of a fabric, by GUID, so that the order of switches in a file changes no
+    route."""
     level = levels_of(fabric)
     up = fabric.channel_up & (level[fabric.channel_target] > level[fabric.channel_source])
     source, target = fabric.channel_source[up], fabric.channel_target[up]

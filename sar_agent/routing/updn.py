@@ -1,13 +1,13 @@
-"""Up*/Down* and fat-tree routing: legal paths (`legal.py`), two rules for the port.
+"""Up*/Down* and fat-tree routing: legal paths (`updown_paths.py`), two rules for the port.
 
 `updn`: every switch takes the port that fewest destinations have, as OpenSM's engine of that name.
-Ties fall as in `minhop.py`, not to the lowest port as in OpenSM; and the levels are our own.
+Ties are broken as in `minhop.py`, not to the lowest port as in OpenSM, and the levels are our own.
 
-`ftree`: as OpenSM's, in index order (Zahavi, D-mod-k): from a host's leaf one *main* way up is
-chosen, at each level the parent whose channel down to here leads to fewest hosts, so that the
-hosts of a leaf, then the leaves of a subtree, take turns. Who is below a switch of the main way
-goes up to it; all others fall wherever they can. A host's traffic then falls one way only, and
-what meets on that way is bound for the same host anyhow.
+`ftree`: as OpenSM's engine, in index order (Zahavi's D-mod-k). From a host's leaf one *main* way up
+is chosen, at each level the parent whose channel down to here leads to fewest hosts, so that the
+hosts of a leaf, then the leaves of a subtree, take turns. Switches below the main way go up to it;
+all others go down wherever they can. A host's traffic then comes down one way only, and all traffic
+on that way has the same destination. Both cost O(S + C) for each terminal.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from sar_agent.routing.updown_paths import (
 
 
 class Updn:
-    """Oblivious; one lane on any fabric."""
+    """Oblivious; free of credit loops in one lane on any fabric."""
 
     name = "updn"
     summary = "up*/down*: no credit loop on any fabric in one lane (OpenSM's, but for ties)"
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
-        """Routes for every fabric."""
+        """Routes for any fabric."""
         began = time.perf_counter()
         graph = graph_of(fabric)
         egress = _grow(fabric, graph, updn_order(fabric, graph), main=False)
@@ -57,7 +57,7 @@ class Updn:
 
 
 class Ftree:
-    """Oblivious; fat trees only."""
+    """Oblivious; serves fat trees only."""
 
     name = "ftree"
     summary = "fat trees: hosts of a leaf take turns on the ways up (OpenSM's ftree, index order)"
@@ -72,8 +72,8 @@ class Ftree:
 
 
 def tree_order(fabric: Fabric, graph: Graph) -> Orientation:
-    """Up and down on a fat tree; raises `Unserved` where it is none, or where two leaf switches
-    have lost all switches above both."""
+    """The orientation of a fat tree's channels. Raises `Unserved` where the fabric is no fat tree,
+    or where two leaf switches have no switch above both any more."""
     legal = orient(fabric, tree_levels(fabric))
     a, b = unreached_leaves(graph, legal, new_row(fabric), fabric.leaves.astype(np.uint32))
     if a >= 0:
@@ -85,8 +85,8 @@ def tree_order(fabric: Fabric, graph: Graph) -> Orientation:
 
 
 def updn_order(fabric: Fabric, graph: Graph) -> Orientation:
-    """Levels of the tree where all leaves then reach each other; else hops from the switch that
-    is nearest to all leaves, which joins any connected fabric."""
+    """The orientation by tree levels where all leaves then reach each other; else by hops from the
+    switch nearest to all leaves, which connects any connected fabric."""
     leaves = fabric.leaves.astype(np.uint32)
     try:
         height: NDArray[np.integer] = tree_levels(fabric)
@@ -103,7 +103,7 @@ def updn_order(fabric: Fabric, graph: Graph) -> Orientation:
 
 
 def _grow(fabric: Fabric, graph: Graph, legal: Orientation, *, main: bool) -> U8:
-    """uint8[T + S, S] egress ports."""
+    """uint8[T + S, S]: egress ports to all destinations."""
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     order = leaf_by_leaf(fabric)[: fabric.terminals]
     order = order[fabric.is_host_port[order]]
@@ -115,8 +115,8 @@ def _grow(fabric: Fabric, graph: Graph, legal: Orientation, *, main: bool) -> U8
 def legal_rows(
     fabric: Fabric, graph: Graph, legal: Orientation, terminals: U32, *, main: bool = False
 ) -> U8:
-    """uint8[D, S]: egress ports towards these, those of one leaf together; as `ftree` with `main`,
-    else as `updn`."""
+    """uint8[D, S]: egress ports to these terminals, those of one leaf together; with `main` as
+    `ftree` chooses them, else as `updn`."""
     rows = np.full((len(terminals), fabric.switches), NO_ROUTE, np.uint8)
     _spread(
         graph,
@@ -146,8 +146,8 @@ def _spread(
     main: bool,
     egress: U8,
 ) -> None:  # pragma: no cover
-    """Rows `dests` (those of one leaf together) of `egress` uint8[D, S]; `used` int32[C] are the
-    destinations of each channel so far."""
+    """Fills rows `dests` (those of one leaf together) of `egress` uint8[D, S]; `used` int32[C]
+    counts the destinations of each channel so far."""
     switches = egress.shape[1]
     on_main = np.zeros(switches, np.bool_)
     through = np.zeros(switches, np.int32)
@@ -179,7 +179,7 @@ def _spread(
                     best = c
                     joins = also
             tree[v] = graph.port[best]
-            if not (main and row.falls[v]):  # who falls beside the main way is no part of it
+            if not (main and row.falls[v]):  # a way down beside the main way is no part of it
                 on_main[v] = joins
                 used[best] += 1
                 through[graph.target[best]] += 1

@@ -1,11 +1,14 @@
-"""Up*/Down* paths: up some channels, then down some, never up again (Schroeder et al., Autonet).
+"""Up*/Down* paths: up some channels, then down some, never up again.
 
-With an order among switches, a channel leads up where its end comes later. Paths that never turn
-from down to up close no cycle of dependencies whatever the fabric looks like, so one lane will do.
+M. D. Schroeder et al., "Autonet: a high-speed, self-configuring local area network using
+point-to-point links", IEEE JSAC 9(8), 1991. Switches are ordered, and a channel leads up where its
+end comes later in the order. Paths that never turn from down to up close no cycle of dependencies
+on any fabric, so one lane is enough.
 
-A table has one entry for each destination, whoever sends: so a switch that can reach it by going
-down only must go down, or a packet that came from above would turn. All others go up, by the
-shortest of what is left (their *legal distance*). From a fat tree's hosts that is a shortest path.
+A table has one entry for each destination, whatever the source. So a switch that can reach the
+destination by going down only must go down, or a packet that came from above would turn up again.
+All other switches go up, by the shortest remaining path (their *legal distance*). From a fat tree's
+hosts that is a shortest path. O(S + C) for each root.
 """
 
 from __future__ import annotations
@@ -20,38 +23,40 @@ from sar_agent.fabric.model import I32, U8, U32, Bool, Fabric
 from sar_agent.routing.graph.csr import Graph
 
 FAR = np.int32(1 << 20)
+"""The legal distance where there is no legal path."""
 
 
 class Orientation(NamedTuple):
-    """An orientation of the fabric's channels."""
+    """Which of the fabric's channels lead up, and which down."""
 
     higher: Bool
-    """bool[C]: live, and leads up."""
+    """bool[C]: the channel is live and leads up."""
     lower: Bool
-    """bool[C]: live, and leads down."""
+    """bool[C]: the channel is live and leads down."""
     falling: U32
-    """uint32[S]: switches, the highest first."""
+    """uint32[S]: the switches, the highest first."""
 
 
 class RootDistances(NamedTuple):
-    """Of one root: legal distances, and the channels that shorten them. For one root at a time."""
+    """Legal distances to one root at a time, and the channels that lead closer to it."""
 
     distance: I32
     """int32[S], `FAR` where there is no legal path."""
     falls: Bool
-    """bool[S]: reaches the root by going down only."""
+    """bool[S]: the switch reaches the root by going down only."""
     order: U32
-    """uint32[S]: those with a path, nearest first."""
+    """uint32[S]: the switches with a legal path, nearest first."""
     start: U32
     """uint32[S + 1]"""
     edge: U32
     """uint32[C]: channels edge[start[i]:start[i + 1]] lead order[i] one hop closer."""
     size: U32
-    """uint32[1]: how many of `order` there are."""
+    """uint32[1]: how many switches `order` holds."""
 
 
 def orient(fabric: Fabric, height: NDArray[np.integer]) -> Orientation:
-    """Up is where `height` int[S] is greater, or, at the same height, the GUID."""
+    """A channel leads up to a switch of greater `height` int[S], or of greater GUID at the same
+    height."""
     by_key = np.lexsort((fabric.switch_guid, height))
     place = np.empty(fabric.switches, np.int64)
     place[by_key] = np.arange(fabric.switches)
@@ -61,7 +66,7 @@ def orient(fabric: Fabric, height: NDArray[np.integer]) -> Orientation:
 
 
 def new_row(fabric: Fabric) -> RootDistances:
-    """Room for one root."""
+    """Scratch for one root."""
     switches, channels = fabric.switches, max(1, fabric.channels)
     return RootDistances(
         np.empty(switches, np.int32),
@@ -77,7 +82,7 @@ def new_row(fabric: Fabric) -> RootDistances:
 def legal_row(
     graph: Graph, legal: Orientation, row: RootDistances, root: int
 ) -> None:  # pragma: no cover
-    """Fills `row` for `root`."""
+    """Fills `row` with the legal distances to `root`."""
     distance, falls, order = row.distance, row.falls, row.order
     distance[:] = FAR
     falls[:] = False
@@ -86,7 +91,7 @@ def legal_row(
     order[0] = root
     size = np.uint32(1)
     i = np.uint32(0)
-    while i < size:  # who can fall: against the channels that lead up
+    while i < size:  # which switches go down: against the channels that lead up
         u = order[i]
         i += np.uint32(1)
         for c in range(graph.offset[u], graph.offset[u + np.uint32(1)]):
@@ -104,7 +109,7 @@ def legal_row(
                     distance[v] = distance[graph.target[c]] + 1
         if distance[v] < FAR:
             most = max(most, distance[v])
-    # Counting sort by distance; who comes first among equals does not matter.
+    # Counting sort by distance; the order among equals does not matter.
     first = np.zeros(most + 2, np.uint32)
     for v in range(np.uint32(len(distance))):
         if distance[v] < FAR:
@@ -134,7 +139,8 @@ def legal_row(
 def unreached_leaves(
     graph: Graph, legal: Orientation, row: RootDistances, leaves: U32
 ) -> tuple[np.int64, np.int64]:  # pragma: no cover
-    """The first pair (from, to) of leaf switches without a legal path; (-1, -1) where all have."""
+    """The first pair (from, to) of leaf switches without a legal path; (-1, -1) where there is no
+    such pair."""
     for root in leaves:
         legal_row(graph, legal, row, root)
         for leaf in leaves:
@@ -145,8 +151,8 @@ def unreached_leaves(
 
 @njit(cache=True)
 def fill_rest(graph: Graph, row: RootDistances, tree: U8) -> None:  # pragma: no cover
-    """Gives switches without a legal path (spines that lost a cable; no host's path passes there)
-    a way to some that has one, nearest first; `tree` is uint8[S]."""
+    """Gives switches without a legal path (spines that lost a cable; no host's path passes there) a
+    way to some switch that has one, nearest first; `tree` is uint8[S]."""
     size = row.size[0]
     i = np.uint32(0)
     while i < size:

@@ -1,9 +1,10 @@
 """Do all shortest paths go up, then down? Then no choice among them closes a credit loop.
 
-With a level for each switch, a cycle of dependencies must somewhere turn from a channel that leads
-down, or stays, to one that leads up, or stays. Whether any shortest path between given switches has
-such a turn is asked for all roots at once: a row of bytes a switch, a byte for each root, and
-channel by channel rows are combined, 32 bytes to an instruction. No path is followed.
+Each switch has a level. A cycle of dependencies must somewhere turn from a channel that leads down,
+or stays level, to one that leads up, or stays level. Whether any shortest path between given
+switches has such a turn is computed for all roots at once: each switch has a row of bytes, one byte
+for each root, and rows are combined channel by channel, 32 bytes to an instruction: O(C S / 32). No
+path is followed.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from sar_agent.routing.graph.csr import Graph
 def all_up_then_down(
     graph: Graph, hops: U8, level: U8, by_level: U32, sends: Bool
 ) -> bool:  # pragma: no cover
-    """Whether so are all shortest paths from switches that send (bool[S]) to all switches.
+    """Whether all shortest paths from switches that send (`sends` bool[S]) to all switches do so.
 
-    `hops` uint8[S, S] between switches, `level` uint8[S], `by_level` uint32[S] the switches sorted
-    by it.
+    `hops` uint8[S, S] are those between switches, `level` uint8[S]; `by_level` uint32[S] are the
+    switches sorted by level.
     """
     switches = np.uint32(len(hops))
     one = np.uint32(1)
-    # Towards which roots do paths pass here, having gone up only, or down already?
+    # By switch and root: does a path pass that has only gone up, or one that has gone down already?
     rising = np.zeros((switches, switches), np.bool_)
     falling = np.zeros((switches, switches), np.bool_)
     for v in by_level:
@@ -50,18 +51,22 @@ def all_up_then_down(
 
 
 @njit(cache=True)
-def _pass_on(here: U8, there: U8, passing: Bool, passed: Bool) -> None:  # pragma: no cover
-    """Adds to `passed` the roots of `passing` to which there is one hop closer than here."""
-    for root in range(np.uint32(len(here))):
-        passed[root] |= passing[root] & (here[root] == np.uint8(there[root] + np.uint8(1)))
+def _pass_on(
+    hops_here: U8, hops_there: U8, passing: Bool, passed: Bool
+) -> None:  # pragma: no cover
+    """Adds to `passed` the roots of `passing` to which that switch is one hop closer."""
+    for root in range(np.uint32(len(hops_here))):
+        passed[root] |= passing[root] & (
+            hops_here[root] == np.uint8(hops_there[root] + np.uint8(1))
+        )
 
 
 @njit(cache=True)
-def _any_closer(here: U8, there: U8, passing: Bool) -> bool:  # pragma: no cover
-    found = False
-    for root in range(np.uint32(len(here))):
-        found |= passing[root] & (here[root] == np.uint8(there[root] + np.uint8(1)))
-    return found
+def _any_closer(hops_here: U8, hops_there: U8, passing: Bool) -> bool:  # pragma: no cover
+    any_root = False
+    for root in range(np.uint32(len(hops_here))):
+        any_root |= passing[root] & (hops_here[root] == np.uint8(hops_there[root] + np.uint8(1)))
+    return any_root
 
 
 @njit(cache=True)
@@ -70,11 +75,11 @@ def lowest_ports(graph: Graph, hops: U8, ports: U8) -> None:  # pragma: no cover
     has none is left as it is."""
     for v in range(np.uint32(len(hops))):
         first, last = graph.offset[v], graph.offset[v + np.uint32(1)]
-        here, row = hops[v], ports[v]
+        hops_here, row = hops[v], ports[v]
         for back in range(last - first):
             c = last - np.uint32(1) - np.uint32(back)
             if graph.up[c]:
-                there, port = hops[graph.target[c]], np.uint8(graph.port[c])
+                hops_there, port = hops[graph.target[c]], np.uint8(graph.port[c])
                 for root in range(np.uint32(len(hops))):
-                    closer = here[root] == np.uint8(there[root] + np.uint8(1))
+                    closer = hops_here[root] == np.uint8(hops_there[root] + np.uint8(1))
                     row[root] = port if closer else row[root]

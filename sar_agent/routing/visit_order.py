@@ -1,9 +1,11 @@
-"""In which order a destination's switches are priced: a *sweep* for each destination switch.
+"""The order in which a destination's switches are priced: a *visit order* for each destination
+switch.
 
-Hop by hop, so that all that a switch may forward to is priced before it. Within one hop first the
-siblings all of whose ways lead up (`siblings.py`), group by group, then the others, each with the
-channels that lead one hop closer. Hops are known (`hops.py`), so no search is needed, and only what
-is not among siblings takes room: 10 KB a destination at 1,620 switches.
+The order goes hop by hop, so that every switch comes after those to which it may forward. Within
+one hop it begins with siblings all of whose channels lead up (`siblings.py`), group by group; the
+other switches follow, each with the channels that lead one hop closer. Hops are known
+(`graph/hop_counts.py`), so no search is needed: O(S + C) once for each destination switch. Only
+channels outside groups are stored: 10 KB a destination at 1,620 switches.
 """
 
 from __future__ import annotations
@@ -19,15 +21,15 @@ from sar_agent.routing.graph.hop_counts import FAR
 from sar_agent.routing.siblings import ALONE, Siblings
 
 ARENA_WORDS = 32 << 20
-"""Room for orders: 128 MB, of which only what is written to is taken from the machine."""
+"""Words for visit orders: 128 MB, of which the machine provides only what is written to."""
 NOT_YET = np.uint32(0xFFFFFFFF)
 
 
 class VisitOrders(NamedTuple):
-    """Sweeps so far. One is, at `begin[root]` of `arena`: how many switches there are but the root;
-    each as switch << 8 | port, that port towards the lowest GUID one hop closer; then runs of them:
-    group, length of the run, ways of each switch; for group `ALONE` each way's next switch and the
-    place of its weight follow.
+    """The visit orders so far. One begins at `begin[root]` of `arena`: the number of switches
+    without the root; each switch as switch << 8 | port, the port towards the lowest GUID one hop
+    closer; then runs of them: group, length of the run, channels of each switch; for group `ALONE`
+    the next switch and the place of the weight of each channel follow.
     """
 
     begin: U32
@@ -36,7 +38,7 @@ class VisitOrders(NamedTuple):
     used: U32
     """uint32[1]"""
     by_group: U32
-    """uint32[S]: switches, siblings side by side."""
+    """uint32[S]: the switches, siblings side by side."""
     bucket: I32
     """int32[·], scratch: for each hop, twice."""
     first: U32
@@ -46,7 +48,7 @@ class VisitOrders(NamedTuple):
 
 
 def new_visit_orders(graph: Graph, siblings: Siblings) -> VisitOrders:
-    """None so far."""
+    """A store without visit orders."""
     switches = len(siblings.group)
     return VisitOrders(
         np.full(switches, NOT_YET, np.uint32),
@@ -61,7 +63,7 @@ def new_visit_orders(graph: Graph, siblings: Siblings) -> VisitOrders:
 
 @njit(cache=True)
 def _most_words(graph: Graph) -> int:  # pragma: no cover
-    """No sweep takes more."""
+    """The most words that one visit order takes."""
     return 1 + 4 * len(graph.offset) + 2 * len(graph.target)
 
 
@@ -69,8 +71,9 @@ def _most_words(graph: Graph) -> int:  # pragma: no cover
 def visit_order_of(
     graph: Graph, siblings: Siblings, orders: VisitOrders, hop: U8, busy: U32, root: int
 ) -> np.uint32:  # pragma: no cover
-    """Where `root`'s sweep begins, made if need be. `hop` uint8[S] are the hops to it; for switches
-    that are `busy` anyway nobody asks for the port towards the lowest GUID."""
+    """Where `root`'s visit order begins in the arena; it is made if it is not there. `hop`
+    uint8[S]: the hops to the root. Switches that are `busy` do not need the port towards the lowest
+    GUID."""
     begin: np.uint32 = orders.begin[root]
     if begin != NOT_YET:
         return begin
@@ -115,7 +118,7 @@ def visit_order_of(
 def _look_outside(
     graph: Graph, siblings: Siblings, hop: U8, first: U32, way: U32
 ) -> None:  # pragma: no cover
-    """Lists, in `way` from `first[v]` on, all channels of v that lead one hop closer, but none
+    """Lists in `way`, from `first[v]` on, all channels of v that lead one hop closer; no channel
     where all of them are in slots."""
     one = np.uint32(1)
     n = np.uint32(0)
@@ -123,7 +126,7 @@ def _look_outside(
         first[v] = n
         near = np.uint8(hop[v] - np.uint8(1))
         for q in range(siblings.outside[v], siblings.outside[v + one]):
-            # Written in any case and counted where it is one: no branch to guess wrong.
+            # Written in any case, counted only if it leads closer: no branch to mispredict.
             way[n] = siblings.channel[q]
             n += np.uint32(hop[siblings.beyond[q]] == near)
         if n > first[v] and siblings.group[v] != ALONE:
@@ -137,8 +140,8 @@ def _look_outside(
 
 @njit(cache=True)
 def _sort(hop: U8, root: int, orders: VisitOrders, order: U32) -> np.uint32:  # pragma: no cover
-    """Writes how many switches reach the root, and these: by hop, those without ways outside first,
-    siblings side by side."""
+    """Writes the number of switches that reach the root, then these by hop: first those without
+    channels outside slots, siblings side by side."""
     bucket, first = orders.bucket, orders.first
     bucket[:] = 0
     size = np.uint32(0)
@@ -161,7 +164,7 @@ def _sort(hop: U8, root: int, orders: VisitOrders, order: U32) -> np.uint32:  # 
 
 @njit(cache=True)
 def _lowest(siblings: Siblings, hop: U8, v: np.uint32) -> np.uint8:  # pragma: no cover
-    """Port towards the lowest neighbour in a slot one hop closer."""
+    """The port towards the lowest neighbour in a slot one hop closer."""
     group = siblings.group[v]
     at = siblings.first[group] + siblings.lane[v]
     for k in range(siblings.slot[group], siblings.slot[group + np.uint32(1)]):

@@ -1,14 +1,15 @@
-"""The kernel that grows one tree per destination over its minimal-hop DAG by channel weights.
+"""Trees grown by channel weights, one per destination: the kernel of DFSSSP and SAR.
 
-DFSSSP and SAR are the same walk; they differ in the order of destinations and in whose routes
-raise the weights (sar-2016, Algorithm 1). `count` says so per destination:
+Both engines grow the same trees; they differ in the order of destinations and in the routes that
+raise the weights (sar-2016, Algorithm 1), which `count` selects per destination:
 
-`EVERYONE`  +1 per terminal's route (DFSSSP, and SAR's lines 11-16); `JOB`  +1 per route from a
-terminal that shares a job with the destination (lines 8-10).
+`EVERYONE`  +1 for each terminal's route (DFSSSP, and SAR's lines 11-16)
+`JOB`       +1 for each route from a terminal that shares a job with the destination (lines 8-10)
 
-Routes no terminal's packets take (a spine's own way to a host it lost its cable to, and every
+Routes that no terminal's packets take (a spine's own way to a host it lost its cable to, and every
 route to a switch's own LID) are chosen by lowest neighbour GUID instead of weight, so that they
-fall together, and are then settled around the others (`fill_loop_free.py`).
+coincide, and are then fitted around the others (`loop_free_fill.py`). O(S + C) for each
+destination.
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ from sar_agent.routing.visit_order import VisitOrders, new_visit_orders, visit_o
 EVERYONE, JOB = 0, 1
 
 HOP = np.int64(1 << 48)
-"""A price is hops << 48 | weight of the way << 8 | port. So hops come first, as they do in OpenSM,
-whose weights start that high; then weights; then the lowest port, which the price itself names."""
+"""A price is hops << 48 | weight of the path << 8 | port. So hops decide first, as in OpenSM, whose
+weights start that high; then weights; then the lowest port, which the price itself contains."""
 TOO_FAR = np.int64(1 << 61)
 WITHOUT_PORT = np.int64(-256)
 
 
 class SendingTerminals(NamedTuple):
-    """Who sends: arrays of a `JobMix` on a `Fabric` that the kernel reads."""
+    """The terminals that send, and their jobs: arrays of a `JobMix` on a `Fabric`."""
 
     terminal_switch: U32
     """uint32[T]"""
     at_switch: U32
-    """uint32[S], live host ports of each switch."""
+    """uint32[S]: live host ports of each switch."""
     job_offset: U32
-    """uint32[J + 1] into `job_terminal`"""
+    """uint32[J + 1] into `job_terminal`: the terminals of each job."""
     job_terminal: U32
     leaf_offset: U32
     """uint32[J + 1] into `leaf`, `leaf_count`: the same jobs by leaf switch."""
@@ -60,7 +61,7 @@ class SendingTerminals(NamedTuple):
 
 
 def sources_of(fabric: Fabric, mix: JobMix) -> SendingTerminals:
-    """Collects the arrays."""
+    """The arrays of this fabric and mix."""
     arrays = (
         fabric.terminal_switch,
         fabric.terminals_at,
@@ -76,10 +77,10 @@ def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, 
     """uint8[T + S, S] egress ports, and the seconds it took (the first call in a process
     also loads the compiled kernels).
 
-    `order` int32[·]: terminals, in the order in which their trees grow; `count` uint8[·]: whose
-    routes then raise the weights. The switches' own LIDs are settled after them. Terminals that
-    are not in `order` (their link is down, or they are aggregation units) get the route to their
-    switch.
+    `order` int32[·]: terminals, in the order in which their trees grow; `count` uint8[·]: the
+    routes that then raise the weights. Routes to the switches' own LIDs are chosen after them.
+    Terminals that are not in `order` (their link is down, or they are aggregation units) get the
+    route to their switch.
     """
     began = time.perf_counter()
     graph = graph_of(fabric)
@@ -100,8 +101,8 @@ def grow(
     weight: I64,
     egress: U8,
 ) -> None:
-    """As `grow_trees`, into `egress` uint8[T + S, S], starting from `weight` int64[C]; `hops`
-    uint8[S, S] are those between switches."""
+    """Grows these trees as `grow_trees` does, into `egress` uint8[T + S, S], starting from `weight`
+    int64[C]; `hops` uint8[S, S] are those between switches."""
     siblings = siblings_of(fabric, graph)
     priced = np.full(len(siblings.port), TOO_FAR, np.int64)
     priced[siblings.place] = HOP + (weight << 8) + graph.port
@@ -137,7 +138,7 @@ def _grow(
     egress: U8,
 ) -> None:  # pragma: no cover
     """`weight` int64[places]: HOP | weight << 8 | port of each channel, `TOO_FAR` where a sibling
-    lacks it."""
+    lacks the channel."""
     one = np.uint32(1)
     switches = len(graph.offset) - 1
     price = np.empty(switches, np.int64)
@@ -146,7 +147,7 @@ def _grow(
     sends = sources.at_switch > 0
     busy = np.empty_like(sends)
     seen = np.full(len(sources.terminal_switch), -1, np.int32)
-    model = np.uint32(0)  # whose tree this would be again, while `fresh`
+    model = np.uint32(0)  # the destination whose tree can be copied while `fresh`
     fresh = False
     for turn in range(len(order)):
         d = order[turn]
@@ -159,11 +160,11 @@ def _grow(
             continue
         at = visit_order_of(graph, siblings, orders, hops[root], sources.at_switch, root)
         size = orders.arena[at]
-        sweep = orders.arena[at + one : at + one + size]
+        visits = orders.arena[at + one : at + one + size]
         script = orders.arena[at + one + size :]
         price[:] = TOO_FAR
         price[root] = 0
-        _price(graph, siblings, sweep, script, weight, price, side)
+        _price(graph, siblings, visits, script, weight, price, side)
         if count[turn] == EVERYONE:
             load[:] = sources.at_switch
         else:
@@ -173,9 +174,9 @@ def _grow(
         fresh = True
         tree = egress[d]
         for back in range(size):
-            step = sweep[size - one - back]
+            step = visits[size - one - back]
             v = step >> np.uint32(8)
-            # Half of the switches above are on no path, and which is hard to guess: no branch.
+            # Half of the switches above are on no path, which a branch would mispredict: no branch.
             passed = busy[v]
             port = np.uint8(price[v] if passed else step)
             w = neighbours[v, port]
@@ -194,18 +195,18 @@ def _grow(
 def _price(
     graph: Graph,
     siblings: Siblings,
-    sweep: U32,
+    visits: U32,
     script: U32,
     weight: I64,
     price: I64,
     least: I64,
 ) -> None:  # pragma: no cover
-    """The least price of every switch of a sweep, into `price` int64[S], where the root's is 0 and
-    all others are `TOO_FAR`; `least` int64[S] is scratch."""
+    """Writes the least price of every switch of a visit order into `price` int64[S], in which the
+    root's is 0 and all others are `TOO_FAR`; `least` int64[S] is scratch."""
     one, two = np.uint32(1), np.uint32(2)
     i = s = np.uint32(0)
-    while i < len(sweep):
-        group, run, ways = script[s], sweep[i : i + script[s + one]], script[s + two]
+    while i < len(visits):
+        group, run, ways = script[s], visits[i : i + script[s + one]], script[s + two]
         s += np.uint32(3)
         i += np.uint32(len(run))
         if group == ALONE:
@@ -234,9 +235,9 @@ def _price(
 def _load_of_jobs(
     sources: SendingTerminals, d: int, seen: I32, load: I64
 ) -> None:  # pragma: no cover
-    """Adds to each switch how many of its terminals share a job with `d`, each once.
+    """Adds to the load of each switch how many of its terminals share a job with `d`, each once.
 
-    `d` itself counts at its own leaf, where no channel follows.
+    `d` itself counts at its own leaf, from which no channel follows.
     """
     first, last = sources.on_offset[d], sources.on_offset[d + 1]
     if last - first == 1:

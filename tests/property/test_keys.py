@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.keys.routes import choose_shift, key_tree, make_key, shift_in, unshifted
-from sar_agent.keys.routes.assignment import least_cost, least_most
+from sar_agent.keys.routes.assignment_problem import least_cost, least_most
 from sar_agent.keys.routes.equitable import even_colours
 from tests.examples import examples, share
 from tests.property.keys import (

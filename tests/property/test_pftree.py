@@ -211,9 +211,9 @@ def test_strict_says_who_and_where() -> None:
     partitions = partitioned(fabric, "ac phy", "bd phy")
     with pytest.raises(CheckFailed) as failed:
         routed(fabric, partitions, "pftree-ext")
-    assert 'partition 2 has to share the link "L' in str(failed.value)
+    assert 'partition 2 must share the link "L' in str(failed.value)
     lanes = partitioned(fabric, "ac vlane", "bd vlane")
-    with pytest.raises(CheckFailed, match="partition 2 wants a virtual lane of its own"):
+    with pytest.raises(CheckFailed, match="partition 2 needs a virtual lane of its own"):
         routed(fabric, lanes, "pftree-ext", max_lanes=2)
     assert routed(fabric, lanes, "pftree-ext", max_lanes=3).virtual_lanes == 3
 

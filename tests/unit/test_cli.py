@@ -179,7 +179,7 @@ def test_a_credit_loop_is_named_and_never_written(tmp_path: Path) -> None:
     args = ("route", "--fabric", tmp_path / "ring.net", "--jobs", "mix:1", "--out", tmp_path / "o")
     done = sar_agent(*args, "--max-lanes", "1")
     assert done.returncode == 1
-    assert "credit loops take 2 virtual lanes to avoid, and there are 1; allow more" in done.stderr
+    assert "2 virtual lanes are needed to avoid credit loops, and there are 1" in done.stderr
     assert not (tmp_path / "o").exists()
     done = sar_agent(*args)
     assert done.returncode == 0 and "no credit loop in 2 virtual lanes" in done.stdout

@@ -45,8 +45,8 @@ def test_jobs_that_say_what_they_send_get_keys(engine: str) -> None:
     assert check_routes(TREE, routes).passed and routes.virtual_lanes == 1
     assert routes.remarks == (
         "job odd gets no key: transpose wants a square number of ranks, the job has 8",
-        "3 of 5 jobs have a routing key; 3 of them meet themselves on no link; with all jobs "
-        "there are at most 3 flows on one",
+        "3 of 5 jobs have a routing key; 3 of them have at most one flow on each link; all jobs "
+        "together have at most 3",
     )
     keyed = {t for job in JOBS[:3] for t in job.terminals.tolist()}
     assert rows_that_differ(routes, route("dmodk")) <= keyed
@@ -56,7 +56,7 @@ def test_shifts_keep_jobs_apart() -> None:
     fabric = load_fabric("xgft:2;8,8;1,8")
     mix = JobMix.of(make_job(str(n), range(n, 64, 8), "ring") for n in range(8))
     for engine, flows in (("ark", 8), ("nrk", 1)):
-        assert route(engine, fabric, mix).remarks[0].endswith(f"at most {flows} flows on one")
+        assert route(engine, fabric, mix).remarks[0].endswith(f"together have at most {flows}")
 
 
 def test_a_pattern_for_all_jobs() -> None:
@@ -71,7 +71,7 @@ def test_without_a_pattern_there_is_no_key() -> None:
     mix = JobMix.of([replace(JOBS[0], traffic=None)])
     routes = route("nrk", mix=mix)
     assert not rows_that_differ(routes, route("dmodk"))
-    assert routes.remarks == ("no job says what its traffic is, so there are no routing keys",)
+    assert routes.remarks == ("no job names its traffic, so there are no routing keys",)
 
 
 def test_nrk_leaves_the_keys_of_running_jobs_alone() -> None:

@@ -15,9 +15,9 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import assign_lanes, lane_budget, routed
-from sar_agent.routing.lanes.assignment import LaneAssignment, LaneProblem
 from sar_agent.routing.lanes.dimensions import dimension_ordered
 from sar_agent.routing.lanes.grid import grid_of
+from sar_agent.routing.lanes.lane_assignment import LaneAssignment, LaneProblem
 from tests.property.oracles import live_graph
 
 
@@ -65,11 +65,11 @@ def test_a_torus_that_lacks_a_cable_is_routed_while_it_is_laid() -> None:
 
 @pytest.mark.long
 def test_lanes_run_out_in_one_sentence() -> None:
-    with pytest.raises(Unserved, match="credit loops take 4 virtual lanes to avoid"):
+    with pytest.raises(Unserved, match="4 virtual lanes are needed to avoid credit loops"):
         laid("torus:8x8x8", max_lanes=2)
     routes = laid("torus:8x8x8", max_lanes=2, best_effort=True)
     assert routes.engine == "dfsssp+updn" and routes.virtual_lanes == 2
-    assert "paths go up, then down, in the last virtual lane" in routes.remarks[0]
+    assert "paths are Up*/Down* paths in the last virtual lane" in routes.remarks[0]
 
 
 def test_budgets() -> None:
@@ -86,7 +86,7 @@ def test_more_groups_than_lanes() -> None:
     fabric = load_fabric("xgft:2;4,4;1,2")
     routes = load_engine("minhop").route(fabric, synthetic_mix(fabric, 1), Options(lanes="path"))
     groups = np.arange(fabric.terminals, dtype=np.int32)
-    with pytest.raises(Unserved, match="16 groups are to share no lane, and there are 8"):
+    with pytest.raises(Unserved, match="16 groups need a virtual lane each, and there are 8"):
         assign_lanes(fabric, routes, Options(lanes="path", best_effort=True), groups)
     assert assign_lanes(fabric, routes, Options(lanes="path"), groups // 4).virtual_lanes == 4
 

@@ -1,9 +1,10 @@
-"""`colored`: routes for a pattern that is known, the bound of what oblivious routes can do.
+"""`colored`: routes for a known pattern, a bound of what oblivious routes can achieve.
 
-As a routing key (`keys/digits.py`), but a flow of its own for each pair, which a table that knows
-destinations only cannot hold: so this is the bound of keys, too. For permutations on k-ary n-trees
-that is one flow a channel at every level, the theorem behind rearrangeable networks; on slimmed
-trees of several levels, where some flows turn below the top, the result stands beside its bound.
+The method is that of routing keys (`digits.py`), but each pair of hosts has a route of its own,
+which a table that knows destinations only cannot hold: so this is a bound of keys, too. For
+permutations on k-ary n-trees there is one flow a channel at every level, the theorem behind
+rearrangeable networks. On slimmed trees of several levels some flows turn below the top; the result
+is reported with its bound.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ from sar_agent.routing.path_routes import PathRoutes
 from sar_agent.routing.routes import Routes
 
 
-class PhaseContention(NamedTuple):
-    """Of one phase."""
+class PatternContention(NamedTuple):
+    """The contention of one phase."""
 
     flows: int
-    """Most flows of the phase on a channel between switches."""
+    """The most flows of the phase on a channel between switches."""
     bound: int
-    """No routes have fewer: flows that leave or enter a subtree over its channels up or down."""
+    """A lower bound for any routes: flows that leave or enter a subtree over its channels."""
 
 
 class Colored:
-    """Pattern-aware; without LMC it can only be looked at."""
+    """Knows the pattern; its routes need LMC to be installed."""
 
     name = "colored"
     summary = "XGFTs: least contention for a known --pattern; needs LMC (oblivious-xgft-2009, VII)"
@@ -46,7 +47,7 @@ class Colored:
         """Raises `Unserved` without a pattern and where the fabric is no XGFT, `InputError` where
         the pattern does not fit a job. A pair that several phases have keeps its first route."""
         if not options.pattern:
-            raise Unserved("colored routes a pattern: name one, e.g. --pattern shift:1")
+            raise Unserved("colored needs a traffic pattern: name one, e.g. --pattern shift:1")
         view = recognise_xgft(fabric)
         known: dict[int, bytes] = {}
         for source, destination in phases(fabric, mix, options.pattern):
@@ -61,12 +62,12 @@ class Colored:
         usual = np.array(view.w[1:], np.int32)
 
         def choose(source: I32, destination: I32) -> U8:
-            """Pairs that are in no phase go as dmodk sends them."""
+            """Pairs in no phase take the routes of dmodk."""
             chosen = (view.digit[destination, :-1] % usual).astype(np.uint8)
             pair = source.astype(np.int64) * fabric.terminals + destination
             place = np.minimum(np.searchsorted(keys, pair), max(0, len(keys) - 1))
-            there = keys[place] == pair if len(keys) else np.zeros(len(pair), np.bool_)
-            chosen[there] = digits[place[there]]
+            is_known = keys[place] == pair if len(keys) else np.zeros(len(pair), np.bool_)
+            chosen[is_known] = digits[place[is_known]]
             return chosen
 
         return PathRoutes(self.name, fabric, view, choose)
@@ -79,17 +80,19 @@ class Colored:
 
 
 def phases(fabric: Fabric, mix: JobMix, pattern: str) -> list[tuple[I32, I32]]:
-    """Phase i of the pattern in all jobs at once."""
+    """(sources, destinations) of each phase of the pattern, in all jobs at once."""
     of_jobs = [phases_of(pattern, fabric, job) for job in mix.jobs]
-    found = []
+    all_phases = []
     for i in range(max(map(len, of_jobs), default=0)):
         parts = [of_job[i] for of_job in of_jobs if i < len(of_job)]
-        found.append((np.concatenate([a for a, _ in parts]), np.concatenate([b for _, b in parts])))
-    return found
+        all_phases.append(
+            (np.concatenate([a for a, _ in parts]), np.concatenate([b for _, b in parts]))
+        )
+    return all_phases
 
 
-def contention(paths: PathRoutes, source: I32, destination: I32) -> PhaseContention:
-    """Of the flows source → destination, int32[N] each, on their routes."""
+def contention(paths: PathRoutes, source: I32, destination: I32) -> PatternContention:
+    """The contention of the flows source → destination (int32[N] each) on their routes."""
     channels = paths.channels(source, destination)
     count = np.bincount(channels[channels >= 0], minlength=1)
     view, leaf = paths.view, paths.fabric.terminal_switch
@@ -99,4 +102,4 @@ def contention(paths: PathRoutes, source: I32, destination: I32) -> PhaseContent
         a, b = view.inside[level, leaf[source]], view.inside[level, leaf[destination]]
         for end in (a[a != b], b[a != b]):
             bound = max(bound, -(-int(np.bincount(end, minlength=1).max()) // ways))
-    return PhaseContention(int(count.max()), bound)
+    return PatternContention(int(count.max()), bound)

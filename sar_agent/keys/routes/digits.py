@@ -1,11 +1,12 @@
-"""Which parent each flow climbs to, level by level: the two steps of routing-keys-2017, III.
+"""The parent that each flow climbs to, level by level: the two steps of routing-keys-2017, III.
 
-At a level the flows that climb on are edges between the subtrees they leave and enter, in the plane
-that the parents so far put them in; planes are coloured side by side. `equitable.py` does one level
-so that no subtree has more than ⌈flows / parents⌉ of a colour, and none above it more than its
-share. With one row a destination (`merged`) all flows that meet at a switch on the way up to one
-destination go on together, in whatever phase: they are one *item*, of one colour. Where an item
-has edges of several colours `mend.py` looks for one that does.
+At each level the flows that climb further are edges between the subtrees they leave and enter.
+Their parents so far put them in a *plane*; planes are coloured independently. `equitable.py`
+colours one level so that no subtree has more than ⌈flows / parents⌉ edges of a colour, nor any
+subtree above it more than its share. With one row a destination (`merged`), all flows to one
+destination that meet at a switch on the way up go on together, whatever their phase: they are one
+*item*, which has one colour. Where colouring gave the edges of an item several colours,
+`recolour.py` finds one for all of them.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def flow_digits(
         climbing = np.flatnonzero(a[0] != b[0])
         if not len(climbing):
             break
-        # Planes of a phase are problems of their own.
+        # Each plane of a phase is a problem of its own.
         problem = _numbered(
             phase[climbing].astype(np.int64) * (int(plane.max()) + 1) + plane[climbing]
         )
@@ -67,7 +68,7 @@ def flow_digits(
 
 
 def _merged(tails: I32, heads: I32, problem: I32, item: I32, colours: int) -> I32:
-    """int32[E]: one colour an item."""
+    """int32[E]: colours, one for all edges of an item."""
     # Flows of one item in one phase are one edge of more weight.
     edge = _numbered(item.astype(np.int64) * (int(tails[0].max()) + 1) + tails[0])
     _, first, weight = np.unique(edge, return_index=True, return_counts=True)
@@ -78,17 +79,17 @@ def _merged(tails: I32, heads: I32, problem: I32, item: I32, colours: int) -> I3
         colours,
     )
     edges = Edges(tails[0, first], heads[0, first], item[first], weight.astype(np.int32))
-    found: I32 = recolour(edges, colour, colours)[edge]
-    return found
+    chosen: I32 = recolour(edges, colour, colours)[edge]
+    return chosen
 
 
-def _numbered(key: I64, there: Bool | None = None) -> I32:
-    """int32[N]: equal keys get equal numbers from 0, in the order of their first; -1 where not
-    `there`. In this order, and not the keys', so that no index of the fabric decides anything."""
-    found = np.full(len(key), -1, np.int32)
-    which = np.arange(len(key)) if there is None else np.flatnonzero(there)
+def _numbered(key: I64, wanted: Bool | None = None) -> I32:
+    """int32[N]: numbers keys from 0 in the order in which they first appear; -1 where not `wanted`.
+    The order is not that of the keys' values, so that no index of the fabric decides anything."""
+    number = np.full(len(key), -1, np.int32)
+    which = np.arange(len(key)) if wanted is None else np.flatnonzero(wanted)
     _, first, inverse = np.unique(key[which], return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int32)
     rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    found[which] = rank[inverse]
-    return found
+    number[which] = rank[inverse]
+    return number

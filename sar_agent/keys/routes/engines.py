@@ -1,9 +1,9 @@
-"""`ark` and `nrk`: keys in the one table that a fabric without LMC has.
+"""`ark` and `nrk`: routing keys in the single table of a fabric without LMC (routing-keys-2017).
 
-Every job whose traffic is known gets a key, all its phases in one; the rows of its hosts are the
-key's, everybody else's those of `dmodk` (`ftree` on trees that are no XGFT). Between hosts whose
-traffic nobody named, nothing is promised. `ark` takes keys as they are made, `nrk` shifts each for
-those before it, and leaves running jobs' keys alone when others come and go.
+Every job whose traffic is known gets one key for all its phases. The rows of its hosts are those of
+the key, all other rows those of `dmodk` (`ftree` on trees that are no XGFT). Contention between
+hosts whose traffic is unknown is not bounded. `ark` uses keys as they are made; `nrk` shifts each
+key around those before it, and keeps the keys of running jobs when others start or end.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from sar_agent.fabric.model import I64
 from sar_agent.jobs import Job, JobMix
 from sar_agent.jobs.patterns import NAMED, phases_of
 from sar_agent.keys.routes.key import RoutingKey, make_key
+from sar_agent.keys.routes.key_tree import KeyTree, key_tree
 from sar_agent.keys.routes.rows import rows_of
 from sar_agent.keys.routes.shift import Shift, choose_shift, shift_in, unshifted
-from sar_agent.keys.routes.tree import KeyTree, key_tree
 from sar_agent.routing.engine import Options, PreviousRoutes
 from sar_agent.routing.oblivious import DModK
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.updn import Ftree
 
 NAMED_WORST = 3
-"""Jobs that a remark names."""
+"""How many jobs a remark names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +39,10 @@ class _Keyed:
 
 
 class Ark:
-    """Keys as they are made."""
+    """Keys as they are made, without a shift."""
 
     name = "ark"
-    summary = "fat trees: jobs whose traffic is known meet themselves nowhere (routing-keys-2017)"
+    summary = "fat trees: no link contention inside jobs whose traffic is known (routing-keys-2017)"
     knows_jobs = True
     shifts = False
 
@@ -69,15 +69,16 @@ class Ark:
         taken = np.zeros(fabric.terminals, np.bool_)
         shifts: dict[int, Shift] = {}
         new = []
-        for number, one in enumerate(keyed):
+        for number, keyed_job in enumerate(keyed):
             # A host of several jobs belongs to the first.
-            mine = ~taken[one.key.destination]
-            taken[one.key.destination] = True
-            if before is not None and mine.all() and _same(one.job, options) in known:
-                found = shift_in(one.key, before.routes.egress[0])
-                if found is not None:
-                    shifts[number] = found
-                    load += found.own
+            key = keyed_job.key
+            free = ~taken[key.destination]
+            taken[key.destination] = True
+            if before is not None and free.all() and _same(keyed_job.job, options) in known:
+                shift = shift_in(key, before.routes.egress[0])
+                if shift is not None:
+                    shifts[number] = shift
+                    load += shift.own
                     continue
             new.append(number)
         for number in new:
@@ -85,10 +86,10 @@ class Ark:
             shifts[number] = choose_shift(key, load) if self.shifts else unshifted(key, load)
             load += shifts[number].own
         taken[:] = False
-        for number, one in enumerate(keyed):
-            rows = rows_of(one.key, shifts[number], fabric)
-            mine = ~taken[rows.destinations]
-            egress[0, rows.destinations[mine]] = rows.egress[mine]
+        for number, keyed_job in enumerate(keyed):
+            rows = rows_of(keyed_job.key, shifts[number], fabric)
+            free = ~taken[rows.destinations]
+            egress[0, rows.destinations[free]] = rows.egress[free]
             taken[rows.destinations] = True
         return replace(
             base,
@@ -101,17 +102,17 @@ class Ark:
 
 
 class Nrk(Ark):
-    """Keys, shifted."""
+    """Keys that are shifted to the least loaded links."""
 
     name = "nrk"
-    summary = "as ark, and each job's key is shifted to where others are least (routing-keys-2017)"
+    summary = "as ark, and each job's key is shifted to the least loaded links (routing-keys-2017)"
     shifts = True
 
     def reroute(
         self, before: PreviousRoutes, fabric: Fabric, mix: JobMix, options: Options
     ) -> Routes:
-        """Jobs that were there keep their keys, so that others' starts and ends change only the
-        rows of their own hosts; after a change of the fabric all are made anew."""
+        """Jobs that ran before keep their keys, so that a job that starts or ends changes only the
+        rows of its own hosts. After a change of the fabric all keys are made again."""
         same = before.fabric.digest == fabric.digest and before.routes.engine == self.name
         return self._route(fabric, mix, options, before if same else None)
 
@@ -139,21 +140,21 @@ def _keys(tree: KeyTree, mix: JobMix, options: Options) -> tuple[list[_Keyed], l
 
 def _remarks(tree: KeyTree, mix: JobMix, keyed: list[_Keyed], load: I64) -> list[str]:
     if not keyed:
-        return ["no job says what its traffic is, so there are no routing keys"]
-    worst = [(max((c.flows for c in one.key.contention), default=0), one) for one in keyed]
+        return ["no job names its traffic, so there are no routing keys"]
+    worst = [(max((c.flows for c in job.key.contention), default=0), job) for job in keyed]
     alone = sum(flows <= 1 for flows, _ in worst)
-    said = [
-        f"{len(keyed)} of {len(mix.jobs)} jobs have a routing key; {alone} of them meet themselves "
-        f"on no link; with all jobs there are at most {int(load.max(initial=0))} flows on one"
+    remarks = [
+        f"{len(keyed)} of {len(mix.jobs)} jobs have a routing key; {alone} of them have at most "
+        f"one flow on each link; all jobs together have at most {int(load.max(initial=0))}"
     ]
     worst.sort(key=lambda pair: -pair[0])
-    for flows, one in worst[:NAMED_WORST]:
+    for flows, keyed_job in worst[:NAMED_WORST]:
         if flows > 1:
-            bound = max(c.bound for c in one.key.contention)
-            said.append(
-                f"job {one.job.id} ({one.traffic}): {flows} flows of a phase on one link, "
-                f"{bound} at the least"
+            bound = max(c.bound for c in keyed_job.key.contention)
+            remarks.append(
+                f"job {keyed_job.job.id} ({keyed_job.traffic}): {flows} flows of a phase on one "
+                f"link; the lower bound is {bound}"
             )
     if tree.view is None:
-        said.append(f"keys were searched for, not constructed: {tree.why_not.partition(';')[0]}")
-    return said
+        remarks.append(f"keys were searched for, not constructed: {tree.why_not.partition(';')[0]}")
+    return remarks

@@ -1,15 +1,17 @@
-"""Edges spread evenly over colours, at every leaf, and at every subtree that holds the leaf.
+"""Equitable edge colouring: edges spread evenly over colours at every leaf and every subtree.
 
 The flows of a phase are edges between the leaf they leave and the leaf they enter; a colour is a
-middle switch. Two colours are made even by pairs (de Werra): at each leaf the edges of the two are
-paired off, what is left over at leaves is paired off in their subtree, and so on up; once for the
-ends that send, once for those that receive. An edge then has at most one mate at each end, so mates
-form paths and even cycles, and along each the two colours take turns. At no leaf and no subtree do
-the two then differ by more than one. Done for any two that do, until none do: each time a sum of
-squares falls. A leaf of at most as many edges as there are colours ends with none twice, which is
-König's theorem; and as subtrees are even, too, the next level's switches share what is left evenly.
-Edges that stay inside a subtree belong to their leaf and not to it, and so leaves come first: where
-an edge that stays and one that leaves are both left over at a leaf, they are mates.
+middle switch. Two colours are balanced by pairing edges (D. de Werra, 1971): at each leaf the edges
+of the two colours are paired, edges left over at leaves are paired in their subtree, and so on up;
+once for the ends that send, once for those that receive. An edge then has at most one mate at each
+end, so mates form paths and even cycles, along which the two colours alternate. At no leaf and no
+subtree do the counts of the two colours then differ by more than one. This is repeated for any two
+colours that differ by more, until no two do: each time a sum of squares falls. A leaf with at most
+as many edges as colours then has no colour twice, which is König's theorem; and because subtrees
+are balanced, too, the switches of the next level share the remaining edges evenly. Edges that stay
+inside a subtree belong to their leaf and not to the subtree, so leaves come first: where an edge
+that stays and one that leaves are both left over at a leaf, they are mates. O(colours² E) for each
+sweep.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from numba import njit
 from sar_agent.fabric.model import I32
 
 SWEEPS = 12
-"""Over all pairs of colours, for subtrees; leaves are even before."""
+"""How many sweeps over all pairs of colours also balance subtrees; after them, leaves only."""
 
 
 @njit(cache=True)
@@ -37,7 +39,7 @@ def even_colours(tails: I32, heads: I32, problem: I32, colours: int) -> I32:  # 
         for e in range(edges):
             most = max(most, tails[k, e] + 1, heads[k, e] + 1)
     colour = np.empty(edges, np.int32)
-    # Whoever comes first at each leaf takes turns, and leaves start one after the other.
+    # To begin with, the edges of each leaf take colours in turn; leaves start at different colours.
     given = np.full(most, -1, np.int32)
     count = np.zeros((2, kinds, most, colours), np.int32)
     for e in range(edges):
@@ -49,7 +51,7 @@ def even_colours(tails: I32, heads: I32, problem: I32, colours: int) -> I32:  # 
     _count(tails, heads, np.arange(edges).astype(np.int32), colour, count, 1)
     slot = np.full((most, 2), -1, np.int32)
     mate = np.empty((2, edges), np.int32)
-    mine = np.empty(edges, np.int32)
+    chosen = np.empty(edges, np.int32)
     done = np.empty(edges, np.bool_)
     span = np.empty((2, kinds, 2), np.int32)
     first = 0
@@ -69,20 +71,20 @@ def even_colours(tails: I32, heads: I32, problem: I32, colours: int) -> I32:  # 
             changed = False
             for a in range(colours):
                 for b in range(a + 1, colours):
-                    # In the end leaves only: each time the sum of squares over them falls.
+                    # After `SWEEPS` leaves only: each time the sum of squares over them falls.
                     if not _apart(count, span, a, b, kinds if sweep < SWEEPS else 1):
                         continue
                     changed = True
                     size = 0
                     for e in range(first, last):
                         if colour[e] == a or colour[e] == b:
-                            mine[size] = e
+                            chosen[size] = e
                             size += 1
-                    _count(tails, heads, mine[:size], colour, count, -1)
-                    _pair(tails, mine[:size], slot, mate[0])
-                    _pair(heads, mine[:size], slot, mate[1])
-                    _take_turns(mine[:size], mate, a, b, colour, done)
-                    _count(tails, heads, mine[:size], colour, count, 1)
+                    _count(tails, heads, chosen[:size], colour, count, -1)
+                    _pair(tails, chosen[:size], slot, mate[0])
+                    _pair(heads, chosen[:size], slot, mate[1])
+                    _take_turns(chosen[:size], mate, a, b, colour, done)
+                    _count(tails, heads, chosen[:size], colour, count, 1)
             sweep += 1
         first = last
     return colour
@@ -90,9 +92,9 @@ def even_colours(tails: I32, heads: I32, problem: I32, colours: int) -> I32:  # 
 
 @njit(cache=True)
 def _count(
-    tails: I32, heads: I32, mine: I32, colour: I32, count: I32, by: int
+    tails: I32, heads: I32, chosen: I32, colour: I32, count: I32, by: int
 ) -> None:  # pragma: no cover
-    for e in mine:
+    for e in chosen:
         for k in range(len(tails)):
             if tails[k, e] >= 0:
                 count[0, k, np.uint32(tails[k, e]), np.uint32(colour[e])] += by
@@ -102,7 +104,7 @@ def _count(
 
 @njit(cache=True)
 def _apart(count: I32, span: I32, a: int, b: int, kinds: int) -> bool:  # pragma: no cover
-    """Whether colours a and b differ by more than one at a node of the problem."""
+    """Whether the counts of colours a and b differ by more than one at a node of the problem."""
     for k in range(kinds):
         for side in range(2):
             for node in range(np.uint32(span[side, k, 0]), np.uint32(span[side, k, 1])):
@@ -113,12 +115,12 @@ def _apart(count: I32, span: I32, a: int, b: int, kinds: int) -> bool:  # pragma
 
 
 @njit(cache=True)
-def _pair(ends: I32, mine: I32, slot: I32, mate: I32) -> None:  # pragma: no cover
-    """Fills `mate` for the edges `mine`; `slot` int32[nodes, 2] is -1 before and after."""
-    for e in mine:
+def _pair(ends: I32, chosen: I32, slot: I32, mate: I32) -> None:  # pragma: no cover
+    """Fills `mate` for the edges `chosen`; `slot` int32[nodes, 2] is -1 before and after."""
+    for e in chosen:
         mate[e] = -1
     for k in range(ends.shape[0]):
-        for e in mine:  # those alike first
+        for e in chosen:  # edges of the same kind first
             if mate[e] >= 0 or ends[k, e] < 0:
                 continue
             node = np.uint32(ends[k, e])
@@ -129,27 +131,27 @@ def _pair(ends: I32, mine: I32, slot: I32, mate: I32) -> None:  # pragma: no cov
             else:
                 mate[e], mate[other] = other, e
                 slot[node, leaves] = -1
-        for e in mine:
+        for e in chosen:
             if ends[k, e] < 0:
                 continue
             node = np.uint32(ends[k, e])
-            one, two = slot[node, 0], slot[node, 1]
-            if one >= 0 and two >= 0:
-                mate[one], mate[two] = two, one
+            inner, outer = slot[node, 0], slot[node, 1]
+            if inner >= 0 and outer >= 0:
+                mate[inner], mate[outer] = outer, inner
             slot[node, 0] = slot[node, 1] = -1
 
 
 @njit(cache=True)
 def _take_turns(
-    mine: I32, mate: I32, a: int, b: int, colour: I32, done: np.ndarray
+    chosen: I32, mate: I32, a: int, b: int, colour: I32, done: np.ndarray
 ) -> None:  # pragma: no cover
-    """Colours a and b in turn along each path and cycle of mates; an odd path starts and ends with
-    the one that has fewer edges so far."""
-    for e in mine:
+    """Gives colours a and b alternately along each path and cycle of mates; an odd path starts and
+    ends with the colour that has fewer edges so far."""
+    for e in chosen:
         done[e] = False
     ahead = 0  # edges of a less those of b
     for cycles in range(2):
-        for first in mine:
+        for first in chosen:
             if done[first]:
                 continue
             side = 0

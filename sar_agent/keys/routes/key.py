@@ -1,10 +1,11 @@
-"""A routing key: routes of one job's flows that meet as little as can be (routing-keys-2017, II-A).
+"""A routing key: routes of one job's flows with the least contention (routing-keys-2017, II-A).
 
-A key serves one phase, or several at one LID offset. Tables know destinations only, so what it
-installs are whole rows: flows to one host that meet at a switch on the way up go on together. In a
-phase that is a permutation nobody shares a host, and on an XGFT with as many parents as children
-no two flows share a link. Where several phases share an offset, or hosts hear of several at once,
-`RoutingKey.contention` counts what is left, beside what no routes whatever could go below.
+A key serves one phase, or several phases at one LID offset. Tables know destinations only, so a key
+installs whole rows: flows to one host that meet at a switch on the way up go on together. In a
+phase that is a permutation no two flows share a host, and on an XGFT with as many parents as
+children no two flows share a link. Where several phases share an offset, or hosts receive from
+several others at once, `RoutingKey.contention` counts the remaining contention and gives its lower
+bound for any routes.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import numpy as np
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, U8
 from sar_agent.keys.routes.digits import flow_digits
+from sar_agent.keys.routes.key_tree import KeyTree
 from sar_agent.keys.routes.search import search
-from sar_agent.keys.routes.tree import KeyTree
 from sar_agent.routing.oblivious import modulo_labels
 from sar_agent.routing.path_routes import PathRoutes
 
@@ -27,24 +28,25 @@ Flows = tuple[I32, I32]
 """(sources int32[N], destinations int32[N]) of one phase, terminals."""
 MOST_FLOWS = 1 << 20
 SEARCHED = 1 << 22
-"""Flows times channels of a key that is searched for, too: half a second at most."""
+"""Flows times channels up to which a key is searched for, too: half a second at most."""
 
 
 class PhaseContention(NamedTuple):
-    """Of one phase."""
+    """The contention of one phase."""
 
     flows: int
-    """Most flows of the phase on a channel between switches; 0 where none leaves its leaf."""
+    """The most flows of the phase on a channel between switches; 0 where no flow leaves its
+    leaf."""
     bound: int
-    """No routes have fewer."""
+    """A lower bound of `flows` for any routes."""
     shared: int
-    """Flows that must go on with another one because a table knows destinations only: several of
-    the phase to one host that leave one leaf switch."""
+    """Flows that must share a path because a table knows destinations only: those of the phase from
+    one leaf switch to one host, but for the first."""
 
 
 @dataclass(frozen=True, eq=False)
 class RoutingKey:
-    """N flows, those within a leaf switch and to oneself left out, phase after phase."""
+    """The routes of N flows, phase after phase; flows within one leaf switch are left out."""
 
     tree: KeyTree
     source: I32
@@ -54,19 +56,20 @@ class RoutingKey:
     phase: I32
     """int32[N], ascending."""
     phases: int
-    """How many, those without flows between switches, too."""
+    """How many phases there are, including those without flows between switches."""
     digits: U8
-    """uint8[N, h - 1]: on an XGFT W_2 … W_h of each flow before any shift, else empty."""
+    """uint8[N, h - 1]: on an XGFT, W_2 … W_h of each flow before any shift; else empty."""
     channels: I32
-    """int32[N, hops]: channels in the order of travel, then -1, before any shift."""
+    """int32[N, hops]: the channels of each flow in the order of travel before any shift, then
+    -1."""
     contention: tuple[PhaseContention, ...]
-    """By phase."""
+    """The contention of each phase."""
 
 
 def make_key(tree: KeyTree, phases: Sequence[Flows]) -> RoutingKey:
-    """One key for these phases, all at one LID offset; a key a phase is one call a phase.
+    """One key for these phases, all at one LID offset. For a key a phase, call it once a phase.
 
-    Raises `InputError` for flows that are too many, or of terminals that are down or no hosts.
+    Raises `InputError` for too many flows, and for flows of terminals that are down or no hosts.
     """
     fabric, leaf = tree.fabric, tree.fabric.terminal_switch
     if (count := sum(len(a) for a, _ in phases)) > MOST_FLOWS:
@@ -81,7 +84,7 @@ def make_key(tree: KeyTree, phases: Sequence[Flows]) -> RoutingKey:
     for ends in (source, destination):
         if len(bad := ends[~fabric.is_host_port[ends]]):
             raise InputError(
-                f"{fabric.destination_name(int(bad[0]))} is down or no host, no flow can use it"
+                f"{fabric.destination_name(int(bad[0]))} is down or no host, so no flow can use it"
             )
     between = leaf[source] != leaf[destination]
     source, destination, phase = source[between], destination[between], phase[between]
@@ -91,7 +94,7 @@ def make_key(tree: KeyTree, phases: Sequence[Flows]) -> RoutingKey:
         contention = _contention(tree, source, destination, phase, len(phases), channels)
         if best is None or _worth(contention) < _worth(best[2]):
             best = digits, channels, contention
-        if all(one.flows <= one.bound for one in best[2]):
+        if all(each.flows <= each.bound for each in best[2]):
             break
     assert best is not None
     return RoutingKey(tree, source, destination, phase, len(phases), *best)
@@ -100,26 +103,26 @@ def make_key(tree: KeyTree, phases: Sequence[Flows]) -> RoutingKey:
 def _candidates(
     tree: KeyTree, source: I32, destination: I32, phase: I32
 ) -> Iterator[tuple[U8, I32]]:
-    """(digits, channels), each only asked for where those before leave something to be won."""
-    view, nobody = tree.view, np.zeros(tree.fabric.channels)
+    """(digits, channels); the caller takes the next only if those before it are above the bound."""
+    view, no_load = tree.view, np.zeros(tree.fabric.channels)
     if view is None:
         empty = np.empty((len(source), 0), np.uint8)
-        yield empty, search(tree, source, destination, phase, nobody)
+        yield empty, search(tree, source, destination, phase, no_load)
         return
     digits = flow_digits(tree.fabric, view, source, destination, phase, merged=True)
     yield digits, digit_channels(tree, source, destination, digits)
-    # Many phases at one offset: what D-mod-k does for all of them may be more.
+    # With many phases at one offset, D-mod-k may be the better choice for all of them.
     usual = modulo_labels(view)[destination]
     yield usual, digit_channels(tree, source, destination, usual)
-    # Hosts with several sources, of different weight.
+    # With hosts that have several sources, of different weight, a search may be.
     if len(source) * tree.fabric.channels <= SEARCHED:
-        channels = search(tree, source, destination, phase, nobody)
+        channels = search(tree, source, destination, phase, no_load)
         yield channel_digits(tree, source, destination, channels), channels
 
 
 def _worth(contention: tuple[PhaseContention, ...]) -> tuple[int, int]:
-    """The less the better."""
-    flows = [one.flows for one in contention]
+    """(most flows in a phase, sum over phases); less is better."""
+    flows = [phase.flows for phase in contention]
     return max(flows, default=0), sum(flows)
 
 
@@ -131,7 +134,7 @@ def digit_channels(tree: KeyTree, source: I32, destination: I32, digits: U8) -> 
 
 
 def channel_digits(tree: KeyTree, source: I32, destination: I32, channels: I32) -> U8:
-    """uint8[N, h - 1]: of flows that take these channels, the digits, 0 above where they turn."""
+    """uint8[N, h - 1]: the digits of flows that take these channels, 0 above where they turn."""
     fabric, view = tree.fabric, tree.view
     assert view is not None
     leaf, flow = fabric.terminal_switch, np.arange(len(source))
@@ -149,18 +152,19 @@ def _contention(
 ) -> tuple[PhaseContention, ...]:
     # One phase at a time: an all-to-all has as many as hosts.
     first = np.searchsorted(phase, np.arange(phases + 1))
-    found = []
+    contention = []
     for p in range(phases):
         part = slice(first[p], first[p + 1])
         used = channels[part]
         most = int(np.bincount(used[used >= 0], minlength=1).max())
-        found.append(PhaseContention(most, *_bound(tree, source[part], destination[part])))
-    return tuple(found)
+        contention.append(PhaseContention(most, *_bound(tree, source[part], destination[part])))
+    return tuple(contention)
 
 
 def _bound(tree: KeyTree, source: I32, destination: I32) -> tuple[int, int]:
-    """(`bound`, `shared`) of one phase: flows that leave or enter a leaf, or a subtree of an XGFT,
-    over its channels; and flows to one host from one leaf, which nothing takes apart."""
+    """(`bound`, `shared`) of one phase: a bound from flows that leave or enter a leaf, or a subtree
+    of an XGFT, over its channels; and the flows from one leaf to one host, which no table
+    separates."""
     if not len(source):
         return 0, 0
     fabric, leaf, view = tree.fabric, tree.fabric.terminal_switch, tree.view
@@ -169,7 +173,7 @@ def _bound(tree: KeyTree, source: I32, destination: I32) -> tuple[int, int]:
     bound = int(together.max())
     ups = np.bincount(
         fabric.channel_source[fabric.channel_up], minlength=fabric.switches
-    )  # of a leaf switch all lead up
+    )  # all channels of a leaf switch lead up
     for end in (leaf[source], leaf[destination]):
         flows = np.bincount(end, minlength=fabric.switches)
         at = np.flatnonzero(flows)

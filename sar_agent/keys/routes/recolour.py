@@ -1,11 +1,12 @@
-"""Colours for items that several phases share: chains of two colours, walked until they do.
+"""One colour for all edges of an item that several phases share, by Kempe chains.
 
-An *edge* is one item in one phase, an item has one colour in all of them. Where edges of an item
-were coloured apart, the first one's colour is taken, and what then meets too often is moved: from a
-crowded node an edge of that colour a goes to a colour b that has room, at its other end an edge of
-b goes to a, and so on to where there is room (Kempe). Without shared items one chain always ends
-the matter; with them, what it moves in other phases may crowd there, so chains that help are
-kept, others undone, and the best state wins. Deterministic; a budget of chains, not of seconds.
+An *edge* is one item in one phase; an item has one colour in all phases. Where the edges of an item
+have different colours, all take the colour of the first. Nodes that then have too many edges of a
+colour a are relieved: one such edge takes a colour b with room; at its other end an edge of b takes
+a, and so on until there is room (A. B. Kempe, 1879). Without shared items one chain is always
+enough. With them a chain may crowd nodes of other phases, so chains that help are kept, others are
+undone, and the best state is the result. The search is deterministic: its budget is a number of
+chains, not of seconds.
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ from numba import njit
 from sar_agent.fabric.model import I32
 
 CHAINS = 200_000
-"""Tried at most, a third of a second. Most keys take none to some thousands; where all hosts of a
-machine send in each of six phases, some flow may still meet another one in the end."""
+"""How many chains are tried at most: a third of a second. Most keys take up to some thousands;
+where all hosts of a machine send in each of six phases, some flows may still share a link in the
+end."""
 IDLE = 20_000
-"""Without anything gained, it is left at that."""
+"""After so many chains without an improvement the search ends."""
 Whole = int | np.signedinteger[Any]
 
 
 class Edges(NamedTuple):
-    """Of all phases; nodes are numbered across phases, so a node knows its phase."""
+    """The edges of all phases. Nodes are numbered across phases, so that each node has one
+    phase."""
 
     tail: I32
     """int32[E]"""
@@ -39,7 +42,7 @@ class Edges(NamedTuple):
 
 
 def recolour(edges: Edges, colour: I32, colours: int) -> I32:
-    """int32[E]: the colours, alike for edges of an item."""
+    """int32[E]: colours that are equal for all edges of an item."""
     items = int(edges.item.max()) + 1
     of_item = np.full(items, -1, np.int32)
     of_item[edges.item[::-1]] = colour[::-1]  # that of the first edge
@@ -58,12 +61,12 @@ def recolour(edges: Edges, colour: I32, colours: int) -> I32:
         np.stack(ends), np.stack(lists), np.stack(offsets), edges.item, edges.weight,
         by_item, start, goal, colours, of_item, CHAINS,
     )  # fmt: skip
-    found: I32 = of_item[edges.item]
-    return found
+    chosen_colour: I32 = of_item[edges.item]
+    return chosen_colour
 
 
 def _goals(edges: Edges, colours: int) -> I32:
-    """int32[2, nodes]: flows of a colour that a node of that end has at the least."""
+    """int32[2, nodes]: for each end, the least possible number of flows of one colour at a node."""
     nodes = int(max(edges.tail.max(), edges.head.max())) + 1
     goal = np.ones((2, nodes), np.int32)
     for side, end in enumerate((edges.tail, edges.head)):
@@ -78,13 +81,13 @@ def _chains(
     ends: I32, lists: I32, offsets: I32, item: I32, weight: I32, by_item: I32, start: I32,
     goal: I32, colours: int, colour: I32, budget: int,
 ) -> None:  # pragma: no cover  # fmt: skip
-    """Betters `colour` int32[items] in place."""
+    """Improves `colour` int32[items] in place."""
     nodes = np.uint32(goal.shape[1])
     load = np.zeros((2, nodes, colours), np.int32)
     for e in range(np.uint32(len(item))):
         for s in range(np.uint32(2)):
             load[s, np.uint32(ends[s, e]), np.uint32(colour[item[e]])] += weight[e]
-    # Crowded (side, node, colour), not all of them true any more.
+    # Crowded (side, node, colour); some of them may not be crowded any more.
     crowd = np.empty((2 * nodes * colours, 3), np.int32)
     crowds, excess = _crowded(load, goal, crowd)
     best, best_excess = colour.copy(), excess
@@ -114,7 +117,7 @@ def _chains(
                 break
             b = (b + 1) % colours
         if load[side, node, b] >= goal[side, node]:
-            # Heavy edges: nowhere is room, any other colour may do.
+            # Heavy edges: no colour has room, so any other may do.
             other = np.int64((state >> np.uint64(40)) % np.uint64(max(1, colours - 1)))
             b = (a + 1 + other) % colours
         if a == b:
@@ -140,7 +143,8 @@ def _chains(
             if load[side, node, to] <= goal[side, node]:
                 break
             frm, to = to, frm
-        # As good is kept as well, and now and then worse: else it would stand still.
+        # Equally good states are kept, too, and now and then a worse one: else the search would
+        # stall.
         worse = excess > before and (state >> np.uint64(50)) % np.uint64(64) != 0
         for k in range(steps):
             i, old = trail[k, 0], trail[k, 1]
@@ -167,7 +171,7 @@ def _chains(
 
 @njit(cache=True)
 def _crowded(load: I32, goal: I32, crowd: I32) -> tuple[int, int]:  # pragma: no cover
-    """(rows of `crowd` that it fills, flows above the goals)"""
+    """Fills `crowd`; returns (how many rows it filled, flows above the goals)."""
     crowds, excess = 0, 0
     for side in range(load.shape[0]):
         for node in range(load.shape[1]):
@@ -185,7 +189,7 @@ def _move(
     i: Whole, frm: Whole, to: Whole, ends: I32, item: I32, weight: I32, by_item: I32, start: I32,
     goal: I32, load: I32, colour: I32,
 ) -> int:  # pragma: no cover  # fmt: skip
-    """Item i from one colour to another; by how much the excess grows."""
+    """Moves item i from one colour to another; returns by how much the excess grows."""
     grown = 0
     for p in range(start[i], start[i + 1]):
         e = by_item[p]

@@ -1,8 +1,8 @@
-"""What of a key goes into the switches: whole rows of its destinations.
+"""The table rows of a key: whole rows for its destinations.
 
-Where the key's flows pass, the rows are theirs; every other switch gets a way to the same hosts,
-too, since everybody may send to a LID: D-mod-k's, or Up*/Down*'s where the tree is no XGFT. All of
-it goes up, then down, and whoever meets a flow's way goes on with it.
+Switches that the key's flows pass have the flows' entries. Every other switch has an entry for the
+same hosts, too, because any host may send to a LID: that of D-mod-k, or of Up*/Down* where the tree
+is no XGFT. All these paths go up, then down, and a path that meets a flow's path follows it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.keys.routes.key import RoutingKey
+from sar_agent.keys.routes.key_tree import KeyTree
 from sar_agent.keys.routes.shift import Shift
-from sar_agent.keys.routes.tree import KeyTree
 from sar_agent.routing.lid_offsets import KeyRows
 from sar_agent.routing.oblivious import modulo_labels
 from sar_agent.routing.oblivious_tables import fill_digits
@@ -22,7 +22,7 @@ from sar_agent.routing.updn import legal_rows
 
 
 def rows_of(key: RoutingKey, shift: Shift, fabric: Fabric) -> KeyRows:
-    """The rows of the hosts that the key's flows end at, ascending; `fabric` is the key's."""
+    """The rows of the hosts at which the key's flows end, ascending; `fabric` is the key's."""
     own = own_rows(key, shift)
     others = own.egress == NO_ROUTE
     own.egress[others] = _elsewhere(key.tree, own.destinations)[others]
@@ -30,8 +30,9 @@ def rows_of(key: RoutingKey, shift: Shift, fabric: Fabric) -> KeyRows:
 
 
 def own_rows(key: RoutingKey, shift: Shift) -> KeyRows:
-    """Only what the flows pass, 255 at other switches: `stack` puts the shelter there. It goes up,
-    then down, too, so any mixture of the two arrives, and an install sends the less."""
+    """Only the entries of switches that the flows pass, `NO_ROUTE` elsewhere, where `stack` puts
+    the shelter's. These paths go up, then down, too, so any mixture of both arrives, and an install
+    sends less."""
     fabric = key.tree.fabric
     destinations = np.unique(key.destination).astype(np.int32)
     rows = np.full((len(destinations), fabric.switches), NO_ROUTE, np.uint8)
@@ -43,7 +44,7 @@ def own_rows(key: RoutingKey, shift: Shift) -> KeyRows:
 
 
 def _elsewhere(tree: KeyTree, destinations: I32) -> U8:
-    """uint8[D, S]: for switches that no flow passes."""
+    """uint8[D, S]: the entries of switches that no flow passes."""
     fabric, view = tree.fabric, tree.view
     if view is not None:
         return fill_digits(fabric, view, destinations, modulo_labels(view)[destinations])

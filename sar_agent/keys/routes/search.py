@@ -1,9 +1,11 @@
-"""Keys on trees that are no XGFT: parallel, uneven, broken cables. As good as a search finds them.
+"""Keys on trees that are no XGFT (parallel, uneven or broken cables), by negotiated congestion.
 
-Every flow takes the cheapest of its shortest ways up and down (`legal.py`); where more meet than
-must, the hosts concerned are taken out and their flows laid again, at prices that rise on links
-that were crowded before (negotiated congestion, as circuits are routed). A count of rounds, not of
-seconds. Others' load breaks ties: a job's own flows come first, as in the paper.
+L. McMurchie and C. Ebeling, "PathFinder: a negotiation-based performance-driven router for FPGAs",
+FPGA 1995. Every flow takes the cheapest of its shortest Up*/Down* paths
+(`routing/updown_paths.py`). Where more flows share a link than must, those of the hosts concerned
+are removed and routed again, at prices that rise on links that were crowded before. The budget is a
+number of rounds, not of seconds: each costs O(S + C) for every flow at the worst. The load of other
+jobs breaks ties: a job's own flows count first, as in the paper.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric.model import F64, I32, I64, U32
-from sar_agent.keys.routes.tree import KeyTree
+from sar_agent.keys.routes.key_tree import KeyTree
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.updown_paths import Orientation, RootDistances, legal_row, new_row
 
@@ -20,12 +22,12 @@ ROUNDS = 40
 
 
 def search(tree: KeyTree, source: I32, destination: I32, phase: I32, others: F64) -> I32:
-    """int32[N, hops]: channels of each flow in the order of travel, then -1; `others` is
-    float64[C], what else is on each channel."""
+    """int32[N, hops]: the channels of each flow in the order of travel, then -1; `others`
+    float64[C] is the load of other jobs on each channel."""
     fabric = tree.fabric
     graph, legal = tree.legal
     leaf = fabric.terminal_switch
-    # Hosts leaf by leaf, so that a root's distances are found once a round.
+    # Hosts leaf by leaf, so that a root's distances are best_way once a round.
     hosts, host = np.unique(destination, return_inverse=True)
     by_leaf = np.argsort(leaf[hosts], kind="stable")
     place = np.empty_like(by_leaf)
@@ -37,32 +39,32 @@ def search(tree: KeyTree, source: I32, destination: I32, phase: I32, others: F64
     for end in (leaf[source], leaf[destination]):
         cell, count = np.unique(phase.astype(np.int64) * fabric.switches + end, return_counts=True)
         np.maximum.at(least, cell // fabric.switches, -(-count // ups[cell % fabric.switches]))
-    found = np.full((len(source), 2 * fabric.switches), -1, np.int32)
-    _lay(
+    best_way = np.full((len(source), 2 * fabric.switches), -1, np.int32)
+    _negotiate(
         graph, legal, new_row(fabric), leaf[hosts[by_leaf]].astype(np.uint32),
         leaf[source[order]].astype(np.uint32), place[host][order].astype(np.uint32),
         phase[order].astype(np.uint32), least, others / (1.0 + 16.0 * float(others.max(initial=0))),
-        fabric.channels, ROUNDS, found,
+        fabric.channels, ROUNDS, best_way,
     )  # fmt: skip
-    hops = int((found >= 0).sum(axis=1).max(initial=1))
+    hops = int((best_way >= 0).sum(axis=1).max(initial=1))
     channels = np.empty((len(source), hops), np.int32)
-    channels[order] = found[:, :hops]
+    channels[order] = best_way[:, :hops]
     return channels
 
 
 @njit(cache=True)
-def _lay(
+def _negotiate(
     graph: Graph, legal: Orientation, row: RootDistances, root_of: U32, start: U32, host: U32,
     phase: U32,
-    least: I64, others: F64, channels: int, rounds: int, found: I32,
+    least: I64, others: F64, channels: int, rounds: int, best_way: I32,
 ) -> None:  # pragma: no cover  # fmt: skip
-    """Flows are sorted by `host`; fills `found`."""
+    """Flows are sorted by `host`; fills `best_way`."""
     hosts, switches, flows = len(root_of), len(row.distance), np.uint32(len(start))
     load = np.zeros((len(least), channels), np.int32)
     past = np.zeros((len(least), channels))
     via = np.full((hosts, switches), -1, np.int32)
     cost, best_hop = np.empty(switches), np.empty(switches, np.int32)
-    way = np.full(found.shape, -1, np.int32)
+    way = np.full(best_way.shape, -1, np.int32)
     best, best_total = np.inf, np.inf
     one = np.uint32(1)
     for turn in range(rounds):
@@ -80,7 +82,7 @@ def _lay(
                 last += one
             if crowded:
                 for f in range(first, last):
-                    for k in range(found.shape[1]):
+                    for k in range(best_way.shape[1]):
                         if way[f, k] < 0:
                             break
                         load[phase[f], np.uint32(way[f, k])] -= 1
@@ -126,6 +128,6 @@ def _lay(
                     total = max(total, others[c])
         if excess < best or (excess == best and total < best_total):
             best, best_total = excess, total
-            found[:] = way
+            best_way[:] = way
         if excess == 0:
             break

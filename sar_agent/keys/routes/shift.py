@@ -1,12 +1,13 @@
-"""The fine-grained shift: which middle switches a key's colours become (routing-keys-2017, II-B).
+"""The fine-grained shift: the middle switch of each of a key's colours (routing-keys-2017, II-B).
 
-On an XGFT it does not matter to a job which middle switch is which: any one-to-one map of colours
-to parents keeps its flows apart, and below each parent any map of the next level's. The paper
-hands the fullest colour to the emptiest switch, and so on. Its two criteria, the largest link load
-and then the variance, add up over colours, since colours share no link; so the best of all maps is
-an assignment, found exactly (`assign.py`): for each colour and parent the best map of what is
-below them, then the best of these. Levels above the second keep the key's own colours. On other
-trees colours mean nothing; there the search is run again, beside what is there.
+On an XGFT a job does not care which middle switch a colour becomes: any one-to-one map of colours
+to parents keeps its flows apart, and so does, below each parent, any map of the next level's
+colours. The paper assigns the fullest colour to the emptiest switch, and so on. Its two criteria,
+the largest link load and then the variance, add up over colours, because colours share no link. So
+the best map is an assignment problem, solved exactly (`assignment_problem.py`): for each colour and
+parent the best map of the colours below, then the best map of these. Levels above the second keep
+the key's own colours. On other trees there are no colours; there the search runs again, with the
+load of other keys.
 """
 
 from __future__ import annotations
@@ -18,55 +19,57 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.fabric.model import F64, I32, I64, U8
-from sar_agent.keys.routes.assignment import BAR, least_cost, least_most
+from sar_agent.keys.routes.assignment_problem import BAR, least_cost, least_most
 from sar_agent.keys.routes.key import RoutingKey, digit_channels
+from sar_agent.keys.routes.key_tree import KeyTree
 from sar_agent.keys.routes.search import search
-from sar_agent.keys.routes.tree import KeyTree
 
 
 @dataclass(frozen=True, eq=False)
 class Shift:
-    """Where a key's flows go in the end."""
+    """The final routes of a key's flows."""
 
     channels: I32
-    """int32[N, hops]: as `RoutingKey.channels`, after the shift."""
+    """int32[N, hops]: the channels of each flow after the shift, as `RoutingKey.channels`."""
     own: I32
-    """int32[C]: the key's flows on each channel, in the phase that has most there."""
+    """int32[C]: the key's flows on each channel, in the phase with most flows there."""
     most: float
-    """Largest load on a channel of the key, own flows and others'; 0.0 for a key without any."""
+    """The largest load, own flows and others', on a channel of the key; 0.0 for a key without
+    flows."""
     squares: float
-    """Sum of the squares of these loads less those of others', what a variance grows by."""
+    """By how much the key raises the sum of squared loads, and so their variance."""
 
     @property
     def worth(self) -> tuple[int, float, float]:
-        """The less the better: own contention, the largest load, the variance."""
+        """(own contention, largest load, variance); less is better."""
         return int(self.own.max(initial=0)), self.most, self.squares
 
 
 def unshifted(key: RoutingKey, load: NDArray[np.integer] | F64 | None = None) -> Shift:
-    """No shift at all: ARK. `load` is only looked at for `Shift.most`."""
+    """The key without a shift, as ARK uses it. `load` only affects `Shift.most` and `squares`."""
     return _shifted(key, key.channels, load)
 
 
 def choose_shift(key: RoutingKey, load: NDArray[np.integer] | F64) -> Shift:
-    """NRK: the shift of least largest link load, and of least variance among these.
+    """NRK's shift: the least largest link load and, among such shifts, the least variance.
 
     `load` [C] are the flows of others on each channel: the sum of `Shift.own` over the leased keys
-    and, if wanted, what offset 0 carries.
+    and, if desired, the load of offset 0.
     """
     if not len(key.source) or not load.any():
         return unshifted(key, load)
     others = np.asarray(load, np.float64)
     if key.tree.view is None:
-        found = search(key.tree, key.source, key.destination, key.phase, others)
-        return min(unshifted(key, load), _shifted(key, found, load), key=lambda shift: shift.worth)
+        channels = search(key.tree, key.source, key.destination, key.phase, others)
+        shifts = unshifted(key, load), _shifted(key, channels, load)
+        return min(shifts, key=lambda shift: shift.worth)
     digits = _best_digits(key, others)
     return _shifted(key, digit_channels(key.tree, key.source, key.destination, digits), load)
 
 
 def shift_in(key: RoutingKey, egress: U8) -> Shift | None:
-    """The shift by which these tables, uint8[T + S, S], lead the key's flows; None where one does
-    not arrive, or goes further than a tree is high."""
+    """The shift that these tables, uint8[T + S, S], hold for the key's flows; None where a flow
+    does not arrive, or takes more hops than up and down the tree."""
     fabric = key.tree.fabric
     channels = np.full_like(key.channels, -1)
     at, goal = fabric.terminal_switch[key.source], fabric.terminal_switch[key.destination]
@@ -85,17 +88,17 @@ def _shifted(key: RoutingKey, channels: I32, load: NDArray[np.integer] | F64 | N
     own = np.zeros(size, np.int32)
     first = np.searchsorted(key.phase, np.arange(key.phases + 1))
     for p in range(key.phases):
-        used = channels[first[p] : first[p + 1]]
-        np.maximum(own, np.bincount(used[used >= 0], minlength=size), out=own, casting="unsafe")
-    there = np.flatnonzero(own)
-    mine = own[there].astype(np.float64)
-    others = np.zeros(len(there)) if load is None else np.asarray(load, np.float64)[there]
-    squares = float((mine * (mine + 2 * others)).sum())
-    return Shift(channels, own, float((mine + others).max(initial=0)), squares)
+        taken = channels[first[p] : first[p + 1]]
+        np.maximum(own, np.bincount(taken[taken >= 0], minlength=size), out=own, casting="unsafe")
+    used = np.flatnonzero(own)
+    flows = own[used].astype(np.float64)
+    others = np.zeros(len(used)) if load is None else np.asarray(load, np.float64)[used]
+    squares = float((flows * (flows + 2 * others)).sum())
+    return Shift(channels, own, float((flows + others).max(initial=0)), squares)
 
 
 def _best_digits(key: RoutingKey, load: F64) -> U8:
-    """uint8[N, h - 1]"""
+    """uint8[N, h - 1]: the digits of each flow under the best map."""
     tree, view, leaf = key.tree, key.tree.view, key.tree.fabric.terminal_switch
     assert view is not None
     w = [int(w) for w in view.w[1:3]] + [1] * (view.height == 2)
@@ -104,15 +107,15 @@ def _best_digits(key: RoutingKey, load: F64) -> U8:
     everyone = np.arange(len(colour))
     first = _both_ends(tree, tree.up_channel[:, : w[0]])
     ends = leaf[key.source], leaf[key.destination]
-    one = _uses(key, colour[:, :1], ends, everyone)
+    upper = _uses(key, colour[:, :1], ends, everyone)
     if view.height > 2:
         ends = view.inside[2, ends[0]], view.inside[2, ends[1]]
         climbs = np.flatnonzero(ends[0] != ends[1])
         second = _both_ends(tree, tree.second_channel)
     else:
         climbs, second = everyone[:0], np.zeros((2, 1, 1, 1), np.int32)
-    two = _uses(key, colour, ends, climbs)
-    plane, below = _best_maps(load, first, *one, second, *two, w[0], w[1])
+    lower = _uses(key, colour, ends, climbs)
+    plane, below = _best_maps(load, first, *upper, second, *lower, w[0], w[1])
     digits = key.digits.copy()
     digits[:, 0] = plane[colour[:, 0]]
     if view.height > 2:
@@ -121,15 +124,15 @@ def _best_digits(key: RoutingKey, load: F64) -> U8:
 
 
 def _both_ends(tree: KeyTree, up: I32) -> I32:
-    """int32[2, …]: channels up, and back down."""
+    """int32[2, …]: the channels up, and those back down."""
     return np.stack([up, np.where(up < 0, -1, tree.fabric.channel_reverse[up])]).astype(np.int32)
 
 
 def _uses(
     key: RoutingKey, colour: I64, ends: tuple[I32, I32], which: NDArray[np.intp]
 ) -> tuple[I64, I64, I64]:
-    """(colour int64[n, ·]; end 0 or 1 and node there, int64[n, 2]; flows int64[n] of the phase that
-    has most): a row for each colour that goes up from a node, or down to it."""
+    """(colour int64[n, ·]; end 0 or 1 and the node there, int64[n, 2]; flows int64[n] of the phase
+    with most): one row for each colour that goes up from a node, or down to it."""
     pairs = []
     for end, node in enumerate(ends):
         pair = node[which].astype(np.int64) * 2 + end
@@ -152,26 +155,27 @@ def _best_maps(
     load: F64, first: I32, one_colour: I64, one_node: I64, one_count: I64,
     second: I32, two_colour: I64, two_node: I64, two_count: I64, planes: int, roots: int,
 ) -> tuple[I64, I64]:  # pragma: no cover  # fmt: skip
-    """(int64[w2]: parent of each colour; int64[w2, w3]: of each colour and next one)."""
+    """(int64[w2]: the parent of each colour; int64[w2, w3]: that of each colour and next
+    colour)."""
     most_one, sum_one = np.zeros((planes, planes)), np.zeros((planes, planes))
     for i in range(len(one_count)):
         c, k = one_colour[i, 0], float(one_count[i])
         for a in range(planes):
-            there = load[first[one_node[i, 0], one_node[i, 1], a]]
-            most_one[c, a] = max(most_one[c, a], there + k)
-            sum_one[c, a] += k * (2 * there + k)
-    many = planes if len(two_count) else 0
-    most_two = np.zeros((many, many, roots, roots))
-    sum_two = np.zeros((many, many, roots, roots))
+            others = load[first[one_node[i, 0], one_node[i, 1], a]]
+            most_one[c, a] = max(most_one[c, a], others + k)
+            sum_one[c, a] += k * (2 * others + k)
+    size = planes if len(two_count) else 0
+    most_two = np.zeros((size, size, roots, roots))
+    sum_two = np.zeros((size, size, roots, roots))
     climbs = np.zeros(planes, np.bool_)
     for i in range(len(two_count)):
         c, d, k = two_colour[i, 0], two_colour[i, 1], float(two_count[i])
         climbs[c] = True
         for a in range(planes):
             for r in range(roots):
-                there = load[second[two_node[i, 0], two_node[i, 1], a, r]]
-                most_two[c, a, d, r] = max(most_two[c, a, d, r], there + k)
-                sum_two[c, a, d, r] += k * (2 * there + k)
+                others = load[second[two_node[i, 0], two_node[i, 1], a, r]]
+                most_two[c, a, d, r] = max(most_two[c, a, d, r], others + k)
+                sum_two[c, a, d, r] += k * (2 * others + k)
     for c in range(planes):
         if climbs[c]:
             for a in range(planes):

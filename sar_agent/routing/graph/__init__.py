@@ -6,7 +6,7 @@
 `next_hops`           following one destination's forwarding table
 `successors`          how the algorithms below see a graph, whatever it is stored as
 `topological_order`   Kahn's algorithm
-`reachability`        depth-first search
+`depth_first_search`  whether one node reaches another
 `pearce_kelly`        an acyclic order kept while edges come, places in an array
 `two_way_search`      the same for many more edges, labels in a list
 

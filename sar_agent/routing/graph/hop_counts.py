@@ -39,10 +39,10 @@ def all_hops(graph: Graph) -> U8:  # pragma: no cover
     """
     one = np.uint32(1)
     switches = np.uint32(len(graph.offset) - 1)
-    words = (switches + np.uint32(63)) // np.uint32(64)
-    hops = np.full((switches, np.uint32(64) * words), FAR, np.uint8)
+    width = (switches + np.uint32(63)) // np.uint32(64)
+    hops = np.full((switches, np.uint32(64) * width), FAR, np.uint8)
     eight = hops.view(np.uint64)
-    now = np.zeros((switches, words), np.uint64)
+    now = np.zeros((switches, width), np.uint64)
     for root in range(switches):
         now[root, root // np.uint32(64)] = np.uint64(1) << np.uint64(root % np.uint32(64))
         hops[root, root] = 0
@@ -62,7 +62,7 @@ def all_hops(graph: Graph) -> U8:  # pragma: no cover
         nearer = np.uint64(FAR - level)
         for v in range(switches):
             at = np.uint32(0)
-            for word in range(words):
+            for word in range(width):
                 bits = reached[v, word] & ~seen[v, word]
                 now[v, word] = bits
                 seen[v, word] |= bits

@@ -28,7 +28,7 @@ class Order(NamedTuple):
     """int32[N]: place of each node; where x leads to y, x's is the smaller."""
     seen: I32
     """int32[N]: the last search that came by: 2 n forward, 2 n + 1 backward."""
-    found: U32
+    nodes: U32
     """uint32[N]: nodes of the present search, those ahead first."""
     searches: I64
     """int64[1]: n."""
@@ -79,7 +79,7 @@ def admits(
     >>> sorted(edges), order.place.tolist()
     ([(1, 0), (2, 1)], [2, 1, 0])
     """
-    place, seen, found, into = order.place, order.seen, order.found, order.into
+    place, seen, nodes, into = order.place, order.seen, order.nodes, order.into
     low, high = place[y], place[x]
     if high < low:
         return True
@@ -90,36 +90,36 @@ def admits(
     backward = forward + 1
     one = np.uint32(1)
     # Forward from y up to x's place.
-    found[0] = y
+    nodes[0] = y
     seen[y] = forward
     ahead, i = one, np.uint32(0)
     while i < ahead:
-        for k in range(successors(graph, found[i], into)):
+        for k in range(successors(graph, nodes[i], into)):
             node = into[k]
             if node == x:
                 return False
             if place[node] < high and seen[node] != forward:
                 seen[node] = forward
-                found[ahead] = node
+                nodes[ahead] = node
                 ahead += one
         i += one
         if ahead > patience:
             return False
     # Backward from x down to y's place.
     total = ahead + one
-    found[ahead] = x
+    nodes[ahead] = x
     seen[x] = backward
     while i < total:
-        for k in range(predecessors(graph, found[i], into)):
+        for k in range(predecessors(graph, nodes[i], into)):
             node = into[k]
             if place[node] > low and seen[node] != backward:
                 seen[node] = backward
-                found[total] = node
+                nodes[total] = node
                 total += one
         i += one
         if total > ahead + patience:
             return False
-    _share_places(place, found[:ahead], found[ahead:total])
+    _share_places(place, nodes[:ahead], nodes[ahead:total])
     return True
 
 

@@ -81,7 +81,7 @@ def waited_for(graph: ChannelDependencies, node: np.uint32, into: U32) -> np.uin
     return count
 
 
-class Tree(NamedTuple):
+class ParentGraph(NamedTuple):
     """A graph in which each node leads to one other at most: a destination's tree, and whatever
     else its forwarding table may hold."""
 
@@ -90,11 +90,11 @@ class Tree(NamedTuple):
 
 
 @register_jitable
-def parent_of(graph: Tree, node: np.uint32, into: U32) -> np.uint32:
-    """Successors in a `Tree`.
+def parent_of(graph: ParentGraph, node: np.uint32, into: U32) -> np.uint32:
+    """Successors in a `ParentGraph`.
 
     >>> into = np.empty(1, np.uint32)
-    >>> tree = Tree(np.int32([-1, 0]))
+    >>> tree = ParentGraph(np.int32([-1, 0]))
     >>> [int(parent_of(tree, node, into)) for node in (0, 1)]
     [0, 1]
     """

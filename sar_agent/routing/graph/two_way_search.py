@@ -40,7 +40,7 @@ class LaneOrder(NamedTuple):
 
     depends: U8
     """uint8[C, W]: for each channel c1 and rank of a channel that leaves the switch c1 enters:
-    `PRESENT` where c1 waits for it, `FORBIDDEN`, or 0 where nobody has asked yet."""
+    `PRESENT` where c1 waits for it, `FORBIDDEN`, or 0 where the dependency is not judged yet."""
     waited: U8
     """uint8[C, W], the same backward: for each channel c2 and rank of a channel's other direction
     at the switch c2 leaves, whether that channel waits for c2."""
@@ -55,7 +55,7 @@ class LaneOrder(NamedTuple):
 class OrderSearch(NamedTuple):
     """Scratch for one search at a time; all lanes of a fabric share it."""
 
-    found: U32
+    nodes: U32
     """uint32[2, C]: forward, backward."""
     seen: I64
     """int64[C]: the last search that came by, 2 n if forward and 2 n + 1 if backward."""
@@ -96,7 +96,7 @@ def new_order_search(net: ChannelGraph) -> OrderSearch:
 def judge(
     net: ChannelGraph, lane: LaneOrder, search: OrderSearch, c1: np.uint32, c2: np.uint32
 ) -> bool:  # pragma: no cover
-    """Inserts "c1 waits for c2", which nobody has asked for yet, if it closes no cycle in the lane;
+    """Inserts "c1 waits for c2", which is not judged yet, if it closes no cycle in the lane;
     whether it did.
 
     O(1) where the labels agree. Else about twice the edges that the cheaper of the two searches
@@ -128,15 +128,15 @@ def _reorder(
     close a cycle, or where the search passes `SEARCH_LIMIT`."""
     search.searches[0] += 1
     forward, backward = 2 * search.searches[0], 2 * search.searches[0] + 1
-    ahead, behind, seen = search.found[0], search.found[1], search.seen
+    ahead, behind, seen = search.nodes[0], search.nodes[1], search.seen
     low, high = lane.label[c2], lane.label[c1]
     ahead[0], behind[0] = c2, c1
     seen[c2], seen[c1] = forward, backward
     one = np.uint32(1)
-    i, j, found_ahead, found_behind = np.uint32(0), np.uint32(0), one, one
+    i, j, size_ahead, size_behind = np.uint32(0), np.uint32(0), one, one
     cost = np.int64(0)  # of forward, less that of backward
-    while i < found_ahead and j < found_behind:
-        if found_ahead + found_behind > SEARCH_LIMIT:
+    while i < size_ahead and j < size_behind:
+        if size_ahead + size_behind > SEARCH_LIMIT:
             return False
         if cost <= 0:
             c = ahead[i]
@@ -152,8 +152,8 @@ def _reorder(
                         return False
                     if seen[x] != forward and lane.label[x] < high:
                         seen[x] = forward
-                        ahead[found_ahead] = x
-                        found_ahead += one
+                        ahead[size_ahead] = x
+                        size_ahead += one
         else:
             c = behind[j]
             j += one
@@ -168,12 +168,12 @@ def _reorder(
                         return False
                     if seen[x] != backward and lane.label[x] > low:
                         seen[x] = backward
-                        behind[found_behind] = x
-                        found_behind += one
-    if i == found_ahead:
-        _move(lane, ahead[:found_ahead], c1)
+                        behind[size_behind] = x
+                        size_behind += one
+    if i == size_ahead:
+        _move(lane, ahead[:size_ahead], c1)
     else:
-        _move(lane, behind[:found_behind], lane.before[c2])
+        _move(lane, behind[:size_behind], lane.before[c2])
     return True
 
 

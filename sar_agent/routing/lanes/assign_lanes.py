@@ -2,7 +2,7 @@
 
 It tries, in this order, until something fits the budget: one lane for all paths; lanes chosen hop
 by hop, which are transparent to hosts (`hop.py`), for the engine's tables or for regular ones; path
-by path into layers (`assignment.py`); the same again in another order; on a torus,
+by path into layers (`lane_assignment.py`); the same again in another order; on a torus,
 dimension-ordered tables instead of the engine's; tables grown while their lanes are chosen
 (`joint_assignment.py`); with best effort, Up*/Down* paths for the remainder (`updown_lane.py`).
 But for the first two, a packet's lane follows from its service level, which depends on (source
@@ -25,7 +25,6 @@ from sar_agent.fabric.model import I32, U8
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
 from sar_agent.routing.graph.two_way_search import LaneOrder
-from sar_agent.routing.lanes.assignment import MOST_LANES, LaneAssignment, LaneProblem
 from sar_agent.routing.lanes.dimensions import dimension_ordered
 from sar_agent.routing.lanes.dragonfly_groups import (
     dragonfly_groups_of,
@@ -36,6 +35,7 @@ from sar_agent.routing.lanes.even_lanes import demand_of, even_out, shared_by
 from sar_agent.routing.lanes.grid import grid_of
 from sar_agent.routing.lanes.hop import hop_lanes
 from sar_agent.routing.lanes.joint_assignment import joint_assignment
+from sar_agent.routing.lanes.lane_assignment import MOST_LANES, LaneAssignment, LaneProblem
 from sar_agent.routing.lanes.place_paths import UNPLACED
 from sar_agent.routing.lanes.updown_lane import use_updown_paths
 from sar_agent.routing.routes import Routes

@@ -16,7 +16,7 @@ from numba.extending import register_jitable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, U32, U64, Bool
 from sar_agent.routing.graph.csr import ChannelGraph
-from sar_agent.routing.graph.successors import Tree, parent_of
+from sar_agent.routing.graph.successors import ParentGraph, parent_of
 from sar_agent.routing.graph.topological_order import kahn_order
 from sar_agent.routing.routes import Routes
 
@@ -25,7 +25,7 @@ UNUSED, CYCLE = -1, -2
 
 
 class Triples(NamedTuple):
-    """Bit sets over ports: bit q of word q // 64. C channels, P ports (0 … P - 1), W words.
+    """Bit sets over ports: bit q of word q // 64. C channels, P ports (0 … P - 1), W width.
 
     A pair (channel c, port q of the switch that c leads to) has the number c · P + q.
     """
@@ -53,13 +53,13 @@ def has_bit(sets: U64, row: np.uint32, bit: np.uint32) -> bool:  # pragma: no co
 
 @register_jitable
 def set_bit(sets: U64, row: np.uint32, bit: np.uint32) -> None:  # pragma: no cover
-    """Adds the bit to it."""
+    """Adds the bit to the set in a row of `sets` uint64[·, W]."""
     sets[row, bit >> np.uint32(6)] |= np.uint64(1) << np.uint64(bit & np.uint32(63))
 
 
 @register_jitable
 def pairs_after(graph: PairGraph, pair: np.uint32, into: U32) -> np.uint32:  # pragma: no cover
-    """Successors in a `PairGraph`."""
+    """Successors in a `PairGraph`: pairs that packets pass after this one. O(P)."""
     ports = np.uint32(graph.net.channel.shape[1] - 1)
     c, q = np.uint32(pair // ports), np.uint32(pair % ports)
     first = graph.net.channel[graph.net.target[c], q] * ports
@@ -78,7 +78,7 @@ def pairs_after(graph: PairGraph, pair: np.uint32, into: U32) -> np.uint32:  # p
 
 @register_jitable
 def pairs_before(graph: PairGraph, pair: np.uint32, into: U32) -> np.uint32:  # pragma: no cover
-    """Predecessors in a `PairGraph`."""
+    """Predecessors in a `PairGraph`: pairs that packets pass before this one. O(P)."""
     net, ports = graph.net, np.uint32(graph.net.channel.shape[1] - 1)
     c, q = np.uint32(pair // ports), np.uint32(pair % ports)
     s, port = net.source[c], np.uint32(net.port[c])
@@ -146,9 +146,9 @@ def triples_of(fabric: Fabric, net: ChannelGraph, routes: Routes, everyone: bool
         sends[HOSTS] |= sends[OTHERS]
     sources = _PacketSources(fabric.destination_switch.astype(np.uint32), asks, sends & alive)
     ports = net.channel.shape[1] - 1
-    words = (ports + 63) // 64
-    begins = np.zeros((fabric.channels, words), np.uint64)
-    follows = np.zeros((fabric.channels * ports, words), np.uint64)
+    width = (ports + 63) // 64
+    begins = np.zeros((fabric.channels, width), np.uint64)
+    follows = np.zeros((fabric.channels * ports, width), np.uint64)
     for table in routes.egress:
         _collect(net, sources, table, begins, follows)
     return Triples(begins, follows)
@@ -163,7 +163,7 @@ def _collect(
     destinations, switches = egress.shape
     channels, ports = np.uint32(len(net.target)), np.uint32(net.channel.shape[1] - 1)
     hop = np.empty(switches, np.uint32)
-    tree = Tree(np.empty(switches, np.int32))
+    tree = ParentGraph(np.empty(switches, np.int32))
     waiting, order = np.empty(switches, np.int32), np.empty(switches, np.uint32)
     into = np.empty(1, np.uint32)
     passed = np.empty(switches, np.bool_)

@@ -49,9 +49,9 @@ def _steps(grid: Grid, root: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     0 at the root."""
     step = np.zeros(len(grid.place), np.int64)
     for n in range(len(grid.dims) - 1, -1, -1):
-        k, here = grid.dims[n], grid.place[:, n]
-        ahead = (here[root] - here) % k
-        up = (2 * ahead < k) | ((2 * ahead == k) & ((here % 2 == 0) | (k == 2)))
+        k, coordinate = grid.dims[n], grid.place[:, n]
+        ahead = (coordinate[root] - coordinate) % k
+        up = (2 * ahead < k) | ((2 * ahead == k) & ((coordinate % 2 == 0) | (k == 2)))
         step = np.where(ahead > 0, 2 * n + ~up, step)
     return step
 

@@ -17,7 +17,7 @@ from sar_agent.routing.graph.csr import ChannelGraph, Graph, graph_of
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
 from sar_agent.routing.graph.successors import PRESENT
 from sar_agent.routing.graph.two_way_search import LaneOrder, OrderSearch, judge
-from sar_agent.routing.lanes.assignment import MOST_LANES, LaneAssignment, LaneProblem
+from sar_agent.routing.lanes.lane_assignment import MOST_LANES, LaneAssignment, LaneProblem
 from sar_agent.routing.lanes.place_paths import DOES_NOT, FITS, UNPLACED, TreeWalk
 from sar_agent.routing.routes import NO_ROUTE
 

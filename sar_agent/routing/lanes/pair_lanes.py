@@ -40,7 +40,7 @@ class _PlacedPairs(NamedTuple):
 
 @register_jitable
 def _after(graph: _PlacedPairs, node: np.uint32, into: U32) -> np.uint32:  # pragma: no cover
-    """Successors of a (channel, lane)."""
+    """Successors: the (channel, lane) that packets in a (channel, lane) wait for. O(P)."""
     net = graph.net
     channels, ports = np.uint32(len(net.target)), np.uint32(net.channel.shape[1] - 1)
     lane, c = np.uint16(node // channels), np.uint32(node % channels)
@@ -57,7 +57,7 @@ def _after(graph: _PlacedPairs, node: np.uint32, into: U32) -> np.uint32:  # pra
 
 @register_jitable
 def _before(graph: _PlacedPairs, node: np.uint32, into: U32) -> np.uint32:  # pragma: no cover
-    """Predecessors of a (channel, lane)."""
+    """Predecessors: the (channel, lane) from which packets wait for this one. O(P lanes)."""
     net = graph.net
     channels, ports = np.uint32(len(net.target)), np.uint32(net.channel.shape[1] - 1)
     lane, c = np.uint32(node // channels), np.uint32(node % channels)

@@ -16,7 +16,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, U32, Bool
 from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.hop_counts import FAR, all_hops
-from sar_agent.routing.lanes.assignment import LaneAssignment
+from sar_agent.routing.lanes.lane_assignment import LaneAssignment
 
 _FAR = 1 << 30
 

@@ -182,7 +182,7 @@ class LaneAssignment:
                 self.lanes[index] = lanes
 
     def new_lane(self) -> LaneOrder:
-        """An empty lane."""
+        """A lane without paths."""
         return empty_lane(self.problem.net, self.problem.label_order, self.problem.width)
 
     def fill(

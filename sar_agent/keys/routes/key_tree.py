@@ -1,8 +1,8 @@
-"""The tree that keys are made for: an XGFT, told by its cabling, or whatever tree there is.
+"""The tree for which keys are made: an XGFT, recognised by its cabling, or another fat tree.
 
-On an XGFT routes are digits, one parent a level, and contention is known by counting. Any other
-fat tree (parallel, uneven or broken cables) is served as well as a search finds it; what is no tree
-is not served.
+On an XGFT routes are digits, one parent a level, and contention follows from counting. On any other
+fat tree (parallel, uneven or broken cables) keys are searched for (`search.py`). A fabric that is
+no tree is not served.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from sar_agent.routing.updown_paths import Orientation
 
 @dataclass(frozen=True, eq=False)
 class KeyTree:
-    """A fabric as keys see it; made once a fabric, since to recognise it takes the longest."""
+    """A fabric as a tree. It is made once a fabric, because recognising the tree takes longest."""
 
     fabric: Fabric
     view: XgftView | None
-    """None: a fat tree, but no XGFT."""
+    """None where the fabric is a fat tree but no XGFT."""
     why_not: str = ""
-    """What keeps it from being one."""
+    """Why the fabric is no XGFT; empty where it is one."""
 
     @cached_property
     def up_channel(self) -> I32:
-        """int32[S, largest w]: on an XGFT the channel to the parent with W = j; -1 for none. Its
-        reverse is the only way down from there."""
+        """int32[S, largest w]: on an XGFT the channel to the parent with W = j, -1 where there is
+        no such parent. Its reverse is the only way down from there."""
         assert self.view is not None
         ports = self.view.up
-        found = self.fabric.channel_by_port[np.arange(len(ports))[:, None], ports]
-        channels: I32 = np.where(ports > 0, found, -1).astype(np.int32)
+        behind = self.fabric.channel_by_port[np.arange(len(ports))[:, None], ports]
+        channels: I32 = np.where(ports > 0, behind, -1).astype(np.int32)
         return channels
 
     @cached_property
@@ -55,14 +55,15 @@ class KeyTree:
 
     @cached_property
     def legal(self) -> tuple[Graph, Orientation]:
-        """What leads up and what down; raises `Unserved` where the fabric is no fat tree."""
+        """The channels that lead up, and down. Raises `Unserved` where the fabric is no fat
+        tree."""
         graph = graph_of(self.fabric)
         return graph, tree_order(self.fabric, graph)
 
 
 def key_tree(fabric: Fabric) -> KeyTree:
-    """Raises `Unserved` where the fabric is no fat tree, or two of its leaf switches have no
-    common switch above them."""
+    """The tree of a fabric. Raises `Unserved` where the fabric is no fat tree, or where two of its
+    leaf switches have no switch above both."""
     try:
         view = recognise_xgft(fabric)
     except Unserved as unlike:

@@ -1,7 +1,8 @@
-"""Who goes where, one to one, at the least cost: assignments of at most some dozen rows.
+"""The assignment problem: rows to columns, one to one, at the least cost or the least maximum.
 
-Small enough that a call of a library would cost more than the work: a key of a three-level tree
-asks for w² of them. Kuhn's and Munkres' method with potentials, O(n³).
+The Hungarian method of Kuhn and Munkres with potentials, O(n³), and the bottleneck assignment by
+augmenting paths, O(n³) for each threshold. Problems have some dozen rows at most, so a call of a
+library would cost more than the work: a key of a three-level tree solves w² of them.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from numba import njit
 from sar_agent.fabric.model import F64, I64
 
 BAR = 1e15
-"""Costs of a pair that must not be."""
+"""The cost of a forbidden pair."""
 
 
 @njit(cache=True)
 def least_cost(cost: F64, column: I64) -> float:  # pragma: no cover
-    """The sum of the best assignment of rows to columns, float64[n, n]; fills `column` int64[n]."""
+    """The least total cost of an assignment, for `cost` float64[n, n]; fills `column` int64[n], the
+    column of each row."""
     n = len(cost)
     u, v = np.zeros(n + 1), np.zeros(n + 1)
     row_of, way = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
@@ -61,10 +63,10 @@ def least_cost(cost: F64, column: I64) -> float:  # pragma: no cover
 
 @njit(cache=True)
 def least_most(cost: F64, floor: float) -> float:  # pragma: no cover
-    """The largest pair of the assignment whose largest pair is least, and `floor` at least."""
+    """The largest cost in the assignment whose largest cost is least; `floor` at the least."""
     n = len(cost)
     low = floor
-    for i in range(n):  # each row and column takes its least at best
+    for i in range(n):  # no row or column costs less than its least entry
         row = column = np.inf
         for j in range(n):
             row = min(row, cost[i, j])
@@ -82,7 +84,7 @@ def least_most(cost: F64, floor: float) -> float:  # pragma: no cover
 
 @njit(cache=True)
 def _fits(cost: F64, most: float) -> bool:  # pragma: no cover
-    """Whether an assignment has no pair above `most`: augmenting paths, breadth first."""
+    """Whether an assignment without a pair above `most` exists: augmenting paths, breadth first."""
     n = len(cost)
     row_of = np.full(n, -1, np.int64)
     parent, queue = np.empty(n, np.int64), np.empty(n, np.int64)
