@@ -60,5 +60,5 @@ def require_connected(fabric: Fabric) -> None:
         + " and ".join(names)
         + (" and others" if len(first) > 5 else ""),
         file=fabric.name,
-        remedy="mend the cabling, or give one piece at a time",
+        remedy="repair the cabling, or give one piece at a time",
     )

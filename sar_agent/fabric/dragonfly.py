@@ -38,7 +38,7 @@ def parse_dragonfly(spec: str) -> Dragonfly:
     pairs = [part.split("=") for part in match[1].split(",")] if match else []
     given = {key: int(number) for key, number in pairs}
     if len(given) < len(pairs) or not {"a", "p", "h"} <= set(given):
-        raise InputError(f"{spec!r} is no Dragonfly", remedy=_REMEDY)
+        raise InputError(f"{spec!r} is not a Dragonfly", remedy=_REMEDY)
     a, p, h = (given[key] for key in "aph")
     g = given.get("g", a * h + 1)
     if min(a, p, h, g) < 1:

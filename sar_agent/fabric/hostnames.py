@@ -51,7 +51,7 @@ class NamedTerminal(NamedTuple):
 class HostMapper:
     """The configured way from a node description to host, HCA and kind.
 
-    Raises `InputError`, naming the key, when `host_pattern` is no regular expression or has no
+    Raises `InputError`, naming the key, when `host_pattern` is not a regular expression or has no
     group `host`.
     """
 
@@ -78,8 +78,8 @@ class HostMapper:
             regex = re.compile(self.host_pattern)
         except re.error as error:
             raise InputError(
-                f"host_pattern: {self.host_pattern!r} is no regular expression ({error})",
-                remedy="mend it or leave the key out",
+                f"host_pattern: {self.host_pattern!r} is not a regular expression ({error})",
+                remedy="correct it or leave the key out",
             ) from error
         if "host" not in regex.groupindex:
             raise InputError(

@@ -40,7 +40,7 @@ def read_ibnetdiscover(
     text, name = source_text(source, name)
     nodes, notes = parse_lines(text, name, strict=True)
     if not nodes:
-        raise InputError("this is no ibnetdiscover output: no node in it", file=name, remedy=AGAIN)
+        raise InputError("this is not ibnetdiscover output: no node in it", file=name, remedy=AGAIN)
     if not any(node.kind == "H" for node in nodes):
         raise InputError("no host in it: the file is cut short", file=name, remedy=AGAIN)
     return assemble(name, nodes, mapper, notes=notes, remedy=AGAIN)

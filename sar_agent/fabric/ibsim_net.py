@@ -72,7 +72,7 @@ def read_ibsim_net(
     text, name = source_text(source, name)
     nodes, notes = parse_lines(text, name, strict=False)
     if not nodes:
-        raise InputError("no node in it: this is no ibsim network", file=name)
+        raise InputError("no node in it: this is not an ibsim network", file=name)
     by_id = {node.id: node for node in nodes}
     for node in nodes:
         try:

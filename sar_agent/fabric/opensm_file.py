@@ -148,7 +148,7 @@ def _picture(image: bytes, name: str) -> _Picture:
 
 def _sizes(image: bytes, name: str) -> _Sizes:
     if len(image) < _HEADER.size or not image.startswith(b"SARFABRI"):
-        raise InputError("is no fabric file of OpenSM's plugin", file=name, remedy=AGAIN)
+        raise InputError("is not a fabric file of OpenSM's plugin", file=name, remedy=AGAIN)
     _, version, header, size, *counts, _made_at, _digest, payload_crc, header_crc = _HEADER.unpack(
         image[: _HEADER.size]
     )

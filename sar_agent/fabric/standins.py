@@ -33,7 +33,7 @@ def standin_fabric(spec: str) -> Fabric:
     """The fabric of a spec; `InputError` for a machine that we have no stand-in of."""
     makers = {"standin:taurus": _taurus, "standin:tsubame": _tsubame}
     if spec not in makers:
-        raise InputError(f"{spec!r} is no stand-in", remedy=f"known are {', '.join(makers)}")
+        raise InputError(f"{spec!r} is not a stand-in", remedy=f"known are {', '.join(makers)}")
     return makers[spec](spec)
 
 

@@ -32,7 +32,7 @@ def parse_torus(spec: str) -> Torus:
     match = _SPEC.fullmatch(spec)
     if not match:
         raise InputError(
-            f"{spec!r} is no torus", remedy="write torus:8x8x8, or torus:8x8x8,hosts=4"
+            f"{spec!r} is not a torus", remedy="write torus:8x8x8, or torus:8x8x8,hosts=4"
         )
     shape = Torus(tuple(map(int, match[1].split("x"))), int(match[2] or 1))
     if min(shape.dims) < 1 or shape.hosts < 1:

@@ -53,7 +53,8 @@ def parse_xgft(spec: str) -> Xgft:
     match = _SPEC.match(spec)
     if not match:
         raise InputError(
-            f"{spec!r} is no XGFT", remedy="write xgft:HEIGHT;m1,…,mh;w1,…,wh, e.g. xgft:2;4,4;1,2"
+            f"{spec!r} is not an XGFT",
+            remedy="write xgft:HEIGHT;m1,…,mh;w1,…,wh, e.g. xgft:2;4,4;1,2",
         )
     height = int(match[1])
     m, w = ([int(d) for d in match[group].split(",") if d] for group in (2, 3))

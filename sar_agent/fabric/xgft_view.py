@@ -18,7 +18,7 @@ from sar_agent.errors import Unserved
 from sar_agent.fabric.model import I32, U8, Fabric, Kind
 from sar_agent.fabric.tree import tree_levels
 
-_ELSE = "ftree, updn or sar-plus serve"
+_ELSE = "take ftree, updn or sar-plus"
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,5 +213,5 @@ def _terminal_digits(
 
 def _unlike(fabric: Fabric, switch: int, what: str) -> Unserved:
     return Unserved(
-        f'{fabric.name} is no XGFT: switch "{fabric.switch_name[switch]}" {what}; {_ELSE}'
+        f'{fabric.name} is not an XGFT: switch "{fabric.switch_name[switch]}" {what}; {_ELSE}'
     )

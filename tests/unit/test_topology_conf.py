@@ -86,7 +86,7 @@ def test_structural_problems(tmp_path, text, line, said):
         ("SwitchName=a Nodes=n[1-\n", ":1: .*not a Slurm host list"),
         ("SwitchName=a Nodes=n1 Speed=3\n", ":1: Speed= is not a key"),
         ("BlockName=a Nodes=n1\n", ":1: BlockName= is not a key of a tree"),
-        ("SwitchName=a Nodes=n1 nodes=n2\n", ":1: nodes= stands twice"),
+        ("SwitchName=a Nodes=n1 nodes=n2\n", ":1: nodes= occurs twice"),
         ("include topology.conf\n", ":1: files include each other: topology.conf → topology"),
         ("include none.conf\n", "none.conf: cannot be read .No such file"),
     ],
