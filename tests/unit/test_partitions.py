@@ -110,7 +110,7 @@ def test_jobs_are_partitions(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("mode = 1\n", "mode = 1: should be 'strict' or 'best-effort'"),
-        ("mode = \n", "is no TOML"),
+        ("mode = \n", "is not TOML"),
         ("colour = 1\n", "colour = 1: Extra inputs are not permitted"),
         ("weights = { n001 = 0 }\n", "weights.n001 = 0: should be greater than 0"),
         ("weights = { x = 1 }\n", "x: no such host in the fabric"),

@@ -72,7 +72,7 @@ def test_what_does_not_fit_is_a_sentence(word: str, said: str) -> None:
 
 
 def test_sizes_that_a_pattern_cannot_have() -> None:
-    for word, said in (("transpose", "wants a square"), ("butterfly", "wants a power of two")):
+    for word, said in (("transpose", "needs a square"), ("butterfly", "needs a power of two")):
         with pytest.raises(InputError, match=said):
             rank_phases(word, 3)
 

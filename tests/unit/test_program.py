@@ -117,8 +117,9 @@ def test_an_endless_squeue_is_one_sentence_and_little_memory(tmp_path: Path) -> 
         cwd=Path(__file__).parents[2],
     )
     sentence, peak = done.stdout.splitlines()
-    assert sentence.endswith("printed more than 64 MiB and was killed; run it by hand to see "
-                             "is run by hand")  # fmt: skip
+    assert sentence.endswith(
+        "printed more than 64 MiB and was killed; run it by hand to see its output"
+    )
     assert int(peak) * 1024 < 8 * squeue.MOST
 
 
