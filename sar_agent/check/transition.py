@@ -139,7 +139,7 @@ def examine(
         return Transition(Way.UNPROVED, own, (after,), drains=drains)
     danger = cases[-1].danger()
     for case in () if own else cases:
-        steps = find_intermediate_tables(case.sets, case.changed, case.found, most_stages)
+        steps = find_intermediate_tables(case.sets, case.changed, case.outcome, most_stages)
         # Tables that move less than half of the trees are not worth installing.
         most = np.count_nonzero(case.changed[:, : fabric.terminals])
         if steps.tables and 2 * steps.unmoved <= most:
@@ -166,10 +166,10 @@ def _senders(fabric: Fabric, before: Routes, after: Routes) -> list[Bool | None]
     if before.senders is not None:
         both &= before.senders
     hosts = both & (fabric.terminals_at > 0)
-    found: list[Bool | None] = [both] if both.any() else []
+    sets: list[Bool | None] = [both] if both.any() else []
     if hosts.any() and (hosts != both).any():
-        found.append(hosts)
-    return [*found, None]
+        sets.append(hosts)
+    return [*sets, None]
 
 
 def _narrowed(fabric: Fabric, before: Routes, after: Routes, senders: Bool | None) -> Routes:
@@ -196,7 +196,7 @@ class _Case:
         self.sets, self.pair = sets, (sets.old, sets.new)
         self.changed = sets.changed()
         self.open = sets.open(self.changed)
-        self.found = np.zeros(self.open.shape, np.int32)
+        self.outcome = np.zeros(self.open.shape, np.int32)
         """int32[O, D]: `FINE`, `CIRCLE` or `DROP`, valid at least for trees in `open`."""
         self.way, self.safe, self._hazard = Way.DIRECT, False, ""
         if sets.same_lanes and not self.open.any():
@@ -217,8 +217,8 @@ class _Case:
             self.way = Way.SAME
 
     def _mix(self, which: Bool) -> None:
-        self.found = self.sets.mix(self.pair, which, self.planes)
-        self._hazard = hazard(self.sets, self.pair, np.where(self.open, self.found, FINE))
+        self.outcome = self.sets.mix(self.pair, which, self.planes)
+        self._hazard = hazard(self.sets, self.pair, np.where(self.open, self.outcome, FINE))
         self.safe = not self._hazard and self.sets.acyclic(self.planes)
 
     def danger(self) -> str:
@@ -240,8 +240,8 @@ def _own_danger(sets: TableSets) -> str:
     they can show a credit loop that does not exist, and a transition that really can deadlock would
     then be accepted."""
     pair, planes = (sets.old, sets.old), sets.planes()
-    found = sets.mix(pair, np.ones(sets.old.egress.shape[:2], np.bool_), planes)
-    if circles := hazard(sets, pair, np.where(found == CIRCLE, found, 0)):
+    outcome = sets.mix(pair, np.ones(sets.old.egress.shape[:2], np.bool_), planes)
+    if circles := hazard(sets, pair, np.where(outcome == CIRCLE, outcome, 0)):
         return circles
     return "" if sets.acyclic(planes) else loop(sets, pair, planes)
 
@@ -276,13 +276,13 @@ def _drains(fabric: Fabric, tables: tuple[Routes, ...], other: OtherTables) -> t
     """For each step from table to table: whether packets of all tables before those two must have
     left the fabric first. Each pair is proved already, so only earlier tables are examined; at
     most three of them, to bound the time."""
-    also, found = other.also, []
+    also, drains = other.also, []
     for old, new in pairwise(tables):
         drain = len(also) > 3
         if also and not drain:
             sets = TableSets(fabric, old, new, other._replace(also=also))
             drain = not _Case(sets, None).safe
-        found.append(drain)
+        drains.append(drain)
         also = (old,) if drain else (*also, old)
         other = other._replace(had=None)
-    return tuple(found)
+    return tuple(drains)

@@ -140,8 +140,8 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord]
         )  # fmt: skip
     notes = []
     if foreign:
-        many = "1 line was" if len(foreign) == 1 else f"{len(foreign)} lines were"
-        notes.append(f"{many} not understood, the first is line {foreign[0]}")
+        lines = "1 line was" if len(foreign) == 1 else f"{len(foreign)} lines were"
+        notes.append(f"{lines} not understood, the first is line {foreign[0]}")
     return nodes, notes
 
 
@@ -220,12 +220,12 @@ def _close(nodes: list[NodeRecord], extras: list[tuple[int, str]], file: str) ->
         return
     line = extras[0][0]
     try:
-        found = json.loads("".join(text for _, text in extras))
-        if not nodes or not isinstance(found, dict):
+        values = json.loads("".join(text for _, text in extras))
+        if not nodes or not isinstance(values, dict):
             raise ValueError("no node before it")
     except (ValueError, RecursionError) as error:
         raise InputError(f"bad #sar comment ({error})", file=file, line=line) from error
-    nodes[-1].extras = found
+    nodes[-1].extras = values
     extras.clear()
 
 

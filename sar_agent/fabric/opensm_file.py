@@ -135,12 +135,12 @@ def _file_arrays(image: bytes, name: str) -> _FileArrays:
     require(
         (link_from[1:] > link_from[:-1]).all() and first_repeated(ends) < 0, "a port with two links"
     )
-    words = image[len(image) - sizes.names :].translate(_PRINTABLE).decode("ascii")
+    names = image[len(image) - sizes.names :].translate(_PRINTABLE).decode("ascii")
     stop = np.cumsum(name_length).tolist()
     rate = np.where(width == 0, np.nan, width * _LANE[speed])
     return _FileArrays(
         node_guid, node_type, node_ports,
-        tuple(words[a:b] for a, b in zip([0, *stop], stop, strict=False)),
+        tuple(names[a:b] for a, b in zip([0, *stop], stop, strict=False)),
         port_guid, port_node, number, np.where(port_lid <= MAX_LID, port_lid, 0), lmc,
         (state & _UNHEALTHY) == 0, rate, np.stack([link_from, link_to]),
     )  # fmt: skip

@@ -152,11 +152,11 @@ def _lines(fabric: Fabric, switch_lid: I32, terminal_lid: I32) -> Iterator[str]:
     for t in range(fabric.terminals):
         s, port = int(fabric.terminal_switch[t]), int(fabric.terminal_switch_port[t])
         link = _link(float(fabric.terminal_rate[t]), bool(fabric.terminal_up[t]))
-        there = f"{terminal(t)} {switch(s, port, second=True)} {link}\n"
-        back = f"{switch(s, port)} {terminal(t, second=True)} {link}\n"
+        outward = f"{terminal(t)} {switch(s, port, second=True)} {link}\n"
+        inward = f"{switch(s, port)} {terminal(t, second=True)} {link}\n"
         number = int(fabric.terminal_port_number[t])
-        rows.append((int(fabric.terminal_position[t]), number, t, there))
-        rows.append((int(fabric.switch_position[s]), port, 0, back))
+        rows.append((int(fabric.terminal_position[t]), number, t, outward))
+        rows.append((int(fabric.switch_position[s]), port, 0, inward))
     for c in range(fabric.channels):
         s, far = int(fabric.channel_source[c]), int(fabric.channel_target[c])
         port, far_port = (int(fabric.channel_port[i]) for i in (c, int(fabric.channel_reverse[c])))

@@ -157,7 +157,7 @@ def _plane_digits(level: U8, parents: _Near, planes: list[int]) -> dict[tuple[in
 def _subtrees(fabric: Fabric, level: U8, height: int) -> I32:
     """int32[h + 1, S]: by height, the subtree of each switch of that level or below, numbered by
     the lowest GUID of its leaves; -1 for switches above."""
-    found = np.full((height + 1, fabric.switches), -1, np.int32)
+    subtree = np.full((height + 1, fabric.switches), -1, np.int32)
     lowest = np.full(fabric.switches, fabric.switches)
     leaves = np.flatnonzero(level == 1)
     lowest[leaves] = np.argsort(np.argsort(fabric.switch_guid[leaves]))
@@ -170,8 +170,8 @@ def _subtrees(fabric: Fabric, level: U8, height: int) -> I32:
             np.minimum.at(lowest, target[kept], before[source[kept]])
             if np.array_equal(before, lowest):
                 break
-        found[at, low] = np.unique(lowest[low], return_inverse=True)[1]
-    return found
+        subtree[at, low] = np.unique(lowest[low], return_inverse=True)[1]
+    return subtree
 
 
 def _child_digits(

@@ -53,8 +53,8 @@ def read_fdbs(path: Path, fabric: Fabric) -> Routes:
         line = line.strip()
         if not line or _HEAD.match(line):
             continue
-        if found := _SWITCH.match(line):
-            s, whole = tables.switch(int(found[1], 16), number), False
+        if match := _SWITCH.match(line):
+            s, whole = tables.switch(int(match[1], 16), number), False
             if s is None:
                 break  # the first switch is unknown; `tables.routes` will say so
         elif (entry := _ENTRY.match(line)) and s is not None:

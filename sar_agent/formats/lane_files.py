@@ -71,13 +71,13 @@ def _levels(routes: Routes, fabric: Fabric, path: Path) -> U8 | None:
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         if not line.strip():
             continue
-        if not (found := _PATH.match(line.strip())):
+        if not (match := _PATH.match(line.strip())):
             what = f"{line[:60]!r} is not `guid lid level`"
             _refuse(what, path, number, "give psl as ibdmchk reads")
         guid, lid, sl = (
-            int(found[1], 16),
-            int(found[2], 16 if found[2].startswith("0x") else 10),
-            int(found[3]),
+            int(match[1], 16),
+            int(match[2], 16 if match[2].startswith("0x") else 10),
+            int(match[3]),
         )
         if guid not in ports or lid not in lids or sl >= LEVELS:
             what = f"GUID 0x{guid:016x}, LID {lid} or level {sl} is not in {fabric.name}"
@@ -110,14 +110,14 @@ def _tables(fabric: Fabric, path: Path) -> U8 | None:
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         if not line.strip():
             continue
-        if not (found := _LANES.match(line.strip())):
+        if not (match := _LANES.match(line.strip())):
             what = f"{line[:60]!r} is not `guid in out` and eight bytes"
             _refuse(what, path, number, "give slvl as ibdmchk reads")
-        s, entry, out = rows.get(int(found[1], 16)), int(found[2]), int(found[3])
+        s, entry, out = rows.get(int(match[1], 16)), int(match[2]), int(match[3])
         if s is None or max(entry, out) > fabric.switch_ports[s]:
-            what = f"switch {found[1]} with ports {entry} and {out} is not in {fabric.name}"
+            what = f"switch {match[1]} with ports {entry} and {out} is not in {fabric.name}"
             _refuse(what, path, number, SAME_TIME)
-        lanes = np.array([int(byte, 16) for byte in found[4].split()], np.uint8)
+        lanes = np.array([int(byte, 16) for byte in match[4].split()], np.uint8)
         table[s, entry, out] = np.stack([lanes >> 4, lanes & 15], axis=1).ravel()
     return table
 

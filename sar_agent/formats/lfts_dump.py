@@ -65,10 +65,10 @@ def _parse(text: str, tables: DumpTables) -> None:
                 tables.put(switch, d, seen[destination], port)
             seen[destination] += 1
             entries += 1
-        elif found := _SWITCH.match(line):
+        elif match := _SWITCH.match(line):
             if inside:
                 raise bad("the switch before this one is cut short")
-            switch = tables.switch(int(found[1], 16), number)
+            switch = tables.switch(int(match[1], 16), number)
             inside, any_switch, entries = True, True, 0
             seen.clear()
         elif end := _END.match(line):

@@ -62,7 +62,7 @@ def read_partitions_conf(path: Path, fabric: Fabric) -> tuple[list[Partition], l
 
 
 def _statements(path: Path) -> list[Statement]:
-    found: dict[tuple[str, int], Statement] = {}
+    statements: dict[tuple[str, int], Statement] = {}
     of_key: dict[int, Statement] = {}
     for number, text in _logical(path):
         head, colon, body = text.partition(":")
@@ -81,12 +81,12 @@ def _statements(path: Path) -> list[Statement]:
         for word in words[1:]:
             if word.startswith("defmember="):
                 _membership(word[10:], "defmember", path, number)
-        statement = found.setdefault((name, key), Statement(name, key, number))
+        statement = statements.setdefault((name, key), Statement(name, key, number))
         if key and (other := of_key.setdefault(key, statement)) is not statement:
             what = f"P_Key 0x{key:04x} of {name} is that of {other.name} at line {other.line}"
             raise InputError(what, file=path, line=number, remedy="give each its own")
         _members(statement, body, path, number)
-    return list(found.values())
+    return list(statements.values())
 
 
 def _members(statement: Statement, body: str, path: Path, line: int) -> None:

@@ -61,9 +61,9 @@ def phases_of(pattern: str, fabric: Fabric, job: Job) -> list[Phase]:
     """
     size = len(job.terminals)
     if pattern.partition(":")[0] in NAMED:
-        found = rank_phases(pattern, size)
+        phases = rank_phases(pattern, size)
     elif Path(pattern).is_file():
-        found = read_phases(read_text(Path(pattern)), size, pattern)
+        phases = read_phases(read_text(Path(pattern)), size, pattern)
     else:
         known = f"there are {_known()}"
         raise InputError(f"{pattern[:60]!r} is neither a pattern nor a file", remedy=known)
@@ -72,7 +72,7 @@ def phases_of(pattern: str, fabric: Fabric, job: Job) -> list[Phase]:
         key=lambda t: (hca_order(fabric.terminal_host[t]), int(fabric.terminal_rail[t])),
     )
     terminal = np.array(order, np.int32)
-    return [(terminal[phase.source], terminal[phase.destination]) for phase in found]
+    return [(terminal[phase.source], terminal[phase.destination]) for phase in phases]
 
 
 _RANK = re.compile(r"\d{1,18}")
@@ -115,10 +115,10 @@ def read_phases(text: str, size: int, file: str | Path | None = None) -> list[Ra
             pairs.append([])
             apart = False
         pairs[-1].append(_pair(words, size, file, number))
-    found = [np.array(phase, np.int32).reshape(-1, 2) for phase in pairs]
+    arrays = [np.array(phase, np.int32).reshape(-1, 2) for phase in pairs]
     phases = [
         RankPhase(name, both[:, 0].copy(), both[:, 1].copy())
-        for name, both in zip(names, found, strict=True)
+        for name, both in zip(names, arrays, strict=True)
         if len(both)
     ]
     if not phases:

@@ -55,12 +55,12 @@ def _most_used(
         own[:] = 0.0
         everyone = 0.0
         for k in range(spread.at[b], spread.at[b + np.uint32(1)]):
-            here = spread.entry[k]
-            j = spread.job[here]
-            everyone += spread.terminals[here]
-            for there in range(spread.offset[j], spread.offset[j + np.uint32(1)]):
-                if there != here:
-                    own[spread.switch[there]] += spread.terminals[here]
+            target = spread.entry[k]
+            j = spread.job[target]
+            everyone += spread.terminals[target]
+            for sender in range(spread.offset[j], spread.offset[j + np.uint32(1)]):
+                if sender != target:
+                    own[spread.switch[sender]] += spread.terminals[target]
         to[:] = own
         hop[root] = 0.0
         for i in range(np.uint32(1), size):

@@ -50,8 +50,8 @@ def compare_topology(fabric: Fabric, leaf_of: Mapping[str, str]) -> list[str]:
 
 
 def _hosts(names: list[str], rest: str) -> str:
-    many = len(names) > 1
-    return f"{len(names)} host{'s' * many} {rest.format('are' if many else 'is')}: {_list(names)}"
+    hosts, verb = ("host", "is") if len(names) == 1 else ("hosts", "are")
+    return f"{len(names)} {hosts} {rest.format(verb)}: {_list(names)}"
 
 
 def _list(names: list[str]) -> str:

@@ -144,8 +144,10 @@ def _groups(fabric: Fabric, switches: list[int], leaves: list[int]) -> list[list
         fabric.channel_source[live].tolist(), fabric.channel_target[live].tolist(), strict=True
     )
     graph.add_edges_from((s, t) for s, t in ends if s in inside and t in inside)
-    found = ([leaf for leaf in leaves if leaf in piece] for piece in nx.connected_components(graph))
-    return sorted((group for group in found if group), key=lambda group: leaves.index(group[0]))
+    groups = (
+        [leaf for leaf in leaves if leaf in piece] for piece in nx.connected_components(graph)
+    )
+    return sorted((group for group in groups if group), key=lambda group: leaves.index(group[0]))
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -71,7 +71,7 @@ class _Reading:
 
     def switches(self, tree: Any) -> tuple[dict[str, SlurmSwitch], list[InputError]]:
         """(switches by name, problems: switches named twice, or with both nodes and children)."""
-        found: dict[str, SlurmSwitch] = {}
+        switches: dict[str, SlurmSwitch] = {}
         problems: list[InputError] = []
         for node in self.items(self.keys(tree).get("switches"), "`switches:` of the tree"):
             keys = self.keys(node)
@@ -84,12 +84,12 @@ class _Reading:
                 problems.append(
                     InputError(f"switch {name} has {what} children", file=self.file, line=line)
                 )
-            if known := found.get(name):
+            if known := switches.get(name):
                 what = f"switch {name} is named twice, first at {self.file}:{known.line}"
                 problems.append(InputError(what, file=self.file, line=line))
                 nodes, children = known.nodes + nodes, known.children + children
-            found[name] = SlurmSwitch(name, nodes, children, self.file, line)
-        return found, problems
+            switches[name] = SlurmSwitch(name, nodes, children, self.file, line)
+        return switches, problems
 
     def hosts(self, node: Any) -> tuple[str, ...]:
         """The names of a host list; empty where the key is missing."""
