@@ -1,7 +1,7 @@
-"""What can go wrong in words a person can act on.
+"""Errors with a sentence that a person can act on.
 
-Every error that reaches a user is one of these; the command line prints its one sentence and
-exits with its code. Anything else is a bug and keeps its traceback.
+Every error that reaches a user is one of these classes; the command line prints its sentence and
+exits with its code. Any other exception is a bug and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from pathlib import Path
 
 
 class SarError(Exception):
-    """Base: one clear sentence for the user and the exit code that goes with it."""
+    """The base class: one clear sentence for the user, and the exit code of the command."""
 
     exit_code = 1
 
 
 class InputError(SarError):
-    """Bad input: names the file, the line where there is one, and the remedy."""
+    """The input is bad: the sentence names the file, the line if there is one, and the remedy."""
 
     exit_code = 2
 
@@ -34,19 +34,19 @@ class InputError(SarError):
 
 
 class TooMany(InputError):
-    """More of something than there may be: refused before it is made."""
+    """The input asks for more of something than is allowed; refused before any is created."""
 
 
 class CheckFailed(SarError):
-    """Routes failed a check: the message names the first pair or the cycle."""
+    """Routes failed a check: the sentence names the first pair, the cycle or another problem."""
 
 
 class CreditLoop(CheckFailed):
-    """Every pair is reached, but packets could wait for each other in a circle."""
+    """Every pair is reached, but packets could wait for each other in a cycle of channels."""
 
 
 class Unserved(SarError):
-    """An engine cannot serve this fabric; the sentence says what stands in its way."""
+    """An engine cannot route this fabric; the sentence says why."""
 
 
 class Unavailable(SarError):

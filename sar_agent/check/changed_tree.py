@@ -130,18 +130,18 @@ def _passing(
     """The marks of all paths to `d` that pass v: those of v and of the switches upstream."""
     kind = wiring.destination_kind[d] - np.uint8(1)
     sends, most = wiring.sends[kind], wiring.most[kind]
-    found = np.uint32(sends[v])
+    marks = np.uint32(sends[v])
     stack[0] = v
     depth = np.uint32(1)
     while depth:
         depth = np.uint32(depth - 1)
         u = stack[depth]
         for e in range(wiring.into_offset[u], wiring.into_offset[u + np.uint32(1)]):
-            if found == most:
-                return found
+            if marks == most:
+                return marks
             w = wiring.into_switch[e]
             if row[w] == wiring.into_port[e]:
-                found |= sends[w]
+                marks |= sends[w]
                 stack[depth] = w
                 depth = np.uint32(depth + 1)
-    return found
+    return marks

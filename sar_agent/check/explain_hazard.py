@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # loading it takes a sixth of a second, and only explanations
     import networkx as nx
 
 
-def loop(sets: TableSets, pair: Pair, planes: U8) -> str:
+def describe_credit_loop(sets: TableSets, pair: Pair, planes: U8) -> str:
     """A credit loop in `planes`; each step names a destination whose packets can take it."""
     if sets.by_hop:
         by_hop = hop_loop(sets.wiring, sets.hops, planes, everyone=False)
@@ -42,7 +42,7 @@ def loop(sets: TableSets, pair: Pair, planes: U8) -> str:
     return f"a credit loop in {lane}: {', '.join(steps[:8])}{rest}, and back"
 
 
-def hazard(sets: TableSets, pair: Pair, outcome: I32) -> str:
+def describe_hazard(sets: TableSets, pair: Pair, outcome: I32) -> str:
     """What can happen to packets to the first destination at risk; empty where no destination is.
 
     `outcome` is int32[O, D], `FINE`, `CIRCLE` or `DROP` for each tree.
@@ -56,7 +56,7 @@ def hazard(sets: TableSets, pair: Pair, outcome: I32) -> str:
     return ""
 
 
-def lost(sets: TableSets) -> str:
+def describe_losses(sets: TableSets) -> str:
     """The destinations whose packets the old tables alone lose; empty where they lose none."""
     dead = np.argwhere(sets.dead(sets.old.egress, np.ones(sets.old.egress.shape[:2], np.bool_)))
     if not len(dead):

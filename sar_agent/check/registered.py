@@ -4,8 +4,8 @@ The built-in checks (every pair is reached, no credit loop) are the proof that t
 on, so `verdict.py` calls them itself. All others are objects registered in the entry-point group
 `sar_agent.checks`, ours and those of other packages alike.
 
-What is not known is not proved: a check that cannot be loaded, raises an error that nobody
-expected, or returns something else than findings makes the routes unproved.
+What is not known is not proved: a check that cannot be loaded, raises an unexpected
+error, or returns something else than findings makes the routes unproved.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.check.explain_hazard import hazard, loop, lost
+from sar_agent.check.explain_hazard import describe_credit_loop, describe_hazard, describe_losses
 from sar_agent.check.intermediate_tables import IntermediateTables, find_intermediate_tables
 from sar_agent.check.mixed_tables import CIRCLE, FINE
 from sar_agent.check.proof import ProvedTables
@@ -119,12 +119,12 @@ def examine(
         other = other._replace(senders=senders)
         last = (_narrowed(fabric, before, after, senders),)
         if also:
-            case = _Case(TableSets(fabric, before, after, other), proved)
+            case = _Mixtures(TableSets(fabric, before, after, other), proved)
             if case.safe:
                 return Transition(case.way, "", last, drains=(False,))
-        case = _Case(TableSets(fabric, before, after, other._replace(also=())), proved)
+        case = _Mixtures(TableSets(fabric, before, after, other._replace(also=())), proved)
         if not case.sets.known():
-            return Transition(Way.UNKNOWN, _not_known(case.sets), ())
+            return Transition(Way.UNKNOWN, _describe_unknown(case.sets), ())
         drains = (len(also) > 0 and case.way is not Way.SAME,)
         if case.safe:
             return Transition(case.way, "", last, drains=drains)
@@ -139,15 +139,15 @@ def examine(
         return Transition(Way.UNPROVED, own, (after,), drains=drains)
     danger = cases[-1].danger()
     for case in () if own else cases:
-        steps = find_intermediate_tables(case.sets, case.changed, case.found, most_stages)
+        steps = find_intermediate_tables(case.sets, case.changed, case.outcome, most_stages)
         # Tables that move less than half of the trees are not worth installing.
         most = np.count_nonzero(case.changed[:, : fabric.terminals])
         if steps.tables and 2 * steps.unmoved <= most:
             other = case.sets.other._replace(also=tuple(also))
-            return _through(fabric, before, after, steps, danger, other)
+            return _staged(fabric, before, after, steps, danger, other)
     if not sets.confirmed():
         return Transition(Way.UNKNOWN, danger, ())
-    if not own and (now := lost(sets)):
+    if not own and (now := describe_losses(sets)):
         return Transition(Way.UNPROVED, f"{now}; at once, {danger}", (after,), drains=drains)
     return Transition(Way.UNSAFE, danger, ())
 
@@ -166,10 +166,10 @@ def _senders(fabric: Fabric, before: Routes, after: Routes) -> list[Bool | None]
     if before.senders is not None:
         both &= before.senders
     hosts = both & (fabric.terminals_at > 0)
-    found: list[Bool | None] = [both] if both.any() else []
+    sets: list[Bool | None] = [both] if both.any() else []
     if hosts.any() and (hosts != both).any():
-        found.append(hosts)
-    return [*found, None]
+        sets.append(hosts)
+    return [*sets, None]
 
 
 def _narrowed(fabric: Fabric, before: Routes, after: Routes, senders: Bool | None) -> Routes:
@@ -189,14 +189,14 @@ def sound_with_levels(fabric: Fabric, routes: Routes, levels: NDArray[np.uint16]
     return _own_danger(TableSets(fabric, routes, routes, OtherTables(levels=levels)))
 
 
-class _Case:
+class _Mixtures:
     """The mixtures of a pair of tables, and whether all of them are safe."""
 
     def __init__(self, sets: TableSets, proved: ProvedTables | None) -> None:
         self.sets, self.pair = sets, (sets.old, sets.new)
         self.changed = sets.changed()
         self.open = sets.open(self.changed)
-        self.found = np.zeros(self.open.shape, np.int32)
+        self.outcome = np.zeros(self.open.shape, np.int32)
         """int32[O, D]: `FINE`, `CIRCLE` or `DROP`, valid at least for trees in `open`."""
         self.way, self.safe, self._hazard = Way.DIRECT, False, ""
         if sets.same_lanes and not self.open.any():
@@ -217,16 +217,18 @@ class _Case:
             self.way = Way.SAME
 
     def _mix(self, which: Bool) -> None:
-        self.found = self.sets.mix(self.pair, which, self.planes)
-        self._hazard = hazard(self.sets, self.pair, np.where(self.open, self.found, FINE))
+        self.outcome = self.sets.mix(self.pair, which, self.planes)
+        self._hazard = describe_hazard(
+            self.sets, self.pair, np.where(self.open, self.outcome, FINE)
+        )
         self.safe = not self._hazard and self.sets.acyclic(self.planes)
 
     def danger(self) -> str:
         """What could happen, where some mixture is not safe."""
-        return self._hazard or loop(self.sets, self.pair, self.planes)
+        return self._hazard or describe_credit_loop(self.sets, self.pair, self.planes)
 
 
-def _not_known(sets: TableSets) -> str:
+def _describe_unknown(sets: TableSets) -> str:
     """Names a switch whose entries are not known."""
     at = np.argwhere(sets.old.had == NOT_KNOWN)
     switches = {int(s) for s in at[:, 2]}
@@ -240,13 +242,13 @@ def _own_danger(sets: TableSets) -> str:
     they can show a credit loop that does not exist, and a transition that really can deadlock would
     then be accepted."""
     pair, planes = (sets.old, sets.old), sets.planes()
-    found = sets.mix(pair, np.ones(sets.old.egress.shape[:2], np.bool_), planes)
-    if circles := hazard(sets, pair, np.where(found == CIRCLE, found, 0)):
+    outcome = sets.mix(pair, np.ones(sets.old.egress.shape[:2], np.bool_), planes)
+    if circles := describe_hazard(sets, pair, np.where(outcome == CIRCLE, outcome, 0)):
         return circles
-    return "" if sets.acyclic(planes) else loop(sets, pair, planes)
+    return "" if sets.acyclic(planes) else describe_credit_loop(sets, pair, planes)
 
 
-def _through(
+def _staged(
     fabric: Fabric,
     before: Routes,
     after: Routes,
@@ -276,13 +278,13 @@ def _drains(fabric: Fabric, tables: tuple[Routes, ...], other: OtherTables) -> t
     """For each step from table to table: whether packets of all tables before those two must have
     left the fabric first. Each pair is proved already, so only earlier tables are examined; at
     most three of them, to bound the time."""
-    also, found = other.also, []
+    also, drains = other.also, []
     for old, new in pairwise(tables):
         drain = len(also) > 3
         if also and not drain:
             sets = TableSets(fabric, old, new, other._replace(also=also))
-            drain = not _Case(sets, None).safe
-        found.append(drain)
+            drain = not _Mixtures(sets, None).safe
+        drains.append(drain)
         also = (old,) if drain else (*also, old)
         other = other._replace(had=None)
-    return tuple(found)
+    return tuple(drains)

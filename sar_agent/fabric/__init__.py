@@ -1,4 +1,4 @@
-"""What the network is: `Fabric`, the readers and generators that make one, and its writers."""
+"""The network: `Fabric`, its readers, generators and writers."""
 
 from sar_agent.fabric.model import Fabric, Kind
 

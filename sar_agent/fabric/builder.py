@@ -1,6 +1,6 @@
 """Collects nodes and cables one by one, in any order, and freezes them into a `Fabric`.
 
-Readers of text and generators share it; `frozen.py`, which the reader of OpenSM's file shares too,
+Readers of text and generators use it; `columns.py`, which the reader of OpenSM's file uses, too,
 establishes the invariants of `Fabric`.
 """
 
@@ -50,15 +50,15 @@ class FabricBuilder:
         self._position = 0
 
     def next_position(self) -> int:
-        """The place of the next node in the source; call once a node."""
+        """The position of the next node in the source; call it once per node."""
         self._position += 1
         return self._position
 
     def add_switch(
         self, guid: int, name: str, ports: int, *, lid: int = 0, position: int | None = None
     ) -> int:
-        place = self.next_position() if position is None else position
-        self._switches.append(_Switch(guid, name, ports, lid, place))
+        node_position = self.next_position() if position is None else position
+        self._switches.append(_Switch(guid, name, ports, lid, node_position))
         return len(self._switches) - 1
 
     def add_terminal(
@@ -78,11 +78,11 @@ class FabricBuilder:
         position: int | None = None,
     ) -> int:
         node = guid if node_guid is None else node_guid
-        place = self.next_position() if position is None else position
+        node_position = self.next_position() if position is None else position
         self._terminals.append(
             _Terminal(
                 guid, node, port_number, description, host, kind, lid, switch, switch_port, up,
-                rate, place,
+                rate, node_position,
             )
         )  # fmt: skip
         return len(self._terminals) - 1

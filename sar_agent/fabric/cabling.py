@@ -1,8 +1,8 @@
-"""Node records to a `Fabric`: pairs the two ends of every cable and names the hosts.
+"""Converts node records to a `Fabric`: pairs the two ends of every cable and names the hosts.
 
-A cable is written twice, once under each of its nodes. The two must agree; where one side is
-silent the other is believed and a note says so, where they contradict each other the fabric
-changed while it was read and no routes should be made for it.
+A cable is listed twice, once under each of its nodes. Where only one side lists it, that side is
+used, and a note says so. Where the sides contradict each other, the fabric changed while it was
+read, and no routes should be computed for it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SLOWEST = LANE_RATE["SDR"]
 
 @dataclass(slots=True)
 class _Port:
-    """A terminal before it has its place."""
+    """A terminal whose index is not known yet."""
 
     node: NodeRecord
     node_guid: int
@@ -41,7 +41,7 @@ class _Port:
 
 
 class _Cables:
-    """Looks at each cable once, from whichever side comes first."""
+    """All cables, each once, from whichever side comes first."""
 
     def __init__(
         self, nodes: Sequence[NodeRecord], file: str, remedy: str, default_rate: float
@@ -72,8 +72,8 @@ class _Cables:
         return InputError(what, file=self.file, line=line, remedy=self.remedy)
 
     def pairs(self) -> list[tuple[NodeRecord, PortRecord, NodeRecord, PortRecord | None]]:
-        """Every cable once: a side, and the other side with its line where it has one."""
-        found = []
+        """Every cable once: one side, and the other side with its record where it has one."""
+        cables = []
         for (ident, port), end in self.ends.items():
             peer = self.nodes.get(end.peer)
             if peer is None:
@@ -94,9 +94,9 @@ class _Cables:
                     end.line,
                 )
             elif (end.peer, end.peer_port) < (ident, port):
-                continue  # the other end comes round by itself
-            found.append((self.nodes[ident], end, peer, other))
-        return found
+                continue  # listed from the other end
+            cables.append((self.nodes[ident], end, peer, other))
+        return cables
 
 
 def assemble(
@@ -112,10 +112,10 @@ def assemble(
 
     Switches keep the order of the nodes. Terminals are in order of their host's first node and,
     within a host, of HCA name (numbers as numbers), port number and GUID: that is their rail.
-    `default_rate` (Gbit/s) is for cables without a readable rate; left out, they are taken as the
-    slowest there are, and a note says so.
+    `default_rate` (Gbit/s) is for cables without a readable rate; without it they are taken for the
+    slowest of all, and a note says so.
 
-    Raises `InputError` on peers that are missing, nodes or ports given twice, and sides that
+    Raises `InputError` for missing peers, nodes or ports that are listed twice, and sides that
     contradict each other.
     """
     builder = FabricBuilder(name)
@@ -185,11 +185,12 @@ def _terminal(
     | None,
     switch: int, position: int,
 ) -> _Port:  # fmt: skip
-    """A cable between a switch and a channel adapter or router; at least one end is there."""
-    said = own or near
-    assert said is not None
-    number = own.port if own else said.peer_port
-    switch_port = near.port if near else said.peer_port
+    """The terminal of a cable between a switch and a channel adapter or router, of which at least
+    one end has a record."""
+    end = own or near
+    assert end is not None
+    number = own.port if own else end.peer_port
+    switch_port = near.port if near else end.peer_port
     guid = (own.guid if own else 0) or (near.peer_guid if near else 0) or node.guid + number
     lid = _lid(own.lid if own else 0) or _lid(near.peer_lid if near else 0)
     extras = node.extras
@@ -200,13 +201,13 @@ def _terminal(
     return _Port(
         node, node_guid, int(extras.get("port", number)), guid, lid, extras.get("host", host), hca,
         Kind(extras.get("kind", kind)), switch, switch_port,
-        all(end.up for end in (own, near) if end),
-        _rate(cables, said, near if own else None), position,
+        all(side.up for side in (own, near) if side),
+        _rate(cables, end, near if own else None), position,
     )  # fmt: skip
 
 
-def _cables(count: int, one: str, many: str) -> str:
-    return f"{count} cable {one}" if count == 1 else f"{count} cables {many}"
+def _cables(count: int, singular: str, plural: str) -> str:
+    return f"{count} cable {singular}" if count == 1 else f"{count} cables {plural}"
 
 
 def _node_guid(node: NodeRecord) -> int:
@@ -214,7 +215,7 @@ def _node_guid(node: NodeRecord) -> int:
 
 
 def _rate(cables: _Cables, end: PortRecord, other: PortRecord | None) -> float:
-    """The slower of what the two sides say; the default where neither is readable."""
+    """The lower rate of the two sides; the default where neither is readable."""
     known = [e.rate for e in (end, other) if e is not None and e.rate is not None]
     if not known:
         cables.unread.append(min(e.line for e in (end, other) if e))
@@ -222,5 +223,5 @@ def _rate(cables: _Cables, end: PortRecord, other: PortRecord | None) -> float:
 
 
 def _lid(lid: int) -> int:
-    """LID, or 0 for what is none: 65535 and anything beyond the unicast range."""
+    """The LID, or 0 for values outside the unicast range, such as 65535."""
     return lid if 0 < lid <= MAX_LID else 0

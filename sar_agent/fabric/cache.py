@@ -1,8 +1,8 @@
-"""The last fabric that was parsed, kept on disk: the next start need not parse the same text again.
+"""Caches the last parsed fabric on disk, so that the next start need not parse the same text.
 
-Reading 1,728 hosts takes a fifth of all the time that `sar-agent once` has; the arrays themselves
-are read back in a few milliseconds. A cache that is missing, of another text or damaged is no
-cache, and one that cannot be written is none next time: nothing here can fail.
+Parsing 1,728 hosts takes a fifth of the run time of `sar-agent once`; the arrays are read back in a
+few milliseconds. A cache that is missing, damaged or of another text is ignored, and so is one that
+cannot be written: nothing here can fail.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def cached_fabric(path: Path, text: str, mapper: HostMapper, parse: Callable[[],
     readers = [(point.name, package_of(point)) for point in extensions(GROUP)]
     given = repr((__version__, readers, shape, mapper, _WHEN.sub("", text, count=1)))
     key = hashlib.blake2b(given.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    if (known := _load(path, key)) is not None:
-        return known
+    if (cached := _load(path, key)) is not None:
+        return cached
     fabric = parse()
     with suppress(OSError, InputError):
         _store(path, key, fabric)
@@ -54,22 +54,22 @@ def cached_fabric(path: Path, text: str, mapper: HostMapper, parse: Callable[[],
 def _load(path: Path, key: str) -> Fabric | None:
     try:
         with np.load(path, allow_pickle=False) as stored:
-            words = json.loads(stored["words"].tobytes())
-            if words.pop("key") != key:
+            others = json.loads(stored["others"].tobytes())
+            if others.pop("key") != key:
                 return None
-            values: dict[str, Any] = {n: stored[n] for n in stored.files if n != "words"}
+            values: dict[str, Any] = {n: stored[n] for n in stored.files if n != "others"}
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
         return None
-    values |= {name: tuple(v) if isinstance(v, list) else v for name, v in words.items()}
+    values |= {name: tuple(v) if isinstance(v, list) else v for name, v in others.items()}
     return Fabric(**values)
 
 
 def _store(path: Path, key: str, fabric: Fabric) -> None:
     values = {field.name: getattr(fabric, field.name) for field in fields(Fabric)}
     arrays = {name: v for name, v in values.items() if isinstance(v, np.ndarray)}
-    words = {"key": key} | {name: v for name, v in values.items() if name not in arrays}
-    arrays["words"] = np.frombuffer(json.dumps(words).encode(), np.uint8)
-    packed = io.BytesIO()  # zipfile makes more of a full disk than an OSError
+    others = {"key": key} | {name: v for name, v in values.items() if name not in arrays}
+    arrays["others"] = np.frombuffer(json.dumps(others).encode(), np.uint8)
+    packed = io.BytesIO()  # zipfile raises other errors than OSError on a full disk
     np.savez(packed, allow_pickle=False, **arrays)
     make_folder(path.parent)
     write_bytes(path, packed.getvalue(), PRIVATE)

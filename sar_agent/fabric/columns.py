@@ -1,8 +1,8 @@
-"""Layout of switches, terminals and links to a `Fabric`: the last step of all readers.
+"""Builds a `Fabric` from arrays of switches, terminals and links: the last step of all readers.
 
 The invariants of `Fabric` (sorted channels, paired directions, unique GUIDs and ports) are
-established here for all sources at once, over whole arrays: 11,664 hosts are a tenth of a second
-in loops.
+established here for all sources, on whole arrays: loops would take a tenth of a second for 11,664
+hosts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TOO_MANY_BITS = "a LID or a port's number has more than 31 bits"
 
 @dataclass(frozen=True)
 class Switches:
-    """S switches; arrays are of length S. `position` is the node's place in the source."""
+    """S switches; arrays have length S. `position` is the node's position in the source."""
 
     guid: ArrayLike
     name: tuple[str, ...]
@@ -33,7 +33,7 @@ class Switches:
 
 @dataclass(frozen=True)
 class Terminals:
-    """T terminals; ports of one host in the order of their rails."""
+    """T terminals; ports of one host are in the order of their rails."""
 
     guid: ArrayLike
     node_guid: ArrayLike
@@ -51,7 +51,7 @@ class Terminals:
 
 @dataclass(frozen=True)
 class Links:
-    """Cables between switches `a` and `b`, each once: two channels each."""
+    """Cables between switches `a` and `b`, each listed once; each becomes two channels."""
 
     a: ArrayLike
     a_port: ArrayLike
@@ -69,8 +69,8 @@ def freeze(
     lmc: int = 0,
     notes: Sequence[str] = (),
 ) -> Fabric:
-    """The fabric; `name` is the source, for messages. Raises `InputError` on duplicate GUIDs,
-    ports used twice, ports out of range, and where there is no switch."""
+    """The fabric; `name` is the source, for messages. Raises `InputError` for duplicate GUIDs,
+    ports used twice, ports out of range, and a fabric without a switch."""
     a, a_port, b, b_port = (_ints(x) for x in (links.a, links.a_port, links.b, links.b_port))
     at, at_port = _ints(terminals.switch), _ints(terminals.switch_port)
     switch_guid, terminal_guid = _guids(switches.guid), _guids(terminals.guid)
@@ -91,7 +91,7 @@ def freeze(
     for index, host in enumerate(terminals.host):
         rail[index] = rails.get(host, 0)
         rails[host] = int(rail[index]) + 1
-    # Nodes that turned out to have no cable left gaps; only the order matters.
+    # Nodes without a cable left gaps; only the order matters.
     positions = np.concatenate([_ints(switches.position), _ints(terminals.position)])
     _, places = np.unique(positions, return_inverse=True)
     position = (places + 1).astype(np.int32)
@@ -130,14 +130,14 @@ def freeze(
 
 
 def first_repeated(values: NDArray[np.generic]) -> int:
-    """Index of the first value that stands before itself already; -1 where there is none."""
+    """The index of the first value that occurred before; -1 where all values differ."""
     order = np.argsort(values, kind="stable")
     again = order[1:][values[order[1:]] == values[order[:-1]]]
     return int(again.min()) if len(again) else -1
 
 
 def _require_ports(switch: Ints, port: Ints, ports: Ints, names: Sequence[str], file: str) -> None:
-    """Complain about the first end of a cable that is no port, or a port with a cable already."""
+    """Raises `InputError` for the first cable end that is not a port, or whose port is in use."""
     most = np.minimum(254, ports[switch])
     bad = np.flatnonzero((port < 1) | (port > most))
     end = int(bad[0]) if len(bad) else len(switch)

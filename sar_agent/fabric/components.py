@@ -1,4 +1,7 @@
-"""Is the fabric in one piece? Routes between pieces cannot be. Switches that died are in none."""
+"""Connected components of the fabric. Switches that died are in no component.
+
+Routes exist only within a component, so engines require a connected fabric.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,9 @@ from sar_agent.fabric.model import I32, Fabric
 
 
 def connected_components(fabric: Fabric) -> I32:
-    """int32[S]: the piece each switch is in over live links; 0 is the biggest, -1 none.
-
-    Pieces of one size are in order of their first switch.
-    """
-    import networkx as nx  # a third of a second, which the agent does not spend at every start
+    """int32[S]: the component of each switch over live links; 0 is the largest; -1 for switches
+    that died. Components of one size are in the order of their first switch."""
+    import networkx as nx  # loading it takes a third of a second, and only this error needs it
 
     graph: nx.Graph[int] = nx.empty_graph(fabric.switches)
     live = fabric.channel_up
@@ -21,15 +22,16 @@ def connected_components(fabric: Fabric) -> I32:
     graph.add_edges_from(
         zip(fabric.channel_source[live].tolist(), fabric.channel_target[live].tolist(), strict=True)
     )
-    pieces = sorted(nx.connected_components(graph), key=lambda piece: (-len(piece), min(piece)))
-    where = np.full(fabric.switches, -1, np.int32)
-    for index, piece in enumerate(pieces):
-        where[list(piece)] = index
-    return where
+    components = sorted(nx.connected_components(graph), key=lambda c: (-len(c), min(c)))
+    component = np.full(fabric.switches, -1, np.int32)
+    for index, switches in enumerate(components):
+        component[list(switches)] = index
+    return component
 
 
 def is_connected(fabric: Fabric) -> bool:
-    """Whether live links lead from the first live switch to all others."""
+    """Whether live links lead from the first live switch to all others. The agent asks this at
+    every start, so it takes a few numpy steps per level instead of loading networkx."""
     source, target = (
         fabric.channel_source[fabric.channel_up],
         fabric.channel_target[fabric.channel_up],
@@ -46,8 +48,8 @@ def require_connected(fabric: Fabric) -> None:
     """Raise `InputError`, naming a switch of each piece, where there is more than one."""
     if is_connected(fabric):
         return
-    where = connected_components(fabric)
-    pieces, first, sizes = np.unique(where, return_index=True, return_counts=True)
+    component = connected_components(fabric)
+    pieces, first, sizes = np.unique(component, return_index=True, return_counts=True)
     first, sizes = first[pieces >= 0], sizes[pieces >= 0]
     if len(first) == 1:
         return
@@ -60,5 +62,5 @@ def require_connected(fabric: Fabric) -> None:
         + " and ".join(names)
         + (" and others" if len(first) > 5 else ""),
         file=fabric.name,
-        remedy="mend the cabling, or give one piece at a time",
+        remedy="repair the cabling, or give one piece at a time",
     )

@@ -1,11 +1,11 @@
-"""Dragonflies: groups of fully meshed switches, every two groups joined by global cables.
+"""Generates Dragonflies: groups of fully meshed switches; global cables join every two groups.
 
-`dragonfly:a=16,p=8,h=8`: a switches a group, p hosts and h global cables a switch; g groups,
-a·h + 1 where not given, which is the most: then each two groups share one cable (the canonical
-maximum). The arrangement is the absolute one (Hastings et al., CLUSTER 2015): global port k of a
-group, k = 0 … a·h - 1 counted over its switches, leads to group k, or k + 1 from the group's own
-number on. With fewer groups the same is done again with the ports that are left, as long as they
-suffice for all pairs; up to g - 2 ports a group stay empty.
+`dragonfly:a=16,p=8,h=8` has a switches per group, p hosts and h global cables per switch, and g
+groups. The default of g is the maximum, a·h + 1, where every two groups share one cable. The
+arrangement is the absolute one (Hastings et al., CLUSTER 2015): global port k of a group, k = 0 …
+a·h - 1 counted over its switches, leads to group k, or k + 1 from the group's own number on. With
+fewer groups the same is repeated with the remaining ports, as long as they suffice for all pairs;
+up to g - 2 ports of a group stay empty.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REMEDY = "write dragonfly:a=SWITCHES,p=HOSTS,h=GLOBALS, and g=GROUPS for fewer 
 
 @dataclass(frozen=True)
 class Dragonfly:
-    """a switches a group, p hosts and h global cables a switch, g groups."""
+    """a switches per group, p hosts and h global cables per switch, g groups."""
 
     a: int
     p: int
@@ -33,19 +33,19 @@ class Dragonfly:
 
 
 def parse_dragonfly(spec: str) -> Dragonfly:
-    """`dragonfly:a=4,p=2,h=2` to its parameters; `InputError` where it is none."""
+    """`dragonfly:a=4,p=2,h=2` to its parameters. Raises `InputError` for any other text."""
     match = _SPEC.fullmatch(spec)
     pairs = [part.split("=") for part in match[1].split(",")] if match else []
     given = {key: int(number) for key, number in pairs}
     if len(given) < len(pairs) or not {"a", "p", "h"} <= set(given):
-        raise InputError(f"{spec!r} is no Dragonfly", remedy=_REMEDY)
+        raise InputError(f"{spec!r} is not a Dragonfly", remedy=_REMEDY)
     a, p, h = (given[key] for key in "aph")
     g = given.get("g", a * h + 1)
     if min(a, p, h, g) < 1:
         raise InputError(f"{spec!r} has a count of 0", remedy="1 is the least of each")
     if g > a * h + 1:
         raise InputError(
-            f"{spec!r} has {a * h} global cables a group, too few to reach {g - 1} others",
+            f"{spec!r} has {a * h} global cables per group, too few to reach {g - 1} others",
             remedy=f"give at most g={a * h + 1}",
         )
     require_size(spec, p + a - 1 + h, g * a * (p + 1))
@@ -78,8 +78,8 @@ def dragonfly_fabric(spec: str) -> Fabric:
     rounds = a * h // (g - 1) if g > 1 else 0
     for turn in range(rounds):
         first = turn * (g - 1)
-        for one in range(g):
-            for other in range(one + 1, g):
-                ends = global_end(one, first + other - 1), global_end(other, first + one)
+        for group in range(g):
+            for other in range(group + 1, g):
+                ends = global_end(group, first + other - 1), global_end(other, first + group)
                 builder.add_link(*ends[0], *ends[1])
     return builder.build()

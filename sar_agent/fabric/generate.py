@@ -1,4 +1,4 @@
-"""What generated fabrics have in common: GUIDs, names of hosts, and how large they may be."""
+"""Common parts of the generators: GUIDs, names of hosts, and limits of size."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ MOST_PORTS, MOST_NODES = 254, 200_000
 
 
 def switch_guid(number: int, level: int = 1) -> int:
-    """GUID of a generated switch; `level` tells kinds of switches apart."""
+    """The GUID of a generated switch; `level` distinguishes kinds of switches."""
     return 0x0008F10400000000 + (level << 24) + number
 
 
 def require_size(spec: str, ports: int, nodes: int) -> None:
-    """Raises `InputError` for switches or subnets that InfiniBand cannot have."""
+    """Raises `InputError` for switches or subnets that exceed InfiniBand's limits."""
     if ports > MOST_PORTS:
         raise InputError(
             f"{spec!r} needs switches of {ports} ports", remedy=f"{MOST_PORTS} is the most"
@@ -26,8 +26,8 @@ def require_size(spec: str, ports: int, nodes: int) -> None:
 
 
 def host_adder(builder: FabricBuilder, hosts: int) -> Callable[[int, list[tuple[int, int]]], None]:
-    """A function that adds host number 0 … hosts - 1, named `n0001` …: each (switch, port) of the
-    list is cabled to a port of its HCA."""
+    """A function that adds host number 0 … hosts - 1, named `n0001` …, and cables each (switch,
+    port) of a list to a port of its HCA."""
     width = max(3, len(str(hosts)))
 
     def add(host: int, ends: list[tuple[int, int]]) -> None:

@@ -1,4 +1,4 @@
-"""Node descriptions to host names: `n001 HCA-1` is port `HCA-1` of Slurm's `n001`."""
+"""Maps node descriptions to host names: `n001 HCA-1` is port `HCA-1` of Slurm's `n001`."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ VENDOR_NAMES = (
     "NVIDIA *",
     "QLogic *",
 )
-"""What firmware or an unconfigured system reports: no host's name."""
+"""Descriptions by firmware or an unconfigured system: they contain no host's name."""
 
 AGGREGATION_NODES = ("*Aggregation Node*",)
-"""SHARP's in-switch reduction units: ports of their own, but nobody's host."""
+"""SHARP's in-switch reduction units: they have ports of their own, but are not hosts."""
 
 
 class HostPort(NamedTuple):
-    """What a node description tells."""
+    """The content of a node description."""
 
     host: str | None
-    """The host as Slurm names it; None where the description holds no name."""
+    """The host's name in Slurm; None where the description holds no name."""
     hca: str
-    """`mlx5_0`; empty where the description does not say."""
+    """The HCA, `mlx5_0`; empty where the description does not name it."""
     kind: Kind
 
 
 class NamedTerminal(NamedTuple):
-    """A terminal's host, which has a name in any case, its HCA and kind."""
+    """A terminal's host (always with a name), HCA and kind."""
 
     host: str
     hca: str
@@ -49,25 +49,25 @@ class NamedTerminal(NamedTuple):
 
 @dataclass(frozen=True)
 class HostMapper:
-    """The configured way from a node description to host, HCA and kind.
+    """The configured mapping from a node description to host, HCA and kind.
 
-    Raises `InputError`, naming the key, when `host_pattern` is no regular expression or has no
+    Raises `InputError`, naming the key, where `host_pattern` is not a regular expression or has no
     group `host`.
     """
 
     host_pattern: str = HOST_PATTERN
-    """Regular expression for a whole description; groups `host` and, if wanted, `hca`."""
+    """Regular expression for a whole description; groups `host` and, optionally, `hca`."""
     vendor_names: tuple[str, ...] = VENDOR_NAMES
-    """Globs of descriptions that hold no host's name."""
+    """Globs of descriptions that contain no host's name."""
     storage_hosts: tuple[str, ...] = ()
     """Globs of host names, `ai400x-*`."""
     other_hosts: tuple[str, ...] = ()
-    """Likewise: login, management, …; storage wins where both match."""
+    """Globs of host names: login, management, …; storage takes precedence where both match."""
     short_names: bool = True
     """Cut `n001.cluster.org` to `n001`, as Slurm's NodeName usually is."""
 
     def __post_init__(self) -> None:
-        # Config files give lists; frozen and hashable needs tuples.
+        # Configuration files give lists; a frozen, hashable object needs tuples.
         for key in ("vendor_names", "storage_hosts", "other_hosts"):
             object.__setattr__(self, key, tuple(getattr(self, key)))
         _ = self._regex
@@ -78,8 +78,8 @@ class HostMapper:
             regex = re.compile(self.host_pattern)
         except re.error as error:
             raise InputError(
-                f"host_pattern: {self.host_pattern!r} is no regular expression ({error})",
-                remedy="mend it or leave the key out",
+                f"host_pattern: {self.host_pattern!r} is not a regular expression ({error})",
+                remedy="correct it or leave the key out",
             ) from error
         if "host" not in regex.groupindex:
             raise InputError(
@@ -89,7 +89,7 @@ class HostMapper:
         return regex
 
     def __call__(self, description: str) -> HostPort:
-        """Host, HCA and kind of an HCA with this description."""
+        """The host, HCA and kind of an HCA with this description."""
         text = description.strip()
         if _matches(text, AGGREGATION_NODES):
             return HostPort(None, "", Kind.IN_SWITCH)
@@ -97,25 +97,25 @@ class HostMapper:
         if not match or not match["host"]:
             return HostPort(None, "", Kind.COMPUTE)
         host = match["host"]
-        if self.short_names and not re.fullmatch(r"[\d.]+", host):  # an address is no FQDN
+        if self.short_names and not re.fullmatch(r"[\d.]+", host):  # an address is not an FQDN
             host = host.split(".")[0] or host
         return HostPort(host, match.groupdict().get("hca") or "", self.kind(host))
 
     def kind(self, host: str) -> Kind:
-        """What the configured globs make of a host name."""
+        """The kind of a host, by the configured globs."""
         if _matches(host, self.storage_hosts):
             return Kind.STORAGE
         return Kind.OTHER if _matches(host, self.other_hosts) else Kind.COMPUTE
 
 
 def hca_order(hca: str) -> list[str | tuple[int, str]]:
-    """Sorting key that puts `mlx5_2` before `mlx5_10`, however many digits somebody wrote."""
+    """A sorting key that puts `mlx5_2` before `mlx5_10`, for numbers of any length."""
     parts = enumerate(re.split(r"([0-9]+)", hca))
     return [_number(part) if place % 2 else part for place, part in parts]
 
 
 def _number(digits: str) -> tuple[int, str]:
-    """In the order of the numbers, of any length."""
+    """A key in the order of the numbers, which may have any length."""
     digits = digits.lstrip("0")
     return len(digits), digits
 
@@ -126,13 +126,14 @@ def _matches(text: str, globs: tuple[str, ...]) -> bool:
 
 @lru_cache
 def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
-    """One regular expression for all: a big fabric asks tens of thousands of times."""
+    """One regular expression for all globs: a large fabric is matched tens of thousands of
+    times."""
     return re.compile("|".join(map(translate, globs)))
 
 
 def name_port(mapper: HostMapper, letter: str, guid: int, description: str) -> NamedTerminal:
-    """What a reader makes of a node's description. `letter` is the node's type, H or R; a node
-    without a usable description is a host of its own, named by its GUID."""
+    """The host, HCA and kind of a node. `letter` is the node's type, H or R; a node without a
+    usable description is a host of its own, named by its GUID."""
     host, hca, kind = mapper(description)
     if letter == "R":
         kind = Kind.OTHER
@@ -151,7 +152,7 @@ def port_order(
     """The order of terminals in a `Fabric`: by their host's first node and, within a host, by HCA
     name (numbers as numbers), port number and GUID. That is their rail."""
     first: dict[str, int] = {}
-    several: set[str] = set()  # most hosts have one port, and need no look at HCA names
+    several: set[str] = set()  # hosts with several ports; only these compare HCA names
     for (host, _, _), position in zip(ports, positions, strict=True):
         if host in first:
             several.add(host)

@@ -1,4 +1,4 @@
-"""Reader of what `ibnetdiscover` prints, from a file or a terminal capture."""
+"""The fabric format `ibnetdiscover`: its output, from a file or a terminal capture."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ def read_ibnetdiscover(
 
     Tabs may be missing, line ends may be Windows', the file may be gzipped or have a byte-order
     mark. A host without a usable description is named by its node id, `H-0002c90300080e84`;
-    routers (`Rt`) and aggregation nodes are terminals of kind OTHER. What was mended or left out
-    is in `Fabric.notes`.
+    routers (`Rt`) and aggregation nodes are terminals of kind OTHER. `Fabric.notes` lists what was
+    corrected or left out.
 
-    Raises `InputError` where it is no ibnetdiscover output, was cut short, or contradicts itself.
+    Raises `InputError` for text that is not ibnetdiscover's output, is cut short, or contradicts
+    itself.
     """
     text, name = source_text(source, name)
     nodes, notes = parse_lines(text, name, strict=True)
     if not nodes:
-        raise InputError("this is no ibnetdiscover output: no node in it", file=name, remedy=AGAIN)
+        raise InputError("this is not ibnetdiscover output: no node in it", file=name, remedy=AGAIN)
     if not any(node.kind == "H" for node in nodes):
         raise InputError("no host in it: the file is cut short", file=name, remedy=AGAIN)
     return assemble(name, nodes, mapper, notes=notes, remedy=AGAIN)

@@ -1,17 +1,17 @@
-"""Reader and writer of ibsim's network files (`.net`).
+"""The fabric format `net`: reader and writer of ibsim's network files.
 
-What ibsim 0.10 makes of a file, and so what the writer must respect:
+The writer must respect how ibsim 0.10 reads a file:
 
 - A line is at most 254 bytes, a node id 64 (31 to attach to, by SIM_HOST), a description 63;
   ids hold no `"`, `#` or `@`, and a `=` after the peer's id is taken for a port option.
 - A switch's port GUID is its node GUID; port n of an HCA has GUID `caguid + n`, always. Real HCAs
   often give port 1 the node's GUID, so `caguid=` here is the port GUID less the port's number.
-- Width and speed come from the line's last `lid N 4xHDR`; both ends must say the same. NDR and
-  XDR are unknown to it: written as HDR.
-- LIDs and LMC of these lines are what ibsim's ports start with, and what OpenSM keeps.
-- A link that is down is one that is not there. `do Unlink` has no effect inside a file.
+- Width and speed come from the line's last `lid N 4xHDR`; both ends must agree. ibsim does not know
+  NDR and XDR, which are written as HDR.
+- ibsim's ports start with the LIDs and LMC of these lines, and OpenSM keeps them.
+- A link that is down cannot be written: it is left out. `do Unlink` has no effect inside a file.
 
-What is lost that way stands in comments, `#sar ` and one JSON object per node, for our reader.
+Information that this loses is in comments for our reader: `#sar ` and one JSON object per node.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _EXTRAS: dict[str, type] = {
     "description": str,
     "host": str,
     "kind": int,
-    "node_guid": int,  # where `caguid=` is not it
-    "port": int,  # the HCA's port number, where the one here is not it
+    "node_guid": int,  # where `caguid=` is another
+    "port": int,  # the HCA's port number, where the one in the file is another
     "rates": dict,  # port to Gbit/s
     "down": list,  # [port, peer id, peer port, Gbit/s, LID, LMC] of cables that are down
 }
@@ -65,14 +65,14 @@ def read_ibsim_net(
 ) -> Fabric:
     """The fabric of a file, or of text (a string with line ends in it).
 
-    Hand-written files may leave out GUIDs (counted up as ibsim itself does), descriptions (the
-    id instead), LIDs, width and speed (4xSDR, ibsim's default). `include`, `module` and aliases
-    are refused. Raises `InputError`.
+    Hand-written files may leave out GUIDs (then counted up, as ibsim does), descriptions (then the
+    id), LIDs, width and speed (then 4xSDR, ibsim's default). `include`, `module` and aliases are
+    refused. Raises `InputError`.
     """
     text, name = source_text(source, name)
     nodes, notes = parse_lines(text, name, strict=False)
     if not nodes:
-        raise InputError("no node in it: this is no ibsim network", file=name)
+        raise InputError("no node in it: this is not an ibsim network", file=name)
     by_id = {node.id: node for node in nodes}
     for node in nodes:
         try:
@@ -121,11 +121,11 @@ class _Adapter:
 
 
 def net_ids(fabric: Fabric) -> tuple[list[str], list[str]]:
-    """Node ids in the `.net` of this fabric: S of switches, T of the HCA each terminal is on.
+    """Node ids in the `.net` of this fabric: S of switches, T of the HCA of each terminal.
 
-    A switch's name or a host's where it is legal, no other node's and (hosts) the host has one
-    HCA; else `S-<guid>`, `H-<guid>`. An HCA whose ports' GUIDs are not consecutive is several
-    nodes to ibsim, `P-<port guid>`.
+    The id is the name of a switch, or of a host with one HCA, where that is legal and unique; else
+    `S-<guid>` or `H-<guid>`. An HCA whose ports' GUIDs are not consecutive is several nodes to
+    ibsim, `P-<port guid>`.
     """
     switch_ids, adapters = _records(fabric)
     terminal_ids = [""] * fabric.terminals
@@ -136,10 +136,10 @@ def net_ids(fabric: Fabric) -> tuple[list[str], list[str]]:
 
 
 def write_ibsim_net(fabric: Fabric, path: str | Path) -> None:
-    """Write the file, under another name first; nodes in the order of `fabric`'s source.
+    """Write the file in one step, with nodes in the order of `fabric`'s source.
 
-    `read_ibsim_net` gives the same fabric back, but for its name and notes. Raises `InputError`
-    where it cannot be written.
+    `read_ibsim_net` returns the same fabric, apart from its name and notes. Raises `InputError`
+    where the file cannot be written.
     """
     write_text(Path(path), "\n".join(_lines(fabric)))
 
@@ -163,7 +163,7 @@ def _records(fabric: Fabric) -> tuple[list[str], list[_Adapter]]:
             taken.add(base)
             adapters.append(_Adapter(members, base, {t: numbers[t] for t in members}))
             continue
-        for t in members:  # the base is another node's GUID: any other port number will do
+        for t in members:  # the base is another node's GUID: use another port number
             port = next(p for p in range(1, 255) if guids[t] - p not in taken)
             taken.add(guids[t] - port)
             adapters.append(_Adapter([t], guids[t] - port, {t: port}))
@@ -292,7 +292,7 @@ def _adapter_lines(fabric: Fabric, adapter: _Adapter, switch_ids: list[str]) -> 
 
 
 def _speed(rate: float, port: int, rates: dict[str, float]) -> str:
-    """`4xHDR` for ibsim; the true rate goes into `rates` where ibsim has no word for it."""
+    """`4xHDR` for ibsim; the true rate goes into `rates` where ibsim has no name for it."""
     name = rate_name(rate)
     if name and name[-3:] not in ("NDR", "XDR"):
         return name
@@ -301,7 +301,7 @@ def _speed(rate: float, port: int, rates: dict[str, float]) -> str:
 
 
 def _plain(description: str, extras: dict[str, Any]) -> str:
-    """The description as ibsim can take it; the true one goes into `extras` where that differs."""
+    """The description as ibsim accepts it; the true one goes into `extras` where it differs."""
     plain = re.sub(r'["\x00-\x1f\x7f]', "?", description)
     plain = plain.encode(errors="replace")[:63].decode(errors="ignore")
     if plain != description or not plain:

@@ -1,4 +1,4 @@
-"""How far each switch is from the hosts."""
+"""The levels of switches: their distance from the hosts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def levels_of(fabric: Fabric) -> U8:
 
 
 def levels_above(fabric: Fabric, leaves: NDArray[np.integer]) -> U8:
-    """uint8[S]: hops from the nearest of these switches; 0, too, where none reaches."""
+    """uint8[S]: hops from the nearest of these switches; also 0 where none of them is reached."""
     level = np.full(fabric.switches, 255, np.uint8)
     level[leaves] = 0
     source = fabric.channel_source[fabric.channel_up]

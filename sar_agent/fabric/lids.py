@@ -1,4 +1,4 @@
-"""Which LID each node has: the source's where it knows them, else ours."""
+"""Assigns LIDs to nodes: those of the source where it has them, else new ones."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sar_agent.fabric.model import I32, Fabric
 def assign_lids(fabric: Fabric, lmc: int = 0) -> tuple[I32, I32]:
     """Base LIDs: (int32[S] of switches, int32[T] of terminals), each 1 … 0xBFFF.
 
-    A terminal gets 2**lmc LIDs from a base that is a multiple of that; a switch one. LIDs of the
-    source are kept where they fit: in range, aligned, and overlapping no node before it in the
-    file. The others, often all of them, get the lowest free ones in the order of the file (a
-    switch before an HCA in the same place, an HCA's ports by number).
+    A terminal gets 2**lmc LIDs from a base that is a multiple of that; a switch gets one. LIDs of
+    the source are kept where they are in range, aligned, and not taken by a node before it in the
+    file. The other nodes, often all, get the lowest free LIDs in the order of the file (a switch
+    before an HCA at the same position, an HCA's ports by number).
 
-    Raises `InputError` for an `lmc` outside 0 … 7 and when the LIDs do not suffice.
+    Raises `InputError` for an `lmc` outside 0 … 7, and where the LIDs do not suffice.
     """
     if not 0 <= lmc <= 7:
         raise InputError(f"lmc {lmc} is outside 0 … 7")
@@ -35,7 +35,7 @@ def assign_lids(fabric: Fabric, lmc: int = 0) -> tuple[I32, I32]:
         if 0 < lid <= MAX_LID and lid % count == 0 and not taken[lid : lid + count].any():
             lids[node] = lid
             taken[lid : lid + count] = True
-    lowest = {1: 1, size: size}  # nothing free below, for that many LIDs
+    lowest = {1: 1, size: size}  # by number of LIDs: no free block below
     for node in order:
         if lids[node]:
             continue

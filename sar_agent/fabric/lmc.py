@@ -1,8 +1,9 @@
-"""How many LIDs a port may have: a subnet has 49,151 of them for all of its ports.
+"""The LMC that a fabric allows: a subnet has 49,151 LIDs for all of its ports.
 
 With an LMC of l a port has 2**l LIDs that start at a multiple of 2**l; a switch has one. OpenSM
 gives each node the lowest LIDs that are free and aligned, so at every moment at most one block of
-2**l is filled in part, by switches. What fits is therefore a count of blocks, whatever the order.
+2**l is partly used, by switches. Whether an LMC fits is therefore a count of blocks, whatever the
+order.
 """
 
 from __future__ import annotations
@@ -15,38 +16,38 @@ from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.model import Fabric
 
 MOST = 7
-"""Of the InfiniBand specification: three bits."""
+"""The largest LMC of the InfiniBand specification: it has three bits."""
 FIRST_KEY = 2
 """The first LID offset of routing keys: offset 0 holds the engine's routes, 1 the shelter."""
 
 
 @dataclass(frozen=True)
 class LmcPlan:
-    """What one LMC would mean for a fabric of `ports` host ports and `switches`."""
+    """The consequences of one LMC for a fabric of `ports` host ports and `switches`."""
 
     ports: int
     switches: int
     lmc: int
     largest: int
-    """The largest LMC that fits; -1 where not even one LID a port does."""
+    """The largest LMC that fits; -1 where not even one LID per port fits."""
 
     @property
     def lids(self) -> int:
-        """That it takes."""
+        """The number of LIDs that this LMC needs."""
         return self.switches + (self.ports << self.lmc)
 
     @property
     def fits(self) -> bool:
-        """Whether the subnet has as many."""
+        """Whether the subnet has as many LIDs."""
         return self.lmc <= self.largest
 
     @property
     def keys(self) -> int:
-        """LID offsets for routing keys."""
+        """The number of LID offsets for routing keys."""
         return max(0, (1 << self.lmc) - FIRST_KEY)
 
     def require(self) -> LmcPlan:
-        """Itself. Raises `InputError` where it does not fit."""
+        """The plan itself. Raises `InputError` where it does not fit."""
         if self.fits:
             return self
         raise InputError(
@@ -60,14 +61,14 @@ class LmcPlan:
         )
 
     def words(self) -> str:
-        """For people: a sentence."""
+        """A sentence for a person."""
         return (
             f"LMC {self.lmc} takes {self.lids:,} of {MAX_LID:,} LIDs: offset 0 for the engine's "
             f"routes, {_keys(1 << self.lmc)}; the largest that fits is {self.largest}"
         )
 
     def json(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The object for `--json`."""
         return {
             "ports": self.ports,
             "switches": self.switches,
@@ -81,20 +82,20 @@ class LmcPlan:
 
 
 def lmc_plan(fabric: Fabric, lmc: int | None = None) -> LmcPlan:
-    """For `lmc`, else for the largest that fits. Every HCA port counts, aggregation units of
-    switches too: OpenSM gives them LIDs like any other."""
+    """The plan for `lmc`, or else for the largest that fits. Every HCA port counts, including
+    aggregation units of switches: OpenSM gives them LIDs, too."""
     return lmc_plan_of(fabric.terminals, fabric.switches, lmc)
 
 
 def lmc_plan_of(ports: int, switches: int, lmc: int | None = None) -> LmcPlan:
-    """Where no more than these counts is known."""
-    largest = max((one for one in range(MOST + 1) if _fits(ports, switches, one)), default=-1)
+    """The plan where only these counts are known."""
+    largest = max((bits for bits in range(MOST + 1) if _fits(ports, switches, bits)), default=-1)
     return LmcPlan(ports, switches, max(0, largest) if lmc is None else lmc, largest)
 
 
 def _fits(ports: int, switches: int, lmc: int) -> bool:
     blocks = (MAX_LID + 1) >> lmc
-    return ports - (-(switches + 1) >> lmc) <= blocks  # LID 0 is nobody's
+    return ports - (-(switches + 1) >> lmc) <= blocks  # LID 0 is not assigned
 
 
 def _keys(offsets: int) -> str:

@@ -1,8 +1,8 @@
 """`Fabric`: switches, terminals and directed channels as flat arrays.
 
-Everything downstream (engines, checks, measures, the routes file) speaks in indices into these
-arrays; GUIDs appear only where something leaves the process. Links that are down stay in the
-arrays with `*_up` False: a route may not use them, but a report can name them.
+Everything downstream (engines, checks, measures, the routes file) uses indices into these arrays;
+GUIDs appear only in data that leaves the process. Links that are down stay in the arrays with
+`*_up` False: a route may not use them, but a report can name them.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Bool = NDArray[np.bool_]
 
 
 class Kind(IntEnum):
-    """What a terminal is for: SAR balances compute first, then storage, then the rest."""
+    """The use of a terminal: SAR balances compute first, then storage, then the rest."""
 
     COMPUTE = 0
     STORAGE = 1
     OTHER = 2  # routers, login and management nodes
-    IN_SWITCH = 3  # SHARP aggregation units: behind every switch, nobody's host
+    IN_SWITCH = 3  # SHARP aggregation units: inside switches, not hosts
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +47,11 @@ class Fabric:
     """
 
     name: str
-    """Where it came from, for messages: a file name or a spec."""
+    """The source, for messages: a file name or a spec."""
     switch_guid: U64
     """uint64[S], node GUIDs, unique."""
     switch_name: tuple[str, ...]
-    """S node descriptions, or ids where there is none."""
+    """S node descriptions, or ids of switches without one."""
     switch_lid: I32
     """int32[S], 0 where the source knows none."""
     switch_ports: I32
@@ -65,7 +65,7 @@ class Fabric:
     terminal_description: tuple[str, ...]
     """T node descriptions as found (`n001 HCA-1`)."""
     terminal_host: tuple[str, ...]
-    """T host names as Slurm knows them; the node id where the description holds no name."""
+    """T host names as in Slurm; the node id where the description holds no name."""
     terminal_rail: I32
     """int32[T], 0 for a host's first port, 1 for its second, …"""
     terminal_kind: U8
@@ -95,16 +95,16 @@ class Fabric:
     channel_rate: F32
     """float32[C], Gbit/s of data."""
     switch_position: I32
-    """int32[S], place among all nodes of the source file, from 1; LIDs given by us follow it."""
+    """int32[S], position among all nodes of the source file, from 1; `assign_lids` follows it."""
     terminal_position: I32
-    """int32[T], likewise; ports of one HCA share it."""
+    """int32[T], position of each terminal's node; ports of one HCA share it."""
     lmc: int = 0
-    """The largest LID mask control that the source gives for a host port: 2**lmc LIDs a port."""
+    """The largest LID mask control that the source has for a host port: 2**lmc LIDs per port."""
     notes: tuple[str, ...] = field(default=())
-    """What the reader left out or mended, one sentence each."""
+    """What the reader left out or corrected, one sentence each."""
     switches_down: tuple[int, ...] = ()
-    """Ascending indices of switches that died: none of their cables is up, nothing leads to them,
-    and nobody asks for that."""
+    """Ascending indices of switches that died: none of their cables is up, and no check requires
+    routes to them."""
 
     @property
     def switches(self) -> int:
@@ -125,14 +125,15 @@ class Fabric:
 
     @cached_property
     def switch_up(self) -> Bool:
-        """bool[S]: all but `switches_down`."""
+        """bool[S]: all switches but `switches_down`."""
         up = np.ones(self.switches, np.bool_)
         up[list(self.switches_down)] = False
         return up
 
     @cached_property
     def channel_by_port(self) -> I32:
-        """int32[S, 256]: the channel that leaves switch s by port p, -1 where there is none."""
+        """int32[S, 256]: the channel that leaves switch s by port p, -1 where there is no
+        channel."""
         table = np.full((self.switches, 256), -1, np.int32)
         table[self.channel_source, self.channel_port] = np.arange(self.channels, dtype=np.int32)
         return table
@@ -151,7 +152,7 @@ class Fabric:
 
     @cached_property
     def is_host_port(self) -> Bool:
-        """bool[T]: live ports of hosts, i.e. not of aggregation units inside switches."""
+        """bool[T]: live ports of hosts, that is, without aggregation units inside switches."""
         ports: Bool = self.terminal_up & (self.terminal_kind != Kind.IN_SWITCH)
         return ports
 
@@ -169,16 +170,16 @@ class Fabric:
     @cached_property
     def hosts(self) -> dict[str, tuple[int, ...]]:
         """Host name to its terminals' indices, in index order."""
-        found: dict[str, list[int]] = {}
+        terminals_of: dict[str, list[int]] = {}
         for terminal, host in enumerate(self.terminal_host):
-            found.setdefault(host, []).append(terminal)
-        return {host: tuple(terminals) for host, terminals in found.items()}
+            terminals_of.setdefault(host, []).append(terminal)
+        return {host: tuple(terminals) for host, terminals in terminals_of.items()}
 
     @cached_property
     def digest(self) -> bytes:
-        """32 bytes that name nodes, cables and link states; the order of the source is no part.
+        """32 bytes that identify nodes, cables and link states, whatever the order of the source.
 
-        LIDs and descriptions are left out: they change without the routes' meaning changing.
+        LIDs and descriptions are left out: they can change while the routes stay valid.
         """
         state = hashlib.blake2b(digest_size=32)
         ends, channels, hosts, terminals = self._sorted_ends
@@ -194,8 +195,9 @@ class Fabric:
 
     @cached_property
     def _sorted_ends(self) -> tuple[U64, NDArray[np.intp], U64, NDArray[np.intp]]:
-        """What `digest` says of channels and terminals but for the last column, their state, and
-        whose rows they are. A port has one cable, so source and port settle the order."""
+        """The rows of `digest` for channels and terminals, without their last column (the state),
+        and the indices of these rows. A port has one cable, so source and port determine the
+        order."""
         port, guid = self.channel_port.astype(np.uint64), self.switch_guid
         channels = np.lexsort((port, guid[self.channel_source]))
         ends = np.zeros((self.channels, 4), np.uint64)
@@ -218,7 +220,7 @@ class Fabric:
         )
 
     def destination_name(self, destination: int) -> str:
-        """Host and port, or the switch, for messages."""
+        """The host and its port, or the switch, for messages."""
         if destination >= self.terminals:
             return f'switch "{self.switch_name[destination - self.terminals]}"'
         return f'"{self.terminal_description[destination]}" ({self.terminal_host[destination]})'
@@ -241,7 +243,7 @@ class Fabric:
         return self._after(self.channel_up & ~at, terminal_up, tuple(down.tolist()))
 
     def _after(self, channel_up: Bool, terminal_up: Bool, down: tuple[int, ...]) -> Fabric:
-        """What was derived from cables and nodes alone is shared."""
+        """The fabric with these states; values derived from cables and nodes alone are shared."""
         after = replace(self, channel_up=channel_up, terminal_up=terminal_up, switches_down=down)
         _ = self._sorted_ends
         for name in (

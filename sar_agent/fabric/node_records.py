@@ -1,9 +1,9 @@
-"""The lines that ibnetdiscover prints and ibsim reads, as node records.
+"""Parses the lines that ibnetdiscover prints and ibsim reads into node records.
 
-Both formats are one grammar: a header line per node, then a line per cabled port. ibnetdiscover
-always writes every part of a line, ibsim's hand-written files leave most out. So there is one
-parser; `strict` makes the parts that ibnetdiscover never leaves out compulsory, which is how a
-line that was cut in the middle is told from a short one.
+Both formats have one grammar: a header line per node, then a line per cabled port. ibnetdiscover
+always writes every part of a line; ibsim's hand-written files leave most parts out. So there is one
+parser, and `strict` requires the parts that ibnetdiscover never leaves out: this distinguishes a
+line that was cut in the middle from a short one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sar_agent.fabric.rates import parse_rate
 
 AGAIN = "run ibnetdiscover again"
 EXTRAS = "#sar "
-"""Comment prefix of what ibsim's format cannot say; JSON, cut into short lines (see ibsim_net)."""
+"""The prefix of comments with data that ibsim's format lacks; JSON in short lines (`ibsim_net`)."""
 
 _HEADER = re.compile(
     r'(Switch|Hca|Ca|Rt)\s*(\d{1,9})\s*"([^"]+)"\s*'
@@ -44,7 +44,7 @@ _IDS = ("vendid", "devid", "sysimgguid")
 
 
 class PortRecord(NamedTuple):
-    """One port line: this side's port and what it says about the other side's."""
+    """One port line: the port of this side, and what the line says about the other side's port."""
 
     port: int
     guid: int  # of this port, 0 where the line does not say
@@ -52,7 +52,7 @@ class PortRecord(NamedTuple):
     lmc: int
     peer: str
     peer_port: int
-    peer_guid: int  # of the peer's port, likewise
+    peer_guid: int  # of the peer's port, 0 where the line does not say
     peer_lid: int
     rate: float | None
     up: bool
@@ -77,13 +77,13 @@ class NodeRecord:
 def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord], list[str]]:
     """All nodes in the order of the text, and notes about lines that were not understood.
 
-    Raises `InputError` with file and line on a line that begins like one of ours but is not.
+    Raises `InputError` with file and line for a line that begins like a known one but is broken.
     """
     remedy = AGAIN if strict else "see ibsim's net-examples for the format"
     nodes: list[NodeRecord] = []
     guids = {"S": 0x200000, "H": 0x100000, "R": 0}  # where ibsim itself starts counting
     bases = dict(guids)
-    stated = False  # a GUID line was read and its node not yet
+    stated = False  # a GUID line was read, but not yet its node
     dangling = 0  # line of the first id line that no header followed
     foreign: list[int] = []
     extras: list[tuple[int, str]] = []
@@ -102,7 +102,7 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord]
             node = None
         elif line.startswith(("Switch", "Ca", "Hca", "Rt")):
             if strict and not dangling and not _HEADER.fullmatch(line.rstrip()):
-                foreign.append(number)  # a terminal's prompt, say: no id lines announced it
+                foreign.append(number)  # e.g. a terminal's prompt: no id lines announced it
                 continue
             _close(nodes, extras, file)
             node = _node(line, file, number, strict, remedy)
@@ -140,8 +140,8 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord]
         )  # fmt: skip
     notes = []
     if foreign:
-        many = "1 line was" if len(foreign) == 1 else f"{len(foreign)} lines were"
-        notes.append(f"{many} not understood, the first is line {foreign[0]}")
+        lines = "1 line was" if len(foreign) == 1 else f"{len(foreign)} lines were"
+        notes.append(f"{lines} not understood, the first is line {foreign[0]}")
     return nodes, notes
 
 
@@ -215,17 +215,17 @@ def _option_rate(text: str) -> float | None:
 
 
 def _close(nodes: list[NodeRecord], extras: list[tuple[int, str]], file: str) -> None:
-    """Give the comment lines collected since the last header to the node they follow."""
+    """Attach the comment lines collected since the last header to the node before them."""
     if not extras:
         return
     line = extras[0][0]
     try:
-        found = json.loads("".join(text for _, text in extras))
-        if not nodes or not isinstance(found, dict):
+        values = json.loads("".join(text for _, text in extras))
+        if not nodes or not isinstance(values, dict):
             raise ValueError("no node before it")
     except (ValueError, RecursionError) as error:
         raise InputError(f"bad #sar comment ({error})", file=file, line=line) from error
-    nodes[-1].extras = found
+    nodes[-1].extras = values
     extras.clear()
 
 

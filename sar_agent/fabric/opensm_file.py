@@ -1,8 +1,8 @@
 """Reader of the fabric file that OpenSM's plugin writes: `opensm_bridge/FABRIC.md`.
 
-It gives the `Fabric` that ibnetdiscover would give. The order of nodes is one that does not depend
-on which port asked: switches breadth first from the one with the lowest GUID, HCAs by the port of
-the switch that they are cabled to.
+The `Fabric` is the one that ibnetdiscover's output gives. The order of nodes does not depend on the
+port that asked: switches come breadth first from the one with the lowest GUID, HCAs by the port of
+the switch to which they are cabled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sar_agent.fabric.rates import LANE_RATE
 
 AGAIN = "ask the plugin again"
 MOST_BYTES = 1 << 28
-"""No subnet has a file near that: 49,151 LIDs are 20 MB."""
+"""The largest file that is read; a subnet with all 49,151 LIDs has 20 MB."""
 
 _HEADER = struct.Struct("<8sIIQIIIIQQII")
 _CA, _SWITCH, _ROUTER = 1, 2, 3
@@ -36,7 +36,7 @@ _WIDTHS = (0, 1, 2, 4, 8, 12)
 _SPEEDS = ("SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR")
 _LANE = np.array([np.nan, *(LANE_RATE[speed] for speed in _SPEEDS)])
 _PRINTABLE = bytes(c if 32 <= c < 127 else 32 for c in range(256))
-"""As ibnetdiscover prints descriptions: one blank for each byte that is no printable ASCII."""
+"""As ibnetdiscover prints descriptions: a blank for each byte that is not printable ASCII."""
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -54,7 +54,7 @@ class _Sizes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Picture:
+class _FileArrays:
     """The file's arrays, checked; all but GUIDs, names and rates as int64."""
 
     node_guid: NDArray[np.uint64]
@@ -72,7 +72,7 @@ class _Picture:
 
 
 class OpensmFabric(NamedTuple):
-    """A file's fabric, and the digest that the plugin gave it (16 hex digits)."""
+    """The fabric of a file, and the digest that the plugin gave it (16 hex digits)."""
 
     fabric: Fabric
     digest: str
@@ -94,13 +94,13 @@ def read_opensm_fabric(path: str | Path, mapper: HostMapper | None = None) -> Op
 def decode_opensm_fabric(
     image: bytes, mapper: HostMapper | None = None, *, name: str = "OpenSM's fabric"
 ) -> OpensmFabric:
-    """The same of the file's bytes; `name` is for messages."""
-    fabric = _fabric(_picture(image, name), mapper or HostMapper(), name)
+    """The fabric of a file's bytes; `name` is for messages. Raises `InputError`."""
+    fabric = _fabric(_file_arrays(image, name), mapper or HostMapper(), name)
     return OpensmFabric(fabric, image[55:47:-1].hex())
 
 
-def _picture(image: bytes, name: str) -> _Picture:
-    """Raises `InputError` where any rule of FABRIC.md is broken."""
+def _file_arrays(image: bytes, name: str) -> _FileArrays:
+    """The file's arrays. Raises `InputError` where a rule of FABRIC.md is broken."""
     sizes = _sizes(image, name)
 
     def require(holds: object, what: str) -> None:
@@ -135,12 +135,12 @@ def _picture(image: bytes, name: str) -> _Picture:
     require(
         (link_from[1:] > link_from[:-1]).all() and first_repeated(ends) < 0, "a port with two links"
     )
-    words = image[len(image) - sizes.names :].translate(_PRINTABLE).decode("ascii")
+    names = image[len(image) - sizes.names :].translate(_PRINTABLE).decode("ascii")
     stop = np.cumsum(name_length).tolist()
     rate = np.where(width == 0, np.nan, width * _LANE[speed])
-    return _Picture(
+    return _FileArrays(
         node_guid, node_type, node_ports,
-        tuple(words[a:b] for a, b in zip([0, *stop], stop, strict=False)),
+        tuple(names[a:b] for a, b in zip([0, *stop], stop, strict=False)),
         port_guid, port_node, number, np.where(port_lid <= MAX_LID, port_lid, 0), lmc,
         (state & _UNHEALTHY) == 0, rate, np.stack([link_from, link_to]),
     )  # fmt: skip
@@ -148,7 +148,7 @@ def _picture(image: bytes, name: str) -> _Picture:
 
 def _sizes(image: bytes, name: str) -> _Sizes:
     if len(image) < _HEADER.size or not image.startswith(b"SARFABRI"):
-        raise InputError("is no fabric file of OpenSM's plugin", file=name, remedy=AGAIN)
+        raise InputError("is not a fabric file of OpenSM's plugin", file=name, remedy=AGAIN)
     _, version, header, size, *counts, _made_at, _digest, payload_crc, header_crc = _HEADER.unpack(
         image[: _HEADER.size]
     )
@@ -170,21 +170,21 @@ def _sizes(image: bytes, name: str) -> _Sizes:
 
 
 def _arrays(image: bytes, sizes: _Sizes) -> Iterator[NDArray[np.uint64]]:
-    """The arrays in the order of the file, but for the names."""
+    """The arrays in the order of the file, without the names."""
     nodes, ports, links, _ = sizes
     at = _HEADER.size
     for count, dtype in (
         (nodes, "<u8"), (ports, "<u8"), (ports, "<u4"), (links, "<u4"), (links, "<u4"),
         (ports, "<u2"), *[(nodes, "u1")] * 3, *[(ports, "u1")] * 5,
     ):  # fmt: skip
-        found = np.frombuffer(image, dtype, count, at)
-        at += found.nbytes
-        yield found
+        array = np.frombuffer(image, dtype, count, at)
+        at += array.nbytes
+        yield array
 
 
-def _fabric(p: _Picture, mapper: HostMapper, name: str) -> Fabric:
-    """Of L links a `trunk` is one between two switches, an `edge` one between a switch (`near`) and
-    a channel adapter or router (`far`); what is neither is left out and noted."""
+def _fabric(p: _FileArrays, mapper: HostMapper, name: str) -> Fabric:
+    """The fabric of the file's arrays. Of L links, a `trunk` joins two switches; an `edge` joins a
+    switch (`near`) and a channel adapter or router (`far`); other links are left out and noted."""
     a, b = p.link
     at_switch = [p.node_type[p.port_node[end]] == _SWITCH for end in (a, b)]
     between = at_switch[0] & at_switch[1]
@@ -240,18 +240,18 @@ def _fabric(p: _Picture, mapper: HostMapper, name: str) -> Fabric:
     )  # fmt: skip
 
 
-def _positions(p: _Picture, place: Ints, node: Ints) -> Ints:
-    """For each terminal the place of its node among HCAs: by the first of the node's cables, which
-    are at `place` (switch and port)."""
+def _positions(p: _FileArrays, place: Ints, node: Ints) -> Ints:
+    """For each terminal the position of its node among HCAs, in the order of each node's first
+    cable; cables are at `place` (switch and port)."""
     first = np.full(len(p.node_guid), np.iinfo(np.int64).max)
     np.minimum.at(first, node, place)
     _, position = np.unique(first[node], return_inverse=True)
     return position.astype(np.int64) + 1
 
 
-def _switch_order(p: _Picture, trunks: Ints) -> Ints:
+def _switch_order(p: _FileArrays, trunks: Ints) -> Ints:
     """All switches, breadth first over cables from the one with the lowest GUID, by port number;
-    what cannot be reached from there follows likewise."""
+    then, in the same way, those that cannot be reached from there."""
     switches = np.flatnonzero(p.node_type == _SWITCH)
     ends = np.concatenate([trunks, trunks[::-1]], axis=1)
     ends = ends[:, np.argsort(ends[0])]  # ports are ascending by node and number

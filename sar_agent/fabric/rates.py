@@ -1,4 +1,4 @@
-"""Link rates: `4xHDR` to Gbit/s of data and back."""
+"""Converts link rates: `4xHDR` to Gbit/s of data, and back."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ LANE_RATE = {
     "NDR": 100.0,
     "XDR": 200.0,
 }
-"""Gbit/s of data per lane: the signalling rate less its encoding."""
+"""Gbit/s of data per lane: the signalling rate without the overhead of its encoding."""
 
-_WIDTHS = (4, 1, 2, 12, 8)  # the likeliest first: several widths can give one rate
+_WIDTHS = (4, 1, 2, 12, 8)  # the most likely first: several widths can have one rate
 _RATE = {f"{width}x{speed}": width * lane for width in _WIDTHS for speed, lane in LANE_RATE.items()}
 _NAME: dict[float, str] = {}
 for _name, _rate in _RATE.items():
@@ -33,5 +33,5 @@ def parse_rate(text: str) -> float | None:
 
 
 def rate_name(rate: float) -> str | None:
-    """200.0 to `4xHDR`, four lanes where there is a choice; None where no link has that rate."""
+    """200.0 to `4xHDR`, with four lanes where possible; None where no link has that rate."""
     return _NAME.get(float(np.float32(rate)))

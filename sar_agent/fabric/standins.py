@@ -1,13 +1,14 @@
-"""Stand-ins for two machines of sar-2016, built from what is published; nobody's real cabling.
+"""Stand-ins for two machines of sar-2016, generated from published numbers; not real cabling.
 
 `standin:taurus`: six islands of 270, 108, 180, 232, 612 and 612 hosts, each a full-bisection tree
 of 36-port switches with 18 hosts a leaf, around a 216-port director (12 line and 6 spine chips,
 three cables between each two). Every island has 36 cables to the director, spread evenly over its
-own spines and the line chips: that uses the 216 ports up, and no switch has more than 36. 196
-switches; the paper says 210, some of which serve storage.
+own spines and the line chips: these are all of the 216 ports, and no switch has more than 36. There
+are 196 switches; the paper has 210, some of which serve storage.
 
 `standin:tsubame`: `xgft:3;18,18,5;1,18,18`, one of Tsubame2.5's two rails, with 1,408 hosts: 15 or
-16 on each of the 90 leaf switches. Ports left free are where a real machine has storage and logins.
+16 on each of the 90 leaf switches. Ports stay free where a real machine has storage and login
+nodes.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from sar_agent.fabric.xgft import Xgft, add_switch_tree
 ISLANDS = (270, 108, 180, 232, 612, 612)
 """Hosts of Taurus's islands."""
 _SPINES = (9, 6, 6, 9, 18, 18)
-"""Of each island, so that 18 cables a leaf and 36 to the director fit into 36-port switches."""
+"""Spines of each island, so that 18 cables per leaf and 36 to the director fit 36-port switches."""
 _DOWN, _DIRECTOR_LINES, _DIRECTOR_SPINES = 18, 12, 6
 TSUBAME = Xgft((18, 18, 5), (1, 18, 18))
 TSUBAME_HOSTS = 1408
 
 
 def standin_fabric(spec: str) -> Fabric:
-    """The fabric of a spec; `InputError` for a machine that we have no stand-in of."""
+    """The fabric of a spec. Raises `InputError` for a machine without a stand-in."""
     makers = {"standin:taurus": _taurus, "standin:tsubame": _tsubame}
     if spec not in makers:
-        raise InputError(f"{spec!r} is no stand-in", remedy=f"known are {', '.join(makers)}")
+        raise InputError(f"{spec!r} is not a stand-in", remedy=f"known are {', '.join(makers)}")
     return makers[spec](spec)
 
 

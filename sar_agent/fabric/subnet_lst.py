@@ -1,10 +1,10 @@
-"""Reader and writer of `subnet.lst`: OpenSM's `opensm-subnet.lst`, which ibutils read.
+"""The fabric format `subnet.lst`: reader and writer of `opensm-subnet.lst`, which ibutils read.
 
-A line per link and direction, all numbers but the speed in hexadecimal:
+It has a line per link and direction; all numbers but the speed are hexadecimal:
 `{ CA Ports:01 SystemGUID:… NodeGUID:… PortGUID:… VenID:… DevID:… Rev:… {n001 HCA-1} LID:000B PN:01
 } { SW … } PHY=4x LOG=ACT SPD=25`. OpenSM writes the file at each heavy sweep, live links only; a
-link with `LOG=DWN` is one that is down (ibutils skip it). SPD is Gbit/s of signalling a lane, 10
-for QDR and for FDR10; a switch without a cable cannot be in it.
+link with `LOG=DWN` is down (ibutils skip it). SPD is Gbit/s of signalling per lane, 10 for QDR and
+for FDR10. A switch without a cable cannot occur in it.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def read_subnet_lst(
 ) -> Fabric:
     """The fabric of a file, or of text (a string with line ends in it).
 
-    LIDs, descriptions, width and speed as given; links that are not ACT, INI or ARM are down.
-    Raises `InputError` on a line that is none of the format, and on a file that gives only some
-    links in both directions (it was cut short). A file that gives each link once is fine.
+    Links that are not ACT, INI or ARM are down. Raises `InputError` for a line of another format,
+    and for a file with only some links in both directions (it was cut short). A file with each link
+    once is accepted.
     """
     text, name = source_text(source, name)
     nodes: dict[str, NodeRecord] = {}
@@ -91,7 +91,7 @@ def read_subnet_lst(
     single = [end for key, end in mirrored.items() if key not in ends]
     if single and len(single) < len(ends):
         raise InputError(
-            f"{len(single)} links are there in one direction only: the file is cut short",
+            f"{len(single)} links occur in one direction only: the file is cut short",
             file=name, line=single[0].line, remedy=AGAIN,
         )  # fmt: skip
     for (ident, _), end in (mirrored | ends).items():
@@ -102,7 +102,7 @@ def read_subnet_lst(
 def _side(
     nodes: dict[str, NodeRecord], fields: tuple[str, ...], name: str, number: int
 ) -> tuple[NodeRecord, int, int, int]:
-    """The node of one half of a line, its port number there, that port's GUID and LID."""
+    """The node of one half of a line, the port number, that port's GUID and LID."""
     kind, ports, node_guid, port_guid, description, lid, port = fields
     letter = {"CA": "H", "SW": "S", "RT": "R"}[kind]
     ident = f"{letter}-{int(node_guid, 16):016x}"
@@ -118,11 +118,11 @@ def _side(
 
 
 def write_subnet_lst(fabric: Fabric, lids: tuple[I32, I32], path: str | Path) -> None:
-    """Write the file, under another name first, in the order of the fabric's source.
+    """Write the file in one step, in the order of the fabric's source.
 
-    `lids` are (int32[S], int32[T]) as `assign_lids` gives them. Braces in descriptions become
-    parentheses, as ibutils have no quoting; rates that no link has become the next lower.
-    Raises `InputError` where it cannot be written.
+    `lids` are (int32[S], int32[T]), as from `assign_lids`. Braces in descriptions become
+    parentheses, as ibutils have no quoting; rates that no link has become the next lower rate.
+    Raises `InputError` where the file cannot be written.
     """
     write_text(Path(path), "".join(_lines(fabric, *lids)))
 
@@ -152,11 +152,11 @@ def _lines(fabric: Fabric, switch_lid: I32, terminal_lid: I32) -> Iterator[str]:
     for t in range(fabric.terminals):
         s, port = int(fabric.terminal_switch[t]), int(fabric.terminal_switch_port[t])
         link = _link(float(fabric.terminal_rate[t]), bool(fabric.terminal_up[t]))
-        there = f"{terminal(t)} {switch(s, port, second=True)} {link}\n"
-        back = f"{switch(s, port)} {terminal(t, second=True)} {link}\n"
+        outward = f"{terminal(t)} {switch(s, port, second=True)} {link}\n"
+        inward = f"{switch(s, port)} {terminal(t, second=True)} {link}\n"
         number = int(fabric.terminal_port_number[t])
-        rows.append((int(fabric.terminal_position[t]), number, t, there))
-        rows.append((int(fabric.switch_position[s]), port, 0, back))
+        rows.append((int(fabric.terminal_position[t]), number, t, outward))
+        rows.append((int(fabric.switch_position[s]), port, 0, inward))
     for c in range(fabric.channels):
         s, far = int(fabric.channel_source[c]), int(fabric.channel_target[c])
         port, far_port = (int(fabric.channel_port[i]) for i in (c, int(fabric.channel_reverse[c])))

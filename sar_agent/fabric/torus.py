@@ -1,7 +1,7 @@
-"""Tori: switches on a grid of any dimensions, each row of which is closed to a ring.
+"""Generates tori: switches on a grid of any dimensions, each row of which is closed to a ring.
 
-`torus:8x8x8,hosts=4`: hosts per switch, 1 where not given. A ring of two is one cable, since two
-would be parallel and no ring either; a ring of one is none.
+`torus:8x8x8,hosts=4` has 4 hosts per switch; the default is 1. A ring of two switches is one cable,
+since two cables would be parallel; a ring of one switch has no cable.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _SPEC = re.compile(r"torus:(\d{1,6}(?:x\d{1,6})*)(?:,hosts=(\d{1,6}))?")
 
 @dataclass(frozen=True)
 class Torus:
-    """Switches per dimension, hosts per switch."""
+    """The number of switches per dimension, and of hosts per switch."""
 
     dims: tuple[int, ...]
     hosts: int = 1
 
 
 def parse_torus(spec: str) -> Torus:
-    """`torus:4x4,hosts=2` to its parameters; `InputError` where it is none."""
+    """`torus:4x4,hosts=2` to its parameters. Raises `InputError` for any other text."""
     match = _SPEC.fullmatch(spec)
     if not match:
         raise InputError(
-            f"{spec!r} is no torus", remedy="write torus:8x8x8, or torus:8x8x8,hosts=4"
+            f"{spec!r} is not a torus", remedy="write torus:8x8x8, or torus:8x8x8,hosts=4"
         )
     shape = Torus(tuple(map(int, match[1].split("x"))), int(match[2] or 1))
     if min(shape.dims) < 1 or shape.hosts < 1:
@@ -46,8 +46,8 @@ def torus_fabric(spec: str) -> Fabric:
     """The fabric of a spec: hosts `n0001`, …, switches `T0-0-0`, … (their coordinates; the last
     counts fastest).
 
-    A switch's first ports go to hosts; then come, dimension by dimension, the one to the next
-    switch and the one to the switch before; in a ring of two only one.
+    A switch's first ports go to hosts; then come, dimension by dimension, the port to the next
+    switch and the port to the switch before; in a ring of two there is only one port.
     """
     shape = parse_torus(spec)
     dims, hosts = shape.dims, shape.hosts

@@ -1,8 +1,8 @@
-"""Is the fabric a fat tree? Levels above the hosts, told from the cabling alone.
+"""Recognises fat trees: determines the switches' levels above the hosts from the cabling alone.
 
-Every cable of a fat tree joins two levels that follow each other. Real ones have parallel cables,
-leaves of unequal size, broken cables, and now and then a management node on a spine: so the leaf
-switches are first taken to be all that have hosts, then those with more and more of them.
+Every cable of a fat tree joins two consecutive levels. Real fat trees have parallel cables, leaves
+of unequal size, broken cables, and now and then a management node on a spine. So first all switches
+with hosts are taken for leaf switches, then only those with more and more hosts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sar_agent.fabric.model import U8, Fabric
 def tree_levels(fabric: Fabric) -> U8:
     """uint8[S]: 0 for leaf switches, 1 for those above them, …
 
-    Raises `Unserved`, naming a cable, where no choice of leaf switches makes the fabric a tree.
+    Raises `Unserved`, naming a cable, where no choice of leaf switches gives consecutive levels.
     """
     live = np.flatnonzero(fabric.channel_up)
     source, target = fabric.channel_source[live], fabric.channel_target[live]
@@ -32,7 +32,8 @@ def tree_levels(fabric: Fabric) -> U8:
             f"{_hops(int(level[source[step != 1][0]]))} from the hosts"
         )
     raise Unserved(
-        f"{fabric.name} is no fat tree: {wrong or 'it has no host'}; updn, dfsssp or sar-plus serve"
+        f"{fabric.name} is not a fat tree: {wrong or 'it has no host'}; "
+        "take updn, dfsssp or sar-plus"
     )
 
 

@@ -1,8 +1,8 @@
-"""Extended generalized fat trees, XGFT(h; m1, …, mh; w1, …, wh).
+"""Generates extended generalized fat trees, XGFT(h; m1, …, mh; w1, …, wh).
 
-Labels as in Rodriguez et al., Oblivious Routing Schemes in XGFTs, Section II: a node of level l is
-(x_h, …, x_{l+1}, y_l, …, y_1); its parents replace digit x_{l+1} by each y_{l+1} in [0, w_{l+1}),
-its children replace y_l by each x_l in [0, m_l). Level 0 are the hosts.
+Labels are as in Rodriguez et al., Oblivious Routing Schemes in XGFTs, Section II: a node of level l
+is (x_h, …, x_{l+1}, y_l, …, y_1); its parents replace digit x_{l+1} by each y_{l+1} in [0,
+w_{l+1}), its children replace y_l by each x_l in [0, m_l). Level 0 are the hosts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Xgft:
         return len(self.m)
 
     def nodes(self, level: int) -> int:
-        """How many nodes a level has."""
+        """The number of nodes of a level."""
         return prod(self.m[level:]) * prod(self.w[:level])
 
     def parent(self, level: int, index: int, up: int) -> int:
@@ -44,16 +44,17 @@ class Xgft:
         return (rest // self.m[level] * self.w[level] + up) * low + tail
 
     def child_digit(self, level: int, index: int) -> int:
-        """x_{l+1}: which child of its parents the node is."""
+        """x_{l+1}: the index of the node among its parents' children."""
         return index // prod(self.w[:level]) % self.m[level]
 
 
 def parse_xgft(spec: str) -> Xgft:
-    """`xgft:3;12,12,12;1,12,12` to its parameters; `InputError` where it is none."""
+    """`xgft:3;12,12,12;1,12,12` to its parameters. Raises `InputError` for any other text."""
     match = _SPEC.match(spec)
     if not match:
         raise InputError(
-            f"{spec!r} is no XGFT", remedy="write xgft:HEIGHT;m1,…,mh;w1,…,wh, e.g. xgft:2;4,4;1,2"
+            f"{spec!r} is not an XGFT",
+            remedy="write xgft:HEIGHT;m1,…,mh;w1,…,wh, e.g. xgft:2;4,4;1,2",
         )
     height = int(match[1])
     m, w = ([int(d) for d in match[group].split(",") if d] for group in (2, 3))
@@ -85,7 +86,8 @@ def xgft_fabric(spec: str) -> Fabric:
 
 
 def add_switch_tree(builder: FabricBuilder, tree: Xgft) -> list[int]:
-    """All switches and the cables between them; the index of each level's first switch."""
+    """Add all switches and the cables between them; returns the index of each level's first
+    switch."""
     first = [0]
     for level in range(1, tree.height + 1):
         ports = tree.m[level - 1] + (tree.w[level] if level < tree.height else 0)

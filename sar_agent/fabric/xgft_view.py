@@ -1,10 +1,10 @@
-"""Labels of an extended generalized fat tree, found from cabling alone (oblivious-xgft-2009, II).
+"""Recognises extended generalized fat trees from cabling alone (oblivious-xgft-2009, Section II).
 
-Names and ports mean nothing here: a tree that was cabled by hand is recognised as well as one of
-ours. Subtrees give a switch its digits M, what it shares parents with its digits W: switches of one
-level that have the same parents' *planes* are of one plane, from the top down, and a plane is what
-the digits W_l … W_1 name. All has to be there, every cable once; a tree with a broken cable is no
-XGFT, and the sentence names the switch.
+Names and port numbers are not used: a tree that was cabled by hand is recognised like a generated
+one. A switch's subtrees determine its digits M, and its parents its digits W: from the top down,
+switches of one level whose parents are in the same *planes* form a plane, which the digits W_l …
+W_1 name. The tree must be complete, with every cable once; a tree with a broken cable is not an
+XGFT, and the error names the switch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sar_agent.errors import Unserved
 from sar_agent.fabric.model import I32, U8, Fabric, Kind
 from sar_agent.fabric.tree import tree_levels
 
-_ELSE = "ftree, updn or sar-plus serve"
+_ELSE = "take ftree, updn or sar-plus"
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,21 +26,22 @@ class XgftView:
     """XGFT(h; m; w) with w1 = 1 over the indices of a fabric; levels are 1 (leaves) … h."""
 
     m: tuple[int, ...]
-    """m[l - 1] children a switch of level l has (m[0]: the most hosts of a leaf)."""
+    """A switch of level l has m[l - 1] children (m[0] is the largest number of hosts of a leaf)."""
     w: tuple[int, ...]
-    """w[l] parents a switch of level l has; w[0] = 1."""
+    """A switch of level l has w[l] parents; w[0] = 1."""
     level: U8
     """uint8[S], 1 … h."""
     subtree: I32
-    """int32[S]: number of the subtree of height `level` that the switch is a root of."""
+    """int32[S]: the number of the subtree of height `level` of which the switch is a root."""
     inside: I32
-    """int32[h + 1, S]: by height, the subtree that a leaf switch is in; -1 for other switches."""
+    """int32[h + 1, S]: by height, the subtree that contains a leaf switch; -1 for others."""
     digit: I32
     """int32[T, h]: M_1 … M_h of each terminal; M_1 numbers the hosts of a leaf by port."""
     up: U8
-    """uint8[S, largest w]: egress port to the parent with W = j; 0 where there is none."""
+    """uint8[S, largest w]: egress port to the parent with W = j; 0 where there is no such
+    parent."""
     down: U8
-    """uint8[S, largest m]: egress port to child j; 0 at leaves and where there is none."""
+    """uint8[S, largest m]: egress port to child j; 0 at leaves and where there is no such child."""
 
     @property
     def height(self) -> int:
@@ -48,12 +49,13 @@ class XgftView:
 
     @property
     def ncas(self) -> int:
-        """How many roots the whole tree has."""
+        """The number of roots of the whole tree (nearest common ancestors of the farthest
+        hosts)."""
         return prod(self.w)
 
 
 def recognise_xgft(fabric: Fabric) -> XgftView:
-    """The labels; raises `Unserved` with the first switch that does not fit."""
+    """The labels of all nodes. Raises `Unserved` with the first switch that does not fit."""
     level = tree_levels(fabric) + np.uint8(1)
     height = int(level.max(initial=1))
     if (fabric.terminals_at[level > 1] > 0).any():
@@ -82,7 +84,7 @@ def recognise_xgft(fabric: Fabric) -> XgftView:
 
 
 _Near = list[list[tuple[int, int]]]
-"""By switch: (egress port, neighbour), by port."""
+"""For each switch: (egress port, neighbour), in the order of ports."""
 
 
 def _neighbours(fabric: Fabric, level: U8) -> tuple[_Near, _Near]:
@@ -102,7 +104,8 @@ def _neighbours(fabric: Fabric, level: U8) -> tuple[_Near, _Near]:
 def _shape(
     fabric: Fabric, level: U8, parents: _Near, children: _Near
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(m, w) without the hosts: what most switches of each level have, and all must."""
+    """(m, w) without the hosts: the counts that most switches of each level have. Raises `Unserved`
+    for a switch with another count."""
     height = int(level.max())
 
     def all_alike(at: int, near: _Near, what: str) -> int:
@@ -119,7 +122,7 @@ def _shape(
 
 
 def _planes(fabric: Fabric, level: U8, parents: _Near, w: tuple[int, ...]) -> list[int]:
-    """By switch: its plane's number among those of its level."""
+    """For each switch: the number of its plane among those of its level."""
     plane = [0] * fabric.switches
     height = int(level.max())
     top = np.flatnonzero(level == height)
@@ -154,7 +157,7 @@ def _plane_digits(level: U8, parents: _Near, planes: list[int]) -> dict[tuple[in
 def _subtrees(fabric: Fabric, level: U8, height: int) -> I32:
     """int32[h + 1, S]: by height, the subtree of each switch of that level or below, numbered by
     the lowest GUID of its leaves; -1 for switches above."""
-    found = np.full((height + 1, fabric.switches), -1, np.int32)
+    subtree = np.full((height + 1, fabric.switches), -1, np.int32)
     lowest = np.full(fabric.switches, fabric.switches)
     leaves = np.flatnonzero(level == 1)
     lowest[leaves] = np.argsort(np.argsort(fabric.switch_guid[leaves]))
@@ -162,19 +165,19 @@ def _subtrees(fabric: Fabric, level: U8, height: int) -> I32:
     for at in range(1, height + 1):
         low = level <= at
         kept = low[source] & low[target]
-        while True:  # twice the height times at most, where the fabric is a tree
+        while True:  # in a tree at most twice the height
             before = lowest.copy()
             np.minimum.at(lowest, target[kept], before[source[kept]])
             if np.array_equal(before, lowest):
                 break
-        found[at, low] = np.unique(lowest[low], return_inverse=True)[1]
-    return found
+        subtree[at, low] = np.unique(lowest[low], return_inverse=True)[1]
+    return subtree
 
 
 def _child_digits(
     fabric: Fabric, level: U8, inside: I32, height: int
 ) -> dict[tuple[int, int], int]:
-    """(height, subtree) → M of the level above: its place among its siblings."""
+    """(height, subtree) → M of the level above: its index among its siblings."""
     digits: dict[tuple[int, int], int] = {}
     leaves = np.flatnonzero(level == 1)
     for at in range(1, height):
@@ -213,5 +216,5 @@ def _terminal_digits(
 
 def _unlike(fabric: Fabric, switch: int, what: str) -> Unserved:
     return Unserved(
-        f'{fabric.name} is no XGFT: switch "{fabric.switch_name[switch]}" {what}; {_ELSE}'
+        f'{fabric.name} is not an XGFT: switch "{fabric.switch_name[switch]}" {what}; {_ELSE}'
     )

@@ -1,4 +1,4 @@
-"""Routes on a fabric's indices to a routes file's arrays, and back."""
+"""Converts `Routes`, on a fabric's indices, to the arrays of a routes file, and back."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def routes_to_file(
     senders: NDArray[np.bool_] | None = None,
     levels: int = EVERY_LEVEL,
 ) -> RoutesFile:
-    """Destination-major tables to the switch-major rows a plugin copies into LFTs.
+    """The routes file of destination-major tables; its switch-major rows are what the plugin copies
+    into LFTs.
 
-    `senders`: bool[S], the switches where the proof covers hosts that the fabric does not know;
-    None: those that have a host. `levels`: bit set of the service levels that live jobs may still
-    use; those that are neither among them nor the plan's are dropped (lanes by path only).
+    `senders` is bool[S], the switches where the proof covers hosts that the fabric does not know;
+    None: the switches that have a host. `levels` is the bit set of service levels that live jobs
+    may still use; with lanes by path, levels that neither they nor the plan use are dropped.
     """
     if senders is None:
         senders = np.bincount(fabric.terminal_switch, minlength=fabric.switches) > 0
@@ -60,8 +61,9 @@ def routes_to_file(
 
 
 def _sl_to_vl(lanes: int, levels: int, table: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """uint8[16]: the lane of each service level; 15, the level is dropped, for those that are
-    neither in the bit set `levels` nor in `table`. Level 0 is what fallback paths have."""
+    """uint8[16]: the lane of each service level; 15 (the level is dropped) for levels that are
+    neither in the bit set `levels` nor in `table`. Level 0 always has a lane: fallback paths use
+    it."""
     used = np.union1d(table, 0)
     kept = (levels >> np.arange(16) & 1).astype(bool)
     kept[used] = True
@@ -78,12 +80,12 @@ def _far_ends(fabric: Fabric) -> NDArray[np.uint32]:
 
 
 def file_to_routes(fabric: Fabric, file: RoutesFile) -> Routes:
-    """A routes file (a plan's, or a dump of what is in force) on the indices of `fabric`.
+    """A routes file (of a plan, or a dump of the routes in force) on the indices of `fabric`.
 
-    Destinations and switches that the file does not know have no route (255); those it knows
-    and the fabric does not are dropped.
+    Destinations and switches that the file does not have get no route (255); those that only the
+    file has are left out.
     """
-    at = _shared_guids(fabric, file)
+    at = _common_indices(fabric, file)
     egress = at.table(fabric, file.forwarding, NO_ROUTE)
     levels = None
     if file.service_levels is not None:
@@ -109,15 +111,15 @@ def file_to_routes(fabric: Fabric, file: RoutesFile) -> Routes:
 
 
 def file_to_had(fabric: Fabric, file: RoutesFile) -> U8 | None:
-    """uint8[O, D, S]: what switches may have instead of the entries of `file_to_routes`, likewise;
-    254 where that is not known, None where they have confirmed all."""
+    """uint8[O, D, S]: entries that switches may have instead of those of `file_to_routes`, 254
+    where they are not known; None where all switches have confirmed."""
     if file.had is None:
         return None
-    return _shared_guids(fabric, file).table(fabric, file.had, NO_ROUTE)
+    return _common_indices(fabric, file).table(fabric, file.had, NO_ROUTE)
 
 
-class _SharedGuids(NamedTuple):
-    """Where a fabric and a file hold the same GUIDs: destinations and switches of each."""
+class _CommonIndices(NamedTuple):
+    """Indices of the destinations and switches whose GUIDs a fabric and a file share."""
 
     ours_d: NDArray[np.intp]
     ours_s: NDArray[np.intp]
@@ -125,7 +127,7 @@ class _SharedGuids(NamedTuple):
     theirs_s: NDArray[np.intp]
 
     def table(self, fabric: Fabric, rows: U8, missing: int) -> U8:
-        """uint8[O, D, S] of the fabric, of uint8[O, S, D] of the file."""
+        """uint8[O, D, S] on the fabric's indices, from `rows` uint8[O, S, D] on the file's."""
         ours = np.full((len(rows), fabric.destinations, fabric.switches), missing, np.uint8)
         for offset, table in enumerate(rows):
             part = table[np.ix_(self.theirs_s, self.theirs_d)].T
@@ -133,11 +135,11 @@ class _SharedGuids(NamedTuple):
         return ours
 
 
-def _shared_guids(fabric: Fabric, file: RoutesFile) -> _SharedGuids:
+def _common_indices(fabric: Fabric, file: RoutesFile) -> _CommonIndices:
     columns = np.concatenate([file.terminal_guids, file.switch_guids])
-    wanted = np.concatenate([fabric.terminal_guid, fabric.switch_guid])
-    _, ours_d, theirs_d = np.intersect1d(wanted, columns, assume_unique=True, return_indices=True)
+    guids = np.concatenate([fabric.terminal_guid, fabric.switch_guid])
+    _, ours_d, theirs_d = np.intersect1d(guids, columns, assume_unique=True, return_indices=True)
     _, ours_s, theirs_s = np.intersect1d(
         fabric.switch_guid, file.switch_guids, assume_unique=True, return_indices=True
     )
-    return _SharedGuids(ours_d, ours_s, theirs_d, theirs_s)
+    return _CommonIndices(ours_d, ours_s, theirs_d, theirs_s)

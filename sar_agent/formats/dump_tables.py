@@ -1,4 +1,4 @@
-"""Tables of a live fabric while a reader goes through a dump of them: where each entry belongs."""
+"""The tables that a reader fills while it reads a dump of a live fabric."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from sar_agent.fabric.model import U8
 from sar_agent.routing.routes import NO_ROUTE, Routes
 
 ENGINE = "opensm"
-"""What the routes are called: a dump does not say which engine made them."""
+"""The engine's name in the routes: a dump does not say which engine computed them."""
 SAME_TIME = "take the fabric and its tables at the same time"
 
 
 class DumpTables:
-    """On the indices of a fabric. `strict`: whatever the fabric does not know is an `InputError`,
-    and so is a switch of the fabric without a table; otherwise it is left out."""
+    """Forwarding tables on the indices of a fabric. With `strict`, nodes that the fabric does not
+    have, and switches of the fabric without a table, are an `InputError`; otherwise they are left
+    out."""
 
     def __init__(self, fabric: Fabric, path: Path, strict: bool) -> None:
         self.fabric, self.path, self.strict = fabric, path, strict
@@ -30,9 +31,9 @@ class DumpTables:
         self._found: set[int] = set()
 
     def switch(self, guid: int, line: int) -> int | None:
-        """A switch's table begins: its index, None where it is to be left out."""
+        """Begins the table of a switch; returns its index, or None where it is left out."""
         if guid in self._seen:
-            raise self.bad(f"switch 0x{guid:016x} stands twice", line, "write it again")
+            raise self.bad(f"switch 0x{guid:016x} occurs twice", line, "write it again")
         self._seen.add(guid)
         s = self.rows.get(guid)
         if s is not None:
@@ -42,25 +43,25 @@ class DumpTables:
         return s
 
     def destination(self, guid: int, line: int) -> int | None:
-        """Index of a destination by GUID."""
+        """The index of a destination, or None where it is left out."""
         d = self.columns.get(guid)
         if d is None and self.strict and self._found:
             raise self.bad(f"port 0x{guid:016x} is not in {self.fabric.name}", line, SAME_TIME)
         return d
 
     def put(self, s: int, d: int, offset: int, port: int) -> None:
-        """One entry."""
+        """Stores one entry."""
         while len(self._egress) <= offset:
             shape = (self.fabric.destinations, self.fabric.switches)
             self._egress.append(np.full(shape, NO_ROUTE, np.uint8))
         self._egress[offset][d, s] = port
 
     def routes(self) -> Routes:
-        """What was put. Raises `InputError` where it is another fabric's, or not all of it."""
+        """The tables. Raises `InputError` where they are of another fabric or incomplete."""
         fabric = self.fabric
         if not self._found:
             raise self.bad(
-                f"it knows none of the switches of {fabric.name}",
+                f"it has none of the switches of {fabric.name}",
                 None,
                 "give the dump of this fabric's OpenSM",
             )
@@ -79,5 +80,5 @@ class DumpTables:
         return Routes(engine=ENGINE, fabric_digest=fabric.digest, egress=egress)
 
     def bad(self, what: str, line: int | None, remedy: str) -> InputError:
-        """A sentence with the file and the line."""
+        """An error with the file and the line."""
         return InputError(what, file=self.path, line=line, remedy=remedy)

@@ -1,10 +1,11 @@
-"""Routes in other tools' words.
+"""Exports routes in the formats of other tools.
 
-`lfts`: the dump that `opensm -R file -U` reads and `opensm-lfts.dump` holds.
-`ibsim`: the fabric itself as `fabric.net`, to try an OpenSM on it without a fabric.
-`ibdm`: `subnet.lst`, `fdbs`, `psl`, `slvl` for `ibdmchk`, a credit-loop checker that is not ours.
-`orcs`: `network.dot` and `guids.txt` for ORCS, a simulator of congestion.
-LIDs are the fabric file's where it has them, else 1 … in the order of the file.
+- `lfts`: the dump that `opensm -R file -U` reads, in the format of `opensm-lfts.dump`.
+- `ibsim`: the fabric itself as `fabric.net`, to run an OpenSM on it without hardware.
+- `ibdm`: `subnet.lst`, `fdbs`, `psl`, `slvl` for `ibdmchk`, an independent checker of credit loops.
+- `orcs`: `network.dot` and `guids.txt` for ORCS, a simulator of congestion.
+
+LIDs are those of the fabric file; where it has none, they are 1 … in the order of the file.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def export_routes(folder: Path, fabric: Fabric, routes: Routes, forms: Iterable[
 
 
 def _lids(fabric: Fabric) -> tuple[I32, I32, I32]:
-    """(switches' LIDs, terminals' LIDs, destinations in ascending LID order)."""
+    """(LIDs of switches, LIDs of terminals, destinations in ascending order of LIDs)."""
     switch_lid, terminal_lid = assign_lids(fabric)
     order = np.argsort(np.concatenate([terminal_lid, switch_lid]), kind="stable")
     return switch_lid, terminal_lid, order.astype(np.int32)
@@ -83,7 +84,7 @@ def _ibdm(folder: Path, fabric: Fabric, routes: Routes) -> None:
 
 
 def _path_levels(fabric: Fabric, routes: Routes, lid: I32, order: I32) -> Iterator[str]:
-    """`0xNODEGUID dlid sl` per source and destination."""
+    """Lines `0xNODEGUID dlid sl`, one per source and destination."""
     if routes.service_level is None:
         return
     for source in range(fabric.terminals):
@@ -93,8 +94,8 @@ def _path_levels(fabric: Fabric, routes: Routes, lid: I32, order: I32) -> Iterat
 
 
 def _lane_tables(fabric: Fabric, routes: Routes) -> Iterator[str]:
-    """`0xGUID in-port out-port` and the lanes of 16 levels: level i travels in lane i, or all in
-    the one that is chosen hop by hop."""
+    """Lines `0xGUID in-port out-port` and the lanes of 16 levels: level i travels in lane i, or all
+    levels in the lane that is chosen hop by hop."""
     if routes.virtual_lanes == 1:
         return
     if (hop_lane := routes.hop_lane) is not None:

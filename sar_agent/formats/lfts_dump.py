@@ -1,9 +1,9 @@
-"""Reader of forwarding tables as OpenSM and infiniband-diags print them, for a look at what is in
+"""Reader of forwarding tables as OpenSM and infiniband-diags print them, to examine the routes in
 force where our plugin is not loaded.
 
-Read are `opensm-lfts.dump` (log flag 0x40; the file of `-U`), what `dump_fts` and `ibroute` print,
-and our own export. A destination is known by the port GUID in its comment, never by its LID. With
-LMC a GUID stands in several lines; the first is LID offset 0, and so on.
+It reads `opensm-lfts.dump` (log flag 0x40; the file of `-U`), the output of `dump_fts` and
+`ibroute`, and our own export. A destination is identified by the port GUID in its comment, never by
+its LID. With an LMC, a GUID occurs in several lines: the first is LID offset 0, and so on.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _AGAIN = "write it again: a dump is whole only when every switch ends in `… li
 
 
 def read_lfts_dump(path: str | Path, fabric: Fabric, strict: bool = False) -> Routes:
-    """The tables on the indices of `fabric`; service levels are not in a dump.
+    """The tables on the indices of `fabric`; a dump has no service levels.
 
-    What the dump does not know has no route (255); what only it knows is dropped, or refused if
-    `strict`. Raises `InputError`, with the line, where it is cut short or is something else, and
-    where it knows none of the fabric's switches.
+    Nodes that are not in the dump have no route (255). Nodes that are only in the dump are left
+    out, or refused if `strict`. Raises `InputError` with the line where the dump is cut short or of
+    another format, and where it has none of the fabric's switches.
     """
     path = Path(path)
     tables = DumpTables(fabric, path, strict)
@@ -65,18 +65,18 @@ def _parse(text: str, tables: DumpTables) -> None:
                 tables.put(switch, d, seen[destination], port)
             seen[destination] += 1
             entries += 1
-        elif found := _SWITCH.match(line):
+        elif match := _SWITCH.match(line):
             if inside:
                 raise bad("the switch before this one is cut short")
-            switch = tables.switch(int(found[1], 16), number)
+            switch = tables.switch(int(match[1], 16), number)
             inside, any_switch, entries = True, True, 0
             seen.clear()
         elif end := _END.match(line):
-            # Without `valid` OpenSM prints the highest LID, not how many follow.
+            # Without `valid` OpenSM prints the highest LID, not the number of entries.
             if not inside or (end[2] and int(end[1]) != entries):
                 raise bad(f"{end[1]} LIDs announced, {entries} read")
             inside = False
         else:
-            raise bad(f"{line[:60]!r} is no line of an LFT dump")
+            raise bad(f"{line[:60]!r} is not a line of an LFT dump")
     if inside or not any_switch:
-        raise bad("it ends in the middle of a switch" if any_switch else "no switch in it")
+        raise bad("it ends in the middle of a switch" if any_switch else "it has no switch")

@@ -1,13 +1,15 @@
-"""Routes as ORCS reads them, Hoefler's and Schneider's simulator of congestion under oblivious
-routing, so that anyone can hold ours against it.
+"""Writes routes for ORCS, Hoefler's and Schneider's simulator of congestion under oblivious
+routing, so that anyone can compare our simulation with it.
 
 `network.dot` is a directed graph. ORCS takes every node whose name begins with H for a host, and
-what follows for its GUID in hexadecimal; switches begin with S. An edge's `comment` lists the hosts
-to which packets take it, `*` for all; each cable is an edge each way, parallel ones several edges.
-A port of a host is a node of its own. `guids.txt` has the hosts' GUIDs, one a line, in the order
-of the fabric: ORCS's ranks, if it is given as its node ordering.
+the rest of the name for its GUID in hexadecimal; names of switches begin with S. An edge's
+`comment` lists the hosts to which packets take it, `*` for all. Each cable is an edge in each
+direction, parallel cables are several edges, and each port of a host is a node of its own.
+`guids.txt` has the hosts' GUIDs, one per line, in the order of the fabric: these are ORCS's ranks,
+if the file is given as its node ordering.
 
-Only LID offset 0, and what goes to live ports of hosts: ORCS knows no other destinations.
+Only LID offset 0 is written, and only routes to live ports of hosts: ORCS has no other
+destinations.
 """
 
 from __future__ import annotations

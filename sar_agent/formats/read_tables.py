@@ -1,7 +1,7 @@
-"""What `--routes` takes: a folder or file of ours, or what today's OpenSM and its tools print.
+"""Reads `--routes`: a folder or file of ours, or a dump of OpenSM and its tools.
 
-A folder that `route --out` wrote holds `routes.sar`. Else a folder is searched for OpenSM's dumps
-under the names it gives them, and our exports. What a file is, its first line says.
+A folder that `route --out` wrote holds `routes.sar`. Any other folder is searched for OpenSM's
+dumps under their usual names, and for our exports. The first line of a file tells its format.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from sar_agent.util.text_files import read_text
 
 DUMPS = ("opensm-lfts.dump", "lfts.dump", "opensm.fdbs", "osm.fdbs", "fdbs")
 KNOWN = (
-    "give a folder of `sar-agent route --out`, OpenSM's opensm-lfts.dump or opensm.fdbs, or what "
-    "dump_fts or ibroute print"
+    "give a folder of `sar-agent route --out`, OpenSM's opensm-lfts.dump or opensm.fdbs, or the "
+    "output of dump_fts or ibroute"
 )
 
 
 def read_tables(path: Path, fabric: Fabric) -> Routes:
     """The routes on the indices of `fabric`, with lanes from `psl` and `slvl` beside a dump.
 
-    Raises `InputError` with file and line for what is no such thing, or another fabric's.
+    Raises `InputError` with file and line for any other file, and for tables of another fabric.
     """
     if path.is_dir():
         if (path / NAME).exists():
             return read_routes_folder(path, fabric)
-        found = [path / name for name in DUMPS if (path / name).exists()]
-        if not found:
+        dumps = [path / name for name in DUMPS if (path / name).exists()]
+        if not dumps:
             raise InputError(f"no {NAME} and no dump of OpenSM's in it", file=path, remedy=KNOWN)
-        path = found[0]
+        path = dumps[0]
     if _starts(path).startswith(MAGIC):
         return routes_of_file(path, fabric)
     head = next((line.strip() for line in read_text(path).splitlines() if line.strip()), "")
@@ -45,7 +45,12 @@ def read_tables(path: Path, fabric: Fabric) -> Routes:
     elif "Switch 0x" in head:
         routes = read_fdbs(path, fabric)
     else:
-        raise InputError(f"{head[:60]!r} begins no tables", file=path, line=1, remedy=KNOWN)
+        raise InputError(
+            f"{head[:60]!r} is not the beginning of forwarding tables",
+            file=path,
+            line=1,
+            remedy=KNOWN,
+        )
     return with_lanes(routes, fabric, path.parent / "psl", path.parent / "slvl")
 
 
@@ -54,4 +59,4 @@ def _starts(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(len(MAGIC))
     except OSError:
-        return b""  # the reader of texts says it better
+        return b""  # `read_text` explains the error

@@ -1,8 +1,8 @@
-"""The routes file: plain arrays in, the bytes of `opensm_bridge/FORMAT.md` out, and back.
+"""Encodes arrays as a routes file, in the format of `opensm_bridge/FORMAT.md`, and decodes it.
 
-This is the only thing that crosses from the agent into OpenSM, so the reader here checks every
-rule that the plugin checks: the agent reads back its own file, and the dump of what is in force,
-with the same suspicion.
+The file is the only data that the agent passes to OpenSM, so the reader here checks every rule that
+the plugin checks. The agent reads its own file, and the dump of the routes in force, with the same
+suspicion.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sar_agent.util.text_files import write_bytes
 
 MAGIC, HEADER_SIZE = b"SARROUTE", 128
 VERSION = 3
-HOPS, HAD = 1, 2  # flags: lanes hop by hop; a dump that says what switches may have instead
+HOPS, HAD = 1, 2  # flags: lanes hop by hop; a dump with entries that switches may have instead
 NO_ROUTE, UNKNOWN, OWN_PORT, NO_SWITCH = 255, 254, 0, 2**32 - 1
 DROPPED = 15  # the management lane: SL2VL's way to say that a level is dropped
 MAX_NODES, MAX_OFFSETS, MAX_LANES = 65535, 128, 15
@@ -36,7 +36,7 @@ _TYPES = {1: "<u8", 2: "<u8", 3: "<u4", 10: "<u4"}  # the other sections are byt
 
 @dataclass(frozen=True)
 class RoutesFile:
-    """One generation of routes. `S` switches, `T` terminals, `D = T + S` destinations, `O` offsets.
+    """One generation of routes: `S` switches, `T` terminals, `D = T + S` destinations, `O` offsets.
 
     A destination column is a terminal, in the order of `terminal_guids`, or, after those, the
     own LID of a switch, in the order of `switch_guids`.
@@ -61,8 +61,8 @@ class RoutesFile:
     fallback_sl: NDArray[np.uint8] | None = None  # [O]
     # Lanes hop by hop, instead of the three before.
     hop_lanes: NDArray[np.uint8] | None = None  # [S, P + 1, P + 1], by port in and port out
-    # Dumps only, where switches have not confirmed all of `forwarding`, which is then what was
-    # sent last: what they may have instead. UNKNOWN: that is not known.
+    # Only in dumps, where switches have not confirmed all of `forwarding` (then the entries sent
+    # last): entries that they may have instead; UNKNOWN where these are not known.
     had: NDArray[np.uint8] | None = None  # [O, S, D]
 
     @property
@@ -71,15 +71,15 @@ class RoutesFile:
 
 
 class SharedGuids(NamedTuple):
-    """Where two files hold the same GUIDs: index arrays, pairwise, into the rows (switches) and
-    columns (terminals, then switches) of each."""
+    """The rows (switches) and columns (terminals, then switches) that two files share, by GUID: a
+    pair of index arrays each."""
 
     rows: tuple[NDArray[np.intp], NDArray[np.intp]]
     columns: tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
-def shared_by(one: RoutesFile, other: RoutesFile) -> SharedGuids:
-    """What can be compared between two files, whatever nodes came and went between them."""
+def shared_by(first: RoutesFile, second: RoutesFile) -> SharedGuids:
+    """The rows and columns that can be compared between two files, whichever nodes differ."""
 
     def both(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> tuple[NDArray[np.intp], ...]:
         return np.intersect1d(a, b, assume_unique=True, return_indices=True)[1:]
@@ -87,8 +87,8 @@ def shared_by(one: RoutesFile, other: RoutesFile) -> SharedGuids:
     def columns(file: RoutesFile) -> NDArray[np.uint64]:
         return np.concatenate([file.terminal_guids, file.switch_guids])
 
-    rows_a, rows_b = both(one.switch_guids, other.switch_guids)
-    columns_a, columns_b = both(columns(one), columns(other))
+    rows_a, rows_b = both(first.switch_guids, second.switch_guids)
+    columns_a, columns_b = both(columns(first), columns(second))
     return SharedGuids((rows_a, rows_b), (columns_a, columns_b))
 
 
@@ -116,7 +116,7 @@ def encode(routes: RoutesFile, file: str | Path | None = None) -> bytes:
         checksum = zlib.crc32(part, checksum)
     head = _HEADER.pack(MAGIC, VERSION, HEADER_SIZE, at, *header, checksum)
     image = b"".join([head, struct.pack("<I", zlib.crc32(head)), table, *body])
-    decode(image, file)  # what we would refuse to read we do not write
+    decode(image, file)  # a file that the reader would refuse is not written
     return image
 
 
@@ -132,7 +132,7 @@ def _sorted_sections(
     routes: RoutesFile, file: str | Path | None
 ) -> tuple[tuple[Any, ...], list[bytes]]:
     def array(name: str, value: ArrayLike | None, dtype: str, shape: tuple[int, ...]) -> Any:
-        """`value` in the file's type; numpy would wrap what is too large, so look first."""
+        """`value` in the file's type; numpy would wrap numbers that are too large, so compare."""
         if value is None:
             _refuse(f"{name} is missing, and {routes.lanes} lanes need it", file)
         given = np.asarray(value)
@@ -198,12 +198,12 @@ def _sorted_sections(
 
 
 def read_routes_file(path: str | Path) -> RoutesFile:
-    """The content, every rule of FORMAT.md checked; InputError names the first broken one."""
+    """The content. Raises `InputError` with the first broken rule of FORMAT.md."""
     return decode(read_image(path), path)
 
 
 def read_image(path: str | Path, size: int = -1) -> bytes:
-    """Its first `size` bytes, or all, as they are. Raises `InputError` where it cannot be read."""
+    """The file's first `size` bytes, or all. Raises `InputError` where it cannot be read."""
     try:
         with Path(path).open("rb") as file:
             return file.read(size)
@@ -212,13 +212,13 @@ def read_image(path: str | Path, size: int = -1) -> bytes:
 
 
 def read_generation(path: str | Path) -> int:
-    """What the head of the file says, no more of which is read. Raises `InputError` where there
-    is no such file, or its head is broken."""
+    """The generation in the file's header; only the header is read. Raises `InputError` where there
+    is no such file or its header is broken."""
     return generation_of(read_image(path, HEADER_SIZE), path)
 
 
 def generation_of(image: bytes, file: str | Path | None = None) -> int:
-    """Likewise, of bytes that begin as a routes file does."""
+    """The generation of `image`, which begins with the header. Raises `InputError`."""
     _require_size(image, file)
     _require(file, *_sound_head(image))
     return int(_HEADER.unpack_from(image)[4])
@@ -320,7 +320,7 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
         (bool(np.all(part[11] <= 1)), "a switch's senders are neither 0 nor 1"),
         (
             had is None or (_own_is_zero(had) and _ports_exist(had, switch_ports, UNKNOWN)),
-            "what a switch may have instead is no port of it",
+            "an entry that a switch may have instead is not one of its ports",
         ),
     )
     assert name is not None

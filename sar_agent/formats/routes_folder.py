@@ -1,7 +1,7 @@
 """A folder of routes: what `route --out` writes and `measure` and `check` read.
 
-It holds `routes.sar`, the very file the plugin would load, so there is one format and what was
-measured is what would be installed.
+It holds `routes.sar`, the very file that the plugin would load: there is one format, and the routes
+that were measured are those that would be installed.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ NAME = "routes.sar"
 
 
 def write_routes_folder(folder: Path, fabric: Fabric, routes: Routes, generation: int = 1) -> None:
-    """Makes the folder where needed."""
+    """Writes the folder, which is created where it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
     write_routes_file(folder / NAME, routes_to_file(fabric, routes, generation))
 
 
 def read_routes_folder(folder: Path, fabric: Fabric) -> Routes:
-    """The routes on the indices of `fabric`; `InputError` where they are another fabric's."""
+    """The routes on the indices of `fabric`; `InputError` where they are of another fabric."""
     return routes_of_file(folder / NAME, fabric)
 
 
 def routes_of_file(path: Path, fabric: Fabric) -> Routes:
-    """The same of one routes file."""
+    """The routes of one routes file on the indices of `fabric`. Raises `InputError`."""
     file = read_routes_file(path)
     shared = set(file.switch_guids.tolist()) & set(fabric.switch_guid.tolist())
     if not shared:
         raise InputError(
-            f"these routes know none of the switches of {fabric.name}",
+            f"these routes have none of the switches of {fabric.name}",
             file=path,
             remedy="give the fabric they were made for",
         )

@@ -1,4 +1,4 @@
-"""Who runs where: `Job`, `JobMix`, and the sources that tell of them."""
+"""The running jobs: `Job`, `JobMix`, their sources and their traffic."""
 
 from sar_agent.jobs.model import Job, JobMix
 

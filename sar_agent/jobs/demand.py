@@ -1,4 +1,4 @@
-"""What jobs ask of channels: the unit in which loads are counted.
+"""The demand of jobs on channels: the unit in which loads are counted.
 
 While every job does all-to-all at once, a job of N terminals keeps each of them sending at the
 rate of its slowest port, spread evenly over the N - 1 others (a collective runs at the pace of its

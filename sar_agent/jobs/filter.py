@@ -1,8 +1,8 @@
-"""Between Slurm and the routes: which jobs matter, and whether anything that matters changed.
+"""Filters the jobs that matter to routes, and finds whether any of them changed.
 
-After section 3.2.1 of the SAR paper (Domke & Hoefler, SC16): only jobs on at least two leaf
+This is section 3.2.1 of the SAR paper (Domke & Hoefler, SC16): only jobs on at least two leaf
 switches gain from routes of their own, and two lists of such jobs are the same if they differ in
-job ids alone. Where the original tool ignored jobs that end, the whole list is compared here.
+job ids alone. The original tool ignored jobs that end; here the whole list is compared.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ HostSets = frozenset[frozenset[str]]
 
 @dataclass(frozen=True)
 class MultiSwitch:
-    """`jobs`: those on two leaf switches or more, their unknown hosts left out.
-    `unknown_hosts`: hosts of any job of which no leaf is known; the caller logs them once.
-    `single_switch`: how many jobs are not in `jobs`.
+    """The multi-switch jobs among all jobs.
+
+    `jobs` are those on two leaf switches or more, without their unknown hosts. `unknown_hosts` are
+    hosts of any job whose leaf switch is not known; the caller logs them once. `single_switch` is
+    the number of jobs that are not in `jobs`.
     """
 
     jobs: tuple[JobRecord, ...]
@@ -31,7 +33,7 @@ def multi_switch(
     records: Iterable[JobRecord],
     leaf_of: Mapping[str, Collection[Hashable]] | Callable[[str], Collection[Hashable]],
 ) -> MultiSwitch:
-    """The jobs that have at least two known hosts and these at least two leaf switches.
+    """The jobs with at least two known hosts on at least two leaf switches.
 
     `leaf_of` gives a host's leaf switches: several for a host with several ports or rails, none
     (or, in a mapping, no entry) for an unknown host, which is left out while the rest of its job
@@ -46,9 +48,9 @@ def multi_switch(
         known: list[str] = []
         reached: set[Hashable] = set()
         for host in record.hosts:
-            if found := leaves(host):
+            if attached := leaves(host):
                 known.append(host)
-                reached.update(found)
+                reached.update(attached)
             else:
                 unknown.add(host)
         if len(known) >= 2 and len(reached) >= 2:
@@ -58,7 +60,7 @@ def multi_switch(
 
 
 def host_sets(records: Iterable[JobRecord]) -> HostSets:
-    """What routes depend on: the sets of hosts that talk among themselves, without job ids.
+    """The sets of hosts that send to each other, without job ids: routes depend on these alone.
 
     A set, not a multiset: two jobs that share exactly the same nodes use the same pairs, and
     Algorithm 1 counts a pair once however many jobs it has in common.
@@ -75,13 +77,13 @@ def is_young(record: JobRecord, now: float, min_age: float) -> bool:
 
 
 def young(records: Iterable[JobRecord], now: float, min_age: float) -> tuple[JobRecord, ...]:
-    """The young ones of `records`, see `is_young`."""
+    """Those of `records` that are young, see `is_young`."""
     return tuple(record for record in records if is_young(record, now, min_age))
 
 
 @dataclass(frozen=True)
 class JobChange:
-    """Host sets that `started` and `ended` since the routes in force; false if there are none."""
+    """Host sets that `started` and `ended` since the routes in force; false if no set did."""
 
     started: HostSets
     ended: HostSets

@@ -1,8 +1,8 @@
 """The job-to-terminal map: text, one `host jobid` a line, `#` comments.
 
-It is the input form of the original SAR patch for OpenSM (Algorithm 1's B := [(nodeName, jobID)]),
-so a site with that patch can use ours. That patch reads integers only and drops `123_4`; so
-array tasks are written under integers of their own, with a comment that gives the name back.
+It is the input format of the original SAR patch for OpenSM (Algorithm 1's B := [(nodeName,
+jobID)]), so a site with that patch can use our map. The patch reads integers only and drops
+`123_4`; so array tasks are written under integers of their own, and a comment gives their names.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _NAMED = re.compile(r"#\s*(\d{1,18}) is (\S+)")
 def format_jobmap(records: Iterable[JobRecord]) -> str:
     """The map's text, hosts of a job in their order, jobs in theirs.
 
-    Plain ids are kept. Every other gets an integer above all plain ones, in the order of the
-    jobs, announced by a line `# 18 is 6_2`, which `parse_jobmap` reads back.
+    Plain ids are kept. Every other id is replaced by an integer above all plain ones, in the order
+    of the jobs; a line `# 18 is 6_2` announces it, which `parse_jobmap` reads back.
     """
     jobs = list(records)
     next_free = 1 + max((int(job.id) for job in jobs if job.id.isdecimal()), default=0)

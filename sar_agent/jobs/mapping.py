@@ -1,4 +1,4 @@
-"""From host names to terminals: jobs as Slurm tells them, as a mix on a fabric."""
+"""Maps jobs from host names to terminals: records of a source become a mix on a fabric."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from sar_agent.jobs.record import JobRecord
 
 @dataclass(frozen=True)
 class MappedJobs:
-    """`unknown_hosts` are on no terminal of the fabric: left out, the rest of their job goes on."""
+    """A mix, and the hosts without a terminal in the fabric, which are left out of their jobs."""
 
     mix: JobMix
     unknown_hosts: frozenset[str]
 
 
 def mix_of_host_sets(fabric: Fabric, jobs: Iterable[frozenset[str]]) -> JobMix:
-    """Jobs of which no more is known than their hosts; ids are made up."""
+    """The mix of jobs of which only the hosts are known; their ids are numbers."""
     terminals = [[t for host in hosts for t in fabric.hosts.get(host, ())] for hosts in jobs]
     return multi_switch_mix(fabric, (make_job(str(i), t) for i, t in enumerate(terminals)))
 
 
 def mix_of_records(fabric: Fabric, records: Iterable[JobRecord]) -> MappedJobs:
-    """All terminals (every rail) of each job's hosts; of these the multi-switch jobs."""
+    """The multi-switch jobs, with all terminals (every rail) of each job's hosts."""
     unknown: set[str] = set()
     jobs = []
     for record in records:

@@ -20,13 +20,13 @@ class Job:
     id: str
     terminals: I32
     traffic: str | None = None
-    """What the user said of the traffic (`ring`, `stencil2d:4x4`, …), None where nothing."""
+    """The user's hint of the traffic (`ring`, `stencil2d:4x4`, …), None without one."""
     weight: float = 1.0
     """How much its terminals send compared with full speed (a hint, a counter, a priority)."""
 
     @property
     def key(self) -> bytes:
-        """What makes it the same job to a router, whatever its id."""
+        """Equal for jobs that are the same to an engine, whatever their ids."""
         weight = b"" if self.weight == 1.0 else np.float64(self.weight).tobytes()
         return self.terminals.tobytes() + weight
 
@@ -57,7 +57,7 @@ class JobMix:
 
     @cached_property
     def key(self) -> frozenset[bytes]:
-        """What equality compares."""
+        """The value that equality compares."""
         return frozenset(job.key for job in self.jobs)
 
     def __eq__(self, other: object) -> bool:
@@ -123,7 +123,7 @@ def _live_part(fabric: Fabric, job: Job) -> Job | None:
 
 def moved_mix(mix: JobMix, before: Fabric, after: Fabric) -> JobMix:
     """The same jobs on the indices of another fabric, by port GUID; without terminals that are
-    gone or down there, and without jobs that are no multi-switch jobs any more."""
+    gone or down there, and without jobs that are not multi-switch jobs there."""
     if np.array_equal(before.terminal_guid, after.terminal_guid) and np.array_equal(
         before.terminal_switch, after.terminal_switch
     ):
@@ -137,8 +137,8 @@ def moved_mix(mix: JobMix, before: Fabric, after: Fabric) -> JobMix:
     guids = after.terminal_guid[order]
     jobs = []
     for job in mix.jobs:
-        wanted = before.terminal_guid[job.terminals]
-        place = np.minimum(np.searchsorted(guids, wanted), len(guids) - 1)
-        found = order[place[guids[place] == wanted]].astype(np.int32)
-        jobs.append(Job(job.id, np.sort(found), job.traffic, job.weight))
+        of_job = before.terminal_guid[job.terminals]
+        index = np.minimum(np.searchsorted(guids, of_job), len(guids) - 1)
+        terminals = order[index[guids[index] == of_job]].astype(np.int32)
+        jobs.append(Job(job.id, np.sort(terminals), job.traffic, job.weight))
     return multi_switch_mix(after, jobs)

@@ -1,4 +1,4 @@
-"""The policy file: how far apart partitions are kept. TOML; `docs/partitions.md` has one in full.
+"""The policy file: how partitions are isolated. `docs/partitions.md` has a full example.
 
 ```toml
 conf = "partitions.conf"      # OpenSM's file, beside this one; or: jobs = true
@@ -40,8 +40,8 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class OnePolicy(_Model):
-    """Of one partition."""
+class PartitionPolicy(_Model):
+    """The policy of one partition."""
 
     policy: Literal["phy", "vlane", "def"] = "def"
     group: str = ""
@@ -59,7 +59,7 @@ class PolicyFile(_Model):
     phy_links_most: Annotated[float, Field(gt=0, le=1)] = 1.0
     weights: dict[str, Weight] = {}
     counters: str = ""
-    partition: dict[str, OnePolicy] = {}
+    partition: dict[str, PartitionPolicy] = {}
 
 
 def read_partitions(path: Path, fabric: Fabric, mix: JobMix) -> tuple[Partitions, list[str]]:
@@ -78,9 +78,9 @@ def read_partitions(path: Path, fabric: Fabric, mix: JobMix) -> tuple[Partitions
     if given.jobs:
         parts += [Partition(job.id, 0, job.terminals) for job in mix.jobs]
     by_name = {part.name: part for part in parts}
-    for name, wanted in given.partition.items():
-        if wanted.hosts:
-            terminals = [t for host in wanted.hosts for t in _ports(path, fabric, host)]
+    for name, policy in given.partition.items():
+        if policy.hosts:
+            terminals = [t for host in policy.hosts for t in _ports(path, fabric, host)]
             by_name[name] = Partition(name, 0, np.unique(np.array(terminals, np.int32)))
         if name not in by_name:
             known = ", ".join(list(by_name)[:8]) or "none"
@@ -90,14 +90,14 @@ def read_partitions(path: Path, fabric: Fabric, mix: JobMix) -> tuple[Partitions
             name,
             by_name[name].key,
             by_name[name].terminals,
-            Policy[wanted.policy.upper()],
-            wanted.group,
-            {t: w for host, w in wanted.weights.items() for t in _ports(path, fabric, host)},
+            Policy[policy.policy.upper()],
+            policy.group,
+            {t: w for host, w in policy.weights.items() for t in _ports(path, fabric, host)},
         )
     weight = _counted(path.parent / given.counters, fabric) if given.counters else {}
     weight |= {t: w for host, w in given.weights.items() for t in _ports(path, fabric, host)}
     try:
-        found = make_partitions(
+        partitions = make_partitions(
             by_name.values(),
             fabric,
             strict=given.mode == "strict",
@@ -107,11 +107,11 @@ def read_partitions(path: Path, fabric: Fabric, mix: JobMix) -> tuple[Partitions
         )
     except InputError as error:
         raise InputError(error.what, file=path, remedy=error.remedy) from error
-    return found, notes
+    return partitions, notes
 
 
 _brief = reprlib.Repr()
-_brief.maxstring = _brief.maxother = 80  # a value may be lists in lists: no plain repr ends there
+_brief.maxstring = _brief.maxother = 80  # a value may be lists nested without end
 
 
 def _parse(path: Path) -> PolicyFile:
@@ -128,7 +128,7 @@ def _parse(path: Path) -> PolicyFile:
     except (ValueError, RecursionError) as error:  # tomllib's own, and of a number without end
         line = re.search(r"line (\d+)", str(error))
         raise InputError(
-            f"is no TOML: {error}", file=path, line=int(line[1]) if line else None
+            f"is not TOML: {error}", file=path, line=int(line[1]) if line else None
         ) from error
 
 
@@ -140,7 +140,7 @@ def _ports(path: Path, fabric: Fabric, host: str) -> tuple[int, ...]:
 
 
 def _counted(path: Path, fabric: Fabric) -> dict[int, float]:
-    """Weights by Equation 1 from lines `PORTGUID COUNT` (bytes received, say)."""
+    """Weights by terminal, by Equation 1, from lines `PORTGUID COUNT` (e.g. bytes received)."""
     terminal = {int(guid): t for t, guid in enumerate(fabric.terminal_guid)}
     ports, counts = [], []
     for number, line in enumerate(read_text(path).splitlines(), 1):

@@ -1,7 +1,7 @@
-"""Partitions: who may talk to whom, and how far apart their traffic is to be kept.
+"""InfiniBand partitions: which ports may communicate, and how far their traffic is isolated.
 
 The policies are those of pFTree-Ext (pftree-2016, Table 1); groups, the cap on links of `phy`
-partitions and weights per (node, partition) are what its Section 8.2 asks for.
+partitions and weights per (node, partition) are the extensions that its Section 8.2 proposes.
 """
 
 from __future__ import annotations
@@ -17,80 +17,81 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, Fabric
 
 DEFAULT_KEY = 0x7FFF
-"""The partition of management traffic, in which all ports are: it isolates nobody."""
+"""The partition of management traffic, of which all ports are members: it isolates no port."""
 
 
 class Policy(IntEnum):
-    """How a partition is kept apart from others; lower ones are routed first."""
+    """How a partition is isolated from others; lower values are routed first."""
 
     PHY = 0
-    """Shares no link."""
+    """The partition shares no link."""
     VLANE = 1
-    """Shares links only in a virtual lane of its own."""
+    """The partition shares links only in a virtual lane of its own."""
     DEF = 2
-    """As well as it goes."""
+    """The partition is isolated as far as possible."""
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Ports that may talk to each other."""
+    """Ports that may communicate with each other."""
 
     name: str
     key: int
-    """P_Key without the membership bit, 1 … 0x7ffe; 0 where it is no InfiniBand partition."""
+    """P_Key without the membership bit, 1 … 0x7ffe; 0 for jobs that are treated as partitions."""
     terminals: I32
     """int32[N], ascending."""
     policy: Policy = Policy.DEF
     group: str = ""
     """Partitions of one group may share links and lanes."""
     weight: Mapping[int, float] = field(default_factory=dict)
-    """By terminal, where it weighs otherwise in this partition than in others."""
+    """Weights in this partition by terminal, where they differ from those in other partitions."""
 
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """All of them, and the policies for all."""
+    """All partitions, and the policies that apply to all of them."""
 
     parts: tuple[Partition, ...]
     strict: bool = True
-    """Whether a policy that cannot be met is an error, else a warning."""
+    """A policy that cannot be met is an error; otherwise it is a warning."""
     phy_links_most: float = 1.0
-    """Share of a switch's links up that `phy` partitions may take."""
+    """The share of a switch's upward links that `phy` partitions may take."""
     weight: Mapping[int, float] = field(default_factory=dict)
-    """By terminal, where it does not weigh 1."""
+    """Weights by terminal, where they are not 1."""
     balance_jobs: bool = False
-    """Count, as SAR does, the routes inside jobs instead of one for each destination."""
+    """Count the routes inside jobs, as SAR does, instead of one for each destination."""
 
     @property
     def isolation(self) -> I32:
-        """int32[P]: a number for each group, and each partition without one."""
+        """int32[P]: the number of each partition's group; partitions without a group have their
+        own numbers."""
         numbers: dict[str, int] = {}
         names = [f"group {p.group}" if p.group else f"alone {i}" for i, p in enumerate(self.parts)]
         return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32)
 
     def of_terminal(self, terminals: int) -> I32:
-        """int32[T]: the partition that routes each: of the strictest policy, then the first; -1
-        for ports in none."""
-        found = np.full(terminals, -1, np.int32)
+        """int32[T]: the partition that routes each terminal: the first of the strictest policy; -1
+        for ports in no partition."""
+        home = np.full(terminals, -1, np.int32)
         for i in sorted(range(len(self.parts)), key=lambda i: (self.parts[i].policy, i))[::-1]:
-            found[self.parts[i].terminals] = i
-        return found
+            home[self.parts[i].terminals] = i
+        return home
 
     def weights(self, terminals: int) -> NDArray[np.float64]:
-        """float64[T], in the partition that routes each."""
-        found = np.ones(terminals)
+        """float64[T]: the weight of each terminal in the partition that routes it."""
+        weights = np.ones(terminals)
         for terminal, weight in self.weight.items():
-            found[terminal] = weight
+            weights[terminal] = weight
         home = self.of_terminal(terminals)
         for i, part in enumerate(self.parts):
             for terminal, weight in part.weight.items():
                 if home[terminal] == i:
-                    found[terminal] = weight
-        return found
+                    weights[terminal] = weight
+        return weights
 
 
 def make_partitions(parts: Iterable[Partition], fabric: Fabric, **policies: object) -> Partitions:
-    """Raises `InputError` where a P_Key stands twice or `phy` partitions overlap."""
+    """The partitions. Raises `InputError` where two have one P_Key or `phy` partitions overlap."""
     kept = tuple(parts)
     by_key: dict[int, Partition] = {}
     owner: dict[int, Partition] = {}
@@ -107,7 +108,7 @@ def make_partitions(parts: Iterable[Partition], fabric: Fabric, **policies: obje
             if other is not part and not (part.group and part.group == other.group):
                 raise InputError(
                     f"{fabric.destination_name(terminal)} is in the phy partitions {other.name} "
-                    f"and {part.name}, whose links could not be told apart",
+                    f"and {part.name}, which would share its link",
                     remedy="put them into one group, or the port into one of them",
                 )
     return Partitions(kept, **policies)  # type: ignore[arg-type]
@@ -116,8 +117,8 @@ def make_partitions(parts: Iterable[Partition], fabric: Fabric, **policies: obje
 def weights_from_counters(
     counters: NDArray[np.float64], least: float = 1.0, most: float = 100.0
 ) -> NDArray[np.float64]:
-    """Equation 1: what ports have received, mapped linearly from [min, max] onto [least, most];
-    where all are alike, `least`. float64[N] each."""
+    """Equation 1: the traffic that ports received, mapped linearly from [min, max] onto
+    [least, most]; `least` where all are equal. float64[N] each."""
     low, high = float(counters.min(initial=np.inf)), float(counters.max(initial=-np.inf))
     if not high > low:
         return np.full(len(counters), least)

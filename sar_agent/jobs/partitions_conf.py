@@ -2,8 +2,8 @@
 
 Read as OpenSM 3.3.23 reads it: statements end in `;`, may go over several lines, `#` comments;
 ports are port GUIDs or `ALL`, `ALL_CAS`, `ALL_SWITCHES`, `ALL_ROUTERS`, `SELF`; multicast groups
-(`mgid=…`) say nothing of who talks to whom and are passed over. A partition that is named again
-gets more members. What OpenSM would only log and skip is an error here, with its line.
+(`mgid=…`) do not decide which ports communicate and are skipped. A partition that is named again
+gets more members. Errors that OpenSM would only log and skip are refused here, with their line.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,16}|\d{1,20}")
 
 @dataclass
 class Statement:
-    """A partition as it is written."""
+    """A partition as written in the file."""
 
     name: str
     key: int
-    """0: OpenSM makes one up."""
+    """0: OpenSM chooses one."""
     line: int
     guids: list[tuple[int, int]] = field(default_factory=list)
     """(port GUID, line)"""
@@ -62,7 +62,7 @@ def read_partitions_conf(path: Path, fabric: Fabric) -> tuple[list[Partition], l
 
 
 def _statements(path: Path) -> list[Statement]:
-    found: dict[tuple[str, int], Statement] = {}
+    statements: dict[tuple[str, int], Statement] = {}
     of_key: dict[int, Statement] = {}
     for number, text in _logical(path):
         head, colon, body = text.partition(":")
@@ -72,7 +72,7 @@ def _statements(path: Path) -> list[Statement]:
         words = [word.strip() for word in head.split(",")]
         name, equals, key_text = (part.strip() for part in words[0].partition("="))
         if equals and not _NUMBER.fullmatch(key_text):
-            what = f"P_Key {key_text!r} is no number"
+            what = f"P_Key {key_text!r} is not a number"
             raise InputError(what, file=path, line=number, remedy="e.g. 0x8001")
         key = _number(key_text) & 0x7FFF if equals else DEFAULT_KEY * (name == "Default")
         if equals and not key:
@@ -81,12 +81,12 @@ def _statements(path: Path) -> list[Statement]:
         for word in words[1:]:
             if word.startswith("defmember="):
                 _membership(word[10:], "defmember", path, number)
-        statement = found.setdefault((name, key), Statement(name, key, number))
+        statement = statements.setdefault((name, key), Statement(name, key, number))
         if key and (other := of_key.setdefault(key, statement)) is not statement:
             what = f"P_Key 0x{key:04x} of {name} is that of {other.name} at line {other.line}"
             raise InputError(what, file=path, line=number, remedy="give each its own")
         _members(statement, body, path, number)
-    return list(found.values())
+    return list(statements.values())
 
 
 def _members(statement: Statement, body: str, path: Path, line: int) -> None:
@@ -105,7 +105,9 @@ def _members(statement: Statement, body: str, path: Path, line: int) -> None:
                 statement.guids.append((_number(port), line))
             elif port not in _NOBODY:
                 remedy = "port GUIDs such as 0x2c9030001, or ALL"
-                raise InputError(f"{port[:40]!r} is no port", file=path, line=line, remedy=remedy)
+                raise InputError(
+                    f"{port[:40]!r} is not a port", file=path, line=line, remedy=remedy
+                )
         line += 1
 
 
@@ -138,5 +140,5 @@ def _logical(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _number(text: str) -> int:
-    """As OpenSM reads it, but for zeros in front: these are no octal here."""
+    """A number as OpenSM reads it, but a leading zero does not make it octal."""
     return int(text, 16 if text[:2] in ("0x", "0X") else 10)

@@ -1,8 +1,8 @@
-"""Who sends to whom inside a job: the patterns of `traffic.txt` as phases of rank pairs, and files.
+"""Traffic patterns inside a job: the forms of `traffic.txt`, and files, as phases of rank pairs.
 
-A form of the table and its maker have one name, so that what the SPANK plugin lets pass is what is
-routed here. In a pattern whoever would send to itself does not send; written in a file that is a
-mistake.
+A form of the table and the function that builds it have one name, so that the patterns that the
+SPANK plugin accepts are those that are routed here. Ranks that would send to themselves in a
+pattern do not send; in a file that is an error.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from sar_agent.jobs.traffic import forms
 from sar_agent.util.text_files import read_text
 
 ALL_MOST = 4096
-"""Ranks of an all-to-all: 128 MB of pairs."""
+"""The most ranks of an all-to-all: 128 MB of pairs."""
 Phase = tuple[I32, I32]
 """(sources int32[N], destinations int32[N])"""
 
 
 class RankPhase(NamedTuple):
-    """One phase between ranks; nobody sends to itself."""
+    """One phase between ranks; no rank sends to itself."""
 
     name: str
     source: I32
@@ -41,30 +41,29 @@ class RankPhase(NamedTuple):
 def rank_phases(pattern: str, size: int) -> list[RankPhase]:
     """The phases of a pattern, e.g. `stencil2d:4x4`, among `size` ranks; names are unique.
 
-    Raises `InputError` for a word that `traffic.txt` does not have or that says nothing of who
-    sends to whom, for more ranks than there are, and where the pattern wants another number of
-    them.
+    Raises `InputError` for a word that is not in `traffic.txt` or that does not say who sends to
+    whom, and where the pattern needs more ranks, or another number of them.
     """
     for form in forms():
         name = form.form.partition(":")[0]
         if name in NAMED and (match := form.match(pattern)):
-            found = NAMED[name](size, [int(value) for value in match.groups()])
-            return [_without_self(phase) for phase in found]
-    what = f"{pattern[:60]!r} says not who sends to whom"
+            phases = NAMED[name](size, [int(value) for value in match.groups()])
+            return [_without_self(phase) for phase in phases]
+    what = f"{pattern[:60]!r} does not say who sends to whom"
     raise InputError(what, remedy=f"there are {_known()}")
 
 
 def phases_of(pattern: str, fabric: Fabric, job: Job) -> list[Phase]:
-    """The phases between terminals: a rank a terminal, in the order of hosts' names and of rails.
+    """The phases between terminals: one rank per terminal, in the order of hosts' names and rails.
 
-    `pattern` is a word of `traffic.txt`, or else a file (`./ring` is one), see `read_phases`.
+    `pattern` is a word of `traffic.txt`, or else a file (such as `./ring`), see `read_phases`.
     Raises `InputError`.
     """
     size = len(job.terminals)
     if pattern.partition(":")[0] in NAMED:
-        found = rank_phases(pattern, size)
+        phases = rank_phases(pattern, size)
     elif Path(pattern).is_file():
-        found = read_phases(read_text(Path(pattern)), size, pattern)
+        phases = read_phases(read_text(Path(pattern)), size, pattern)
     else:
         known = f"there are {_known()}"
         raise InputError(f"{pattern[:60]!r} is neither a pattern nor a file", remedy=known)
@@ -73,7 +72,7 @@ def phases_of(pattern: str, fabric: Fabric, job: Job) -> list[Phase]:
         key=lambda t: (hca_order(fabric.terminal_host[t]), int(fabric.terminal_rail[t])),
     )
     terminal = np.array(order, np.int32)
-    return [(terminal[phase.source], terminal[phase.destination]) for phase in found]
+    return [(terminal[phase.source], terminal[phase.destination]) for phase in phases]
 
 
 _RANK = re.compile(r"\d{1,18}")
@@ -116,10 +115,10 @@ def read_phases(text: str, size: int, file: str | Path | None = None) -> list[Ra
             pairs.append([])
             apart = False
         pairs[-1].append(_pair(words, size, file, number))
-    found = [np.array(phase, np.int32).reshape(-1, 2) for phase in pairs]
+    arrays = [np.array(phase, np.int32).reshape(-1, 2) for phase in pairs]
     phases = [
         RankPhase(name, both[:, 0].copy(), both[:, 1].copy())
-        for name, both in zip(names, found, strict=True)
+        for name, both in zip(names, arrays, strict=True)
         if len(both)
     ]
     if not phases:
@@ -146,7 +145,7 @@ def _without_self(phase: RankPhase) -> RankPhase:
 def _shift(size: int, values: list[int]) -> list[RankPhase]:
     [by] = values
     if by >= size:
-        raise InputError(f"shift:{by} wants more than {by} ranks, the job has {size}")
+        raise InputError(f"shift:{by} needs more than {by} ranks, the job has {size}")
     ranks = np.arange(size, dtype=np.int32)
     return [RankPhase(f"+{by}", ranks, ((ranks + by) % size).astype(np.int32))]
 
@@ -172,29 +171,29 @@ def _bit_complement(size: int, _: list[int]) -> list[RankPhase]:
 def _transpose(size: int, _: list[int]) -> list[RankPhase]:
     side = int(size**0.5)
     if side * side != size:
-        raise InputError(f"transpose wants a square number of ranks, the job has {size}")
+        raise InputError(f"transpose needs a square number of ranks, the job has {size}")
     ranks = np.arange(size, dtype=np.int32)
     return [RankPhase("transpose", ranks, ranks.reshape(side, side).T.ravel().copy())]
 
 
 def _butterfly(size: int, _: list[int]) -> list[RankPhase]:
     if size & (size - 1):
-        raise InputError(f"butterfly wants a power of two of ranks, the job has {size}")
+        raise InputError(f"butterfly needs a power of two of ranks, the job has {size}")
     ranks = np.arange(size, dtype=np.int32)
     bits = range(size.bit_length() - 1)
     return [RankPhase(f"bit {bit}", ranks, ranks ^ np.int32(1 << bit)) for bit in bits]
 
 
 def _stencil(size: int, sides: list[int]) -> list[RankPhase]:
-    """The last side's neighbours are next to each other, as in MPI_Cart_create; ranks past the
-    grid stay silent."""
+    """A stencil on a grid in which the last side counts fastest, as in MPI_Cart_create; ranks past
+    the grid do not send."""
     grid = 1
     for side in sides:  # no product that wraps
         grid *= side
     if grid > size:
         shape = "x".join(map(str, sides))
         raise InputError(
-            f"a grid of {shape} wants {grid} ranks, the job has {size}",
+            f"a grid of {shape} needs {grid} ranks, the job has {size}",
             remedy="give sides whose product is the number of ranks",
         )
     ranks = np.arange(grid, dtype=np.int32).reshape(sides)
@@ -215,4 +214,4 @@ NAMED: dict[str, Callable[[int, list[int]], list[RankPhase]]] = {
     "butterfly": _butterfly,
     "alltoall": _all_to_all,
 }
-"""Name of a form to (ranks, the form's numbers) → phases, self-sends still in."""
+"""By name of a form: the function (ranks, the form's numbers) → phases, self-sends included."""

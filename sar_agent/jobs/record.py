@@ -1,6 +1,6 @@
-"""What Slurm says of one job, at the level of host names.
+"""One job as a source reports it, at the level of host names.
 
-Nothing here knows the fabric: mapping hosts to terminals is the next step's work (`jobs/model`).
+This module does not know the fabric: `jobs/mapping.py` maps hosts to terminals.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 class JobRecord:
     """One running job.
 
-    `id` is Slurm's own text: `17`, `6_2` for a task of an array, `9` for a heterogeneous job
-    (its components `9+0`, `9+1`, … are one record, see `merge_components`). `hosts` are node
-    names, each once. `start` is in Unix seconds, None if unknown. `traffic` is the word after
-    `sar:` in the job's comment, None if there is none. `uid` is the owner's, None if unknown.
-    `raw` are Slurm's plain numbers of the job (of each component), where the source tells them.
+    `id` is the source's own text, from Slurm `17`, `6_2` for a task of an array, `9` for a
+    heterogeneous job (its components `9+0`, `9+1`, … are one record, see `merge_components`).
+    `hosts` are node names, each once. `start` is in Unix seconds, None if unknown. `traffic` is
+    the word after `sar:` in the job's comment, None if there is no such word. `uid` is the
+    owner's, None if unknown. `raw` are Slurm's plain numbers of the job (of each component), where
+    the source has them.
     """
 
     id: str
@@ -33,17 +34,17 @@ class JobRecord:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """By which Slurm's hooks call it: a task of an array has a number of its own."""
+        """The numbers by which Slurm's hooks name the job: each task of an array has its own."""
         return self.raw or ((self.id,) if self.id.isdecimal() else ())
 
     @property
     def weight(self) -> float:
         """How much its terminals send compared with full speed: 0.2 for a hint `weight=0.2`.
 
-        1.0 where nothing is said, or nothing that makes sense: a comment must not stop the agent.
+        It is 1.0 without a hint, and for a hint out of range: a comment must not stop the agent.
         """
-        found = _WEIGHT.fullmatch(self.traffic or "")
-        weight = float(found[1]) if found else 1.0
+        hint = _WEIGHT.fullmatch(self.traffic or "")
+        weight = float(hint[1]) if hint else 1.0
         return weight if LEAST_WEIGHT <= weight <= MOST_WEIGHT else 1.0
 
 
@@ -64,9 +65,9 @@ def traffic_hint(*comments: str) -> str | None:
 def merge_components(records: Iterable[JobRecord]) -> tuple[JobRecord, ...]:
     """`records` with the components `9+0`, `9+1`, … of a heterogeneous job made one record, `9`.
 
-    They are started together and normally by one `srun` with one MPI_COMM_WORLD, so their nodes
-    talk to each other; taken apart, a job of two components on one switch each would look like
-    two single-switch jobs. The first component gives state, user and partition.
+    Components start together, normally by one `srun` with one MPI_COMM_WORLD, so their nodes
+    send to each other. As separate records, a job of two components on one switch each would look
+    like two single-switch jobs. The first component gives state, user and partition.
     """
     merged: dict[str, JobRecord] = {}
     for record in records:

@@ -18,11 +18,11 @@ GROUP = "sar_agent.job_sources"
 
 
 class PollFailed(Exception):
-    """One try failed in a way that may pass; the text says how."""
+    """A poll failed in a way that may pass; the text says how."""
 
 
 def retrying(deadline: float) -> Retrying:
-    """Calls again what raises `PollFailed`, for `deadline` seconds."""
+    """Repeats a call that raises `PollFailed`, for `deadline` seconds."""
     return Retrying(
         stop=stop_before_delay(deadline),
         wait=wait_exponential(0.2, max=2.0),
@@ -33,8 +33,8 @@ def retrying(deadline: float) -> Retrying:
 
 @dataclass(frozen=True)
 class Poll:
-    """What one poll found. `skipped` counts entries that were no job; `first_skipped` says
-    what was wrong with the first of them ("" if none).
+    """The result of one poll. `skipped` counts entries that were not jobs; `first_skipped` says
+    what was wrong with the first of them, "" if there was none.
     """
 
     records: tuple[JobRecord, ...]

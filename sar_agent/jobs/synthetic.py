@@ -1,8 +1,8 @@
-"""Seeded job mixes for demonstrations and benchmarks: fragmented, but honest about being made up.
+"""Synthetic job mixes from a seed, for demonstrations and benchmarks.
 
-A share of all hosts runs jobs of 2 to 64 hosts, sizes drawn
-log-uniformly (small jobs are common, as in every published trace), nodes drawn at random, as on
-a machine that has been running for weeks.
+A share of all hosts runs jobs of 2 to 64 hosts. Sizes are drawn log-uniformly (small jobs are
+common, as in every published trace) and nodes at random, which is as fragmented as a machine that
+has been running for weeks.
 """
 
 from __future__ import annotations
@@ -32,5 +32,5 @@ def synthetic_jobs(
 
 
 def synthetic_mix(fabric: Fabric, seed: int) -> JobMix:
-    """The multi-switch ones of `synthetic_jobs`."""
+    """The multi-switch jobs of `synthetic_jobs`."""
     return multi_switch_mix(fabric, synthetic_jobs(fabric, seed))

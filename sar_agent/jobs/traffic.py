@@ -1,7 +1,7 @@
-"""What users say of their job's traffic: forms of `traffic.txt`, in Slurm's option or a comment.
+"""Traffic hints of users: the forms of `traffic.txt`, in Slurm's option or in a job's comment.
 
-The SPANK plugin refuses what is not in the table when a job is submitted; a comment nobody checks,
-so whoever reads one asks `is_traffic` first. One table for both, lest they drift apart.
+The SPANK plugin refuses other hints when a job is submitted. Comments are not checked there, so
+code that reads one calls `is_traffic` first. Both use one table, so that they cannot diverge.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LONGEST = 63
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """`stencil2d:AxB` and what it means, for people."""
+    """A form of hints, `stencil2d:AxB`, and its meaning in words."""
 
     form: str
     meaning: str
@@ -37,17 +37,17 @@ _PLACES = {"W": r"([0-9]{1,6}(?:\.[0-9]{0,6})?|\.[0-9]{1,6})"}
 
 @cache
 def forms() -> tuple[Form, ...]:
-    """The table, in its order."""
+    """The forms of the table, in its order."""
     lines = TABLE.read_text(encoding="utf-8").splitlines()
     rows = (line.partition("|") for line in lines if line and not line.startswith("#"))
     return tuple(Form(form.strip(), meaning.strip()) for form, _, meaning in rows)
 
 
 def is_traffic(text: str) -> bool:
-    """Whether `text` is of a form of the table."""
+    """Whether `text` has a form of the table."""
     if len(text) > LONGEST:
         return False
-    found = next((match for form in forms() if (match := form.match(text))), None)
-    if found is None or not text.startswith("weight="):
-        return found is not None
-    return LEAST_WEIGHT <= float(found[1]) <= MOST_WEIGHT
+    match = next((match for form in forms() if (match := form.match(text))), None)
+    if match is None or not text.startswith("weight="):
+        return match is not None
+    return LEAST_WEIGHT <= float(match[1]) <= MOST_WEIGHT

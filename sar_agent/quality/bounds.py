@@ -1,11 +1,13 @@
-"""What no routing can beat: lower bounds on the largest effective EFI and load, each by name.
+"""Lower bounds on the largest effective EFI and load, each with a name.
 
-- `leaf`, `subtree`, `island` (`cuts.py`): what leaves a set of switches shares the channels there.
-- `whole`: what a leaf sends to one terminal takes one channel, for a table has one port for it.
-- `price` (`prices.py`): the linear programming bound; slower, so only with `rounds`.
+- `leaf`, `subtree`, `island` (`cuts.py`): the traffic that leaves a set of switches shares the
+  channels that leave it.
+- `whole`: the traffic of a leaf to one terminal takes one channel, since a table has one port for
+  it.
+- `price` (`prices.py`): the linear programming bound; it is slower, so only with `rounds`.
 
-`leaf`, `subtree` and `island` hold for any routes at all, `whole` for any from forwarding tables,
-`price` for minimal-hop ones.
+`leaf`, `subtree` and `island` hold for all routes, `whole` for those of forwarding tables, `price`
+for minimal-hop routes.
 """
 
 from __future__ import annotations
@@ -25,54 +27,56 @@ from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.shortest_path_dag import new_cache
 
 HAIR = 1e-9
-"""What was added up in floating point may lie this share above what it is."""
+"""The largest relative error of sums in floating point."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Name to bound; all are 0 without jobs."""
+    """The bounds by name; all are 0 without jobs."""
 
     efi: dict[str, int]
-    """Least possible maximum effective EFI, rounded up: routes are whole."""
+    """The least possible maximum of the effective EFI, rounded up, since routes are whole."""
     load: dict[str, float]
-    """Least possible maximum load."""
+    """The least possible maximum load."""
 
     @property
     def efi_max(self) -> int:
-        """The best one."""
+        """The best bound on the effective EFI."""
         return max(self.efi.values())
 
     @property
     def load_max(self) -> float:
-        """The best one."""
+        """The best bound on the load."""
         return max(self.load.values())
 
     @property
     def efi_by(self) -> str:
-        """The first that is as good as the best."""
+        """The name of the first bound on the effective EFI that is as good as the best."""
         return _first_best(self.efi)
 
     @property
     def load_by(self) -> str:
-        """Likewise."""
+        """The name of the first bound on the load that is as good as the best."""
         return _first_best(self.load)
 
 
-def _first_best(found: Mapping[str, float]) -> str:
-    # The same cut found twice may differ in the last bit.
-    return next(name for name, it in found.items() if it >= max(found.values()) * (1 - HAIR))
+def _first_best(bounds: Mapping[str, float]) -> str:
+    # Two bounds from the same cut may differ in the last bit.
+    least = max(bounds.values()) * (1 - HAIR)
+    return next(name for name, bound in bounds.items() if bound >= least)
 
 
 def bounds_of(fabric: Fabric, mix: JobMix, *, rounds: int = 0, seconds: float = inf) -> Bounds:
-    """The cuts; with `rounds`, prices too: so many improvements of each kind, or `seconds`."""
+    """The bounds of cuts; with `rounds`, also that of prices, which are improved so many times, or
+    for `seconds`."""
     return bounds_from(fabric, spread_of(fabric, mix), graph_of(fabric), rounds, seconds)
 
 
 def bounds_from(
     fabric: Fabric, spread: JobSpread, graph: Graph, rounds: int, seconds: float
 ) -> Bounds:
-    """`bounds_of` for who has the rest already."""
-    found: dict[str, Cut] = {
+    """`bounds_of`, where the caller has the spread and the graph already."""
+    cuts: dict[str, Cut] = {
         "leaf": leaf_cut(fabric, spread),
         "subtree": subtree_cut(fabric, spread, graph),
         "island": island_cut(fabric, spread, graph),
@@ -82,24 +86,25 @@ def bounds_from(
         up, rate = fabric.channel_up.astype(np.float64), fabric.channel_rate.astype(np.float64)
         limits, each = (rounds, seconds / 2), np.ones_like(spread.demand)
         parts = fabric, spread, graph, new_cache(fabric)
-        found["price"] = (
+        cuts["price"] = (
             price_bound(*parts, each, up, *limits).bound,
             price_bound(*parts, spread.demand, rate, *limits).bound,
         )
     return Bounds(
-        {name: ceil(efi * (1 - HAIR)) for name, (efi, _) in found.items()},
-        {name: load for name, (_, load) in found.items()},
+        {name: ceil(efi * (1 - HAIR)) for name, (efi, _) in cuts.items()},
+        {name: load for name, (_, load) in cuts.items()},
     )
 
 
 def whole_bound(fabric: Fabric, spread: JobSpread) -> Cut:
-    """All that a leaf's terminals of one job send to one terminal elsewhere shares its first
-    channel. So, of a leaf's bundles, the n x k + 1 largest put k + 1 on one of its n channels."""
+    """The bound `whole`: all traffic of a leaf's terminals of one job to one terminal elsewhere, a
+    bundle, shares its first channel. So, of a leaf's bundles, the n x k + 1 largest put k + 1 on
+    one of its n channels."""
     live = fabric.channel_up
     source = fabric.channel_source[live]
     channels = np.bincount(source, minlength=fabric.switches).astype(np.float64)
     rate = np.zeros(fabric.switches)
-    # Of equal types: numpy's fast way.
+    # Both arrays have one type, for which numpy has a fast path.
     np.maximum.at(rate, source, fabric.channel_rate[live].astype(np.float64))
     bundles = spread.size[spread.job] - spread.terminals  # of each entry, all of one size
     channels, rate = channels[spread.switch], rate[spread.switch]

@@ -1,10 +1,10 @@
-"""What the jobs' routes put on every channel: route counts (effective EFI) and loads.
+"""The traffic of the jobs' routes on every channel: route counts (effective EFI) and loads.
 
-One walk per (destination terminal of a job, leaf switch with sources of that job), weighted by the
-number of sources there: all of them share the rest of the path. What is kept of the walks is whole
-numbers, how many routes of a job each channel that it uses carries. Loads and maxima are added up
-from these lists in the order of the mix, whether the lists were walked now or taken over from the
-traffic before: a change gives the same bits as counting all anew, after however many changes.
+There is one walk per (destination terminal of a job, leaf switch with sources of that job),
+weighted by the number of sources there, which all share the rest of the path. The walks yield whole
+numbers: how many routes of a job each channel that it uses carries. Loads and maxima are summed
+from these lists in the order of the mix, whether the lists were walked now or taken from the
+traffic before. So after any number of changes the result has the same bits as a count from scratch.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ I64 = NDArray[np.int64]
 
 
 class ChannelLists(NamedTuple):
-    """For each job the channels that it uses."""
+    """The channels that each job uses."""
 
     offset: I64
     """int64[J + 1]"""
     channel: U32
-    """uint32[·]: job j uses those from offset[j] to offset[j + 1] (room at the end stays free)."""
+    """uint32[·]: job j uses channel[offset[j]:offset[j + 1]] (places at the end stay unused)."""
     routes: U32
-    """uint32[·]: by so many of its routes."""
+    """uint32[·]: the number of the job's routes over each of these channels."""
 
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """Per channel and per job; C channels, J jobs in the order of the mix."""
+    """Traffic per channel and per job; C channels, J jobs in the order of the mix."""
 
     efi: I64
     """int64[C], effective edge forwarding index (sar-2016, Definition 7): ordered pairs of
@@ -49,29 +49,29 @@ class Traffic:
     """float64[C]: the same with each route at its job's `route_demand`, as a share of what the
     channel can carry; 1.0 is a full link while every job does all-to-all at once."""
     job_efi: I64
-    """int64[J], the largest `efi` among the channels the job uses: routes of all jobs, where the
-    paper's gamma_max(j) (Section 4.2.1) is said of the job's own (`lab/replay/chain.py` has it)."""
+    """int64[J], the largest `efi` among the channels the job uses. It counts routes of all jobs;
+    the paper's gamma_max(j) (Section 4.2.1) counts the job's own (`sar_lab/replay/chain.py`)."""
     job_load: NDArray[np.float64]
     """float64[J], the largest `load` among them."""
     job_links: I64
-    """int64[J], how many channels the job uses."""
+    """int64[J], the number of channels the job uses."""
     job_switches: I64
-    """int64[J], on how many leaf switches its terminals sit."""
+    """int64[J], the number of leaf switches of its terminals."""
     lists: ChannelLists
     fabric: Fabric
     mix: JobMix
     routes: Routes
-    """What was counted; its tables must not be written to where other traffic is counted from
-    this one."""
+    """The routes that were counted. Their tables must not change while further traffic is counted
+    from this object."""
 
 
 def traffic_of(
     fabric: Fabric, mix: JobMix, routes: Routes, before: Traffic | None = None
 ) -> Traffic:
-    """Walks the routes of LID offset 0. Where tables in force lead nowhere or in a circle, a walk
-    ends; what it crossed so far counts, as packets would.
+    """The traffic of the routes of LID offset 0. Where tables lead nowhere or in a circle, a walk
+    ends; the channels up to there count, as packets would cross them.
 
-    The result does not depend on `before`, the time does: only what differs from it is walked.
+    The result does not depend on `before`, but the time does: only routes that differ are walked.
     """
     known, old, lists = {}, routes, _NO_LISTS
     if before and _same_channels(fabric, before.fabric):
@@ -100,10 +100,10 @@ def traffic_of(
 _NO_LISTS = ChannelLists(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint32))
 
 
-def _same_channels(one: Fabric, other: Fabric) -> bool:
-    """Whether channels and destinations have the same numbers in both; some may be down."""
-    return one.switches == other.switches and all(
-        np.array_equal(getattr(one, name), getattr(other, name))
+def _same_channels(fabric: Fabric, before: Fabric) -> bool:
+    """Whether channels and destinations have the same indices in both; some may be down."""
+    return fabric.switches == before.switches and all(
+        np.array_equal(getattr(fabric, name), getattr(before, name))
         for name in ("channel_source", "channel_port", "channel_target", "destination_switch")
     )
 
@@ -112,7 +112,7 @@ def _same_channels(one: Fabric, other: Fabric) -> bool:
 def _list_routes(
     ways: NextHops, mix: SendingTerminals, old: U8, new: U8, source: I64, before: ChannelLists
 ) -> ChannelLists:  # pragma: no cover
-    """The lists of all jobs. Job j was job source[j] of those before; -1: there was none."""
+    """The lists of all jobs. Job j was job source[j] before; -1: it is new."""
     channels, jobs = len(ways.target), len(source)
     offset = np.zeros(jobs + 1, np.int64)
     channel = np.empty(len(before.channel) + channels, np.uint32)
@@ -171,7 +171,7 @@ def _walk(
     channel: U32,
     end: int,
 ) -> int:  # pragma: no cover
-    """Adds `step` times job j's routes to `d`, and lists channels not yet listed for it."""
+    """Adds `step` times job j's routes to `d`, and lists channels not yet listed for job j."""
     root, switches = ways.root[d], len(table)
     for i in range(mix.leaf_offset[j], mix.leaf_offset[j + np.int64(1)]):
         v = mix.leaf[i]
@@ -200,7 +200,7 @@ def _add_up(
     job_efi: I64,
     job_load: NDArray[np.float64],
 ) -> None:  # pragma: no cover
-    """Sums over jobs, then each job's maximum over the channels it uses."""
+    """Adds up all jobs, then finds each job's maximum over the channels it uses."""
     for j in range(len(demand)):
         for i in range(lists.offset[j], lists.offset[j + 1]):
             c = lists.channel[i]

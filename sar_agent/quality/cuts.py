@@ -1,7 +1,7 @@
-"""Lower bounds from cuts: what must leave a set of switches shares the channels that leave it.
+"""Lower bounds from cuts: the traffic that leaves a set of switches shares the channels there.
 
-A cut holds for every routing, minimal or not: a route that crosses twice still crosses. What
-leaves a set equals what enters it, since every pair of terminals of a job talks both ways.
+A cut holds for every routing, minimal or not: a route that crosses twice still crosses. As much
+traffic leaves a set as enters it, since every two terminals of a job send to each other.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from sar_agent.quality.job_spread import F64, JobSpread
 from sar_agent.routing.graph.csr import Graph
 
 STARTS = 8
-"""Orders that `island_cut` tries, each from another leaf switch."""
+"""The number of orders that `island_cut` tries, each from another leaf switch."""
 
 Cut = tuple[float, float]
-"""Least maximum of (effective EFI, not yet rounded; load), 0 without jobs."""
+"""The least possible maximum of (effective EFI, not yet rounded; load); 0 without jobs."""
 
 
 def leaf_cut(fabric: Fabric, spread: JobSpread) -> Cut:
-    """Around each leaf switch."""
+    """The best cut around a single leaf switch."""
     return _around(fabric, spread, np.arange(fabric.switches))
 
 
 def subtree_cut(fabric: Fabric, spread: JobSpread, graph: Graph) -> Cut:
-    """Around each piece that is left when the upper levels are taken away, for every level.
+    """The best cut around a piece that remains when the upper levels are removed, for every level.
 
     A switch's level is its distance from the nearest leaf switch: on a fat tree the pieces are
     its subtrees, in a hall of directors the directors.
@@ -58,7 +58,7 @@ def _best(cuts: list[Cut]) -> Cut:
 
 
 def _around(fabric: Fabric, spread: JobSpread, group: NDArray[np.integer]) -> Cut:
-    """The cuts around all groups of switches; `group` is int[S]."""
+    """The best cut around a group of switches; `group` is int[S]."""
     if not len(spread.size):
         return 0.0, 0.0
     both, place = np.unique(
@@ -81,7 +81,7 @@ def _around(fabric: Fabric, spread: JobSpread, group: NDArray[np.integer]) -> Cu
 
 
 def _ratio(above: F64, below: F64) -> F64:
-    """0 where nothing leaves: such routes do not exist."""
+    """The quotients, 0 where no channel leaves the set: such routes do not exist."""
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
@@ -107,7 +107,8 @@ def _levels(graph: Graph, leaves: U32) -> I32:  # pragma: no cover
 
 @njit(cache=True)
 def _pieces(graph: Graph, level: I32, highest: int) -> NDArray[np.int64]:  # pragma: no cover
-    """int64[S]: a switch of each one's piece; those above `highest` are pieces of their own."""
+    """int64[S]: a switch that represents each switch's piece; switches above `highest` are pieces
+    of their own."""
     piece = np.full(len(level), -1, np.int64)
     stack = np.empty(len(level), np.uint32)
     for first in range(len(level)):
@@ -134,12 +135,13 @@ def _pieces(graph: Graph, level: I32, highest: int) -> NDArray[np.int64]:  # pra
 def _grown(
     graph: Graph, rate: F64, reverse: U32, spread: JobSpread, place: I32, first: int
 ) -> Cut:  # pragma: no cover
-    """The best cut around any set on the way from {first} to all switches; `place[s]` is where a
-    switch stands in `spread.leaf`, -1 for others."""
+    """The best cut around any set while the set grows from {first} to all switches; `place[s]` is
+    the index of a switch in `spread.leaf`, -1 for others."""
     taken = np.zeros(len(graph.rank), np.bool_)
     into = np.zeros(len(graph.rank), np.uint32)  # channels from the set to each switch
-    # Switches by `into`, in queues of the channels that raised it; stale ones are skipped. First
-    # come, first served: last come would climb to the spines before a subtree is full.
+    # Switches by `into`, in queues of the channels that raised it; stale entries are skipped.
+    # Queues are first in, first out: a stack would climb to the spines before a subtree is
+    # complete.
     head = np.full(len(graph.up) + 1, -1, np.int64)
     tail = np.empty(len(head), np.uint32)
     rest = np.full(len(graph.up), -1, np.int64)
@@ -171,10 +173,10 @@ def _grown(
             b = np.uint32(place[v])
             for i in range(spread.at[b], spread.at[b + np.uint32(1)]):
                 j, n = spread.job[spread.entry[i]], spread.terminals[spread.entry[i]]
-                more = n * (spread.size[j] - n - 2.0 * inside[j])
+                crossing = n * (spread.size[j] - n - 2.0 * inside[j])
                 inside[j] += n
-                routes += more
-                load += more * spread.demand[j]
+                routes += crossing
+                load += crossing * spread.demand[j]
         if channels > 0.0:
             best_efi = max(best_efi, routes / channels)
             best_load = max(best_load, load / min(rate_out, rate_in))

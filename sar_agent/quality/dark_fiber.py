@@ -1,8 +1,9 @@
-"""The least dark fiber: channels that minimal-hop routes cannot but leave unused.
+"""The least possible dark fiber: channels that every minimal-hop routing leaves unused.
 
-Three reasons: a channel lies on no shortest path between two leaf switches of one job; a switch
-sends to fewer destinations than it has such channels (a table holds one egress port for each);
-all routes together, were no two to share a channel, have fewer hops than there are channels.
+There are three reasons: a channel lies on no shortest path between two leaf switches of one job; a
+switch sends to fewer destinations than it has such channels (a table holds one egress port for
+each); all routes together, even if no two shared a channel, have fewer hops than there are
+channels.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cac
 
 
 def least_dark_fiber(fabric: Fabric, spread: JobSpread, graph: Graph) -> float:
-    """The share of live channels that every minimal-hop routing leaves dark; 0 without any."""
+    """The share of live channels that every minimal-hop routing leaves dark; 0 without channels."""
     live = fabric.channel_source[fabric.channel_up]
     if not len(live):
         return 0.0
@@ -39,7 +40,8 @@ def least_dark_fiber(fabric: Fabric, spread: JobSpread, graph: Graph) -> float:
 def _most_used(
     graph: Graph, cache: DagCache, spread: JobSpread, degree: F64, source: U32, reverse: U32
 ) -> float:  # pragma: no cover
-    """How many channels can carry routes at once, at most; `degree` counts each switch's."""
+    """The largest number of channels that can carry routes at once; `degree` is the number of each
+    switch's channels."""
     marked = np.zeros(len(source), np.bool_)
     usable = np.zeros_like(degree)  # channels on shortest paths, by switch
     trees = np.zeros_like(degree)  # terminals that a switch may send to
@@ -55,12 +57,12 @@ def _most_used(
         own[:] = 0.0
         everyone = 0.0
         for k in range(spread.at[b], spread.at[b + np.uint32(1)]):
-            here = spread.entry[k]
-            j = spread.job[here]
-            everyone += spread.terminals[here]
-            for there in range(spread.offset[j], spread.offset[j + np.uint32(1)]):
-                if there != here:
-                    own[spread.switch[there]] += spread.terminals[here]
+            target = spread.entry[k]
+            j = spread.job[target]
+            everyone += spread.terminals[target]
+            for sender in range(spread.offset[j], spread.offset[j + np.uint32(1)]):
+                if sender != target:
+                    own[spread.switch[sender]] += spread.terminals[target]
         to[:] = own
         hop[root] = 0.0
         for i in range(np.uint32(1), size):

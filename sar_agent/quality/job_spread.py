@@ -1,8 +1,8 @@
-"""Where the jobs sit: all that a bound needs to know of them.
+"""The spread of jobs over leaf switches, which is all that a bound needs.
 
 Minimal-hop routes between two terminals depend on their leaf switches alone, so a job is a few
-numbers, its terminals per leaf. A square array of what leaf sends to leaf would do as well, but at
-11,664 hosts merely touching its memory takes longer than every cut.
+numbers, its terminals per leaf. A square array of the traffic from leaf to leaf would suffice, too,
+but at 11,664 hosts touching its memory alone takes longer than every cut.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class JobSpread(NamedTuple):
 
 
 def spread_of(fabric: Fabric, mix: JobMix) -> JobSpread:
-    """Counts every job's terminals per leaf switch."""
+    """The number of every job's terminals per leaf switch, and related arrays."""
     offset, switch, count = mix.by_leaf(fabric)
     job = np.repeat(np.arange(len(mix.jobs)), np.diff(offset))
     entry = np.argsort(switch, kind="stable")
@@ -65,13 +65,13 @@ def spread_of(fabric: Fabric, mix: JobMix) -> JobSpread:
 
 @njit(cache=True)
 def add_sources(spread: JobSpread, b: int, weight: F64, to: F64) -> None:  # pragma: no cover
-    """Adds to `to[a]`, for every leaf switch a, what it sends to the b-th of `spread.leaf`:
-    pairs of terminals of one job, each weighing `weight` of its job (`float64[J]`)."""
+    """Adds to `to[a]`, for every leaf switch a, its traffic to the b-th of `spread.leaf`: pairs of
+    terminals of one job, each with the `weight` of its job (`float64[J]`)."""
     for i in range(spread.at[b], spread.at[np.uint32(b) + np.uint32(1)]):
-        here = spread.entry[i]
-        j = spread.job[here]
-        for there in range(spread.offset[j], spread.offset[j + np.uint32(1)]):
-            if there != here:
-                to[spread.switch[there]] += (
-                    spread.terminals[here] * spread.terminals[there] * weight[j]
+        target = spread.entry[i]
+        j = spread.job[target]
+        for source in range(spread.offset[j], spread.offset[j + np.uint32(1)]):
+            if source != target:
+                to[spread.switch[source]] += (
+                    spread.terminals[target] * spread.terminals[source] * weight[j]
                 )

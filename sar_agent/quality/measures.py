@@ -1,4 +1,4 @@
-"""One set of routes under one job mix, as numbers for people, JSON and Prometheus."""
+"""Measures of routes under a job mix, for reports, JSON and Prometheus."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from sar_agent.routing.routes import Routes
 
 @dataclass(frozen=True)
 class JobMeasure:
-    """One multi-switch job."""
+    """The measures of one multi-switch job."""
 
     job: str
     terminals: int
     switches: int
-    """Leaf switches its terminals sit on."""
+    """The number of leaf switches of its terminals."""
     efi_max: int
-    """Largest effective EFI among the channels it uses."""
+    """The largest effective EFI among the channels it uses."""
     links: int
-    """Channels between switches it uses."""
+    """The number of channels between switches that it uses."""
     throughput: float
     """1 / max(1, worst load on its paths): its share of full speed while every job does
     all-to-all at once."""
@@ -43,22 +43,22 @@ class Measures:
     switches: int
     terminals: int
     channels: int
-    """Live directed channels between switches (the paper's C*)."""
+    """The number of live directed channels between switches (the paper's C*)."""
     jobs: int
     dark_fiber_ratio: float
-    """Share of `channels` that no route of a job uses (sar-2016, Definition 8)."""
+    """The share of `channels` that no route of a job uses (sar-2016, Definition 8)."""
     least_dark_fiber: float
-    """What no minimal-hop routing can bring that share below."""
+    """The lower bound of that share for minimal-hop routing."""
     effective_efi_max: int
     effective_efi_mean: float
-    """Over all live channels, unused ones included."""
+    """The mean over all live channels, including unused ones."""
     lower_bound_efi_max: int
     load_max: float
     lower_bound_load_max: float
     lower_bounds: Bounds
-    """By name; the two above are the best of each."""
+    """All bounds by name; `lower_bound_efi_max` and `lower_bound_load_max` are the best."""
     throughput_mean: float
-    """Over multi-switch jobs; 1.0 where there is none."""
+    """The mean over multi-switch jobs; 1.0 without any."""
     throughput_min: float
     jobs_detail: tuple[JobMeasure, ...]
     virtual_lanes: int
@@ -68,10 +68,10 @@ class Measures:
     """float64[C]."""
 
     def json(self) -> dict[str, Any]:
-        """All but the arrays, ready for `json.dumps`."""
-        found = asdict(self)
-        del found["channel_efi"], found["channel_load"]
-        return found
+        """All fields but the arrays, for `json.dumps`."""
+        fields = asdict(self)
+        del fields["channel_efi"], fields["channel_load"]
+        return fields
 
 
 def measure(
@@ -84,11 +84,10 @@ def measure(
     price_rounds: int = 0,
     price_seconds: float = inf,
 ) -> Measures:
-    """Measures routes that passed the check. Terminals on one leaf cross no channel.
+    """The measures of routes that passed the check. Terminals on one leaf cross no channel.
 
-    `traffic`, where the caller has counted it already, is `traffic_of` the same. The bounds are
-    those from cuts; `price_rounds` adds the slower one (`quality/prices.py`). `bounds`, likewise,
-    are of this fabric and mix.
+    `traffic` and `bounds` may be given where the caller has computed them for this fabric and mix.
+    The bounds are those from cuts; `price_rounds` adds the slower one (`quality/prices.py`).
     """
     traffic = traffic or traffic_of(fabric, mix, routes)
     live = fabric.channel_up

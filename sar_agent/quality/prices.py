@@ -1,4 +1,4 @@
-"""Lower bounds from prices: what holds where no simple cut is tight.
+"""Lower bounds from prices, for cases where no simple cut is tight.
 
 Give every channel a price. Every route of a minimal-hop routing costs at least the cheapest
 minimal-hop path between its ends; the sum over all routes is at most the largest load times the
@@ -6,14 +6,14 @@ price of all channels, each times its capacity. So for any prices y >= 0
 
     max load >= sum of demand x cheapest minimal-hop path / sum of y x capacity,
 
-and by linear programming duality the best prices give what the best *fractional* minimal-hop
-routing reaches: no argument that lets routes be split proves more.
+and by linear programming duality the best prices give the largest load of the best *fractional*
+minimal-hop routing: no argument that allows routes to be split proves more.
 
 Good prices are those of congestion. A fractional routing is improved by flow deviation (Fratta,
 Gerla, Kleinrock 1973): price channels by exp(load / temperature), shift as much traffic to the
-cheapest paths as lowers the sum of all prices; once little is to be shifted, go on colder. Each
-round costs one pass over the DAG of every destination leaf and yields a bound; the best one
-counts, and the routing's own largest load tells when there is nothing left to gain.
+cheapest paths as lowers the sum of all prices; once little can be shifted, lower the temperature.
+Each round takes one pass over the DAG of every destination leaf and yields a bound; the best bound
+is kept, and the routing's own largest load shows when no better bound is possible.
 """
 
 from __future__ import annotations
@@ -31,24 +31,25 @@ from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
 
 # By trial on five real fabrics and three trees: 32 rounds come within 2 % of the best prices.
 WARM, COLD = 0.1, 0.02
-"""First and least temperature, as a share of the largest load."""
+"""The first and the least temperature, as a share of the largest load."""
 LOOSE, TIGHT = 0.5, 1e-3
-"""Paths dearer than the cheapest by less than this share take traffic, too, at first and at last:
-ties are the rule on fat trees, and who breaks them at will shifts the crowd from path to path."""
+"""Paths that cost more than the cheapest by less than this share take traffic, too, at first and at
+last: ties are the rule on fat trees, and arbitrary choices would shift all traffic from path to
+path."""
 COOLING = 0.7
 """Both shrink by this factor when ..."""
 STALLED = 0.002
 """... less than this share of the traffic was worth shifting."""
 ENOUGH = 1e-3
-"""A round is the last once bound and fractional routing are this close."""
+"""The relative distance of the bound and the fractional routing's load at which rounds end."""
 
 
 class PriceBound(NamedTuple):
-    """What prices prove of the largest load of any minimal-hop routing."""
+    """A lower bound on the largest load of every minimal-hop routing, from prices."""
 
     bound: float
     fractional: float
-    """Largest load of the best fractional routing found; no prices prove more than this."""
+    """The largest load of the best fractional routing found; no prices prove more than this."""
 
 
 def bound_at(
@@ -60,10 +61,10 @@ def bound_at(
     capacity: F64,
     price: F64,
 ) -> float:
-    """The bound of given prices, `float64[C]`, not negative: say the loads of routes in force.
+    """The bound of given prices, `float64[C]`, not negative, such as the loads of routes in force.
 
-    `weight` is float64[J], what a route of each job counts; `capacity` float64[C]. Ones and ones
-    bound the effective EFI, `spread.demand` and rates in Gbit/s the load.
+    `weight` is float64[J], the weight of a route of each job; `capacity` is float64[C]. Ones bound
+    the effective EFI; `spread.demand` and rates in Gbit/s bound the load.
     """
     total = cheapest(graph, cache, spread, weight, price, 0.0, np.zeros_like(price))
     paid = float(price @ (capacity * fabric.channel_up))
@@ -80,7 +81,7 @@ def price_bound(
     rounds: int,
     seconds: float = np.inf,
 ) -> PriceBound:
-    """The best bound of `rounds` rounds, fewer past `seconds`, at least one; see `bound_at`."""
+    """The best bound of at most `rounds` rounds within `seconds`, at least one; see `bound_at`."""
     until = perf_counter() + seconds
     capacity = capacity * fabric.channel_up
     share = np.divide(1.0, capacity, out=np.zeros_like(capacity), where=capacity > 0)
@@ -118,9 +119,8 @@ def cheapest(
     near: float,
     flow: F64,
 ) -> float:  # pragma: no cover
-    """What all routes cost on their cheapest minimal-hop paths; their traffic is added to `flow`,
-    at each switch in equal parts over the channels that cost at most `1 + near` times the least.
-    """
+    """The cost of all routes on their cheapest minimal-hop paths. Adds their traffic to `flow`, at
+    each switch in equal parts over the channels that cost at most `1 + near` times the least."""
     cost = np.zeros(len(graph.rank))
     amount = np.empty_like(cost)
     total = 0.0
@@ -156,7 +156,7 @@ def cheapest(
 
 @njit(cache=True)
 def _step(load: F64, change: F64, heat: float) -> float:  # pragma: no cover
-    """Which share of `change`, 0 … 1, gives the least sum of exp(load / heat); by bisection."""
+    """The share of `change`, 0 … 1, with the least sum of exp(load / heat), by bisection."""
     low, high = 0.0, 1.0
     for _ in range(20):
         middle = (low + high) / 2

@@ -1,8 +1,8 @@
-"""pyslurm's `Jobs.load()`: libslurm in this process, the quickest way where it can be had.
+"""The job source `pyslurm`: its `Jobs.load()`, libslurm in this process, which is the fastest.
 
-pyslurm is built against one libslurm and demands its exact major.minor, so it is an optional extra
-and imported only when it is asked for. What is relied on, of its 23.02 and later: `Jobs.load()`, a
-mapping whose values have the attributes read below, and errors that are `PyslurmError`.
+pyslurm is built against one libslurm and requires its exact major.minor, so it is an optional extra
+and imported only when it is configured. Of its 23.02 and later, we rely on `Jobs.load()`, a mapping
+whose values have the attributes read below, and on errors that are `PyslurmError`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sar_agent.slurm.states import RUNNING_STATES
 
 
 class PyslurmSource:
-    """Slurm's queue by libslurm, whose own timeouts hold (`MessageTimeout` in slurm.conf).
+    """Slurm's queue, read by libslurm with its own timeouts (`MessageTimeout` in slurm.conf).
 
     Raises `InputError` where pyslurm is not installed or does not fit the libslurm that is.
     """
@@ -33,7 +33,7 @@ class PyslurmSource:
         except (ImportError, AttributeError, OSError, SystemExit) as error:
             raise InputError(
                 f"slurm.source = 'pyslurm', but no pyslurm with Jobs.load can be used ({error})",
-                remedy="pip install 'sar-agent[pyslurm]' in your Slurm's major.minor, or take "
+                remedy="pip install 'sar-agent[pyslurm]' in your Slurm's major.minor, or use "
                 "squeue",
             ) from error
         self._error: Any = getattr(self._pyslurm, "PyslurmError", RuntimeError)
@@ -44,7 +44,7 @@ class PyslurmSource:
         return cls(settings.states)
 
     def poll(self) -> Poll:
-        """The running jobs now. Raises `Unavailable`."""
+        """The jobs that run now. Raises `Unavailable`."""
         try:
             jobs = list(self._load().values())
         except (self._error, OSError, RuntimeError) as error:
@@ -53,7 +53,7 @@ class PyslurmSource:
         records = merge_components(self._records(jobs, skipped))
         if 2 * len(skipped) > len(jobs):
             raise Unavailable(
-                f"pyslurm gave {len(skipped)} of {len(jobs)} entries that are no jobs, the first: "
+                f"pyslurm gave {len(skipped)} of {len(jobs)} entries that are not jobs, the first: "
                 f"{skipped[0]}"
             )
         return Poll(records, len(skipped), skipped[0] if skipped else "")
@@ -87,8 +87,8 @@ def _record(job: Any, states: Collection[str]) -> JobRecord | None:
 
 
 def _identity(job: Any) -> str:
-    """The id as squeue prints it. pyslurm gives None for a 0, so task 0 and component 0 are None;
-    only tasks of an array hold nodes, and they have an `array_id`."""
+    """The id as squeue prints it. pyslurm returns None for 0, so task 0 and component 0 are None;
+    only tasks of an array hold nodes, and these have an `array_id`."""
     if job.heterogeneous_id:
         return f"{int(job.heterogeneous_id)}+{int(job.heterogeneous_offset or 0)}"
     if job.array_id:

@@ -1,10 +1,10 @@
-"""slurmrestd's `/jobs`, over its Unix socket.
+"""The job source `slurmrestd`: its `/jobs`, over its Unix socket.
 
-Its JSON is that of `squeue --json`, twenty times the size of squeue's pipe format: take it where a
-site has no squeue beside the agent, not because it were quicker.
+The JSON is that of `squeue --json`, twenty times the size of squeue's pipe format: the source is
+for sites without squeue beside the agent; it is not faster.
 
-Which of its versions are served depends on Slurm's release (22.05: v0.0.36 to 38). The newest that
-answers is taken, and looked for again when it is gone.
+The versions that are served depend on Slurm's release (22.05: v0.0.36 to 38). The newest that
+answers is used, and searched again when it is gone.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from sar_agent.slurm.states import RUNNING_STATES
 
 VERSIONS = tuple(f"v0.0.{number}" for number in range(46, 35, -1))
 LONGEST = 256 * 2**20
-"""Bytes of an answer; 5,000 jobs are 20 MB."""
+"""The most bytes of an answer; 5,000 jobs are 20 MB."""
 
 
 class AnswerTooLong(Exception):
-    """An answer is longer than `LONGEST`."""
+    """The answer is longer than `LONGEST`."""
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    """HTTP on a Unix socket."""
+    """An HTTP connection over a Unix socket."""
 
     def __init__(self, path: Path, timeout: float) -> None:
         super().__init__("localhost", timeout=timeout)
@@ -45,12 +45,12 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class SlurmrestdSource:
-    """Slurm's queue by the slurmrestd that listens on `path`.
+    """Slurm's queue, read from the slurmrestd that listens on `path`.
 
-    Without a `jwt_file` slurmrestd must know us by the socket (`rest_auth/local`: the agent runs as
-    the user that slurmrestd runs as). With one, it is read at each poll, since tokens expire, and
-    sent as a token of `user` (the agent's own user, if empty). `deadline` in seconds holds for a
-    whole poll; `states` are as in `SqueueSource`.
+    Without a `jwt_file` slurmrestd authenticates the agent by the socket (`rest_auth/local`: both
+    run as the same user). With one, the file is read at each poll, since tokens expire, and sent as
+    a token of `user` (the agent's own user, if empty). `deadline` in seconds holds for a whole
+    poll; `states` are as in `SqueueSource`.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class SlurmrestdSource:
         )
 
     def poll(self) -> Poll:
-        """The running jobs now. Raises `Unavailable`, in one sentence, within the deadline."""
+        """The jobs that run now. Raises `Unavailable`, in one sentence, within the deadline."""
         end = time.monotonic() + self.deadline
         try:
             text = retrying(self.deadline)(lambda: self._jobs(end))
@@ -96,12 +96,12 @@ class SlurmrestdSource:
                 return body.decode("utf-8", errors="replace")
             if status in (401, 403, 511):
                 raise Unavailable(
-                    f"slurmrestd at {self.path} does not know us (HTTP {status}); give "
-                    "slurm.slurmrestd_jwt_file, or run the agent as slurmrestd's user"
+                    f"slurmrestd at {self.path} does not authenticate the agent (HTTP {status}); "
+                    "give slurm.slurmrestd_jwt_file, or run the agent as slurmrestd's user"
                 )
             if status not in (404, 501):
-                said = " ".join(body[:300].decode("utf-8", errors="replace").split())
-                raise PollFailed(f"slurmrestd at {self.path} answered HTTP {status}: {said}")
+                message = " ".join(body[:300].decode("utf-8", errors="replace").split())
+                raise PollFailed(f"slurmrestd at {self.path} answered HTTP {status}: {message}")
         self._version = ""
         raise PollFailed(
             f"slurmrestd at {self.path} serves no /jobs of {VERSIONS[-1]} to {VERSIONS[0]}"
@@ -142,8 +142,8 @@ class SlurmrestdSource:
 
 
 def _body(answer: http.client.HTTPResponse, end: float) -> bytes:
-    """All of it. Raises `AnswerTooLong` past `LONGEST` bytes, and `TimeoutError` after `end`, by
-    `time.monotonic`: the socket's own timeout starts again with each byte."""
+    """The whole body. Raises `AnswerTooLong` past `LONGEST` bytes, and `TimeoutError` after `end`,
+    by `time.monotonic`: the socket's own timeout starts again with each byte."""
     body = bytearray()
     while piece := answer.read1(65536):
         body += piece

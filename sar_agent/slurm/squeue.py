@@ -1,12 +1,12 @@
-"""The live source: one `squeue` call a poll, in pipe format, never through a shell.
+"""The job source `squeue`: one call of squeue per poll, in pipe format, never through a shell.
 
-The pipe format because it is 20 times cheaper than `--json` (43 ms against 864 ms at 5,000 jobs
-on Slurm 22.05). In 22.05 it cannot print the admin comment; a traffic hint that only stands there
-is seen in JSON alone.
+The pipe format is 20 times cheaper than `--json` (43 ms against 864 ms at 5,000 jobs on Slurm
+22.05). In 22.05 it cannot print the admin comment; a traffic hint that is only there is found in
+JSON alone.
 
-Each record starts with a mark that is new in every poll. A job's comment is the user's text and
-may hold line ends, so without the mark `--comment=$'x\\n999|RUNNING|n[1-1000]|…'` would be read
-as a job of its own (tried on 22.05: squeue prints it raw).
+Each record starts with a mark that is new in every poll. A job's comment is the user's text and may
+hold line ends, so without the mark `--comment=$'x\\n999|RUNNING|n[1-1000]|…'` would be read as a
+job of its own (tried on 22.05: squeue prints it raw).
 """
 
 from __future__ import annotations
@@ -25,16 +25,15 @@ from sar_agent.slurm.states import RUNNING_STATES, STATES
 from sar_agent.util.programs import ProgramFailed, ProgramTimedOut, run_program
 
 MOST = 64 * 2**20
-"""Bytes that squeue may print; 5,000 jobs are 1 MB."""
+"""The most bytes that squeue may print; 5,000 jobs are 1 MB."""
 
 
 class SqueueSource:
     """Slurm's queue, read by the command `command` (default `squeue`, found in PATH).
 
     `deadline` in seconds holds for a whole poll, retries included. `states` are those that count
-    as running (`RUNNING_STATES` by default, and why); an unknown one raises InputError.
-    Slurm with PrivateData=jobs shows all jobs only to root, SlurmUser and operators: run the
-    agent as one of them.
+    as running, see `RUNNING_STATES`; an unknown state raises `InputError`. With PrivateData=jobs
+    Slurm shows all jobs only to root, SlurmUser and operators: run the agent as one of them.
     """
 
     def __init__(
@@ -59,8 +58,8 @@ class SqueueSource:
         return cls(settings.squeue, settings.deadline_seconds, settings.states)
 
     def poll(self) -> Poll:
-        """The running jobs now. Raises Unavailable, in one sentence, after at most `deadline`
-        seconds if squeue is missing, fails, hangs or prints something else than jobs.
+        """The jobs that run now. Raises `Unavailable`, in one sentence, after at most `deadline`
+        seconds if squeue is missing, fails, does not end or prints something else than jobs.
         """
         end = time.monotonic() + self.deadline
         mark = secrets.token_hex(8)
@@ -76,9 +75,9 @@ class SqueueSource:
         try:
             text = retrying(self.deadline)(call)
         except PollFailed as error:
-            # The first failure, since the last may only say that the deadline cut it short.
+            # The first failure: the last may only say that the deadline was over.
             raise Unavailable(str(failures[0])) from error
-        # Most polls find what the last one did; to parse it again is half the agent's idle time.
+        # Most polls equal the last one; parsing it again would be half of the agent's idle time.
         plain = text.replace(mark, "mark")
         if plain != self._last[0]:
             self._last = plain, parse_poll(text, mark, self.states)
@@ -104,11 +103,11 @@ class SqueueSource:
 
 
 def parse_poll(text: str, mark: str, states: Collection[str] = RUNNING_STATES) -> Poll:
-    """squeue's output to `--format=<mark>|<LIVE_FORMAT>`.
+    """The jobs in squeue's output to `--format=<mark>|<LIVE_FORMAT>`.
 
-    A broken record is skipped and counted; the rest goes on. Raises Unavailable if more than
-    half is broken: then this is not squeue's output, and to take it for an empty queue would
-    throw all jobs' routes away.
+    A broken record is skipped and counted. Raises `Unavailable` if more than half of the records
+    are broken: then this is not squeue's output, and taking it for an empty queue would discard
+    the routes of all jobs.
     """
     preamble, *chunks = text.split(f"{mark}|")
     broken = [line for line in preamble.splitlines() if line.strip()]
@@ -126,12 +125,13 @@ def parse_poll(text: str, mark: str, states: Collection[str] = RUNNING_STATES) -
     lines = len(broken) + len(chunks)
     if 2 * skipped > lines:
         raise Unavailable(
-            f"squeue printed {skipped} of {lines} lines that are no jobs, the first: {first}"
+            f"squeue printed {skipped} of {lines} lines that are not jobs, the first: {first}"
         )
     return Poll(merge_components(records), skipped, first)
 
 
 def _environment() -> dict[str, str]:
-    """Ours, without SQUEUE_*: such a variable would quietly filter the list or change its form."""
+    """This process's environment without SQUEUE_*, which would filter the list or change its
+    format."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SQUEUE_")}
     return kept | {"LC_ALL": "C", "SLURM_TIME_FORMAT": "%s"}

@@ -1,7 +1,7 @@
 """The JSON of `squeue --json` and of slurmrestd's `/jobs`, Slurm 21.08 and later.
 
-It names more than the pipe format (the admin comment) and costs twenty times as much to print
-and read, so it is read where it is given and never polled for.
+It contains more than the pipe format (the admin comment) but takes twenty times as long to print
+and read, so it is read from files and slurmrestd, and squeue is never polled for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sar_agent.slurm.states import RUNNING_STATES
 def parse_squeue_json(
     text: str, source: str | Path | None = None, states: Collection[str] = RUNNING_STATES
 ) -> tuple[JobRecord, ...]:
-    """The jobs in one of `states` that hold nodes; components of heterogeneous jobs merged.
+    """The jobs in one of `states` that hold nodes; components of heterogeneous jobs are merged.
 
     A traffic hint in the admin comment, which only the site can set, wins over the user's.
     Raises InputError with `source` if this is not JSON or not a list of jobs.
@@ -56,7 +56,7 @@ def _records(
 
 def _record(job: dict[str, Any], states: Collection[str]) -> JobRecord | None:
     state = job["job_state"]
-    if isinstance(state, list):  # since 23.11: the base state, then flags; squeue prints the flag
+    if isinstance(state, list):  # since 23.11: the base state, then flags; squeue prints flags
         state = state[-1]
     nodes = job.get("nodes") or ""
     if state not in states or not nodes:
@@ -76,7 +76,7 @@ def _record(job: dict[str, Any], states: Collection[str]) -> JobRecord | None:
 
 
 def _identity(job: dict[str, Any]) -> str:
-    """The id as squeue prints it, so that a job has one name whatever the source."""
+    """The id as squeue prints it, so that a job has the same id from every source."""
     heterogeneous = _number(job.get("het_job_id"))
     if heterogeneous:
         return f"{heterogeneous}+{_number(job.get('het_job_offset')) or 0}"
@@ -87,7 +87,7 @@ def _identity(job: dict[str, Any]) -> str:
 
 
 def _number(value: Any) -> int | None:
-    """A number, written bare or (since 23.02) as {"set": true, "infinite": false, "number": 7}."""
+    """A number, plain or (since 23.02) as {"set": true, "infinite": false, "number": 7}."""
     if isinstance(value, dict):
         return int(value["number"]) if value.get("set") else None
     return None if value is None else int(value)

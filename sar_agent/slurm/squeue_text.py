@@ -1,12 +1,12 @@
-"""squeue's output in pipe format: one job a line, columns between `|`.
+"""squeue's output in pipe format: one job per line, columns separated by `|`.
 
-Layouts read:
-- nine columns, `HEADER` below;
-- the same nine, then uid and raw number: what our own poll asks for;
+These layouts are read:
+- the nine columns of `HEADER` below;
+- the same nine, then uid and raw number: the layout of our own poll;
 - the nine and a tenth, the reason (`%r`);
-- any other, if a first line names its columns as squeue's header does (JOBID, STATE or ST,
-  NODELIST, and where there are any PARTITION, USER, START_TIME, COMMENT).
-A comment is free text and may hold `|`; only what is left and right of it is counted.
+- any other, if the first line names its columns as squeue's header does (JOBID, STATE or ST,
+  NODELIST, and optionally PARTITION, USER, START_TIME, COMMENT).
+A comment is free text and may hold `|`, so columns are counted from both ends of a line.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from sar_agent.slurm.states import RUNNING_STATES, STATE_CODES, STATES
 
 FORMAT = "%i|%T|%N|%P|%u|%a|%D|%S|%k"
 LIVE_FORMAT = f"{FORMAT}|%U|%A"
-"""What our own poll asks for: also the owner's uid and the number that hooks know the job by."""
+"""The layout of our own poll: it adds the owner's uid and the number by which hooks name the
+job."""
 HEADER = "JOBID|STATE|NODELIST|PARTITION|USER|ACCOUNT|NODES|START_TIME|COMMENT"
-"""What squeue prints above FORMAT without `-h`."""
+"""The header that squeue prints for FORMAT without `-h`."""
 
 _ID = re.compile(r"\d{1,18}(?:_(?:\d{1,18}|\[[^\]]*\]?)|\+\d{1,18})?")
 _WHOLE = re.compile(r"\d{1,18}")
 
 
 class Columns(NamedTuple):
-    """Where the columns are; -1 where there is none. `columns` counts all of them."""
+    """The index of each column, -1 where there is no such column; `columns` is their number."""
 
     columns: int
     id: int
@@ -77,8 +78,8 @@ def parse_squeue_pipe(
     """The jobs of a file in pipe format that are in one of `states` and hold nodes.
 
     Components of a heterogeneous job are merged. Times without a zone are local time, as squeue
-    prints them. Raises InputError with `source` and the line for the first line that is no job
-    line: a file is either read whole or refused (the live poll is more lenient: `squeue`).
+    prints them. Raises `InputError` with `source` and the line for the first line that is not a job
+    line: a file is either read completely or refused (the live poll skips broken lines).
     """
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     layout = _OURS
@@ -112,8 +113,8 @@ def _records(
 
 
 def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord | None:
-    """One line's job, its id as printed (`9+1` not merged); None if not in `states` or without
-    nodes. Raises InputError (no file, no line) if this is no job line.
+    """One line's job with the id as printed (`9+1` is not merged); None if it is not in `states` or
+    has no nodes. Raises `InputError` (without file and line) if this is not a job line.
     """
     fields = _split(line, layout)
     if fields is None:
@@ -147,7 +148,7 @@ def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord
 
 
 def _split(line: str, layout: Columns) -> list[str] | None:
-    """The line's columns, `|` inside the comment kept there; None if there are too few or many."""
+    """The line's columns, with `|` inside the comment; None if there are too few or too many."""
     fields = line.split("|")
     extra = len(fields) - layout.columns
     if extra > 0 and layout.comment >= 0:

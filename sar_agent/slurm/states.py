@@ -5,15 +5,15 @@ from __future__ import annotations
 RUNNING_STATES = frozenset(
     {"RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"}
 )
-"""The states that count as running unless the site's config says otherwise: the job holds its
+"""The states that count as running unless the configuration says otherwise: the job holds its
 nodes and may send.
 
-CONFIGURING has its nodes (they boot, or the prolog runs): routes are there when it starts.
-SUSPENDED and STOPPED hold their nodes and may go on at any moment without notice; under gang
-scheduling they alternate every half minute, which must not make the routes swing with them.
+A job in CONFIGURING has its nodes (they boot, or the prolog runs), so that its routes exist when it
+starts. Jobs in SUSPENDED and STOPPED hold their nodes and may continue at any moment without
+notice; under gang scheduling they alternate every half minute, and the routes must not follow.
 COMPLETING is left out: its processes are gone or being killed, and squeue prints only the nodes
-not yet given back (seen on 22.05: n[1,3,5-8], n[1,3,5], n[3,5], n3), so that counting it would
-turn the end of one job into several changes.
+that are not yet released (seen on 22.05: n[1,3,5-8], n[1,3,5], n[3,5], n3), so that counting it
+would turn the end of one job into several changes.
 """
 
 STATE_CODES = {

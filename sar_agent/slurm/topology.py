@@ -1,6 +1,6 @@
-"""Slurm's switches as its topology files describe them, and what can be wrong with them.
+"""Slurm's switches as its topology files describe them, and the structural problems of these.
 
-`topology_conf.py` and `topology_yaml.py` read the two forms.
+`topology_conf.py` and `topology_yaml.py` read the two formats.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class SlurmSwitch:
 
 @dataclass(frozen=True)
 class SlurmTopology:
-    """A topology.conf or topology.yaml.
+    """The content of a topology.conf or topology.yaml.
 
-    `switches`: by name, in the order of the file. `leaves_of`: node → the names of its leaf
-    switches (one, in a file without problems). `problems`: what a strict reading would refuse,
-    one sentence each. `files`: the file and all it includes, for a watcher.
+    `switches` are by name, in the order of the file. `leaves_of` maps a node to the names of its
+    leaf switches (one, in a file without problems). `problems` are those that a strict reading
+    would refuse, one sentence each. `files` are the file and all its includes, for a watcher.
     """
 
     switches: Mapping[str, SlurmSwitch]
@@ -55,11 +55,11 @@ def topology_of(
     *,
     strict: bool,
 ) -> SlurmTopology:
-    """The switches with the map from nodes to leaves; with `strict` raises the first of `problems`
-    and of those that show once all are known: a node on two leaves, an unknown child, a cycle."""
-    found = [*problems, *_problems(switches)]
-    if strict and found:
-        raise found[0]
+    """The switches with the map from nodes to leaves. With `strict`, raises the first of `problems`
+    and of those between switches: a node on two leaves, an unknown child, a cycle."""
+    all_problems = [*problems, *_problems(switches)]
+    if strict and all_problems:
+        raise all_problems[0]
     leaves_of: dict[str, frozenset[str]] = {}
     for switch in switches.values():
         here = frozenset((switch.name,))
@@ -68,13 +68,13 @@ def topology_of(
     return SlurmTopology(
         MappingProxyType(dict(switches)),
         MappingProxyType(leaves_of),
-        tuple(map(str, found)),
+        tuple(map(str, all_problems)),
         tuple(dict.fromkeys(files)),
     )
 
 
 def _problems(switches: Mapping[str, SlurmSwitch]) -> Iterator[InputError]:
-    """Every structural problem that is left once all lines are read."""
+    """Every problem between switches, found once all lines are read."""
     leaf: dict[str, SlurmSwitch] = {}
     for switch in switches.values():
         for node in switch.nodes:
@@ -88,7 +88,7 @@ def _problems(switches: Mapping[str, SlurmSwitch]) -> Iterator[InputError]:
                 yield _at(switch, f"switch {switch.name} names {child}, which is not in the file")
     for cycle in _cycles(switches):
         names = " → ".join(switch.name for switch in (*cycle, cycle[0]))
-        yield _at(cycle[0], f"Switches= go in a circle: {names}")
+        yield _at(cycle[0], f"Switches= form a cycle: {names}")
 
 
 def _at(switch: SlurmSwitch, what: str) -> InputError:
@@ -96,7 +96,7 @@ def _at(switch: SlurmSwitch, what: str) -> InputError:
 
 
 def _cycles(switches: Mapping[str, SlurmSwitch]) -> Iterator[list[SlurmSwitch]]:
-    """One cycle for each backward edge of a depth-first walk; without recursion."""
+    """One cycle for each backward edge of a depth-first search, without recursion."""
     done: set[str] = set()
     for root in switches:
         path: list[str] = []  # the switches being walked, from the root down
@@ -106,7 +106,7 @@ def _cycles(switches: Mapping[str, SlurmSwitch]) -> Iterator[list[SlurmSwitch]]:
             if leaving:
                 done.add(path.pop())
             elif name in path:
-                yield [switches[one] for one in path[path.index(name) :]]
+                yield [switches[above] for above in path[path.index(name) :]]
             elif name not in done and name in switches:
                 path.append(name)
                 stack.append((name, True))

@@ -1,4 +1,4 @@
-"""Slurm's picture of the fabric against the fabric itself."""
+"""Compares Slurm's topology with the fabric."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ _SHOWN = 5
 
 
 def compare_topology(fabric: Fabric, leaf_of: Mapping[str, str]) -> list[str]:
-    """Sentences on what does not fit between `leaf_of` (host to Slurm leaf switch) and the fabric.
+    """The differences between `leaf_of` (host to Slurm leaf switch) and the fabric, a sentence
+    each.
 
-    Leaf names need not be the fabric's: what counts is which hosts are together. Rails of one
-    host may well be on different switches, so hosts are compared by the switches of their first
-    rail; storage and other kinds are not expected in Slurm. An empty list: they agree.
+    Leaf names need not be the fabric's; compared is which hosts share a leaf. Rails of one host may
+    be on different switches, so hosts are compared by the switches of their first rail. Storage
+    and other kinds of hosts are not expected in Slurm.
     """
     compute = {
         host: int(fabric.terminal_switch[ports[0]])
         for host, ports in fabric.hosts.items()
         if fabric.terminal_kind[ports[0]] == Kind.COMPUTE
     }
-    found = []
+    differences = []
     if unknown := sorted(set(leaf_of) - set(fabric.hosts)):
-        found.append(_some(unknown, "of Slurm's topology {} not in the fabric"))
+        differences.append(_hosts(unknown, "of Slurm's topology {} not in the fabric"))
     if missing := sorted(set(compute) - set(leaf_of)):
-        found.append(_some(missing, "of the fabric {} not in Slurm's topology"))
+        differences.append(_hosts(missing, "of the fabric {} not in Slurm's topology"))
     switches_of: dict[str, dict[int, str]] = {}
     leaves_of: dict[int, dict[str, str]] = {}
     for host in sorted(set(leaf_of) & set(compute)):
@@ -35,22 +36,22 @@ def compare_topology(fabric: Fabric, leaf_of: Mapping[str, str]) -> list[str]:
     for leaf, switches in sorted(switches_of.items()):
         if len(switches) > 1:
             cases = [f'{h} on "{fabric.switch_name[s]}"' for s, h in switches.items()]
-            found.append(
+            differences.append(
                 f'Slurm\'s leaf "{leaf}" is {len(switches)} switches in the fabric: ' + _list(cases)
             )
     for switch, leaves in sorted(leaves_of.items()):
         if len(leaves) > 1:
             cases = [f'{h} under "{leaf}"' for leaf, h in leaves.items()]
-            found.append(
+            differences.append(
                 f'switch "{fabric.switch_name[switch]}" is {len(leaves)} leaves to Slurm: '
                 + _list(cases)
             )
-    return found
+    return differences
 
 
-def _some(names: list[str], rest: str) -> str:
-    many = len(names) > 1
-    return f"{len(names)} host{'s' * many} {rest.format('are' if many else 'is')}: {_list(names)}"
+def _hosts(names: list[str], rest: str) -> str:
+    hosts, verb = ("host", "is") if len(names) == 1 else ("hosts", "are")
+    return f"{len(names)} {hosts} {rest.format(verb)}: {_list(names)}"
 
 
 def _list(names: list[str]) -> str:

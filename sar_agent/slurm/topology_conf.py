@@ -1,8 +1,8 @@
-"""Slurm's topology.conf (plugin topology/tree): which node hangs on which leaf switch.
+"""Slurm's topology.conf (plugin topology/tree): which nodes are attached to which leaf switch.
 
-Read as Slurm reads it (topology.conf(5)): `SwitchName=` with `Nodes=` or `Switches=`, keys in any
-case, host lists, `#` comments, `\\` at the end of a line, `Include file`, `LinkSpeed=` ignored.
-Names of included files are relative to the file that includes them.
+The file is read as Slurm reads it (topology.conf(5)): `SwitchName=` with `Nodes=` or `Switches=`,
+keys in any case, host lists, `#` comments, `\\` at the end of a line, `Include file`, `LinkSpeed=`
+ignored. Names of included files are relative to the file that includes them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def read_topology_conf(path: str | Path, *, strict: bool = True) -> SlurmTopolog
     """Read a topology.conf and its includes.
 
     Raises InputError with file and line for what cannot be read at all (a missing file, a line
-    that is no setting, a broken host list, an include cycle). With `strict` the first structural
-    problem is an error too: a switch named twice, a node on two leaves, an unknown child, a cycle
-    in `Switches=`, a switch with both or neither. Without, these end up in `problems` and the map
-    from nodes to leaves, which is all that the multi-switch filter needs, is kept.
+    that is not a setting, a broken host list, an include cycle). With `strict` the first structural
+    problem is an error, too: a switch named twice, a node on two leaves, an unknown child, a cycle
+    in `Switches=`, a switch with both or neither. Otherwise these are listed in `problems`, and the
+    map from nodes to leaves, which is all that the multi-switch filter needs, is kept.
     """
     reading = _Reading()
     reading.file(Path(path), ())
@@ -38,7 +38,7 @@ def read_topology_conf(path: str | Path, *, strict: bool = True) -> SlurmTopolog
 
 @dataclass
 class _Reading:
-    """What was read so far."""
+    """The content of the files read so far."""
 
     switches: dict[str, SlurmSwitch] = field(default_factory=dict)
     problems: list[InputError] = field(default_factory=list)
@@ -55,8 +55,8 @@ class _Reading:
             if include := _INCLUDE.fullmatch(line):
                 other = path.parent / include.group(1).strip().strip('"')
                 above = (*within, path)
-                if any(_same(other, one) for one in above):
-                    names = " → ".join(one.name for one in (*above, other))
+                if any(_same(other, file) for file in above):
+                    names = " → ".join(file.name for file in (*above, other))
                     raise InputError(f"files include each other: {names}", file=path, line=number)
                 self.file(other, above)
             else:
@@ -74,7 +74,7 @@ class _Reading:
                 raise error(f"{line[position:][:60]!r} is not key=value", _REMEDY)
             key = pair.group(1).lower()
             if key not in _KEYS or key in pairs:
-                what = "stands twice" if key in pairs else "is not a key of a tree topology"
+                what = "occurs twice" if key in pairs else "is not a key of a tree topology"
                 raise error(f"{pair.group(1)}= {what}", _REMEDY)
             pairs[key] = pair.group(2).strip('"')
             position = pair.end()
@@ -114,8 +114,8 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         joined = ""
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(first: Path, second: Path) -> bool:
     try:
-        return one.samefile(other)
+        return first.samefile(second)
     except OSError:
         return False  # a missing file: reading it says so

@@ -1,4 +1,4 @@
-"""Slurm's topology in either of its files, told by the name as Slurm does."""
+"""Slurm's topology in either of its files; the name decides, as in Slurm."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def read_topology(path: str | Path, *, strict: bool = True) -> SlurmTopology:
 
 
 def topology_in_use(conf: str | Path) -> Path:
-    """The file that Slurm goes by: from 25.05 on a `topology.yaml` beside `topology.conf`."""
+    """The file that Slurm uses: from 25.05 on, a `topology.yaml` beside `topology.conf`."""
     path = Path(conf)
     beside = path.with_name("topology.yaml")
     return beside if path.name == "topology.conf" and beside.exists() else path

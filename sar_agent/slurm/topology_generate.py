@@ -1,10 +1,10 @@
-"""Slurm's topology file from the fabric itself: who hangs on which leaf switch, and who is near.
+"""Generates Slurm's topology file from the fabric: the nodes of each leaf switch, and near leaves.
 
-Slurm wants a tree; a fat tree is none. What Slurm's scheduler asks of it is only which leaves are
-near each other, so the switches above the leaves are grouped: leaves that reach each other over
-the lowest level that connects them are one *island*, islands that do so one level up are one
-again, and what is connected at all hangs under one root. Pieces without a live link between them
-have a root each, so that Slurm never spreads a job over both.
+Slurm needs a tree, and a fat tree is not a tree. Slurm's scheduler uses the tree only to find
+leaves that are near each other, so the switches above the leaves are grouped: leaves that reach
+each other over the lowest level that connects them are one *island*, islands that do so one level
+up are one larger island, and all that is connected has one root. Pieces without a live link between
+them have a root each, so that Slurm never spreads a job over both.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from sar_agent.fabric.model import Fabric, Kind
 
 _SPECIAL = re.compile(r"[^A-Za-z0-9_.-]+")
 _NODE_ID = re.compile(r"(?:H-|0x)?[0-9a-f]{12,16}")
-"""What stands for a host whose description holds no name."""
+"""The name of a host whose description holds no name."""
 
 
 @dataclass(frozen=True)
 class TreeSwitch:
-    """A line of the file: a leaf has `nodes`, the others `children`; both are names."""
+    """A line of the file: a leaf has `nodes`, other switches have `children`; both are names."""
 
     name: str
     nodes: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class TreeSwitch:
 
 @dataclass(frozen=True)
 class Generated:
-    """Switches, children before parents, and a sentence for each thing left out."""
+    """Switches, children before parents, and a sentence for each group of hosts left out."""
 
     switches: tuple[TreeSwitch, ...]
     notes: tuple[str, ...]
@@ -76,7 +76,7 @@ def generate_topology(fabric: Fabric) -> Generated:
 
 
 def topology_conf(tree: Generated, source: str) -> str:
-    """As a topology.conf."""
+    """The text of a topology.conf."""
     lines = [f"# Made by `sar-agent topology generate` from {source}."]
     lines += [f"# Left out: {note}" for note in tree.notes]
     for switch in tree.switches:
@@ -86,7 +86,7 @@ def topology_conf(tree: Generated, source: str) -> str:
 
 
 def topology_yaml(tree: Generated, source: str) -> str:
-    """As a topology.yaml, for Slurm 25.05 and later."""
+    """The text of a topology.yaml, for Slurm 25.05 and later."""
     lines = [f"# Made by `sar-agent topology generate` from {source}."]
     lines += [f"# Left out: {note}" for note in tree.notes]
     lines += ["- topology: fabric", "  cluster_default: true", "  tree:", "    switches:"]
@@ -100,7 +100,7 @@ def topology_yaml(tree: Generated, source: str) -> str:
 
 
 def _hosts(fabric: Fabric) -> tuple[dict[str, int], list[str]]:
-    """Compute hosts and their leaf switches, and what was left out."""
+    """Compute hosts and their leaf switches, and a sentence for each group left out."""
     leaf_of: dict[str, int] = {}
     dead, nameless = [], []
     for host, ports in fabric.hosts.items():
@@ -122,7 +122,8 @@ def _hosts(fabric: Fabric) -> tuple[dict[str, int], list[str]]:
 
 
 def _names(fabric: Fabric) -> list[str]:
-    """By switch: its description in letters that Slurm takes, or its GUID where others share it."""
+    """By switch: its description in characters that Slurm accepts, or its GUID where that is not
+    unique."""
     plain = [_SPECIAL.sub("_", name).strip("_-.") for name in fabric.switch_name]
     guids = [f"S-{guid:016x}" for guid in fabric.switch_guid]
     return [
@@ -132,7 +133,7 @@ def _names(fabric: Fabric) -> list[str]:
 
 
 def _groups(fabric: Fabric, switches: list[int], leaves: list[int]) -> list[list[int]]:
-    """Leaves that live links between these switches connect, each and all in the order given."""
+    """Groups of leaves that live links between these switches connect, in the order given."""
     import networkx as nx
 
     graph: nx.Graph[int] = nx.Graph()
@@ -143,8 +144,10 @@ def _groups(fabric: Fabric, switches: list[int], leaves: list[int]) -> list[list
         fabric.channel_source[live].tolist(), fabric.channel_target[live].tolist(), strict=True
     )
     graph.add_edges_from((s, t) for s, t in ends if s in inside and t in inside)
-    found = ([leaf for leaf in leaves if leaf in piece] for piece in nx.connected_components(graph))
-    return sorted((group for group in found if group), key=lambda group: leaves.index(group[0]))
+    groups = (
+        [leaf for leaf in leaves if leaf in piece] for piece in nx.connected_components(graph)
+    )
+    return sorted((group for group in groups if group), key=lambda group: leaves.index(group[0]))
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -155,5 +158,5 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _fold(names: tuple[str, ...]) -> str:
-    """A host list; few hosts a switch, so what NodeSet takes does not matter."""
+    """A host list; a switch has few hosts, so the time that NodeSet takes does not matter."""
     return str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))

@@ -1,9 +1,9 @@
-"""topology.conf or topology.yaml, read again when it was edited, without a restart.
+"""Reads topology.conf or topology.yaml again after an edit, without a restart.
 
-Two halves. What counts is a fingerprint (who the file really is, size, times) taken at each
-`changed()`: it sees every kind of edit, also one that a network file system never announces.
-watchdog's events only wake the caller sooner, through `on_event`. So a watch that is lost for a
-while costs seconds, never an edit.
+Edits are found by a fingerprint (inode, size, times) taken at each `changed()`: it detects every
+kind of edit, including those that a network file system does not announce. watchdog's events only
+wake the caller sooner, through `on_event`. So a watch that is lost for a while delays the reading
+by seconds, but no edit is missed.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from sar_agent.errors import InputError
 from sar_agent.slurm.topology import SlurmTopology
 from sar_agent.slurm.topology_files import read_topology, topology_in_use
 
-_OF_READERS = {"opened", "closed_no_write"}  # we are one ourselves
+_OF_READERS = {"opened", "closed_no_write"}  # also caused by our own reading
 
 
 class TopologyWatcher(FileSystemEventHandler):
     """The last good reading of a topology file and its includes.
 
-    `topology` is None until a reading succeeded. `problem` is the sentence for what is wrong with
-    the file as it is now, "" if nothing is; a broken new file leaves `topology` as it was.
-    `on_event()` is called from another thread when something happened to the files: set an event
-    there, and ask `changed()` from your own. Use as a context manager, or `start` and `stop`.
+    `topology` is None until a reading succeeded. `problem` says what is wrong with the present
+    file, "" if nothing is; a broken new file leaves `topology` as it was. `on_event()` is called
+    from another thread when the files may have changed: set an event there, and call `changed()`
+    from your own thread. Use it as a context manager, or call `start` and `stop`.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class TopologyWatcher(FileSystemEventHandler):
         self.problem = ""
         self._strict = strict
         self._on_event = on_event
-        # Slurm goes by a topology.yaml as soon as there is one.
+        # Slurm uses a topology.yaml as soon as it exists.
         self._given = tuple({self.path, self.path.with_name("topology.yaml")})
         self._files: tuple[Path, ...] = self._given
         self._near: set[str] = set()  # paths whose events concern us
@@ -54,7 +54,7 @@ class TopologyWatcher(FileSystemEventHandler):
         self.changed()
 
     def changed(self) -> bool:
-        """Read again if there is anything new. True if `topology` is now another than before."""
+        """Read the files again if they were edited. True if `topology` differs from before."""
         touched = self._touched.is_set()
         self._touched.clear()
         if not touched and _fingerprint(self._files) == self._seen:
@@ -66,25 +66,25 @@ class TopologyWatcher(FileSystemEventHandler):
             topology = read_topology(topology_in_use(self.path), strict=self._strict)
         except InputError as error:
             self.problem = str(error)
-            # What broke may be a new include: look at it too, or its mending goes unseen.
+            # The broken file may be a new include: watch it, too, or its repair is missed.
             files = (*self._files, Path(error.file or self.path))
         else:
             self.topology, files = topology, (*topology.files, *self._given)
-            more = len(topology.problems) - 1
-            self.problem = "".join(topology.problems[:1]) + (f" (and {more} more)" * (more > 0))
+            rest = len(topology.problems) - 1
+            self.problem = "".join(topology.problems[:1]) + (f" (and {rest} more)" * (rest > 0))
         if set(files) != set(self._files):
-            # `_seen` is of other files now, so the next call reads once more: nothing slips by.
+            # `_seen` does not match the new files, so the next call reads once more.
             self._files = tuple(dict.fromkeys(files))
             self._watch()
         return (before and before.switches) != (self.topology and self.topology.switches)
 
     def start(self) -> None:
-        """Begin to call `on_event`. A watcher that was stopped cannot be started again."""
+        """Begin to call `on_event`. A stopped watcher cannot be started again."""
         self._observer.start()
         self._watch()
 
     def stop(self) -> None:
-        """End the watching thread; `changed()` goes on to work."""
+        """End the watching thread; `changed()` still works."""
         if self._observer.is_alive():
             self._observer.stop()
             self._observer.join()
@@ -97,20 +97,20 @@ class TopologyWatcher(FileSystemEventHandler):
         self.stop()
 
     def on_any_event(self, event: FileSystemEvent) -> None:
-        """watchdog's call, in its thread."""
+        """Called by watchdog, in its thread."""
         if event.event_type in _OF_READERS or (
             event.is_directory and event.event_type == "modified"
         ):
-            return  # a directory is "modified" by any file in it, /tmp all the time
+            return  # any file in a directory modifies it, in /tmp all the time
         if {str(event.src_path), str(event.dest_path)} & self._near:
             self._touched.set()
             self._on_event()
 
     def _watch(self) -> None:
-        """Watch anew every directory in which an entry matters.
+        """Watch every directory in which an entry matters.
 
-        Always anew: inotify watches a directory itself, not its name, and one that was removed
-        and made again, or reached by a link that was flipped, is another directory.
+        All watches are replaced each time: inotify watches a directory itself, not its name, and a
+        directory that was removed and created again, or is reached by a changed link, is another.
         """
         if not self._observer.is_alive():
             return
@@ -119,26 +119,28 @@ class TopologyWatcher(FileSystemEventHandler):
         self._observer.unschedule_all()
         for directory in {path.parent for path in near}:
             if directory.is_dir():
-                with suppress(OSError):  # out of inotify watches: the fingerprint still sees it
+                with suppress(
+                    OSError
+                ):  # no inotify watch is left: the fingerprint still detects edits
                     self._observer.schedule(self, str(directory))
 
 
 def _fingerprint(files: Iterable[Path]) -> dict[Path, tuple[object, ...] | None]:
-    def one(file: Path) -> tuple[object, ...] | None:
+    def state(file: Path) -> tuple[object, ...] | None:
         try:
             stat = file.stat()
         except OSError:
             return None
         return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
-    return {file: one(file) for file in files}
+    return {file: state(file) for file in files}
 
 
 def _near(files: Iterable[Path]) -> set[Path]:
-    """Every path at which a change can change what is read: the files, the directories above
-    them, and the same again for each symbolic link among those.
+    """Every path at which a change can affect the reading: the files, the directories above them,
+    and the same for each symbolic link among these.
     """
-    found: set[Path] = set()
+    near: set[Path] = set()
     followed: set[Path] = set()
     todo = list(files)
     while todo:
@@ -146,8 +148,8 @@ def _near(files: Iterable[Path]) -> set[Path]:
         if path in followed:
             continue  # a loop of links
         followed.add(path)
-        for one in (path, *path.parents):
-            found.add(one)
-            if one.is_symlink():
-                todo.append(one.parent.resolve() / one.readlink() / path.relative_to(one))
-    return found
+        for part in (path, *path.parents):
+            near.add(part)
+            if part.is_symlink():
+                todo.append(part.parent.resolve() / part.readlink() / path.relative_to(part))
+    return near

@@ -1,1 +1,1 @@
-"""Files, locks, clocks and other people's programs: what every room needs and no room is about."""
+"""Files, locks, clocks, programs and extension points: utilities that every room uses."""

@@ -1,7 +1,7 @@
-"""Compiled kernels that cannot be kept on a full disk are used all the same.
+"""Lets compiled kernels be used even if a full disk does not take them into numba's cache.
 
-numba lets the error of its cache end the very call that compiled: a repair would end for want of
-room in a folder that only makes the next start quicker.
+An error of numba's cache ends the very call that compiled the kernel: a repair would fail because a
+folder is full that only makes the next start faster.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ log = logging.getLogger(__name__)
 
 
 def outlive_full_disk() -> None:
-    """For this process; once is enough, more do no harm."""
-    keep: Any = caching.Cache.save_overload
-    if getattr(keep, "careful", False):
+    """Make cache errors of this process a warning. Calling it again has no effect."""
+    save: Any = caching.Cache.save_overload
+    if getattr(save, "careful", False):
         return
 
     def save_overload(self: Any, sig: Any, data: Any) -> None:
         try:
-            keep(self, sig, data)
+            save(self, sig, data)
         except OSError as error:
-            if not _said:
-                _said.append(str(error))
+            if not _warned:
+                _warned.append(str(error))
                 log.warning(
                     "%s: compiled kernels cannot be kept (%s); the next start compiles them again",
                     self.cache_path,
@@ -36,4 +36,4 @@ def outlive_full_disk() -> None:
     caching.Cache.save_overload = save_overload  # type: ignore[method-assign]
 
 
-_said: list[str] = []
+_warned: list[str] = []

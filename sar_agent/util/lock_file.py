@@ -1,4 +1,4 @@
-"""One agent a site: a lock in the state directory that names who holds it."""
+"""A lock file that names the process holding it: one agent per site."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sar_agent.util.owned_files import make_folder, open_owned
 
 
 class Lock:
-    """`with Lock(folder, "agent.lock"):` – held until the end, or until the process ends.
+    """`with Lock(folder, "agent.lock"):` holds the lock until the block or the process ends.
 
-    Raises `Unavailable` if another process has it for longer than `patience` seconds: the
-    sentence says which and since when. Raises `SarError` if the folder does not take the file.
+    Raises `Unavailable` if another process holds it for longer than `patience` seconds; the
+    sentence says which process and since when. Raises `SarError` if the file cannot be created.
     """
 
     def __init__(self, folder: Path, name: str, patience: float = 0.5) -> None:
@@ -45,7 +45,7 @@ class Lock:
             file.write(f"process {os.getpid()} since {since}\n")
             file.flush()
         except OSError:  # UnsupportedOperation is one: it is open for reading only
-            pass  # a full disk: who holds it cannot be said, but it is held
+            pass  # a full disk: the file cannot name this process, but the lock is held
         return self
 
     def _open(self) -> IO[str]:
@@ -53,11 +53,11 @@ class Lock:
             make_folder(self.path.parent)
             return os.fdopen(open_owned(self.path), "r+")
         except OSError as error:
-            # A disk that is read-only now, or another user's file: reading is enough for a lock.
+            # A read-only disk, or another user's file: opening for reading is enough to lock it.
             with suppress(OSError):
                 return self.path.open()
             raise SarError(
-                f"{self.path}: cannot be made ({error.strerror}); "
+                f"{self.path}: cannot be created ({error.strerror}); "
                 "is agent.state_dir writable for this user?"
             ) from error
 
@@ -68,7 +68,8 @@ class Lock:
 
 
 def holder(folder: Path, name: str) -> str:
-    """Who holds the lock, `process 17 since …`; empty where nobody does. Takes nothing."""
+    """The process that holds the lock, `process 17 since …`; empty where none does. This does not
+    acquire the lock."""
     try:
         with (folder / name).open() as file:
             try:

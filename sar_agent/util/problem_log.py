@@ -1,4 +1,4 @@
-"""Trouble that lasts is said when it begins and when it ends, not at every pass."""
+"""Logs a lasting problem when it begins and when it ends, not at every pass."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ import re
 
 
 class ProblemLog:
-    """By topic: a problem is logged when it is new or another; its end is logged, too."""
+    """Logs, for each topic, a problem when it is new or has changed, and its end."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        self._said: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
 
     def problem(self, topic: str, sentence: str, over: str = "") -> None:
-        """`sentence` is empty where all is well; numbers in it do not make it another problem."""
+        """Logs `sentence`, the present problem of `topic`, or `over` once it has ended.
+
+        `sentence` is empty where there is no problem; numbers in it do not make a new problem."""
         key = re.sub(r"\d+", "", sentence)
-        if key == self._said.get(topic, ""):
+        if key == self._logged.get(topic, ""):
             return
-        self._said[topic] = key
+        self._logged[topic] = key
         if sentence:
             self._log.warning("%s", sentence)
         elif over:

@@ -1,8 +1,8 @@
-"""Other people's programs: each has a deadline, and a bound on what it may print.
+"""Runs external programs with a deadline and a bound on their output.
 
-What a program prints is read as it comes, and the program is killed at the first byte past the
-bound: one that prints without end would else take all memory before its deadline is over (an
-endless squeue: 5.9 GB in 10 s).
+Output is read as it comes, and the program is killed at the first byte past the bound: a program
+that prints without end would otherwise take all memory before its deadline (an endless squeue: 5.9
+GB in 10 s).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import IO
 from sar_agent.errors import Unavailable
 
 MOST_COMPLAINT = 65536
-"""Bytes of stderr that are kept; what comes after them is read and thrown away."""
+"""Bytes of stderr that are kept; further bytes are read and discarded."""
 _PIECE = 65536
 
 
@@ -30,7 +30,7 @@ class ProgramTimedOut(Unavailable):
 
 
 class OutputTooLong(Unavailable):
-    """The program printed more than it may."""
+    """The program printed more than its bound."""
 
 
 class ProgramFailed(Unavailable):
@@ -46,11 +46,11 @@ def run_program(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> str:
-    """What `command` prints to stdout, as UTF-8 (broken bytes are replaced).
+    """The output of `command` on stdout, as UTF-8 (broken bytes are replaced).
 
-    It runs in a session of its own in `folder`, without a shell and without stdin. After `deadline`
-    seconds or `most` bytes it is killed with its children. Raises `Unavailable` where it cannot
-    be started (the sentence ends with `remedy`), `ProgramTimedOut`, `OutputTooLong`,
+    The program runs in a session of its own in `folder`, without a shell and without stdin. After
+    `deadline` seconds or `most` bytes it is killed with its children. Raises `Unavailable` where
+    it cannot be started (the sentence ends with `remedy`), `ProgramTimedOut`, `OutputTooLong`,
     `ProgramFailed`.
     """
     name, end = command[0], time.monotonic() + deadline
@@ -71,13 +71,15 @@ def run_program(
         out, complaint = _read(process, name, end, deadline, most)
         try:
             code = process.wait(max(0.0, end - time.monotonic()))
-        except subprocess.TimeoutExpired as error:  # it closed its outputs and goes on
+        except subprocess.TimeoutExpired as error:  # it closed its outputs but did not end
             raise ProgramTimedOut(_late(name, deadline)) from error
     finally:
         _end(process)
     if code:
-        said = " ".join(complaint.decode(errors="replace").split())[:200] or "nothing on stderr"
-        raise ProgramFailed(f"{name} failed with exit code {code}: {said}")
+        message = " ".join(complaint.decode(errors="replace").split())[:200]
+        raise ProgramFailed(
+            f"{name} failed with exit code {code}: {message or 'nothing on stderr'}"
+        )
     return out.decode(errors="replace")
 
 
@@ -86,7 +88,7 @@ def _late(name: str, deadline: float) -> str:
 
 
 @dataclass
-class _Kept:
+class _Capture:
     pipe: IO[bytes]
     data: bytearray
     most: int
@@ -95,10 +97,11 @@ class _Kept:
 def _read(
     process: subprocess.Popen[bytes], name: str, end: float, deadline: float, most: int
 ) -> tuple[bytearray, bytearray]:
-    """All of stdout, at most `most` bytes, and the beginning of stderr, until both are closed."""
+    """(all of stdout, the beginning of stderr), read until the program has closed both. Raises
+    `OutputTooLong` after `most` bytes of stdout, and `ProgramTimedOut`."""
     assert process.stdout is not None and process.stderr is not None
-    out = _Kept(process.stdout, bytearray(), most)
-    complaint = _Kept(process.stderr, bytearray(), MOST_COMPLAINT)
+    out = _Capture(process.stdout, bytearray(), most)
+    complaint = _Capture(process.stderr, bytearray(), MOST_COMPLAINT)
     with selectors.DefaultSelector() as waiting:
         for kept in (out, complaint):
             waiting.register(kept.pipe, selectors.EVENT_READ, kept)
@@ -114,8 +117,8 @@ def _read(
                 kept.data += piece[: kept.most + 1 - len(kept.data)]
             if len(out.data) > most:
                 raise OutputTooLong(
-                    f"{name} printed more than {_size(most)} and was ended; see what it prints "
-                    "when it is run by hand"
+                    f"{name} printed more than {_size(most)} and was killed; run it by hand to see "
+                    "its output"
                 )
     return out.data, complaint.data
 
@@ -125,7 +128,8 @@ def _size(count: int) -> str:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of a call and its children; wait a moment, not for ever (NFS can hang)."""
+    """Kill the program and its children, if they still run; wait for a second only (NFS can
+    hang)."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):

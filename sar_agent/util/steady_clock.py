@@ -1,7 +1,7 @@
-"""Unix seconds that a step of the machine's clock does not move.
+"""Unix seconds that do not jump when the machine's clock is set.
 
-A lease that ends in an hour must not end now because somebody set the clock. Seconds are counted
-from the process's start, where the machine's clock is believed once, so that they mean something on
+A lease that ends in an hour must not end now because the clock was set. The machine's clock is read
+once, at the start of the process, and seconds are counted from there; so they are meaningful on
 disk and to clients.
 """
 
@@ -13,5 +13,5 @@ _WALL, _MONOTONIC = time.time(), time.monotonic()
 
 
 def steady_time() -> float:
-    """Unix seconds, by the clock as it was at the start."""
+    """Unix seconds, by the clock as it was when the process started."""
     return _WALL + time.monotonic() - _MONOTONIC

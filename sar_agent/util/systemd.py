@@ -1,4 +1,4 @@
-"""systemd's `Type=notify`: ready, what goes on, and that we are alive. Silent elsewhere."""
+"""Notifies systemd (`Type=notify`) of readiness, status and life; does nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import sdnotify
 
 
 class Notifier:
-    """Speaks to systemd where it started us (`NOTIFY_SOCKET`)."""
+    """Notifies systemd where it started this process (`NOTIFY_SOCKET` is set)."""
 
     def __init__(self) -> None:
         self._systemd = sdnotify.SystemdNotifier()
 
     def ready(self) -> None:
-        """Once, when the first pass can begin."""
+        """To be called once, when the first pass can begin."""
         self._systemd.notify("READY=1")
 
     def alive(self, status: str = "") -> None:
@@ -20,5 +20,5 @@ class Notifier:
         self._systemd.notify("WATCHDOG=1" + (f"\nSTATUS={status}" if status else ""))
 
     def stopping(self) -> None:
-        """Before the end."""
+        """To be called before the process ends."""
         self._systemd.notify("STOPPING=1")

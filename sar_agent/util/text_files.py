@@ -1,4 +1,4 @@
-"""Files as text, however they were captured: gzip, byte-order marks, Windows line ends."""
+"""Reads files as text (gzip, byte-order marks, Windows line ends), and writes files in one step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from sar_agent.errors import InputError
-from sar_agent.util.owned_files import settle, sync_folder
+from sar_agent.util.owned_files import set_mode_and_owner, sync_folder
 
 MOST = 2**30
 """Bytes of a file, unpacked."""
@@ -53,42 +53,40 @@ def read_text(path: Path, *, may_be_empty: bool = False) -> str:
 
 
 def _bounded(file: IO[bytes] | gzip.GzipFile, path: Path) -> bytes:
-    """In pieces: a buffer of `MOST` bytes at once is paid for by every small file."""
+    """The file's bytes, read in pieces: a buffer of `MOST` bytes would slow down small files."""
     data = bytearray()
     while piece := file.read(2**20):
         data += piece
         if len(data) > MOST:
-            raise InputError(
-                f"has more than {MOST >> 20} MiB", file=path, remedy="name the file that is meant"
-            )
+            raise InputError(f"has more than {MOST >> 20} MiB", file=path, remedy="check the path")
     return bytes(data)
 
 
 def source_text(source: str | Path, name: str) -> tuple[str, str]:
-    """(text, name for messages) of a file, or of a string with line ends in it."""
+    """(text, name for messages) of a file, or of a string that contains line ends."""
     if isinstance(source, str) and "\n" in source:
         return normal_lines(source), name
     return read_text(Path(source)), str(source)
 
 
 def write_text(path: Path, text: str, mode: int | None = None) -> None:
-    """`write_bytes` of UTF-8."""
+    """`write_bytes` of the text in UTF-8."""
     write_bytes(path, text.encode(), mode)
 
 
 def write_bytes(path: Path, data: bytes, mode: int | None = None) -> None:
-    """Write under another name, then rename: a reader sees the old file or the whole new one, also
-    after a power cut. `mode` is for state, and goes with the folder's owner (`owned.py`); without
-    one the umask decides.
+    """Write under another name, then rename: a reader sees the old file or the whole new one, even
+    after a power cut. With a `mode` the file belongs to the folder's owner (`owned_files.py`);
+    without one the umask decides.
 
-    Raises `InputError` where the folder or the disk does not take it; nothing is left behind.
+    Raises `InputError` where the folder or the disk refuses the file; nothing is left behind.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(temporary, flags, 0o666), "wb") as file:
             if mode is not None:
-                settle(file.fileno(), path.parent, mode)
+                set_mode_and_owner(file.fileno(), path.parent, mode)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -105,5 +103,5 @@ def write_bytes(path: Path, data: bytes, mode: int | None = None) -> None:
 
 
 def normal_lines(text: str) -> str:
-    """Any mixture of `\\r\\n`, `\\r\\r\\n` (PuTTY) and `\\n` to `\\n`."""
+    """`text` with `\\n` for any mixture of `\\r\\n`, `\\r\\r\\n` (PuTTY) and `\\n`."""
     return text.removeprefix("\ufeff").replace("\r", "") if "\r" in text else text

@@ -1,8 +1,8 @@
-"""Errors that nobody foresaw: counted, told once, tried again ever less often. The loop lives.
+"""Survives unexpected errors: counts them, logs each once, and makes retries ever less frequent.
 
-A `SarError` says what is wrong outside; all other exceptions are errors of the agent's own, or of
-the machine (no memory, no room in /tmp). To end for one of them would stop repairs, and a restart
-comes back to what caused it.
+A `SarError` describes a problem outside of the agent; all other exceptions are bugs of the agent,
+or problems of the machine (no memory, no room in /tmp). If the agent ended because of one of them,
+repairs would stop, and after a restart it would meet the same cause again.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from prometheus_client import Counter
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 FIRST = 1.0
-"""Seconds of pause after the first failure; each further one has twice as many."""
+"""Seconds of pause after the first failure; the pause doubles with each further failure."""
 MOST = 60.0
-"""Seconds of pause at most: what stands still meanwhile is a repair."""
+"""The longest pause in seconds: repairs wait for that long."""
 MOST_KINDS = 100
-"""Of errors at one place that are told apart: what users say must not be a way to fill the log."""
+"""Different errors that are logged per place: users' input must not be a way to fill the log."""
 
 
 @dataclass
 class _Row:
-    """Failures one after the other at one place; `until` by the clock."""
+    """Consecutive failures at one place; the pause lasts `until`, by the clock."""
 
     failures: int = 0
     until: float = 0.0
-    said: set[object] = field(default_factory=set)
+    logged: set[object] = field(default_factory=set)
 
 
 class UnexpectedErrors:
-    """`count` has a label `where`. Safe from any thread."""
+    """`count` is a counter with a label `where`. All methods are thread-safe."""
 
     def __init__(self, count: Counter, clock: Callable[[], float] = time.monotonic) -> None:
         self._count, self._clock = count, clock
@@ -47,43 +47,44 @@ class UnexpectedErrors:
         self._lock = threading.Lock()
 
     def guard(self, where: str, act: Callable[[], _T], instead: _T, *, part: bool = False) -> _T:
-        """What `act` gives; `instead` where it raises anything that does not end the process. Where
-        it is only a `part`, that it goes well does not say that all there does."""
+        """The result of `act()`, or `instead` where it raises any exception that does not end the
+        process. Where `act` is only a `part` of the work at `where`, its success does not reset the
+        failures counted there."""
         try:
-            found = act()
+            result = act()
         except Exception as error:
             self.caught(where, error)
             return instead
         if not part:
             self.good(where)
-        return found
+        return result
 
     def caught(self, where: str, error: Exception) -> str:
-        """Count it, and log its traceback where there was no such error before. Returns a sentence
-        about it."""
-        found = _sort(error)
+        """Count the error, and log its traceback where no such error was logged before. Returns a
+        sentence about it."""
+        key = _key(error)
         with self._lock:
             row = self._rows.setdefault(where, _Row())
             row.failures += 1
             row.until = self._clock() + min(MOST, FIRST * 2.0 ** min(row.failures - 1, 30))
-            loud = found not in row.said and len(row.said) < MOST_KINDS
-            if loud:
-                row.said.add(found)
+            new = key not in row.logged and len(row.logged) < MOST_KINDS
+            if new:
+                row.logged.add(key)
         self._count.labels(where).inc()
         sentence = f"unexpected {type(error).__name__} in the {where} ({_brief(error)})"
-        if loud:
+        if new:
             with suppress(Exception):  # no memory left even for this
                 log.error("%s; going on, this is an error of sar-agent", sentence, exc_info=error)
-        return f"{sentence}; the log has where, once"
+        return f"{sentence}; its traceback is in the log, once"
 
     def good(self, where: str) -> None:
-        """It went well: the next failure is a first one. One that comes and goes is not told again
-        each time."""
+        """Record a success: the next failure counts as the first. An error that recurs after it is
+        not logged again."""
         if row := self._rows.get(where):
             row.failures, row.until = 0, 0.0
 
     def wait(self, where: str) -> float:
-        """Seconds until it may be tried again; 0 if it may be now."""
+        """Seconds until the next try is allowed; 0 if it is allowed now."""
         row = self._rows.get(where)
         return max(0.0, row.until - self._clock()) if row else 0.0
 
@@ -93,11 +94,11 @@ def _brief(error: Exception) -> str:
         text = " ".join(str(error).split())
     except Exception:  # whatever its __str__ does
         text = ""
-    return text[:200] or "without a word"
+    return text[:200] or "no message"
 
 
-def _sort(error: Exception) -> object:
-    """By which two errors are the same: kind, place, and words without numbers."""
+def _key(error: Exception) -> object:
+    """Equal for errors of the same class, place and message, apart from numbers."""
     frames = traceback.extract_tb(error.__traceback__, limit=-1)
-    place = tuple((one.filename, one.lineno) for one in frames)
+    place = tuple((frame.filename, frame.lineno) for frame in frames)
     return type(error), place, re.sub(r"\d+", "", _brief(error))

@@ -107,7 +107,9 @@ def test_a_token_lets_in_and_no_token_does_not(slurm: SlurmCluster, tmp_path: Pa
     job = slurm.salloc(2)
     token = tmp_path / "token"
     with slurmrestd(slurm, tmp_path, "rest_auth/jwt") as socket:
-        with pytest.raises(Unavailable, match=r"does not know us .*slurmrestd_jwt_file"):
+        with pytest.raises(
+            Unavailable, match=r"does not authenticate the agent .*slurmrestd_jwt_file"
+        ):
             SlurmrestdSource(socket, deadline=3).poll()
         token.write_text(slurm.run("scontrol", "token", "lifespan=600"))
         assert set(records(SlurmrestdSource(socket, jwt_file=token))) == {job}

@@ -129,6 +129,6 @@ def test_ftree_says_what_is_no_tree() -> None:
         builder.add_link(n, 2, (n + 1) % 3, 3)
     with pytest.raises(Unserved) as refused:
         load_engine("ftree").route(builder.build(), NOBODY, Options())
-    assert 'triangle is no fat tree: the cable "s0"[2] -> "s1"[3] joins two switches' in str(
+    assert 'triangle is not a fat tree: the cable "s0"[2] -> "s1"[3] joins two switches' in str(
         refused.value
     )

@@ -222,7 +222,7 @@ def test_hand_cabled_trees_are_recognised() -> None:
     ("change", "said"),
     [
         (lambda f: f.with_links_down([0]), r'switch "S1-0" has a cable that is down'),
-        (lambda f: load_fabric("dragonfly:a=4,p=2,h=2"), r"is no fat tree: the cable"),
+        (lambda f: load_fabric("dragonfly:a=4,p=2,h=2"), r"is not a fat tree: the cable"),
     ],
 )
 def test_what_is_no_xgft_is_refused(change, said: str) -> None:

@@ -87,7 +87,7 @@ def test_every_error_at_once_with_its_key_value_and_remedy() -> None:
         ("agent.state_dir = 'here'", "absolute path"),
         ("slurm.states = ['R']", "there are BOOT_FAIL"),
         ("slurm.squeue = 'squeue'", "array"),
-        ("fabric.host_pattern = '('", "no regular expression"),
+        ("fabric.host_pattern = '('", "not a regular expression"),
         ("fabric.environment.a = 1", "string"),
         ("foo: no such key", "there are agent, events, fabric, keys, opensm, slurm, update"),
     ]

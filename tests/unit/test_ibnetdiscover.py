@@ -172,7 +172,7 @@ def test_port_beyond_the_last() -> None:
 
 
 def test_no_ibnetdiscover_output() -> None:
-    with pytest.raises(InputError, match="no ibnetdiscover output"):
+    with pytest.raises(InputError, match="not ibnetdiscover output"):
         read_ibnetdiscover("hello\nworld\n")
 
 

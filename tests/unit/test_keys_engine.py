@@ -44,7 +44,7 @@ def test_jobs_that_say_what_they_send_get_keys(engine: str) -> None:
     routes = route(engine)
     assert check_routes(TREE, routes).passed and routes.virtual_lanes == 1
     assert routes.remarks == (
-        "job odd gets no key: transpose wants a square number of ranks, the job has 8",
+        "job odd gets no key: transpose needs a square number of ranks, the job has 8",
         "3 of 5 jobs have a routing key; 3 of them have at most one flow on each link; all jobs "
         "together have at most 3",
     )
@@ -63,7 +63,7 @@ def test_a_pattern_for_all_jobs() -> None:
     routes = route("nrk", pattern="shift:1")
     assert check_routes(TREE, routes).passed
     assert "5 of 5 jobs" in routes.remarks[0]
-    with pytest.raises(InputError, match="job odd: a grid of 4x4 wants 16 ranks, the job has 8"):
+    with pytest.raises(InputError, match="job odd: a grid of 4x4 needs 16 ranks, the job has 8"):
         route("nrk", mix=JobMix.of(JOBS[4:]), pattern="stencil2d:4x4")
 
 
@@ -131,7 +131,7 @@ def test_real_trees_are_served(name: str) -> None:
 
 def test_what_is_no_tree_is_not_served() -> None:
     for spec in ("torus:3x3,hosts=2", "dragonfly:a=4,p=2,h=2"):
-        with pytest.raises(Unserved, match=r"routing keys need a fat tree: .* is no fat tree"):
+        with pytest.raises(Unserved, match=r"routing keys need a fat tree: .* is not a fat tree"):
             key_tree(load_fabric(spec))
 
 

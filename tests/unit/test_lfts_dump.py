@@ -95,7 +95,7 @@ def test_every_cut_line_is_an_error_or_a_whole_switch_less(dump: Path, fabric: F
     [
         ("0x0002 ", "0x0002 999 ", ":3: port 999 of LID 2 is above 255"),
         (" portguid ", " port ", "no `portguid`"),
-        ("Unicast lids", "Multicast mlids", "is no line of an LFT dump"),
+        ("Unicast lids", "Multicast mlids", "is not a line of an LFT dump"),
         ("14 valid", "15 valid", "15 LIDs announced, 14 read"),
         ("14 valid lids dumped\n", "", "cut short"),
     ],

@@ -131,5 +131,5 @@ def test_odd_specs(spec):
 
 
 def test_odd_standin():
-    with pytest.raises(InputError, match="is no stand-in"):
+    with pytest.raises(InputError, match="is not a stand-in"):
         load_fabric("standin:nobody")

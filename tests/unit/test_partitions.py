@@ -53,9 +53,9 @@ def test_opensm_s_own_file(tmp_path: Path) -> None:
     ("text", "line", "said"),
     [
         ("a=1 : ALL ;\nb=0x8001 : ALL ;\n", 2, "P_Key 0x0001 of b is that of a at line 1"),
-        ("a=x : ALL ;\n", 1, "P_Key 'x' is no number; e.g. 0x8001"),
+        ("a=x : ALL ;\n", 1, "P_Key 'x' is not a number; e.g. 0x8001"),
         ("a=0x8000 : ALL ;\n", 1, "is 0 but for its highest bit"),
-        ("\na=1 : n001 ;\n", 2, "'n001' is no port; port GUIDs such as"),
+        ("\na=1 : n001 ;\n", 2, "'n001' is not a port; port GUIDs such as"),
         ("a=1 : ALL,\n0x1=owner ;\n", 2, "membership 'owner' of 0x1; one of full, limited, both"),
         ("a=1, defmember=x : ALL ;\n", 1, "membership 'x' of defmember"),
         ("a=1 ALL ;\n", 1, "'a=1 ALL' has no `:`"),
@@ -110,7 +110,7 @@ def test_jobs_are_partitions(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("mode = 1\n", "mode = 1: should be 'strict' or 'best-effort'"),
-        ("mode = \n", "is no TOML"),
+        ("mode = \n", "is not TOML"),
         ("colour = 1\n", "colour = 1: Extra inputs are not permitted"),
         ("weights = { n001 = 0 }\n", "weights.n001 = 0: should be greater than 0"),
         ("weights = { x = 1 }\n", "x: no such host in the fabric"),

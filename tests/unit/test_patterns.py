@@ -56,14 +56,14 @@ def test_patterns_are_what_their_meaning_says() -> None:
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("stencil2d:4x5", "a grid of 4x5 wants 20 ranks, the job has 16"),
+        ("stencil2d:4x5", "a grid of 4x5 needs 20 ranks, the job has 16"),
         ("stencil3d:999999x999999x999999", "the job has 16"),
-        ("shift:16", "shift:16 wants more than 16 ranks, the job has 16"),
-        ("none", "says not who sends to whom; there are ring, stencil2d:AxB"),
-        ("weight=0.5", "says not who sends to whom"),
-        ("shift", "says not who sends to whom"),
-        ("ring:2", "says not who sends to whom"),
-        ("gather", "says not who sends to whom"),
+        ("shift:16", "shift:16 needs more than 16 ranks, the job has 16"),
+        ("none", "does not say who sends to whom; there are ring, stencil2d:AxB"),
+        ("weight=0.5", "does not say who sends to whom"),
+        ("shift", "does not say who sends to whom"),
+        ("ring:2", "does not say who sends to whom"),
+        ("gather", "does not say who sends to whom"),
     ],
 )
 def test_what_does_not_fit_is_a_sentence(word: str, said: str) -> None:
@@ -72,7 +72,7 @@ def test_what_does_not_fit_is_a_sentence(word: str, said: str) -> None:
 
 
 def test_sizes_that_a_pattern_cannot_have() -> None:
-    for word, said in (("transpose", "wants a square"), ("butterfly", "wants a power of two")):
+    for word, said in (("transpose", "needs a square"), ("butterfly", "needs a power of two")):
         with pytest.raises(InputError, match=said):
             rank_phases(word, 3)
 

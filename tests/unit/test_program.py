@@ -47,7 +47,7 @@ def test_an_exit_code_is_told_with_what_was_said() -> None:
 
 
 def test_one_byte_more_than_it_may_is_too_much() -> None:
-    with pytest.raises(OutputTooLong, match="printed more than 1000 bytes and was ended; see what"):
+    with pytest.raises(OutputTooLong, match="printed more than 1000 bytes and was killed; run it"):
         run("head -c 1001 /dev/zero")
 
 
@@ -117,8 +117,9 @@ def test_an_endless_squeue_is_one_sentence_and_little_memory(tmp_path: Path) -> 
         cwd=Path(__file__).parents[2],
     )
     sentence, peak = done.stdout.splitlines()
-    assert sentence.endswith("printed more than 64 MiB and was ended; see what it prints when it "
-                             "is run by hand")  # fmt: skip
+    assert sentence.endswith(
+        "printed more than 64 MiB and was killed; run it by hand to see its output"
+    )
     assert int(peak) * 1024 < 8 * squeue.MOST
 
 

@@ -95,7 +95,7 @@ def test_pyslurm_away_and_nonsense(queue: dict[int, Any]) -> None:
     assert (len(poll.records), poll.skipped) == (2, 1)
     assert "allocated_nodes" in poll.first_skipped
     del queue[1], queue[2]
-    with pytest.raises(Unavailable, match="1 of 1 entries that are no jobs"):
+    with pytest.raises(Unavailable, match="1 of 1 entries that are not jobs"):
         source.poll()
     queue[-1] = None
     with pytest.raises(Unavailable, match="Unable to contact slurm controller"):
@@ -175,7 +175,7 @@ def test_a_token_is_read_at_each_poll(rest: Rest, tmp_path: Path) -> None:
 
 def test_slurmrestd_in_trouble_is_one_sentence(rest: Rest, tmp_path: Path) -> None:
     rest.status = 401
-    with pytest.raises(Unavailable, match=r"does not know us .*jwt_file"):
+    with pytest.raises(Unavailable, match=r"does not authenticate the agent .*jwt_file"):
         SlurmrestdSource(rest.path).poll()
     rest.status, rest.body = 500, b"<html>slurmctld is away"
     with pytest.raises(Unavailable, match="HTTP 500: <html>slurmctld is away"):

@@ -66,7 +66,7 @@ def test_one_broken_line_is_counted_and_skipped():
     ],
 )
 def test_mostly_garbage_is_no_queue(text):
-    with pytest.raises(Unavailable, match=r"squeue printed .* no jobs, the first: "):
+    with pytest.raises(Unavailable, match=r"squeue printed .* not jobs, the first: "):
         parse_poll(text, "mark")
 
 

@@ -63,9 +63,9 @@ LEAF = "SwitchName=a Nodes=n1\n"
         (
             LEAF + "SwitchName=b Switches=c\nSwitchName=c Switches=d\nSwitchName=d Switches=b,a\n",
             2,
-            "circle: b → c → d → b",
+            "cycle: b → c → d → b",
         ),
-        (LEAF + "SwitchName=b Switches=b\n", 2, "circle: b → b"),
+        (LEAF + "SwitchName=b Switches=b\n", 2, "cycle: b → b"),
     ],
 )
 def test_structural_problems(tmp_path, text, line, said):
@@ -86,7 +86,7 @@ def test_structural_problems(tmp_path, text, line, said):
         ("SwitchName=a Nodes=n[1-\n", ":1: .*not a Slurm host list"),
         ("SwitchName=a Nodes=n1 Speed=3\n", ":1: Speed= is not a key"),
         ("BlockName=a Nodes=n1\n", ":1: BlockName= is not a key of a tree"),
-        ("SwitchName=a Nodes=n1 nodes=n2\n", ":1: nodes= stands twice"),
+        ("SwitchName=a Nodes=n1 nodes=n2\n", ":1: nodes= occurs twice"),
         ("include topology.conf\n", ":1: files include each other: topology.conf → topology"),
         ("include none.conf\n", "none.conf: cannot be read .No such file"),
     ],
@@ -115,7 +115,7 @@ def test_a_real_cyclic_file():
     path = data_path("psmn-x5.topology.conf")
     with pytest.raises(
         InputError,
-        match=r":4: .*circle: S-0008f105001086a2 → S-0008f10500108530 → S-0008f105001086a2",
+        match=r":4: .*cycle: S-0008f105001086a2 → S-0008f10500108530 → S-0008f105001086a2",
     ):
         read_topology_conf(path)
     topology = read_topology_conf(path, strict=False)

@@ -131,7 +131,7 @@ def test_an_error_without_words_that_cannot_be_printed() -> None:
             raise ValueError
 
     unexpected = UnexpectedErrors(Metrics("0", "install", "sar").unexpected_errors)
-    assert "Mute in the pass (without a word)" in unexpected.caught("pass", Mute())
+    assert "Mute in the pass (no message)" in unexpected.caught("pass", Mute())
 
 
 IBNETDISCOVER = """
