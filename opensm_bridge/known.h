@@ -40,6 +40,5 @@ void known_count(const struct known *k, uint32_t last, uint32_t *switches, uint3
 /* A hash of all entries of LIDs in use, and of which port has which LID; 0 without memory. `seed` is a hash of everything
  * else that matters. */
 uint64_t known_digest(const struct known *k, const struct live *live, uint64_t seed);
-uint64_t known_mixed(uint64_t hash, uint64_t value);
 
 #endif

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "bridge.h"
+#include "hash.h"
 
 static bool all_are(const uint8_t *block, uint8_t value)
 {
@@ -142,7 +143,7 @@ static uint64_t seed(struct bridge *b)
 	uint64_t hash = b->known_generation;
 
 	for (const char *c = b->known_engine; *c; c++)
-		hash = known_mixed(hash, (uint8_t)*c);
+		hash = hash_mix(hash, (uint8_t)*c);
 	return b->known_generation ? lanes_digest(b, hash) : hash;
 }
 

@@ -32,28 +32,15 @@ static const char usage[] =
 	"  debug=1                         also log what succeeded\n"
 	"It logs to stderr, exits with 0 in any case, and runs for at most 200 ms.\n";
 
-static void log_line(const char *format, va_list arguments)
+void log_line(enum log_level level, const char *format, ...)
 {
+	va_list arguments;
+
+	(void)level;
+	va_start(arguments, format);
 	fputs("sar-notify: ", stderr);
 	vfprintf(stderr, format, arguments);
 	fputc('\n', stderr);
-}
-
-void log_info(const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	log_line(format, arguments);
-	va_end(arguments);
-}
-
-void log_error(const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	log_line(format, arguments);
 	va_end(arguments);
 }
 
