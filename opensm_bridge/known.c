@@ -80,22 +80,22 @@ void known_confirmed(struct known_switch *sw, uint32_t at, const uint8_t *entry,
 
 void known_lost(struct known_switch *sw, uint32_t at, uint32_t count)
 {
-	memset(sw->sent + at, KNOWN_NO_ROUTE, count);
-	memset(sw->had + at, KNOWN_NOT, count);
+	memset(sw->sent + at, ENTRY_NO_ROUTE, count);
+	memset(sw->had + at, ENTRY_UNKNOWN, count);
 }
 
-/* Two possible entries and a third make KNOWN_NOT; sending the same entry again changes nothing. */
+/* Two possible entries and a third make ENTRY_UNKNOWN; sending the same entry again changes nothing. */
 void known_sent(struct known_switch *sw, uint32_t at, const uint8_t *entry, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		uint8_t *sent = &sw->sent[at + i], *had = &sw->had[at + i];
 
-		if (*had == KNOWN_NOT || *sent == entry[i])
+		if (*had == ENTRY_UNKNOWN || *sent == entry[i])
 			;
 		else if (*had == *sent || *had == entry[i])
 			*had = *sent;
 		else
-			*had = KNOWN_NOT;
+			*had = ENTRY_UNKNOWN;
 		*sent = entry[i];
 	}
 }

@@ -40,7 +40,7 @@ static void look_at(struct bridge *b, struct known_switch *known, const osm_swit
 			known_confirmed(known, at, now, KNOWN_BLOCK);
 			continue;
 		}
-		if (!all_are(now, 0) && !all_are(now, KNOWN_NO_ROUTE))
+		if (!all_are(now, 0) && !all_are(now, ENTRY_NO_ROUTE))
 			known_confirmed(known, at, now, KNOWN_BLOCK);
 		if (new)
 			known_sent(known, at, new, KNOWN_BLOCK);
@@ -164,6 +164,6 @@ void tables_entry(struct bridge *b, const osm_switch_t *sw, unsigned lid, uint8_
 {
 	const struct known_switch *known = b->known.switches ? known_of(b, sw) : NULL;
 
-	*sent = known && lid < b->known.lids ? known->sent[lid] : KNOWN_NO_ROUTE;
-	*had = known && lid < b->known.lids ? known->had[lid] : KNOWN_NOT;
+	*sent = known && lid < b->known.lids ? known->sent[lid] : ENTRY_NO_ROUTE;
+	*had = known && lid < b->known.lids ? known->had[lid] : ENTRY_UNKNOWN;
 }
