@@ -1,6 +1,7 @@
 /* The agent's answer ends up in the environment of users' processes, so names and values have a small alphabet. */
 #include "environment.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,4 +84,21 @@ bool environment_allows(const char *allow, const char *name)
 		if (strcspn(word, ":") == length && !memcmp(word, name, length))
 			return true;
 	return false;
+}
+
+bool environment_number(const char *name, uint32_t *number)
+{
+	const char *text = getenv(name);
+	unsigned long value;
+	char *end;
+
+	*number = 0;
+	if (!text || *text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (*end || errno || value > UINT32_MAX)
+		return false;
+	*number = (uint32_t)value;
+	return true;
 }

@@ -23,5 +23,7 @@ bool environment_add(struct environment *environment, const char *name, size_t n
 bool environment_harmless(const char *name, const char *value);
 /* Whether `name` is in `allow`, a list separated by colons. */
 bool environment_allows(const char *allow, const char *name);
+/* Reads the number in a variable of this process; false, and 0, if it is unset or not a number of 32 bits. */
+bool environment_number(const char *name, uint32_t *number);
 
 #endif

@@ -1,7 +1,6 @@
 /* A request is sent again unchanged while the agent answers "waiting" (slurm_spank/KEYS.md). */
 #include "sar_key.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,18 +18,6 @@ static const char *variable(const char *name, const char *fallback)
 	const char *value = getenv(name);
 
 	return value && *value ? value : fallback;
-}
-
-/* The id of the job that this process belongs to, or 0. */
-static uint32_t own_job(void)
-{
-	const char *text = variable("SLURM_JOB_ID", "0");
-	char *end;
-	unsigned long number;
-
-	errno = 0;
-	number = strtoul(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && !errno && number <= UINT32_MAX ? (uint32_t)number : 0;
 }
 
 static bool exchange(struct message *message, char *payload, int64_t deadline, struct answer *answer,
@@ -62,7 +49,7 @@ static enum sar_key_result ask(struct message *message, unsigned milliseconds, s
 	char *payload = malloc(LONGEST_REQUEST + 1);
 
 	*answer = (struct answer){.ok = false};
-	message->job = own_job();
+	(void)environment_number("SLURM_JOB_ID", &message->job);
 	message->user = (int64_t)getuid();
 	message->nodes = variable("SLURM_STEP_NODELIST", NULL);
 	message->tasks = variable("SLURM_STEP_TASKS_PER_NODE", variable("SLURM_TASKS_PER_NODE", NULL));

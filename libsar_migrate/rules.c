@@ -48,7 +48,7 @@ bool rules_set_target(struct rules *r, unsigned target)
 	if (target == r->target)
 		return false;
 	r->target = target;
-	r->offset = 0; /* from now on, or still */
+	r->offset = 0; /* during the move, some queue pairs may use offset 0 */
 	r->settled = false;
 	return true;
 }

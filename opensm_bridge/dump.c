@@ -75,7 +75,7 @@ static void fill_row(struct bridge *b, struct routes *r, const struct live *live
 		tables_entry(b, sw[s], lid, &sent, &instead);
 		port[d] = port_of(sw[s], sent);
 		if (had)
-			had[d] = instead == KNOWN_NOT ? ROUTES_UNKNOWN : port_of(sw[s], instead);
+			had[d] = instead == ENTRY_UNKNOWN ? ROUTES_UNKNOWN : port_of(sw[s], instead);
 		if (level)
 			level[d] = lanes_path_sl(b, 0, from, cl_hton16((uint16_t)lid));
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "crc32.h"
+#include "hash.h"
 #include "write_file.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the arrays are written in the byte order of memory");
@@ -53,8 +54,7 @@ static uint64_t digest_of(const uint8_t *bytes, size_t size)
 		uint64_t word = 0;
 
 		memcpy(&word, bytes + at, size - at < sizeof(word) ? size - at : sizeof(word));
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-		hash ^= hash >> 29;
+		hash = hash_mix(hash, word);
 	}
 	return hash;
 }

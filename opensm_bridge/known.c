@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hash.h"
+
 static void forget(struct known_switch *sw)
 {
 	free(sw->sent);
@@ -78,22 +80,22 @@ void known_confirmed(struct known_switch *sw, uint32_t at, const uint8_t *entry,
 
 void known_lost(struct known_switch *sw, uint32_t at, uint32_t count)
 {
-	memset(sw->sent + at, KNOWN_NO_ROUTE, count);
-	memset(sw->had + at, KNOWN_NOT, count);
+	memset(sw->sent + at, ENTRY_NO_ROUTE, count);
+	memset(sw->had + at, ENTRY_UNKNOWN, count);
 }
 
-/* Two possible entries and a third make KNOWN_NOT; sending the same entry again changes nothing. */
+/* Two possible entries and a third make ENTRY_UNKNOWN; sending the same entry again changes nothing. */
 void known_sent(struct known_switch *sw, uint32_t at, const uint8_t *entry, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		uint8_t *sent = &sw->sent[at + i], *had = &sw->had[at + i];
 
-		if (*had == KNOWN_NOT || *sent == entry[i])
+		if (*had == ENTRY_UNKNOWN || *sent == entry[i])
 			;
 		else if (*had == *sent || *had == entry[i])
 			*had = *sent;
 		else
-			*had = KNOWN_NOT;
+			*had = ENTRY_UNKNOWN;
 		*sent = entry[i];
 	}
 }
@@ -114,18 +116,12 @@ void known_count(const struct known *k, uint32_t last, uint32_t *switches, uint3
 	}
 }
 
-uint64_t known_mixed(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-	return hash ^ hash >> 29;
-}
-
 /* Hashes the GUID and the LIDs of a port, and marks the LIDs as used. */
 static uint64_t digest_port(bool *used, uint32_t lids, uint64_t guid, unsigned low, unsigned high)
 {
 	for (unsigned lid = low; lid && lid <= high && lid < lids; lid++)
 		used[lid] = true;
-	return known_mixed(known_mixed(guid, low), high);
+	return hash_mix(hash_mix(guid, low), high);
 }
 
 static uint64_t digest_rows(const struct known *k, const bool *used, uint64_t hash)
@@ -133,10 +129,10 @@ static uint64_t digest_rows(const struct known *k, const bool *used, uint64_t ha
 	for (uint32_t s = 0; s < k->switches; s++) {
 		const struct known_switch *sw = &k->sw[s];
 
-		hash = known_mixed(hash, sw->guid);
+		hash = hash_mix(hash, sw->guid);
 		for (uint32_t lid = 0; lid < k->lids; lid++)
 			if (used[lid])
-				hash = known_mixed(hash, (uint64_t)sw->had[lid] << 8 | sw->sent[lid]);
+				hash = hash_mix(hash, (uint64_t)sw->had[lid] << 8 | sw->sent[lid]);
 	}
 	return hash;
 }
@@ -154,7 +150,7 @@ uint64_t known_digest(const struct known *k, const struct live *live, uint64_t s
 		ends += digest_port(used, k->lids, live->end[t].guid, live->end[t].lid_low,
 				    live->end[t].lid_high);
 	if (used)
-		hash = digest_rows(k, used, known_mixed(seed, ends));
+		hash = digest_rows(k, used, hash_mix(seed, ends));
 	free(used);
 	return hash;
 }

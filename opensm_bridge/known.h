@@ -1,6 +1,6 @@
 /*
  * The known contents of each switch's forwarding table: for each LID, the entry that was sent last, and the entry that the
- * switch may have instead. The two are equal if the switch has confirmed the entry. KNOWN_NOT means that there is more than
+ * switch may have instead. The two are equal if the switch has confirmed the entry. ENTRY_UNKNOWN means that there is more than
  * one possibility, or that nothing is known. Without OpenSM's types; tables.c fills it in.
  */
 #ifndef SAR_KNOWN_H
@@ -10,8 +10,8 @@
 
 #include "live.h"
 
-#define KNOWN_NOT 254
-#define KNOWN_NO_ROUTE 255
+#define ENTRY_UNKNOWN 254
+#define ENTRY_NO_ROUTE 255
 #define KNOWN_BLOCK 64 /* LIDs whose entries are sent and confirmed together */
 
 struct known_switch {
@@ -40,6 +40,5 @@ void known_count(const struct known *k, uint32_t last, uint32_t *switches, uint3
 /* A hash of all entries of LIDs in use, and of which port has which LID; 0 without memory. `seed` is a hash of everything
  * else that matters. */
 uint64_t known_digest(const struct known *k, const struct live *live, uint64_t seed);
-uint64_t known_mixed(uint64_t hash, uint64_t value);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bridge.h"
+#include "hash.h"
 
 static const struct install *with_lanes(const struct bridge *b)
 {
@@ -171,7 +172,7 @@ uint64_t lanes_digest(const struct bridge *b, uint64_t hash)
 				uint64_t word;
 
 				memcpy(&word, osm_physp_get_slvl_tbl(port, (uint8_t)in), sizeof(word));
-				hash = known_mixed(hash, word ^ (uint64_t)in << 56 ^ (uint64_t)out << 48);
+				hash = hash_mix(hash, word ^ (uint64_t)in << 56 ^ (uint64_t)out << 48);
 			}
 		}
 	}

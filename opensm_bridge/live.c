@@ -4,27 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t mixed(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-	return hash ^ hash >> 29;
-}
+#include "hash.h"
 
 uint64_t live_fingerprint(const struct live *live)
 {
-	uint64_t hash = mixed(live->switches, live->terminals), ends = 0;
+	uint64_t hash = hash_mix(live->switches, live->terminals), ends = 0;
 
 	for (uint32_t s = 0; s < live->switches; s++) {
 		const struct live_switch *sw = &live->sw[s];
 
-		hash = mixed(hash, sw->guid);
+		hash = hash_mix(hash, sw->guid);
 		for (unsigned port = 1; port <= sw->ports; port++)
-			hash = mixed(hash, live->peer[sw->first_port + port]);
+			hash = hash_mix(hash, live->peer[sw->first_port + port]);
 	}
 	/* A sum, because the order of terminals must not matter. */
 	for (uint32_t t = 0; t < live->terminals; t++)
-		ends += mixed(mixed(live->end[t].guid, live->end[t].leaf), live->end[t].leaf_port);
-	return mixed(hash, ends);
+		ends += hash_mix(hash_mix(live->end[t].guid, live->end[t].leaf), live->end[t].leaf_port);
+	return hash_mix(hash, ends);
 }
 
 void live_free(struct live *live)

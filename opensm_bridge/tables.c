@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "bridge.h"
+#include "hash.h"
 
 static bool all_are(const uint8_t *block, uint8_t value)
 {
@@ -39,7 +40,7 @@ static void look_at(struct bridge *b, struct known_switch *known, const osm_swit
 			known_confirmed(known, at, now, KNOWN_BLOCK);
 			continue;
 		}
-		if (!all_are(now, 0) && !all_are(now, KNOWN_NO_ROUTE))
+		if (!all_are(now, 0) && !all_are(now, ENTRY_NO_ROUTE))
 			known_confirmed(known, at, now, KNOWN_BLOCK);
 		if (new)
 			known_sent(known, at, new, KNOWN_BLOCK);
@@ -142,7 +143,7 @@ static uint64_t seed(struct bridge *b)
 	uint64_t hash = b->known_generation;
 
 	for (const char *c = b->known_engine; *c; c++)
-		hash = known_mixed(hash, (uint8_t)*c);
+		hash = hash_mix(hash, (uint8_t)*c);
 	return b->known_generation ? lanes_digest(b, hash) : hash;
 }
 
@@ -163,6 +164,6 @@ void tables_entry(struct bridge *b, const osm_switch_t *sw, unsigned lid, uint8_
 {
 	const struct known_switch *known = b->known.switches ? known_of(b, sw) : NULL;
 
-	*sent = known && lid < b->known.lids ? known->sent[lid] : KNOWN_NO_ROUTE;
-	*had = known && lid < b->known.lids ? known->had[lid] : KNOWN_NOT;
+	*sent = known && lid < b->known.lids ? known->sent[lid] : ENTRY_NO_ROUTE;
+	*had = known && lid < b->known.lids ? known->had[lid] : ENTRY_UNKNOWN;
 }

@@ -10,7 +10,8 @@ bool environment_store(const struct environment *environment, const char *folder
  * skipped. */
 bool environment_load(struct environment *environment, const char *folder, uint32_t job);
 void environment_remove(const char *folder, uint32_t job);
-/* Adds the site's file, in whose name "%j" stands for the job id; false as above. */
+/* Adds the variables of the site's file, in whose name "%j" stands for the job id. The same check as in
+ * environment_load() applies. */
 bool environment_read_site_file(struct environment *environment, const char *pattern, uint32_t job);
 
 #endif

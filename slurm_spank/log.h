@@ -2,7 +2,10 @@
 #ifndef SAR_LOG_H
 #define SAR_LOG_H
 
-void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+enum log_level { LEVEL_INFO, LEVEL_ERROR };
+
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define log_info(...)  log_line(LEVEL_INFO, __VA_ARGS__)
+#define log_error(...) log_line(LEVEL_ERROR, __VA_ARGS__)
 
 #endif

@@ -2,7 +2,6 @@
  * sar-notify: reports a job's event from the controller's hooks. It always exits with 0, and within 200 ms: after any
  * other exit code Slurm would requeue or cancel the job.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -32,28 +31,15 @@ static const char usage[] =
 	"  debug=1                         also log what succeeded\n"
 	"It logs to stderr, exits with 0 in any case, and runs for at most 200 ms.\n";
 
-static void log_line(const char *format, va_list arguments)
+void log_line(enum log_level level, const char *format, ...)
 {
+	va_list arguments;
+
+	(void)level;
+	va_start(arguments, format);
 	fputs("sar-notify: ", stderr);
 	vfprintf(stderr, format, arguments);
 	fputc('\n', stderr);
-}
-
-void log_info(const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	log_line(format, arguments);
-	va_end(arguments);
-}
-
-void log_error(const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	log_line(format, arguments);
 	va_end(arguments);
 }
 
@@ -61,22 +47,6 @@ static void out_of_time(int number)
 {
 	(void)number;
 	_exit(0);
-}
-
-/* The number in an environment variable. Sets `found` to false, and returns 0, if it is unset or not a number. */
-static uint32_t get_number(const char *variable, bool *found)
-{
-	const char *text = getenv(variable);
-	unsigned long number;
-	char *end;
-
-	*found = false;
-	if (!text || !*text || *text == '-')
-		return 0;
-	errno = 0;
-	number = strtoul(text, &end, 10);
-	*found = !*end && !errno && number <= UINT32_MAX;
-	return *found ? (uint32_t)number : 0;
 }
 
 int main(int argc, char **argv)
@@ -87,7 +57,7 @@ int main(int argc, char **argv)
 	struct environment unused = {.count = 0};
 	struct arguments arguments;
 	struct reason why;
-	bool found;
+	uint32_t user;
 
 	signal(SIGALRM, out_of_time);
 	setitimer(ITIMER_REAL, &lifetime, NULL);
@@ -100,11 +70,8 @@ int main(int argc, char **argv)
 	for (int i = 2; i < argc; i++)
 		if (!arguments_take(&arguments, argv[i], &why))
 			log_error("%s", why.text);
-	message.user = get_number("SLURM_JOB_UID", &found);
-	if (!found)
-		message.user = -1;
-	message.job = get_number("SLURM_JOB_ID", &found);
-	if (!found) {
+	message.user = environment_number("SLURM_JOB_UID", &user) ? (int64_t)user : -1;
+	if (!environment_number("SLURM_JOB_ID", &message.job)) {
 		log_error("SLURM_JOB_ID is not set; call sar-notify from PrologSlurmctld or EpilogSlurmctld");
 		return 0;
 	}

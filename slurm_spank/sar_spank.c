@@ -10,7 +10,7 @@
 
 #define LINE_SIZE 1024
 
-void log_info(const char *format, ...)
+void log_line(enum log_level level, const char *format, ...)
 {
 	char line[LINE_SIZE];
 	va_list arguments;
@@ -18,18 +18,10 @@ void log_info(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
-	slurm_info("sar_spank: %s", line);
-}
-
-void log_error(const char *format, ...)
-{
-	char line[LINE_SIZE];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	slurm_error("sar_spank: %s", line);
+	if (level == LEVEL_ERROR)
+		slurm_error("sar_spank: %s", line);
+	else
+		slurm_info("sar_spank: %s", line);
 }
 
 void read_arguments(struct arguments *arguments, int ac, char **av)

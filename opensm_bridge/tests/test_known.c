@@ -24,9 +24,9 @@ static void answers_that_are_missing(void)
 	const uint8_t three = 3;
 
 	CHECK(known_resize(&k, &guid, 1, 10), "memory");
-	expect(255, KNOWN_NOT, "at the start");
+	expect(255, ENTRY_UNKNOWN, "at the start");
 	sent(1);
-	expect(1, KNOWN_NOT, "what it had before is not known");
+	expect(1, ENTRY_UNKNOWN, "what it had before is not known");
 	known_confirmed(&k.sw[0], 5, &three, 1);
 	expect(3, 3, "confirmed");
 	sent(3);
@@ -38,11 +38,11 @@ static void answers_that_are_missing(void)
 	sent(3);
 	expect(3, 4, "and back");
 	sent(255);
-	expect(255, KNOWN_NOT, "three possibilities");
+	expect(255, ENTRY_UNKNOWN, "three possibilities");
 	known_confirmed(&k.sw[0], 5, &three, 1);
 	sent(4);
 	known_lost(&k.sw[0], 0, k.lids);
-	expect(255, KNOWN_NOT, "a reset");
+	expect(255, ENTRY_UNKNOWN, "a reset");
 }
 
 static void sizes_change(void)
@@ -62,7 +62,7 @@ static void sizes_change(void)
 	CHECK(known_resize(&k, both, 2, 10), "memory");
 	known_count(&k, 127, &switches, &blocks);
 	CHECK(switches == 2 && blocks == 3, "%u switches, %u blocks", switches, blocks);
-	CHECK(k.sw[0].had[0] == KNOWN_NOT, "one that came back is not known");
+	CHECK(k.sw[0].had[0] == ENTRY_UNKNOWN, "one that came back is not known");
 }
 
 static uint64_t digest(const struct small *f)

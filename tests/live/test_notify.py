@@ -61,10 +61,8 @@ def test_what_it_sends(munge):
     with Agent(munge.socket) as agent:
         to = (f"agent={agent.address}", f"munge_socket={munge.socket}")
         assert in_time("start", *to, **JOB, SPANK_SAR_TRAFFIC="ring") == ""
-        assert (
-            in_time("end", *to, "debug=1", **JOB)
-            == f"sar-notify: end of job 7 was sent to {agent.address}\n"
-        )
+        said = in_time("end", *to, "debug=1", **JOB)
+        assert said == f"sar-notify: end of job 7 was sent to {agent.address}\n"
         in_time("end", *to, SLURM_JOB_ID="8", SPANK_SAR_TRAFFIC='"bogus"', SLURM_JOB_UID="me")
         start = agent.heard("7", "start")[0]
         end = agent.heard("7", "end")[0]
