@@ -124,7 +124,7 @@ def _install() -> Table:
         f"From a message to other routes in force, {fabric.terminals:,} hosts",
         ("debounce off", "s"),
         f"`{SPEC}` under ibsim with a stock OpenSM, 40 jobs, of which one is replaced by another, "
-        f"{ROUNDS} times: from the message to the door until the plugin says that the next "
+        f"{ROUNDS} times: from the message until the plugin says that the next "
         "generation is in force. squeue is a stand-in (a Python script).",
     )
     table.add("message to routes in force", waits.show())

@@ -107,14 +107,14 @@ def _table(name: str, found: Repairs) -> Table:
             "check, ms",
             "in all, ms",
             "entries changed",
-            "load / anew",
-            "bettering, ms",
-            "load / anew then",
+            "load / full",
+            "improving, ms",
+            "load / full then",
         ),
         f"`{name}`, `mix:1`, {FAILURES} of each at random, each on the whole fabric: median "
         "(worst). Repair: `reroute` to routes for every pair; check: every pair reaches and no "
-        "credit loop, proved; both from the routes before. Bettering: `reroute` once more. Load: "
-        "the largest, against all routes computed anew on what is left.",
+        "credit loop, proved; both from the routes before. Improving: `reroute` once more. Load: "
+        "the largest, compared with a full computation on the rest.",
     )
     for kind, each in found.items():
         both = [one["route"] + one["check"] for one in each]

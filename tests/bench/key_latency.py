@@ -75,8 +75,8 @@ def tables(full: bool) -> Iterator[Table]:
     table = Table(
         f"From a request for a routing key to its routes in force, {fabric.terminals:,} hosts",
         ("LMC 3, 39 jobs", "s", "of a processor, s", "LFT blocks sent"),
-        f"`{SPEC}` under ibsim with a stock OpenSM: `sar_agent.keys.client.request` through the "
-        f"door with munge, {ROUNDS} keys of each kind, the answer after the tables were read back; "
+        f"`{SPEC}` under ibsim with a stock OpenSM: `sar_agent.keys.client.request` with "
+        f"munge, {ROUNDS} keys of each kind, the answer after the tables were read back; "
         "*of a "
         "processor* is what the agent, OpenSM and the client took, as an idle machine would. "
         "The last one's stages: "

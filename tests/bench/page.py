@@ -46,9 +46,9 @@ SECTIONS = {
   step from its log.
 - *Peak memory*: of a process of its own, interpreter, libraries and fabric included.
 - *Throughput*: mean (worst) of the jobs' shares of full speed while all of them do all-to-all at
-  once. What that means for programs: [load is time](load-is-time.md).
-- *Lanes*: virtual lanes needed against deadlock; ours are proved, OpenSM's are what it says (in
-  one lane, what our check finds between hosts stands beside).
+  once. [Load is time](load-is-time.md) explains what that means for programs.
+- *Lanes*: virtual lanes needed against deadlock; ours are proved, OpenSM's are the number
+  that it reports (with the result of our check between hosts, if it is one lane).
 - *Entries changed*: when one job ends and one of its size starts elsewhere, mean of {changes}
   times. OpenSM's engines know no jobs, so for them nothing changes.
 
@@ -62,11 +62,11 @@ SECTIONS = {
     "changes": """## A job starts or ends
 
 The routes in force are kept where they are as good. Many steps in a row drift from what a full
-computation finds; so the agent tends the routes once the jobs are quiet.
+computation finds, so the agent improves the routes once the jobs are quiet.
 """,
     "failures": """## Something fails
 
-First all pairs reach again and that is proved; bettering comes after.
+First all pairs reach each other again, and this is proved; then the balance is improved.
 """,
     "scale": """## Growth
 """,

@@ -93,7 +93,7 @@ def _laws(ones: list[dict[str, Any]]) -> str:
 def _limits() -> str:
     hosts, switches = 2 * 32**3, 5 * 32**2
     return (
-        f"What limits above: a subnet has {LIDS:,} unicast LIDs, one for each HCA port and switch, "
+        f"The limit above: a subnet has {LIDS:,} unicast LIDs, one for each HCA port and switch, "
         f"so {hosts:,} hosts with {switches:,} switches are already {hosts + switches - LIDS:,} "
         "too many for one subnet and would be several; and tables take a byte for each pair of a "
         f"destination and a switch, {(hosts + switches) * switches / 2**20:.0f} MB there."

@@ -115,9 +115,9 @@ def _table(name: str, engine: str, found: dict[str, Any]) -> Table:
     terminals, switches = found["size"]
     table = Table(
         f"{CHANGES} job changes, `{engine}`: {terminals:,} hosts, {switches:,} switches",
-        ("", "from the routes in force", "all computed anew"),
-        f"`{name}`, lanes by path where one is not enough. Each plan is held against what the one "
-        "before left in force; a full recomputation against the full recomputation before.",
+        ("", "from the routes in force", "all from scratch"),
+        f"`{name}`, lanes by path where one is not enough. Each plan is compared with the "
+        "tables in force before; a full recomputation with the full recomputation before.",
     )
     counts = {which: Counter(ways) for which, ways in found["ways"].items()}
     for way in ("same", "direct", "staged", "fitted", "unproved", "unsafe"):
