@@ -21,14 +21,14 @@ def register(app: typer.Typer) -> None:
     @app.command()
     def status(config: ConfigOption = DEFAULT, as_json: JsonOption = False) -> None:
         """What the agent wants in force, and what OpenSM really has in force."""
-        from sar_agent.agent.status import look_at
+        from sar_agent.agent.status import read_agent_status
         from sar_agent.config.model import load_config
 
-        found = look_at(load_config(config))
+        report = read_agent_status(load_config(config))
         if as_json:
-            print_json(found.json())
+            print_json(report.json())
         else:
-            typer.echo(found.words())
+            typer.echo(report.words())
 
     @app.command()
     def history(
@@ -54,11 +54,11 @@ def register(app: typer.Typer) -> None:
         from sar_agent.agent.explain import explain as explain_job
         from sar_agent.config.model import load_config
 
-        found = explain_job(load_config(config), job)
+        explanation = explain_job(load_config(config), job)
         if as_json:
-            print_json(found.json())
+            print_json(explanation.json())
         else:
-            typer.echo(found.words())
+            typer.echo(explanation.words())
 
 
 def _line(row: Row) -> str:

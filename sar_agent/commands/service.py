@@ -33,13 +33,13 @@ def register(app: typer.Typer) -> None:
         import gc
 
         gc.disable()  # a process of two seconds; looking for garbage costs it 0.3 of them
-        from sar_agent.agent.loop import Agent
+        from sar_agent.agent.build import build_agent
         from sar_agent.util.lock_file import Lock
 
         log_to_stderr()
         settings = _for_writing(config, "once")
         with Lock(settings.agent.state_dir, "agent.lock"):
-            report = Agent(settings).pass_once()
+            report = build_agent(settings).pass_once()
         if as_json:
             print_json(
                 {
@@ -65,10 +65,10 @@ def register(app: typer.Typer) -> None:
         ] = None,
     ) -> None:
         """Install an older generation's routes, and keep the agent from changing them for now."""
-        from sar_agent.agent.rollback import rollback as take_back
+        from sar_agent.agent.rollback import rollback as roll_back
 
         log_to_stderr()
-        typer.echo(take_back(_for_writing(config, "rollback"), to, hold))
+        typer.echo(roll_back(_for_writing(config, "rollback"), to, hold))
 
     @app.command("warm-up")
     def warm_up(config: ConfigOption = DEFAULT, as_json: JsonOption = False) -> None:

@@ -242,8 +242,13 @@ class FabricConfig(Section):
 
 
 class OpensmConfig(Section):
-    """The talk with OpenSM."""
+    """The subnet manager: OpenSM with our plugin, or another that a package brings along."""
 
+    manager: Word = Field(
+        default="plugin",
+        description="which subnet manager is spoken to: plugin is OpenSM with our plugin; packages "
+        "add others (entry point group sar_agent.subnet_managers)",
+    )
     bridge_socket: Absolute = Field(
         default=Path("/run/sar-agent/bridge.sock"), description="the plugin's socket"
     )

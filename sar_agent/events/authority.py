@@ -32,11 +32,15 @@ class KnownJob:
 class Authority:
     """Safe from any thread; `known` is replaced as a whole after each look."""
 
-    def __init__(self, trusted: frozenset[int], remembered: int = REMEMBERED) -> None:
-        self.trusted = trusted
+    def __init__(
+        self,
+        trusted: frozenset[int],
+        remembered: int = REMEMBERED,
+        refused: Callable[[RefusalReason, str], None] = lambda why, sentence: None,
+    ) -> None:
+        """`refused` is called for what is refused after its message was answered."""
+        self.trusted, self.refused = trusted, refused
         self.known: Mapping[str, KnownJob] = {}
-        self.refused: Callable[[RefusalReason, str], None] = lambda why, sentence: None
-        """Told of what is refused after it was heard."""
         self._remembered = remembered
         self._lock = threading.Lock()
         # Two ages of ids: the older is forgotten as a whole, so the cost stays flat.

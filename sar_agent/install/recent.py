@@ -22,7 +22,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.formats.conversion import file_to_routes
 from sar_agent.formats.routes_file import UNKNOWN, RoutesFile
-from sar_agent.opensm.plugin_install import InForce
+from sar_agent.install.subnet_manager import InForce
 from sar_agent.routing.routes import Routes
 
 FAR = 64
@@ -56,7 +56,7 @@ class RecentTables:
         if last and last.digest == now.digest:
             return
         # OpenSM may have been done with them for a while; its clock has no parts of a second.
-        age = max(0.0, time.time() - now.status.last_build_unix - 1) if now.confirmed else 0.0
+        age = max(0.0, time.time() - now.status.built_at - 1) if now.confirmed else 0.0
         since = self.clock() - age
         until = since + self._life(fabric, now, age)
         if last is None:  # what was before that nobody here knows

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from sar_agent.errors import SarError, Unavailable
+from sar_agent.install.subnet_manager import SmRefused
 
 PROTOCOL = 2
 MAX_ANSWER = 65536
@@ -95,14 +96,18 @@ class DumpAnswer(_Answer):
     unconfirmed_sl2vl_ports: int = 0  # which no section of the file tells
 
 
-class PluginRefused(SarError):
-    """The plugin said no, in one sentence. `code`: busy (another load, or one past its deadline, is
-    under way), changed (another thing is in force than what the load was proved from), stale (the
-    routes do not fit the fabric), invalid (the file is bad), deadline (not done in time, and still
-    under way), not-master, unconfirmed (in force but for what was not confirmed), other."""
+LATER_IN_FORCE = frozenset({"deadline", "unconfirmed"})
+"""Codes of refusals after which the loaded routes may come into force all the same."""
+
+
+class PluginRefused(SmRefused):
+    """The plugin refused, in one sentence. `code`: busy (another load, or one past its deadline, is
+    under way), changed (other tables are in force than the load was proved from), stale (the routes
+    do not fit the fabric), invalid (the file is bad), deadline (not done in time, and still under
+    way), not-master, unconfirmed (in force but for what switches did not confirm), other."""
 
     def __init__(self, message: str, code: str = "other") -> None:
-        super().__init__(message)
+        super().__init__(message, changed=code == "changed", pending=code in LATER_IN_FORCE)
         self.code = code
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.loop import Result
+from sar_agent.agent.outcome import Result
 from sar_agent.events.inbox import JobReport
 from tests.unit.test_loop import JOBS, World
 
@@ -71,12 +71,12 @@ def test_state_and_history(
     assert world.once().result is Result.INSTALLED
     assert world.once().result is Result.NOTHING, "it knows what it installed"
     assert "No space left" in caplog.text and "kept in memory" in caplog.text
-    assert len(world.agent.history.last(9)) == 1
+    assert len(world.agent.committer.decisions.history.last(9)) == 1
     filler.unlink()
     world.source.records = JOBS
     assert world.once().result is Result.INSTALLED
     assert world.restart().pass_once().result is Result.NOTHING
-    assert len(world.agent.history.last(9)) == 2
+    assert len(world.agent.committer.decisions.history.last(9)) == 2
 
 
 def test_routes_and_map(tmp_path: Path, small: Callable[[str], Path]) -> None:
@@ -115,7 +115,7 @@ def test_a_full_state_disk_stops_no_repair(
     how(folder)
     if when == "at the start":
         world.restart()
-    world.agent.gatherer.hints.hear([JobReport("1", 0, "ring")])
+    world.agent.observer.hints.add([JobReport("1", 0, "ring")])
     world.cut()
     world.bridge.fabric = world.fabric
     world.bridge.fall_back()

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from sar_agent.agent.sources import job_source
+from sar_agent.agent.observe_site import job_source
 from sar_agent.config.model import parse_config
 from sar_agent.errors import InputError, Unavailable
 from sar_agent.jobs.record import JobRecord
