@@ -110,16 +110,17 @@ def decide(
     return decision
 
 
-def install_obstacle(observing: bool, status: SmStatus | None, problem: str) -> str:
-    """Why nothing can be installed now; empty where it can. `problem`: why there is no status."""
+def install_obstacle(observing: bool, status: SmStatus | None, problem: str, manager: str) -> str:
+    """Why nothing can be installed now; empty where it can. `problem` says why there is no status,
+    `manager` is the subnet manager's name."""
     if observing:
         return "observing"
     if status is None:
         return problem
     if status.role != "master":
-        return f"this OpenSM is not the master but {status.role}"
+        return f"this {manager} is not the master but {status.role}"
     if status.engine == "none":
-        return "OpenSM has just started and has not routed yet"
+        return f"{manager} has just started and has not routed yet"
     return ""
 
 

@@ -137,12 +137,16 @@ class Agent:
         self.keys.resume(site, state)
         # Decide.
         observing = self.config.agent.mode != "install"
-        obstacle = install_obstacle(observing, site.status, site.status_problem) or unfinished
+        sm = self.manager.name
+        obstacle = install_obstacle(observing, site.status, site.status_problem, sm) or unfinished
         decision = self._decide(site, state, obstacle)
         postponed = self._postponed(decision, site, obstacle)
-        if decision.reason is None or postponed:
+        if postponed:
             self._publish_last_plan(site, state)
-            report = self._nothing_done(decision, postponed)
+            report = Report(Result.LATER, f"{decision.why}; {postponed}", decision.reason)
+        elif decision.reason is None:
+            self._publish_last_plan(site, state)
+            report = Report(Result.HELD if decision.held else Result.NOTHING, decision.why)
         else:
             # Plan, prove, commit; then publish.
             report = self._attempt(decision, site, state, obstacle, before)
@@ -346,11 +350,6 @@ class Agent:
             )
         return Report(result, f"{decision.why}; {error}", decision.reason)
 
-    def _nothing_done(self, decision: Decision, postponed: str) -> Report:
-        if postponed:
-            return Report(Result.LATER, f"{decision.why}; {postponed}", decision.reason)
-        return Report(Result.HELD if decision.held else Result.NOTHING, decision.why)
-
     def _follow_jobs(self) -> None:
         """Jobs that have ended give up their hints, keys, service levels and subscriptions."""
         observer = self.observer
@@ -388,8 +387,8 @@ class Agent:
         return planned.basis if planned else None
 
     def _basis_of(self, plan: Plan, site: Observation) -> RoutesBasis:
-        jobs = host_sets(site.records)
-        return RoutesBasis(plan.generation, jobs, plan.fabric.digest, self.config.agent.engine)
+        engine = self.config.agent.engine
+        return RoutesBasis(plan.generation, host_sets(site.records), plan.fabric.digest, engine)
 
     def _publish_last_plan(self, site: Observation, state: State | None) -> None:
         if state and self.config.agent.mode == "install":
