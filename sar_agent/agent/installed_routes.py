@@ -109,7 +109,7 @@ class InstalledRoutes:
         A full disk is logged, and no reason to fail."""
         plan = result.plan
         try:
-            self.generations.add(plan.routes_file())
+            self.generations.add(plan.generation, plan.image)
             self.problems.problem("generations", "")
         except SarError as error:
             self.problems.problem("generations", f"{error}; no rollback to this generation")

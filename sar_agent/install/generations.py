@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from sar_agent.formats.routes_file import RoutesFile, read_routes_file, write_routes_file
-from sar_agent.util.owned_files import make_folder
+from sar_agent.formats.routes_file import RoutesFile, read_routes_file
+from sar_agent.util.owned_files import READABLE, make_folder
+from sar_agent.util.text_files import write_bytes
 
 
 class Generations:
@@ -28,13 +29,13 @@ class Generations:
         """Raises `InputError` where it is missing or broken."""
         return read_routes_file(self.path(generation))
 
-    def add(self, file: RoutesFile) -> None:
-        """Keep `file`, and delete the oldest. Raises `InputError` where the disk does not take
-        it."""
+    def add(self, generation: int, image: bytes) -> None:
+        """Keep `image`, the bytes of a routes file, and delete the oldest. Raises `InputError`
+        where the disk does not take it."""
         with suppress(OSError):  # writing reports it better
             make_folder(self.folder)
         # First make room: on a full disk the newest is worth more than the oldest.
         for old in self.numbers()[: -self.kept + 1]:
             with suppress(OSError):
                 self.path(old).unlink()
-        write_routes_file(self.path(file.generation), file)
+        write_bytes(self.path(generation), image, READABLE)

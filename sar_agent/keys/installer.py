@@ -311,7 +311,7 @@ def not_as_planned(before: InForce, plan: Plan, state: State) -> str:
         return before.status.unsettled or "switches have not confirmed what they were sent"
     if before.status.unknown_terminals:
         return f"{before.status.unknown_terminals} ports are not in the routes in force yet"
-    if wrong := differences(plan.routes_file(), before.file):
+    if wrong := differences(plan.routes_file, before.file):
         return f"{wrong} entries in force differ from the plan"
     return ""
 

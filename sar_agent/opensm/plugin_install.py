@@ -17,13 +17,14 @@ from typing import Literal
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.formats.conversion import file_to_had, file_to_routes
-from sar_agent.formats.routes_file import read_routes_file, write_routes_file
+from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmStatus
 from sar_agent.opensm.plugin_client import PluginClient, PluginRefused, PluginStatus
-from sar_agent.util.owned_files import sync_folder
+from sar_agent.util.owned_files import READABLE, sync_folder
 from sar_agent.util.stages import stage
+from sar_agent.util.text_files import write_bytes
 
 OUR_ENGINE = "sar"
 """Our plugin's name among OpenSM's routing engines, whichever engine of ours made the file."""
@@ -129,11 +130,11 @@ def put_in_force(client: PluginClient, plan: Plan, path: Path, proved_from: str 
     Raises `NotYet` where OpenSM is at work, else `SarError` with the reason. Then `path` is
     untouched, so that an OpenSM that restarts finds the last good routes.
     """
-    status, file, waiting = client.status(), plan.routes_file(), next_path(path)
+    status, file, waiting = client.status(), plan.routes_file, next_path(path)
     if status.state != "built":
         raise NotYet(at_work(status))  # an earlier load may still read the file
     with stage("write"):
-        write_routes_file(waiting, file)
+        write_bytes(waiting, plan.image, READABLE)
     try:
         with stage("load"):
             client.load(file.generation, proved_from)

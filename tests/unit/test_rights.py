@@ -24,7 +24,7 @@ from sar_agent.agent.state import SavedHold, StateStore
 from sar_agent.agent.status import read_agent_status
 from sar_agent.errors import InputError, SarError
 from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.routes_file import read_routes_file, write_routes_file
+from sar_agent.formats.routes_file import write_routes_file
 from sar_agent.install.generations import Generations
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
@@ -101,7 +101,7 @@ def test_what_root_writes_the_agent_can_use(theirs: Path, tmp_path: Path, mask: 
     with umask(mask):
         StateStore(theirs).save(STATE.model_copy(update={"hold": hold}))
         History(theirs).add(ROW)
-        Generations(theirs).add(read_routes_file(routes))
+        Generations(theirs).add(7, routes.read_bytes())
         with Lock(theirs, "pass.lock"):
             pass
     for path in theirs.rglob("*"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,8 +11,7 @@ from sar_agent.agent.build import build_site
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.rollback import rollback
 from sar_agent.errors import InputError, SarError
-from sar_agent.formats import routes_file
-from sar_agent.util.text_files import write_bytes
+from sar_agent.install import generations
 from tests.unit.test_loop import JOBS, World
 
 
@@ -74,14 +72,9 @@ def test_a_disk_that_fills_up_meanwhile_does_not_undo_it(
 ) -> None:
     """Room for the state is made before; generation and history are less important."""
 
-    def full_disk_of_generations(path: Path, *rest: Any) -> None:
-        if path.parent.name == "generations":
-            full_disk(path)
-        write_bytes(path, *rest)
-
     def fill() -> None:
         monkeypatch.setattr(state_module, "write_bytes", full_disk)
-        monkeypatch.setattr(routes_file, "write_bytes", full_disk_of_generations)
+        monkeypatch.setattr(generations, "write_bytes", full_disk)
 
     world.bridge.on_load = [fill]
     roll_back(world, hold=60)
