@@ -446,7 +446,7 @@ def test_a_job_s_keys_in_words(site: Site) -> None:
 def test_status_says_what_the_lmc_gives(site: Site) -> None:
     site.ask()
     leases = list(site.agent.keys.pool.leases)
-    found = AgentStatus("install", "", None, site.bridge.status(), "", [], leases=leases)
+    found = AgentStatus("install", "", None, site.bridge.manager.status(), "", [], leases=leases)
     assert "keys       1 leased to 1 jobs at 1 LID offsets" in found.words()
     assert "the largest that fits is 7" in found.words()
     assert found.json()["keys"][0]["offset"] == 2

@@ -252,7 +252,7 @@ def test_an_error_of_ours_is_counted_said_once_and_told(
         for n in range(5):
             answer = site.ask(phase=f"p{n}")
             assert answer["sentence"] == "an error of the agent; see its log"
-        patched.setattr(site.agent.keys, "obey", lambda: [][1])
+        patched.setattr(site.agent.keys.pool, "apply_orders", lambda: [][1])
         for _ in range(5):
             site.agent.serve_keys()
     assert site.value("sar_unexpected_errors_total", where="keys") == 6, "then it rests"

@@ -93,7 +93,7 @@ def test_levels_of_the_plan_before_last_are_part_of_the_proof(place: Place) -> N
 
 def test_they_are_on_the_disk(place: Place) -> None:
     place.go(T1)
-    place.restart().settle([999.0])
+    place.restart().forget_ended([999.0])
     with pytest.raises(NotSafe):
         place.go(T2)
 
@@ -103,15 +103,15 @@ def test_they_are_forgotten_with_the_last_job_of_the_time(
     place: Place, starts: list[float]
 ) -> None:
     place.go(T1)
-    place.restart().settle(starts)
+    place.restart().forget_ended(starts)
     assert place.go(T2).transition.way is Way.DIRECT  # type: ignore[union-attr]
-    place.restart().settle([])
+    place.restart().forget_ended([])
     assert not place.levels.all_assigned & ~0b11
 
 
 def test_a_job_whose_start_nobody_knows_is_as_old_as_can_be(place: Place) -> None:
     place.go(T1)
-    place.restart().settle([2000.0, None])
+    place.restart().forget_ended([2000.0, None])
     with pytest.raises(NotSafe):
         place.go(T2)
 
@@ -140,7 +140,7 @@ def test_few_are_kept_and_nothing_of_them_is_lost(place: Place) -> None:
 
 
 def test_unused_levels_are_dropped_and_those_of_live_jobs_are_not(place: Place) -> None:
-    kept = place.go(T1).found.sl_to_vl
+    kept = place.go(T1).in_force.file.sl_to_vl
     assert kept is not None and kept.tolist() == [0, 1] + [DROPPED] * 14
     none = told()
     for s in (2, 3):  # the other way round, so that level 0 does for all
