@@ -70,7 +70,7 @@ def test_what_a_fallback_rewrote_is_read_examined_and_counted(tmp_path: Path) ->
         arrived = transit.commit(planned(fabric), go)
         first, second = seen
         assert (first.generation, second.generation) == (5, 0) and bridge.loads == 2
-        assert second.status.engine_in_force == "slow" and second.confirmed
+        assert second.status.engine == "slow" and second.confirmed
         assert arrived.changed == table_changes(fabric, second.routes, arrived.in_force.routes)
         assert arrived.changed != table_changes(fabric, first.routes, arrived.in_force.routes)
         assert arrived.in_force.confirmed and arrived.in_force.generation == 6
