@@ -123,11 +123,11 @@ class Planner:
         self.adopt(plan)
         return plan
 
-    def plan_keys(self, generation: int, keys: Mapping[int, KeyRows], stands: Plan) -> Plan:
-        """`stands`, the plan in force, with other keys, and otherwise unchanged; `adopt` it once it
-        is in force. Raises `CheckFailed`."""
-        base = base_of(stands.routes)
-        return self._stacked(generation, stands.fabric, stands.mix, base, keys, stands)
+    def plan_keys(self, generation: int, keys: Mapping[int, KeyRows], in_force: Plan) -> Plan:
+        """The plan `in_force` with other keys, and otherwise unchanged; `adopt` it once it has been
+        installed. Raises `CheckFailed`."""
+        base = base_of(in_force.routes)
+        return self._stacked(generation, in_force.fabric, in_force.mix, base, keys, in_force)
 
     def adopt(self, plan: Plan) -> None:
         """Start from `plan` next: what came into force may be less than what was planned."""
@@ -275,8 +275,8 @@ class Planner:
             log.info("a full recomputation cannot be used: %s", error)
             return ""
         limit = best * (1 + self.config.agent.tend_gain)
-        stands = self._peak(last.measures)
-        if stands <= limit:
+        present = self._peak(last.measures)
+        if present <= limit:
             return ""
         self._better = fresh
         before, routes = PreviousRoutes(fabric, mix, base), base
@@ -287,7 +287,7 @@ class Planner:
                 self._better = routes
                 break
         what = "load" if self.options.objective == "load" else "effective EFI"
-        return f"largest {what} {stands:.3g}, a full recomputation has {best:.3g}"
+        return f"largest {what} {present:.3g}, a full recomputation has {best:.3g}"
 
     def _peak(self, measures: Measures) -> float:
         return measures.load_max if self.options.objective == "load" else measures.effective_efi_max

@@ -125,8 +125,8 @@ class ReroutePacer:
 
 
 class Pacing:
-    """Applies a pacer to passes. Without one, every change is acted on at once: whoever runs `once`
-    has chosen the moment."""
+    """Applies a pacer to passes. Without one, every change is acted on at once: a person who runs
+    `once` has chosen the moment."""
 
     def __init__(self, config: AgentConfig, pacer: ReroutePacer | None) -> None:
         self.config, self.pacer = config, pacer

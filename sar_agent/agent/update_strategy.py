@@ -126,10 +126,8 @@ def _five_phase(config: UpdateConfig, proved: UpdateChoice, site: UpdateContext)
     cannot have tables installed that could block the packets of others."""
     if not site.base_changes:
         if site.shelter_changes and site.on_shelter:
-            many = f"{site.on_shelter} subscribers are"
-            return UpdateChoice(
-                UpdateMethod.WAIT, f"{many} on LID offset 1, whose tables would change"
-            )
+            why = f"{site.on_shelter} subscribers are on LID offset 1, whose tables would change"
+            return UpdateChoice(UpdateMethod.WAIT, why)
         return proved
     if site.known_in > 0 and not site.urgent:
         return UpdateChoice(

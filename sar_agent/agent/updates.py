@@ -14,7 +14,7 @@ from sar_agent.check.transition import Way
 from sar_agent.config.update import UpdateConfig
 from sar_agent.errors import SarError, Unserved
 from sar_agent.five_phase.coordinator import Coordinator
-from sar_agent.five_phase.driver import FivePhase, Owners, RunNotBegun, RunSummary
+from sar_agent.five_phase.driver import FivePhase, Owners, RunNotBegun
 from sar_agent.five_phase.messages import Phase
 from sar_agent.five_phase.shelter import moves, no_shelter, with_shelter_of
 from sar_agent.install.changes import table_changes
@@ -129,14 +129,14 @@ class Updates:
                     "%s; the repair is installed without phases, since it is proved safe", error
                 )
                 how = UpdateMethod.DIRECT
-        self.five_phase.summary = RunSummary()
+        self.five_phase.take_summary()  # an earlier run is not this decision's
         result = load()
         self.metrics.updates.labels(how.value, "installed").inc()
         return result
 
     def take_summary(self) -> dict[str, Any] | None:
         """The five-phase update that the last decision made, if it did; returned once."""
-        summary, self.five_phase.summary = self.five_phase.summary, RunSummary()
+        summary = self.five_phase.take_summary()
         return asdict(summary) if summary.update else None
 
     def end_run(self) -> str:

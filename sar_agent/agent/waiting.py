@@ -116,7 +116,7 @@ class LastStatus:
         return "" if same else situation
 
     def _own_install(self, now: SmStatus) -> bool:
-        """Whether a pass or a routing key put what is in force there: it was read back."""
+        """Whether a pass or a routing key of this process installed the routes in force."""
         before = self.status.identity if self.status else ""
         return now.ours and now.identity == self.agent.installed.identity != before
 

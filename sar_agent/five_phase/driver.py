@@ -134,6 +134,11 @@ class FivePhase:
         self.problems.problem("run", unfinished.why)
         return unfinished
 
+    def take_summary(self) -> RunSummary:
+        """The last run, once: afterwards the summary is empty."""
+        summary, self.summary = self.summary, RunSummary()
+        return summary
+
     def queue_read(self, jobs: Owners, began: float) -> None:
         """The running jobs by a poll that began at `began`: subscribers of ended jobs are
         dropped."""

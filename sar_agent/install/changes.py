@@ -20,7 +20,7 @@ BLOCK = 64
 
 
 class TableChanges(NamedTuple):
-    """Of all switches and LID offsets."""
+    """What differs in the tables of all switches, at all LID offsets."""
 
     entries: int
     blocks: int
@@ -38,12 +38,12 @@ def table_changes(fabric: Fabric, before: Routes | None, after: Routes) -> Table
             differs = before.egress[offset] != new
         differs = differs[own_rows(after, offset)]
         entries += int(np.count_nonzero(differs))
-        some = np.flatnonzero(differs.any(axis=1))
-        block = np.concatenate([terminals + offset, switches])[some] // BLOCK
+        rows = np.flatnonzero(differs.any(axis=1))
+        block = np.concatenate([terminals + offset, switches])[rows] // BLOCK
         order = np.argsort(block, kind="stable")
         starts = np.flatnonzero(np.diff(block[order], prepend=-1))
-        if len(some):
-            touched = np.logical_or.reduceat(differs[some[order]], starts, axis=0)
+        if len(rows):
+            touched = np.logical_or.reduceat(differs[rows[order]], starts, axis=0)
             blocks += int(np.count_nonzero(touched))
     return TableChanges(entries, blocks)
 
@@ -83,8 +83,8 @@ def _picker(
     """Picks `rows` and `columns` of a table of `file`, without a copy where they are all of it."""
     whole = file.forwarding.shape[1:]
     if all(
-        len(some) == size and (some == np.arange(size)).all()
-        for some, size in zip((rows, columns), whole, strict=True)
+        len(indices) == size and (indices == np.arange(size)).all()
+        for indices, size in zip((rows, columns), whole, strict=True)
     ):
         return lambda table: table
     return lambda table: table[np.ix_(rows, columns)]

@@ -129,9 +129,9 @@ class AssignedLevels:
         """`routes` are in force and nothing else is under way: the eras of other routes end."""
         if not self._eras:
             return
-        now, stands = self.now(), _era(fabric, routes)
+        now, in_force = self.now(), _era(fabric, routes)
         for era in self._eras:
-            era.until = np.inf if era.same(stands) else min(era.until, now)
+            era.until = np.inf if era.same(in_force) else min(era.until, now)
         self._save()
 
     def forget_ended(self, starts: Iterable[float | None]) -> None:
@@ -189,18 +189,18 @@ class AssignedLevels:
 
 
 def _era(fabric: Fabric, routes: Routes, *, foreign: bool = False) -> _Era:
-    offsets, many, switches = routes.egress.shape
+    offsets, destinations, switches = routes.egress.shape
     if routes.service_level is None:
-        one = np.ones((offsets, many), np.uint16)
+        common = np.ones((offsets, destinations), np.uint16)
         at, rows = np.empty(0, np.int64), np.empty((0, switches), np.uint16)
     else:
         level = routes.service_level.reshape(-1, switches)
         at = np.flatnonzero((level != level[:, :1]).any(axis=1))
-        one = np.left_shift(1, level[:, 0].astype(np.uint16), dtype=np.uint16)
-        one[at] = 0
-        one = one.reshape(offsets, many)
+        common = np.left_shift(1, level[:, 0].astype(np.uint16), dtype=np.uint16)
+        common[at] = 0
+        common = common.reshape(offsets, destinations)
         rows = np.left_shift(1, level[at].astype(np.uint16), dtype=np.uint16)
-    return _Era(_nodes(fabric), fabric.terminals, one, at, rows, foreign=foreign)
+    return _Era(_nodes(fabric), fabric.terminals, common, at, rows, foreign=foreign)
 
 
 def _nodes(fabric: Fabric) -> NDArray[np.uint64]:
@@ -213,8 +213,8 @@ def _both(old: _Era, new: _Era) -> _Era:
     bits = new.bits() | old.on(new.nodes, new.terminals, len(new.all))
     flat = bits.reshape(-1, bits.shape[2])
     at = np.flatnonzero((flat != flat[:, :1]).any(axis=1))
-    one = flat[:, 0].copy()
-    one[at] = 0
+    common = flat[:, 0].copy()
+    common[at] = 0
     shape = new.all.shape
     foreign = old.foreign or new.foreign
-    return _Era(new.nodes, new.terminals, one.reshape(shape), at, flat[at], new.until, foreign)
+    return _Era(new.nodes, new.terminals, common.reshape(shape), at, flat[at], new.until, foreign)

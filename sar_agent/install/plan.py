@@ -39,7 +39,7 @@ class Plan:
     traffic: Traffic
     """Traffic of the channels, on which the measures of the next plan build."""
     levels: int = 1
-    """Bit set of the service levels that jobs which still run may have been told by plans before;
+    """Bit set of the service levels that earlier plans may have assigned to jobs which still run;
     all but these and the plan's own are dropped (lanes by path only)."""
     transition: Transition | None = None
     """How the plan may replace the tables that were in force; None before that was examined."""

@@ -240,7 +240,7 @@ class KeyPool:
                 raise Unserved("another job's key has its LID offset now")
         except SarError as error:
             lost = self._lost(lease, str(error))
-            self._remade |= {one.key: one for one in lost}
+            self._remade |= {lease.key: lease for lease in lost}
             return
         self._made[lease.key] = made
         now = {"own": made.own, "total": made.total(load), "lost": ""}
@@ -249,11 +249,11 @@ class KeyPool:
     def _is_free(self, lease: Lease, made: LinkedKey) -> bool:
         """Whether no other lease has a lost key's offset on any of its ports."""
         return not any(
-            one.offset == lease.offset
-            and one.key != lease.key
-            and (one.key in self._made or not one.lost)
-            and not made.ports.isdisjoint(ports_of(self._on(), one.hosts))
-            for one in self.leases
+            other.offset == lease.offset
+            and other.key != lease.key
+            and (other.key in self._made or not other.lost)
+            and not made.ports.isdisjoint(ports_of(self._on(), other.hosts))
+            for other in self.leases
         )
 
     def _on(self) -> Fabric:
@@ -262,17 +262,17 @@ class KeyPool:
 
     def lose_all(self, why: str) -> None:
         """Drop all keys, since no plan passes its checks with them."""
-        self.leases.put(one for lease in self.leases for one in self._lost(lease, why))
+        self.leases.put(lost for lease in self.leases for lost in self._lost(lease, why))
         self.report()
 
     def counts(self, offsets: int) -> tuple[int, int, int, int, int, int]:
         """For `Metrics.show_keys`, with `offsets` LID offsets a port."""
         leases = list(self.leases)
         pool = max(0, offsets - FIRST_KEY)
-        used = {one.offset for one in leases if FIRST_KEY <= one.offset < offsets}
-        own = max((one.own for one in self._made.values()), default=0)
+        used = {lease.offset for lease in leases if FIRST_KEY <= lease.offset < offsets}
+        own = max((key.own for key in self._made.values()), default=0)
         total = int(self.load().max(initial=0)) if self._made else 0
-        lost = sum(bool(one.lost) for one in leases)
+        lost = sum(bool(lease.lost) for lease in leases)
         return len(leases) - lost, lost, pool, pool - len(used), own, total
 
     def made(self, key: Key) -> LinkedKey | None:
@@ -283,10 +283,10 @@ class KeyPool:
         return min(wanted or self.config.lease_seconds, self.config.lease_most_seconds)
 
     def _room_for(self, ticket: Ticket, owner: int | None) -> None:
-        others = [one for one in self.leases if one.key != (ticket.job, ticket.phase)]
-        if sum(one.job == ticket.job for one in others) >= MOST_OF_A_JOB:
+        others = [x for x in self.leases if x.key != (ticket.job, ticket.phase)]
+        if sum(lease.job == ticket.job for lease in others) >= MOST_OF_A_JOB:
             raise Unserved(f"job {ticket.job} has {MOST_OF_A_JOB} routing keys already")
-        ranks = sum(len(one.pairs) for one in others if one.uid == owner)
+        ranks = sum(len(lease.pairs) for lease in others if lease.uid == owner)
         if ranks + len(ticket.wish.pairs) > MOST_RANKS_OF_A_UID:
             raise Unserved(
                 f"the routing keys of uid {owner} have {MOST_RANKS_OF_A_UID} ranks in their pairs "
@@ -297,7 +297,7 @@ class KeyPool:
         if self._fabric is not None and self._fabric.digest == fabric.digest:
             return
         self._fabric, self._made, self._remade = fabric, {}, {}
-        self._owed = [one.key for one in self.leases]
+        self._owed = [lease.key for lease in self.leases]
         self.report()
 
     def _lost(self, lease: Lease, why: str) -> list[Lease]:

@@ -70,7 +70,7 @@ class PluginManager(SubnetManager):
         return self._discovered.read()
 
     def routes_in_force(self, fabric: Fabric, *, wait: bool = True) -> InForce:
-        """The plugin's dump; without the plugin, where nobody waits for certainty, OpenSM's own."""
+        """From the plugin's dump; without `wait` and plugin, from OpenSM's own dump."""
         if wait:
             return read_in_force(self.client, fabric)
         if self.client.socket_path.exists():

@@ -1,8 +1,8 @@
-"""The time that each stage of a computation takes, for whoever records it.
+"""The time that each stage of a computation takes, for a recorder.
 
-Code that does a stage's work says `with stage("check"):` and does not know who listens. The agent
-records stages in its metrics (`record_stages`); a command records nothing. A recorder counts for
-the context (thread) that set it.
+Code that does a stage's work runs `with stage("check"):` and does not know the recorder. The agent
+records stages in its metrics (`record_stages`); a command records nothing. A recorder serves the
+context (thread) that set it.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def test_a_job_that_is_not_there_is_waited_for_and_then_refused(site: Site) -> N
     [
         ({"pairs": [0, 9]}, "rank 9 is not in the job, which has 0 … 3"),
         ({"pairs": [0, 0]}, "rank 0 sends to itself"),
-        ({"pairs": [0, 1, 2]}, "the last rank of pairs has nobody to send to"),
+        ({"pairs": [0, 1, 2]}, "the last rank of pairs has no rank to send to"),
         ({"pairs": [0, 1], "tasks": "1(x9)2"}, "is not of the form 2(x3),1"),
         ({"pairs": [0, 1], "tasks": "2(x9)"}, "is of more hosts than the job's 4"),
         ({"traffic": "butterfly", "tasks": "2(x3)"}, "power of two"),
