@@ -141,8 +141,10 @@ class Transit:
         raise AssertionError("unreachable: tries is at least 1")
 
     def _first(self, fabric: Fabric, known: InForce | None) -> InForce:
-        """`known`, if it is certain, else what is read now."""
-        if known is None or not known.confirmed:
+        """`known`, if it is confirmed and no routing has happened since; else what is read now. A
+        routing may have sent packets by other tables, even where the tables are the same again."""
+        version = known.status.tables_version if known and known.confirmed else None
+        if known is None or version is None or self.manager.status().tables_version != version:
             return self.read(fabric)
         self.recent.saw(fabric, known)
         return known

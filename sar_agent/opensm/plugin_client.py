@@ -237,7 +237,7 @@ class PluginClient:
 
     def _garbage(self, answer: bytes) -> Unavailable:
         shown = answer[:80].decode("ascii", "replace")
-        return Unavailable(f"{self.socket_path}: this is no answer of our plugin: {shown!r}")
+        return Unavailable(f"{self.socket_path}: not an answer of our plugin: {shown!r}")
 
 
 class _Protocol(_Answer):

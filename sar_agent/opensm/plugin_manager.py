@@ -48,16 +48,20 @@ class PluginManager(SubnetManager):
     ) -> None:
         self.client, self.path, self.lfts_dump = client, path, lfts_dump
         self._discovered = DiscoveredFabric(client, mapper or HostMapper())
+        self._answers = True
+        """Whether the plugin answered when it was last asked for its status."""
         self._dumped: tuple[object, InForce] | None = None
         """The tables of `lfts_dump`, with the file's version and the fabric's digest."""
 
     def status(self) -> SmStatus:
         """Raises `SarError` where the plugin does not answer."""
+        self._answers = False
         if not self.client.socket_path.exists():  # the client would try four times
             raise Unavailable(
                 f"{self.client.socket_path}: OpenSM's plugin is not there (no such socket)"
             )
         status = self.client.status()
+        self._answers = True
         kept = waiting = 0
         with suppress(SarError):
             kept = read_generation(self.path)
@@ -73,7 +77,7 @@ class PluginManager(SubnetManager):
         """From the plugin's dump; without `wait` and plugin, from OpenSM's own dump."""
         if wait:
             return read_in_force(self.client, fabric)
-        if self.client.socket_path.exists():
+        if self._answers:
             return read_now(self.client, fabric)[0]
         if self.lfts_dump is None:
             raise Unavailable("neither the plugin nor opensm.lfts_dump tells what is in force")

@@ -440,7 +440,7 @@ def test_a_job_s_keys_in_words(site: Site) -> None:
     assert whole.words().endswith("with other keys'; leased until the job ends")
     assert keys_of(site.fabric, routes, site.agent.keys.pool.leases, ["2"]) == []
     lost = keys_of(site.fabric, None, site.agent.keys.pool.leases, ["1"])[0]
-    assert "lost, what is in force is not known" in lost.words()
+    assert "lost, the routes in force are not known" in lost.words()
 
 
 def test_status_says_what_the_lmc_gives(site: Site) -> None:

@@ -20,9 +20,12 @@ from sar_agent.errors import CheckFailed, InputError, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
+from sar_agent.formats.export import export_routes
 from sar_agent.install import plan as plan_module
+from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import host_sets
 from sar_agent.jobs.jobmap import read_jobmap
+from sar_agent.routing import Options, load_engine
 from tests.fake_opensm import FakeBridge, FakeSource, job
 
 JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))
@@ -272,6 +275,24 @@ def test_observing_installs_nothing(tmp_path: Path) -> None:
     assert world.bridge.loads == [] and world.agent.installed.store.load() is None
     assert not (tmp_path / "run/routes.sar").exists()
     assert world.value("sar_dark_fiber_ratio", routes="in_force") is not None
+
+
+@pytest.mark.parametrize("socket", ["none", "that nobody answers"])
+def test_observing_without_the_plugin_measures_opensm_s_dump(tmp_path: Path, socket: str) -> None:
+    world = World(tmp_path, mode="observe")
+    world.bridge.away = True
+    if socket == "none":
+        world.bridge.socket_path.unlink()
+    routes = load_engine("minhop").route(world.fabric, JobMix.of([]), Options())
+    export_routes(tmp_path, world.fabric, routes, ["lfts"])
+    manager = world.bridge.manager
+    manager.lfts_dump = tmp_path / "lfts.dump"
+    world.agent = build_agent(world.agent.config, manager, world.source)
+    assert world.once().result is Result.PLANNED
+    assert world.value("sar_dark_fiber_ratio", routes="in_force") is not None
+    site = world.agent.observer.observe()
+    assert site.status is None and site.in_force and not site.in_force.confirmed
+    assert (site.in_force.routes.egress == routes.egress).all()
 
 
 def test_young_jobs_do_not_trigger(tmp_path: Path) -> None:
