@@ -14,6 +14,7 @@ from sar_agent import __version__
 from sar_agent.agent.commit import Committer
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.history import DecisionLog, History
+from sar_agent.agent.install_keys import KeyInstaller
 from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.observe_site import SiteObserver, job_source
@@ -34,7 +35,6 @@ from sar_agent.install.levels import AssignedLevels
 from sar_agent.install.subnet_manager import SubnetManager, load_subnet_manager
 from sar_agent.install.transit import Transit
 from sar_agent.jobs.source import JobSource
-from sar_agent.keys.installer import KeyInstaller
 from sar_agent.keys.pool import KeyPool
 from sar_agent.keys.requests import KeyRequests
 from sar_agent.routing import load_engine

@@ -22,6 +22,7 @@ from sar_agent.agent.decide import (
     decide,
     install_obstacle,
 )
+from sar_agent.agent.install_keys import KeyInstaller
 from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.observe_site import Observation, SiteObserver, owners
 from sar_agent.agent.outcome import (
@@ -45,7 +46,6 @@ from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmRefused, SmStatus, SubnetManager
 from sar_agent.install.transit import NotSafe, Transit, transition_to
 from sar_agent.jobs.filter import host_sets
-from sar_agent.keys.installer import KeyInstaller
 from sar_agent.quality import Measures
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.backoff import Backoff

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sar_agent.agent import install_keys as serve
 from sar_agent.agent.outcome import Result
 from sar_agent.errors import InputError, TooMany, Unserved
 from sar_agent.events.authority import Authority, KnownJob
 from sar_agent.events.message import MessageRefused, RefusalReason, parse
 from sar_agent.jobs.record import JobRecord
 from sar_agent.keys import flows, tickets
-from sar_agent.keys import installer as serve
 from sar_agent.keys import pool as manager
 from sar_agent.keys.flows import hosts_of, phases_of_wish, rank_hosts
 from sar_agent.keys.leases import Lease
