@@ -1,10 +1,10 @@
 """The leased routing keys on the present fabric, for the planner; and drafts of new ones.
 
-`agent/install_keys.py` installs them. Keys are no part of a repair: where the fabric has changed, routes for
-it are planned and installed without keys (their LID offsets fall back to the shelter's tables).
-Then the keys are made again, some at a time, and installed and saved together. If the present
-fabric can no longer support a key, the key is dropped and the job continues: its LID offset falls
-back to the Up*/Down* tables.
+`agent/install_keys.py` installs them. Keys are no part of a repair: where the fabric has changed,
+routes for it are planned and installed without keys (their LID offsets fall back to the shelter's
+tables). Then the keys are made again, some at a time, and installed and saved together. If the
+present fabric can no longer support a key, the key is dropped and the job continues: its LID offset
+falls back to the Up*/Down* tables.
 """
 
 from __future__ import annotations
