@@ -20,6 +20,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.record import JobRecord
 from sar_agent.jobs.source import Poll
 from sar_agent.opensm.plugin_client import DumpAnswer, LoadAnswer, PluginRefused, PluginStatus
+from sar_agent.opensm.plugin_manager import PluginManager
 from sar_agent.routing import Options, load_engine
 
 
@@ -110,6 +111,11 @@ class FakeBridge:
         assert self.tables
         self.deaf, self.tables = (), replace(self.tables, had=None)
         self._routed()
+
+    @property
+    def manager(self) -> PluginManager:
+        """The agent's subnet manager over this plugin."""
+        return PluginManager(self, self.folder / "routes.sar")  # type: ignore[arg-type]
 
     @property
     def digest(self) -> str:

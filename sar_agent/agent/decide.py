@@ -1,9 +1,9 @@
-"""Is it time for other routes, and why? A pure function of what is known and what is seen.
+"""Is it time for other routes, and why? A pure function of what is known and what is observed.
 
 After sar-2016, Section 3.2.1: the queue's multi-switch jobs are compared, ids ignored, with those
-that the routes in force were made for (not with the last look: a reroute that failed must be
-tried again). Ended jobs count; young ones do not trigger. Around that: the fabric, and whether
-OpenSM really uses what we gave it.
+that the routes in force were made for (not with the last observation: a reroute that failed must
+be tried again). Ended jobs count; young ones do not trigger. Besides jobs, the fabric counts, and
+whether the subnet manager really uses the routes that it was given.
 """
 
 from __future__ import annotations
@@ -11,16 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.jobs.filter import HostSets, host_sets, job_change
 from sar_agent.jobs.record import JobRecord
-from sar_agent.opensm.plugin_client import PluginStatus
-
-OUR_ENGINE = "sar"
-"""Our plugin's name among OpenSM's routing engines, whatever engine of ours made the file."""
 
 
 class Reason(StrEnum):
-    """Why there is to be a reroute; the values are labels of a metric."""
+    """Why routes are to change; the values are labels of a metric."""
 
     FIRST = "first"
     FALLBACK = "fallback_engine_in_force"
@@ -34,8 +31,8 @@ class Reason(StrEnum):
     SHELTER = "shelter_of_another_fabric"
 
 
-MENDS = frozenset({Reason.FIRST, Reason.FALLBACK, Reason.GENERATION, Reason.FABRIC})
-"""Reasons that leave traffic without the routes that it should have."""
+REPAIRS = frozenset({Reason.FIRST, Reason.FALLBACK, Reason.GENERATION, Reason.FABRIC})
+"""Reasons for which traffic is without the routes that it should have: they never wait."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +43,13 @@ class RoutesBasis:
     jobs: HostSets
     fabric_digest: bytes
     engine: str
+    identity: str = ""
+    """Identity of their tables where they were installed."""
 
 
 @dataclass(frozen=True)
 class ObservedState:
-    """The world as it is now. `records` are the multi-switch jobs; `now`, `min_age` in seconds."""
+    """The site as it is now. `records` are the multi-switch jobs; `now`, `min_age` in seconds."""
 
     records: tuple[JobRecord, ...]
     fabric_digest: bytes
@@ -58,69 +57,87 @@ class ObservedState:
     now: float = 0.0
     min_age: float = 0.0
     topology_edited: bool = False
-    status: PluginStatus | None = None
-    """None where nothing is to be installed, so that what OpenSM does is no reason."""
+    status: SmStatus | None = None
+    """None where nothing is to be installed, so that the subnet manager gives no reason."""
 
 
 @dataclass(frozen=True)
 class Hold:
-    """A person's wish to keep the routes: until `until` (Unix seconds), or until the jobs are
-    others than `jobs` where there is no time."""
+    """A person's wish to keep the routes until `until` (Unix seconds) or, where there is no time,
+    until the multi-switch jobs are no longer `jobs`."""
 
     jobs: HostSets
     until: float | None = None
 
     def active(self, records: tuple[JobRecord, ...], now: float) -> bool:
-        """Whether it still holds."""
+        """Whether the routes are still to be kept."""
         return host_sets(records) == self.jobs if self.until is None else now < self.until
 
 
 @dataclass(frozen=True)
 class Decision:
-    """`reason` is None where nothing is to be done; `why` is a sentence either way."""
+    """`reason` is None where there is nothing to do; `why` is a sentence either way."""
 
     reason: Reason | None
     why: str
     held: bool = False
 
 
-def decide(made: RoutesBasis | None, seen: ObservedState, hold: Hold | None = None) -> Decision:
-    """The first reason that applies; those that leave OpenSM without our routes come first and
-    end a hold, because what was held is not in force any more."""
-    if made is None:
+def decide(
+    basis: RoutesBasis | None, observed: ObservedState, hold: Hold | None = None
+) -> Decision:
+    """The first reason that applies. Reasons for which our routes are not in force come first and
+    end a hold, because the routes that were held are not in force any more."""
+    if basis is None:
         return Decision(Reason.FIRST, "no routes were made yet")
-    status = seen.status
-    if status and status.engine_in_force != OUR_ENGINE:
+    status = observed.status
+    if status and not status.ours:
         why = f": {status.last_error}" if status.last_error else ""
-        return Decision(Reason.FALLBACK, f"engine {status.engine_in_force} is in force{why}")
-    if status and status.generation_in_force != made.generation:
+        return Decision(Reason.FALLBACK, f"engine {status.engine} is in force{why}")
+    if status and status.identity != basis.identity:
         return Decision(
             Reason.GENERATION,
-            f"generation {status.generation_in_force} is in force, not {made.generation}",
+            f"generation {status.generation} is in force, not {basis.generation}",
         )
-    decision = _change(made, seen)
-    if decision.reason and hold and hold.active(seen.records, seen.now):
+    decision = _change(basis, observed)
+    if decision.reason and hold and hold.active(observed.records, observed.now):
         until = (
-            "the jobs change" if hold.until is None else f"{hold.until - seen.now:.0f} s are over"
+            "the jobs change"
+            if hold.until is None
+            else f"{hold.until - observed.now:.0f} s are over"
         )
         return Decision(None, f"held until {until}, although {decision.why}", held=True)
     return decision
 
 
-def _change(made: RoutesBasis, seen: ObservedState) -> Decision:
-    if seen.fabric_digest != made.fabric_digest:
-        return Decision(Reason.FABRIC, "the fabric is another than the routes were made for")
-    if seen.engine != made.engine:
+def install_obstacle(observing: bool, status: SmStatus | None, problem: str, manager: str) -> str:
+    """Why nothing can be installed now; empty where it can. `problem` says why there is no status,
+    `manager` is the subnet manager's name."""
+    if observing:
+        return "observing"
+    if status is None:
+        return problem
+    if status.role != "master":
+        return f"this {manager} is not the master but {status.role}"
+    if status.engine == "none":
+        return f"{manager} has just started and has not routed yet"
+    return ""
+
+
+def _change(basis: RoutesBasis, observed: ObservedState) -> Decision:
+    if observed.fabric_digest != basis.fabric_digest:
+        return Decision(Reason.FABRIC, "the fabric has changed since the routes were made")
+    if observed.engine != basis.engine:
         return Decision(
-            Reason.ENGINE, f"engine {seen.engine} is configured, {made.engine} was used"
+            Reason.ENGINE, f"engine {observed.engine} is configured, {basis.engine} was used"
         )
-    change = job_change(made.jobs, seen.records, seen.now, seen.min_age)
+    change = job_change(basis.jobs, observed.records, observed.now, observed.min_age)
     if change:
         why = f"{_jobs(len(change.started))} started, {len(change.ended)} ended"
-        if seen.topology_edited:
+        if observed.topology_edited:
             return Decision(Reason.TOPOLOGY, f"topology.conf was edited: {why}")
         return Decision(Reason.JOBS, why)
-    return Decision(None, f"the same {_jobs(len(made.jobs))} on the same fabric")
+    return Decision(None, f"the same {_jobs(len(basis.jobs))} on the same fabric")
 
 
 def _jobs(count: int) -> str:

@@ -1,4 +1,4 @@
-"""One job in words: where it runs, which links it uses, which of them is its worst."""
+"""The explain command: where a job runs, which links it uses, and which of them is its worst."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sar_agent.agent.gather import Gatherer, Observation
-from sar_agent.agent.observe import TablesInForce
+from sar_agent.agent.build import Site, build_site
 from sar_agent.agent.planner import Planner
 from sar_agent.check.reachability import check_reachability
 from sar_agent.config.model import Config
@@ -18,10 +17,8 @@ from sar_agent.five_phase.protocol import CoordinatorState
 from sar_agent.five_phase.storage import CoordinatorStorage
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs import Job, JobMix
-from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.keys.description import KeyDescription, keys_of
 from sar_agent.keys.leases import Leases
-from sar_agent.opensm.plugin_client import PluginClient
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import load_engine
 from sar_agent.routing.routes import Routes
@@ -54,10 +51,10 @@ class JobExplanation:
     transition: str = ""
     """How the planned routes may replace those in force, with the proof, in words."""
     keys: list[KeyDescription] = field(default_factory=list)
-    """Its routing keys."""
+    """The job's routing keys."""
     update_mode: str = "fast"
     subscribers: int = 0
-    """Processes of it that have subscribed to updates in phases."""
+    """The job's processes that have subscribed to five-phase updates."""
 
     def json(self) -> dict[str, Any]:
         """For `--json`."""
@@ -83,25 +80,25 @@ class JobExplanation:
                 lines.append(f"{name}: not known")
         if self.transition:
             lines.append(f"from one to the other: {self.transition}")
-        lines += [one.words() for one in self.keys]
+        lines += [key.words() for key in self.keys]
         if self.subscribers or self.update_mode == "five-phase":
             lines.append(
-                f"mode {self.update_mode}: {self.subscribers} subscribers of it are moved to LID "
+                f"mode {self.update_mode}: its {self.subscribers} subscribers are moved to LID "
                 "offset 1 before tables change"
             )
         return "\n".join(lines)
 
 
-def explain(config: Config, wanted: str) -> JobExplanation:
-    """Looks at Slurm, the fabric and OpenSM now; changes nothing. Raises `InputError` for a job
-    that does not run, `SarError` where Slurm or the fabric cannot be read."""
-    bridge = PluginClient(config.opensm.plugin_socket, config.opensm.load_deadline_seconds)
-    gatherer = Gatherer(config, bridge)
-    look = gatherer.look()
-    fabric = look.fabric
-    record = next((one for one in gatherer.running() if one.id == wanted), None)
+def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplanation:
+    """Observes Slurm, the fabric and the subnet manager now; changes nothing. `site`: instead of
+    the configured one. Raises `InputError` for a job that does not run, `SarError` where Slurm or
+    the fabric cannot be read."""
+    observer = (site or build_site(config)).observer
+    observed = observer.observe()
+    fabric, mix = observed.fabric, observed.mix
+    record = next((record for record in observer.running() if record.id == wanted), None)
     if record is None:
-        running = ", ".join(one.id for one in look.records[:10]) or "none"
+        running = ", ".join(record.id for record in observed.records[:10]) or "none"
         raise InputError(
             f"no job {wanted} is running", remedy=f"jobs on several leaf switches are: {running}"
         )
@@ -112,12 +109,11 @@ def explain(config: Config, wanted: str) -> JobExplanation:
             names = leaves.setdefault(fabric.switch_name[fabric.terminal_switch[terminal]], [])
             if host not in names:
                 names.append(host)
-    mix = mix_of_records(fabric, look.records).mix
-    job = next((one for one in mix.jobs if one.id == wanted), None)
+    job = next((job for job in mix.jobs if job.id == wanted), None)
     in_force = planned = transition = None
-    routes = TablesInForce(bridge, config.opensm.lfts_dump).look(look.status, fabric)
+    routes = observed.in_force.routes if observed.in_force else None
     if job:
-        in_force = _in_force(routes, look, mix, job)
+        in_force = _in_force(routes, fabric, mix, job)
         engine = load_engine(config.agent.engine)
         plan = Planner(config, engine).plan(1, fabric, mix)
         planned = _under(fabric, mix, job, plan.routes)
@@ -132,26 +128,26 @@ def explain(config: Config, wanted: str) -> JobExplanation:
         transition=transition.words if transition else "",
         keys=keys_of(fabric, routes, Leases(config.agent.state_dir), record.numbers),
         update_mode=config.update.mode,
-        subscribers=sum(one.job in record.numbers for one in saved.members.values()),
+        subscribers=sum(member.job in record.numbers for member in saved.members.values()),
     )
 
 
 def _in_force(
-    routes: Routes | None, look: Observation, mix: JobMix, job: Job
+    routes: Routes | None, fabric: Fabric, mix: JobMix, job: Job
 ) -> JobUnderRoutes | None:
-    if routes is None or check_reachability(look.fabric, routes).unreachable_pairs:
+    if routes is None or check_reachability(fabric, routes).unreachable_pairs:
         return None
-    return _under(look.fabric, mix, job, routes)
+    return _under(fabric, mix, job, routes)
 
 
 def _under(fabric: Fabric, mix: JobMix, job: Job, routes: Routes) -> JobUnderRoutes:
-    everyone = traffic_of(fabric, mix, routes).efi
+    all_jobs = traffic_of(fabric, mix, routes).efi
     own = traffic_of(fabric, JobMix.of([job]), routes).efi
-    worst = int(np.argmax(np.where(own > 0, everyone, -1)))
+    worst = int(np.argmax(np.where(own > 0, all_jobs, -1)))
     return JobUnderRoutes(
         engine=routes.engine,
         links=int((own > 0).sum()),
-        efi_max=int(everyone[worst]),
+        efi_max=int(all_jobs[worst]),
         own_routes=int(own[worst]),
         worst_link=fabric.channel_name(worst),
     )

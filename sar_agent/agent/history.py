@@ -1,22 +1,28 @@
-"""What was decided, when and why, and what came of it: one row a reroute, in SQLite."""
+"""What was decided, when and why, and what came of it: one row for each reroute, in SQLite."""
 
 from __future__ import annotations
 
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from sar_agent.agent.decide import Decision
+from sar_agent.agent.outcome import Result
 from sar_agent.errors import SarError
+from sar_agent.install.changes import TableChanges
+from sar_agent.install.plan import Plan
 from sar_agent.quality import Measures
 from sar_agent.util.owned_files import open_owned
+from sar_agent.util.problem_log import ProblemLog
 
 KEPT = 100_000
-"""Rows; the oldest go first. At a reroute every half minute that is more than a month."""
+"""Rows; the oldest are deleted first. With a reroute every half minute, more than a month."""
 
 _SHOWN = (
     "dark_fiber_ratio",
@@ -42,37 +48,37 @@ class Row:
     result: str
     """`installed`, `planned`, `failed`."""
     message: str
-    """What went wrong; empty otherwise."""
+    """What went wrong; empty where nothing did."""
     engine: str
     generation: int
-    """0 where none was installed."""
+    """Number of the installed plan; 0 where none was installed."""
     jobs: int
     """Multi-switch jobs."""
     seconds: float
-    """From the decision to the end."""
+    """From the decision to its end."""
     entries_changed: int | None
     blocks_changed: int | None = None
     """Blocks of 64 entries: what OpenSM sent."""
     transition: str = ""
     """How the new routes came into force, with the proof, or why they did not, in words."""
     before: dict[str, Any] | None = None
-    """Metrics of the routes in force before."""
+    """Measures of the routes that were in force before."""
     predicted: dict[str, Any] | None = None
-    """Of the plan."""
+    """Measures of the plan."""
     achieved: dict[str, Any] | None = None
-    """Of what was read back."""
+    """Measures of the tables that were read back."""
     how: str = ""
     """`direct`, `staged`, `five-phase`; empty where nothing was installed."""
     phases: dict[str, Any] | None = None
-    """Of a five-phase update: its number, subscribers, those that were late, seconds by phase."""
+    """The five-phase update, if there was one: number, subscribers, late ones, seconds by phase."""
 
 
-_COLUMNS = [one.name for one in fields(Row)]
+_COLUMNS = [column.name for column in fields(Row)]
 _JSON = ("before", "predicted", "achieved", "phases")
 
 
 def summary(measures: Measures | None) -> dict[str, Any] | None:
-    """The metrics worth a row."""
+    """The measures that a row keeps."""
     return None if measures is None else {name: getattr(measures, name) for name in _SHOWN}
 
 
@@ -83,7 +89,7 @@ class History:
         self.path = folder / "history.sqlite"
 
     def add(self, row: Row) -> None:
-        """One more."""
+        """Add a row, and delete the oldest past `KEPT`."""
         values = [json.dumps(v) if k in _JSON else v for k, v in asdict(row).items()]
         marks = ", ".join("?" * len(values))
         try:
@@ -92,14 +98,14 @@ class History:
             raise SarError(f"{self.path}: {error.strerror}") from error
         with self._open() as base:
             columns = ", ".join(_COLUMNS)
-            _make_room(base)
+            _add_columns(base)
             base.execute(f"INSERT INTO decisions ({columns}) VALUES ({marks})", values)
             base.execute(
                 "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?", (KEPT,)
             )
 
     def last(self, count: int) -> list[Row]:
-        """The newest `count`, newest first; none where nothing was ever decided."""
+        """The newest `count` rows, newest first; empty where nothing was ever decided."""
         if not self.path.exists():
             return []
         with self._open(write=False) as base:
@@ -111,7 +117,7 @@ class History:
                 f"SELECT {', '.join(columns)} FROM decisions ORDER BY id DESC LIMIT ?", (count,)
             ).fetchall()
         none = dict.fromkeys(_COLUMNS)
-        rows = [none | dict(zip(columns, one, strict=True)) for one in found]
+        rows = [none | dict(zip(columns, values, strict=True)) for values in found]
         return [Row(**_read(row)) for row in rows]
 
     @contextmanager
@@ -124,6 +130,57 @@ class History:
             raise SarError(f"{self.path}: {error}") from error
 
 
+class DecisionLog:
+    """Writes decisions of `who` to `history`; a full disk is logged, and no reason to fail."""
+
+    def __init__(self, history: History, who: str, problems: ProblemLog) -> None:
+        self.history, self.who, self.problems = history, who, problems
+
+    def add(
+        self,
+        decision: Decision,
+        result: Result,
+        *,
+        engine: str,
+        jobs: int,
+        seconds: float,
+        before: Measures | None,
+        plan: Plan | None = None,
+        changed: TableChanges | None = None,
+        achieved: Measures | None = None,
+        how: str = "",
+        phases: dict[str, Any] | None = None,
+        message: str = "",
+    ) -> None:
+        """Add a row; `changed` is None where nothing was installed. See `Row`."""
+        reason = decision.reason
+        row = Row(
+            at=time.time(),
+            who=self.who,
+            reason=reason.value if reason else "",
+            why=decision.why,
+            result=result.value,
+            message=message,
+            engine=engine,
+            generation=plan.generation if plan and changed else 0,
+            jobs=jobs,
+            seconds=seconds,
+            entries_changed=changed.entries if changed else None,
+            blocks_changed=changed.blocks if changed else None,
+            transition=plan.transition.words if plan and plan.transition else "",
+            before=summary(before),
+            predicted=summary(plan.measures) if plan else None,
+            achieved=summary(achieved),
+            how=how,
+            phases=phases,
+        )
+        try:
+            self.history.add(row)
+            self.problems.problem("history", "", "the history can be written again")
+        except SarError as error:
+            self.problems.problem("history", f"{error}; this decision is not in the history")
+
+
 def _read(row: dict[str, Any]) -> dict[str, Any]:
     return (
         row
@@ -132,7 +189,7 @@ def _read(row: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def _make_room(base: sqlite3.Connection) -> None:
+def _add_columns(base: sqlite3.Connection) -> None:
     """The table, with the columns that an older agent did not have."""
     base.execute(
         f"CREATE TABLE IF NOT EXISTS decisions (id INTEGER PRIMARY KEY, {', '.join(_COLUMNS)})"

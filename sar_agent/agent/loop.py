@@ -1,111 +1,95 @@
-"""One pass: look, decide, plan, install, read back, record. `once` is one of them, `run` many.
+"""One pass: observe, decide, plan, prove, commit, publish. `once` is one pass, `run` many.
 
-What must hold at every moment: only a plan that passed the checks is installed; what is believed
-to be in force was read back from OpenSM; the state on disk claims nothing before that. Whoever is
-away (Slurm, OpenSM, the disk) gets one sentence, the routes in force stay, and the next pass tries
-again.
+At every moment: only a plan that passed its checks is installed; what is believed to be in force
+was read back; the state on disk never claims more than that. While Slurm, the subnet manager or the
+disk does not answer, that is logged in one sentence, the routes in force stay, and the next pass
+tries again.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass
 
-from sar_agent import __version__
-from sar_agent.agent.act import Actor
+from sar_agent.agent.commit import Arrival, Committer, HistoryEntry
 from sar_agent.agent.decide import (
-    MENDS,
-    OUR_ENGINE,
+    REPAIRS,
     Decision,
     ObservedState,
     Reason,
     RoutesBasis,
     decide,
+    install_obstacle,
 )
-from sar_agent.agent.gather import Gatherer, Observation
-from sar_agent.agent.history import History
-from sar_agent.agent.job_map import JobMap
-from sar_agent.agent.pacing import Pacing
-from sar_agent.agent.record import Records
-from sar_agent.agent.report import Report, Result
-from sar_agent.agent.reroute import Rerouter
-from sar_agent.agent.reroute_pacer import ReroutePacer
-from sar_agent.agent.show import Show
-from sar_agent.agent.standing import InstalledRoutes
+from sar_agent.agent.install_keys import KeyInstaller
+from sar_agent.agent.installed_routes import InstalledRoutes
+from sar_agent.agent.observe_site import Observation, SiteObserver, owners
+from sar_agent.agent.outcome import (
+    Installed,
+    Outcome,
+    Planned,
+    Report,
+    Result,
+    Waiting,
+    words_of,
+)
+from sar_agent.agent.planner import Planner
+from sar_agent.agent.publish import Publisher
+from sar_agent.agent.reroute_pacer import TOO_LITTLE, Pacing, planning_basis
 from sar_agent.agent.state import State
-from sar_agent.agent.updates import Updates, owners
+from sar_agent.agent.update_strategy import UpdateMethod
+from sar_agent.agent.updates import Updates
 from sar_agent.config.model import Config
-from sar_agent.errors import InputError, SarError
-from sar_agent.five_phase.driver import Owners
-from sar_agent.jobs import JobMix
-from sar_agent.jobs.mapping import mix_of_records
-from sar_agent.keys.installer import KeyInstaller
-from sar_agent.keys.pool import KeyPool
-from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
-from sar_agent.opensm.plugin_install import finish_or_restore
-from sar_agent.routing import load_engine
+from sar_agent.errors import CheckFailed, SarError
+from sar_agent.install.plan import Plan
+from sar_agent.install.subnet_manager import InForce, NotYet, SmRefused, SmStatus, SubnetManager
+from sar_agent.install.transit import NotSafe, Transit, transition_to
+from sar_agent.jobs.filter import host_sets
+from sar_agent.quality import Measures
 from sar_agent.telemetry.metrics import Metrics
+from sar_agent.util.backoff import Backoff
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.problem_log import ProblemLog
+from sar_agent.util.stages import record_stages
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
 PASS_PATIENCE = 300.0
-"""Seconds to wait for a rollback by hand that is under way."""
+"""Seconds to wait for a person's rollback that is under way."""
 
 
+@dataclass(eq=False)
 class Agent:
-    """Everything a pass needs; without `nerves` (`once`) it acts on every change at once.
+    """The finished parts of an agent (`build.build_agent` makes them), and a pass over them."""
 
-    Raises `InputError` for an engine that is none."""
-
-    def __init__(
-        self,
-        config: Config,
-        *,
-        bridge: PluginClient | None = None,
-        gatherer: Gatherer | None = None,
-        metrics: Metrics | None = None,
-        nerves: ReroutePacer | None = None,
-        who: str = "agent",
-    ) -> None:
-        self.config = config
-        bridge = bridge or PluginClient(
-            config.opensm.plugin_socket, config.opensm.load_deadline_seconds
-        )
-        self.gatherer = gatherer or Gatherer(config, bridge)
-        self.metrics = metrics or Metrics(__version__, config.agent.mode, config.agent.engine)
-        self.unexpected = UnexpectedErrors(self.metrics.unexpected_errors)
-        self.gatherer.unexpected = self.unexpected
-        self.say = say = ProblemLog(log)
-        self.standing = InstalledRoutes(config, bridge, say)
-        self.store = self.standing.store
-        self.show = Show(self.metrics, self.gatherer, self.standing, say)
-        self.history = History(config.agent.state_dir)
-        self.job_map = JobMap(config, say)
-        self.updates = Updates(config, bridge, self._queue_now, self.metrics)
-        self.rerouter = Rerouter(
-            config,
-            load_engine(config.agent.engine),
-            bridge,
-            self.gatherer,
-            self.updates,
-            self.metrics.timed,
-        )
-        self.pacing = Pacing(config.agent, nerves)
-        records = Records(config.agent.engine, self.history, who, say)
-        self.actor = Actor(config, self.rerouter, self.standing, self.show, self.pacing, records)
-        self.keys = KeyPool(config.keys, config.agent.state_dir)
-        self.rerouter.planner.keys_on = self.keys.rows
-        self.rerouter.keys_lost = self.keys.lose_all
-        self.key_server = KeyInstaller(config, self.keys, self.rerouter, self.standing, self.show)
-        self._was_empty = False
-        """Whether the last look showed no job: that is believed when the next one does, too."""
+    config: Config
+    manager: SubnetManager
+    metrics: Metrics
+    unexpected: UnexpectedErrors
+    problems: ProblemLog
+    installed: InstalledRoutes
+    observer: SiteObserver
+    planner: Planner
+    transit: Transit
+    updates: Updates
+    publisher: Publisher
+    committer: Committer
+    keys: KeyInstaller
+    pacing: Pacing
+    backoff: Backoff
+    """What failed is tried again, but ever less often."""
+    saw_no_jobs: bool = False
+    """Whether the last poll was empty: that is believed once the next one is, too."""
 
     def pass_once(self) -> Report:
-        """Never raises: what went wrong is the report's sentence."""
+        """Never raises: the report says what went wrong."""
+        self.observer.begin_pass()
         try:
-            with Lock(self.config.agent.state_dir, "pass.lock", PASS_PATIENCE):
+            with (
+                Lock(self.config.agent.state_dir, "pass.lock", PASS_PATIENCE),
+                record_stages(self.metrics.timed),
+            ):
                 report = self._pass()
             self.unexpected.good("pass")
         except SarError as error:
@@ -113,9 +97,9 @@ class Agent:
             report = Report(Result.FAILED, str(error))
         except Exception as error:
             report = Report(Result.FAILED, self.unexpected.caught("pass", error))
-            self.unexpected.guard("pass", self.rerouter.planner.forget, None, part=True)
+            self.unexpected.guard("pass", self.planner.forget, None, part=True)
         now = time.time()
-        self.unexpected.guard("keys", self.key_server.show, None, part=True)
+        self.unexpected.guard("keys", self.keys.publish, None, part=True)
         self.metrics.last_pass.set(now)
         if report.ok:
             self.metrics.last_success.set(now)
@@ -124,133 +108,292 @@ class Agent:
         return report
 
     def serve_keys(self) -> None:
-        """Requests for routing keys, between passes; quick, and never raises."""
-        self.key_server.serve()
+        """Serve requests for routing keys, between passes; quick, and never raises."""
+        with record_stages(self.metrics.timed):
+            self.keys.serve()
 
-    def ask_status(self) -> PluginStatus | None:
-        """What the plugin says now, shown in the metrics, too. Never raises."""
-        return self.unexpected.guard("status", self.show.ask_status, None)
+    def ask_status(self) -> SmStatus | None:
+        """The subnet manager's status now, also published. Never raises."""
+        return self.unexpected.guard("status", self._ask_status, None)
+
+    def _ask_status(self) -> SmStatus | None:
+        status = self.observer.read_status().status
+        self.publisher.status(status)
+        return status
 
     def _pass(self) -> Report:
+        # Observe.
         try:
-            look = self.gatherer.look(self.metrics.timed)
+            site = self.observer.observe()
         finally:
-            self.show.sources()
-        if not self.gatherer.queue.problem:
-            queue = self.gatherer.queue.value or ()
-            if queue or self._was_empty:  # Slurm may have been asked without the right to see jobs
-                self.gatherer.hints.settle(queue)
-                self.keys.settle({n for one in queue for n in one.numbers})
-                self.rerouter.levels.settle(one.start for one in queue)
-            self._was_empty = not queue
-            self.updates.know(owners(self.gatherer.running()), self.gatherer.looked_at)
-        self._finish()
-        unfinished = self.updates.settle()
-        self.pacing.saw(look)
-        self.show.status(look.status)
-        mix = mix_of_records(look.fabric, look.records).mix
-        self.show.look(look, mix)
-        self.job_map.write(look.records)
-        state = self._state(look)
-        before = self.show.in_force(look.status, look.fabric, mix)
-        self.key_server.resume(look, state)
-
-        obstacle = self._obstacle(look) or unfinished
-        made = self._made(state, obstacle)
-        hold = state.held if state and not obstacle else None
-        decision = decide(made, self._seen(look, obstacle), hold)
-        quiet = decision.reason is None and not decision.held
-        if quiet and (better := self.rerouter.planner.tend(look.fabric, mix)):
-            decision = Decision(Reason.BETTER, better)
-        elif quiet and not obstacle and self.updates.shelter_owed:
-            decision = Decision(Reason.SHELTER, "the shelter in force is that of another fabric")
-        self.metrics.held.set(hold is not None and hold.active(look.records, time.time()))
-        if decision.reason is None:
-            self.pacing.calm()
-            self._show_planned(state, look, mix)
+            self.publisher.sources(self.observer)
+        self._follow_jobs()
+        self._recover()
+        unfinished = self.updates.end_run()
+        self.pacing.observed(site)
+        self.publisher.observation(site)
+        state = self.installed.load_state(site.status)
+        before = self.publisher.measure_in_force(site.in_force, site.fabric, site.mix)
+        self.keys.resume(site, state)
+        # Decide.
+        observing = self.config.agent.mode != "install"
+        sm = self.manager.name
+        obstacle = install_obstacle(observing, site.status, site.status_problem, sm) or unfinished
+        decision = self._decide(site, state, obstacle)
+        postponed = self._postponed(decision, site, obstacle)
+        if postponed:
+            self._publish_last_plan(site, state)
+            report = Report(Result.LATER, f"{decision.why}; {postponed}", decision.reason)
+        elif decision.reason is None:
+            self._publish_last_plan(site, state)
             report = Report(Result.HELD if decision.held else Result.NOTHING, decision.why)
-        elif later := self.pacing.later(decision.reason, look) or self._wait(
-            decision.reason, look, obstacle
-        ):
-            self._show_planned(state, look, mix)
-            report = Report(Result.LATER, f"{decision.why}; {later}", decision.reason)
         else:
-            report = self.actor.act(decision, look, state, obstacle, before)
-        if obstacle and self.config.agent.mode == "install":
+            # Plan, prove, commit; then publish.
+            report = self._attempt(decision, site, state, obstacle, before)
+        if obstacle and not observing:
             return Report(Result.FAILED, f"nothing can be installed: {obstacle}", report.reason)
         return report
 
-    def _finish(self) -> None:
-        """What a process that died, or a load past its deadline, left undone; where OpenSM is not
-        done with it, the next pass asks again, and none installs before."""
-        if self.config.agent.mode != "install":
-            return
-        try:
-            done = finish_or_restore(self.rerouter.bridge, self.config.agent.routes_path)
-        except SarError as error:
-            self.say.problem("finish", str(error))
-        else:
-            self.say.problem("finish", "")
-            if done:
-                log.info("%s", done)
-
-    def _state(self, look: Observation) -> State | None:
-        """Raises `InputError` where it cannot be read while our routes are in force: they may be
-        held. With another engine's in force nothing is, and a repair does not wait."""
-        try:
-            return self.store.load()
-        except InputError as error:
-            if look.status is None or look.status.engine_in_force in (OUR_ENGINE, "none"):
-                raise
-            log.warning(
-                "%s; mending without it, as engine %s is in force",
-                error,
-                look.status.engine_in_force,
-            )
-            return None
-
-    def _wait(self, reason: Reason, look: Observation, obstacle: str) -> str:
-        """Why nothing could be installed now; where nothing is anyway, plans are made."""
-        if obstacle:
-            return ""
-        return self.updates.wait_before_planning(len(look.records), reason in MENDS)
-
-    def _queue_now(self) -> Owners | None:
-        records = self.gatherer.ask_queue()
-        return None if records is None else owners(records)
-
-    def _obstacle(self, look: Observation) -> str:
-        """Why nothing is installed in this pass; empty where it can be."""
-        if self.config.agent.mode != "install":
-            return "observing"
-        if look.status is None:
-            return look.status_problem
-        if look.status.sm_state != "master":
-            return f"this OpenSM is not the master but {look.status.sm_state}"
-        if look.status.engine_in_force == "none":
-            return "OpenSM has just started and has not routed yet"
-        return ""
-
-    def _made(self, state: State | None, obstacle: str) -> RoutesBasis | None:
-        """What new routes are compared with: what is installed, or else what was planned last."""
-        if not obstacle:
-            return state.made if state else None
-        planned = self.standing.planned
-        return planned.made if planned else None
-
-    def _seen(self, look: Observation, obstacle: str) -> ObservedState:
-        return ObservedState(
-            look.records,
-            look.fabric.digest,
+    def _decide(self, site: Observation, state: State | None, obstacle: str) -> Decision:
+        """The first reason for other routes; where there is none, whether better ones are known."""
+        hold = state.held if state and not obstacle else None
+        self.metrics.held.set(hold is not None and hold.active(site.records, time.time()))
+        observed = ObservedState(
+            site.records,
+            site.fabric.digest,
             self.config.agent.engine,
             time.time(),
             self.config.agent.min_job_age_seconds,
-            look.topology_edited,
-            None if obstacle else look.status,
+            site.topology_edited,
+            None if obstacle else site.status,
+        )
+        decision = decide(self._basis(state, obstacle), observed, hold)
+        if decision.reason or decision.held:
+            return decision
+        if better := self.planner.tend(site.fabric, site.mix):
+            return Decision(Reason.BETTER, better)
+        if not obstacle and self.updates.shelter_owed:
+            return Decision(Reason.SHELTER, "the shelter in force is that of another fabric")
+        return decision
+
+    def _postponed(self, decision: Decision, site: Observation, obstacle: str) -> str:
+        """Why a decision to act is not acted on now; empty where it is."""
+        if decision.reason is None:
+            self.pacing.calm()
+            return ""
+        if why := self.pacing.postponed(decision.reason, site):
+            return why
+        if obstacle:  # nothing is installed anyway, so plans are made
+            return ""
+        return self.updates.wait_before_planning(len(site.records), decision.reason in REPAIRS)
+
+    def _attempt(
+        self,
+        decision: Decision,
+        site: Observation,
+        state: State | None,
+        obstacle: str,
+        before: Measures | None,
+    ) -> Report:
+        """Reroute, and publish how that went. `before` is the measures of the routes in force."""
+        assert decision.reason is not None
+        basis = planning_basis(site)
+        if wait := self.backoff.wait(basis):
+            why = f"it failed {self.backoff.failures} times, next try in {wait:.0f} s"
+            return Report(Result.WAITING, f"{decision.why}; {why}", decision.reason)
+        entry = HistoryEntry(decision, self.config.agent.engine, before)
+        try:
+            outcome = self._reroute(entry, site, state, install=not obstacle)
+        except SarError as error:
+            return self._failed(error, entry, site)
+        self.backoff.succeeded()
+        plan = outcome.plan
+        self.publisher.new_plan(plan)
+        match outcome:
+            case Planned():
+                result = Result.PLANNED
+            case Waiting():
+                result = Result.LATER
+            case Installed():
+                result = Result.INSTALLED
+        self.metrics.reroutes.labels(decision.reason.value, result.value).inc()
+        seconds = time.monotonic() - entry.began
+        if result is not Result.INSTALLED:
+            self.installed.remember(plan, self._basis_of(plan, site))
+        if result is not Result.LATER:
+            self.pacing.acted()
+        if result is Result.PLANNED:
+            self.committer.decisions.add(
+                decision,
+                result,
+                engine=entry.engine,
+                jobs=len(plan.mix.jobs),
+                seconds=seconds,
+                before=before,
+                plan=plan,
+            )
+        return Report(
+            result,
+            f"{decision.why}; {words_of(outcome)} ({plan.routes.engine}, "
+            f"{len(plan.mix.jobs)} jobs, {seconds:.2f} s; dark fiber "
+            f"{plan.measures.dark_fiber_ratio:.1%}, effective EFI max "
+            f"{plan.measures.effective_efi_max}, largest load {plan.measures.load_max:.2f})",
+            decision.reason,
         )
 
-    def _show_planned(self, state: State | None, look: Observation, mix: JobMix) -> None:
+    def _reroute(
+        self, entry: HistoryEntry, site: Observation, state: State | None, *, install: bool
+    ) -> Outcome:
+        """Plan for the site, prove the transition, and bring the plan into force.
+
+        Where the subnet manager refuses because the fabric has changed since it was read, the
+        fabric is read and planned for again at once, a few times. Raises `SarError`; then nothing
+        is installed, and the routes in force stay."""
+        reason, in_force = entry.decision.reason, site.in_force
+        assert reason is not None
+        if not install:
+            plan = self.planner.plan(1, site.fabric, site.mix)
+            return Planned(transition_to(plan, in_force.routes if in_force else None))
+        for left in range(self.config.agent.plan_attempts - 1, -1, -1):
+            self._resume_planner(site, state)
+            # Plan. `number` is above all that the manager or the state has heard of.
+            heard = self.manager.status().highest_generation
+            number = 1 + max(heard, state.generation if state else 0)
+            plan = self.planner.plan(number, site.fabric, site.mix)
+            if not self.pacing.worth(reason, site, entry.before, plan):
+                return Waiting(
+                    transition_to(plan, in_force.routes if in_force else None), TOO_LITTLE
+                )
+            try:
+                return self._prove_and_commit(plan, entry, site)
+            except SmRefused as error:
+                again = self.observer.observe_fabric_again(site)
+                if not left or again is None:
+                    raise
+                log.warning("%s; the fabric has changed meanwhile, planning again", error)
+                site = again
+        raise AssertionError("unreachable: tries is at least 1")
+
+    def _prove_and_commit(
+        self, plan: Plan, entry: HistoryEntry, site: Observation
+    ) -> Installed | Waiting:
+        urgent = entry.decision.reason in REPAIRS
+
+        def go(plan: Plan, before: InForce) -> Arrival | Waiting:
+            plan, choice = self.updates.prepare(
+                plan,
+                before.routes,
+                before.status.ours,
+                site.records,
+                urgent,
+                lambda other: self.transit.examined(other, before),
+            )
+            if choice.how is UpdateMethod.WAIT:
+                return Waiting(plan, choice.why)
+            result = self.updates.put(
+                choice,
+                plan.generation,
+                lambda: self.transit.bring(plan, before, whole=choice.whole),
+            )
+            self.planner.adopt(result.plan)
+            return Arrival(result, choice.how.value, choice.why, self.updates.take_summary())
+
+        state = State(
+            generation=plan.generation,
+            engine=self.config.agent.engine,
+            jobs=host_sets(site.records),
+            fabric_digest=plan.fabric.digest.hex(),
+            installed_at=0.0,
+            identity="",
+        )
+        known = site.in_force if site.just_read else None
+        return self.committer.commit(plan, go, state, entry, known=known)
+
+    def _resume_planner(self, site: Observation, state: State | None) -> None:
+        """After a restart, plans start from the routes in force, if they are the last installed
+        ones and the fabric is the same; otherwise from nothing. Raises `NotYet` while the manager
+        is at work: once it is done, there may be routes to start from."""
+        if state is None or not self.planner.needs_start(state.engine):
+            return
+        known = site.in_force if site.just_read else None
+        try:
+            plan = self.installed.plan(state, site.fabric, known)
+        except NotYet:
+            raise
+        except SarError as error:
+            log.info("starting from no routes: %s", error)
+        else:
+            if plan:
+                self.planner.resume(plan)
+
+    def _failed(self, error: SarError, entry: HistoryEntry, site: Observation) -> Report:
+        """Nothing was installed. `NotYet` is no failure: a later pass may find the manager done."""
+        decision = entry.decision
+        assert decision.reason is not None
+        result = Result.LATER if isinstance(error, NotYet) else Result.FAILED
+        if isinstance(error, NotSafe):
+            self.metrics.transitions.labels(error.transition.way.value).inc()
+        self.metrics.reroutes.labels(decision.reason.value, result.value).inc()
+        if result is Result.FAILED:
+            self.backoff.failed(planning_basis(site))
+            if isinstance(error, CheckFailed):
+                self.metrics.check_failures.inc()
+            self.committer.decisions.add(
+                decision,
+                result,
+                engine=entry.engine,
+                jobs=len(site.records),
+                seconds=time.monotonic() - entry.began,
+                before=entry.before,
+                phases=self.updates.take_summary(),
+                message=str(error),
+            )
+        return Report(result, f"{decision.why}; {error}", decision.reason)
+
+    def _follow_jobs(self) -> None:
+        """Jobs that have ended give up their hints, keys, service levels and subscriptions."""
+        observer = self.observer
+        if observer.queue.problem:
+            return
+        queue = observer.queue.value or ()
+        if queue or self.saw_no_jobs:  # Slurm may have been asked without the right to see jobs
+            observer.hints.drop_ended(queue)
+            self.keys.pool.release_ended({number for job in queue for number in job.numbers})
+            if self.transit.levels:
+                self.transit.levels.forget_ended(job.start for job in queue)
+        self.saw_no_jobs = not queue
+        self.updates.queue_read(owners(observer.running()), observer.began)
+
+    def _recover(self) -> None:
+        """Finish what a process that died, or an install past its deadline, left behind. While the
+        manager is not done with it, the next pass asks again, and none installs before."""
+        if self.config.agent.mode != "install":
+            return
+        try:
+            done = self.manager.recover()
+        except SarError as error:
+            self.problems.problem("finish", str(error))
+        else:
+            self.problems.problem("finish", "")
+            if done:
+                log.info("%s", done)
+
+    def _basis(self, state: State | None, obstacle: str) -> RoutesBasis | None:
+        """What the routes were made for with which new ones are compared: those installed or, where
+        nothing can be installed, those planned last."""
+        if not obstacle:
+            return state.basis if state else None
+        planned = self.installed.planned
+        return planned.basis if planned else None
+
+    def _basis_of(self, plan: Plan, site: Observation) -> RoutesBasis:
+        engine = self.config.agent.engine
+        return RoutesBasis(plan.generation, host_sets(site.records), plan.fabric.digest, engine)
+
+    def _publish_last_plan(self, site: Observation, state: State | None) -> None:
         if state and self.config.agent.mode == "install":
-            self.metrics.generation_wanted.set(state.generation)
-            self.standing.plans_again(state, look.fabric)
-        self.show.planned(look.fabric, mix)
+            self.publisher.wanted(state.generation)
+            self.installed.recall(state, site.fabric)
+        planned = self.installed.planned
+        same = planned and planned.fabric_digest == site.fabric.digest
+        self.publisher.planned(planned.routes if planned and same else None, site.fabric, site.mix)

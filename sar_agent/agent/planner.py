@@ -1,31 +1,28 @@
-"""Which routes come next: what is there with the least change, or all anew.
+"""Which routes come next: the last ones with the least change, or all of them from scratch.
 
-Rerouting from the routes before is quick and leaves most entries alone, but each step sees only
-what it touches. So once the jobs have been quiet for a while (and at once after a repair), what
-stands is held against a full recomputation; where that is better by more than `reoptimise_gain`,
-the present routes are bettered in place, and replaced as a whole only where that does not suffice.
+Rerouting from the last routes is quick and leaves most entries alone, but each step sees only what
+it touches. So once the jobs have been quiet for a while (and at once after a repair), the present
+routes are compared with a full recomputation. Where that is better by more than `reoptimise_gain`,
+the
+present routes are improved in place, and replaced as a whole only where that does not suffice.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
-from sar_agent.agent.state import State
 from sar_agent.config.model import Config
-from sar_agent.errors import CheckFailed, CreditLoop, SarError, Unserved
+from sar_agent.errors import CheckFailed, CreditLoop, Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import require_connected
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_agent.jobs.partition_policy import read_partitions
-from sar_agent.opensm.plugin_client import PluginClient
-from sar_agent.opensm.plugin_install import NotYet, Timed, read_in_force
 from sar_agent.quality import Measures
 from sar_agent.routing import Engine, Options, PreviousRoutes, Rerouting, Routes, load_engine
 from sar_agent.routing.lanes import with_lanes, with_levels_of
@@ -33,41 +30,75 @@ from sar_agent.routing.lid_offsets import KeyRows, base_of, stack
 from sar_agent.routing.minimise_changes import keep_unchanged_rows
 from sar_agent.routing.repair import same_indices
 from sar_agent.routing.updn import Updn
+from sar_agent.util.stages import stage
 
 log = logging.getLogger(__name__)
 BUSY = 10
-"""Times `reoptimise_seconds` after which routes are tended where jobs come and go all the time."""
+"""Times `reoptimise_seconds` after which routes are compared where jobs come and go all the
+time."""
 STEPS = 5
-"""Times the present routes may be bettered in place."""
+"""How many times the present routes may be improved in place."""
+
+
+class KeySource(Protocol):
+    """The routing keys that plans hold."""
+
+    def rows(self, fabric: Fabric) -> Mapping[int, KeyRows]:
+        """The keys' rows for `fabric`, by LID offset."""
+        ...
+
+    def lose_all(self, why: str) -> None:
+        """No plan passes its checks with the keys."""
+        ...
+
+
+class NoKeys:
+    """A `KeySource` without keys."""
+
+    def rows(self, fabric: Fabric) -> Mapping[int, KeyRows]:
+        """No rows."""
+        return {}
+
+    def lose_all(self, why: str) -> None:
+        """There is nothing to lose."""
 
 
 class Planner:
     """Makes plans, each from the one before where the engine can."""
 
-    def __init__(self, config: Config, engine: Engine, timed: Timed = nullcontext) -> None:
-        self.config, self.engine, self.timed = config, engine, timed
+    def __init__(self, config: Config, engine: Engine, keys: KeySource | None = None) -> None:
+        self.config, self.engine, self.key_source = config, engine, keys or NoKeys()
         self.options = Options.of(config.agent)
-        self.keys: Mapping[int, KeyRows] = {}
-        """By LID offset: the routing keys that the next plans hold."""
-        self.keys_on: Callable[[Fabric], Mapping[int, KeyRows]] | None = None
-        """Who makes them for a fabric; each plan asks."""
+        self._keys: Mapping[int, KeyRows] = {}
+        """The routing keys of the plan that is being made, by LID offset."""
         self._last: Plan | None = None
-        """In force or not; the next plan's routes, check and measures start from it."""
+        """The last plan, in force or not; the next plan's routes, check and measures start from
+        it."""
         self._base: Routes | None = None
-        """The engine's own of `_last`: LID offset 0."""
+        """The engine's own routes of `_last`: LID offset 0."""
         self._shelter: tuple[bytes, Routes] | None = None
-        """With the digest of its fabric."""
+        """The shelter, with the digest of its fabric."""
         self._tend_at: float | None = None
         self._tend_by = 0.0
         self._better: Routes | None = None
 
     def plan(self, generation: int, fabric: Fabric, mix: JobMix) -> Plan:
-        """Raises `CheckFailed`, `Unserved`, or `InputError` for a fabric in several pieces."""
-        with self.timed("route"):
+        """A plan with the routing keys or, where it fails its checks with them, without. Raises
+        `CheckFailed`, `Unserved`, or `InputError` for a fabric in several pieces."""
+        try:
+            return self._plan(generation, fabric, mix)
+        except CheckFailed as error:
+            if not self._keys:
+                raise
+            log.warning("%s; planning without routing keys", error)
+            self.key_source.lose_all(str(error))
+            return self._plan(generation, fabric, mix)
+
+    def _plan(self, generation: int, fabric: Fabric, mix: JobMix) -> Plan:
+        with stage("route"):
             require_connected(fabric)  # engines take that for granted
             self._read_partitions(fabric, mix)
-            if self.keys_on:
-                self.keys = self.keys_on(fabric)
+            self._keys = self.key_source.rows(fabric)
             routes, kept = self._routes(fabric, mix)
             routes = self._capped(fabric, mix, routes)
         try:
@@ -75,8 +106,8 @@ class Planner:
         except (CheckFailed, Unserved) as error:
             if not kept:
                 raise
-            log.warning("%s; computing all routes anew", error)
-            with self.timed("route"):
+            log.warning("%s; computing all routes from scratch", error)
+            with stage("route"):
                 routes, kept = self.engine.route(fabric, mix, self.options), False
             plan = self._checked(generation, fabric, mix, routes)
         for remark in plan.routes.remarks:
@@ -86,24 +117,24 @@ class Planner:
         self.adopt(plan)
         return plan
 
-    def plan_keys(self, generation: int, keys: Mapping[int, KeyRows], stands: Plan) -> Plan:
-        """`stands`, the plan in force, with other keys: all else stays as it is. To be adopted once
-        it is in force. Raises `CheckFailed`."""
-        base = base_of(stands.routes)
-        return self._stacked(generation, stands.fabric, stands.mix, base, keys, stands)
+    def plan_keys(self, generation: int, keys: Mapping[int, KeyRows], in_force: Plan) -> Plan:
+        """The plan `in_force` with other keys, and otherwise unchanged; `adopt` it once it has been
+        installed. Raises `CheckFailed`."""
+        base = base_of(in_force.routes)
+        return self._stacked(generation, in_force.fabric, in_force.mix, base, keys, in_force)
 
     def adopt(self, plan: Plan) -> None:
-        """Start from this one next: what came into force may be less than what was planned."""
+        """Start from `plan` next: what came into force may be less than what was planned."""
         self._last, self._base = plan, replace(base_of(plan.routes), senders=None)
 
     def forget(self) -> None:
-        """All that earlier plans left, in the engine, too: an error that nobody foresaw may have
-        broken it off half done. `resume`, or the next plan, starts from nothing."""
+        """Forget earlier plans, in the engine, too: an unforeseen error may have interrupted them.
+        `resume`, or the next plan, starts from nothing."""
         self.engine = load_engine(self.engine.name)
         self._last = self._base = self._shelter = self._tend_at = self._better = None
 
     def _read_partitions(self, fabric: Fabric, mix: JobMix) -> None:
-        """Each time, since the file may be another by now, and jobs may be partitions."""
+        """Read the policy for each plan, since the file may change, and jobs may be partitions."""
         if path := self.config.agent.ib_partitions_file:
             partitions, notes = read_partitions(Path(path), fabric, mix)
             self.options = replace(self.options, partitions=partitions)
@@ -111,22 +142,22 @@ class Planner:
                 log.warning("%s", note)
 
     def _checked(self, generation: int, fabric: Fabric, mix: JobMix, routes: Routes) -> Plan:
-        """The plan, with the lanes of the one before where they still do, else with new ones."""
+        """The plan, with the lanes of the last one where they suffice, else with new ones."""
         before, base = self._last, self._base
 
         def plan(laid: Routes) -> Plan:
-            return self._stacked(generation, fabric, mix, laid, self.keys, before)
+            return self._stacked(generation, fabric, mix, laid, self._keys, before)
 
         laid = before and base and with_levels_of(base, before.fabric, routes, fabric, self.options)
         if not laid and base and base.virtual_lanes == 1:
-            laid = routes  # the check says soonest whether one lane still is enough
+            laid = routes  # the check finds out soonest whether one lane is still enough
         try:
             if laid:
                 return plan(laid)
         except CreditLoop:
             if laid is routes and routes.virtual_lanes > 1:
                 raise
-        with self.timed("route"):
+        with stage("route"):
             laid = with_lanes(routes, fabric, mix, self.options)
         return plan(laid)
 
@@ -140,19 +171,22 @@ class Planner:
         before: Plan | None,
     ) -> Plan:
         """The plan of `routes` for offset 0, with shelter and keys beside them."""
-        own_lane, routes = self.options.reserve_lane, replace(routes, senders=None)  # proved anew
+        own_lane, routes = (
+            self.options.reserve_lane,
+            replace(routes, senders=None),
+        )  # to be proved again
         shelter = self._shelter_beside(routes, fabric)
         try:
             stacked = stack(routes, shelter, fabric.lmc, keys, own_lane=own_lane)
-            return make_plan(generation, fabric, mix, stacked, self.timed, before)
+            return make_plan(generation, fabric, mix, stacked, before)
         except CreditLoop:
             if own_lane or not shelter:
                 raise
         stacked = stack(routes, None, fabric.lmc, keys)
-        return make_plan(generation, fabric, mix, stacked, self.timed, before)
+        return make_plan(generation, fabric, mix, stacked, before)
 
     def _capped(self, fabric: Fabric, mix: JobMix, routes: Routes) -> Routes:
-        """With no more entries changed than `update.max_changed_entries`, where that can be."""
+        """Routes that change at most `update.max_changed_entries` entries, where there are any."""
         most, last, base = self.config.update.max_changed_entries, self._last, self._base
         if not (most and last and base) or not same_indices(last.fabric, fabric):
             return routes
@@ -171,7 +205,7 @@ class Planner:
         return self._shelter[1]
 
     def _routes(self, fabric: Fabric, mix: JobMix) -> tuple[Routes, bool]:
-        """And whether they were grown from those before."""
+        """The engine's routes, and whether they were grown from the last ones."""
         better, self._better = self._better, None
         if better is not None and self._last and _same(self._last, fabric, mix):
             return better, False
@@ -189,7 +223,8 @@ class Planner:
         return routes.engine == self.engine.name
 
     def _next_look(self, plan: Plan) -> float | None:
-        """Once it has been quiet for a while; not put off for ever where jobs never are."""
+        """When to compare with a full recomputation: once jobs have been quiet for a while, but not
+        put off for ever where they never are."""
         quiet = self.config.agent.reoptimise_seconds
         if not quiet:
             return None
@@ -199,29 +234,20 @@ class Planner:
         repaired = self._last and self._last.fabric.digest != plan.fabric.digest
         return now if repaired else min(now + quiet, self._tend_by)
 
-    def resume(self, state: State, fabric: Fabric, bridge: PluginClient) -> None:
-        """After a restart: starts from the routes in force, if they are the last installed ones and
-        the fabric is the same. Where not, the next routes are computed anew. Raises `NotYet` while
-        OpenSM is at work."""
-        if self._last or not isinstance(self.engine, Rerouting):
-            return
-        if (state.engine, state.fabric_digest) != (self.engine.name, fabric.digest.hex()):
-            return
-        try:
-            found = read_in_force(bridge, fabric)
-            if found.confirmed and found.generation == state.generation:
-                mix = mix_of_host_sets(fabric, state.jobs)
-                plan = make_plan(found.generation, fabric, mix, found.routes)
-                self._tend_at = self._next_look(plan)
-                self.adopt(plan)
-        except NotYet:
-            raise  # OpenSM is at work: what is in force can be started from once it is done
-        except SarError as error:
-            log.info("starting from no routes: %s", error)
+    def needs_start(self, engine: str) -> bool:
+        """Whether the next plan would start from nothing, and could start from routes of
+        `engine`."""
+        starts = isinstance(self.engine, Rerouting) and engine == self.engine.name
+        return starts and self._last is None
+
+    def resume(self, plan: Plan) -> None:
+        """After a restart: start from `plan`, which is in force."""
+        self._tend_at = self._next_look(plan)
+        self.adopt(plan)
 
     def tend(self, fabric: Fabric, mix: JobMix) -> str:
-        """Why other routes are wanted although nothing changed; the next `plan` uses them. Empty
-        where it is not time, or the present ones are good enough."""
+        """Why better routes should be installed although nothing changed; the next `plan` uses
+        them. Empty where it is not time, or the present ones are good enough."""
         last, base = self._last, self._base
         if (
             last is None
@@ -235,18 +261,18 @@ class Planner:
         if not self._is_own(base):
             return ""
         self._tend_at = None
-        # Another instance: this one's memory is of the routes that stand.
-        anew = load_engine(self.engine.name).route(fabric, mix, self.options)
+        # A second instance: the first one's memory is of the present routes.
+        fresh = load_engine(self.engine.name).route(fabric, mix, self.options)
         try:
-            best = self._peak(self._checked(0, fabric, mix, anew).measures)
+            best = self._peak(self._checked(0, fabric, mix, fresh).measures)
         except Unserved as error:
-            log.info("other routes would not do: %s", error)
+            log.info("a full recomputation cannot be used: %s", error)
             return ""
         limit = best * (1 + self.config.agent.reoptimise_gain)
-        stands = self._peak(last.measures)
-        if stands <= limit:
+        present = self._peak(last.measures)
+        if present <= limit:
             return ""
-        self._better = anew
+        self._better = fresh
         before, routes = PreviousRoutes(fabric, mix, base), base
         for _ in range(STEPS):
             routes = self.engine.reroute(before, fabric, mix, self.options)
@@ -255,7 +281,7 @@ class Planner:
                 self._better = routes
                 break
         what = "load" if self.options.objective == "load" else "effective EFI"
-        return f"largest {what} {stands:.3g}, a full recomputation has {best:.3g}"
+        return f"largest {what} {present:.3g}, a full recomputation has {best:.3g}"
 
     def _peak(self, measures: Measures) -> float:
         return measures.load_max if self.options.objective == "load" else measures.effective_efi_max

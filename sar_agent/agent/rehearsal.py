@@ -1,7 +1,7 @@
-"""A rehearsal on tiny fabrics: all that an agent computes, before somebody waits for it.
+"""A rehearsal on tiny fabrics: compiles all kernels of an agent before a job waits for them.
 
 Kernels are compiled when they are first called and then kept on disk, in `NUMBA_CACHE_DIR` or
-beside their files. That first time takes a minute or two, and would come while jobs start.
+beside their files. Compiling takes a minute or two, and would otherwise happen while jobs start.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ FABRICS = ("xgft:3;2,2,2;1,2,2", "torus:4x4,hosts=1")
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What it took."""
+    """The result of a rehearsal."""
 
     compiled: int
-    """Kernels; 0 where all of them were on disk."""
+    """Number of kernels compiled; 0 where all of them were on disk."""
     seconds: float
 
 
 def rehearse(config: Config, tell: Callable[[str], None] = log.info) -> Rehearsal:
-    """Plans that nobody installs, with the engine and the options of `config`. Says beforehand
-    that it takes a while, once there is something to compile. Raises `InputError` for an engine
-    that does not exist."""
+    """Make plans that are not installed, with the engine and the options of `config`. Logs (by
+    `tell`) that it takes a while, once there is something to compile. Raises `InputError` for an
+    engine that does not exist."""
     began = perf_counter()
     load_engine(config.agent.engine)
     with _compiling(lambda: tell("compiling kernels once, a minute or two")) as seen:
         for spec in FABRICS:
             for lmc in (0, 1):
                 with suppress(SarError):  # not every engine routes every fabric
-                    _play(config, replace(load_fabric(spec), lmc=lmc))
+                    _rehearse_on(config, replace(load_fabric(spec), lmc=lmc))
         warm()
     return Rehearsal(len(seen), perf_counter() - began)
 
 
-def _play(config: Config, fabric: Fabric) -> None:
-    """Jobs come and go, a cable breaks, and the routes that stand are looked over."""
+def _rehearse_on(config: Config, fabric: Fabric) -> None:
+    """Jobs come and go, a cable breaks, and the present routes are compared with others."""
     quiet = config.model_copy(
         update={
             "agent": config.agent.model_copy(
@@ -69,22 +69,22 @@ def _play(config: Config, fabric: Fabric) -> None:
     )
     planner = Planner(quiet, load_engine(config.agent.engine))
     cut = fabric.with_links_down([0], [])
-    stands: Routes | None = None
-    for generation, (now, mix) in enumerate(_days(fabric, cut), 1):
+    present: Routes | None = None
+    for generation, (now, mix) in enumerate(_situations(fabric, cut), 1):
         plan = planner.plan(generation, now, mix)
-        transition_to(plan, stands)
-        if stands:
+        transition_to(plan, present)
+        if present:
             for before in (1, 3):  # packets of so many tables before
-                examine(now, stands, plan.routes, plan.proved, also=[stands] * before)
+                examine(now, present, plan.routes, plan.proved, also=[present] * before)
         senders_proved(now, plan.routes, plan.proved)
         longest_way(now, replace(plan.routes, egress=plan.routes.egress.copy()))  # as read back
-        stands = plan.routes
+        present = plan.routes
         planner.tend(now, mix)
-    if stands:
-        other_tables(fabric, stands.egress)  # seldom needed, so that tiny fabrics do without
+    if present:
+        other_tables(fabric, present.egress)  # seldom needed, so that tiny fabrics do without
 
 
-def _days(fabric: Fabric, cut: Fabric) -> Iterator[tuple[Fabric, JobMix]]:
+def _situations(fabric: Fabric, cut: Fabric) -> Iterator[tuple[Fabric, JobMix]]:
     hosts: Sequence[str] = sorted(fabric.hosts)
     one, two = frozenset(hosts[::3]), frozenset(hosts[1::3])
     for now, jobs in (
@@ -101,7 +101,7 @@ def _days(fabric: Fabric, cut: Fabric) -> Iterator[tuple[Fabric, JobMix]]:
 
 @contextmanager
 def _compiling(first: Callable[[], None]) -> Iterator[set[object]]:
-    """Kernels of ours that are compiled meanwhile."""
+    """The kernels of sar-agent that are compiled inside the context."""
     seen: set[object] = set()
 
     class Listener(event.Listener):

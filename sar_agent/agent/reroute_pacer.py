@@ -1,27 +1,34 @@
-"""When to look, and when to act: a pure function of what was heard, seen and done, and when.
+"""When to observe, and when to reroute: `ReroutePacer`, a pure function of events, passes and
+installs, and `Pacing`, which applies it to passes.
 
-Events only make the agent look sooner; what it does, it does for what the queue shows. Three
-things keep it from twitching: a burst of events is one look (`debounce`); two installs because of
-jobs are some time apart (`min_install`); and, where `min_gain` asks for it, a change that would
-bring little waits for more to come (`worth`). What bounds all of them is `max_staleness`: a change
-is acted on that long after it was first seen, whatever it brings. Trouble (another engine in force,
-another fabric) is `urgent` and never waits.
+Events only make the agent observe sooner; it acts only on what the queue shows. Three rules keep it
+from acting too often: a burst of events is one observation (`debounce`); two installs because of
+jobs are some time apart (`min_install`); and, with `min_gain`, a change that would bring little
+waits for more to come (`worth`). `max_staleness` bounds all of them: a change is acted on that long
+after it was first observed, whatever it brings. A repair (another engine in force, another fabric)
+never waits.
 
-All times are seconds of one clock that does not jump; nothing here reads a clock or sleeps.
+All times are seconds of one clock that does not jump; the pacer neither reads a clock nor sleeps.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from math import inf
 
 from sar_agent.agent.decide import Reason
+from sar_agent.agent.observe_site import Observation
 from sar_agent.config.model import AgentConfig
+from sar_agent.install.plan import Plan
+from sar_agent.jobs.filter import host_sets, young
+from sar_agent.quality import Measures
 
 PATIENT = frozenset({Reason.JOBS, Reason.TOPOLOGY, Reason.ENGINE})
-"""Reasons that can wait: routes in force serve everyone, if not as well as others would. Better
-routes after a repair do not: they have a pace of their own (`reoptimise_seconds`,
+"""Reasons that can wait: the routes in force serve everyone, if not as well as others would. Better
+routes after a repair do not wait: they have a pace of their own (`reoptimise_seconds`,
 `reoptimise_gain`)."""
+TOO_LITTLE = "other routes would gain too little; waiting for more to change"
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class PaceLimits:
 
     @classmethod
     def of(cls, config: AgentConfig) -> PaceLimits:
-        """As configured."""
+        """The limits as configured."""
         return cls(
             config.interval_seconds,
             config.debounce_seconds,
@@ -49,16 +56,16 @@ class PaceLimits:
 
 
 class ReroutePacer:
-    """Fed by the loop: `heard`, `begin`, then one of `calm`, `hold_back`; `installed`; `end`."""
+    """The loop calls `heard`, `begin`, then one of `calm` and `hold_back`; `installed`; `end`."""
 
     def __init__(self, pace: PaceLimits) -> None:
         self.pace = pace
         self._first = self._last = inf
-        """Of the events that no look has answered."""
+        """Times of the events that no observation has answered."""
         self._began = self._ended = -inf
         self._installed = -inf
         self._changed = inf
-        """When the change that is not acted on yet was first seen."""
+        """When the change that is not acted on yet was first observed."""
         self._ripe = inf
 
     def heard(self, at: float) -> None:
@@ -67,25 +74,25 @@ class ReroutePacer:
         self._last = at if self._last == inf else max(self._last, at)
 
     def look_at(self) -> float:
-        """When the next look is due; in the past if it is overdue."""
+        """When the next observation is due; in the past if it is overdue."""
         pace, due = self.pace, self._ended + self.pace.interval
         if self._first < inf:
             due = min(due, self._last + pace.debounce, self._first + pace.debounce_most)
-        # What has to wait is looked at again when it need not any more; once, lest a look that
-        # ends in another way (Slurm is away) is repeated without a pause.
+        # A change that has to wait is observed again when its wait is over; once, so that an
+        # observation that fails (Slurm is away) is not repeated without a pause.
         for at in (self._rest_until(), self._stale_at(), self._ripe):
             if at > self._began:
                 due = min(due, at)
         return due
 
     def begin(self, now: float) -> None:
-        """A look begins: it sees all that was told of until now."""
+        """An observation begins: it sees the effect of all events until now."""
         self._first = self._last = inf
         self._ripe = inf
         self._began = now
 
     def ripe(self, at: float) -> None:
-        """The look saw a job that is old enough to count only at `at`."""
+        """The observation shows a job that is old enough to count only at `at`."""
         self._ripe = min(self._ripe, at)
 
     def end(self, now: float) -> None:
@@ -93,18 +100,18 @@ class ReroutePacer:
         self._ended = now
 
     def calm(self) -> None:
-        """The look found nothing to act on."""
+        """The observation gives no reason to act."""
         self._changed = inf
 
     def hold_back(self, now: float, reason: Reason) -> float:
-        """The look found `reason` to act: the seconds to wait, 0 to act now."""
+        """The observation gives `reason` to act: the seconds to wait, 0 to act now."""
         if reason not in PATIENT:
             return 0.0
         self._changed = min(self._changed, now)
         return max(0.0, self._rest_until() - now)
 
     def worth(self, now: float, gain: float) -> bool:
-        """Whether a plan that makes the worst by `gain` less (a share) is to be installed now."""
+        """Whether to install now a plan that lowers the largest load by `gain` (a share of it)."""
         return self.pace.min_gain <= max(gain, 0.0) or now >= self._stale_at()
 
     def installed(self, now: float) -> None:
@@ -116,3 +123,55 @@ class ReroutePacer:
 
     def _stale_at(self) -> float:
         return self._changed + self.pace.max_staleness
+
+
+class Pacing:
+    """Applies a pacer to passes. Without one, every change is acted on at once: a person who runs
+    `once` has chosen the moment."""
+
+    def __init__(self, config: AgentConfig, pacer: ReroutePacer | None) -> None:
+        self.config, self.pacer = config, pacer
+        self._too_little: object = None
+        """Jobs and fabric for which a plan gained too little."""
+
+    def calm(self) -> None:
+        """There is nothing to act on."""
+        if self.pacer:
+            self.pacer.calm()
+
+    def acted(self) -> None:
+        """Other routes are installed, or planned where nothing is installed."""
+        if self.pacer:
+            self.pacer.installed(time.monotonic())
+
+    def observed(self, site: Observation) -> None:
+        """Young jobs count from a known moment on."""
+        age, now = self.config.min_job_age_seconds, time.time()
+        starts = [job.start for job in young(site.records, now, age) if job.start is not None]
+        if self.pacer and starts:
+            self.pacer.ripe(time.monotonic() + min(starts) + age - now)
+
+    def postponed(self, reason: Reason, site: Observation) -> str:
+        """Why not to act now; empty where it is time."""
+        if self.pacer is None:
+            return ""
+        now = time.monotonic()
+        if wait := self.pacer.hold_back(now, reason):
+            return f"the last reroute was a moment ago, the next may be in {wait:.1f} s"
+        little = reason in PATIENT and self._too_little == planning_basis(site)
+        return TOO_LITTLE if little and not self.pacer.worth(now, 0.0) else ""
+
+    def worth(self, reason: Reason, site: Observation, before: Measures | None, plan: Plan) -> bool:
+        """Whether the plan's gain is worth an install now."""
+        if self.pacer is None or before is None or reason not in PATIENT:
+            return True
+        name = "load_max" if self.config.objective == "load" else "effective_efi_max"
+        old, new = getattr(before, name), getattr(plan.measures, name)
+        good = self.pacer.worth(time.monotonic(), 1 - new / old if old else 0.0)
+        self._too_little = None if good else planning_basis(site)
+        return good
+
+
+def planning_basis(site: Observation) -> tuple[object, ...]:
+    """What a plan depends on: where one failed, or was not worth it, another basis may do."""
+    return host_sets(site.records), site.fabric.digest, site.status and site.status.process

@@ -1,7 +1,7 @@
-"""Whoever writes the agent's files is the agent's user.
+"""Only the agent's user may write the agent's files.
 
-A command that was run as root leaves locks, a history and generations behind that the service
-cannot open; then the service does not start, or does not see what was held.
+A command that runs as root leaves a lock, a history and generations behind that the service cannot
+open. Then the service does not start, or does not see a hold.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from sar_agent.config.model import AgentConfig
 from sar_agent.errors import InputError
 
 USER = "sar-agent"
-"""The service's, by deploy/sysusers.d."""
+"""The service's user, made by deploy/sysusers.d."""
 _USUAL = AgentConfig.model_fields["state_dir"].default
 
 
 def require_owner(folder: Path, command: str, variables: str = "") -> None:
-    """Raises `InputError` where `folder`, in which `sar-agent COMMAND` writes, is another user's
-    than this process's, or is still to be made for the service's user. `variables` belong to the
-    command, too: `NAME=value `."""
+    """Raises `InputError` where `folder`, in which `sar-agent COMMAND` writes, belongs to another
+    user than this process's, or has yet to be made for the service's user. `variables` precede the
+    command: `NAME=value `."""
     words = f"{variables}sar-agent {command}"
     try:
         owner = folder.stat().st_uid
@@ -35,7 +35,7 @@ def require_owner(folder: Path, command: str, variables: str = "") -> None:
             ) from None
         return
     except OSError:
-        return  # whoever may not even look there is told so by what writes
+        return  # a user who may not even look there gets the error of the first write
     if owner == os.geteuid():
         return
     name = _name(owner)

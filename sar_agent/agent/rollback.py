@@ -1,116 +1,107 @@
-"""A person takes a reroute back: an older generation's tables under a new number, and held.
+"""The rollback command: an older generation's tables under a new number, and held.
 
 The tables must pass the checks on the fabric as it is now. Then the agent leaves them alone: until
 the multi-switch jobs change or, where a time was given, for that long; after a given time it plans
-afresh. A fallback engine in force (the held routes fit no more) ends a hold at once.
+again. A fallback engine in force (the held routes no longer fit) ends a hold at once.
+
+The hold must outlive this process, so a disk that cannot take it refuses the rollback.
 """
 
 from __future__ import annotations
 
 import getpass
 import os
-import time
+from dataclasses import replace
 
-from sar_agent.agent.decide import Reason
-from sar_agent.agent.gather import Gatherer
-from sar_agent.agent.history import History, Row, summary
-from sar_agent.agent.reroute import next_generation
-from sar_agent.agent.state import SavedHold, State, StateStore
+from sar_agent.agent.build import Site, build_committer, build_site
+from sar_agent.agent.commit import Arrival, HistoryEntry
+from sar_agent.agent.decide import Decision, Reason
+from sar_agent.agent.outcome import Installed
+from sar_agent.agent.state import SavedHold, State
 from sar_agent.config.model import Config
 from sar_agent.errors import InputError, Unavailable, Unserved
 from sar_agent.five_phase.storage import CoordinatorStorage
 from sar_agent.formats.conversion import file_to_routes
-from sar_agent.install.generations import Generations
-from sar_agent.install.levels import AssignedLevels
-from sar_agent.install.plan import make_plan
-from sar_agent.install.transit import Transit
+from sar_agent.install.plan import Plan, make_plan
+from sar_agent.install.subnet_manager import InForce
 from sar_agent.jobs.filter import host_sets
-from sar_agent.jobs.mapping import mix_of_records
-from sar_agent.opensm.plugin_client import PluginClient
-from sar_agent.opensm.plugin_install import finish_or_restore
 from sar_agent.util.lock_file import Lock
 
 PATIENCE = 120.0
+"""Seconds to wait for a pass that is under way."""
 
 
-def rollback(config: Config, generation: int | None, hold_minutes: float | None) -> str:
-    """Installs `generation`, or else the one before the last; returns what was done, in words.
+def rollback(
+    config: Config, generation: int | None, hold_minutes: float | None, site: Site | None = None
+) -> str:
+    """Install `generation`, or else the one before the last; returns what was done, in words.
+    `site`: instead of the configured one.
 
-    Raises `InputError` where there is no such generation, `CheckFailed` where it does not fit the
-    fabric any more, `SarError` where OpenSM refuses; then nothing has changed.
+    Raises `InputError` where that generation is not kept or the state cannot be saved,
+    `CheckFailed` where it does not fit the fabric any more, `SarError` where the subnet manager
+    refuses; then nothing has changed.
     """
     if config.agent.mode != "install":
-        raise InputError("in observe mode nothing is installed, so nothing can be taken back")
-    start = time.monotonic()
-    folder = config.agent.state_dir
-    with Lock(folder, "pass.lock", PATIENCE):
-        store, kept = StateStore(folder), Generations(folder, config.agent.generations_kept)
-        _nobody_waits(config)
-        state = store.load()
+        raise InputError("in observe mode nothing is installed, so there is nothing to roll back")
+    with Lock(config.agent.state_dir, "pass.lock", PATIENCE):
+        _require_no_subscribers(config)
+        site = site or build_site(config)
+        kept = site.installed.generations
+        state = site.installed.store.load()
         number = _choose(state, kept.numbers(), generation)
-        bridge = PluginClient(config.opensm.plugin_socket, config.opensm.load_deadline_seconds)
-        finish_or_restore(bridge, config.agent.routes_path)
-        gatherer = Gatherer(config, bridge)
-        look = gatherer.look()
-        if look.status is None:
-            raise Unavailable(look.status_problem)
-        old = kept.read(number)
-        fresh = next_generation(config, look.status, state)
-        mix = mix_of_records(look.fabric, look.records).mix
-        plan = make_plan(fresh, look.fabric, mix, file_to_routes(look.fabric, old))
-        levels = AssignedLevels(folder)
-        transit = Transit(
-            bridge, config.agent.routes_path, levels=levels, tries=config.agent.plan_attempts
-        )
-        arrived = transit.commit(plan, transit.bring)
-        plan, fresh = arrived.plan, arrived.plan.generation
-        now = host_sets(look.records)
-        timed = hold_minutes is not None
-        hold = SavedHold(jobs=now)
-        if hold_minutes is not None:
-            hold = SavedHold.lasting(now, 60 * hold_minutes)
-        store.save(
-            State(
-                generation=fresh,
-                engine=config.agent.engine,
-                jobs=frozenset() if timed else now,  # when the time is over, all jobs are new
-                fabric_digest=look.fabric.digest.hex(),
-                installed_at=time.time(),
-                hold=hold,
-            )
-        )
-        kept.add(plan.generation, config.agent.routes_path)
-        measures = summary(plan.measures)
-        changed = arrived.changed.entries
         words = "until the jobs change" if hold_minutes is None else f"for {hold_minutes:g} minutes"
-        History(folder).add(
-            Row(
-                at=time.time(),
-                who=os.environ.get("SUDO_USER") or getpass.getuser(),
-                reason=Reason.ROLLBACK.value,
-                why=f"back to the tables of generation {number}, held {words}",
-                result="installed",
-                message="",
-                engine=old.engine,
-                generation=fresh,
-                jobs=len(mix.jobs),
-                seconds=time.monotonic() - start,
-                entries_changed=changed,
-                blocks_changed=arrived.changed.blocks,
-                transition=plan.transition.words if plan.transition else "",
-                predicted=measures,
-                achieved=measures,
-            )
+        why = f"back to the tables of generation {number}, held {words}"
+        old = kept.read(number)
+        entry = HistoryEntry(Decision(Reason.ROLLBACK, why), old.engine, None)
+        site.manager.recover()
+        observed = site.observer.observe()
+        if observed.status is None:
+            raise Unavailable(observed.status_problem)
+        fabric = observed.fabric
+        plan = make_plan(
+            1 + max(observed.status.highest_generation, state.generation if state else 0),
+            fabric,
+            observed.mix,
+            file_to_routes(fabric, old),
         )
+        committer = build_committer(config, site, os.environ.get("SUDO_USER") or getpass.getuser())
+        entry = replace(
+            entry,
+            before=committer.publisher.measure_in_force(observed.in_force, fabric, observed.mix),
+        )
+
+        def go(plan: Plan, before: InForce) -> Arrival:
+            result = committer.transit.bring(plan, before)
+            how = result.transition.way.value if result.transition else "direct"
+            return Arrival(result, "staged" if how == "staged" else "direct")
+
+        jobs = host_sets(observed.records)
+        hold = SavedHold(jobs=jobs)
+        if hold_minutes is not None:
+            hold = SavedHold.lasting(jobs, 60 * hold_minutes)
+        after = State(
+            generation=plan.generation,
+            engine=config.agent.engine,
+            # When a given time is over, all jobs are new, so that the agent plans again.
+            jobs=jobs if hold_minutes is None else frozenset(),
+            fabric_digest=fabric.digest.hex(),
+            installed_at=0.0,
+            hold=hold,
+            identity="",
+        )
+        known = observed.in_force if observed.just_read else None
+        outcome = committer.commit(plan, go, after, entry, known=known, must_save=True)
+    assert isinstance(outcome, Installed)  # `go` never waits
     return (
-        f"the tables of generation {number} are in force again as generation {fresh}, {changed} "
-        f"entries changed; the agent leaves them {words}"
+        f"the tables of generation {number} are in force again as generation "
+        f"{outcome.plan.generation}, {outcome.result.changed.entries} entries changed; the agent "
+        f"leaves them {words}"
     )
 
 
-def _nobody_waits(config: Config) -> None:
-    """Tables must not change under those who subscribed; only the agent that hears them can move
-    them."""
+def _require_no_subscribers(config: Config) -> None:
+    """Tables must not change under subscribers, and only the agent that hears them can move
+    them. Raises `Unserved`."""
     saved = CoordinatorStorage(config.agent.state_dir).load()
     if config.update.mode == "five-phase" and saved and saved.members:
         raise Unserved(

@@ -1,4 +1,4 @@
-"""What is wanted and what is in force, side by side."""
+"""The status command: the routes that the agent wants and those in force, side by side."""
 
 from __future__ import annotations
 
@@ -6,27 +6,25 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from sar_agent.agent.decide import OUR_ENGINE
 from sar_agent.agent.state import State, StateStore
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
 from sar_agent.events.ask_counters import read_counters
 from sar_agent.fabric.lmc import LmcPlan, lmc_plan_of
 from sar_agent.install.generations import Generations
+from sar_agent.install.subnet_manager import SmStatus, SubnetManager, load_subnet_manager
 from sar_agent.keys.leases import Lease, Leases
-from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
-from sar_agent.opensm.plugin_install import at_work
 from sar_agent.util.lock_file import holder
 
 
 @dataclass(frozen=True)
 class AgentStatus:
-    """`running`: who holds the agent's lock, empty where nobody does."""
+    """`running`: the process that holds the agent's lock, empty where none does."""
 
     mode: str
     running: str
     wanted: State | None
-    in_force: PluginStatus | None
+    in_force: SmStatus | None
     problem: str
     """Why `in_force` is not known."""
     generations: list[int]
@@ -34,24 +32,26 @@ class AgentStatus:
     leases: list[Lease] = field(default_factory=list)
     """Routing keys."""
     events: dict[str, Any] | None = None
-    """What came at the agent's door, and what was refused; None where it does not answer."""
+    """Messages that the agent received and refused; None where it does not answer."""
     unread: str = ""
     """Why `wanted` is not known."""
+    manager: str = "OpenSM"
+    """The subnet manager's name."""
 
     @property
     def ours(self) -> bool:
-        """Whether the generation that is wanted is in force, and all switches have confirmed it."""
+        """Whether the wanted routes are in force, and all switches have confirmed them."""
         return bool(
             self.wanted
             and self.in_force
             and self.in_force.settled
-            and self.in_force.engine_in_force == OUR_ENGINE
-            and self.in_force.generation_in_force == self.wanted.generation
+            and self.in_force.ours
+            and self.in_force.identity == self.wanted.identity
         )
 
     @property
     def lids(self) -> LmcPlan | None:
-        """What OpenSM's LMC means for this subnet, where it tells."""
+        """What OpenSM's LMC means for this subnet; None where OpenSM does not answer."""
         status = self.in_force
         if status is None:
             return None
@@ -64,13 +64,13 @@ class AgentStatus:
             "running": self.running,
             "ours": self.ours,
             "wanted": self.wanted and self.wanted.model_dump(mode="json"),
-            "in_force": self.in_force and self.in_force.model_dump(mode="json"),
+            "in_force": self.in_force and dict(self.in_force.details),
             "problem": "; ".join(filter(None, (self.unread, self.problem))),
             "generations": self.generations,
             "update_mode": self.update_mode,
             "lids": self.lids and self.lids.json(),
             "keys": [
-                one.model_dump(mode="json", exclude={"pairs", "hosts"}) for one in self.leases
+                lease.model_dump(mode="json", exclude={"pairs", "hosts"}) for lease in self.leases
             ],
             "events": self.events,
         }
@@ -92,13 +92,13 @@ class AgentStatus:
             lines.append(f"wanted     {self.unread or 'nothing was installed yet'}")
         if status := self.in_force:
             lines.append(
-                f"in force   engine {status.engine_in_force}"
-                + (f", generation {status.generation_in_force}" * bool(status.generation_in_force))
+                f"in force   engine {status.engine}"
+                + (f", generation {status.generation}" * bool(status.generation))
                 + f", on {status.switches} switches and {status.hca_ports} ports"
-                + f" (OpenSM {status.sm_state}, process {status.pid})"
+                + f" ({self.manager} {status.role}, process {status.process})"
             )
-            if why := at_work(status):
-                lines.append(f"           not settled: {why}")
+            if status.unsettled:
+                lines.append(f"           not settled: {status.unsettled}")
             if status.last_error:
                 lines.append(f"           {status.last_error}")
         else:
@@ -113,17 +113,20 @@ class AgentStatus:
         return "\n".join([*lines, f"kept       generations {kept}"])
 
 
-def look_at(config: Config) -> AgentStatus:
-    """Asks the plugin and reads the disk; raises nothing for either being away."""
+def read_agent_status(config: Config, manager: SubnetManager | None = None) -> AgentStatus:
+    """Ask the subnet manager and read the disk; fails for neither of them. `manager`: instead of
+    the configured one."""
     folder = config.agent.state_dir
+    manager = manager or load_subnet_manager(config)
+    status, problem, wanted, unread = None, "", None, ""
     try:
-        status, problem = PluginClient(config.opensm.plugin_socket).status(), ""
+        status = manager.status()
     except SarError as error:
-        status, problem = None, str(error)
+        problem = str(error)
     try:
-        wanted, unread = StateStore(folder).load(), ""
+        wanted = StateStore(folder).load()
     except SarError as error:
-        wanted, unread = None, str(error)
+        unread = str(error)
     return AgentStatus(
         config.agent.mode,
         holder(folder, "agent.lock"),
@@ -135,15 +138,16 @@ def look_at(config: Config) -> AgentStatus:
         list(Leases(folder)),
         read_counters(config.events.socket_path(config.agent.run_dir)),
         unread,
+        manager.name,
     )
 
 
 def _leased(leases: list[Lease]) -> str:
-    offsets, jobs = {one.offset for one in leases}, {one.job for one in leases}
-    lost = sum(bool(one.lost) for one in leases)
+    offsets, jobs = {lease.offset for lease in leases}, {lease.job for lease in leases}
+    lost = sum(bool(lease.lost) for lease in leases)
     return (
         f"{len(leases)} leased to {len(jobs)} jobs at {len(offsets)} LID offsets"
-        + f", {lost} of them lost to the fabric as it is" * bool(lost)
+        + f", {lost} of them lost on the present fabric" * bool(lost)
     )
 
 

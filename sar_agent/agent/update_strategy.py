@@ -1,8 +1,8 @@
 """How a plan comes into force while jobs run: a pure function of what is known.
 
-What is kept for whom is told in docs/safety.md. In short: `fast` needs a proof, `five-phase` needs
-the same one and moves those who subscribed out of the way, so that their packets stay in order,
-`window` waits until nobody minds.
+docs/safety.md says what each mode guarantees. In short: `fast` requires a proof; `five-phase`
+requires the same proof and moves the connections of subscribers to LID offset 1 meanwhile, so that
+their packets stay in order; `window` waits until no multi-switch job runs or a window is open.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sar_agent.config.update import UpdateConfig
 
 
 class UpdateMethod(StrEnum):
-    """The values are labels of a metric, and stand in the history."""
+    """The values are labels of a metric and columns of the history."""
 
     DIRECT = "direct"
     STAGED = "staged"
@@ -27,12 +27,12 @@ class UpdateMethod(StrEnum):
 
 @dataclass(frozen=True)
 class UpdateContext:
-    """Whom it meets. Jobs are multi-switch jobs."""
+    """What an update would affect. Jobs are multi-switch jobs."""
 
     jobs: int = 0
     subscribers: int = 0
     uncovered: int = 0
-    """Jobs of which nobody subscribed, or whose subscribers are not waited for any more."""
+    """Jobs without subscribers, or whose subscribers are no longer waited for."""
     on_shelter: int = 0
     """Subscribers that use LID offset 1."""
     base_changes: bool = True
@@ -40,30 +40,30 @@ class UpdateContext:
     entries: int = 0
     """Forwarding-table entries that change."""
     urgent: bool = False
-    """OpenSM's own routes are in force, or the fabric is another: waiting mends nothing."""
+    """OpenSM's own routes are in force, or the fabric has changed: waiting repairs nothing."""
     obstacle: str = ""
     """Why there can be no five-phase update."""
     known_in: float = 0.0
-    """Seconds until it is known who has subscribed."""
+    """Seconds until all subscribers are known."""
 
 
 @dataclass(frozen=True)
 class UpdateChoice:
     """`why` is a sentence. `whole`: in one step, although mixtures may do harm; only an
-    administrator's window says so."""
+    administrator's window allows that."""
 
     how: UpdateMethod
     why: str
     whole: bool = False
     urgent: bool = False
-    """Waiting mends nothing."""
+    """Waiting repairs nothing."""
 
 
 def choose_update(
     config: UpdateConfig, transition: Transition | None, site: UpdateContext, now: datetime
 ) -> UpdateChoice:
-    """`transition` is the verdict on tables in force and plan, sent switch by switch; None where
-    it is not known what is in force, so that nothing can be proved of it. `now` is local time."""
+    """`transition` is the verdict on the plan, sent switch by switch, over the tables in force;
+    None where those are not known, so that nothing can be proved. `now` is local time."""
     proved = _proved(transition)
     if config.mode == "window":
         choice = _window(config, transition, proved, site, now)
@@ -77,7 +77,7 @@ def choose_update(
 
 
 def _proved(transition: Transition | None) -> UpdateChoice | None:
-    """Direct or staged, as the proof has it; None where there is no proof."""
+    """Direct or staged, as proved; None where there is no proof."""
     if transition is None:
         return UpdateChoice(UpdateMethod.DIRECT, "what is in force is not known")
     if transition.way in (Way.SAME, Way.DIRECT, Way.UNPROVED):
@@ -113,7 +113,7 @@ def _window(
         why = "a window is open" if site.jobs else "no multi-switch job runs"
         if proved or (transition and transition.way is Way.UNSAFE):
             return proved or UpdateChoice(UpdateMethod.DIRECT, why, whole=True)
-        return _unsafe(transition)  # it is not known well enough what would be mixed
+        return _unsafe(transition)  # the tables that would be mixed are not known well enough
     if site.urgent and proved and not _capped(config, site):
         return proved
     opens = f"a window opens ({', '.join(config.windows)})" if config.windows else ""
@@ -122,14 +122,12 @@ def _window(
 
 
 def _five_phase(config: UpdateConfig, proved: UpdateChoice, site: UpdateContext) -> UpdateChoice:
-    """Phases add order to what is proved, and nothing else: whoever acknowledges, or pretends to,
+    """Phases only add an order to a proved plan. A subscriber that acknowledges, or pretends to,
     cannot have tables installed that could block the packets of others."""
     if not site.base_changes:
         if site.shelter_changes and site.on_shelter:
-            many = f"{site.on_shelter} subscribers are"
-            return UpdateChoice(
-                UpdateMethod.WAIT, f"{many} on LID offset 1, whose tables would change"
-            )
+            why = f"{site.on_shelter} subscribers are on LID offset 1, whose tables would change"
+            return UpdateChoice(UpdateMethod.WAIT, why)
         return proved
     if site.known_in > 0 and not site.urgent:
         return UpdateChoice(

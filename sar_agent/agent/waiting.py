@@ -1,8 +1,8 @@
-"""Between two passes: until it is time for the next one, or something moved and then settled.
+"""The wait between two passes: until the next one is due, or something moved and then settled.
 
-What moved is told by comparing with what the last pass itself went by, not with what the plugin
-says after it: OpenSM may fall back to another engine during the pass, or while a routing key is
-served, and that must not become the state that is taken for normal.
+Whether something moved is determined by comparing with the status that the last pass used, not with
+the status after it: OpenSM may fall back to another engine during the pass, or while a routing key
+is served, and that must not become the normal state.
 """
 
 from __future__ import annotations
@@ -11,52 +11,46 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sar_agent.agent.decide import OUR_ENGINE
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.reroute_pacer import ReroutePacer
 from sar_agent.config.model import Config
-from sar_agent.events.intake import EventIntake
-from sar_agent.opensm.plugin_client import PluginStatus
+from sar_agent.events.inbox import Inbox
+from sar_agent.install.subnet_manager import SmStatus
 
 log = logging.getLogger(__name__)
 KEYS_AGAIN = 0.2
-"""Seconds."""
-BY_INSTALL = (
-    *("engine_in_force", "generation_in_force", "unknown_terminals"),
-    *("state", "unconfirmed_switches"),
-)
-"""What an install of our own changes in a status."""
+"""Seconds between two turns for requests for routing keys that wait."""
 
 
 @dataclass(frozen=True)
 class WakeEvents:
-    """`wake`: look what it is. `stop`: the end. `edited`: topology.conf."""
+    """`wake`: something happened. `stop`: the agent is to end. `edited`: topology.conf was."""
 
     wake: threading.Event
     stop: threading.Event
     edited: threading.Event
 
 
-class Waiting:
-    """`alive` feeds the watchdog. `clock` is one that does not jump."""
+class PassTimer:
+    """`alive` feeds the watchdog. `clock` must not jump."""
 
     def __init__(
         self,
         agent: Agent,
         config: Config,
         woken: WakeEvents,
-        ears: EventIntake,
-        nerves: ReroutePacer,
+        inbox: Inbox,
+        pacer: ReroutePacer,
         alive: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.agent, self.config, self.woken = agent, config, woken
-        self.ears, self.nerves, self.alive, self.clock = ears, nerves, alive, clock
+        self.inbox, self.pacer, self.alive, self.clock = inbox, pacer, alive, clock
 
     def wait(self) -> bool:
-        """Returns True when the next pass is to begin, or the agent to end."""
+        """Return True when the next pass is to begin, or the agent to end."""
         agent, woken, poll = self.agent, self.woken, self.config.opensm.poll_seconds
         normal = LastStatus(agent)
         ask_at = self.clock()  # at once: the pass may have taken minutes
@@ -65,69 +59,73 @@ class Waiting:
             if woken.stop.is_set():
                 return True
             now = self.clock()
-            # After an error that nobody foresaw, nothing but the end of the process is sooner.
+            # After an unforeseen error, only the end of the process comes sooner.
             rest = agent.unexpected.wait("pass")
             if woken.edited.is_set() and not rest:
                 return True
-            if now >= ask_at:  # whoever keeps waking us: the fabric is looked after in its time
+            if now >= ask_at:  # however often the loop is woken, the fabric is watched
                 self.alive()
                 ask_at = now + poll
                 if not rest and (situation := normal.moved()):
                     log.info("something moved: %s", situation)
-                    left = max(0.0, self.nerves.look_at() - now)
+                    left = max(0.0, self.pacer.look_at() - now)
                     woken.stop.wait(min(self.config.agent.fabric_debounce_seconds, left))
                     return True
-            busy = agent.keys.desk.busy and not agent.key_server.unexpected.wait("keys")
+            busy = agent.keys.pool.requests.busy and not agent.keys.unexpected.wait("keys")
             if busy:
                 agent.serve_keys()
-            for at in self.ears.inbox.pending() or ():
-                self.nerves.heard(at)
+            for at in self.inbox.pending() or ():
+                self.pacer.heard(at)
             now = self.clock()
-            left = max(self.nerves.look_at() - now, rest)
+            left = max(self.pacer.look_at() - now, rest)
             if left <= 0:
                 return True
             nap = min(left, max(0.0, ask_at - now), rest or left)
-            # Who waits for a job to be seen, or for OpenSM, is looked after again soon.
+            # Requests that wait for their job, or for OpenSM, get another turn soon.
             woken.wake.wait(min(nap, KEYS_AGAIN) if busy else nap)
 
 
 class LastStatus:
-    """The status that the last pass went by, and what this process itself put in force since."""
+    """The status that the last pass used, and what this process itself put in force since."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        used = agent.gatherer.used
-        # A pass that ended before its look has no opinion; what is now is what it would have seen.
+        used = agent.observer.last_status
+        # A pass that ended before it read the status would have seen the present one.
         self.status = used.status if used else agent.ask_status()
 
     def moved(self) -> str:
-        """What is worth a pass of its own, in words; empty where all is as it was, or OpenSM does
-        not answer, or is still at work: a pass could not install before it is done."""
+        """What is worth a pass of its own, in words; empty where nothing has changed, the manager
+        does not answer, or is still at work: a pass could not install before it is done."""
         now = self.agent.ask_status()
-        if now is None or now == self.status or now.state not in ("built", "starting"):
+        if now is None or now == self.status or now.state == "at work":
             return ""
-        if self.status is not None and self._ours(now):
-            mine = {name: getattr(now, name) for name in BY_INSTALL}
-            self.status = self.status.model_copy(update=mine)
-        situation = _situation(now)
-        return "" if self.status is not None and situation == _situation(self.status) else situation
+        if self.status is not None and self._own_install(now):
+            self.status = replace(
+                self.status,
+                engine=now.engine,
+                ours=now.ours,
+                identity=now.identity,
+                generation=now.generation,
+                unknown_terminals=now.unknown_terminals,
+                state=now.state,
+                unconfirmed_switches=now.unconfirmed_switches,
+            )
+        situation = self._situation(now)
+        same = self.status is not None and situation == self._situation(self.status)
+        return "" if same else situation
 
-    def _ours(self, status: PluginStatus) -> bool:
-        """A pass or a routing key may have put another generation in force: one read back."""
-        wanted = self.agent.standing.generation
-        before = self.status and self.status.generation_in_force
+    def _own_install(self, now: SmStatus) -> bool:
+        """Whether a pass or a routing key of this process installed the routes in force."""
+        before = self.status.identity if self.status else ""
+        return now.ours and now.identity == self.agent.installed.identity != before
+
+    def _situation(self, status: SmStatus) -> str:
+        """The part of a status that is worth a pass of its own when it changes."""
         return (
-            status.engine_in_force == OUR_ENGINE
-            and status.generation_in_force == wanted
-            and wanted != before
+            f"{self.agent.manager.name} {status.process} is {status.role}, has engine "
+            f"{status.engine} in force (generation {status.generation}) on fabric "
+            f"{status.topology_changes} with {status.switches} switches, {status.hca_ports} ports, "
+            f"{status.unknown_terminals} unknown ({status.state}, {status.unconfirmed_switches} "
+            "switches unconfirmed)"
         )
-
-
-def _situation(status: PluginStatus) -> str:
-    """What about OpenSM is worth a pass of its own when it changes."""
-    return (
-        f"OpenSM {status.pid} is {status.sm_state}, has engine {status.engine_in_force} in force "
-        f"(generation {status.generation_in_force}) on fabric {status.topology_changes} with "
-        f"{status.switches} switches, {status.hca_ports} ports, {status.unknown_terminals} unknown "
-        f"({status.state}, {status.unconfirmed_switches} switches unconfirmed)"
-    )

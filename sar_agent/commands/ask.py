@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 def status(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
     """Show the routes that the agent installed and the routes that OpenSM really has in force."""
-    from sar_agent.agent.status import look_at
+    from sar_agent.agent.status import read_agent_status
     from sar_agent.config.model import load_config
 
-    found = look_at(load_config(config))
+    report = read_agent_status(load_config(config))
     if as_json:
-        print_json(found.json())
+        print_json(report.json())
     else:
-        typer.echo(found.words())
+        typer.echo(report.words())
 
 
 def history(
@@ -55,11 +55,11 @@ def explain(
     from sar_agent.agent.explain import explain as explain_job
     from sar_agent.config.model import load_config
 
-    found = explain_job(load_config(config), job)
+    report = explain_job(load_config(config), job)
     if as_json:
-        print_json(found.json())
+        print_json(report.json())
     else:
-        typer.echo(found.words())
+        typer.echo(report.words())
 
 
 def _line(row: Row) -> str:

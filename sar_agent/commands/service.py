@@ -31,13 +31,13 @@ def once(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> Non
     import gc
 
     gc.disable()  # this process lives two seconds; garbage collection would take 0.3 of them
-    from sar_agent.agent.loop import Agent
+    from sar_agent.agent.build import build_agent
     from sar_agent.util.lock_file import Lock
 
     log_to_stderr()
     settings = _for_writing(config, "once")
     with Lock(settings.agent.state_dir, "agent.lock"):
-        report = Agent(settings).pass_once()
+        report = build_agent(settings).pass_once()
     if as_json:
         print_json(
             {
@@ -67,10 +67,10 @@ def rollback(
     ] = None,
 ) -> None:
     """Install the routes of an earlier generation, and hold them for a while."""
-    from sar_agent.agent.rollback import rollback as take_back
+    from sar_agent.agent.rollback import rollback as roll_back
 
     log_to_stderr()
-    typer.echo(take_back(_for_writing(config, "rollback"), to, hold))
+    typer.echo(roll_back(_for_writing(config, "rollback"), to, hold))
 
 
 def warm_up(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:

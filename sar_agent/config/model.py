@@ -288,8 +288,13 @@ class FabricConfig(Section, frozen=True):
 
 
 class OpensmConfig(Section, frozen=True):
-    """OpenSM: how the agent reaches its plugin."""
+    """The subnet manager: OpenSM with our plugin, or another that a package brings along."""
 
+    manager: Word = Field(
+        default="plugin",
+        description="subnet manager that installs the routes. plugin is OpenSM with the plugin of "
+        "sar-agent; packages add others (entry point group sar_agent.subnet_managers)",
+    )
     plugin_socket: Absolute = Field(
         default=Path("/run/sar-agent/bridge.sock"), description="Unix socket of the plugin"
     )

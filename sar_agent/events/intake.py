@@ -1,18 +1,18 @@
-"""All that the agent hears with, as configured, behind two calls: `start` and `stop`."""
+"""All ways by which messages reach the agent, as configured: TCP port, Unix socket and spool."""
 
 from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from sar_agent.config.model import Config
 from sar_agent.errors import Unavailable
-from sar_agent.events.authority import Authority, KnownJob, trusted_uids
-from sar_agent.events.counters import MessageCounters, MessageMetrics
-from sar_agent.events.dispatch import Dispatcher, JobEvents, MessageHandler
+from sar_agent.events.authority import Authority, KnownJob
+from sar_agent.events.counters import MessageCounters
+from sar_agent.events.dispatch import Decode, Dispatcher, JobEvents, MessageHandler
 from sar_agent.events.inbox import Inbox
 from sar_agent.events.message import Event, MessageRefused, RefusalReason
 from sar_agent.events.munge import Munge
@@ -23,84 +23,75 @@ from sar_agent.jobs.record import JobRecord
 log = logging.getLogger(__name__)
 
 
-class IntakeMetrics(MessageMetrics, Protocol):
-    """`MessageMetrics`, and the number of jobs whose reports wait."""
-
-    def count_waiting(self, waiting: Callable[[], float]) -> None:
-        """`waiting` returns that number."""
-        ...
-
-
 class EventIntake:
-    """`inbox` fills from `start` on. A Unix socket that cannot be made, or munge that is not
-    there, is said and the queue polled; what only a person can have asked for must work."""
+    """`inbox` fills between `start` and `stop`."""
 
-    def __init__(self, config: Config, metrics: IntakeMetrics, wake: Callable[[], None]) -> None:
-        self.config = config.events
-        self.run_dir = config.agent.run_dir
-        self.tally = MessageCounters(metrics)
-        self.authority = Authority(trusted_uids(self.config.trusted_users))
-        self.authority.refused = lambda why, sentence: self.tally.refused(why, sentence, "queue")
-        self.inbox = Inbox(wake, trusted=self.authority.trusted)
-        metrics.count_waiting(lambda: len(self.inbox))
-        self.families: list[MessageHandler] = []
-        """Beside Slurm's hooks; to be filled before `start`."""
-        self.more: Callable[[Event, int], Mapping[str, Any]] = lambda event, uid: {}
-        """What the answer to a hook says of its job."""
-        self.status: Callable[[], Mapping[str, Any]] = dict
-        """What `sar-agent status` is told beside the counters."""
-        self._door: MessageServer | None = None
+    def __init__(
+        self,
+        config: Config,
+        authority: Authority,
+        counters: MessageCounters,
+        wake: Callable[[], None],
+        *,
+        handlers: Sequence[MessageHandler],
+        job_answer: Callable[[Event, int], Mapping[str, Any]],
+        status: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        """`handlers` take the messages that are not of Slurm's hooks. `job_answer` returns what the
+        answer to a hook says about its job, `status` what `sar-agent status` shows beside the
+        counters. `wake` is called when something is in the inbox."""
+        self.config, self.run_dir = config.events, config.agent.run_dir
+        self.authority, self.counters = authority, counters
+        self.handlers, self.job_answer, self.status = handlers, job_answer, status
+        self.inbox = Inbox(wake, trusted=authority.trusted)
+        self._server: MessageServer | None = None
         self._spool: Spool | None = None
 
+    @property
+    def has_address(self) -> bool:
+        """Whether there is an address at which messages are answered."""
+        return bool(self.config.tcp_host_port or self.config.socket_path(self.run_dir))
+
     def start(self) -> None:
-        """Raises `Unavailable` for a TCP port in use and a spool that cannot be used."""
-        jobs = JobEvents(self.authority, self.inbox, self.config.environment, self.more)
-        hearing = Dispatcher(_nobody, jobs, self.tally, self.families, self.status)
+        """If the Unix socket or munge is unavailable, log it and rely on polling. The TCP port and
+        the spool exist only if an administrator configured them, so failing to open those raises
+        `Unavailable`."""
+        jobs = JobEvents(self.authority, self.inbox, self.config.environment, self.job_answer)
         listeners = self._listeners()
-        try:
-            hearing.decode = Munge(self.config.munge_socket).decode
-        except Unavailable as error:
-            log.warning("%s", error)
+        dispatcher = Dispatcher(self._decoder(), jobs, self.counters, self.handlers, self.status)
         if self.config.spool:
-            self._spool = Spool(hearing, Path(self.config.spool))
+            self._spool = Spool(dispatcher, Path(self.config.spool))
             self._spool.start()
         if listeners:
-            self._door = MessageServer(
-                hearing, listeners, patience=self.config.line_timeout_seconds
-            )
-            self._door.start()
-
-    @property
-    def has_door(self) -> bool:
-        """Whether there is an address at which answers are given."""
-        return bool(self.config.tcp_host_port or self.config.socket_path(self.run_dir))
+            patience = self.config.line_timeout_seconds
+            self._server = MessageServer(dispatcher, listeners, patience=patience)
+            self._server.start()
 
     def stop(self) -> None:
         """The Unix socket is removed, so that clients know at once."""
-        if self._door:
-            self._door.stop()
-            self._door = None
+        if self._server:
+            self._server.stop()
+            self._server = None
             if path := self.config.socket_path(self.run_dir):
                 path.unlink(missing_ok=True)
         if self._spool:
             self._spool.stop()
             self._spool = None
 
-    def know(self, records: Iterable[JobRecord]) -> None:
-        """What the queue said last: whose the jobs are."""
+    def queue_read(self, records: Iterable[JobRecord]) -> None:
+        """Slurm's queue as last read: it says whose the jobs are."""
         self.authority.known = {
             number: KnownJob(record.uid, record.traffic)
             for record in records
             for number in record.numbers
         }
 
-    def not_owner(self, sentence: str) -> None:
-        """What the queue showed only after it was said."""
-        self.tally.refused(RefusalReason.NOT_OWNER, sentence, "queue")
-
-    def too_many(self, sentence: str) -> None:
-        """What was heard, and is more than may be kept."""
-        self.tally.refused(RefusalReason.TOO_MANY, sentence, "queue")
+    def _decoder(self) -> Decode:
+        try:
+            return Munge(self.config.munge_socket).decode
+        except Unavailable as error:
+            log.warning("%s", error)
+            return _refuse_all
 
     def _listeners(self) -> list[socket.socket]:
         listeners = []
@@ -110,9 +101,9 @@ class EventIntake:
             try:
                 listeners.append(listen_unix(path))
             except Unavailable as error:
-                log.warning("%s; events are not heard there", error)
+                log.warning("%s; no events are received there", error)
         return listeners
 
 
-def _nobody(credential: bytes) -> tuple[int, bytes]:
+def _refuse_all(credential: bytes) -> tuple[int, bytes]:
     raise MessageRefused(RefusalReason.NO_MUNGE, "the agent has no libmunge, so it believes nobody")

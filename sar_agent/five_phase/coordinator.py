@@ -1,6 +1,6 @@
-"""The coordinator among threads: workers of the door hand in what subscribers say, and one driver
-(a pass of the agent) moves the run on. Each step is on the disk before anybody hears of it; who
-waits for the disk holds nobody else up.
+"""The coordinator among threads: the message server's workers pass on what subscribers say, and one
+driver (a pass of the agent) advances the run. Each step is on disk before anybody learns of it, and
+a thread that waits for the disk delays no other.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from sar_agent.five_phase.trace import InstalledFiles, Trace
 
 
 class UncoveredSubscriber(SarError):
-    """A subscriber that nobody waits for; it gets no lease."""
+    """A subscriber that no update waits for; it gets no lease."""
 
 
 class Coordinator:
-    """Goes on from what is saved in `folder`. `clock` must not jump; `trace` is a file for replays.
+    """Continues from the state saved in `folder`. `clock` must not jump; `trace` is a file for
+    replays.
 
-    Raises `InputError` from where a step cannot be saved; then it is not made."""
+    Methods raise `InputError` where a step cannot be saved; then the step is not taken."""
 
     def __init__(
         self,
@@ -37,29 +38,30 @@ class Coordinator:
     ) -> None:
         self.rules, self.clock = rules, clock
         self._disk, self._trace = CoordinatorStorage(folder), Trace(trace)
-        self._news = threading.Condition()
+        self._changed = threading.Condition()
         saved, now = self._disk.load(), clock()
         self._saved: CoordinatorState | None = None
-        """None until the first step: that writes all of it."""
+        """The state on disk; None until the first step, which writes all of it."""
         self._state = restarted(saved, now, rules) if saved else CoordinatorState()
         self._trace.started(saved or CoordinatorState())
         self.of_job: Counter[str] = Counter()
         self.of_user: Counter[int | None] = Counter()
-        """How many members a job and a user have."""
+        """Number of subscribers, by job and by user."""
         self._count(CoordinatorState(), self._state, None)
         self.all_known_at = now if saved else now + rules.lease
-        """From when on whoever is not known here has left offset 0 by itself: its lease is over."""
+        """From then on, a subscriber that is not known here has left offset 0 by itself, since its
+        lease is over."""
 
     @property
     def state(self) -> CoordinatorState:
-        """As it is now; it is never changed, only replaced."""
+        """The state now; it is never changed, only replaced."""
         return self._state
 
     def hear(self, message: Message) -> CoordinatorState:
-        """What a subscriber says; the state after it, for the answer. Raises
+        """Take a subscriber's message; returns the state after it, for the answer. Raises
         `UncoveredSubscriber`."""
         name = message.subscriber if isinstance(message, Subscribe) else ""
-        with self._news:
+        with self._changed:
             now = self.clock()
             if isinstance(message, Subscribe) and (
                 why := self._state.refuses(message, now, self.rules)
@@ -69,31 +71,31 @@ class Coordinator:
             self._step(message, now)
             after = self._state
             if not after.awaited(now, self.rules):
-                self._news.notify_all()
+                self._changed.notify_all()
         try:
             self._disk.sync()
         except InputError:
-            if new:  # it will not believe to be a member
+            if new:  # it hears a refusal, so it must not stay a member
                 with suppress(InputError):
                     self.drive(Unsubscribe(name))
             raise
         return after
 
     def drive(self, message: Message) -> tuple[Action, ...]:
-        """One step of the driver: what is to be done."""
-        with self._news:
+        """Take a step of the driver; returns the actions to carry out."""
+        with self._changed:
             return self._step(message, self.clock())
 
     def saw(self, files: InstalledFiles) -> None:
-        """For the trace: what the driver found on the disk and in force."""
+        """Trace what the driver found on disk and in force."""
         self._trace.files(self._state, files)
 
     def wait(self) -> None:
-        """Until there is something to do: all have acknowledged, or time is up."""
-        with self._news:
+        """Return once there is something to do: all have acknowledged, or time is up."""
+        with self._changed:
             if self._state.awaited(self.clock(), self.rules):
-                # A lease that lapses tells nobody, so it is looked at now and then.
-                self._news.wait(max(0.0, min(self._state.due - self.clock(), self.rules.repeat)))
+                # No event marks the end of a lease, so leases are checked now and then.
+                self._changed.wait(max(0.0, min(self._state.due - self.clock(), self.rules.repeat)))
 
     def _step(self, message: Message, now: float) -> tuple[Action, ...]:
         before = self._state
@@ -114,10 +116,10 @@ class Coordinator:
             return
         for name in before.members.keys() ^ after.members.keys() if names is None else names:
             for state, change in ((before, -1), (after, 1)):
-                if one := state.members.get(name):
-                    self.of_job[one.job] += change
-                    self.of_user[one.uid] += change
-                    if not self.of_job[one.job]:
-                        del self.of_job[one.job]
-                    if not self.of_user[one.uid]:
-                        del self.of_user[one.uid]
+                if member := state.members.get(name):
+                    self.of_job[member.job] += change
+                    self.of_user[member.uid] += change
+                    if not self.of_job[member.job]:
+                        del self.of_job[member.job]
+                    if not self.of_user[member.uid]:
+                        del self.of_user[member.uid]

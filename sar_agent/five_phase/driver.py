@@ -1,13 +1,13 @@
-"""The driver of a five-phase update: does in a pass what the coordinator says is to be done.
+"""The driver of a five-phase update: carries out, in a pass, the actions of the coordinator.
 
-A pass stays in here until the run is over, for at most the deadline, a third of it, and the loads.
-What it leaves behind when it is killed, or when OpenSM goes away in the middle, the next pass ends
-(`settle`): with tables that were read back, and everybody on LID offset 0.
+A pass stays here until the run is over: at most for the deadline, a third of it, and the loads. A
+run that is left behind, because the agent is killed or OpenSM goes away in the middle, is ended by
+the next pass (`end_run`): with tables that were read back, and all subscribers on LID offset 0.
 
-INSTALL ends only when OpenSM is done, all switches have confirmed, and what is in force is what
-`routes.sar` holds, or another engine's. While something else is in the way of its end (a full disk,
-a switch that does not confirm), passes go on: whatever is installed meanwhile meets nobody who
-subscribed, since all of them are on LID offset 1 until the run is over.
+INSTALL ends only when OpenSM is done, all switches have confirmed, and the tables in force are
+those that a restart would bring back, or another engine's. While anything else prevents its end (a
+full disk, a switch that does not confirm), passes go on: routes installed meanwhile affect no
+subscriber, since all of them are on LID offset 1 until the run is over.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal, TypeVar
 
-from sar_agent.agent.decide import OUR_ENGINE
 from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.five_phase.coordinator import Coordinator
 from sar_agent.five_phase.messages import (
@@ -39,9 +37,7 @@ from sar_agent.five_phase.messages import (
 )
 from sar_agent.five_phase.trace import InstalledFiles
 from sar_agent.five_phase.update_metrics import UpdateCounts
-from sar_agent.formats.routes_file import read_generation, read_routes_file
-from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
-from sar_agent.opensm.plugin_install import differences, finish_or_restore, next_path
+from sar_agent.install.subnet_manager import SmStatus, SubnetManager
 from sar_agent.util.problem_log import ProblemLog
 
 log = logging.getLogger(__name__)
@@ -51,82 +47,77 @@ Owners = Mapping[str, int | None]
 
 @dataclass
 class RunSummary:
-    """What the history keeps of a run."""
+    """The run as the history keeps it."""
 
     update: int = 0
     subscribers: int = 0
     late: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
-    """By phase."""
+    """Seconds of each phase, by its name."""
 
 
 @dataclass(frozen=True)
 class UnfinishedRun:
-    """A run that could not be ended. `blocks`: nothing may be installed, as tables are on their
-    way."""
+    """A run that could not be ended. `blocks`: nothing may be installed, since tables are being
+    sent."""
 
     why: str = ""
     blocks: bool = False
 
 
 class RunNotBegun(SarError):
-    """No step could be saved, so nobody was moved."""
+    """No step could be saved, so no subscriber was moved."""
 
 
-class Moving(Unavailable):
-    """Tables are on their way, or nobody tells whether they are."""
+class TablesOnTheirWay(Unavailable):
+    """Tables are being sent, or it is not known whether they are."""
 
 
-class Unclear(SarError):
-    """No tables are on their way, but those in force are not the end of a run."""
+class InstallNotOver(SarError):
+    """No tables are being sent, but the run cannot end with those in force."""
 
 
 class FivePhase:
-    """`queue` looks at Slurm now: the owners of running jobs, None where it cannot be told. `path`
-    is `routes.sar`."""
+    """`queue` polls Slurm now and returns the owners of running jobs, None where it cannot."""
 
     def __init__(
         self,
         coordinator: Coordinator,
-        bridge: PluginClient,
+        manager: SubnetManager,
         queue: Callable[[], Owners | None],
         metrics: UpdateCounts,
-        path: Path,
     ) -> None:
-        self.coordinator, self.bridge = coordinator, bridge
-        self.queue, self.metrics, self.path = queue, metrics, path
-        self.say = ProblemLog(log)
-        self.told = RunSummary()
-        """Of the last run."""
+        self.coordinator, self.manager = coordinator, manager
+        self.queue, self.metrics = queue, metrics
+        self.problems = ProblemLog(log)
+        self.summary = RunSummary()
+        """The last run."""
         self._since = 0.0
 
     def install(self, generation: int, load: Callable[[], _T]) -> _T:
-        """Move all subscribers away, `load`, and move them back; returns what `load` does. Where
-        they are away still, of a run that could not be ended, that one goes on.
+        """Move all subscribers to LID offset 1, `load`, and move them back; returns the result of
+        `load`. Where a run that could not be ended has them there already, that run goes on.
 
-        Raises `RunNotBegun`, or `SarError` where it was given up, or the load failed; then the
-        tables
-        are the old ones, or the next `settle` finds out."""
+        Raises `RunNotBegun`, or `SarError` where the run was given up or the load failed; then the
+        tables are the old ones, or the next `end_run` finds out."""
         coordinator = self.coordinator
         if coordinator.state.phase is Phase.INSTALL:
             found = load()
-            self.settle()
+            self.end_run()
             return found
         if coordinator.state.phase is not Phase.IDLE:
             raise RunNotBegun(f"update {coordinator.state.update} is not over")
-        self.told, self._since = (
-            RunSummary(subscribers=len(coordinator.state.members)),
-            time.monotonic(),
-        )
+        self.summary = RunSummary(subscribers=len(coordinator.state.members))
+        self._since = time.monotonic()
         try:
             self._do(BeginUpdate(generation, time.time_ns()))
         except InputError as error:
             raise RunNotBegun(f"no update in phases can begin: {error}") from error
-        self.told.update = coordinator.state.update
+        self.summary.update = coordinator.state.update
         return self._run(load)
 
-    def settle(self) -> UnfinishedRun:
-        """Ends a run that another pass, or another process, left behind."""
+    def end_run(self) -> UnfinishedRun:
+        """End a run that another pass, or another process, left behind."""
         state = self.coordinator.state
         self._since = time.monotonic()
         unfinished = UnfinishedRun()
@@ -139,24 +130,31 @@ class FivePhase:
                 self._run(None)
         except SarError as error:
             why = f"update {state.update} is not over: {error}"
-            unfinished = UnfinishedRun(why, blocks=isinstance(error, Moving))
-        self.say.problem("settle", unfinished.why)
+            unfinished = UnfinishedRun(why, blocks=isinstance(error, TablesOnTheirWay))
+        self.problems.problem("run", unfinished.why)
         return unfinished
 
-    def know(self, jobs: Owners, looked_at: float) -> None:
-        """The queue of a pass: who subscribed and whose job is over is let go."""
-        self._do(RunningJobs(jobs, looked_at))
+    def take_summary(self) -> RunSummary:
+        """The last run, once: afterwards the summary is empty."""
+        summary, self.summary = self.summary, RunSummary()
+        return summary
+
+    def queue_read(self, jobs: Owners, began: float) -> None:
+        """The running jobs by a poll that began at `began`: subscribers of ended jobs are
+        dropped."""
+        self._do(RunningJobs(jobs, began))
         self.metrics.subscribers.set(len(self.coordinator.state.members))
 
-    def look(self) -> None:
-        """Who has subscribed by the queue of now; by that of the pass where it cannot be read."""
+    def refresh_subscribers(self) -> None:
+        """Drop subscribers of ended jobs by a new poll; keep all where the queue cannot be
+        read."""
         with suppress(InputError):
             self._ask_queue()
         self.metrics.subscribers.set(len(self.coordinator.state.members))
 
     def _run(self, load: Callable[[], _T] | None) -> _T:
-        """Without `load` only to its end; then what it returns is nothing's."""
-        found: _T | None = None
+        """Go on to the end of the run; without `load`, the return value means nothing."""
+        result: _T | None = None
         problem: SarError | None = None
         actions: tuple[Action, ...] = ()
         while True:
@@ -167,94 +165,96 @@ class FivePhase:
                     case AskQueue():
                         self._ask_queue()
                     case InstallTables():
-                        assert load  # what was left behind is never installed
+                        assert load  # a run that was left behind installs nothing
                         try:
-                            found = load()
+                            result = load()
                         except SarError as error:
                             problem = error
                         try:
                             self._end_install(str(problem or ""))
                         except InputError as error:
-                            if found is None:
+                            if result is None:
                                 raise (problem or error) from error
-                            self.say.problem("settle", f"the update is not over: {error}")
-                            return found  # in force it is; the next pass ends the run
+                            self.problems.problem("run", f"the update is not over: {error}")
+                            return result  # it is in force; the next pass ends the run
                         except SarError as error:
                             raise (problem or error) from error
                     case RunEnded():
                         self._over(action)
-                        if load and (problem or found is None):
+                        if load and (problem or result is None):
                             raise problem or SarError(action.why)
-                        return found  # type: ignore[return-value]
+                        return result  # type: ignore[return-value]
             self.coordinator.wait()
             actions = self._do(Tick())
 
     def _end_install(self, problem: str) -> None:
-        """Out of INSTALL, by what is in force. `problem` is why the load failed, or why it is not
-        known how it went. Raises `Moving` or `Unclear` where it must last."""
+        """Leave INSTALL, by what is in force. `problem` is why the load failed, or why its result
+        is not known. Raises `TablesOnTheirWay` or `InstallNotOver` where INSTALL must last."""
         begun = self.coordinator.state.generation
         found = self._read_back(compare=bool(problem))
         why = problem
         if found == begun:
             why = ""
         elif problem or not found:
-            there = f"generation {found}" if found else "another engine"
-            why = f"{problem}; {there} is in force" if problem else f"{there} is in force"
+            in_force = f"generation {found}" if found else "another engine"
+            why = f"{problem}; {in_force} is in force" if problem else f"{in_force} is in force"
         self._do(TablesInstalled(why, moved=found >= begun))
 
     def _read_back(self, compare: bool) -> int:
-        """The generation in force, which `routes.sar` holds, too; 0 where another engine's tables
-        are. `compare`: entry for entry, where the load has not done so. Raises `SarError`."""
+        """The generation in force, which a restart would bring back, too; 0 where another engine's
+        tables are in force. `compare`: entry by entry, where the load has not done so. Raises
+        `SarError`."""
         before = self._settled()
-        self._saw(before)
-        if done := finish_or_restore(self.bridge, self.path):
+        self._trace(before)
+        if done := self.manager.recover():
             log.info("%s", done)
-        generation = before.generation_in_force if before.engine_in_force == OUR_ENGINE else 0
+        generation = before.generation if before.ours else 0
         if generation:
-            if (kept := read_generation(self.path)) != generation:
-                raise Unclear(f"generation {generation} is in force, {self.path} holds {kept}")
-            if compare:
-                found = read_routes_file(self.bridge.dump().path)
-                wrong = differences(read_routes_file(self.path), found)
-                if wrong or found.had is not None:
-                    raise Unclear(f"what is in force differs from {self.path} in {wrong} entries")
-        # An OpenSM that starts from here on finds these tables in the file.
+            try:
+                self.manager.confirm_restart(generation, compare=compare)
+            except (InputError, Unavailable):
+                raise
+            except SarError as error:
+                raise InstallNotOver(str(error)) from error
+        # A manager that starts from here on brings back these tables.
         after = self._settled()
-        if (after.pid, after.routings) != (before.pid, before.routings):
-            raise Moving("OpenSM has routed meanwhile")
-        self._saw(after)
+        if after.tables_version != before.tables_version:
+            raise TablesOnTheirWay("OpenSM has routed meanwhile")
+        self._trace(after)
         return generation
 
-    def _settled(self) -> PluginStatus:
+    def _settled(self) -> SmStatus:
         try:
-            status = self.bridge.status()
+            status = self.manager.status()
         except SarError as error:
-            raise Moving(str(error)) from error
-        if status.sm_state != "master":
-            raise Moving(f"this OpenSM is not the master but {status.sm_state}")
-        if status.state != "built" or status.engine_in_force == "none":
-            raise Moving(f"OpenSM is still at work on the tables ({status.state})")
+            raise TablesOnTheirWay(str(error)) from error
+        if status.role != "master":
+            raise TablesOnTheirWay(f"this {self.manager.name} is not the master but {status.role}")
+        if status.state != "built" or status.engine == "none":
+            raise TablesOnTheirWay(
+                status.unsettled or f"{self.manager.name} is still at work on the tables"
+            )
         if not status.settled:
-            raise Unclear(f"{status.unconfirmed_switches} switches have not confirmed theirs")
+            switches = status.unconfirmed_switches
+            raise InstallNotOver(f"{switches} switches have not confirmed their tables")
         return status
 
-    def _saw(self, status: PluginStatus) -> None:
-        """For the trace."""
-        with suppress(SarError):
-            file, next = read_generation(self.path), next_path(self.path).exists()
-            self.coordinator.saw(InstalledFiles(file, next, status.generation_in_force))
+    def _trace(self, status: SmStatus) -> None:
+        if kept := status.restart_generation:
+            files = InstalledFiles(kept, status.install_pending, status.generation)
+            self.coordinator.saw(files)
 
     def _do(self, message: Message) -> tuple[Action, ...]:
         before, struck = self.coordinator.state.phase, self.coordinator.state.strikes
         actions = self.coordinator.drive(message)
         state = self.coordinator.state
         if state.strikes is not struck:
-            self._tell_uncovered(struck)
+            self._log_uncovered(struck)
         if state.phase is not before:
             now = time.monotonic()
             if before is not Phase.IDLE:
                 seconds = now - self._since
-                self.told.seconds[before.value] = round(seconds, 4)
+                self.summary.seconds[before.value] = round(seconds, 4)
                 self.metrics.update_phase_seconds.labels(before.value).observe(seconds)
             self._since = now
             self.metrics.update_phase.set(list(Phase).index(state.phase))
@@ -269,20 +269,22 @@ class FivePhase:
                 )
         return actions
 
-    def _tell_uncovered(self, before: Mapping[str, int]) -> None:
+    def _log_uncovered(self, before: Mapping[str, int]) -> None:
         most = self.coordinator.rules.strikes
         for job, count in self.coordinator.state.strikes.items():
             if before.get(job, 0) < most <= count:
                 log.warning(
                     "job %s has kept %d updates from happening: its subscribers get no more "
-                    "leases, and nobody waits for them until it ends",
+                    "leases, and no update waits for them until the job ends",
                     job,
                     count,
                 )
 
     def _over(self, done: RunEnded) -> None:
-        self.told.late = len(done.late)
-        times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self.told.seconds.items())
+        self.summary.late = len(done.late)
+        times = ", ".join(
+            f"{name} {seconds:.2f} s" for name, seconds in self.summary.seconds.items()
+        )
         late = f"; {len(done.late)} are not back on offset 0 yet" if done.late else ""
         result = "given_up" if done.why else "installed"
         self.metrics.updates.labels("five-phase", result).inc()
@@ -299,19 +301,19 @@ class FivePhase:
             kind: Literal["unpath", "repath"] = (
                 "unpath" if notice.phase is Phase.UNPATH else "repath"
             )
-            self.bridge.notice(kind, notice.update, notice.generation)
+            self.manager.notice(kind, notice.update, notice.generation)
         except Unavailable as error:
-            # It is repeated, and subscribers ask at the door now and then.
-            self.say.problem("notice", str(error))
+            # The notice is repeated, and subscribers ask the agent now and then.
+            self.problems.problem("notice", str(error))
         except SarError as error:
             sentence = (
-                f"OpenSM's plugin raises no notice ({error}); is it of the same release as the "
-                "agent?"
+                f"{self.manager.name} sends no notice ({error}); is its plugin of the same release "
+                "as the agent?"
             )
-            self.say.problem("notice", sentence)
+            self.problems.problem("notice", sentence)
             self._do(GiveUp(sentence))
         else:
-            self.say.problem("notice", "")
+            self.problems.problem("notice", "")
 
     def _ask_queue(self) -> None:
         at = time.monotonic()

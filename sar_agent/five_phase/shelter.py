@@ -1,8 +1,9 @@
-"""Is there a shelter, and does it stay? Where connections wait, nothing may change.
+"""Is there a shelter, and does it stay? The tables on which connections wait must not change.
 
-The shelter is LID offset 1: Up*/Down* in a lane of its own (routing/lid_offsets.py). It depends
-on the fabric only. Where the fabric has changed, the plan is first installed with the shelter that
-is in force; the new shelter follows in an update of its own, while all connections use offset 0.
+The shelter is LID offset 1: Up*/Down* routes in a virtual lane of its own
+(routing/lid_offsets.py). It depends on the fabric only. Where the fabric has changed, the plan is
+first installed with the shelter that is in force. The new shelter follows in a second update, while
+all connections use offset 0.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Moves:
 
 
 def moves(before: Routes, after: Routes) -> Moves:
-    """`before` as read back, on the same fabric; what it does not know does not count."""
+    """What changes from `before`, which was read back on the same fabric; entries not known there
+    do not count."""
     return Moves(_differ(before, after, BASE), _differ(before, after, SHELTER))
 
 
@@ -36,7 +38,7 @@ def _differ(before: Routes, after: Routes, offset: int) -> int:
         return 0 if len(before.egress) == len(after.egress) else after.egress[0].size
     at = offset, own_rows(after, offset)
     old, new = before.egress[at], after.egress[at]
-    # Nobody asks for the level of a way from a switch to itself.
+    # The service level of a route from a switch to itself is never used.
     wrong = (old != new) | ((_levels(before)[at] != _levels(after)[at]) & (new != 0))
     return int((wrong & (old != NO_ROUTE)).sum())
 
@@ -54,14 +56,14 @@ def no_shelter(routes: Routes) -> str:
         )
     if routes.hop_lane is not None:
         return (
-            "lanes are chosen hop by hop, so none can be kept for LID offset 1; set "
+            "lanes are chosen hop by hop, so none can be reserved for LID offset 1; set "
             'agent.lanes = "path"'
         )
     levels = routes.service_level
-    ways = own_rows(routes, SHELTER)
-    if levels is None or levels[SHELTER, ways].min() <= levels[BASE, ways].max():
+    rows = own_rows(routes, SHELTER)
+    if levels is None or levels[SHELTER, rows].min() <= levels[BASE, rows].max():
         return (
-            "no virtual lane is kept for LID offset 1; set agent.reserve_lane = true, and "
+            "no virtual lane is reserved for LID offset 1; set agent.reserve_lane = true, and "
             f"agent.max_lanes above {routes.virtual_lanes}"
         )
     return ""
@@ -69,20 +71,19 @@ def no_shelter(routes: Routes) -> str:
 
 def with_shelter_of(plan: Plan, before: Routes) -> Plan | None:
     """The plan with the shelter that is in force, its transition not examined yet; None where that
-    does not serve this fabric, or stands in another lane."""
-    fabric, routes, old = plan.fabric, plan.routes, before
-    levels, known = routes.service_level, old.service_level
-    if old.egress.shape != routes.egress.shape or levels is None or known is None:
+    shelter does not serve this fabric, or uses another lane."""
+    routes, levels, old_levels = plan.routes, plan.routes.service_level, before.service_level
+    if before.egress.shape != routes.egress.shape or levels is None or old_levels is None:
         return None
-    ways = own_rows(routes, SHELTER)
-    there = old.egress[SHELTER, ways]
-    fits = there != NO_ROUTE
-    if (known[SHELTER, ways][fits] != levels[SHELTER, ways][fits]).any():
+    rows = own_rows(routes, SHELTER)
+    old = before.egress[SHELTER, rows]
+    known = old != NO_ROUTE
+    if (old_levels[SHELTER, rows][known] != levels[SHELTER, rows][known]).any():
         return None
     egress = routes.egress.copy()
-    egress[SHELTER, ways] = np.where(fits, there, egress[SHELTER, ways])
+    egress[SHELTER, rows] = np.where(known, old, egress[SHELTER, rows])
     try:
         kept = replace(routes, egress=egress, mark=0)
-        return make_plan(plan.generation, fabric, plan.mix, kept, before=plan)
+        return make_plan(plan.generation, plan.fabric, plan.mix, kept, before=plan)
     except CheckFailed:
         return None

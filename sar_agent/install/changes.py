@@ -1,13 +1,17 @@
-"""How much of the fabric's tables an install rewrites."""
+"""How two sets of tables differ: what an install rewrites, and whether it arrived."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.lids import assign_lids
+from sar_agent.fabric.model import U8
+from sar_agent.formats.routes_file import NO_ROUTE, RoutesFile, shared_by
 from sar_agent.routing.lid_offsets import own_rows
 from sar_agent.routing.routes import Routes
 
@@ -16,7 +20,7 @@ BLOCK = 64
 
 
 class TableChanges(NamedTuple):
-    """Of all switches and LID offsets."""
+    """What differs in the tables of all switches, at all LID offsets."""
 
     entries: int
     blocks: int
@@ -34,11 +38,53 @@ def table_changes(fabric: Fabric, before: Routes | None, after: Routes) -> Table
             differs = before.egress[offset] != new
         differs = differs[own_rows(after, offset)]
         entries += int(np.count_nonzero(differs))
-        some = np.flatnonzero(differs.any(axis=1))
-        block = np.concatenate([terminals + offset, switches])[some] // BLOCK
+        rows = np.flatnonzero(differs.any(axis=1))
+        block = np.concatenate([terminals + offset, switches])[rows] // BLOCK
         order = np.argsort(block, kind="stable")
         starts = np.flatnonzero(np.diff(block[order], prepend=-1))
-        if len(some):
-            touched = np.logical_or.reduceat(differs[some[order]], starts, axis=0)
+        if len(rows):
+            touched = np.logical_or.reduceat(differs[rows[order]], starts, axis=0)
             blocks += int(np.count_nonzero(touched))
     return TableChanges(entries, blocks)
+
+
+def differences(wanted: RoutesFile, found: RoutesFile) -> int:
+    """How many entries of `found` differ from `wanted`: of each (switch, destination, LID offset)
+    that both know, where LID offsets beyond the plan's repeat its first; and of lanes hop by
+    hop."""
+    (want_s, have_s), (want_d, have_d) = shared_by(wanted, found)
+    ours, theirs = _picker(want_s, want_d, wanted), _picker(have_s, have_d, found)
+    count = 0
+    for offset, table in enumerate(found.forwarding):
+        used = offset if offset < len(wanted.forwarding) else 0
+        have, want = theirs(table), ours(wanted.forwarding[used])
+        # A checked plan has no route only to ports whose link is down; one that came up since
+        # is routed by the plugin.
+        wrong = (have != want) & (want != NO_ROUTE)
+        if wanted.service_levels is not None:
+            if found.service_levels is None:
+                return int(wanted.forwarding.size)
+            levels = ours(wanted.service_levels[used])
+            # Nobody asks for the level of a way from a switch to itself.
+            wrong |= (levels != theirs(found.service_levels[offset])) & (want != 0)
+        count += int(wrong.sum())
+    if wanted.hop_lanes is not None:
+        if found.hop_lanes is None:
+            return int(wanted.forwarding.size)
+        wide = min(wanted.hop_lanes.shape[1], found.hop_lanes.shape[1])
+        lanes = wanted.hop_lanes[want_s, :wide, :wide] != found.hop_lanes[have_s, :wide, :wide]
+        count += int(lanes.sum())
+    return count
+
+
+def _picker(
+    rows: NDArray[np.integer], columns: NDArray[np.integer], file: RoutesFile
+) -> Callable[[U8], U8]:
+    """Picks `rows` and `columns` of a table of `file`, without a copy where they are all of it."""
+    whole = file.forwarding.shape[1:]
+    if all(
+        len(indices) == size and (indices == np.arange(size)).all()
+        for indices, size in zip((rows, columns), whole, strict=True)
+    ):
+        return lambda table: table
+    return lambda table: table[np.ix_(rows, columns)]

@@ -1,10 +1,10 @@
-"""Service levels that jobs which still run may have been told.
+"""Service levels that path records may have assigned to jobs which still run.
 
-A connection keeps the level of the path record that it asked for once, so with lanes by path every
-table that was in force since the oldest job began takes part in what can block what. Each is an
+A connection keeps the level of the path record that it asked for once. So with lanes by path, every
+set of levels that was in force since the oldest job began takes part in deadlocks. Each set is an
 era: it ends when other levels come into force, and is forgotten once no job runs that began before
-its end. There are `MOST` eras, on the disk before a host can be told their levels; past that the
-two oldest are one, which says more levels than were told, never fewer.
+its end. Up to `MOST` eras are kept, on disk before a host can be assigned their levels; past that
+the two oldest are merged, which claims more levels than were assigned, never fewer.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ class _Era:
     """GUIDs of destinations: terminals, then switches."""
     terminals: int
     all: U16
-    """uint16[O, D]: what is told at all switches."""
+    """uint16[O, D]: levels that are assigned at all switches."""
     at: NDArray[np.int64]
     """int64[K]: where (offset · D + destination) switches differ."""
     rows: U16
-    """uint16[K, S]: what is told there besides."""
+    """uint16[K, S]: levels that are assigned there besides."""
     until: float = np.inf
     """Unix seconds; infinite while it is in force."""
     foreign: bool = False
-    """Another engine's, whose levels nobody here knows."""
+    """Whether another engine assigned the levels, which are not known then."""
 
     def same(self, other: _Era) -> bool:
-        """Whatever the times."""
+        """Whether both assign the same levels, at whatever times."""
         parts = ("nodes", "all", "at", "rows", "foreign")
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in parts)
 
@@ -66,7 +66,7 @@ class _Era:
         return out
 
     def on(self, nodes: NDArray[np.uint64], terminals: int, offsets: int) -> U16:
-        """uint16[O, D, S] on the indices of others; nothing for what it did not know."""
+        """uint16[O, D, S] on the indices of other nodes; no level for nodes that are not known."""
         bits = self.bits()
         if np.array_equal(self.nodes, nodes) and len(bits) == offsets:
             return bits
@@ -81,8 +81,8 @@ class _Era:
 
 
 class AssignedLevels:
-    """`levels.bin` in `folder`. What cannot be written is said, and kept in memory only; `now`
-    tells Unix seconds."""
+    """`levels.bin` in `folder`. What cannot be written is logged and kept in memory only; `now`
+    returns Unix seconds."""
 
     def __init__(self, folder: Path, now: Callable[[], float] = time.time) -> None:
         self.path, self.now = folder / "levels.bin", now
@@ -90,57 +90,57 @@ class AssignedLevels:
         self._new: _Era | None = None
 
     @property
-    def told_at_all(self) -> int:
-        """Bit set of all levels that may have been told anywhere: not to be dropped."""
+    def all_assigned(self) -> int:
+        """Bit set of all levels that may have been assigned anywhere: not to be dropped."""
         if any(era.foreign for era in self._eras):
             return EVERY_LEVEL
         parts = [part for era in self._eras for part in (era.all, era.rows)]
         return int(np.bitwise_or.reduce([1, *(np.bitwise_or.reduce(p, None) for p in parts)]))
 
-    def told(self, fabric: Fabric, routes: Routes) -> U16 | None:
-        """uint16[O, D, S] on the indices of `fabric`: what jobs may have been told; None where no
-        level decides about a lane of `routes`."""
+    def assigned(self, fabric: Fabric, routes: Routes) -> U16 | None:
+        """uint16[O, D, S] on the indices of `fabric`: bit sets of levels that jobs may have been
+        assigned; None where no level decides about a lane of `routes`."""
         ended = any(era.until < np.inf for era in self._eras)
         if routes.service_level is None or not (ended or len(self._eras) > 1):
-            return None  # what is in force says all
+            return None  # only the levels in force were ever assigned
         union = np.zeros(routes.egress.shape, np.uint16)
         for era in self._eras:
             union |= era.on(_nodes(fabric), fabric.terminals, len(union))
         return union
 
-    def tells(self, fabric: Fabric, before: Routes, after: Routes, *, ours: bool) -> None:
-        """`after` is about to come into force instead of `before` (`ours`: not another engine's):
-        hosts may be told its levels."""
+    def begin(self, fabric: Fabric, before: Routes, after: Routes, *, ours: bool) -> None:
+        """`after` is about to come into force instead of `before` (`ours`: the agent's): hosts may
+        be assigned its levels."""
         if not self._eras and ours and before.service_level is after.service_level is None:
-            return  # no level but 0 was ever told
+            return  # only level 0 was ever assigned
         self._new = None
         for era in (_era(fabric, before, foreign=not ours), new := _era(fabric, after)):
-            if not any(era.same(one) for one in self._eras):
+            if not any(era.same(known) for known in self._eras):
                 self._eras.append(era)
                 self._new = era if era is new else None
         self._save()
 
-    def take_back(self) -> None:
-        """What `tells` was last told of did not come into force."""
+    def undo_begin(self) -> None:
+        """The routes of the last `begin` did not come into force."""
         self._eras = [era for era in self._eras if era is not self._new]
         self._save()
 
-    def only(self, fabric: Fabric, routes: Routes) -> None:
-        """`routes` are in force, and nothing else is under way: what others told ends here."""
+    def end_others(self, fabric: Fabric, routes: Routes) -> None:
+        """`routes` are in force and nothing else is under way: the eras of other routes end."""
         if not self._eras:
             return
-        now, stands = self.now(), _era(fabric, routes)
+        now, in_force = self.now(), _era(fabric, routes)
         for era in self._eras:
-            era.until = np.inf if era.same(stands) else min(era.until, now)
+            era.until = np.inf if era.same(in_force) else min(era.until, now)
         self._save()
 
-    def settle(self, starts: Iterable[float | None]) -> None:
-        """Forget what no job was told; `starts` are Unix seconds of all running jobs, None where
-        that is not known."""
+    def forget_ended(self, starts: Iterable[float | None]) -> None:
+        """Forget levels that no running job was assigned; `starts` are Unix seconds of all running
+        jobs, None where that is not known."""
         oldest = min((-np.inf if at is None else at for at in starts), default=np.inf)
         kept = [era for era in self._eras if era.until == np.inf or era.until > oldest]
         if not any(era.foreign or era.all.max(initial=0) > 1 or len(era.at) for era in kept):
-            kept = []  # level 0 alone: so it is where nobody was told anything
+            kept = []  # level 0 alone is what everybody has anyway
         if len(kept) < len(self._eras):
             self._eras = kept
             self._save()
@@ -159,7 +159,7 @@ class AssignedLevels:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(self.path, zlib.compress(out.getbuffer(), 1), PRIVATE)
         except InputError as error:
-            log.warning("%s; service levels that jobs were told are kept in memory only", error)
+            log.warning("%s; service levels assigned to jobs are kept in memory only", error)
 
     def _read(self) -> list[_Era]:
         try:
@@ -189,18 +189,18 @@ class AssignedLevels:
 
 
 def _era(fabric: Fabric, routes: Routes, *, foreign: bool = False) -> _Era:
-    offsets, many, switches = routes.egress.shape
+    offsets, destinations, switches = routes.egress.shape
     if routes.service_level is None:
-        one = np.ones((offsets, many), np.uint16)
+        common = np.ones((offsets, destinations), np.uint16)
         at, rows = np.empty(0, np.int64), np.empty((0, switches), np.uint16)
     else:
         level = routes.service_level.reshape(-1, switches)
         at = np.flatnonzero((level != level[:, :1]).any(axis=1))
-        one = np.left_shift(1, level[:, 0].astype(np.uint16), dtype=np.uint16)
-        one[at] = 0
-        one = one.reshape(offsets, many)
+        common = np.left_shift(1, level[:, 0].astype(np.uint16), dtype=np.uint16)
+        common[at] = 0
+        common = common.reshape(offsets, destinations)
         rows = np.left_shift(1, level[at].astype(np.uint16), dtype=np.uint16)
-    return _Era(_nodes(fabric), fabric.terminals, one, at, rows, foreign=foreign)
+    return _Era(_nodes(fabric), fabric.terminals, common, at, rows, foreign=foreign)
 
 
 def _nodes(fabric: Fabric) -> NDArray[np.uint64]:
@@ -208,13 +208,13 @@ def _nodes(fabric: Fabric) -> NDArray[np.uint64]:
 
 
 def _both(old: _Era, new: _Era) -> _Era:
-    """What either says, until the later ends, of the nodes of `new`: connections of hosts that
-    are gone since are gone, too."""
+    """Both eras as one, until the later ends, for the nodes of `new`: connections of hosts that
+    have left the fabric are gone, too."""
     bits = new.bits() | old.on(new.nodes, new.terminals, len(new.all))
     flat = bits.reshape(-1, bits.shape[2])
     at = np.flatnonzero((flat != flat[:, :1]).any(axis=1))
-    one = flat[:, 0].copy()
-    one[at] = 0
+    common = flat[:, 0].copy()
+    common[at] = 0
     shape = new.all.shape
     foreign = old.foreign or new.foreign
-    return _Era(new.nodes, new.terminals, one.reshape(shape), at, flat[at], new.until, foreign)
+    return _Era(new.nodes, new.terminals, common.reshape(shape), at, flat[at], new.until, foreign)

@@ -1,9 +1,9 @@
-"""Tables that are in force no more, but that packets may still have been sent by.
+"""Tables that are no longer in force, but by which packets on their way may have been sent.
 
-A packet waits at the head of a queue for no longer than OpenSM's head-of-queue lifetime lets it, or
-it is dropped. Once switches have confirmed tables, whatever is on its way goes on by these: it is
-gone after that time for each hop of their longest way, and one more for the queue where it is.
-Until then the tables before take part in what the next ones may be mixed with. So the next load
+A packet waits at the head of a queue for at most OpenSM's head-of-queue lifetime; then it is
+dropped. Once switches have confirmed new tables, all packets on their way follow these. They are
+gone after that lifetime for each hop of the longest route, and once more for the queue where they
+are. Until then, the former tables take part in the mixtures with the next ones. So the next load
 waits for that long, or is proved safe with three tables instead of two.
 """
 
@@ -22,25 +22,25 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.formats.conversion import file_to_routes
 from sar_agent.formats.routes_file import UNKNOWN, RoutesFile
-from sar_agent.opensm.plugin_install import InForce
+from sar_agent.install.subnet_manager import InForce
 from sar_agent.routing.routes import Routes
 
 FAR = 64
-"""Hops; after the lifetime of so many nobody asks how long the longest way is."""
+"""Hops; after so many lifetimes the longest route need not be known."""
 MOST = 4
-"""Tables; where more would have to be proved, the oldest is waited for."""
+"""Tables in a proof; where there are more, the load waits for the oldest."""
 
 
 class _Gone(NamedTuple):
     file: RoutesFile
     since: float
-    """By the clock: when what followed was confirmed."""
+    """By the clock: when the next tables were confirmed."""
     until: float
     """When its packets are gone; infinite where OpenSM sets no limit."""
 
 
 class RecentTables:
-    """What was in force in this process's time. `clock` tells seconds."""
+    """The tables that this process saw in force. `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
@@ -48,7 +48,7 @@ class RecentTables:
         self._gone: list[_Gone] = []
         self._blind_until = 0.0
         self._hops: tuple[bytes, U8, I32] | None = None
-        """Of a fabric's digest and tables: their `longest_way`."""
+        """A fabric's digest, tables and their `longest_way`."""
 
     def saw(self, fabric: Fabric, now: InForce) -> None:
         """`now` was read back, on the indices of `fabric`."""
@@ -56,28 +56,28 @@ class RecentTables:
         if last and last.digest == now.digest:
             return
         # OpenSM may have been done with them for a while; its clock has no parts of a second.
-        age = max(0.0, time.time() - now.status.last_build_unix - 1) if now.confirmed else 0.0
+        age = max(0.0, time.time() - now.status.built_at - 1) if now.confirmed else 0.0
         since = self.clock() - age
         until = since + self._life(fabric, now, age)
-        if last is None:  # what was before that nobody here knows
+        if last is None:  # the tables before these are not known
             self._blind_until = until if until < math.inf else 0.0
             return
         for file in _tables(last):
             self._gone.append(_Gone(file, since, until))
 
     def also(self, fabric: Fabric) -> tuple[Routes, ...]:
-        """Those by which packets may still have been sent, on the indices of `fabric`."""
+        """Former tables by which packets on their way may have been sent, on `fabric`'s indices."""
         self._forget()
         return tuple(file_to_routes(fabric, gone.file) for gone in self._gone)
 
     def left(self) -> float:
-        """Seconds until nothing but what is in force matters; infinite where that never is."""
+        """Seconds until only the tables in force matter; infinite where that is never."""
         self._forget()
         ends = [gone.until for gone in self._gone] + [self._blind_until]
         return max(0.0, max(ends) - self.clock())
 
     def must_wait(self) -> float:
-        """Seconds that no proof replaces: nobody knows what was before, or there are too many."""
+        """Seconds to wait in any case: former tables are unknown, or too many to prove."""
         self._forget()
         most = sorted(gone.until for gone in self._gone)[:-MOST]
         ends = [end for end in most if end < math.inf] + [self._blind_until]
@@ -85,7 +85,7 @@ class RecentTables:
 
     def _life(self, fabric: Fabric, now: InForce, age: float) -> float:
         """Seconds after which a packet that follows `now` is gone; 0 where `now` is `age` seconds
-        old and so surely older than that."""
+        old, and that is longer."""
         each, egress = now.status.head_of_queue_seconds, now.routes.egress
         if each < 0:
             return math.inf
@@ -108,7 +108,7 @@ class RecentTables:
 
 
 def _tables(found: InForce) -> list[RoutesFile]:
-    """What switches had, or may have had."""
+    """The tables that switches had, or may have had."""
     file = found.file
     if file.had is None:
         return [file]
@@ -119,9 +119,9 @@ def _tables(found: InForce) -> list[RoutesFile]:
 def longest_way(
     fabric: Fabric, routes: Routes, known: I32 | None = None, old: U8 | None = None
 ) -> I32:
-    """int32[O, D]: hops between switches of the longest way to each destination, from any switch;
-    a way that goes round counts as all switches. `known` is that of the tables `old` on the same
-    fabric: only what differs is walked."""
+    """int32[O, D]: hops between switches of the longest route to each destination, from any switch;
+    a route that loops counts as all switches. `known` is the result for the tables `old` on the
+    same fabric: only routes that differ are walked."""
     ports = fabric.channel_by_port
     following = np.where(ports < 0, -1, fabric.channel_target[ports]).astype(np.int32)
     if known is None or old is None or old.shape != routes.egress.shape:

@@ -1,4 +1,4 @@
-"""A job's routing keys in words: what flows, over which switches, who is in whose way."""
+"""A job's routing keys in words: their flows, their switches, and other keys on their links."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from sar_agent.routing.routes import Routes
 
 @dataclass(frozen=True)
 class KeyDescription:
-    """One lease, and what the tables in force make of it; counts are 0 where it is lost."""
+    """A lease, and its key in the tables in force; counts are 0 where the key is lost."""
 
     phase: str
     offset: int
     traffic: str
     phases: int
-    """Of the pattern: what sends at the same time."""
+    """Phases of the pattern: flows of one phase run at the same time."""
     flows: int
-    """Between leaf switches, of all phases."""
+    """Flows between leaf switches, of all phases."""
     switches: list[str]
-    """Above the leaves that they pass."""
+    """Switches above the leaves that the flows pass."""
     own: int
     """Most flows of a phase over one link, counted in the tables in force."""
     total: int
-    """With those of other keys, when it was made."""
+    """The same with flows of other keys, when the key was made."""
     seconds_left: float | None
-    """None: with the job."""
+    """Seconds until the lease ends; None: it ends with the job."""
     lost: str
 
     def words(self) -> str:
         """For people: a sentence."""
         head = f"key for phase {self.phase} at LID offset {self.offset} ({self.traffic})"
         if self.lost:
-            return f"{head}: lost, {self.lost}; its tasks are led by the shelter's tables"
+            return f"{head}: lost, {self.lost}; its traffic takes the shelter's tables"
         until = (
             "the job ends" if self.seconds_left is None else f"{self.seconds_left:.0f} s are over"
         )
@@ -58,16 +58,16 @@ class KeyDescription:
 def keys_of(
     fabric: Fabric, routes: Routes | None, leases: Iterable[Lease], jobs: Iterable[str]
 ) -> list[KeyDescription]:
-    """Of the jobs with these numbers, as `routes`, those in force, have them."""
+    """The keys of the jobs with these numbers, as they are in `routes`, which are in force."""
     numbers, now = set(jobs), time.time()
-    return [_in_words(fabric, routes, one, now) for one in leases if one.job in numbers]
+    return [_describe(fabric, routes, lease, now) for lease in leases if lease.job in numbers]
 
 
-def _in_words(fabric: Fabric, routes: Routes | None, lease: Lease, now: float) -> KeyDescription:
+def _describe(fabric: Fabric, routes: Routes | None, lease: Lease, now: float) -> KeyDescription:
     lost, count, own = lease.lost, (0, 0), 0
     switches: list[str] = []
     if routes is None or lease.offset >= len(routes.egress):
-        lost = lost or "what is in force is not known or has no such LID offset"
+        lost = lost or "the routes in force are not known or have no such LID offset"
     if routes is not None and not lost:
         try:
             phases = phases_of_wish(fabric, lease.hosts, lease.wish)
@@ -79,7 +79,7 @@ def _in_words(fabric: Fabric, routes: Routes | None, lease: Lease, now: float) -
             count = len(phases), sum(int((leaf[a] != leaf[b]).sum()) for a, b in phases)
             passed = np.unique(fabric.channel_target[made.use > 0])
             switches = [
-                fabric.switch_name[one] for one in passed.tolist() if not fabric.terminals_at[one]
+                fabric.switch_name[s] for s in passed.tolist() if not fabric.terminals_at[s]
             ]
             own = made.own
     return KeyDescription(

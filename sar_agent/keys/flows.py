@@ -1,11 +1,12 @@
-"""From what a job said to flows between ports: ranks are counted along its hosts, in Slurm's order.
+"""From a job's traffic pattern to flows between ports. Ranks are counted along the job's hosts, in
+Slurm's order.
 
 A host with several rails sends on each of them to the same rail of the other host. Tasks of one
-host share its ports, so pairs of ranks that are the same pair of ports are one flow; what stays
-inside a host is none.
+host share its ports, so pairs of ranks with the same pair of ports are one flow; traffic inside a
+host is no flow.
 
-All of it is text of users, and done in the agent's loop: hosts, ranks and flows are counted before
-any of them is made.
+The input is text of users, and it is processed in the agent's loop: hosts, ranks and flows are
+counted before any of them is made.
 """
 
 from __future__ import annotations
@@ -28,32 +29,32 @@ MOST_RANKS = 1 << 20
 MOST_RANKS_OF_A_HOST = 1024
 """More than the hardware threads of any host."""
 MOST_FLOWS = 1 << 17
-"""What the agent's loop may be kept busy with by one request."""
+"""Bounds the time that one request takes in the agent's loop."""
 _TASKS = re.compile(r"(\d{1,6})(?:\(x(\d{1,6})\))?")
 
 
 def hosts_of(record: JobRecord, nodes: str | None) -> tuple[str, ...]:
-    """The hosts of the ranks: the job's, or those of `nodes`, a host list. Raises `InputError`
-    where that is none, or the job has not all of them."""
+    """The hosts of the ranks: the job's, or those of the host list `nodes`. Raises `InputError`
+    where that is not a host list, or has hosts that are not the job's."""
     if nodes is None:
         return record.hosts
-    found = expand_few(nodes, len(record.hosts))
-    if strange := set(found) - set(record.hosts):
-        raise InputError(f"{min(strange)} is no host of job {record.id}")
-    return found
+    hosts = expand_few(nodes, len(record.hosts))
+    if foreign := set(hosts) - set(record.hosts):
+        raise InputError(f"{min(foreign)} is no host of job {record.id}")
+    return hosts
 
 
 def rank_hosts(tasks: str | None, hosts: int) -> I32:
-    """int32[R]: the host of each rank, tasks being laid in blocks; `tasks` as SLURM_TASKS_PER_NODE.
-    Raises `InputError` where it is not that, or of another number of hosts."""
+    """int32[R]: the host of each rank, with tasks distributed in blocks; `tasks` has the form of
+    SLURM_TASKS_PER_NODE. Raises `InputError` where it has another, or is of more hosts."""
     if tasks is None:
         return np.arange(hosts, dtype=np.int32)
     counts: list[int] = []
     for part in tasks.split(","):
-        found = _TASKS.fullmatch(part)
-        if found is None:
+        match = _TASKS.fullmatch(part)
+        if match is None:
             raise InputError(f"tasks {tasks[:60]!r} is not of the form 2(x3),1")
-        counts += [int(found[1])] * min(int(found[2] or 1), hosts + 1 - len(counts))
+        counts += [int(match[1])] * min(int(match[2] or 1), hosts + 1 - len(counts))
     if len(counts) > hosts:
         raise TooMany(f"tasks {tasks[:60]!r} is of more hosts than the job's {hosts}")
     if max(counts, default=0) > MOST_RANKS_OF_A_HOST:
@@ -64,26 +65,26 @@ def rank_hosts(tasks: str | None, hosts: int) -> I32:
 
 
 def phases_of_wish(fabric: Fabric, hosts: Sequence[str], wish: TrafficWish) -> list[Phase]:
-    """Flows of each phase, as terminals: (from int32[N], to int32[N]), each once.
+    """The flows of each phase as terminals: (source int32[N], target int32[N]), each pair once.
 
-    Raises `InputError` for a pattern that is none, or is of more ranks than the job has, and for
-    pairs that are wrong.
+    Raises `InputError` for an unknown pattern, for one of more ranks than the job has, and for
+    pairs that are not valid.
     """
-    place = rank_hosts(wish.tasks, len(hosts))
+    host_of = rank_hosts(wish.tasks, len(hosts))
     rails = _rails(fabric, hosts)
-    found = []
-    for sources, targets in _rank_phases(wish, len(place)):
-        a, b = place[sources], place[targets]
+    phases = []
+    for sources, targets in _rank_phases(wish, len(host_of)):
+        a, b = host_of[sources], host_of[targets]
         both = np.concatenate(
             [np.stack([rail[a], rail[b]]) for rail in rails] or [np.zeros((2, 0), np.int32)], axis=1
         )
         both = np.unique(both[:, (both[0] != both[1]) & (both >= 0).all(axis=0)], axis=1)
-        found.append((both[0].astype(np.int32), both[1].astype(np.int32)))
-    return found
+        phases.append((both[0].astype(np.int32), both[1].astype(np.int32)))
+    return phases
 
 
 def _rails(fabric: Fabric, hosts: Sequence[str]) -> list[I32]:
-    """By rail: int32[hosts], the terminal of each host; -1 where it has none or it is down."""
+    """For each rail int32[hosts]: the terminal of each host, -1 where it has none or it is down."""
     rails: dict[int, I32] = {}
     for index, host in enumerate(hosts):
         for terminal in fabric.hosts.get(host, ()):
@@ -97,21 +98,20 @@ def _rank_phases(wish: TrafficWish, ranks: int) -> list[Phase]:
     if wish.pairs:
         return [_pairs(wish.pairs, ranks)]
     if not wish.traffic:
-        raise InputError("a key is for a pattern or for pairs of ranks, and there is neither")
-    flows = _flows(wish.traffic, ranks)
-    if wish.traffic == "alltoall" and flows > MOST_FLOWS:
+        raise InputError("the request has neither a pattern nor pairs of ranks for the key")
+    most = _most_flows(wish.traffic, ranks)
+    if wish.traffic == "alltoall" and most > MOST_FLOWS:
         raise Unserved(
             f"an all-to-all of {ranks} ranks is too much for a routing key; the engine's routes, "
             "at offset 0, are made for it"
         )
-    if flows > MOST_FLOWS:
+    if most > MOST_FLOWS:
         raise Unserved(f"more than {MOST_FLOWS} flows are too many for one routing key")
-    found = rank_phases(wish.traffic, ranks)
-    return [(one.source, one.destination) for one in found]
+    return [(flows.source, flows.destination) for flows in rank_phases(wish.traffic, ranks)]
 
 
-def _flows(traffic: str, ranks: int) -> int:
-    """How many flows the pattern has at most, before it is made."""
+def _most_flows(traffic: str, ranks: int) -> int:
+    """The most flows that the pattern can have, counted before it is made."""
     name, _, numbers = traffic.partition(":")
     if name.startswith("stencil"):
         sides = [int(side) for side in re.findall(r"\d{1,6}", numbers[:60])]
@@ -121,7 +121,7 @@ def _flows(traffic: str, ranks: int) -> int:
 
 def _pairs(pairs: tuple[int, ...], ranks: int) -> Phase:
     if len(pairs) % 2:
-        raise InputError("the last rank of pairs has nobody to send to")
+        raise InputError("the last rank of pairs has no rank to send to")
     both = np.array(pairs, np.int32).reshape(-1, 2)
     if int(both.max()) >= ranks:
         raise InputError(f"rank {int(both.max())} is not in the job, which has 0 … {ranks - 1}")

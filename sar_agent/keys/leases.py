@@ -1,7 +1,8 @@
-"""Which job has which LID offset for which phase, on disk, so that a restart takes nothing away.
+"""Leases of routing keys: which job has which LID offset for which phase, on disk, so that keys
+survive a restart.
 
-An offset is leased host by host: a table knows destinations only, so two jobs may have keys under
-one offset as long as they share no port, and what one of them gets leaves the other's rows alone.
+An offset is leased host by host. A table knows destinations only, so two jobs may have keys under
+one offset as long as they share no port; the key of one job then leaves the other's rows alone.
 """
 
 from __future__ import annotations
@@ -30,41 +31,42 @@ class Lease(BaseModel):
     job: str
     phase: str
     uid: int | None
-    """The job's owner; None where the queue does not tell."""
+    """The job's owner; None where the queue does not say."""
     offset: int
     traffic: str | None
     pairs: tuple[int, ...]
     nodes: str | None
     tasks: str | None
     hosts: tuple[str, ...]
-    """Of its ranks, in Slurm's order, by which ranks are counted."""
+    """Hosts of the ranks, in Slurm's order, by which ranks are counted."""
     ends: float | None
-    """Unix seconds; None: with the job."""
+    """End of the lease in Unix seconds; None: it ends with the job."""
     made_at: float
-    """Unix seconds."""
+    """Unix seconds at which the key was made."""
     own: int
     """Most flows of the phase over one link when it was made."""
     total: int
-    """And with those of all other keys."""
+    """Most flows over one link including those of all other keys."""
     seconds: float
-    """From request to in force."""
+    """Seconds from the request until the key was in force."""
     lost: str = ""
-    """Why its routes are not there any more; its tasks are led by the shelter's."""
+    """Why the key was dropped, so that its traffic takes the shelter's tables; empty where it was
+    not."""
     fabric: str = ""
-    """Digest of the fabric that its rows were made for, in hex."""
+    """Digest of the fabric that the rows were made for, in hexadecimal."""
 
     @property
     def key(self) -> tuple[str, str]:
-        """By which clients know it."""
+        """Job and phase, by which clients name the key."""
         return self.job, self.phase
 
     @property
     def wish(self) -> TrafficWish:
-        """What was asked for."""
+        """The traffic that the key was requested for."""
         return TrafficWish(self.traffic, self.pairs, self.nodes, self.tasks)
 
     def left(self, now: float) -> float | None:
-        """Seconds until it ends; None: with the job."""
+        """Seconds until the lease ends; None: it ends with the job."""
         return None if self.ends is None else max(0.0, self.ends - now)
 
 
@@ -79,7 +81,9 @@ class Leases:
         self._leases: dict[tuple[str, str], Lease] = {}
         self._unsaved = ""
         try:
-            self._leases = {one.key: one for one in _FILE.validate_json(self.path.read_bytes())}
+            self._leases = {
+                lease.key: lease for lease in _FILE.validate_json(self.path.read_bytes())
+            }
         except FileNotFoundError:
             pass
         except (OSError, ValidationError) as error:
@@ -98,23 +102,23 @@ class Leases:
         return self._leases.get(key)
 
     def put(self, leases: Iterable[Lease]) -> None:
-        """Add, or replace, and save, all at once."""
-        new = {one.key: one for one in leases}
+        """Add or replace leases, and save all at once."""
+        new = {lease.key: lease for lease in leases}
         if new:
             self._leases |= new
             self._save()
 
     def drop(self, keys: Collection[tuple[str, str]]) -> None:
-        """Take them away, and save."""
+        """Remove leases, and save."""
         if gone := [key for key in keys if key in self._leases]:
             for key in gone:
                 del self._leases[key]
             self._save()
 
     def over(self, now: float | None = None) -> list[Lease]:
-        """Those past their end."""
+        """The leases whose end has passed."""
         at = steady_time() if now is None else now
-        return [one for one in self if one.ends is not None and at >= one.ends]
+        return [lease for lease in self if lease.ends is not None and at >= lease.ends]
 
     def _save(self) -> None:
         try:
@@ -129,8 +133,8 @@ class Leases:
 def free_offset(
     offsets: int, ports: Collection[int], taken: Iterable[tuple[int, Collection[int]]]
 ) -> int | None:
-    """The lowest of `offsets` LID offsets that is a key's and free at all of `ports`; None where
-    there is none. `taken`: offset and ports of each lease."""
-    mine = set(ports)
-    busy = {offset for offset, theirs in taken if not mine.isdisjoint(theirs)}
-    return next((one for one in range(FIRST_KEY, offsets) if one not in busy), None)
+    """The lowest of `offsets` LID offsets that is for keys and free at all of `ports`; None where
+    none is. `taken`: offset and ports of each lease."""
+    own = set(ports)
+    busy = {offset for offset, others in taken if not own.isdisjoint(others)}
+    return next((offset for offset in range(FIRST_KEY, offsets) if offset not in busy), None)

@@ -1,7 +1,7 @@
-"""A key for a job on a fabric, held against the keys that are there; and what each link carries.
+"""Makes a job's key on a fabric, shifted away from the present keys; and counts flows on each link.
 
-The load that a shift is chosen by is what other jobs' keys lead over each channel, of each key its
-busiest phase: which phase a job is in nobody knows.
+A shift is chosen by the load of other jobs' keys on each channel. Each of those keys counts with
+its busiest phase there, since the phase that a job is in is not known.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sar_agent.routing.routes import Routes
 
 @dataclass(frozen=True, eq=False)
 class LinkedKey:
-    """The rows of a key, and what it does to the links of one fabric."""
+    """The rows of a key, and its flows on the links of one fabric."""
 
     rows: KeyRows
     ports: frozenset[int]
@@ -41,29 +41,31 @@ class LinkedKey:
         return int(self.use.max(initial=0))
 
     def total(self, load: I32) -> int:
-        """The same, with what others have on it: `load` int32[C]."""
+        """Most flows over one of its links, with `load` int32[C] of other keys."""
         return int((self.use + load)[self.use > 0].max(initial=0))
 
 
 def load_of(fabric: Fabric, others: Iterable[LinkedKey]) -> I32:
-    """int32[C]: what they lead over each channel."""
+    """int32[C]: flows of all `others` over each channel."""
     load = np.zeros(fabric.channels, np.int32)
-    for one in others:
-        load += one.use
+    for key in others:
+        load += key.use
     return load
 
 
 def from_routes(
     fabric: Fabric, hosts: Sequence[str], phases: list[Phase], offset: int, routes: Routes
 ) -> LinkedKey:
-    """The key as tables in force have it, after a restart."""
+    """The key as it is in the tables in force, after a restart."""
     targets = np.unique(np.concatenate([np.empty(0, np.int32), *(b for _, b in phases)]))
     rows = KeyRows(targets.astype(np.int32), routes.egress[offset, targets].copy())
-    return made_of(fabric, hosts, phases, rows)
+    return linked_key_of(fabric, hosts, phases, rows)
 
 
-def made_of(fabric: Fabric, hosts: Sequence[str], phases: list[Phase], rows: KeyRows) -> LinkedKey:
-    """With the links that `rows` lead the flows over."""
+def linked_key_of(
+    fabric: Fabric, hosts: Sequence[str], phases: list[Phase], rows: KeyRows
+) -> LinkedKey:
+    """A key of `rows`, with the flows that it puts on each link."""
     use = np.zeros(fabric.channels, np.int32)
     for sources, targets in phases:
         use = np.maximum(use, flows_over(fabric, rows, sources, targets))
@@ -71,14 +73,14 @@ def made_of(fabric: Fabric, hosts: Sequence[str], phases: list[Phase], rows: Key
 
 
 def ports_of(fabric: Fabric, hosts: Iterable[str]) -> frozenset[int]:
-    """Terminals."""
+    """All terminals of the hosts."""
     return frozenset(t for host in hosts for t in fabric.hosts.get(host, ()))
 
 
 def flows_over(fabric: Fabric, rows: KeyRows, sources: I32, targets: I32) -> I32:
     """int32[C]: how many of the flows cross each channel. A flow that would not arrive is counted
-    as far as it gets."""
-    found = np.zeros(fabric.channels, np.int32)
+    up to the switch where it ends."""
+    crossed = np.zeros(fabric.channels, np.int32)
     egress = np.full((fabric.terminals, fabric.switches), 255, np.uint8)
     table: U8 = egress
     table[rows.destinations] = rows.egress
@@ -89,15 +91,16 @@ def flows_over(fabric: Fabric, rows: KeyRows, sources: I32, targets: I32) -> I32
             break
         sources, targets, at = sources[away], targets[away], at[away]
         channel = fabric.channel_by_port[at, table[targets, at]]
-        there = channel >= 0
-        found += np.bincount(channel[there], minlength=fabric.channels).astype(np.int32)
-        sources, targets, at = sources[there], targets[there], fabric.channel_target[channel[there]]
-    return found
+        routed = channel >= 0
+        crossed += np.bincount(channel[routed], minlength=fabric.channels).astype(np.int32)
+        sources, targets = sources[routed], targets[routed]
+        at = fabric.channel_target[channel[routed]]
+    return crossed
 
 
 def make(fabric: Fabric, hosts: Sequence[str], wish: TrafficWish, load: I32) -> LinkedKey:
-    """With the best shift for `load`, int32[C]. Raises `InputError` for a wish that makes no sense,
-    `Unserved` for a fabric without keys."""
+    """A key with the best shift for `load`, int32[C]. Raises `InputError` for traffic that is not
+    valid, `Unserved` for a fabric that supports no keys."""
     phases = phases_of_wish(fabric, hosts, wish)
     key = make_key(_tree(fabric), phases)
     shift = choose_shift(key, load)
@@ -105,10 +108,10 @@ def make(fabric: Fabric, hosts: Sequence[str], wish: TrafficWish, load: I32) -> 
 
 
 def warm() -> None:
-    """Have the kernels compiled before a job waits for them: some ten seconds on a first start."""
+    """Compile the kernels before a job waits for them: some ten seconds on a first start."""
     fabric = xgft_fabric("xgft:3;2,2,2;1,2,2")
     load = np.ones(fabric.channels, np.int32)
-    with suppress(SarError):  # the first request says it better
+    with suppress(SarError):  # the first request reports it better
         make(fabric, tuple(fabric.hosts), TrafficWish(traffic="shift:3"), load)
 
 

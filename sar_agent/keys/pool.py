@@ -1,9 +1,10 @@
-"""The keys that are leased, on the fabric as it is, for the planner; and drafts of new ones.
+"""The leased routing keys on the present fabric, for the planner; and drafts of new ones.
 
-Nothing here installs: `serve.py` does. Keys are no part of a repair: where the fabric has changed,
-the routes for it are planned and installed without them (their offsets lead by the shelter's
-tables), and then the keys are made for it, some at a time, and installed and saved together. A key
-that the fabric as it is now cannot hold any more is lost, not its job.
+`agent/install_keys.py` installs them. Keys are no part of a repair: where the fabric has changed,
+routes for it are planned and installed without keys (their LID offsets fall back to the shelter's
+tables). Then the keys are made again, some at a time, and installed and saved together. If the
+present fabric can no longer support a key, the key is dropped and the job continues: its LID offset
+falls back to the Up*/Down* tables.
 """
 
 from __future__ import annotations
@@ -48,36 +49,35 @@ class KeyDraft:
 
 
 class KeyPool:
-    """`leases.json` in `folder`; `desk` hears of what becomes of requests."""
+    """`leases.json` in `folder`; `requests` learns what becomes of requests."""
 
-    def __init__(self, config: KeysConfig, folder: Path, desk: KeyRequests | None = None) -> None:
-        self.config, self.leases = config, Leases(folder)
-        self.desk = desk or KeyRequests()
+    def __init__(self, config: KeysConfig, folder: Path, requests: KeyRequests) -> None:
+        self.config, self.leases, self.requests = config, Leases(folder), requests
         self._fabric: Fabric | None = None
         self._made: dict[Key, LinkedKey] = {}
-        """Of `_fabric`."""
+        """Rows and links of keys on `_fabric`."""
         self._owed: list[Key] = []
         """Leases whose rows are still to be made for `_fabric`."""
         self._remade: dict[Key, Lease] = {}
-        """Those that were, until they are in force and saved."""
+        """Leases whose rows were made again, until they are in force and saved."""
 
     def rows(self, fabric: Fabric, drafts: Sequence[KeyDraft] = ()) -> Mapping[int, KeyRows]:
-        """By LID offset, of all leases, and as it would be with `drafts`. Of a fabric that is
-        another than before there are none until `remake`."""
-        self._settle_on(fabric)
-        keys = [(one.offset, self._made.get(one.key), one.key) for one in self.leases]
-        new = {one.lease.key for one in drafts}
-        found: dict[int, list[KeyRows]] = {}
-        for offset, made in [
-            *((offset, made) for offset, made, key in keys if key not in new),
-            *((one.lease.offset, one.made) for one in drafts),
-        ]:
+        """Rows of all leases and `drafts`, by LID offset. After a change of the fabric there are
+        none until `remake`."""
+        self._move_to(fabric)
+        new = {draft.lease.key for draft in drafts}
+        keys = [
+            *((x.offset, self._made.get(x.key)) for x in self.leases if x.key not in new),
+            *((draft.lease.offset, draft.made) for draft in drafts),
+        ]
+        rows: dict[int, list[KeyRows]] = {}
+        for offset, made in keys:
             if made:
-                found.setdefault(offset, []).append(made.rows)
-        return {offset: _joined(rows) for offset, rows in found.items()}
+                rows.setdefault(offset, []).append(made.rows)
+        return {offset: _joined(parts) for offset, parts in rows.items()}
 
     def resume(self, fabric: Fabric, routes: Routes) -> None:
-        """After a restart, from the tables in force, so that nothing changes."""
+        """After a restart, take keys from the tables in force, so that nothing changes."""
         if self._fabric is not None:
             return
         self._fabric, self._owed = fabric, []
@@ -95,23 +95,24 @@ class KeyPool:
                     fabric, lease.hosts, phases, lease.offset, routes
                 )
         self.leases.put(lost)
-        self.show()
+        self.report()
 
     def load(self, besides: Collection[Key] = ()) -> I32:
-        """int32[C]: flows of all keys over each channel but those of `besides`."""
+        """int32[C]: flows over each channel of all keys but `besides`."""
         return load_of(self._on(), (m for key, m in self._made.items() if key not in besides))
 
     def draft(
         self, ticket: Ticket, record: JobRecord, fabric: Fabric, drafts: list[KeyDraft]
     ) -> KeyDraft:
-        """A key for the ticket beside those in force and `drafts`. Raises `InputError` for a wish
-        that makes no sense, `Unserved` where there is no key for it."""
+        """A key for the ticket beside those in force and `drafts`. Raises `InputError` for traffic
+        that is not valid, `Unserved` where no key can serve it."""
         assert self._fabric is not None and self._fabric.digest == fabric.digest
         key = ticket.job, ticket.phase
         others = {k: m for k, m in self._made.items() if k != key}
         offset_of = {lease.key: lease.offset for lease in self.leases}
-        for one in drafts:
-            others[one.lease.key], offset_of[one.lease.key] = one.made, one.lease.offset
+        for draft in drafts:
+            others[draft.lease.key] = draft.made
+            offset_of[draft.lease.key] = draft.lease.offset
         self._room_for(ticket, record.uid)
         load = load_of(fabric, others.values())
         hosts = hosts_of(record, ticket.wish.nodes)
@@ -143,36 +144,37 @@ class KeyPool:
         )
         return KeyDraft(ticket, lease, made)
 
-    def took(self, drafts: list[KeyDraft]) -> None:
-        """They are in force: now they are leases, and the desk may say so."""
-        for one in drafts:
-            self._made[one.lease.key] = one.made
+    def lease(self, drafts: list[KeyDraft]) -> None:
+        """`drafts` are in force: they become leases, and their requests are answered."""
+        for draft in drafts:
+            self._made[draft.lease.key] = draft.made
         self.leases.put(
-            one.lease.model_copy(update={"seconds": self.desk.age(one.ticket)}) for one in drafts
+            draft.lease.model_copy(update={"seconds": self.requests.age(draft.ticket)})
+            for draft in drafts
         )
-        self.show()
+        self.report()
 
     def release(self, keys: Collection[Key]) -> None:
-        """The offsets are free. Their tables stay until the next install: nobody uses them."""
+        """Free the offsets of `keys`. Their tables stay, unused, until the next install."""
         for key in keys:
             self._made.pop(key, None)
             self._remade.pop(key, None)
         self.leases.drop(keys)
-        self.show()
+        self.report()
 
-    def settle(self, running: Collection[str]) -> None:
-        """Release the keys of jobs that are not among `running` (numbers), and those past their
-        end."""
-        gone = [one.key for one in self.leases if one.job not in running]
-        over = [one.key for one in self.leases.over() if one.key not in gone]
+    def release_ended(self, running: Collection[str]) -> None:
+        """Release the keys of jobs that are not among `running` (numbers), and those whose lease is
+        over."""
+        gone = [lease.key for lease in self.leases if lease.job not in running]
+        over = [lease.key for lease in self.leases.over() if lease.key not in gone]
         for job, phase in over:
             log.info("the lease of job %s's key for phase %s is over", job, phase)
         if gone or over:
             self.release(gone + over)
 
-    def obey(self) -> None:
-        """What clients want of keys that are there: an end, or a longer lease."""
-        orders = self.desk.orders()
+    def apply_orders(self) -> None:
+        """Clients order the end of a key that they have, or a longer lease."""
+        orders = self.requests.orders()
         longer = []
         for key, seconds in orders.renewed.items():
             lease = self.leases.get(key)
@@ -185,46 +187,48 @@ class KeyPool:
         if orders.done:
             self.release(orders.done)
 
-    def show(self) -> None:
-        """Tell the desk which keys there are."""
-        self.desk.show(
+    def report(self) -> None:
+        """Report to `requests` which keys there are."""
+        self.requests.show(
             {
-                one.key: LeasedKey(
-                    -1 if one.uid is None else one.uid,
-                    one.wish,
-                    answer_of(one, self.config),
-                    in_force=not one.lost and one.key in self._made and one.key not in self._remade,
+                lease.key: LeasedKey(
+                    -1 if lease.uid is None else lease.uid,
+                    lease.wish,
+                    answer_of(lease, self.config),
+                    in_force=not lease.lost
+                    and lease.key in self._made
+                    and lease.key not in self._remade,
                 )
-                for one in self.leases
+                for lease in self.leases
             },
             owed=self.owed,
         )
 
     @property
     def owed(self) -> bool:
-        """Whether there are leases whose rows are not in force for the fabric as it is."""
+        """Whether there are leases whose rows are not in force on the present fabric."""
         return bool(self._owed or self._remade)
 
     def remake(self, fabric: Fabric, enough: Callable[[], bool]) -> bool:
-        """Make rows of leases for a fabric that has changed, one at least and until there are
-        `enough` for now. True once all are made; then they are to be installed, and `remade`."""
-        self._settle_on(fabric)
+        """Make rows of leases for a changed fabric: at least one, and until `enough` returns True.
+        True once all are made; then they are to be installed, and `remade` called."""
+        self._move_to(fabric)
         while self._owed:
             if lease := self.leases.get(self._owed.pop(0)):
                 self._remake(lease, fabric)
             if enough():
                 break
         if not self.owed:
-            self.show()
+            self.report()
         return not self._owed
 
     def remade(self) -> None:
-        """They are in force: save them, and tell the desk."""
+        """The rows made again are in force: save and report them."""
         if self._remade:
-            log.info("keys of %d phases were made for the fabric as it is", len(self._remade))
+            log.info("keys of %d phases were made for the changed fabric", len(self._remade))
         self.leases.put(self._remade.values())
         self._remade = {}
-        self.show()
+        self.report()
 
     def _remake(self, lease: Lease, fabric: Fabric) -> None:
         load = self.load()
@@ -236,20 +240,20 @@ class KeyPool:
                 raise Unserved("another job's key has its LID offset now")
         except SarError as error:
             lost = self._lost(lease, str(error))
-            self._remade |= {one.key: one for one in lost}
+            self._remade |= {lease.key: lease for lease in lost}
             return
         self._made[lease.key] = made
         now = {"own": made.own, "total": made.total(load), "lost": ""}
         self._remade[lease.key] = lease.model_copy(update=now | {"fabric": fabric.digest.hex()})
 
     def _is_free(self, lease: Lease, made: LinkedKey) -> bool:
-        """Whether no other lease has the offset of one that was lost on any of its ports."""
+        """Whether no other lease has a lost key's offset on any of its ports."""
         return not any(
-            one.offset == lease.offset
-            and one.key != lease.key
-            and (one.key in self._made or not one.lost)
-            and not made.ports.isdisjoint(ports_of(self._on(), one.hosts))
-            for one in self.leases
+            other.offset == lease.offset
+            and other.key != lease.key
+            and (other.key in self._made or not other.lost)
+            and not made.ports.isdisjoint(ports_of(self._on(), other.hosts))
+            for other in self.leases
         )
 
     def _on(self) -> Fabric:
@@ -257,18 +261,18 @@ class KeyPool:
         return self._fabric
 
     def lose_all(self, why: str) -> None:
-        """No plan passes its checks with them."""
-        self.leases.put(one for lease in self.leases for one in self._lost(lease, why))
-        self.show()
+        """Drop all keys, since no plan passes its checks with them."""
+        self.leases.put(lost for lease in self.leases for lost in self._lost(lease, why))
+        self.report()
 
     def counts(self, offsets: int) -> tuple[int, int, int, int, int, int]:
         """For `Metrics.show_keys`, with `offsets` LID offsets a port."""
         leases = list(self.leases)
         pool = max(0, offsets - FIRST_KEY)
-        used = {one.offset for one in leases if FIRST_KEY <= one.offset < offsets}
-        own = max((one.own for one in self._made.values()), default=0)
+        used = {lease.offset for lease in leases if FIRST_KEY <= lease.offset < offsets}
+        own = max((key.own for key in self._made.values()), default=0)
         total = int(self.load().max(initial=0)) if self._made else 0
-        lost = sum(bool(one.lost) for one in leases)
+        lost = sum(bool(lease.lost) for lease in leases)
         return len(leases) - lost, lost, pool, pool - len(used), own, total
 
     def made(self, key: Key) -> LinkedKey | None:
@@ -279,30 +283,30 @@ class KeyPool:
         return min(wanted or self.config.lease_seconds, self.config.lease_max_seconds)
 
     def _room_for(self, ticket: Ticket, owner: int | None) -> None:
-        others = [one for one in self.leases if one.key != (ticket.job, ticket.phase)]
-        if sum(one.job == ticket.job for one in others) >= MOST_OF_A_JOB:
+        others = [x for x in self.leases if x.key != (ticket.job, ticket.phase)]
+        if sum(lease.job == ticket.job for lease in others) >= MOST_OF_A_JOB:
             raise Unserved(f"job {ticket.job} has {MOST_OF_A_JOB} routing keys already")
-        ranks = sum(len(one.pairs) for one in others if one.uid == owner)
+        ranks = sum(len(lease.pairs) for lease in others if lease.uid == owner)
         if ranks + len(ticket.wish.pairs) > MOST_RANKS_OF_A_UID:
             raise Unserved(
                 f"the routing keys of uid {owner} have {MOST_RANKS_OF_A_UID} ranks in their pairs "
-                "already; name a pattern, or say done of a phase that is over"
+                "already; name a pattern, or release the key of a phase that is over"
             )
 
-    def _settle_on(self, fabric: Fabric) -> None:
+    def _move_to(self, fabric: Fabric) -> None:
         if self._fabric is not None and self._fabric.digest == fabric.digest:
             return
         self._fabric, self._made, self._remade = fabric, {}, {}
-        self._owed = [one.key for one in self.leases]
-        self.show()
+        self._owed = [lease.key for lease in self.leases]
+        self.report()
 
     def _lost(self, lease: Lease, why: str) -> list[Lease]:
-        """The lease as it is to be saved, where that is news."""
+        """The lease to be saved as lost; none where it was already."""
         self._made.pop(lease.key, None)
         if lease.lost == why:
             return []
         log.warning(
-            "job %s lost its key for phase %s: %s; its tasks are led by the shelter's tables",
+            "job %s lost its key for phase %s: %s; its traffic takes the shelter's tables",
             lease.job,
             lease.phase,
             why,
@@ -311,7 +315,7 @@ class KeyPool:
 
 
 def answer_of(lease: Lease, config: KeysConfig) -> dict[str, object]:
-    """What a client hears of a key in force."""
+    """The answer to a client about a key in force."""
     return {
         "state": "in_force",
         "job": lease.job,
@@ -330,6 +334,6 @@ def _joined(rows: list[KeyRows]) -> KeyRows:
         return rows[0]
     return replace(
         rows[0],
-        destinations=np.concatenate([one.destinations for one in rows]),
-        egress=np.concatenate([one.egress for one in rows]),
+        destinations=np.concatenate([part.destinations for part in rows]),
+        egress=np.concatenate([part.egress for part in rows]),
     )

@@ -1,6 +1,6 @@
-"""The fabric as OpenSM's plugin tells it: no ibnetdiscover, no umad.
+"""The fabric as OpenSM's plugin reports it: needs no ibnetdiscover and no umad device.
 
-While nothing changes it is the same object, and asking costs what OpenSM's copy costs.
+While nothing changes, each reading returns the same object and costs only OpenSM's copy.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from sar_agent.opensm.plugin_client import PluginClient
 
 
 class DiscoveredFabric:
-    """Remembers the last fabric read."""
+    """Reads the fabric, and remembers the last one."""
 
-    def __init__(self, bridge: PluginClient, mapper: HostMapper) -> None:
-        self.bridge, self.mapper = bridge, mapper
+    def __init__(self, client: PluginClient, mapper: HostMapper) -> None:
+        self.client, self.mapper = client, mapper
         self._last: OpensmFabric | None = None
 
     def read(self) -> Fabric:
-        """What OpenSM knows now. Raises `SarError` where the plugin is away or refuses, where it
-        is of a release that does not know the request, and where its file is damaged."""
+        """The subnet as OpenSM knows it now. Raises `SarError` where the plugin does not answer or
+        refuses, where its release does not know the request, and where its file is damaged."""
         try:
-            told = self.bridge.fabric()
+            answer = self.client.fabric()
         except SarError as error:
             if "unknown request" not in str(error):
                 raise
             raise Unavailable(
-                f"{self.bridge.socket_path}: OpenSM's plugin is of an older release and does not "
-                "tell the fabric; install both from one release, or set opensm.fabric_source = "
+                f"{self.client.socket_path}: OpenSM's plugin is of an older release that cannot "
+                "report the fabric; install both from one release, or set opensm.fabric_source = "
                 '"ibnetdiscover"'
             ) from error
-        if self._last is None or self._last.digest != told.digest:
-            self._last = read_opensm_fabric(told.path, self.mapper)
+        if self._last is None or self._last.digest != answer.digest:
+            self._last = read_opensm_fabric(answer.path, self.mapper)
         return self._last.fabric

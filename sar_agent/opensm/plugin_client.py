@@ -1,8 +1,8 @@
-"""The talk with our plugin inside OpenSM: one line out, one line of JSON back, over a Unix socket.
+"""The client of our plugin inside OpenSM: one line out, one line of JSON back, over a Unix socket.
 
-What comes back is what is in force, not what was asked for. Only questions that change nothing
-are ever repeated; a `load` is sent once, and its answer is believed. A signal is never the way
-to find out whether the plugin is there: SIGUSR2 kills an OpenSM that does not have it.
+An answer describes what is in force, not what was requested. Only requests that change nothing are
+repeated; a `load` is sent once. A signal must not be used to find out whether the plugin is loaded:
+SIGUSR2 kills an OpenSM without it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from sar_agent.errors import SarError, Unavailable
+from sar_agent.install.subnet_manager import SmRefused
 
 PROTOCOL = 2
 MAX_ANSWER = 65536
@@ -24,14 +25,14 @@ STATUS_TIMEOUT = 5.0  # the plugin answers from memory
 
 
 class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")  # a newer plugin may say more
+    model_config = ConfigDict(frozen=True, extra="ignore")  # a newer plugin may answer more
 
 
 _T = TypeVar("_T", bound=_Answer)
 
 
 class PluginStatus(_Answer):
-    """What the plugin knows about OpenSM, its routes and the fabric."""
+    """The plugin's report on OpenSM, its routes and the fabric."""
 
     protocol: Literal[2]
     plugin_version: str
@@ -39,11 +40,13 @@ class PluginStatus(_Answer):
     pid: int
     sm_state: str  # master, standby, discovering, not-active
     state: Literal["starting", "asked", "building", "sending", "built"]
-    """starting: nothing was routed yet; asked: a load or a sweep was asked for, and OpenSM does not
-    route yet; building: a routing engine computes, ours or another; sending: tables are on their
-    way; built: OpenSM is done with the last of them, and nothing is under way."""
+    """starting: nothing was routed yet; asked: a load or a sweep was requested, and OpenSM does not
+    route yet; building: a routing engine computes, ours or another; sending: tables are being sent;
+    built: OpenSM is done with the last of them, and nothing is under way."""
     last_error: str  # why the newest routes are not in force; empty when they are
-    engine_in_force: str  # who really built the tables: "sar", a stock engine, or "none" yet
+    engine_in_force: (
+        str  # which engine really built the tables: "sar", a stock engine, or "none" yet
+    )
     routes_engine: str  # with "sar": the engine that the routes file names
     generation_in_force: int  # 0 unless engine_in_force is "sar"
     generation_loaded: int  # the newest valid routes in the plugin's memory, 0 for none
@@ -66,14 +69,14 @@ class PluginStatus(_Answer):
 
     @property
     def settled(self) -> bool:
-        """Nothing is under way, and the switches have confirmed all that was sent."""
+        """Whether nothing is under way, and the switches have confirmed all that was sent."""
         return self.state == "built" and not (
             self.unconfirmed_switches or self.unconfirmed_lft_blocks or self.unconfirmed_sl2vl_ports
         )
 
 
 class LoadAnswer(_Answer):
-    """A `load` that succeeded: this is in force now, on every switch."""
+    """The answer to a `load` that succeeded: its routes are in force on every switch."""
 
     engine_in_force: str
     generation_in_force: int
@@ -81,28 +84,32 @@ class LoadAnswer(_Answer):
 
 
 class FabricAnswer(_Answer):
-    """What OpenSM discovered was written to `path`."""
+    """The subnet that OpenSM discovered was written to `path`."""
 
     path: Path
     digest: str  # 16 hex digits; the same as long as nothing changed
 
 
 class DumpAnswer(_Answer):
-    """The tables of now, written as a routes file."""
+    """The present tables, written to `path` as a routes file."""
 
     path: Path
-    digest: str  # 16 hex digits: names them for the `load` of what was proved from them
-    unconfirmed_sl2vl_ports: int = 0  # which no section of the file tells
+    digest: str  # 16 hex digits: names the tables in the `load` of a plan proved from them
+    unconfirmed_sl2vl_ports: int = 0  # which is in no section of the file
 
 
-class PluginRefused(SarError):
-    """The plugin said no, in one sentence. `code`: busy (another load, or one past its deadline, is
-    under way), changed (another thing is in force than what the load was proved from), stale (the
-    routes do not fit the fabric), invalid (the file is bad), deadline (not done in time, and still
-    under way), not-master, unconfirmed (in force but for what was not confirmed), other."""
+LATER_IN_FORCE = frozenset({"deadline", "unconfirmed"})
+"""Codes of refusals after which the loaded routes may come into force all the same."""
+
+
+class PluginRefused(SmRefused):
+    """The plugin refused, in one sentence. `code`: busy (another load, or one past its deadline, is
+    under way), changed (other tables are in force than the load was proved from), stale (the routes
+    do not fit the fabric), invalid (the file is bad), deadline (not done in time, and still under
+    way), not-master, unconfirmed (in force but for what switches did not confirm), other."""
 
     def __init__(self, message: str, code: str = "other") -> None:
-        super().__init__(message)
+        super().__init__(message, changed=code == "changed", pending=code in LATER_IN_FORCE)
         self.code = code
 
 
@@ -143,7 +150,7 @@ class PluginClient:
         return self._command(f"load {generation} {proved_from or 'any'}", LoadAnswer)
 
     def dump(self) -> DumpAnswer:
-        """Have the tables of now written, as a routes file; waits while OpenSM routes."""
+        """Have the present tables written as a routes file; waits while OpenSM routes."""
         return self._command("dump", DumpAnswer)
 
     def fabric(self) -> FabricAnswer:
@@ -157,19 +164,19 @@ class PluginClient:
     def notice(
         self, kind: Literal["unpath", "repath"], update: int, generation: int
     ) -> NoticeAnswer:
-        """Report the five-phase update's trap 68 or 69 to whoever subscribed to it at the SA
-        (sar-2016, Section 3.3; libsar_migrate/PROTOCOL.md). A notice may be lost: say it again
-        until it is acknowledged.
+        """Report the five-phase update's trap 68 or 69 to its subscribers at the SA (sar-2016,
+        Section 3.3; libsar_migrate/PROTOCOL.md). A notice may be lost, so it is repeated until it
+        is acknowledged.
 
         Raises SarError with the plugin's own sentence where this OpenSM is not the master.
         """
         return self._command(f"notice {kind} {update} {generation}", NoticeAnswer)
 
     def signal_reload(self, pid: int) -> None:
-        """SIGUSR2, only to the very process whose plugin has just answered.
+        """Send SIGUSR2, only to the process whose plugin has just answered.
 
-        The pidfd is opened before the question: should that process end in between, the signal
-        goes nowhere instead of to a newcomer with the same number.
+        The pidfd is opened before the plugin is asked: should that process end in between, the
+        signal goes nowhere instead of to a new process with the same number.
         """
         try:
             handle = os.pidfd_open(pid)

@@ -1,80 +1,40 @@
 """Put routes in force through the plugin, and believe only what can be read back.
 
-In two steps, so that `kill -9` at any point leaves at `routes.sar` the old routes or new ones that
-all switches have confirmed: OpenSM takes that file by itself when it starts. New routes are written
-to `routes.next`, loaded from there, read back, and only then renamed. `finish_or_restore` does what
-a process that died, or a load that took longer than its deadline, left undone.
+An install has two steps, so that `kill -9` at any point leaves at `routes.sar` either the old
+routes or new ones that all switches have confirmed: OpenSM begins with that file when it starts.
+New routes are written to `routes.next`, loaded from there and read back; only then is the file
+renamed. `finish_or_restore` finishes or undoes what a process that died, or a load that took longer
+than its deadline, left behind.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sar_agent.errors import InputError, SarError, Unavailable
+from sar_agent.errors import InputError, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.formats.conversion import file_to_had, file_to_routes
-from sar_agent.formats.routes_file import (
-    NO_ROUTE,
-    RoutesFile,
-    read_routes_file,
-    shared_by,
-    write_routes_file,
-)
+from sar_agent.formats.routes_file import read_routes_file
+from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
+from sar_agent.install.subnet_manager import InForce, NotYet, SmStatus
 from sar_agent.opensm.plugin_client import PluginClient, PluginRefused, PluginStatus
-from sar_agent.routing.routes import Routes
-from sar_agent.util.owned_files import sync_folder
+from sar_agent.util.owned_files import READABLE, sync_folder
+from sar_agent.util.stages import stage
+from sar_agent.util.text_files import write_bytes
 
-Indices = NDArray[np.integer]
-Table = NDArray[np.uint8]
-Timed = Callable[[str], AbstractContextManager[object]]
 OUR_ENGINE = "sar"
 """Our plugin's name among OpenSM's routing engines, whichever engine of ours made the file."""
 PATIENCE = 5.0
 """Seconds to wait for an OpenSM that is sending tables."""
 ASK_AGAIN = 0.05
-LATER_IN_FORCE = frozenset({"deadline", "unconfirmed"})
-"""Refusals after which what was loaded may be in force all the same."""
 
 
 class ReadBackDiffers(SarError):
-    """OpenSM says that the generation is in force, and its tables say otherwise."""
-
-
-class NotYet(Unavailable):
-    """OpenSM is at work, or switches have not confirmed what they were sent: what is in force is
-    not known, or not enough of it. Nothing has failed; a later try may find it done."""
-
-
-@dataclass(frozen=True, eq=False)
-class InForce:
-    """Tables that were read back, on the indices of a fabric."""
-
-    routes: Routes
-    """Where a switch has not confirmed: what it was sent last."""
-    had: Table | None
-    """uint8[O, D, S]: what switches may have instead, 254 where that is not known; None where all
-    is confirmed."""
-    digest: str
-    """Names these tables to `PluginClient.load`."""
-    file: RoutesFile
-    """The same as the plugin told it."""
-    status: PluginStatus
-    """As it was right after."""
-    confirmed: bool
-    """Nothing is under way, and switches have confirmed all tables."""
-
-    @property
-    def generation(self) -> int:
-        """0 where another engine than the plugin's made them."""
-        return self.status.generation_in_force
+    """OpenSM reports that the generation is in force, but its tables differ from the plan."""
 
 
 def next_path(path: Path) -> Path:
@@ -82,33 +42,76 @@ def next_path(path: Path) -> Path:
     return path.with_name("routes.next")
 
 
-def read_in_force(bridge: PluginClient, fabric: Fabric, patience: float | None = None) -> InForce:
-    """What the switches have, on the indices of `fabric`. Raises `NotYet` where OpenSM is at work
-    for longer than `patience` (None: `PATIENCE`) seconds, else `SarError` where it cannot be told.
-    """
+def sm_status(
+    status: PluginStatus, kept: int = 0, waiting: int = 0, pending: bool = False
+) -> SmStatus:
+    """The plugin's status in the agent's terms. `kept` and `waiting` are the generations in
+    `routes.sar` and `routes.next`; `pending`: there is a `routes.next`."""
+    ours = status.engine_in_force == OUR_ENGINE
+    state: Literal["starting", "at work", "built"] = (
+        status.state if status.state in ("starting", "built") else "at work"
+    )
+    numbers = status.generation_in_force, status.generation_loaded, kept, waiting
+    return SmStatus(
+        engine=status.engine_in_force,
+        ours=ours,
+        identity=str(status.generation_in_force) if ours else "",
+        generation=status.generation_in_force,
+        highest_generation=max(numbers),
+        restart_generation=kept,
+        install_pending=pending,
+        role=status.sm_state,
+        process=status.pid,
+        state=state,
+        unsettled=at_work(status),
+        unconfirmed_switches=status.unconfirmed_switches,
+        last_error=status.last_error,
+        unknown_terminals=status.unknown_terminals,
+        switches=status.switches,
+        hca_ports=status.hca_ports,
+        lmc=status.lmc,
+        sweeps=status.heavy_sweeps,
+        topology_changes=status.topology_changes,
+        tables_version=(status.pid, status.routings, status.lft_blocks_confirmed),
+        head_of_queue_seconds=status.head_of_queue_seconds,
+        built_at=status.last_build_unix,
+        details=status.model_dump(mode="json"),
+    )
+
+
+def read_in_force(client: PluginClient, fabric: Fabric, patience: float | None = None) -> InForce:
+    """The tables that switches have, on the indices of `fabric`. Raises `NotYet` where OpenSM is at
+    work for longer than `patience` (None: `PATIENCE`) seconds, else `SarError` where the tables
+    cannot be read."""
     until = time.monotonic() + (PATIENCE if patience is None else patience)
     while True:
-        before = bridge.status()
+        before = client.status()
         if before.state == "built":
-            dumped = bridge.dump()
-            file = read_routes_file(dumped.path)
-            status = bridge.status()
-            if status.state == "built" and status.routings == before.routings:
-                break
+            found, after = read_now(client, fabric)
+            if after.state == "built" and after.routings == before.routings:
+                return found
         elif time.monotonic() >= until:
             raise NotYet(at_work(before))
         else:
             time.sleep(ASK_AGAIN)
+
+
+def read_now(client: PluginClient, fabric: Fabric) -> tuple[InForce, PluginStatus]:
+    """The tables as the plugin dumps them now, whether or not OpenSM is at work, and its status
+    right after. Raises `SarError`."""
+    dumped = client.dump()
+    file = read_routes_file(dumped.path)
+    status = client.status()
     had = file_to_had(fabric, file)
     confirmed = had is None and not dumped.unconfirmed_sl2vl_ports and status.settled
     routes = file_to_routes(fabric, file)
-    if not status.generation_in_force:  # nobody has proved where other engines' hosts may be
+    if not status.generation_in_force:  # nobody has proved where hosts of other engines may be
         routes = replace(routes, senders=None)
-    return InForce(routes, had, dumped.digest, file, status, confirmed)
+    return InForce(routes, had, dumped.digest, file, sm_status(status), confirmed), status
 
 
 def at_work(status: PluginStatus) -> str:
-    """Why what is in force is not known; empty where it is."""
+    """Why the tables in force are not certain, in a sentence; empty where they are."""
     if status.state != "built":
         return f"OpenSM is still at work on the tables ({status.state})"
     if not status.settled:
@@ -120,57 +123,51 @@ def at_work(status: PluginStatus) -> str:
     return ""
 
 
-def put_in_force(
-    bridge: PluginClient,
-    plan: Plan,
-    path: Path,
-    proved_from: str | None,
-    timed: Timed = nullcontext,
-) -> InForce:
-    """Have OpenSM load the plan in place of the tables whose digest is `proved_from` (None: of
-    whatever is in force), read back what is in force and compare; `path` is the plan's afterwards.
+def put_in_force(client: PluginClient, plan: Plan, path: Path, proved_from: str | None) -> InForce:
+    """Have OpenSM load the plan in place of the tables whose digest is `proved_from` (None: of any
+    tables), read the tables back and compare; `path` is the plan's afterwards.
 
-    Raises `NotYet` where OpenSM is at work, else `SarError` with the sentence of who refused. Then
-    `path` is untouched, so that an OpenSM that restarts finds the last good routes.
+    Raises `NotYet` where OpenSM is at work, else `SarError` with the reason. Then `path` is
+    untouched, so that an OpenSM that restarts finds the last good routes.
     """
-    status, file, waiting = bridge.status(), plan.routes_file(), next_path(path)
+    status, file, waiting = client.status(), plan.routes_file, next_path(path)
     if status.state != "built":
-        raise NotYet(at_work(status))  # a load of before may still read the file
-    with timed("write"):
-        write_routes_file(waiting, file)
+        raise NotYet(at_work(status))  # an earlier load may still read the file
+    with stage("write"):
+        write_bytes(waiting, plan.image, READABLE)
     try:
-        with timed("load"):
-            bridge.load(file.generation, proved_from)
+        with stage("load"):
+            client.load(file.generation, proved_from)
     except PluginRefused as error:
-        if error.code not in LATER_IN_FORCE:
+        if not error.pending:
             _remove(waiting)
         if error.code == "busy":
             raise NotYet(str(error)) from error
         raise
-    with timed("read_back"):
-        found = read_in_force(bridge, plan.fabric)
+    with stage("read_back"):
+        found = read_in_force(client, plan.fabric)
         if found.generation != file.generation:
             raise ReadBackDiffers(
                 f"generation {file.generation} was in force, and generation {found.generation} of "
-                f"engine {found.status.engine_in_force} is now"
+                f"engine {found.status.engine} is now"
             )
         if wrong := differences(file, found.file):
             raise ReadBackDiffers(
-                f"generation {file.generation} is said to be in force, but {wrong} entries differ "
+                f"OpenSM reports generation {file.generation} in force, but {wrong} entries differ "
                 "from the plan"
             )
         if not found.confirmed:
-            raise NotYet(f"generation {file.generation} was sent, but {at_work(found.status)}")
+            raise NotYet(f"generation {file.generation} was sent, but {found.status.unsettled}")
     _rename(waiting, path)
     return found
 
 
-def finish_or_restore(bridge: PluginClient, path: Path) -> str:
-    """After a restart, or a load that passed its deadline: what it left in `routes.next` becomes
-    `path` where that is in force and confirmed, and is removed where something else is. Returns
-    what was done in a sentence, empty where nothing was to be done.
+def finish_or_restore(client: PluginClient, path: Path) -> str:
+    """Finish or undo what a process that died, or a load past its deadline, left in `routes.next`:
+    it becomes `path` where OpenSM has it in force and confirmed, and is removed where other tables
+    are in force. Returns what was done in a sentence; empty where there was nothing to do.
 
-    Raises `NotYet` while that cannot be told: OpenSM is at work, or switches have not confirmed.
+    Raises `NotYet` while that is not certain: OpenSM is at work, or switches have not confirmed.
     """
     waiting = next_path(path)
     if not waiting.exists():
@@ -179,16 +176,16 @@ def finish_or_restore(bridge: PluginClient, path: Path) -> str:
         file = read_routes_file(waiting)
     except InputError as error:
         _remove(waiting)
-        return f"removed routes that nobody loads: {error}"
-    status = bridge.status()
+        return f"removed a routes file that cannot be loaded: {error}"
+    status = client.status()
     if status.sm_state != "master":
         raise NotYet(f"this OpenSM is not the master but {status.sm_state}")
     if status.state != "built":
         raise NotYet(at_work(status))
     what = f"generation {file.generation}"
     if status.generation_in_force == file.generation:
-        dumped = bridge.dump()
-        found, status = read_routes_file(dumped.path), bridge.status()
+        dumped = client.dump()
+        found, status = read_routes_file(dumped.path), client.status()
         if found.had is not None or dumped.unconfirmed_sl2vl_ports or not status.settled:
             raise NotYet(f"{what} was sent, but {at_work(status) or 'not all of it is confirmed'}")
         if status.generation_in_force == file.generation and not differences(file, found):
@@ -219,42 +216,3 @@ def _remove(waiting: Path) -> None:
         raise InputError(
             f"cannot be removed: {error.strerror}", file=waiting, remedy="fix the folder"
         ) from error
-
-
-def differences(wanted: RoutesFile, found: RoutesFile) -> int:
-    """Entries of `found` that are not as `wanted`: (switch, destination, LID offset) that both
-    know, where LID offsets beyond the plan's repeat its first; and lanes hop by hop."""
-    (want_s, have_s), (want_d, have_d) = shared_by(wanted, found)
-    ours, theirs = _picker(want_s, want_d, wanted), _picker(have_s, have_d, found)
-    count = 0
-    for offset, table in enumerate(found.forwarding):
-        used = offset if offset < len(wanted.forwarding) else 0
-        have, want = theirs(table), ours(wanted.forwarding[used])
-        # A checked plan has no route only to ports whose link is down; one that came up since
-        # is routed by the plugin.
-        wrong = (have != want) & (want != NO_ROUTE)
-        if wanted.service_levels is not None:
-            if found.service_levels is None:
-                return int(wanted.forwarding.size)
-            levels = ours(wanted.service_levels[used])
-            # Nobody asks for the level of a way from a switch to itself.
-            wrong |= (levels != theirs(found.service_levels[offset])) & (want != 0)
-        count += int(wrong.sum())
-    if wanted.hop_lanes is not None:
-        if found.hop_lanes is None:
-            return int(wanted.forwarding.size)
-        wide = min(wanted.hop_lanes.shape[1], found.hop_lanes.shape[1])
-        lanes = wanted.hop_lanes[want_s, :wide, :wide] != found.hop_lanes[have_s, :wide, :wide]
-        count += int(lanes.sum())
-    return count
-
-
-def _picker(rows: Indices, columns: Indices, file: RoutesFile) -> Callable[[Table], Table]:
-    """What is at `rows` and `columns` of a table of `file`, not copied where that is all of it."""
-    whole = file.forwarding.shape[1:]
-    if all(
-        len(some) == size and (some == np.arange(size)).all()
-        for some, size in zip((rows, columns), whole, strict=True)
-    ):
-        return lambda table: table
-    return lambda table: table[np.ix_(rows, columns)]

@@ -33,7 +33,7 @@ def _latency(spec: str) -> Table:
     engine = load_engine("sar")
     mixes = [synthetic_mix(fabric, seed) for seed in (1, 2)]
     plans = [make_plan(1, fabric, mix, engine.route(fabric, mix, Options())) for mix in mixes]
-    files = [plan.routes_file() for plan in plans]
+    files = [plan.routes_file for plan in plans]
     writing = Times()
     asked: dict[str, Times] = {"load": Times(), "SIGUSR2": Times()}
     blocks: dict[str, list[int]] = {"load": [], "SIGUSR2": []}

@@ -36,7 +36,7 @@ def config(folder: Path, **agent: object) -> Path:
         + "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
         + f'[slurm]\nsqueue = ["{squeue}"]\ntopology_conf = ""\n'
         + f'[fabric]\nfile = "{folder}/fabric.net"\n'
-        + f'[opensm]\nbridge_socket = "{folder}/none.sock"\npoll_seconds = 0.05\n'
+        + f'[opensm]\nplugin_socket = "{folder}/none.sock"\npoll_seconds = 0.05\n'
     )
     return path
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_agent.agent.gather import Gatherer
+from sar_agent.agent.build import build_site
 from sar_agent.config.model import parse_config
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric, Kind
@@ -273,6 +273,6 @@ def test_an_agent_that_installs_sees_the_fabric_without_any_program(tmp_path: Pa
             """
         )
         here.wait_for(lambda f: here.bridge.status().heavy_sweeps >= 2)
-        look = Gatherer(config, here.bridge, source=FakeSource()).look()
+        look = build_site(config, source=FakeSource()).observer.observe()
         assert look.fabric.digest == here.made.digest
         assert look.status is not None and look.status.hca_ports == look.fabric.terminals

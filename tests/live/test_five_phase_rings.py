@@ -14,11 +14,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from sar_agent.agent.build import build_daemon
 from sar_agent.agent.loop import Agent
-from sar_agent.agent.report import Result
+from sar_agent.agent.outcome import Result
 from sar_agent.check.intermediate_tables import IntermediateTables
 from sar_agent.config.model import load_config
-from sar_agent.events.intake import EventIntake
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Engine, Options
@@ -59,19 +59,15 @@ class Trees(Engine):
 def agent_of(site: Phased) -> Iterator[Agent]:
     """In this process, with a door."""
     config = load_config(site.config(engine="updn"))
-    agent = Agent(config)
-    agent.rerouter.planner.engine = Trees()
+    daemon = build_daemon(config)
+    agent, events = daemon.agent, daemon.events
+    agent.planner.engine = Trees()
     agent.updates.coordinator.all_known_at = 0.0
-    ears = EventIntake(config, agent.metrics, lambda: None)
-    family = agent.updates.subscribers(ears.authority)
-    ears.families.append(family)
-    ears.status = family.status
-    agent.updates.hears = True
-    ears.start()
+    events.start()
     try:
         yield agent
     finally:
-        ears.stop()
+        events.stop()
 
 
 def first_routes(site: Phased, agent: Agent) -> None:

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from sar_agent.agent.build import build_site
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.loop import Result
+from sar_agent.agent.outcome import Result
+from sar_agent.agent.rollback import rollback
+from sar_agent.errors import InputError
 from sar_agent.events.inbox import JobReport
 from tests.unit.test_loop import JOBS, World
 
@@ -71,12 +74,12 @@ def test_state_and_history(
     assert world.once().result is Result.INSTALLED
     assert world.once().result is Result.NOTHING, "it knows what it installed"
     assert "No space left" in caplog.text and "kept in memory" in caplog.text
-    assert len(world.agent.history.last(9)) == 1
+    assert len(world.agent.committer.decisions.history.last(9)) == 1
     filler.unlink()
     world.source.records = JOBS
     assert world.once().result is Result.INSTALLED
     assert world.restart().pass_once().result is Result.NOTHING
-    assert len(world.agent.history.last(9)) == 2
+    assert len(world.agent.committer.decisions.history.last(9)) == 2
 
 
 def test_routes_and_map(tmp_path: Path, small: Callable[[str], Path]) -> None:
@@ -99,6 +102,30 @@ def test_routes_and_map(tmp_path: Path, small: Callable[[str], Path]) -> None:
 
 
 @pytest.mark.parametrize("how", [fill, fill_names])
+def test_a_full_state_disk_refuses_a_rollback_while_nothing_has_changed(
+    tmp_path: Path, small: Callable[[str], Path], how: Callable[[Path], object]
+) -> None:
+    """Its hold could not be saved, so the next pass would undo it."""
+    folder = small("state")
+    world = World(tmp_path)
+    world.once()
+    world.source.records = JOBS[:1]
+    assert world.once().result is Result.INSTALLED
+    how(folder)
+    config = world.agent.config
+    site = build_site(config, world.bridge.manager, world.source)
+    with pytest.raises(InputError, match="No space left"):
+        rollback(config, 1, None, site)
+    assert world.bridge.generation == 2 and world.bridge.loads == [1, 2]
+    assert world.restart().pass_once().result is Result.NOTHING
+    for filler in folder.glob("filler*"):
+        filler.unlink()
+    rollback(config, 1, None, site)
+    assert world.bridge.generation == 3
+    assert world.restart().pass_once().result is Result.NOTHING, "it is held"
+
+
+@pytest.mark.parametrize("how", [fill, fill_names])
 @pytest.mark.parametrize("when", ["at the start", "later"])
 def test_a_full_state_disk_stops_no_repair(
     tmp_path: Path,
@@ -115,7 +142,7 @@ def test_a_full_state_disk_stops_no_repair(
     how(folder)
     if when == "at the start":
         world.restart()
-    world.agent.gatherer.hints.hear([JobReport("1", 0, "ring")])
+    world.agent.observer.hints.add([JobReport("1", 0, "ring")])
     world.cut()
     world.bridge.fabric = world.fabric
     world.bridge.fall_back()

@@ -13,7 +13,7 @@ import pytest
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.lfts_dump import read_lfts_dump
-from sar_agent.opensm.plugin_install import differences
+from sar_agent.install.changes import differences
 from sar_lab.live.process import wait_until
 from sar_lab.live.prometheus import Prometheus
 from sar_lab.live.slurm import SlurmCluster
@@ -203,13 +203,13 @@ def test_an_opensm_without_the_plugin_survives(tmp_path: Path, slurm: SlurmClust
 
 def test_a_link_that_dies_between_plan_and_load(site: LoopSite) -> None:
     """The agent's own code, in this process, so that the moment can be chosen."""
-    from sar_agent.agent.loop import Agent
+    from sar_agent.agent.build import build_agent
     from sar_agent.config.model import load_config
 
-    agent = Agent(load_config(site.config(metrics_address="")))
-    agent.gatherer.source.command = ("env", f"SLURM_CONF={site.slurm.conf}", "squeue")
+    agent = build_agent(load_config(site.config(metrics_address="")))
+    agent.observer.source.command = ("env", f"SLURM_CONF={site.slurm.conf}", "squeue")
     site.slurm.salloc("n[001,005,009]")
-    engine, changes = agent.rerouter.planner.engine, site.bridge.status().topology_changes
+    engine, changes = agent.planner.engine, site.bridge.status().topology_changes
 
     class UnlinkAfterRouting:
         name, summary, tries = engine.name, engine.summary, 0
@@ -222,10 +222,10 @@ def test_a_link_that_dies_between_plan_and_load(site: LoopSite) -> None:
                 assert wait_until(lambda: site.bridge.status().topology_changes > changes, 30)
             return routes
 
-    agent.rerouter.planner.engine = UnlinkAfterRouting()
+    agent.planner.engine = UnlinkAfterRouting()
     report = agent.pass_once()
     assert report.result == "installed", report
-    assert agent.rerouter.planner.engine.tries == 2
+    assert agent.planner.engine.tries == 2
     site.assert_plan_installed()
 
 

@@ -13,10 +13,12 @@ from sar_agent.fabric.ibsim_net import read_ibsim_net
 from sar_agent.formats.routes_file import read_generation
 from sar_agent.install.changes import table_changes
 from sar_agent.install.plan import Plan, make_plan
+from sar_agent.install.subnet_manager import InForce, NotYet
 from sar_agent.install.transit import CommitResult, Transit
 from sar_agent.jobs import JobMix
 from sar_agent.opensm.plugin_client import LoadAnswer, PluginClient
-from sar_agent.opensm.plugin_install import InForce, NotYet, next_path, read_in_force
+from sar_agent.opensm.plugin_install import next_path, read_in_force
+from sar_agent.opensm.plugin_manager import PluginManager
 from sar_agent.routing import Options, load_engine
 from tests.live.helpers.site import Site
 from tests.live.test_bridge_race import falls_back, slow
@@ -57,7 +59,7 @@ def planned(fabric: Fabric) -> Plan:
 def test_what_a_fallback_rewrote_is_read_examined_and_counted(tmp_path: Path) -> None:
     with slow() as (here, gate), ThreadPoolExecutor(1) as pool:
         bridge = Late(here, gate, pool)
-        transit = Transit(bridge, here.sm.routes_path)
+        transit = Transit(PluginManager(bridge, here.sm.routes_path))
         fabric = without_the_cable(here, tmp_path)
         seen: list[InForce] = []
 
@@ -68,7 +70,7 @@ def test_what_a_fallback_rewrote_is_read_examined_and_counted(tmp_path: Path) ->
         arrived = transit.commit(planned(fabric), go)
         first, second = seen
         assert (first.generation, second.generation) == (5, 0) and bridge.loads == 2
-        assert second.status.engine_in_force == "slow" and second.confirmed
+        assert second.status.engine == "slow" and second.confirmed
         assert arrived.changed == table_changes(fabric, second.routes, arrived.in_force.routes)
         assert arrived.changed != table_changes(fabric, first.routes, arrived.in_force.routes)
         assert arrived.in_force.confirmed and arrived.in_force.generation == 6
@@ -84,6 +86,6 @@ def test_nothing_is_asked_for_while_another_engine_computes(tmp_path: Path) -> N
             read_in_force(here.bridge, fabric, patience=0.2)
         gate.unlink()
         here.wait(lambda status: status.settled and status.engine_in_force == "slow")
-        transit = Transit(here.bridge, here.sm.routes_path)
+        transit = Transit(PluginManager(here.bridge, here.sm.routes_path))
         arrived = transit.commit(planned(fabric), transit.bring)
         assert arrived.in_force.generation == 6 and arrived.transition

@@ -7,19 +7,21 @@ from dataclasses import replace
 import pytest
 
 from sar_agent.agent.decide import Hold, ObservedState, Reason, RoutesBasis, decide
+from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.jobs.filter import host_sets
 from sar_agent.opensm.plugin_client import PluginStatus
+from sar_agent.opensm.plugin_install import sm_status
 from tests.fake_opensm import job
 from tests.unit.test_bridge_client import STATUS
 
 A, B = job("1", "n1", "n5"), job("2", "n2", "n6")
 STATUS_OK = PluginStatus.model_validate(STATUS | {"generation_in_force": 7})
-MADE = RoutesBasis(7, host_sets([A, B]), b"fabric", "sar")
-SEEN = ObservedState((A, B), b"fabric", "sar", now=1000.0, status=STATUS_OK)
+MADE = RoutesBasis(7, host_sets([A, B]), b"fabric", "sar", "7")
+SEEN = ObservedState((A, B), b"fabric", "sar", now=1000.0, status=sm_status(STATUS_OK))
 
 
-def status(**changes: object) -> PluginStatus:
-    return STATUS_OK.model_copy(update=changes)
+def status(**changes: object) -> SmStatus:
+    return sm_status(STATUS_OK.model_copy(update=changes))
 
 
 def test_nothing_has_changed() -> None:

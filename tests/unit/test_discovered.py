@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from sar_agent.agent.gather import Gatherer
+from sar_agent.agent.build import build_site
+from sar_agent.agent.observe_site import SiteObserver
 from sar_agent.config.model import Config, ConfigError, parse_config
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.opensm.discovered_fabric import DiscoveredFabric
 from sar_agent.opensm.plugin_client import FabricAnswer
+from sar_agent.opensm.plugin_manager import PluginManager
 from tests.fabric_texts import SMALL
 from tests.fake_opensm import FakeSource
 from tests.opensm_files import image_of_text
@@ -80,14 +82,16 @@ def test_a_file_that_was_replaced_before_it_was_read_is_read_again(tmp_path: Pat
 
 def test_an_older_release_is_one_sentence(tmp_path: Path) -> None:
     refusal = "/run/bridge.sock: unknown request; there are status, load GENERATION, dump"
-    said = r"an older release and does not tell the fabric; install both .*fabric_source = \"ibnet"
+    said = (
+        r"an older release that cannot report the fabric; install both .*fabric_source = \"ibnet"
+    )
     with pytest.raises(Unavailable, match=said):
         discovered(Plugin(tmp_path, refusal)).read()
     with pytest.raises(SarError, match="ask the master"):
         discovered(Plugin(tmp_path, "x: this OpenSM is not the master; ask the master")).read()
 
 
-def gatherer(folder: Path, plugin: Any, **opensm: str) -> Gatherer:
+def observer(folder: Path, plugin: Any, **opensm: str) -> SiteObserver:
     config = Config.model_validate_json(
         Config.model_validate(
             {
@@ -98,31 +102,32 @@ def gatherer(folder: Path, plugin: Any, **opensm: str) -> Gatherer:
             }
         ).model_dump_json()
     )
-    return Gatherer(config, plugin, source=FakeSource())
+    manager: Any = PluginManager(plugin, folder / "routes.sar")
+    return build_site(config, manager, FakeSource()).observer
 
 
 def test_in_install_mode_no_program_is_started_for_the_fabric(tmp_path: Path) -> None:
-    look = gatherer(tmp_path, Plugin(tmp_path)).look()
+    look = observer(tmp_path, Plugin(tmp_path)).observe()
     assert look.fabric.terminals == 6
 
 
 def test_where_the_plugin_refuses_the_last_fabric_stays(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path)
-    eyes = gatherer(tmp_path, plugin)
-    first = eyes.look().fabric
+    eyes = observer(tmp_path, plugin)
+    first = eyes.observe().fabric
     plugin.refusal = "x: OpenSM's sweep is under way; ask again"
     eyes.fabric.problem = "look again"
-    assert eyes.look().fabric is first
+    assert eyes.observe().fabric is first
     assert "sweep is under way" in eyes.fabric.problem
     plugin.refusal = ""
-    assert eyes.look().fabric is first and not eyes.fabric.problem
+    assert eyes.observe().fabric is first and not eyes.fabric.problem
 
 
 def test_without_a_plugin_ibnetdiscover_only_where_it_was_asked_for(tmp_path: Path) -> None:
     away = Plugin(tmp_path, "x: OpenSM's plugin does not answer")
     with pytest.raises(Unavailable, match="the fabric is not known: x: OpenSM's plugin does not"):
-        gatherer(tmp_path, away).look()
+        observer(tmp_path, away).observe()
     assert away.asked == 1
     with pytest.raises(Unavailable, match="the fabric is not known: false failed"):
-        gatherer(tmp_path, away, fabric_source="ibnetdiscover").look()
+        observer(tmp_path, away, fabric_source="ibnetdiscover").observe()
     assert away.asked == 1

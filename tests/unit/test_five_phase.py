@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sar_agent.agent.build import build_daemon
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.gather import Gatherer
 from sar_agent.agent.loop import Agent
-from sar_agent.agent.report import Report, Result
+from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.rollback import rollback
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError, Unavailable, Unserved
@@ -96,13 +96,8 @@ class World:
         )
 
     def restart(self, known: bool = True) -> Agent:
-        config, bridge, source = self.config, self.bridge, self.source
-        any_bridge: Any = bridge
-        any_source: Any = source
-        gatherer = Gatherer(config, any_bridge, source=any_source)
         (self.folder / "state").mkdir(exist_ok=True)
-        self.agent = Agent(config, bridge=any_bridge, gatherer=gatherer)
-        self.agent.updates.hears = True
+        self.agent = build_daemon(self.config, self.bridge.manager, self.source).agent
         if known:
             self.agent.updates.coordinator.all_known_at = 0.0
         return self.agent
@@ -146,7 +141,7 @@ def test_subscribers_are_on_offset_1_while_tables_change_and_only_those_of_offse
     assert (before.forwarding[1] == after.forwarding[1]).all()
     assert before.service_levels is not None and after.service_levels is not None
     assert (before.service_levels[1] == after.service_levels[1]).all()
-    row = world.agent.history.last(1)[0]
+    row = world.agent.committer.decisions.history.last(1)[0]
     assert row.how == "five-phase" and row.phases is not None
     assert row.phases["subscribers"] == 2 and row.phases["late"] == 0
     assert set(row.phases["seconds"]) == {"unpath", "install", "repath"}
@@ -168,7 +163,7 @@ def test_who_does_not_answer_ends_the_run_without_an_install(world: World) -> No
     assert "of jobs 1" in report.sentence
     assert world.bridge.loads == loads and world.tables() is before
     assert one.offset == 0 and world.phase is Phase.IDLE
-    assert world.agent.history.last(1)[0].phases is not None
+    assert world.agent.committer.decisions.history.last(1)[0].phases is not None
 
 
 def test_who_does_not_answer_because_its_job_is_over_is_let_go(world: World) -> None:
@@ -278,7 +273,7 @@ def test_a_plugin_that_knows_no_notices(world: World) -> None:
     world.fewer_jobs()
     report = world.once()
     assert report.result is Result.FAILED
-    assert "raises no notice" in report.sentence and "same release" in report.sentence
+    assert "sends no notice" in report.sentence and "same release" in report.sentence
     assert world.phase is Phase.IDLE
 
 

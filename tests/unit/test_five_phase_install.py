@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.agent.report import Result
+from sar_agent.agent.outcome import Result
 from sar_agent.agent.update_strategy import UpdateMethod
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric.ibsim_net import write_ibsim_net
@@ -106,10 +106,10 @@ def test_nobody_is_called_back_while_opensm_is_still_at_it(world: World, state: 
 def test_nor_while_a_switch_has_not_confirmed(world: World) -> None:
     one = in_install(world)
     again = say(world, unconfirmed_switches=1, unconfirmed_lft_blocks=2)
-    world.agent.updates.settle()
+    world.agent.updates.end_run()
     assert (one.offset, world.phase) == (1, Phase.INSTALL)
     again()
-    assert world.agent.updates.settle() == ""
+    assert world.agent.updates.end_run() == ""
     assert (one.offset, world.phase) == (0, Phase.IDLE)
 
 
@@ -119,7 +119,7 @@ def test_nor_where_entries_are_neither_the_old_ones_nor_the_new(world: World) ->
     tables = good.forwarding.copy()
     tables[0, 0, 0] = 1 + tables[0, 0, 0] % 4
     world.bridge.tables = replace(good, forwarding=tables)
-    unfinished = world.agent.updates.five_phase.settle()
+    unfinished = world.agent.updates.five_phase.end_run()
     assert "in 1 entries" in unfinished.why and not unfinished.blocks
     assert (one.offset, world.phase) == (1, Phase.INSTALL)
     # What is installed then meets nobody, and ends it.
@@ -140,7 +140,7 @@ def test_the_file_of_a_run_that_was_killed_is_finished_or_removed(
     if in_force:
         world.bridge.tables, world.bridge.generation = new, 2
     world.restart()
-    world.agent.updates.settle()
+    world.agent.updates.end_run()
     assert (one.offset, world.phase) == (0, Phase.IDLE)
     assert not (world.folder / "run/routes.next").exists()
     assert kept(world) == world.bridge.generation == (2 if in_force else 1)
@@ -159,7 +159,7 @@ def test_a_full_disk_in_install_stops_no_repair(
             world.once()
         assert world.bridge.engine == "sar"
         assert (one.offset, world.phase) == (1, Phase.INSTALL)
-        unfinished = world.agent.updates.five_phase.settle()
+        unfinished = world.agent.updates.five_phase.end_run()
         assert "No space left" in unfinished.why and not unfinished.blocks
     world.once()
     assert (one.offset, world.phase) == (0, Phase.IDLE)
@@ -190,9 +190,9 @@ def test_what_could_not_be_ended_is_said(
         coordinator.drive(GiveUp("the test wants it"))
     with monkeypatch.context() as context:
         full_disk(context)
-        assert "No space left" in world.agent.updates.five_phase.settle().why
+        assert "No space left" in world.agent.updates.five_phase.end_run().why
         assert world.phase is phase
-    assert world.agent.updates.five_phase.settle().why == ""
+    assert world.agent.updates.five_phase.end_run().why == ""
     assert world.phase is Phase.IDLE
 
 
@@ -204,7 +204,7 @@ def test_what_installed_nothing_is_not_counted_as_installed(world: World) -> Non
     coordinator.hear(Acknowledge(NAME, Phase.UNPATH, coordinator.state.update))
     one.deaf = False
     loads = len(world.bridge.loads)
-    assert world.agent.updates.settle() == ""
+    assert world.agent.updates.end_run() == ""
     assert world.phase is Phase.IDLE and len(world.bridge.loads) == loads
     value = world.agent.metrics.registry.get_sample_value
     assert value("sar_updates_total", {"method": "five-phase", "result": "given_up"}) == 1
@@ -228,7 +228,7 @@ def test_an_opensm_that_starts_again_before_the_end_is_waited_for(world: World) 
     assert (one.offset, world.phase) == (1, Phase.INSTALL)
     world.bridge.away = False
     world.bridge.on_load.clear()
-    assert world.agent.updates.settle() == ""
+    assert world.agent.updates.end_run() == ""
     assert (one.offset, world.phase) == (0, Phase.IDLE)
 
 
@@ -272,7 +272,7 @@ def test_a_job_that_kept_three_updates_from_happening_keeps_no_more(
     for _ in range(3):
         report = world.once()
         assert report.result is Result.FAILED and "of jobs 2" in report.sentence
-        world.agent.actor.backoff.succeeded()
+        world.agent.backoff.succeeded()
     assert "job 2 has kept 3 updates from happening" in caplog.text
     coordinator = world.agent.updates.coordinator
     with pytest.raises(UncoveredSubscriber):
@@ -286,7 +286,7 @@ def test_a_job_that_kept_three_updates_from_happening_keeps_no_more(
 
 def test_hints_keys_and_levels_outlive_one_empty_look(world: World) -> None:
     settled: list[int] = []
-    world.agent.keys.settle = lambda jobs: settled.append(len(jobs))  # type: ignore[method-assign]
+    world.agent.keys.pool.release_ended = lambda jobs: settled.append(len(jobs))  # type: ignore[method-assign]
     records = world.source.records
     for seen, expected in (
         ((), []),

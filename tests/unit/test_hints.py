@@ -8,6 +8,7 @@ import pytest
 
 from sar_agent.agent.hints import MOST, MOST_UNSEEN, PATIENCE, Hints
 from sar_agent.events.inbox import JobReport
+from sar_agent.events.message import RefusalReason
 from sar_agent.jobs.record import JobRecord, merge_components
 
 ROOT, ALICE, BOB = 0, 1001, 1002
@@ -24,12 +25,14 @@ class World:
         self.restart()
 
     def restart(self) -> None:
-        self.hints = Hints(self.folder, frozenset({ROOT}), clock=lambda: self.now)
-        self.hints.refused = self.refused.append
+        self.hints = Hints(self.folder, frozenset({ROOT}), self.refuse, clock=lambda: self.now)
+
+    def refuse(self, why: RefusalReason, sentence: str) -> None:
+        self.refused.append(sentence)
 
     def look(self, *records: JobRecord) -> dict[str, str | None]:
         """As a pass does."""
-        self.hints.settle(records)
+        self.hints.drop_ended(records)
         return {record.id: record.traffic for record in self.hints.apply(records)}
 
 
@@ -39,7 +42,7 @@ def world(tmp_path: Path) -> World:
 
 
 def test_from_the_event_until_the_job_ends(world: World) -> None:
-    world.hints.hear([JobReport("7", ROOT, "weight=0.2")])
+    world.hints.add([JobReport("7", ROOT, "weight=0.2")])
     assert world.look(job("7"), job("8")) == {"7": "weight=0.2", "8": None}
     assert world.hints.apply([job("7")])[0].weight == 0.2
     for _ in range(100):
@@ -51,14 +54,14 @@ def test_from_the_event_until_the_job_ends(world: World) -> None:
 
 
 def test_it_may_come_before_the_job_is_seen(world: World) -> None:
-    world.hints.hear([JobReport("7", ALICE, "ring")])
+    world.hints.add([JobReport("7", ALICE, "ring")])
     world.look()
     world.now += PATIENCE - 1
     assert world.look(job("7"))["7"] == "ring"
 
 
 def test_on_somebody_else_s_job_it_is_refused_once(world: World) -> None:
-    world.hints.hear(
+    world.hints.add(
         [JobReport("7", BOB, "ring"), JobReport("8", BOB, "ring"), JobReport("9", BOB, "ring")]
     )
     assert world.look(job("7"), job("8", uid=None)) == {"7": None, "8": None}
@@ -67,20 +70,20 @@ def test_on_somebody_else_s_job_it_is_refused_once(world: World) -> None:
 
 
 def test_nobody_takes_another_s_place(world: World) -> None:
-    world.hints.hear([JobReport("7", ROOT, "ring"), JobReport("7", BOB, "bitcomp")])
+    world.hints.add([JobReport("7", ROOT, "ring"), JobReport("7", BOB, "bitcomp")])
     assert world.look(job("7"))["7"] == "ring"
     world.now += 1
-    world.hints.hear([JobReport("7", ALICE, "bitcomp")])
+    world.hints.add([JobReport("7", ALICE, "bitcomp")])
     assert world.look(job("7"))["7"] == "bitcomp", "the last of those that count"
 
 
 def test_what_the_queue_says_comes_first(world: World) -> None:
-    world.hints.hear([JobReport("7", ALICE, "ring")])
+    world.hints.add([JobReport("7", ALICE, "ring")])
     assert world.look(job("7", traffic="weight=0.5"))["7"] == "weight=0.5"
 
 
 def test_tasks_and_components_have_numbers_of_their_own(world: World) -> None:
-    world.hints.hear([JobReport("12", ALICE, "ring"), JobReport("31", ALICE, "bitcomp")])
+    world.hints.add([JobReport("12", ALICE, "ring"), JobReport("31", ALICE, "bitcomp")])
     task = job("10_2", raw=("12",))
     both = merge_components([job("30+0", raw=("30",)), job("30+1", raw=("31",))])
     assert world.look(task, *both, job("10_1", raw=("11",))) == {
@@ -91,7 +94,7 @@ def test_tasks_and_components_have_numbers_of_their_own(world: World) -> None:
 
 
 def test_it_outlives_the_agent(world: World) -> None:
-    world.hints.hear([JobReport("7", ALICE, "ring"), JobReport("8", BOB, None)])
+    world.hints.add([JobReport("7", ALICE, "ring"), JobReport("8", BOB, None)])
     world.look(job("7"))
     world.restart()
     assert world.look(job("7"))["7"] == "ring"
@@ -102,44 +105,42 @@ def test_it_outlives_the_agent(world: World) -> None:
 
 def test_a_full_disk_costs_no_hint(world: World, caplog: pytest.LogCaptureFixture) -> None:
     world.hints.path.mkdir()
-    world.hints.hear([JobReport("7", ALICE, "ring")])
+    world.hints.add([JobReport("7", ALICE, "ring")])
     assert world.look(job("7"))["7"] == "ring"
     assert "kept in memory only" in caplog.text
 
 
 def test_nobody_weighs_more_than_his_ports_can_send(world: World) -> None:
     """Routes of others would pay for it. A partition's hint (partition_hints) is the site's."""
-    world.hints.hear([JobReport("7", ALICE, "weight=100")])
+    world.hints.add([JobReport("7", ALICE, "weight=100")])
     said = world.hints.apply([job("7"), job("8", traffic="weight=50"), job("9", traffic="ring")])
     assert [(one.weight, one.traffic) for one in said] == [
         (1, "weight=1"),
         (1, "weight=1"),
         (1, "ring"),
     ]
-    world.hints.hear([JobReport("7", ALICE, "weight=0.5")])
+    world.hints.add([JobReport("7", ALICE, "weight=0.5")])
     assert world.look(job("7")) == {"7": "weight=0.5"}
 
 
 def test_hints_on_jobs_that_nobody_has_seen_are_few(world: World) -> None:
-    said: list[str] = []
-    world.hints.too_many = said.append
     world.look(*(job(str(n)) for n in range(500)))
     mallory = [JobReport(str(10_000 + n), BOB, "ring") for n in range(400)]
     own = [JobReport(str(n), ALICE, "ring") for n in range(500)]
     root = [JobReport(str(20_000 + n), ROOT, "ring") for n in range(500)]
-    world.hints.hear([*mallory, *own, *root])
-    assert len(said) == 400 - MOST_UNSEEN
+    world.hints.add([*mallory, *own, *root])
+    assert len(world.refused) == 400 - MOST_UNSEEN
     assert len(world.hints._hints) == MOST_UNSEEN + 1000
     many = [JobReport(str(30_000 + n), 5000 + n % 100, "ring") for n in range(25_000)]
-    world.hints.hear(many)
+    world.hints.add(many)
     assert len(world.hints._hints) == MOST + 1000, "of all users"
-    world.hints.hear([JobReport("50000", ROOT, "ring")])
+    world.hints.add([JobReport("50000", ROOT, "ring")])
     assert len(world.hints._hints) == MOST + 1001
 
 
 def test_a_clock_that_was_ahead(world: World) -> None:
     world.now = 9e9
-    world.hints.hear([JobReport("7", ALICE, "ring")])
+    world.hints.add([JobReport("7", ALICE, "ring")])
     world.look(job("7"))
     world.now = 1000.0
     world.restart()

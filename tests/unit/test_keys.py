@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.agent.report import Result
+from sar_agent.agent.outcome import Result
 from sar_agent.agent.state import State
 from sar_agent.agent.status import AgentStatus
 from sar_agent.config.model import Config
@@ -60,9 +60,9 @@ class Site(World):
             write_ibsim_net(fabric, self.net)
         agent = super().restart(topology)
         self.authority = Authority(frozenset({ROOT}))
-        agent.keys.desk = self.desk = KeyRequests(self.authority, clock=lambda: self.now)
-        agent.key_server.clock = lambda: self.now
-        agent.keys.show()
+        agent.keys.pool.requests = self.desk = KeyRequests(self.authority, clock=lambda: self.now)
+        agent.keys.clock = lambda: self.now
+        agent.keys.pool.report()
         return agent
 
     def cut(self, spine: int = 0) -> None:
@@ -77,7 +77,7 @@ class Site(World):
     def know(self) -> None:
         self.authority.known = {
             number: KnownJob(one.uid, one.traffic)
-            for one in self.agent.gatherer.running()
+            for one in self.agent.observer.running()
             for number in one.numbers
         }
 
@@ -125,13 +125,13 @@ def test_a_key_is_in_force_and_only_its_offset_changes(site: Site) -> None:
     assert answer["own"] == answer["total"] == 1, "nobody in the way"
     columns = np.flatnonzero((site.tables()[2] != before[2]).any(axis=0))
     assert set(columns) <= {site.fabric.hosts[host][0] for host in TORUS_HOSTS}
-    state = site.agent.store.load()
+    state = site.agent.installed.store.load()
     assert isinstance(state, State) and state.generation == site.bridge.generation == 2
     assert site.once().result is Result.NOTHING, "a key is no reason to reroute"
     assert site.value("sar_key_leases") == 1
     assert site.value("sar_key_offsets_free") == 5
     assert site.value("sar_key_installs_total", result="installed") == 1
-    assert site.agent.standing.generations.numbers() == [2], "a rollback goes behind keys"
+    assert site.agent.installed.generations.numbers() == [2], "a rollback goes behind keys"
 
 
 def test_jobs_share_an_offset_and_leave_each_other_s_rows_alone(site: Site) -> None:
@@ -188,7 +188,7 @@ def test_a_job_that_is_not_there_is_waited_for_and_then_refused(site: Site) -> N
     [
         ({"pairs": [0, 9]}, "rank 9 is not in the job, which has 0 … 3"),
         ({"pairs": [0, 0]}, "rank 0 sends to itself"),
-        ({"pairs": [0, 1, 2]}, "the last rank of pairs has nobody to send to"),
+        ({"pairs": [0, 1, 2]}, "the last rank of pairs has no rank to send to"),
         ({"pairs": [0, 1], "tasks": "1(x9)2"}, "is not of the form 2(x3),1"),
         ({"pairs": [0, 1], "tasks": "2(x9)"}, "is of more hosts than the job's 4"),
         ({"traffic": "butterfly", "tasks": "2(x3)"}, "power of two"),
@@ -386,7 +386,7 @@ def test_no_lmc_no_keys_and_observing_neither(tmp_path: Path) -> None:
     flat = Site(tmp_path, lmc=0)
     flat.pass_()
     assert "OpenSM runs with LMC 0" in flat.ask()["sentence"]
-    flat.agent.key_server.config = Config.model_validate({"agent": {"mode": "observe"}})
+    flat.agent.keys.config = Config.model_validate({"agent": {"mode": "observe"}})
     flat.agent.serve_keys()
     assert "only observes" in flat.ask()["sentence"]
 
@@ -399,12 +399,12 @@ def test_a_job_that_names_its_traffic_has_a_key_to_its_end(site: Site) -> None:
     assert site.say("hint", ROOT, **start)["env"] == {"UCX_IB_LID_PATH_BITS": "2"}
     assert site.say("hint", ALICE, **start)["env"] == {"UCX_IB_LID_PATH_BITS": "2"}
     assert site.say("end", ROOT, **start) == {}
-    assert [one.ends for one in site.agent.keys.leases] == [None]
+    assert [one.ends for one in site.agent.keys.pool.leases] == [None]
     two = start | {"tasks": "2(x4)"}  # only the step knows
     assert "wait" in site.say("hint", ROOT, **two)
     site.agent.serve_keys()
     assert site.say("hint", ROOT, **two)["env"] == {"UCX_IB_LID_PATH_BITS": "2"}
-    assert [one.tasks for one in site.agent.keys.leases] == ["2(x4)"]
+    assert [one.tasks for one in site.agent.keys.pool.leases] == ["2(x4)"]
 
 
 def test_many_nodes_are_asked_not_to_come_all_at_once(site: Site) -> None:
@@ -418,10 +418,10 @@ def test_what_is_in_the_tables_is_what_was_counted(site: Site) -> None:
         site.ask(phase=f"p{n}", traffic=traffic)
     assert site.bridge.tables is not None
     routes = file_to_routes(site.fabric, site.bridge.tables)
-    for lease in site.agent.keys.leases:
+    for lease in site.agent.keys.pool.leases:
         phases = phases_of_wish(site.fabric, lease.hosts, lease.wish)
         walked = from_routes(site.fabric, lease.hosts, phases, lease.offset, routes)
-        made = site.agent.keys.made(lease.key)
+        made = site.agent.keys.pool.made(lease.key)
         assert made is not None and np.array_equal(walked.use, made.use), lease.phase
         assert lease.own == walked.own
 
@@ -432,21 +432,21 @@ def test_a_job_s_keys_in_words(site: Site) -> None:
     site.agent.serve_keys()
     assert site.bridge.tables is not None
     routes = file_to_routes(site.fabric, site.bridge.tables)
-    halo, whole = keys_of(site.fabric, routes, site.agent.keys.leases, ["1"])
+    halo, whole = keys_of(site.fabric, routes, site.agent.keys.pool.leases, ["1"])
     assert halo.words().startswith(
         "key for phase x at LID offset 2 (shift:2): 4 flows in 1 phases over "
     )
     assert "of a phase on a link, 1 with other keys'; leased until" in halo.words()
     assert whole.words().endswith("with other keys'; leased until the job ends")
-    assert keys_of(site.fabric, routes, site.agent.keys.leases, ["2"]) == []
-    lost = keys_of(site.fabric, None, site.agent.keys.leases, ["1"])[0]
-    assert "lost, what is in force is not known" in lost.words()
+    assert keys_of(site.fabric, routes, site.agent.keys.pool.leases, ["2"]) == []
+    lost = keys_of(site.fabric, None, site.agent.keys.pool.leases, ["1"])[0]
+    assert "lost, the routes in force are not known" in lost.words()
 
 
 def test_status_says_what_the_lmc_gives(site: Site) -> None:
     site.ask()
-    leases = list(site.agent.keys.leases)
-    found = AgentStatus("install", "", None, site.bridge.status(), "", [], leases=leases)
+    leases = list(site.agent.keys.pool.leases)
+    found = AgentStatus("install", "", None, site.bridge.manager.status(), "", [], leases=leases)
     assert "keys       1 leased to 1 jobs at 1 LID offsets" in found.words()
     assert "the largest that fits is 7" in found.words()
     assert found.json()["keys"][0]["offset"] == 2

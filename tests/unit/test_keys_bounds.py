@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.agent.report import Result
+from sar_agent.agent import install_keys as serve
+from sar_agent.agent.outcome import Result
 from sar_agent.errors import InputError, TooMany, Unserved
 from sar_agent.events.authority import Authority, KnownJob
 from sar_agent.events.message import MessageRefused, RefusalReason, parse
 from sar_agent.jobs.record import JobRecord
 from sar_agent.keys import flows, tickets
-from sar_agent.keys import installer as serve
 from sar_agent.keys import pool as manager
 from sar_agent.keys.flows import hosts_of, phases_of_wish, rank_hosts
 from sar_agent.keys.leases import Lease
@@ -154,7 +154,7 @@ def test_nobody_is_told_that_his_job_does_not_run_where_slurm_was_silent(site: S
     site.now += 11
     site.agent.serve_keys()
     answer = site.say("key", ALICE, job="77", phase="x", traffic="ring")
-    assert answer["sentence"] == "Slurm's queue could not be looked at in time"
+    assert answer["sentence"] == "Slurm's queue could not be read in time"
 
 
 def request(number: int, job: int, pairs: list[int] | None = None) -> Any:
@@ -252,7 +252,7 @@ def test_an_error_of_ours_is_counted_said_once_and_told(
         for n in range(5):
             answer = site.ask(phase=f"p{n}")
             assert answer["sentence"] == "an error of the agent; see its log"
-        patched.setattr(site.agent.keys, "obey", lambda: [][1])
+        patched.setattr(site.agent.keys.pool, "apply_orders", lambda: [][1])
         for _ in range(5):
             site.agent.serve_keys()
     assert site.value("sar_unexpected_errors_total", where="keys") == 6, "then it rests"
@@ -298,16 +298,16 @@ def test_any_request_of_a_job_s_owner_is_answered(site: Site) -> None:
 
 def leased(site: Site, count: int) -> None:
     """So many leases of pairs, of Alice's job, without asking for each."""
-    [first] = site.agent.keys.leases
+    [first] = site.agent.keys.pool.leases
     more = []
     for n in range(count):
         update = {"phase": f"more{n}", "offset": 3 + n % 5, "pairs": (0, 1, 1, 2), "traffic": None}
         more.append(Lease.model_validate(first.model_dump() | update))
-    site.agent.keys.leases.put(more)
+    site.agent.keys.pool.leases.put(more)
     for one in more:
-        made = site.agent.keys.made(first.key)
+        made = site.agent.keys.pool.made(first.key)
         assert made is not None
-        site.agent.keys._made[one.key] = made
+        site.agent.keys.pool._made[one.key] = made
 
 
 def test_no_key_delays_a_repair_and_all_are_saved_at_once(
@@ -318,10 +318,12 @@ def test_no_key_delays_a_repair_and_all_are_saved_at_once(
     leased(site, 4)
     site.agent.serve_keys()
     order: list[str] = []
-    real, save = manager.make, site.agent.keys.leases._save
+    real, save = manager.make, site.agent.keys.pool.leases._save
     site.bridge.on_load.append(lambda: order.append("load"))
     monkeypatch.setattr(manager, "make", lambda *w: order.append("key") or real(*w))
-    monkeypatch.setattr(site.agent.keys.leases, "_save", lambda: order.append("save") or save())
+    monkeypatch.setattr(
+        site.agent.keys.pool.leases, "_save", lambda: order.append("save") or save()
+    )
     site.cut()
     assert site.pass_().result is Result.INSTALLED
     assert order == ["load"], "the repair, and nothing else"
@@ -343,13 +345,13 @@ def test_keys_that_are_owed_survive_a_restart(site: Site) -> None:
     site.restart()
     site.pass_()
     assert site.desk.busy, "the tables in force are not the key's"
-    assert site.agent.gatherer.fabric.value is not None
-    digest = site.agent.gatherer.fabric.value.digest.hex()
+    assert site.agent.observer.fabric.value is not None
+    digest = site.agent.observer.fabric.value.digest.hex()
     loads = len(site.bridge.loads)
     site.agent.serve_keys()
     assert len(site.bridge.loads) == loads + 1
     assert site.say("key-list")["keys"][0]["offset"] == 2
-    assert [one.fabric for one in site.agent.keys.leases] == [digest]
+    assert [one.fabric for one in site.agent.keys.pool.leases] == [digest]
     site.restart()
     site.pass_()
     assert not site.desk.busy, "they are in force"

@@ -70,7 +70,7 @@ class Place:
         return self.levels
 
     def go(self, routes: Routes) -> CommitResult:
-        transit = Transit(self.fake, self.folder / "routes.sar", levels=self.levels)
+        transit = Transit(self.fake.manager, levels=self.levels)
         plan = make_plan(self.fake.generation + 1, FABRIC, JobMix(()), routes)
         arrived = transit.commit(plan, transit.bring)
         self.now += 100
@@ -93,7 +93,7 @@ def test_levels_of_the_plan_before_last_are_part_of_the_proof(place: Place) -> N
 
 def test_they_are_on_the_disk(place: Place) -> None:
     place.go(T1)
-    place.restart().settle([999.0])
+    place.restart().forget_ended([999.0])
     with pytest.raises(NotSafe):
         place.go(T2)
 
@@ -103,36 +103,36 @@ def test_they_are_forgotten_with_the_last_job_of_the_time(
     place: Place, starts: list[float]
 ) -> None:
     place.go(T1)
-    place.restart().settle(starts)
+    place.restart().forget_ended(starts)
     assert place.go(T2).transition.way is Way.DIRECT  # type: ignore[union-attr]
-    place.restart().settle([])
-    assert not place.levels.told_at_all & ~0b11
+    place.restart().forget_ended([])
+    assert not place.levels.all_assigned & ~0b11
 
 
 def test_a_job_whose_start_nobody_knows_is_as_old_as_can_be(place: Place) -> None:
     place.go(T1)
-    place.restart().settle([2000.0, None])
+    place.restart().forget_ended([2000.0, None])
     with pytest.raises(NotSafe):
         place.go(T2)
 
 
 def test_what_was_refused_was_never_told(place: Place) -> None:
     place.go(T1)
-    place.levels.settle([])
+    place.levels.forget_ended([])
     place.fake.refuse = ["no"]
     with pytest.raises(PluginRefused):
         place.go(told(0))
-    assert place.levels.told(FABRIC, T2) is None, "only T1, which is in force"
+    assert place.levels.assigned(FABRIC, T2) is None, "only T1, which is in force"
 
 
 def test_few_are_kept_and_nothing_of_them_is_lost(place: Place) -> None:
     levels, steps = place.levels, [told(flow) for flow in (0, 1, 2, 3)]
     for before, after in zip(steps * 3, (steps * 3)[1:], strict=False):
-        levels.tells(FABRIC, before, after, ours=True)
-        levels.only(FABRIC, after)
+        levels.begin(FABRIC, before, after, ours=True)
+        levels.end_others(FABRIC, after)
         place.now += 1
     assert len(place.restart()._eras) <= MOST
-    bits = place.levels.told(FABRIC, steps[0])
+    bits = place.levels.assigned(FABRIC, steps[0])
     assert bits is not None
     for flow in range(4):
         assert bits[0, (flow + 2) % 4, flow] == 0b11
@@ -140,14 +140,14 @@ def test_few_are_kept_and_nothing_of_them_is_lost(place: Place) -> None:
 
 
 def test_unused_levels_are_dropped_and_those_of_live_jobs_are_not(place: Place) -> None:
-    kept = place.go(T1).found.sl_to_vl
+    kept = place.go(T1).in_force.file.sl_to_vl
     assert kept is not None and kept.tolist() == [0, 1] + [DROPPED] * 14
     none = told()
     for s in (2, 3):  # the other way round, so that level 0 does for all
         none.egress[0, [(s + 2) % 4, 4 + (s + 2) % 4], s] = 3
     place.go(none)
     assert place.fake.tables.sl_to_vl.tolist() == [0, 1] + [DROPPED] * 14, "T0 and T1 said level 1"
-    place.levels.settle([])
+    place.levels.forget_ended([])
     place.go(none)
     assert place.fake.tables.sl_to_vl.tolist() == [0] + [DROPPED] * 15
 
@@ -156,7 +156,7 @@ def test_nothing_is_dropped_that_another_engine_may_have_told(place: Place) -> N
     place.fake.fall_back()
     place.go(T1)
     assert place.fake.tables.sl_to_vl.tolist() == [0, 1] * 8
-    place.levels.settle([])
+    place.levels.forget_ended([])
     place.go(T1)
     assert place.fake.tables.sl_to_vl.tolist() == [0, 1] + [DROPPED] * 14
 
@@ -164,9 +164,9 @@ def test_nothing_is_dropped_that_another_engine_may_have_told(place: Place) -> N
 def test_one_lane_leaves_nothing_on_the_disk(tmp_path: Path) -> None:
     place = Place(tmp_path)
     one = replace(T0, virtual_lanes=1, service_level=None)
-    place.levels.tells(FABRIC, one, one, ours=True)
+    place.levels.begin(FABRIC, one, one, ours=True)
     assert list(tmp_path.glob("levels*")) == []
-    assert place.levels.told(FABRIC, one) is None
+    assert place.levels.assigned(FABRIC, one) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"\0" * 100])
@@ -182,6 +182,6 @@ def test_other_nodes_keep_what_they_were_told(place: Place) -> None:
     place.go(T1)
     other = four(3)
     table = Routes("by-hand", other.digest, T2.egress[:, :7], service_level=T2.egress[:, :7])
-    bits = place.levels.told(other, table)
+    bits = place.levels.assigned(other, table)
     assert bits is not None and bits.shape == (1, 7, 4)
     assert bits[0, 2, 0] == 0b11 and bits[0, 6, 3] == 0b01 and bits[0, 5, 0] == 0b11

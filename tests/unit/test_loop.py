@@ -10,19 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sar_agent.agent.build import build_agent
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.gather import Gatherer
 from sar_agent.agent.loop import Agent
-from sar_agent.agent.report import Report, Result
+from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.state import SavedHold
 from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, InputError, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
+from sar_agent.formats.export import export_routes
 from sar_agent.install import plan as plan_module
+from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import host_sets
 from sar_agent.jobs.jobmap import parse_jobmap
+from sar_agent.routing import Options, load_engine
 from tests.fake_opensm import FakeBridge, FakeSource, job
 
 JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))
@@ -55,9 +58,7 @@ class World:
             },
             strict=False,
         )
-        bridge: Any = self.bridge
-        source: Any = self.source
-        self.agent = Agent(config, bridge=bridge, gatherer=Gatherer(config, bridge, source=source))
+        self.agent = build_agent(config, self.bridge.manager, self.source)
         return self.agent
 
     def once(self) -> Report:
@@ -84,7 +85,7 @@ def world(tmp_path: Path) -> World:
 def test_first_then_nothing_then_a_job_ends(world: World) -> None:
     report = world.once()
     assert (report.result, report.reason) == (Result.INSTALLED, Reason.FIRST)
-    state = world.agent.store.load()
+    state = world.agent.installed.store.load()
     assert state is not None and state.generation == world.bridge.generation == 1
     assert state.jobs == host_sets(JOBS)
     assert world.value("sar_engine_in_force", engine="sar") == 1
@@ -161,7 +162,7 @@ def test_a_refusal_on_the_same_fabric_is_not_repeated_at_once(world: World) -> N
     assert world.bridge.loads == [1, 2]
     assert (world.folder / "run/routes.sar").read_bytes() == good
     assert (world.folder / "state/state.json").read_bytes() == state
-    assert world.agent.history.last(1)[0].message == "no lanes"
+    assert world.agent.committer.decisions.history.last(1)[0].message == "no lanes"
     assert world.value("sar_reroutes_total", reason="jobs_changed", result="failed") == 1
 
 
@@ -201,7 +202,7 @@ def test_read_back_that_differs_is_no_success(world: World) -> None:
     world.bridge.spoil = True
     report = world.once()
     assert report.result is Result.FAILED and "1 entries differ" in report.sentence
-    assert world.agent.store.load() is None
+    assert world.agent.installed.store.load() is None
 
 
 def test_slurm_away_keeps_the_last_jobs(world: World, caplog: pytest.LogCaptureFixture) -> None:
@@ -213,7 +214,7 @@ def test_slurm_away_keeps_the_last_jobs(world: World, caplog: pytest.LogCaptureF
     assert caplog.text.count("going on with what was read") == 1
     world.cut()
     assert world.once().reason is Reason.FABRIC, "a dead link is mended without Slurm"
-    state = world.agent.store.load()
+    state = world.agent.installed.store.load()
     assert state is not None and state.jobs == host_sets(JOBS)
     world.source.away = ""
     world.once()
@@ -233,10 +234,10 @@ def test_a_fabric_that_cannot_be_read_keeps_the_last(world: World) -> None:
     world.net.write_text(text[: len(text) // 2])
     world.bridge.topology_changes += 1
     assert world.once().result is Result.NOTHING
-    assert world.agent.gatherer.fabric.problem
+    assert world.agent.observer.fabric.problem
     world.net.write_text(text)
     world.once()
-    assert not world.agent.gatherer.fabric.problem
+    assert not world.agent.observer.fabric.problem
 
 
 def test_a_fabric_in_two_pieces_is_one_clear_sentence(world: World) -> None:
@@ -272,9 +273,27 @@ def test_observing_installs_nothing(tmp_path: Path) -> None:
     assert world.once().result is Result.NOTHING
     world.source.records = JOBS[:1]
     assert world.once().reason is Reason.JOBS
-    assert world.bridge.loads == [] and world.agent.store.load() is None
+    assert world.bridge.loads == [] and world.agent.installed.store.load() is None
     assert not (tmp_path / "run/routes.sar").exists()
     assert world.value("sar_dark_fiber_ratio", routes="in_force") is not None
+
+
+@pytest.mark.parametrize("socket", ["none", "that nobody answers"])
+def test_observing_without_the_plugin_measures_opensm_s_dump(tmp_path: Path, socket: str) -> None:
+    world = World(tmp_path, mode="observe")
+    world.bridge.away = True
+    if socket == "none":
+        world.bridge.socket_path.unlink()
+    routes = load_engine("minhop").route(world.fabric, JobMix.of([]), Options())
+    export_routes(tmp_path, world.fabric, routes, ["lfts"])
+    manager = world.bridge.manager
+    manager.lfts_dump = tmp_path / "lfts.dump"
+    world.agent = build_agent(world.agent.config, manager, world.source)
+    assert world.once().result is Result.PLANNED
+    assert world.value("sar_dark_fiber_ratio", routes="in_force") is not None
+    site = world.agent.observer.observe()
+    assert site.status is None and site.in_force and not site.in_force.confirmed
+    assert (site.in_force.routes.egress == routes.egress).all()
 
 
 def test_young_jobs_do_not_trigger(tmp_path: Path) -> None:
@@ -313,10 +332,10 @@ def test_topology_conf_filters_and_its_edit_is_the_reason(world: World, tmp_path
 
 def test_a_hold_keeps_the_routes_until_the_jobs_change(world: World) -> None:
     world.once()
-    state = world.agent.store.load()
+    state = world.agent.installed.store.load()
     assert state is not None
     hold = SavedHold(jobs=host_sets(JOBS))
-    world.agent.store.save(state.model_copy(update={"hold": hold, "jobs": frozenset()}))
+    world.agent.installed.store.save(state.model_copy(update={"hold": hold, "jobs": frozenset()}))
     assert world.once().result is Result.HELD
     assert world.value("sar_rollback_hold") == 1
     world.source.records = JOBS[:1]
@@ -328,10 +347,10 @@ def test_a_hold_keeps_the_routes_until_the_jobs_change(world: World) -> None:
 def test_held_routes_are_measured_on_a_fabric_of_another_size(world: World) -> None:
     """Tables of the wrong shape would be walked out of bounds."""
     world.once()
-    state = world.agent.store.load()
+    state = world.agent.installed.store.load()
     assert state is not None
     hold = SavedHold(jobs=frozenset(), until=time.time() + 3600)
-    world.agent.store.save(state.model_copy(update={"hold": hold}))
+    world.agent.installed.store.save(state.model_copy(update={"hold": hold}))
     for spec, known in (("xgft:2;4,4;1,1", True), ("xgft:2;4,5;1,3", False)):
         write_ibsim_net(load_fabric(spec), world.net)
         world.bridge.topology_changes += 1
@@ -377,7 +396,7 @@ def test_routes_that_cannot_be_written_are_said(world: World, name: str, loads: 
     report = world.once()
     assert report.result is Result.FAILED and name in report.sentence
     assert world.bridge.loads == loads
-    state = world.agent.store.load()
+    state = world.agent.installed.store.load()
     assert state is not None and state.generation == 1
 
 

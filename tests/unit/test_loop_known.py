@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_agent.agent.report import Result
+from sar_agent.agent.outcome import Result
 from sar_agent.formats.routes_file import RoutesFile, read_generation, read_routes_file
 from sar_agent.opensm import plugin_install as install_module
 from sar_agent.opensm.plugin_install import next_path
@@ -39,7 +39,9 @@ def test_nothing_is_installed_from_what_is_not_confirmed(world: World) -> None:
     report = world.once()
     assert report.result is Result.LATER and "not known while switches" in report.sentence
     assert world.bridge.loads == [1, 2]
-    assert world.agent.history.last(1)[0].generation == 0, "nothing was installed"
+    assert world.agent.committer.decisions.history.last(1)[0].generation == 0, (
+        "nothing was installed"
+    )
     world.bridge.tables = known
     world.bridge.confirm()
     assert world.once().result is Result.INSTALLED
@@ -88,7 +90,7 @@ def test_the_history_tells_what_really_changed(world: World) -> None:
 
     world.bridge.on_load = [fall_back]
     assert world.once().result is Result.INSTALLED
-    row, now = world.agent.history.last(1)[0], world.bridge.tables
+    row, now = world.agent.committer.decisions.history.last(1)[0], world.bridge.tables
     assert now and row.generation == world.bridge.generation == 2
     assert row.entries_changed == int((now.forwarding != rewritten[0].forwarding).sum())
 

@@ -1,4 +1,4 @@
-"""What the nerves let a pass do, and what they put off."""
+"""What the pacer let a pass do, and what they put off."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.report import Result
+from sar_agent.agent.outcome import Result
 from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
 from tests.unit.test_loop import JOBS, World
 
 
-def nervous(folder: Path, **pace: float) -> tuple[World, ReroutePacer]:
+def paced(folder: Path, **pace: float) -> tuple[World, ReroutePacer]:
     """Its first routes are installed."""
-    world, nerves = World(folder), ReroutePacer(PaceLimits(**pace))
-    world.agent.pacing.nerves = nerves
+    world, pacer = World(folder), ReroutePacer(PaceLimits(**pace))
+    world.agent.pacing.pacer = pacer
     assert world.once().result is Result.INSTALLED
-    return world, nerves
+    return world, pacer
 
 
 def test_jobs_wait_for_the_last_install_and_a_dead_link_does_not(tmp_path: Path) -> None:
-    world, nerves = nervous(tmp_path, min_install=1000, max_staleness=1000)
+    world, pacer = paced(tmp_path, min_install=1000, max_staleness=1000)
     world.source.records = JOBS[:1]
     report = world.once()
     assert (report.result, report.reason, report.ok) == (Result.LATER, Reason.JOBS, True)
@@ -32,17 +32,17 @@ def test_jobs_wait_for_the_last_install_and_a_dead_link_does_not(tmp_path: Path)
     assert (report.result, report.reason) == (Result.INSTALLED, Reason.FABRIC)
     world.source.records = JOBS
     assert world.once().result is Result.LATER
-    nerves._installed -= 1000
+    pacer._installed -= 1000
     assert world.once().result is Result.INSTALLED
 
 
 def test_what_brings_too_little_is_planned_once_and_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world, nerves = nervous(tmp_path, min_install=0, min_gain=0.9, max_staleness=1000)
+    world, pacer = paced(tmp_path, min_install=0, min_gain=0.9, max_staleness=1000)
     world.source.records = JOBS[:1]
     plans = []
-    planner = world.agent.rerouter.planner
+    planner = world.agent.planner
     plan = planner.plan
     monkeypatch.setattr(planner, "plan", lambda *given: plans.append(1) or plan(*given))
     for _ in range(3):
@@ -50,13 +50,13 @@ def test_what_brings_too_little_is_planned_once_and_waits(
         assert report.result is Result.LATER and "too little" in report.sentence
     assert len(plans) == 1 and world.bridge.loads == [1]
     assert world.value("sar_reroutes_total", reason="jobs_changed", result="later") == 1
-    assert [row.reason for row in world.agent.history.last(9)] == ["first"]
-    nerves._changed -= 1000
+    assert [row.reason for row in world.agent.committer.decisions.history.last(9)] == ["first"]
+    pacer._changed -= 1000
     assert world.once().result is Result.INSTALLED, "stale"
     assert world.once().result is Result.NOTHING
 
 
 def test_without_a_wish_for_gain_every_change_is_worth_it(tmp_path: Path) -> None:
-    world, _ = nervous(tmp_path, min_install=0)
+    world, _ = paced(tmp_path, min_install=0)
     world.source.records = JOBS[:1]
     assert world.once().result is Result.INSTALLED

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.agent import gather
+from sar_agent.agent import fabric_source
 from sar_agent.errors import Unavailable
 from sar_agent.slurm import slurmrestd, squeue
 from sar_agent.slurm.slurmrestd import SlurmrestdSource
@@ -134,9 +134,9 @@ def test_an_endless_squeue_is_not_asked_again_in_the_same_poll(
 def test_an_endless_ibnetdiscover_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gather, "MOST", 10_000)
+    monkeypatch.setattr(fabric_source, "MOST", 10_000)
     with pytest.raises(Unavailable, match="printed more than 10000 bytes"):
-        gather._run((endless(tmp_path),), SOON, {})
+        fabric_source._run((endless(tmp_path),), SOON, {})
 
 
 class Endless(socketserver.BaseRequestHandler):

@@ -15,14 +15,14 @@ from sar_agent.errors import SarError
 SIGNATURES = """
 import json, sys
 from dataclasses import replace
-from numba.core.dispatcher import Hearing
+from numba.core.dispatcher import Dispatcher
 from sar_agent.keys.make_key import make
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.rehearsal import rehearse
 from sar_agent.check import senders_proved
 from sar_agent.check.transition import examine
 from sar_agent.config.model import AgentConfig, Config
-from sar_agent.keys.tickets import Wish
+from sar_agent.keys.tickets import TrafficWish
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.recent import longest_way
 from sar_agent.install.transit import transition_to
@@ -34,7 +34,7 @@ def known():
     return {
         (name, kernel.py_func.__name__, str(signature))
         for name, module in list(sys.modules.items()) if name.startswith("sar_agent.")
-        for kernel in vars(module).values() if isinstance(kernel, Hearing)
+        for kernel in vars(module).values() if isinstance(kernel, Dispatcher)
         for signature in kernel.signatures
     }
 
@@ -59,7 +59,7 @@ for spec, lmc in (("xgft:2;6,5;1,3", 3), ("xgft:3;4,3,3;1,3,2", 0), ("torus:4x3x
         stands = plan.routes
     if spec.startswith("xgft"):
         load = np.ones(fabric.channels, np.int32)
-        make(fabric, tuple(hosts), Wish(traffic="shift:3"), load)
+        make(fabric, tuple(hosts), TrafficWish(traffic="shift:3"), load)
 print(json.dumps([len(before), sorted(known() - before)]))
 """
 

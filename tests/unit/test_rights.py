@@ -19,9 +19,9 @@ from sar_agent.agent import rights
 from sar_agent.agent import state as state_module
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.history import History
-from sar_agent.agent.report import Result
+from sar_agent.agent.outcome import Result
 from sar_agent.agent.state import SavedHold, StateStore
-from sar_agent.agent.status import look_at
+from sar_agent.agent.status import read_agent_status
 from sar_agent.errors import InputError, SarError
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.routes_file import write_routes_file
@@ -101,7 +101,7 @@ def test_what_root_writes_the_agent_can_use(theirs: Path, tmp_path: Path, mask: 
     with umask(mask):
         StateStore(theirs).save(STATE.model_copy(update={"hold": hold}))
         History(theirs).add(ROW)
-        Generations(theirs).add(7, routes)
+        Generations(theirs).add(7, routes.read_bytes())
         with Lock(theirs, "pass.lock"):
             pass
     for path in theirs.rglob("*"):
@@ -205,7 +205,7 @@ def test_what_may_be_held_stays_while_the_state_cannot_be_read(
     report = world.once()
     assert report.result is Result.FAILED and "chown" in report.sentence
     assert world.bridge.loads == [1], "its routes may be held"
-    found = look_at(world.agent.config)
+    found = read_agent_status(world.agent.config)
     assert found.wanted is None and "cannot be read" in found.words()
     world.bridge.fall_back()
     report = world.once()

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from sar_agent.agent import state as state_module
 from sar_agent.agent.decide import Hold, RoutesBasis
 from sar_agent.agent.state import SavedHold, State, StateStore
+from sar_agent.errors import InputError
 
 JOBS = frozenset({frozenset({"n1", "n5"}), frozenset({"n2", "n6"})})
 STATE = State(generation=7, engine="sar", jobs=JOBS, fabric_digest="ab" * 32, installed_at=1.5)
@@ -18,7 +20,7 @@ def test_there_and_back(tmp_path: Path) -> None:
     for state in (STATE, held):
         StateStore(tmp_path).save(state)
         assert StateStore(tmp_path).load() == state
-    assert STATE.made == RoutesBasis(7, JOBS, bytes.fromhex("ab" * 32), "sar")
+    assert STATE.basis == RoutesBasis(7, JOBS, bytes.fromhex("ab" * 32), "sar", "7")
     assert held.held == Hold(JOBS, 9.0) and STATE.held is None
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"], "no temporary is left"
 
@@ -54,3 +56,41 @@ def test_a_disk_that_does_not_take_it(tmp_path: Path, caplog: pytest.LogCaptureF
     store.path.parent.mkdir()
     store.save(STATE)
     assert StateStore(tmp_path / "none").load() == STATE
+
+
+def test_a_reserved_state_needs_no_more_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = StateStore(tmp_path)
+    store.save(STATE)
+    store.reserve(STATE)
+    monkeypatch.setattr(state_module, "write_bytes", full_disk)
+    later = STATE.model_copy(update={"generation": 10**9, "installed_at": 1.25e9})
+    store.save(later)
+    store.release()
+    assert StateStore(tmp_path).load() == later
+    assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
+    with pytest.raises(InputError, match="No space left"):
+        store.reserve(STATE)
+    assert StateStore(tmp_path).load() == later
+
+
+def test_what_was_reserved_and_not_used_is_given_back(tmp_path: Path) -> None:
+    store = StateStore(tmp_path)
+    store.save(STATE)
+    store.reserve(STATE.model_copy(update={"generation": 8}))
+    assert StateStore(tmp_path).load() == STATE, "nothing is claimed beforehand"
+    store.release()
+    assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_the_file_of_an_older_agent_has_the_plugin_s_identity(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text(
+        '{"generation": 7, "engine": "sar", "jobs": [], "fabric_digest": "", "installed_at": 1}'
+    )
+    state = StateStore(tmp_path).load()
+    assert state is not None and state.identity == "7"
+
+
+def full_disk(path: Path, *rest: object) -> None:
+    raise InputError("cannot be written (No space left on device)", file=path)

@@ -21,10 +21,10 @@ from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.routes_file import read_generation, read_routes_file
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.recent import RecentTables, longest_way
+from sar_agent.install.subnet_manager import InForce, NotYet
 from sar_agent.install.transit import CommitResult, NotKnown, NotSafe, Transit, transition_to
 from sar_agent.jobs import JobMix
-from sar_agent.opensm.plugin_client import PluginClient, PluginRefused
-from sar_agent.opensm.plugin_install import InForce, NotYet
+from sar_agent.opensm.plugin_client import PluginRefused
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
 from tests.fake_opensm import FakeBridge
@@ -42,13 +42,12 @@ class Place:
         self.fabric = fabric or ring()
         self.fake = FakeBridge(folder, self.fabric)
         self.fake.tables, self.fake.generation = routes_to_file(self.fabric, routes, 1), 1
-        self.bridge: PluginClient = self.fake  # type: ignore[assignment]
         self.fake.engine, self.fake.built_at = "sar", 0
         self.path = folder / "routes.sar"
         self.slept: list[float] = []
         self.now = 0.0
         self.recent = RecentTables(lambda: self.now)
-        self.transit = Transit(self.bridge, self.path, recent=self.recent, sleep=self.sleep)
+        self.transit = Transit(self.fake.manager, recent=self.recent, sleep=self.sleep)
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -75,7 +74,7 @@ def test_what_must_not_be_mixed_is_installed_in_stages(place: Place) -> None:
     assert all(stage.verdict.passed for stage in seen)
     first, last = (stage.routes.egress[0, 2].tolist() for stage in seen)
     assert first == [2, 4, 4] and last == NEW
-    assert arrived.found.generation == 3 and arrived.changed == (2, 2)
+    assert arrived.in_force.file.generation == 3 and arrived.changed == (2, 2)
     assert arrived.transition and arrived.transition.way is Way.STAGED
     assert read_routes_file(place.path).generation == 3
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from sar_agent.agent import gather
+from sar_agent.agent import fabric_source, observe_site
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.gather import read_fabric
-from sar_agent.agent.report import Result
+from sar_agent.agent.fabric_source import read_fabric
+from sar_agent.agent.outcome import Result
 from sar_agent.config.model import Config
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.telemetry.metrics import Metrics
@@ -47,7 +47,7 @@ def raising(error: Exception) -> Any:
     [OSError(errno.ENOSPC, "No space left"), RuntimeError(), MemoryError(), RecursionError()],
     ids=lambda error: type(error).__name__,
 )
-@pytest.mark.parametrize("place", ["gatherer.look", "show.look", "rerouter.planner.plan"])
+@pytest.mark.parametrize("place", ["observer.observe", "publisher.observation", "planner.plan"])
 def test_a_pass_that_fails_is_counted_and_told_once(
     world: World, caplog: pytest.LogCaptureFixture, error: Exception, place: str
 ) -> None:
@@ -74,7 +74,7 @@ def test_a_pass_that_fails_is_counted_and_told_once(
     assert world.agent.unexpected.wait("pass") == 0.0
 
 
-@pytest.mark.parametrize("place", ["gatherer.source.poll", "read_fabric", "gatherer.topology"])
+@pytest.mark.parametrize("place", ["source.poll", "read_fabric", "topology"])
 def test_a_reader_that_breaks_hides_no_dead_cable(
     world: World, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -83,23 +83,23 @@ def test_a_reader_that_breaks_hides_no_dead_cable(
     world.once()
     broken = raising(ValueError("a bug of a parser"))
     if place == "read_fabric":
-        monkeypatch.setattr(gather, "read_fabric", broken)
-    elif place == "gatherer.topology":
-        world.agent.gatherer.topology.changed = broken  # type: ignore[union-attr]
+        monkeypatch.setattr(observe_site, "read_fabric", broken)
+    elif place == "topology":
+        world.agent.observer.topology.changed = broken  # type: ignore[union-attr]
     else:
-        world.agent.gatherer.source.poll = broken  # type: ignore[method-assign]
+        world.agent.observer.source.poll = broken  # type: ignore[method-assign]
     world.cut()
     world.bridge.fabric = world.fabric
     world.bridge.fall_back()
     report = world.once()
     assert (report.result, report.reason) == (Result.INSTALLED, Reason.FALLBACK)
-    where = {"read_fabric": "fabric", "gatherer.topology": "topology"}.get(place, "Slurm")
+    where = {"read_fabric": "fabric", "topology": "topology"}.get(place, "Slurm")
     assert counted(world, f"look at {where}" if where == "Slurm" else f"look at the {where}") == 1
 
 
 def test_what_ends_the_process_ends_it(world: World) -> None:
     for error in (KeyboardInterrupt, SystemExit):
-        world.agent.gatherer.look = raising(error())  # type: ignore[method-assign,arg-type]
+        world.agent.observer.observe = raising(error())  # type: ignore[method-assign,arg-type]
         with pytest.raises(error):
             world.once()
 
@@ -166,6 +166,6 @@ def test_no_tmp_at_all_hides_no_fabric(tmp_path: Path, monkeypatch: pytest.Monke
     def none(*_: object, **__: object) -> None:
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
 
-    monkeypatch.setattr(gather.tempfile, "TemporaryDirectory", none)
+    monkeypatch.setattr(fabric_source.tempfile, "TemporaryDirectory", none)
     config = Config.model_validate({"fabric": {"command": ["pwd"]}}, strict=False)
-    assert gather._run(("pwd",), 10, dict(config.fabric.environment)) == "/\n"
+    assert fabric_source._run(("pwd",), 10, dict(config.fabric.environment)) == "/\n"

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
-from sar_agent.agent.waiting import Waiting, WakeEvents
+from sar_agent.agent.waiting import PassTimer, WakeEvents
 from sar_agent.events.authority import Authority
+from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.keys.requests import KeyRequests
-from sar_agent.opensm.plugin_client import PluginStatus
 from tests.fake_opensm import FakeBridge
 from tests.unit.test_loop import JOBS, World
 
@@ -70,22 +70,22 @@ class Loop:
         self.clock = Turned()
         self.agent.unexpected._clock = lambda: self.clock.now
         self.woken = WakeEvents(*(TurnedEvent(self.clock) for _ in range(3)))
-        self.nerves = ReroutePacer(PaceLimits(interval=INTERVAL))
+        self.pacer = ReroutePacer(PaceLimits(interval=INTERVAL))
         self.desk = Desk(Authority(frozenset()), lambda: None)
         self.served: list[float] = []
         self.on_serve: Callable[[], None] = lambda: None
-        self.agent.keys.desk = self.desk
+        self.agent.keys.pool.requests = self.desk
         self.agent.serve_keys = self._serve
         self.asked: list[float] = []
         ask = self.agent.ask_status
 
-        def counted() -> PluginStatus | None:
+        def counted() -> SmStatus | None:
             self.asked.append(self.clock.now)
             return ask()  # type: ignore[no-any-return]
 
         self.agent.ask_status = counted
-        ears: Any = SimpleNamespace(inbox=SimpleNamespace(pending=lambda: None))
-        self.waiting = Waiting(
+        inbox: Any = SimpleNamespace(pending=lambda: None)
+        self.waiting = PassTimer(
             self.agent,
             self.agent.config.model_copy(
                 update={
@@ -93,8 +93,8 @@ class Loop:
                 }
             ),
             self.woken,
-            ears,
-            self.nerves,
+            inbox,
+            self.pacer,
             lambda: None,
             lambda: self.clock.now,
         )
@@ -110,11 +110,11 @@ class Loop:
 
     def go(self, during: Callable[[], None] = lambda: None) -> float:
         """A pass, `during` after its look, and the wait after it, in seconds."""
-        self.nerves.begin(self.clock.now)
-        self.agent.gatherer.used = None
-        self.agent.job_map.write = lambda records: during()  # after the look, before all else
+        self.pacer.begin(self.clock.now)
+        # After the observation, before all else:
+        self.agent.publisher.job_map = lambda records: during()
         self.agent.pass_once()
-        self.nerves.end(self.clock.now)
+        self.pacer.end(self.clock.now)
         began = self.clock.now
         assert self.waiting.wait()
         return self.clock.now - began
@@ -176,8 +176,7 @@ def test_a_fallback_while_a_key_is_served(loop: Loop) -> None:
 def test_a_key_put_in_force_is_no_move(loop: Loop) -> None:
     def key() -> None:
         loop.bridge.generation += 1
-        plan: Any = SimpleNamespace(generation=loop.bridge.generation)
-        loop.agent.standing._plan = plan
+        loop.agent.installed._plan = (str(loop.bridge.generation), None)
 
     loop.desk.left, loop.on_serve = 3, key
     assert loop.go() == INTERVAL
@@ -222,7 +221,7 @@ def test_a_pass_without_a_look_does_not_turn_without_a_pause(loop: Loop) -> None
     def broken() -> None:
         raise RuntimeError("before the look")
 
-    loop.agent.gatherer.look = lambda timed: broken()
+    loop.agent.observer.observe = broken
     assert loop.go() == INTERVAL
 
 
@@ -244,7 +243,7 @@ def test_what_fails_at_a_key_is_not_tried_without_a_pause(loop: Loop) -> None:
 
     loop.on_serve = fails
     del loop.agent.serve_keys
-    loop.agent.key_server.clock = lambda: loop.clock.now
-    loop.agent.key_server._turn = lambda tickets: loop._serve()
+    loop.agent.keys.clock = lambda: loop.clock.now
+    loop.agent.keys._turn = lambda tickets: loop._serve()
     assert loop.go() == INTERVAL
     assert 4 <= len(loop.served) <= 6

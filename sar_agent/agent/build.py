@@ -1,0 +1,208 @@
+"""The composition root: the parts of an agent, built leaves first and handed on finished.
+
+Nothing is assigned into a part after it was made, so each part's constructor says all it needs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sar_agent import __version__
+from sar_agent.agent.commit import Committer
+from sar_agent.agent.hints import Hints
+from sar_agent.agent.history import DecisionLog, History
+from sar_agent.agent.install_keys import KeyInstaller
+from sar_agent.agent.installed_routes import InstalledRoutes
+from sar_agent.agent.loop import Agent
+from sar_agent.agent.observe_site import SiteObserver
+from sar_agent.agent.planner import Planner
+from sar_agent.agent.publish import Publisher
+from sar_agent.agent.reroute_pacer import Pacing, ReroutePacer
+from sar_agent.agent.updates import Updates
+from sar_agent.config.model import Config
+from sar_agent.events.authority import Authority, trusted_uids
+from sar_agent.events.counters import MessageCounters
+from sar_agent.events.intake import EventIntake
+from sar_agent.events.message import RefusalReason
+from sar_agent.five_phase.coordinator import Coordinator
+from sar_agent.five_phase.driver import FivePhase
+from sar_agent.five_phase.protocol import LeaseRules
+from sar_agent.five_phase.subscribers import Subscribers
+from sar_agent.install.levels import AssignedLevels
+from sar_agent.install.subnet_manager import SubnetManager, load_subnet_manager
+from sar_agent.install.transit import Transit
+from sar_agent.jobs.source import JobSource, job_source
+from sar_agent.keys.pool import KeyPool
+from sar_agent.keys.requests import KeyRequests
+from sar_agent.routing import load_engine
+from sar_agent.telemetry.metrics import Metrics
+from sar_agent.util.backoff import Backoff
+from sar_agent.util.problem_log import ProblemLog
+from sar_agent.util.unexpected_errors import UnexpectedErrors
+
+log = logging.getLogger("sar_agent.agent.loop")
+
+
+def nothing() -> None:
+    """Nobody waits to be woken."""
+
+
+@dataclass(frozen=True)
+class Wakers:
+    """Called from other threads: `event` when a message came, `edit` when topology.conf changed."""
+
+    event: Callable[[], None] = nothing
+    edit: Callable[[], None] = nothing
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """An agent and what it hears from jobs; `events` is not started yet."""
+
+    agent: Agent
+    events: EventIntake
+
+
+@dataclass(frozen=True)
+class Site:
+    """What reads a site, and what is known of its routes."""
+
+    manager: SubnetManager
+    installed: InstalledRoutes
+    observer: SiteObserver
+    problems: ProblemLog
+
+
+def build_site(
+    config: Config, manager: SubnetManager | None = None, source: JobSource | None = None
+) -> Site:
+    """For a command that observes once. `manager` and `source`: instead of those configured."""
+    manager = manager or load_subnet_manager(config)
+    problems = ProblemLog(log)
+    installed = InstalledRoutes(config, manager, problems)
+    hints = Hints(config.agent.state_dir, trusted_uids(config.events.trusted_users))
+    source = source or job_source(config.slurm)
+    observer = SiteObserver(config, manager, installed, source, hints)
+    return Site(manager, installed, observer, problems)
+
+
+def build_committer(config: Config, site: Site, who: str) -> Committer:
+    """For a command of the person `who` that installs; its metrics are not served."""
+    metrics = Metrics(__version__, config.agent.mode, config.agent.engine)
+    decisions = DecisionLog(History(config.agent.state_dir), who, site.problems)
+    publisher = Publisher(metrics, _map_path(config), site.problems)
+    return Committer(_transit(config, site.manager), site.installed, decisions, publisher)
+
+
+def build_agent(
+    config: Config, manager: SubnetManager | None = None, source: JobSource | None = None
+) -> Agent:
+    """An agent for single passes (`once`): it hears no messages, and acts on every change at once.
+
+    `manager` and `source`: instead of those that the configuration names. Raises `InputError` for
+    an engine, a manager or a source that does not exist."""
+    return build_daemon(config, manager, source, listens=False).agent
+
+
+def build_daemon(
+    config: Config,
+    manager: SubnetManager | None = None,
+    source: JobSource | None = None,
+    *,
+    pacer: ReroutePacer | None = None,
+    wakers: Wakers | None = None,
+    listens: bool = True,
+) -> Daemon:
+    """An agent with its intake of messages. `listens`: the intake will be started, so subscribers
+    and requests for routing keys are heard. Raises as `build_agent`."""
+    folder, wakers = config.agent.state_dir, wakers or Wakers()
+    metrics = Metrics(__version__, config.agent.mode, config.agent.engine)
+    unexpected, problems = UnexpectedErrors(metrics.unexpected_errors), ProblemLog(log)
+    engine = load_engine(config.agent.engine)
+    # The subnet manager, and what it has in force.
+    manager = manager or load_subnet_manager(config)
+    installed = InstalledRoutes(config, manager, problems)
+    transit = _transit(config, manager)
+    # What users say: hints, requests for keys, subscriptions.
+    counters = MessageCounters(metrics)
+
+    def refused(why: RefusalReason, sentence: str) -> None:
+        counters.refused(why, sentence, "queue")
+
+    authority = Authority(trusted_uids(config.events.trusted_users), refused=refused)
+    hints = Hints(folder, authority.trusted, refused)
+    requests = KeyRequests(authority, wakers.event)
+    pool = KeyPool(config.keys, folder, requests)
+    coordinator = Coordinator(
+        folder,
+        LeaseRules(
+            config.update.lease_seconds,
+            config.update.deadline_seconds,
+            lapsed_is_sheltered=config.update.lapsed_leases == "drop",
+        ),
+        trace=Path(config.update.trace) if config.update.trace else None,
+    )
+    subscribers = Subscribers(coordinator, authority, metrics.subscribers.set)
+    events = EventIntake(
+        config,
+        authority,
+        counters,
+        wakers.event,
+        handlers=(subscribers, requests),
+        job_answer=requests.of_job,
+        status=subscribers.status,
+    )
+    metrics.count_waiting(lambda: len(events.inbox))
+    # A pass.
+    observer = SiteObserver(
+        config,
+        manager,
+        installed,
+        source or job_source(config.slurm),
+        hints,
+        unexpected=unexpected,
+        on_edit=wakers.edit,
+    )
+    planner = Planner(config, engine, pool)
+    five_phase = FivePhase(coordinator, manager, observer.owners_now, metrics)
+    updates = Updates(
+        config.update,
+        coordinator,
+        five_phase,
+        metrics,
+        listens=listens and events.has_address,
+    )
+    publisher = Publisher(metrics, _map_path(config), problems)
+    decisions = DecisionLog(History(folder), "agent", problems)
+    committer = Committer(transit, installed, decisions, publisher)
+    keys = KeyInstaller(config, pool, observer, planner, committer, coordinator, metrics)
+    agent = Agent(
+        config,
+        manager,
+        metrics,
+        unexpected,
+        problems,
+        installed,
+        observer,
+        planner,
+        transit,
+        updates,
+        publisher,
+        committer,
+        keys,
+        Pacing(config.agent, pacer),
+        Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds),
+    )
+    return Daemon(agent, events)
+
+
+def _transit(config: Config, manager: SubnetManager) -> Transit:
+    levels = AssignedLevels(config.agent.state_dir)
+    return Transit(manager, levels=levels, tries=config.agent.plan_attempts)
+
+
+def _map_path(config: Config) -> Path:
+    return config.agent.run_dir / "job-to-terminal.map"

@@ -1,0 +1,67 @@
+"""The fabric from a file or from a command such as ibnetdiscover, where the subnet manager is not
+asked for it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
+
+from sar_agent.config.model import FabricConfig
+from sar_agent.errors import Unavailable
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.cache import cached_fabric
+from sar_agent.fabric.spec import parse_fabric
+from sar_agent.util.programs import run_program
+from sar_agent.util.text_files import read_text
+
+MOST = 256 * 2**20
+"""Bytes that ibnetdiscover may print; a fabric of 11,664 hosts is 10 MB."""
+
+
+def read_fabric(config: FabricConfig, cache: Path) -> Fabric:
+    """The fabric now; `cache` is a file that keeps it. Raises `SarError` where the command or the
+    file fails."""
+    if config.file:
+        name, text = config.file, read_text(Path(config.file)) + "\n"
+    else:
+        name = config.command[0]
+        text = _run(tuple(config.command), config.deadline_seconds, config.environment) + "\n"
+    return cached_fabric(
+        cache, text, config.mapper, lambda: parse_fabric(text, name, config.mapper)
+    )
+
+
+@retry(
+    retry=retry_if_exception_type(Unavailable),
+    stop=stop_after_attempt(2),
+    wait=wait_fixed(0.5),
+    reraise=True,
+)
+def _run(command: tuple[str, ...], deadline: float, environment: dict[str, str]) -> str:
+    with _scratch_folder() as folder:
+        return run_program(
+            command,
+            deadline=deadline,
+            most=MOST,
+            remedy="install infiniband-diags or set fabric.command or fabric.file",
+            environment=os.environ | environment,
+            folder=folder,
+        )
+
+
+@contextmanager
+def _scratch_folder() -> Iterator[Path]:
+    """A folder to run the command in: under a simulator the tools leave files where they run. It is
+    `/` where /tmp has no room for a folder: ibnetdiscover itself needs none, and a full disk is no
+    reason not to see the fabric."""
+    with ExitStack() as stack:
+        folder = Path("/")
+        with suppress(OSError):
+            made = tempfile.TemporaryDirectory(prefix="sar-agent-", ignore_cleanup_errors=True)
+            folder = Path(stack.enter_context(made))
+        yield folder

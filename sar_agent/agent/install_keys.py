@@ -1,0 +1,335 @@
+"""From requests for routing keys to keys in force: made, stacked, installed, read back.
+
+The engine's routes stay as they are, so a key costs none of a reroute's time. Keys are served in
+the agent's loop, between passes, so that two installs never run at once. A request that has to wait
+(its job is not in the queue yet, OpenSM has just started) waits here for at most
+`patience_seconds`. After that, and after any failure, the job is answered in a sentence that it
+goes on with LID offset 0.
+
+Users decide how many requests there are, so a turn is bounded: one poll of the queue for all
+requests and `BUDGET` seconds to make keys; the rest waits for the next turn. A turn that used its
+whole budget is followed by a pause of the same length. An unforeseen exception ends the turn, not
+the agent.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+
+from sar_agent.agent.commit import Arrival, Committer
+from sar_agent.agent.observe_site import Observation, SiteObserver
+from sar_agent.agent.outcome import Installed
+from sar_agent.agent.planner import Planner
+from sar_agent.agent.state import State
+from sar_agent.check.transition import Way
+from sar_agent.config.model import Config
+from sar_agent.errors import CheckFailed, InputError, SarError, TooMany, Unserved
+from sar_agent.events.message import RefusalReason
+from sar_agent.fabric import Fabric
+from sar_agent.five_phase.coordinator import Coordinator
+from sar_agent.five_phase.messages import Phase
+from sar_agent.install.changes import differences
+from sar_agent.install.plan import Plan
+from sar_agent.install.subnet_manager import InForce, NotYet, SmStatus
+from sar_agent.install.transit import NotSafe
+from sar_agent.jobs.record import JobRecord
+from sar_agent.keys.pool import KeyDraft, KeyPool
+from sar_agent.keys.requests import none
+from sar_agent.keys.tickets import Ticket
+from sar_agent.routing.lid_offsets import FIRST_KEY
+from sar_agent.telemetry.metrics import Metrics
+from sar_agent.util.lock_file import Lock
+from sar_agent.util.unexpected_errors import UnexpectedErrors
+
+log = logging.getLogger(__name__)
+LOCK_PATIENCE = 0.2
+"""Seconds to wait for the lock; while a person's rollback takes longer, keys wait."""
+BUDGET = 0.5
+"""Seconds of a turn in which keys are made; at least one key is made."""
+POLL_PAUSE = 0.2
+"""Least seconds between two polls of the queue because of requests."""
+POLL_SHARE = 10.0
+"""Least ratio of that pause to the duration of the last poll: at most a tenth of the loop's time,
+and of slurmctld's, goes into polls that any user can cause."""
+OWED_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+"""Seconds until keys that could not be installed on a changed fabric are tried again; they double
+each time."""
+
+
+class KeyInstaller:
+    """Makes the keys that `pool` was asked for, and installs them beside the routes in force."""
+
+    def __init__(
+        self,
+        config: Config,
+        pool: KeyPool,
+        observer: SiteObserver,
+        planner: Planner,
+        committer: Committer,
+        coordinator: Coordinator,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.config, self.pool, self.observer = config, pool, observer
+        self.planner, self.committer, self.coordinator = planner, committer, coordinator
+        self.metrics, self.clock = metrics, clock
+        self.installed = committer.installed
+        self.unexpected = UnexpectedErrors(metrics.unexpected_errors, lambda: self.clock())
+        self._polled = self._poll_after = -math.inf
+        """When the queue was last polled because of a request, and when it may be again."""
+        self._pause, self._retry_at = OWED_PAUSE, -math.inf
+        self._next_turn = -math.inf
+
+    def publish(self) -> None:
+        """To the metrics, and to clients why there are no keys at all."""
+        fabric = self.observer.fabric.value
+        self.pool.requests.closed = self._closed()
+        self.metrics.show_keys(*self.pool.counts(0 if fabric is None else 1 << fabric.lmc))
+
+    def resume(self, site: Observation, state: State | None) -> None:
+        """After a restart, where the tables that were installed last are still in force: the keys
+        in them are the leases', byte for byte."""
+        same = state and site.in_force and site.in_force.identity == state.identity
+        if same and state and site.in_force and state.fabric_digest == site.fabric.digest.hex():
+            self.pool.resume(site.fabric, site.in_force.routes)
+
+    def serve(self) -> None:
+        """Serve the requests that can be served now, as many as the turn has time for. Raises
+        nothing."""
+        start = self.clock()
+        if self.unexpected.wait("keys") or start < self._next_turn:
+            return
+        tickets: list[Ticket] = []
+        try:
+            self._turn(tickets)
+            self.unexpected.good("keys")
+            end = self.clock()
+            if end - start >= BUDGET:  # the message server needs the interpreter, too
+                self._next_turn = end + min(end - start, LONGEST_PAUSE)
+        except Exception as error:
+            self.unexpected.caught("keys", error)
+            self._answer_error(tickets)
+            self.pool.requests.later(LONGEST_PAUSE)
+
+    def _answer_error(self, tickets: list[Ticket]) -> None:
+        """Answer tickets after an unforeseen error, so that they are not tried again at once."""
+        for ticket in tickets:
+            self.pool.requests.answer(ticket, none("an error of the agent; see its log"))
+
+    def _turn(self, tickets: list[Ticket]) -> None:
+        self.pool.apply_orders()
+        requests = self.pool.requests
+        requests.closed = self._closed()
+        tickets += requests.pending()
+        if requests.closed:
+            for ticket in tickets:
+                requests.answer(ticket, none(requests.closed))
+        elif tickets or self.pool.owed:
+            try:
+                with Lock(self.config.agent.state_dir, "pass.lock", LOCK_PATIENCE):
+                    self._serve(tickets)
+            except SarError as error:
+                self._wait(tickets, str(error))
+        self.publish()
+
+    def _closed(self) -> str:
+        """Why this site gives no keys at all; empty where it may."""
+        fabric = self.observer.fabric.value
+        if not self.config.keys.enabled:
+            return "routing keys are switched off (keys.enabled)"
+        if self.config.agent.mode != "install":
+            return "the agent only observes and installs nothing"
+        if fabric is not None and 1 << fabric.lmc <= FIRST_KEY:
+            return (
+                f"OpenSM runs with LMC {fabric.lmc}, so ports have no LID for a routing key; set a "
+                "larger lmc in opensm.conf (`sar-agent key plan` says which)"
+            )
+        return ""
+
+    def _serve(self, tickets: list[Ticket]) -> None:
+        reading = self.observer.read_status()
+        state, fabric = self.installed.store.load(), self.observer.fabric.value
+        if self.coordinator.state.phase is not Phase.IDLE:
+            self._wait(tickets, "a five-phase update is under way")
+            return
+        if reading.status is None or state is None:
+            self._wait(tickets, reading.problem or "no routes of the agent's are in force yet")
+            return
+        if why := _not_now(reading.status, state, self.observer.manager.name):
+            self._wait(tickets, why)
+            return
+        in_force = self.installed.plan(state, fabric) if fabric else None
+        if in_force is None:
+            self._wait(tickets, "routes for the changed fabric are being made")
+            return
+        self.pool.resume(in_force.fabric, in_force.routes)
+        until = self.clock() + BUDGET
+
+        def enough() -> bool:
+            return self.clock() >= until
+
+        if self.clock() < self._retry_at or not self.pool.remake(in_force.fabric, enough):
+            self._wait(tickets, "keys are being made for the changed fabric")
+            return
+        if self.pool.owed:
+            self._install([], in_force, state)
+            return
+        records = self._records(tickets)
+        drafts: list[KeyDraft] = []
+        for ticket in tickets:
+            if draft := self._draft(ticket, records.get(ticket.job), in_force.fabric, drafts):
+                drafts.append(draft)
+            if enough():
+                break
+        if drafts:
+            self._install(drafts, in_force, state)
+
+    def _wait(self, tickets: list[Ticket], why: str) -> None:
+        """Leave the tickets for a later turn, but not for ever: then they are answered `why`."""
+        self.pool.requests.later(OWED_PAUSE)
+        for ticket in tickets:
+            if self.pool.requests.age(ticket) >= self.config.keys.request_timeout_seconds:
+                self.pool.requests.answer(ticket, none(why))
+
+    def _draft(
+        self, ticket: Ticket, record: JobRecord | None, fabric: Fabric, drafts: list[KeyDraft]
+    ) -> KeyDraft | None:
+        requests = self.pool.requests
+        if record is None:
+            if requests.age(ticket) < self.config.keys.request_timeout_seconds:
+                return None
+            if self._polled >= self.clock() - requests.age(ticket):
+                requests.answer(ticket, {"ok": False, "error": f"no job {ticket.job} is running"})
+            else:
+                requests.answer(ticket, none("Slurm's queue could not be read in time"))
+            return None
+        if ticket.uid not in requests.authority.trusted and record.uid != ticket.uid:
+            sentence = f"job {ticket.job} is not one of uid {ticket.uid}"
+            requests.authority.refused(RefusalReason.NOT_OWNER, sentence)
+            requests.answer(ticket, {"ok": False, "error": sentence})
+            return None
+        try:
+            return self.pool.draft(ticket, record, fabric, drafts)
+        except Unserved as error:
+            requests.answer(ticket, none(str(error)))
+        except InputError as error:
+            if isinstance(error, TooMany):
+                requests.authority.refused(RefusalReason.TOO_MANY, str(error))
+            requests.answer(ticket, {"ok": False, "error": str(error)})
+        except Exception as error:
+            self.unexpected.caught("keys", error)
+            self._answer_error([ticket])
+        return None
+
+    def _records(self, tickets: list[Ticket]) -> dict[str, JobRecord]:
+        """The running jobs of the tickets, by number. Where some are not known yet, the queue is
+        polled again: once for all of them, and not too often."""
+        wanted = {ticket.job for ticket in tickets}
+
+        def known() -> dict[str, JobRecord]:
+            records = self.observer.queue.value or ()
+            return {n: record for record in records for n in record.numbers if n in wanted}
+
+        records = known()
+        now = self.clock()
+        if len(records) == len(wanted) or now < self._poll_after:
+            return records
+        good = self.observer.poll_queue()
+        after = self.clock()
+        self._poll_after = after + max(POLL_PAUSE, POLL_SHARE * (after - now))
+        if not good:
+            return records
+        self._polled = now
+        return known()
+
+    def _install(self, drafts: list[KeyDraft], in_force: Plan, state: State) -> None:
+        """Install `drafts`, and keys that were made again, beside `in_force`: all of them or, where
+        anything goes wrong, none."""
+        start = time.monotonic()
+        names = _names(drafts)
+
+        def go(plan: Plan, before: InForce) -> Arrival:
+            if why := not_as_planned(before, in_force, state):
+                raise NotYet(why)
+            if plan.transition and plan.transition.way is Way.FITTED:
+                raise NotSafe(plan.transition)  # some of the keys would be missing
+            return Arrival(self.committer.transit.bring(plan, before), "")
+
+        try:
+            rows = self.pool.rows(in_force.fabric, drafts)
+            number = state.generation + 1
+            plan = self.planner.plan_keys(number, rows, in_force)
+            outcome = self.committer.commit(plan, go, state, None, replaces=state.generation)
+        except NotYet as error:  # nothing has failed: the subnet manager is at work
+            self._wait([draft.ticket for draft in drafts], str(error))
+            self._later()
+            return
+        except SarError as error:
+            if isinstance(error, CheckFailed):
+                self.metrics.check_failures.inc()
+            log.warning("no key for %s: %s", names, error)
+            for draft in drafts:
+                sentence = f"the key could not be put in force: {error}"
+                self.pool.requests.answer(draft.ticket, none(sentence))
+            self.metrics.key_installs.labels("failed").inc()
+            self._later()
+            return
+        assert isinstance(outcome, Installed)  # `go` never waits
+        self.planner.adopt(outcome.plan)
+        self._pause = OWED_PAUSE
+        self.pool.remade()
+        self.pool.lease(drafts)
+        self.metrics.key_installs.labels("installed").inc()
+        for draft in drafts:
+            self.metrics.key_seconds.observe(self.pool.requests.age(draft.ticket))
+        log.info(
+            "generation %d is in force with a key for %s, %d entries changed (%.2f s)",
+            outcome.plan.generation,
+            names,
+            outcome.result.changed.entries,
+            time.monotonic() - start,
+        )
+
+    def _later(self) -> None:
+        """Keys that are to be made again are tried ever less often."""
+        if self.pool.owed:
+            self._retry_at = self.clock() + self._pause
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+            self.pool.requests.later(self._pause)
+
+
+def not_as_planned(before: InForce, plan: Plan, state: State) -> str:
+    """Why nothing can be added to `plan`, which `state` names: what was read back differs from it,
+    or is not certain; empty where it is that plan."""
+    if not before.status.ours or before.identity != state.identity:
+        return f"generation {before.generation} is in force, not {plan.generation}"
+    if not before.confirmed:
+        return before.status.unsettled or "switches have not confirmed what they were sent"
+    if before.status.unknown_terminals:
+        return f"{before.status.unknown_terminals} ports are not in the routes in force yet"
+    if wrong := differences(plan.routes_file, before.file):
+        return f"{wrong} entries in force differ from the plan"
+    return ""
+
+
+def _names(drafts: list[KeyDraft]) -> str:
+    """Some of the keys, for the log."""
+    if not drafts:
+        return "all phases, on the changed fabric"
+    names = [f"phase {draft.lease.phase} of job {draft.lease.job}" for draft in drafts]
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _not_now(status: SmStatus, state: State, manager: str) -> str:
+    """Why nothing can be installed beside the routes in force; empty where it can."""
+    if status.role != "master":
+        return f"this {manager} is not the master but {status.role}"
+    if not status.ours:
+        return f"{manager} has engine {status.engine} in force, not ours"
+    if status.identity != state.identity:
+        return f"{manager} has other routes in force than the agent's"
+    return ""

@@ -1,0 +1,295 @@
+"""The agent's view of its site: Slurm's queue, topology.conf, the fabric, the subnet manager.
+
+None of them always answers. The last good reading of each stays, with a sentence on why it could
+not be read again; nothing here fails because another party is away.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from sar_agent.agent.fabric_source import read_fabric
+from sar_agent.agent.hints import Hints
+from sar_agent.agent.installed_routes import InstalledRoutes
+from sar_agent.config.model import Config
+from sar_agent.errors import SarError, Unavailable
+from sar_agent.fabric import Fabric
+from sar_agent.install.subnet_manager import InForce, SmStatus, SubnetManager
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.filter import multi_switch
+from sar_agent.jobs.mapping import mix_of_records
+from sar_agent.jobs.record import JobRecord
+from sar_agent.jobs.source import JobSource
+from sar_agent.slurm.topology_watch import TopologyWatcher
+from sar_agent.util.problem_log import ProblemLog
+from sar_agent.util.stages import stage
+from sar_agent.util.unexpected_errors import UnexpectedErrors
+
+log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+@dataclass
+class LastReading(Generic[_T]):
+    """A last good reading: `at` in Unix seconds, `since` by `time.monotonic`; `problem` says why it
+    could not be read again."""
+
+    value: _T | None = None
+    at: float = 0.0
+    since: float = 0.0
+    problem: str = ""
+
+    def read(
+        self, source: Callable[[], _T], where: str, unexpected: UnexpectedErrors | None
+    ) -> bool:
+        """Read again; False, with the old value kept, where that fails. An unforeseen error is
+        reported to `unexpected`, if there is one, as an error at `where`: the old value serves for
+        a repair. Without, it is raised."""
+        try:
+            self.value = source()
+        except SarError as error:
+            self.problem = str(error)
+            return False
+        except Exception as error:
+            if unexpected is None:
+                raise
+            self.problem = unexpected.caught(where, error)
+            return False
+        self.at, self.since, self.problem = time.time(), time.monotonic(), ""
+        return True
+
+    def stale(self) -> str:
+        """`problem`, and how old the value used instead is; empty where it is fresh."""
+        if not self.problem:
+            return ""
+        age = time.monotonic() - self.since
+        return self.problem + (f"; going on with what was read {age:.0f} s ago" if self.at else "")
+
+
+@dataclass(frozen=True)
+class StatusReading:
+    """`status` is None where the subnet manager did not answer; `problem` says why."""
+
+    status: SmStatus | None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class JobsOnFabric:
+    """The multi-switch jobs, without hosts that are not known."""
+
+    records: tuple[JobRecord, ...]
+    mix: JobMix
+    """The same jobs on the fabric's indices."""
+    unknown_hosts: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a pass decides from."""
+
+    fabric: Fabric
+    jobs: JobsOnFabric
+    topology_edited: bool
+    status: SmStatus | None
+    """None where the subnet manager did not answer; `status_problem` says why."""
+    status_problem: str
+    in_force: InForce | None = None
+    """The routes in force on the fabric's indices; None where they are not known."""
+    just_read: bool = False
+    """Whether `in_force` was read for this observation, not remembered from an earlier one."""
+
+    @property
+    def records(self) -> tuple[JobRecord, ...]:
+        """The multi-switch jobs as Slurm's records."""
+        return self.jobs.records
+
+    @property
+    def mix(self) -> JobMix:
+        """The multi-switch jobs on the fabric's indices."""
+        return self.jobs.mix
+
+
+class SiteObserver:
+    """Keeps the last good reading of everything. `on_edit` is called from another thread when
+    topology.conf was touched, between `start` and `stop` of `topology`."""
+
+    def __init__(
+        self,
+        config: Config,
+        manager: SubnetManager,
+        installed: InstalledRoutes,
+        source: JobSource,
+        hints: Hints,
+        *,
+        unexpected: UnexpectedErrors | None = None,
+        on_edit: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Without `unexpected`, unforeseen errors are raised."""
+        self.config, self.manager, self.installed = config, manager, installed
+        self.source, self.hints, self.unexpected = source, hints, unexpected
+        self.queue: LastReading[tuple[JobRecord, ...]] = LastReading()
+        self.fabric: LastReading[Fabric] = LastReading()
+        self.topology = (
+            TopologyWatcher(config.slurm.topology_conf, on_event=on_edit)
+            if config.slurm.topology_conf
+            else None
+        )
+        self.began = 0.0
+        """When the last observation began, by `time.monotonic`."""
+        self.last_status: StatusReading | None = None
+        """The status that the observation of this pass saw; None before it did."""
+        self.problems = ProblemLog(log)
+        self._fabric_tried = 0.0
+        """By `time.monotonic`, which no step of the wall clock moves."""
+        self._fabric_version: tuple[int, int, int] | None = None
+        self._logged_hosts: set[str] = set()
+        self._live: tuple[bytes, frozenset[str]] = (b"", frozenset())
+        """Hosts with a live terminal, and the digest of the fabric they are in."""
+
+    def begin_pass(self) -> None:
+        """Forget which status the pass before saw."""
+        self.last_status = None
+
+    def observe(self) -> Observation:
+        """Raises `Unavailable` only where the queue or the fabric could never be read yet."""
+        self.began = time.monotonic()
+        with stage("slurm"):
+            self.poll_queue()
+        self.problems.problem("slurm", self.queue.stale(), "Slurm answers again")
+        self.last_status = reading = self.read_status()
+        edited = self._topology_edited()
+        if self._fabric_due(reading.status):
+            self.refresh_fabric()
+        if self.fabric.value is None:
+            raise Unavailable(f"the fabric is not known: {self.fabric.problem}")
+        if self.queue.value is None:
+            raise Unavailable(f"Slurm's jobs are not known: {self.queue.problem}")
+        fabric = self.fabric.value
+        jobs = self.jobs_on(fabric)
+        in_force, just_read = self.installed.read(reading.status, fabric)
+        return Observation(
+            fabric, jobs, edited, reading.status, reading.problem, in_force, just_read
+        )
+
+    def observe_fabric_again(self, site: Observation) -> Observation | None:
+        """`site` on the fabric as it is now; None where the fabric cannot be read, or has not
+        changed."""
+        self.refresh_fabric()
+        fabric = self.fabric.value
+        if fabric is None or fabric.digest == site.fabric.digest:
+            return None
+        return replace(site, fabric=fabric, jobs=self.jobs_on(fabric), just_read=False)
+
+    def jobs_on(self, fabric: Fabric) -> JobsOnFabric:
+        """The multi-switch jobs, decided once: by the leaf switches of the fabric's live ports,
+        among the jobs that topology.conf, where there is one, does not put on a single leaf switch.
+        Hosts that either does not know are left out, and logged once."""
+        records: Collection[JobRecord] = self.running()
+        if hints := self.config.slurm.partition_hints:
+            records = [
+                record if record.traffic else replace(record, traffic=hints.get(record.partition))
+                for record in records
+            ]
+        unknown: frozenset[str] = frozenset()
+        if self.topology and self.topology.topology:
+            by_slurm = multi_switch(records, self.topology.topology.leaf_of)
+            records, unknown = by_slurm.jobs, by_slurm.unknown_hosts
+        live = self._live_hosts(fabric)
+        unknown |= {host for record in records for host in record.hosts if host not in live}
+        mix = mix_of_records(fabric, records).mix
+        ids = {job.id for job in mix.jobs}
+        kept = tuple(
+            record
+            if live.issuperset(record.hosts)
+            else replace(record, hosts=tuple(host for host in record.hosts if host in live))
+            for record in records
+            if record.id in ids
+        )
+        if new := sorted(unknown - self._logged_hosts):
+            self._logged_hosts.update(new)
+            shown = ", ".join(new[:10]) + (" …" if len(new) > 10 else "")
+            log.warning("hosts of jobs that are not in the fabric or topology.conf: %s", shown)
+        return JobsOnFabric(kept, mix, unknown)
+
+    def running(self) -> tuple[JobRecord, ...]:
+        """All jobs of the last good poll, with the hints of their users."""
+        return self.hints.apply(self.queue.value or ())
+
+    def poll_queue(self) -> bool:
+        """Read the queue now; False, with the last reading kept, where that fails."""
+        return self.queue.read(self._poll, "look at Slurm", self.unexpected)
+
+    def owners_now(self) -> dict[str, int | None] | None:
+        """Owners of the running jobs, from a new poll; None where the queue cannot be read."""
+        return owners(self.queue.value or ()) if self.poll_queue() else None
+
+    def read_status(self) -> StatusReading:
+        """What the subnet manager reports, or why it does not."""
+        try:
+            return StatusReading(self.manager.status())
+        except SarError as error:
+            return StatusReading(None, str(error))
+
+    def refresh_fabric(self) -> bool:
+        """Read the fabric now; False if that failed."""
+        with stage("fabric"):
+            good = self.fabric.read(self._read_fabric, "look at the fabric", self.unexpected)
+        self._fabric_tried = time.monotonic()
+        self.problems.problem("fabric", self.fabric.stale(), "the fabric can be read again")
+        return good
+
+    def _read_fabric(self) -> Fabric:
+        if self.config.fabric_from_plugin:
+            return self.manager.fabric()
+        return read_fabric(self.config.fabric, self.config.agent.state_dir / "fabric.npz")
+
+    def _poll(self) -> tuple[JobRecord, ...]:
+        poll = self.source.poll()
+        skipped = (
+            f"{poll.skipped} entries of the queue are no jobs, the first: {poll.first_skipped}"
+        )
+        self.problems.problem("squeue lines", skipped if poll.skipped else "")
+        return poll.records
+
+    def _fabric_due(self, status: SmStatus | None) -> bool:
+        version = status.fabric_version if status else None
+        moved = version is not None and version != self._fabric_version
+        self._fabric_version = version or self._fabric_version
+        return (
+            self.fabric.value is None
+            or bool(self.fabric.problem)
+            or moved
+            or bool(status and status.unknown_terminals)
+            or time.monotonic() - self._fabric_tried >= self.config.fabric.refresh_seconds
+        )
+
+    def _topology_edited(self) -> bool:
+        if self.topology is None:
+            return False
+        try:
+            edited = self.topology.changed()
+        except Exception as error:
+            if self.unexpected is None:
+                raise
+            self.unexpected.caught("look at the topology", error)
+            return False
+        rest = "" if self.topology.topology else "; leaf switches are taken from the fabric"
+        problem = self.topology.problem and f"topology.conf: {self.topology.problem}{rest}"
+        self.problems.problem("topology", problem, "topology.conf is fine again")
+        return edited
+
+    def _live_hosts(self, fabric: Fabric) -> frozenset[str]:
+        if self._live[0] != fabric.digest:
+            hosts = zip(fabric.terminal_host, fabric.terminal_up.tolist(), strict=True)
+            self._live = fabric.digest, frozenset(host for host, up in hosts if up)
+        return self._live[1]
+
+
+def owners(records: Collection[JobRecord]) -> dict[str, int | None]:
+    """Owners of jobs, by the numbers that Slurm's hooks call the jobs by."""
+    return {number: record.uid for record in records for number in record.numbers}

@@ -1,0 +1,196 @@
+"""What the agent needs of a subnet manager: the only way to tables, fabric and notices.
+
+OpenSM with our plugin is the first implementation (`opensm/plugin_manager.py`). A site adds its own
+as an entry point of the group `sar_agent.subnet_managers`, a callable that takes the configuration,
+and names it in `opensm.manager`. Nothing outside an implementation talks to a manager's sockets or
+reads its dumps.
+
+Tables in force have an identity, which the manager chooses: equal identities mean equal tables of
+the agent's. A digest will do. Numbers of plans (`generation`) are the agent's own, for the history
+and for people; a manager that keeps them reports them, one that does not reports 0 and serves
+everything but five-phase updates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import Any, Literal, Protocol
+
+from sar_agent.config.model import Config
+from sar_agent.errors import InputError, SarError, Unavailable
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8
+from sar_agent.formats.routes_file import RoutesFile
+from sar_agent.install.plan import Plan
+from sar_agent.routing.routes import Routes
+
+GROUP = "sar_agent.subnet_managers"
+
+
+@dataclass(frozen=True)
+class SmStatus:
+    """What a subnet manager reports about itself, from memory and at once."""
+
+    engine: str = "none"
+    """The routing engine that made the tables in force; "none" before the first routing."""
+    ours: bool = False
+    """Whether these tables are the agent's, whichever engine of ours computed them."""
+    identity: str = ""
+    """Identity of these tables where they are the agent's; empty where they are not."""
+    generation: int = 0
+    """Number of the agent's plan in force; 0 where it is not known, or not the agent's."""
+    highest_generation: int = 0
+    """Highest plan number that the manager has heard of; the next plan is above it."""
+    restart_generation: int = 0
+    """Number of the plan that a restarted manager would begin with; 0 where it keeps none."""
+    install_pending: bool = False
+    """Whether an install has begun that is neither finished nor undone (see `recover`)."""
+    role: str = "master"
+    """`master`, or what this manager is instead; only a master installs."""
+    process: int = 0
+    """Changes when the manager restarts."""
+    state: Literal["starting", "at work", "built"] = "built"
+    """starting: nothing was routed yet; at work: tables are computed or sent; built: done."""
+    unsettled: str = ""
+    """Why the tables in force are not certain, in a sentence: the manager is at work, or switches
+    have not confirmed. Empty where all switches have confirmed all of them."""
+    unconfirmed_switches: int = 0
+    last_error: str = ""
+    """Why the newest routes are not in force; empty where they are."""
+    unknown_terminals: int = 0
+    """Live ports that the routes in force do not know."""
+    switches: int = 0
+    hca_ports: int = 0
+    lmc: int = 0
+    sweeps: int = 0
+    """Grows when the fabric was discovered again."""
+    topology_changes: int = 0
+    """Grows when a discovery found something new."""
+    tables_version: Hashable = None
+    """Changes whenever the tables that switches have may have changed; None: always read them."""
+    head_of_queue_seconds: float = 0.0
+    """Longest wait of a packet at the head of a queue; -1: without limit."""
+    built_at: float = 0.0
+    """Unix seconds of the last routing."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What else the manager reports, for `sar-agent status --json`."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is under way, and the switches have confirmed all tables."""
+        return not self.unsettled
+
+    @property
+    def fabric_version(self) -> tuple[int, int, int]:
+        """Changes when the fabric is worth another reading."""
+        return self.process, self.sweeps, self.topology_changes
+
+
+@dataclass(frozen=True, eq=False)
+class InForce:
+    """Tables that were read back, on the indices of a fabric."""
+
+    routes: Routes
+    """Where a switch has not confirmed: what it was sent last."""
+    had: U8 | None
+    """uint8[O, D, S]: what switches may have instead, 254 where that is not known; None where all
+    is confirmed."""
+    digest: str
+    """Names these tables to `SubnetManager.install`."""
+    file: RoutesFile
+    """The same tables by GUID, as the manager reported them."""
+    status: SmStatus
+    """The manager's status right after the reading."""
+    confirmed: bool
+    """Whether nothing is under way, and switches have confirmed all tables."""
+
+    @property
+    def generation(self) -> int:
+        """Number of the plan; 0 where the tables are not the agent's."""
+        return self.status.generation
+
+    @property
+    def identity(self) -> str:
+        """Identity of the tables; empty where they are not the agent's."""
+        return self.status.identity
+
+
+class NotYet(Unavailable):
+    """The manager is at work, or switches have not confirmed what they were sent: the tables in
+    force are not known, or not all of them. Nothing has failed; a later try may find it done."""
+
+
+class SmRefused(SarError):
+    """The subnet manager did not put a plan in force, and says why in one sentence."""
+
+    def __init__(self, message: str, *, changed: bool = False, pending: bool = False) -> None:
+        """`changed`: other tables are in force than the plan was proved from. `pending`: the plan
+        may come into force all the same."""
+        super().__init__(message)
+        self.changed, self.pending = changed, pending
+
+
+class SubnetManager(Protocol):
+    """A subnet manager, as the agent uses it. Subclass it to inherit what can be left out."""
+
+    name: str
+    """How log lines and errors call it."""
+
+    def status(self) -> SmStatus:
+        """The manager's report on itself. Raises `SarError` where it does not answer."""
+        ...
+
+    def fabric(self) -> Fabric:
+        """The fabric that the manager has discovered; the same object while nothing changes.
+        Raises `SarError`."""
+        ...
+
+    def routes_in_force(self, fabric: Fabric, *, wait: bool = True) -> InForce:
+        """The tables that switches have now, on the indices of `fabric`.
+
+        With `wait`, a manager that is at work is waited for, a few seconds at most; then `NotYet`
+        is raised. Without, its answer may be unconfirmed. Raises `SarError` where the tables
+        cannot be read."""
+        ...
+
+    def install(self, plan: Plan, proved_from: str | None) -> InForce:
+        """Put `plan` in force in place of the tables whose digest is `proved_from` (None: of any
+        tables), read the tables back and compare them with the plan; returns them.
+
+        Raises `SmRefused` where the manager refuses, `NotYet` where it is at work, else `SarError`.
+        A manager that restarts must then find the last routes that were confirmed."""
+        ...
+
+    def recover(self) -> str:
+        """Finish or undo what an install left behind whose process died or whose deadline passed;
+        returns what was done, in a sentence, or nothing. Raises `NotYet` while that is not certain,
+        else `SarError`."""
+        return ""
+
+    def confirm_restart(self, generation: int, *, compare: bool) -> None:
+        """Require that a restart would bring back `generation`, which is in force; with `compare`,
+        that its entries are those in force, too. Raises `SarError` where it would not."""
+
+    def notice(self, kind: Literal["unpath", "repath"], update: int, generation: int) -> None:
+        """Tell subscribers of a five-phase update to leave LID offset 0, or to return to it.
+        Raises `SarError`; a notice may be lost."""
+        raise SarError(f"{self.name} sends no notices")
+
+
+def subnet_manager_names() -> list[str]:
+    """All registered names, sorted."""
+    return sorted({point.name for point in entry_points(group=GROUP)})
+
+
+def load_subnet_manager(config: Config) -> SubnetManager:
+    """The manager that `opensm.manager` names. Raises `InputError` that lists the known ones."""
+    name = config.opensm.manager
+    for point in entry_points(group=GROUP, name=name):
+        manager: SubnetManager = point.load()(config)
+        return manager
+    raise InputError(
+        f"opensm.manager: no subnet manager is called {name!r}",
+        remedy=f"one of {', '.join(subnet_manager_names())}",
+    )

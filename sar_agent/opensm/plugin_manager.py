@@ -1,0 +1,124 @@
+"""OpenSM with our plugin, as the agent's subnet manager.
+
+The identity of tables is the generation number of their routes file: the plugin loads files, and a
+file is written once. `routes.sar` is what a restarted OpenSM begins with; `routes.next` is an
+install that is not confirmed yet (`plugin_install.py`). Without the plugin an agent that only
+observes can read the tables from OpenSM's dump file (`opensm.lfts_dump`).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from sar_agent.config.model import Config
+from sar_agent.errors import SarError, Unavailable
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.hostnames import HostMapper
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.lfts_dump import read_lfts_dump
+from sar_agent.formats.routes_file import read_generation, read_routes_file
+from sar_agent.install.changes import differences
+from sar_agent.install.plan import Plan
+from sar_agent.install.subnet_manager import InForce, SmStatus, SubnetManager
+from sar_agent.opensm.discovered_fabric import DiscoveredFabric
+from sar_agent.opensm.plugin_client import PluginClient
+from sar_agent.opensm.plugin_install import (
+    finish_or_restore,
+    next_path,
+    put_in_force,
+    read_in_force,
+    read_now,
+    sm_status,
+)
+
+
+class PluginManager(SubnetManager):
+    """`path` is `routes.sar`; `lfts_dump` is OpenSM's dump, for an agent without the plugin."""
+
+    name = "OpenSM"
+
+    def __init__(
+        self,
+        client: PluginClient,
+        path: Path,
+        mapper: HostMapper | None = None,
+        lfts_dump: Path | None = None,
+    ) -> None:
+        self.client, self.path, self.lfts_dump = client, path, lfts_dump
+        self._discovered = DiscoveredFabric(client, mapper or HostMapper())
+        self._answers = True
+        """Whether the plugin answered when it was last asked for its status."""
+        self._dumped: tuple[object, InForce] | None = None
+        """The tables of `lfts_dump`, with the file's version and the fabric's digest."""
+
+    def status(self) -> SmStatus:
+        """Raises `SarError` where the plugin does not answer."""
+        self._answers = False
+        if not self.client.socket_path.exists():  # the client would try four times
+            raise Unavailable(
+                f"{self.client.socket_path}: OpenSM's plugin is not there (no such socket)"
+            )
+        status = self.client.status()
+        self._answers = True
+        kept = waiting = 0
+        with suppress(SarError):
+            kept = read_generation(self.path)
+        with suppress(SarError):
+            waiting = read_generation(next_path(self.path))
+        return sm_status(status, kept, waiting, next_path(self.path).exists())
+
+    def fabric(self) -> Fabric:
+        """The subnet as OpenSM discovered it."""
+        return self._discovered.read()
+
+    def routes_in_force(self, fabric: Fabric, *, wait: bool = True) -> InForce:
+        """From the plugin's dump; without `wait` and plugin, from OpenSM's own dump."""
+        if wait:
+            return read_in_force(self.client, fabric)
+        if self._answers:
+            return read_now(self.client, fabric)[0]
+        if self.lfts_dump is None:
+            raise Unavailable("neither the plugin nor opensm.lfts_dump tells what is in force")
+        stat = self.lfts_dump.stat() if self.lfts_dump.exists() else None
+        version = stat and (stat.st_ino, stat.st_size, stat.st_mtime_ns), fabric.digest
+        if self._dumped is None or self._dumped[0] != version:
+            routes = read_lfts_dump(self.lfts_dump, fabric)
+            status = SmStatus(engine="unknown", unsettled="the plugin does not answer")
+            file, digest = routes_to_file(fabric, routes, 0), routes.digest.hex()
+            self._dumped = version, InForce(routes, None, digest, file, status, confirmed=False)
+        return self._dumped[1]
+
+    def install(self, plan: Plan, proved_from: str | None) -> InForce:
+        """By the plugin; `routes.sar` is the plan's afterwards."""
+        return put_in_force(self.client, plan, self.path, proved_from)
+
+    def recover(self) -> str:
+        """`routes.next` becomes `routes.sar`, or is removed."""
+        return finish_or_restore(self.client, self.path)
+
+    def confirm_restart(self, generation: int, *, compare: bool) -> None:
+        """`routes.sar` holds `generation`, and with `compare` the entries in force."""
+        if (kept := read_generation(self.path)) != generation:
+            raise SarError(f"generation {generation} is in force, {self.path} holds {kept}")
+        if compare:
+            found = read_routes_file(self.client.dump().path)
+            wrong = differences(read_routes_file(self.path), found)
+            if wrong or found.had is not None:
+                raise SarError(f"what is in force differs from {self.path} in {wrong} entries")
+
+    def notice(self, kind: Literal["unpath", "repath"], update: int, generation: int) -> None:
+        """Trap 68 or 69, from the subnet administrator."""
+        self.client.notice(kind, update, generation)
+
+
+def plugin_manager(config: Config) -> PluginManager:
+    """The subnet manager `plugin`, as configured."""
+    opensm = config.opensm
+    return PluginManager(
+        PluginClient(opensm.plugin_socket, opensm.load_deadline_seconds),
+        config.agent.routes_path,
+        config.fabric.mapper,
+        Path(opensm.lfts_dump) if opensm.lfts_dump else None,
+    )

@@ -1,0 +1,99 @@
+"""A person's rollback: one commit path with passes, and a hold that outlives the process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sar_agent.agent import state as state_module
+from sar_agent.agent.build import build_site
+from sar_agent.agent.outcome import Result
+from sar_agent.agent.rollback import rollback
+from sar_agent.errors import InputError, SarError
+from sar_agent.install import generations
+from tests.unit.test_loop import JOBS, World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Generation 2 is in force, for one of two jobs."""
+    world = World(tmp_path)
+    world.once()
+    world.source.records = JOBS[:1]
+    assert world.once().result is Result.INSTALLED
+    return world
+
+
+def roll_back(world: World, generation: int = 1, hold: float | None = None) -> str:
+    config = world.agent.config
+    return rollback(
+        config, generation, hold, build_site(config, world.bridge.manager, world.source)
+    )
+
+
+def full_disk(path: Path, *rest: object) -> None:
+    raise InputError("cannot be written (No space left on device)", file=path)
+
+
+def test_an_older_generation_comes_into_force_and_is_held(world: World) -> None:
+    old = world.agent.installed.generations.read(1)
+    assert "generation 1 are in force again as generation 3" in roll_back(world)
+    tables = world.bridge.tables
+    assert tables is not None and (tables.forwarding == old.forwarding).all()
+    assert world.agent.installed.generations.numbers() == [1, 2, 3]
+    assert world.restart().pass_once().result is Result.NOTHING
+    world.source.records = JOBS
+    assert world.once().result is Result.INSTALLED, "other jobs end the hold"
+
+
+def test_the_history_tells_of_it_as_of_a_pass(world: World) -> None:
+    roll_back(world)
+    row = world.agent.committer.decisions.history.last(1)[0]
+    assert (row.reason, row.result, row.generation) == ("rollback", "installed", 3)
+    assert row.how in ("direct", "staged") and row.before and row.predicted == row.achieved
+    assert row.who != "agent" and "held until the jobs change" in row.why
+
+
+def test_a_full_state_disk_refuses_it_while_nothing_has_changed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It used to install, fail to save its hold, and be undone by the next pass."""
+    with monkeypatch.context() as disk:
+        disk.setattr(state_module, "write_bytes", full_disk)
+        with pytest.raises(InputError, match="No space left"):
+            roll_back(world)
+    assert world.bridge.loads == [1, 2] and world.bridge.generation == 2
+    assert world.restart().pass_once().result is Result.NOTHING
+
+
+def test_a_disk_that_fills_up_meanwhile_does_not_undo_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Room for the state is made before; generation and history are less important."""
+
+    def fill() -> None:
+        monkeypatch.setattr(state_module, "write_bytes", full_disk)
+        monkeypatch.setattr(generations, "write_bytes", full_disk)
+
+    world.bridge.on_load = [fill]
+    roll_back(world, hold=60)
+    monkeypatch.undo()
+    world.bridge.on_load = []
+    assert world.bridge.generation == 3
+    assert world.agent.installed.generations.numbers() == [1, 2]
+    world.source.records = JOBS
+    assert world.restart().pass_once().result is Result.HELD
+
+
+def test_what_the_manager_refuses_leaves_all_as_it_was(world: World) -> None:
+    world.bridge.refuse = ["no (test)"]
+    with pytest.raises(SarError, match=r"no \(test\)"):
+        roll_back(world)
+    assert sorted(path.name for path in (world.folder / "state").glob("state.*")) == ["state.json"]
+    assert world.restart().pass_once().result is Result.NOTHING
+
+
+def test_a_generation_that_is_not_kept(world: World) -> None:
+    with pytest.raises(InputError, match="generation 9 is not kept"):
+        roll_back(world, 9)

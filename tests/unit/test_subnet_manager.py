@@ -1,0 +1,156 @@
+"""A subnet manager from outside the tree: found by its entry point, and a whole pass on it.
+
+docs/extend-subnet-manager.txt prints `TOY`; it keeps tables in memory and has no generations.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sar_agent.agent.build import build_agent, build_site
+from sar_agent.agent.decide import Reason
+from sar_agent.agent.explain import explain
+from sar_agent.agent.loop import Agent
+from sar_agent.agent.outcome import Result
+from sar_agent.agent.rollback import rollback
+from sar_agent.agent.status import read_agent_status
+from sar_agent.config.model import Config
+from sar_agent.errors import InputError
+from sar_agent.fabric.ibsim_net import write_ibsim_net
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.install.subnet_manager import (
+    SmRefused,
+    load_subnet_manager,
+    subnet_manager_names,
+)
+from tests.fake_opensm import FakeSource, job
+
+NOTES = Path(__file__).parents[2] / "docs/extend-subnet-manager.txt"
+JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))
+
+
+def example() -> str:
+    """The toy of the notes: the lines between its two rulers."""
+    return NOTES.read_text().split("----8<----\n")[1]
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
+    package = tmp_path / "package"
+    (package / "toy_sm-1.dist-info").mkdir(parents=True)
+    (package / "toy_sm.py").write_text(example())
+    (package / "toy_sm-1.dist-info/METADATA").write_text("Name: toy-sm\nVersion: 1\n")
+    entry = "[sar_agent.subnet_managers]\ntoy = toy_sm:ToyManager\n"
+    (package / "toy_sm-1.dist-info/entry_points.txt").write_text(entry)
+    monkeypatch.syspath_prepend(str(package))
+    monkeypatch.delitem(sys.modules, "toy_sm", raising=False)
+    net = tmp_path / "fabric.net"
+    write_ibsim_net(load_fabric("xgft:2;4,4;1,2"), net)
+    sections = {
+        "agent": {
+            "mode": "install",
+            "state_dir": str(tmp_path / "state"),
+            "run_dir": str(tmp_path / "run"),
+        },
+        "slurm": {"topology_conf": ""},
+        "fabric": {"file": str(net)},
+        "opensm": {"manager": "toy"},
+    }
+    return Config.model_validate(sections, strict=False)
+
+
+class Toy:
+    """An agent on the toy."""
+
+    def __init__(self, config: Config) -> None:
+        self.config, self.source = config, FakeSource(JOBS)
+        self.manager: Any = load_subnet_manager(config)
+        self.agent = self.restart()
+
+    def restart(self) -> Agent:
+        self.agent = build_agent(self.config, self.manager, self.source)
+        return self.agent
+
+
+def test_it_is_found_by_its_entry_point(config: Config) -> None:
+    assert subnet_manager_names() == ["plugin", "toy"]
+    assert load_subnet_manager(config).name == "Toy SM"
+    other = config.model_copy(
+        update={"opensm": config.opensm.model_copy(update={"manager": "ufm"})}
+    )
+    with pytest.raises(InputError, match=r"no subnet manager is called 'ufm'.*plugin, toy"):
+        load_subnet_manager(other)
+
+
+def test_passes_plan_and_install_on_it(config: Config) -> None:
+    toy = Toy(config)
+    report = toy.agent.pass_once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.FIRST), report.sentence
+    assert toy.agent.pass_once().result is Result.NOTHING
+    state = toy.agent.installed.store.load()
+    assert state is not None and state.identity == toy.manager.status().identity
+    toy.source.records = JOBS[:1]
+    report = toy.agent.pass_once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.JOBS)
+    planned = toy.agent.installed.planned
+    assert planned and np.array_equal(planned.routes.egress, toy.manager.tables.egress)
+    assert toy.restart().pass_once().result is Result.NOTHING, "a restart knows the identity"
+    assert toy.agent.metrics.registry.get_sample_value("sar_sm_reachable") == 1
+
+
+def test_tables_that_somebody_else_wrote_are_replaced(config: Config) -> None:
+    toy = Toy(config)
+    toy.agent.pass_once()
+    toy.manager.fall_back()
+    report = toy.agent.pass_once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.FALLBACK)
+
+
+def test_tables_that_changed_during_an_install_are_read_again(config: Config) -> None:
+    toy = Toy(config)
+    install, seen = toy.manager.install, list[str]()
+
+    def changed_once(plan: Any, proved_from: str | None) -> Any:
+        seen.append(proved_from or "")
+        if len(seen) == 1:
+            raise SmRefused("other tables are in force (test)", changed=True)
+        return install(plan, proved_from)
+
+    toy.manager.install = changed_once
+    assert toy.agent.pass_once().result is Result.INSTALLED and len(seen) == 2
+
+
+def test_tables_are_read_once_before_an_install_and_once_by_it(config: Config) -> None:
+    toy = Toy(config)
+    read, readings = toy.manager.routes_in_force, list[int]()
+
+    def counted(fabric: Any, *, wait: bool = True) -> Any:
+        readings.append(1)
+        return read(fabric, wait=wait)
+
+    toy.manager.routes_in_force = counted
+    assert toy.agent.pass_once().result is Result.INSTALLED
+    assert len(readings) == 2
+    toy.source.records = JOBS[:1]
+    assert toy.agent.pass_once().result is Result.INSTALLED
+    assert len(readings) == 4
+    assert toy.agent.pass_once().result is Result.NOTHING
+    assert len(readings) == 4, "nothing has changed since"
+
+
+def test_commands_work_on_it(config: Config) -> None:
+    toy = Toy(config)
+    toy.agent.pass_once()
+    toy.source.records = JOBS[:1]
+    toy.agent.pass_once()
+    status = read_agent_status(config, toy.manager)
+    assert status.ours and "(Toy SM master" in status.words()
+    site = build_site(config, toy.manager, toy.source)
+    assert explain(config, "1", site).in_force is not None
+    assert "generation 1 are in force again" in rollback(config, 1, None, site)
+    assert toy.restart().pass_once().result is Result.NOTHING
