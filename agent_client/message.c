@@ -75,8 +75,6 @@ static size_t encode(const struct message *m, const char *nodes, char *payload, 
 	if (m->subscriber)
 		put(&text, ",\"update\":%" PRIu64 ",\"offset\":%u", m->update, m->offset);
 	put_string(&text, "tasks", m->tasks);
-	if (m->lease)
-		put(&text, ",\"lease\":%u.%03u", m->lease / 1000, m->lease % 1000);
 	for (size_t i = 0; i < 2 * m->pair_count; i++)
 		put(&text, "%s%d", i ? "," : ",\"pairs\":[", m->pairs[i]);
 	put(&text, "%s", m->pair_count ? "]" : "");

@@ -16,7 +16,6 @@ struct message {
 	const char *nodes, *traffic; /* NULL or "": unknown */
 	const char *phase;	     /* of a five-phase update, or the name of a routing key's phase; NULL or "": none */
 	const char *tasks;	     /* tasks on each node, in the form of SLURM_TASKS_PER_NODE; NULL or "": unknown */
-	unsigned lease;		     /* milliseconds; 0: the agent decides */
 	const int *pairs;	     /* ranks of a routing key: from, to, from, to, … */
 	size_t pair_count;
 	char id[ID_SIZE];

@@ -1,8 +1,6 @@
 #include "agent_thread.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -11,6 +9,7 @@
 
 #include "ask_agent.h"
 #include "connection.h"
+#include "thread.h"
 
 #define STOP_PATIENCE 2 /* seconds that agent_thread_stop waits for an exchange that is under way */
 
@@ -76,7 +75,6 @@ static void discard(struct agent_thread *t)
 struct agent_thread *agent_thread_start(const char *address, const char *munge_socket, struct reason *why)
 {
 	struct agent_thread *t;
-	sigset_t all, before;
 	int error;
 
 	if (strlen(address) >= sizeof(t->address) || (munge_socket && strlen(munge_socket) >= sizeof(t->munge_socket)))
@@ -89,11 +87,7 @@ struct agent_thread *agent_thread_start(const char *address, const char *munge_s
 	pthread_mutex_init(&t->mutex, NULL);
 	pthread_cond_init(&t->changed, NULL);
 	t->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	/* All signals are blocked: they are for the application's own threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = t->event < 0 ? errno : pthread_create(&t->thread, NULL, run, t);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	error = t->event < 0 ? errno : thread_start(&t->thread, run, t);
 	if (!error)
 		return t;
 	REASON(why, "cannot start a thread: %s", strerror(error));
@@ -104,16 +98,6 @@ struct agent_thread *agent_thread_start(const char *address, const char *munge_s
 int agent_thread_fd(const struct agent_thread *t)
 {
 	return t->event;
-}
-
-bool agent_thread_busy(struct agent_thread *t)
-{
-	bool busy;
-
-	pthread_mutex_lock(&t->mutex);
-	busy = t->state != IDLE;
-	pthread_mutex_unlock(&t->mutex);
-	return busy;
 }
 
 void agent_thread_ask(struct agent_thread *t, const char *payload, size_t length, int64_t patience)

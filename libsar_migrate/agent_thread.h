@@ -19,7 +19,6 @@ struct agent_thread;
 struct agent_thread *agent_thread_start(const char *address, const char *munge_socket, struct reason *why);
 /* A descriptor that is readable when agent_thread_result() has a result. */
 int agent_thread_fd(const struct agent_thread *t);
-bool agent_thread_busy(struct agent_thread *t);
 /* Starts an exchange; not allowed while one is under way. It ends within `patience` ms, unless munge or the name service
  * takes longer. */
 void agent_thread_ask(struct agent_thread *t, const char *payload, size_t length, int64_t patience);

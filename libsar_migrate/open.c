@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -11,8 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "library.h"
 #include "connection.h"
+#include "library.h"
+#include "thread.h"
 
 #define CLOSE_PATIENCE 2000 /* ms to unsubscribe */
 
@@ -109,13 +109,8 @@ static void *run(void *argument)
 
 int sar_migrate_thread(struct sar_migrate *m)
 {
-	sigset_t all, before;
-	int error;
+	const int error = m->threaded ? EBUSY : thread_start(&m->thread, run, m);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = m->threaded ? EBUSY : pthread_create(&m->thread, NULL, run, m);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	m->threaded = m->threaded || !error;
 	return -error;
 }

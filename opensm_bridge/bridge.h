@@ -165,7 +165,6 @@ bool server_open(struct bridge *b, struct reason *why);
 void server_close(struct bridge *b);
 bool sigusr2_start(struct bridge *b, struct reason *why);
 void sigusr2_stop(struct bridge *b);
-int thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
 
 /* requests.c: answers one request line with one line of JSON. */
 void request_answer(struct bridge *b, const char *request, char *json, size_t room);

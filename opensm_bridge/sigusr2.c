@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "bridge.h"
+#include "thread.h"
 
 struct sigusr2 {
 	int stop;

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -14,6 +13,7 @@
 
 #include "bridge.h"
 #include "listener.h"
+#include "thread.h"
 
 #define THREADS 8
 #define REQUEST_SIZE 64
@@ -27,19 +27,6 @@ struct server {
 	unsigned running;
 	pthread_t thread[THREADS];
 };
-
-/* Starts a thread with all signals blocked: they are for OpenSM's own threads. */
-int thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
-{
-	sigset_t all, before;
-	int error;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(thread, NULL, run, argument);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error;
-}
 
 /* True if `file` is ready for `events`; false on shutdown, on error, and when `patience` ms are over. */
 static bool ready(const struct server *s, int file, short events, int patience)

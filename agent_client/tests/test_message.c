@@ -42,10 +42,9 @@ static void payloads(void)
 	m.nodes = NULL;
 	m.tasks = "2(x3),1";
 	m.phase = "halo";
-	m.lease = 90500;
 	m.pairs = (const int[]){0, 1, 1, 70000};
 	m.pair_count = 2;
-	CHECK(message_encode(&m, payload, sizeof(payload)) && strstr(payload, "\"phase\":\"halo\",\"tasks\":\"2(x3),1\",\"lease\":90.500,"
+	CHECK(message_encode(&m, payload, sizeof(payload)) && strstr(payload, "\"phase\":\"halo\",\"tasks\":\"2(x3),1\","
 						      "\"pairs\":[0,1,1,70000],\"at\":"), "%s", payload);
 	m.traffic = many;
 	memset(many, 't', sizeof(many) - 1);
