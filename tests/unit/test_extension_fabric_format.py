@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.agent.gather import read_fabric
+from sar_agent.agent.fabric_source import read_fabric
 from sar_agent.config.model import parse_config
 from sar_agent.errors import InputError
 from sar_agent.fabric.cache import cached_fabric
