@@ -120,7 +120,7 @@ def test_with_lmc_a_port_has_several_lids(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
-        ("fdbs", "0x0002 : ", "0x0002 : 9", r"fdbs:4: port 9\d\d\d? of|is no line"),
+        ("fdbs", "0x0002 : ", "0x0002 : 9", r"fdbs:4: port 9\d\d\d? of|is not a line"),
         ("fdbs", "0x0002 : ", "0x0500 : ", r"fdbs:4: LID 1280 belongs to no port of grid; take"),
         ("fdbs", "LID    : ", "Lids   : ", r"fdbs:2: 'Lids .* is not a line of an fdbs file"),
         ("fdbs", "0x0000000000000002", "0x0000000000000bad", r"fdbs:\d+: switch 0x0+bad is not in"),
@@ -146,7 +146,7 @@ def test_with_lmc_a_port_has_several_lids(tmp_path: Path) -> None:
             r"slvl:1: switch .* 99 is not",
         ),
         ("slvl", " 0x01 ", " 0x1 1 ", r"slvl:1: .* is not `guid in out` and eight bytes"),
-        ("slvl", "0x01", "0x10", "on service levels and on ports at once; only"),
+        ("slvl", "0x01", "0x10", "both the service level and the port; only"),
         ("slvl", "0x01", "0xff", "lane 15, which carries no data"),
     ],
 )
