@@ -127,7 +127,7 @@ class KeyRequests:
         self._leased: Mapping[tuple[str, str], LeasedKey] = {}
         self._orders = KeyOrders()
         self._owed_at: float | None = None
-        """When to compute keys for a changed fabric; None: there are none to compute."""
+        """When to compute keys for a changed fabric; None: no key has to be computed."""
 
     def admit(self, head: MessageHead, uid: int) -> None:
         """Called before a request is parsed. Raises `MessageRefused` if there is no room for it."""
