@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sar_agent.config.model import SlurmConfig
+from sar_agent.config.slurm import SlurmConfig
 from sar_agent.jobs.source import JobSource
 
 
