@@ -85,8 +85,8 @@ def request(
 ) -> None:
     """Request routes for one phase of a job.
 
-    Exit code 0 once they are in force; 1 if there are none and the job continues on LID offset 0;
-    2 if the request is invalid.
+    Exit code 0 once they are in force; 1 if they are not available and the job continues on LID
+    offset 0; 2 if the request is invalid.
     """
     from dataclasses import asdict
 

@@ -21,6 +21,7 @@ from pydantic.fields import FieldInfo
 from sar_agent.config.engine import EngineSettings
 from sar_agent.config.events import EventsConfig
 from sar_agent.config.keys import KeysConfig
+from sar_agent.config.slurm import SlurmConfig
 from sar_agent.config.types import (
     Absolute,
     Address,
@@ -35,8 +36,6 @@ from sar_agent.config.update import UpdateConfig
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric.hostnames import HOST_PATTERN, VENDOR_NAMES, HostMapper
 from sar_agent.fabric.spec import GROUP as FABRIC_FORMATS
-from sar_agent.jobs.source import source_names
-from sar_agent.slurm.states import RUNNING_STATES, STATES
 from sar_agent.util.extensions import extension_names
 
 DEFAULT_PATH = Path("/etc/sar-agent.toml")
@@ -164,64 +163,6 @@ class AgentConfig(Section, EngineSettings, frozen=True):
     def metrics_host_port(self) -> tuple[str, int] | None:
         """Host and port of `metrics_address`; None if no metrics are served."""
         return host_port(self.metrics_address)
-
-
-class SlurmConfig(Section, frozen=True):
-    """Slurm: where the running jobs are read."""
-
-    source: Word = Field(
-        default="squeue",
-        description=f"how the queue is read: {', '.join(source_names())}. slurmrestd takes ten "
-        "times the work and is for machines without squeue; pyslurm takes the least and requires "
-        "`pip install 'sar-agent[pyslurm]'` in your Slurm's major.minor version",
-    )
-    squeue: Command = Field(
-        default=["squeue"], description="command line of squeue, to which the agent adds options"
-    )
-    slurmrestd_socket: Absolute = Field(
-        default=Path("/run/slurmrestd/slurmrestd.sock"), description="Unix socket of slurmrestd"
-    )
-    slurmrestd_user: str = Field(
-        default="",
-        description='user of the JWT. "" means the user that the agent runs as',
-    )
-    slurmrestd_jwt_file: str = Field(
-        default="",
-        description='file that holds the JWT, read for each request. "" means that slurmrestd '
-        "identifies the agent by its socket (rest_auth/local)",
-    )
-    deadline_seconds: Deadline = Field(
-        default=10.0, description="time for one reading of the queue, including retries"
-    )
-    states: list[str] = Field(
-        default=sorted(RUNNING_STATES), description="job states that count as running"
-    )
-    partition_hints: dict[str, str] = Field(
-        default={},
-        description="traffic hint for jobs that give none, by Slurm partition: "
-        '{ debug = "weight=0.1" } assumes a tenth of full speed',
-    )
-    topology_conf: str = Field(
-        default="/etc/slurm/topology.conf",
-        description="Slurm's topology file, which tells the leaf switches. If it is empty or "
-        "missing, those of the fabric are used",
-    )
-
-    @field_validator("source")
-    @classmethod
-    def _known_source(cls, value: str) -> str:
-        if value not in source_names():
-            raise ValueError(f"no such job source; there are {_list(source_names())}")
-        return value
-
-    @field_validator("states")
-    @classmethod
-    def _known_states(cls, value: list[str]) -> list[str]:
-        if unknown := sorted(set(value) - STATES):
-            raise ValueError(
-                f"{', '.join(unknown)}: not a job state of Slurm; there are {_list(STATES)}"
-            )
-        return value
 
 
 class FabricConfig(Section, frozen=True):

@@ -1,6 +1,6 @@
-"""What the parties of a five-phase update say; the same names are in the model and in C.
+"""The messages and actions of a five-phase update; the model and the C code use the same names.
 
-The COORDINATOR is the agent, the SM is OpenSM with our plugin, a SUBSCRIBER is `libsar_migrate` in
+The COORDINATOR is the agent, the SM is OpenSM with the plugin, a SUBSCRIBER is `libsar_migrate` in
 a process of a job.
 """
 
@@ -12,8 +12,8 @@ from enum import StrEnum
 
 
 class Phase(StrEnum):
-    """Where a run is, as subscribers are told. UNPATH: to offset 1, all of you. INSTALL: tables of
-    offset 0 change. REPATH: back to offset 0. IDLE: there is no run."""
+    """The phase of a run. UNPATH: all subscribers move to offset 1. INSTALL: the tables of offset 0
+    change. REPATH: all move back to offset 0. IDLE: there is no run."""
 
     IDLE = "idle"
     UNPATH = "unpath"
@@ -22,25 +22,25 @@ class Phase(StrEnum):
 
 
 SHELTERED = frozenset({Phase.UNPATH, Phase.INSTALL})
-"""Phases in which whoever asks is sent to offset 1."""
+"""Phases in which a subscriber belongs on offset 1."""
 
 
 @dataclass(frozen=True)
 class Subscribe:
-    """A newcomer, or the renewal of a lease. `uid` is who speaks; None for who may for all."""
+    """A new subscriber, or the renewal of a lease. `uid` is the sender; None for a trusted user."""
 
     subscriber: str
     job: str
     uid: int | None
     offset: int
-    """In use now."""
+    """LID offset in use now."""
     update: int
-    """Last seen."""
+    """The last update that the subscriber has seen."""
 
 
 @dataclass(frozen=True)
 class Acknowledge:
-    """All connections of the subscriber are on the offset that `phase` asks for."""
+    """All connections of the subscriber are on the offset that `phase` requires."""
 
     subscriber: str
     phase: Phase
@@ -49,15 +49,15 @@ class Acknowledge:
 
 @dataclass(frozen=True)
 class Unsubscribe:
-    """It has no connections any more."""
+    """The subscriber has no connections any more."""
 
     subscriber: str
 
 
 @dataclass(frozen=True)
 class BeginUpdate:
-    """Other tables of offset 0 are to be installed. `at` in ns since 1970, so that numbers of
-    updates rise even where the last was forgotten."""
+    """New tables of offset 0 are to be installed. `at` is in ns since 1970, so that the numbers of
+    updates rise even if the last one was lost."""
 
     generation: int
     at: int
@@ -65,8 +65,8 @@ class BeginUpdate:
 
 @dataclass(frozen=True)
 class RunningJobs:
-    """Running jobs and their owners (None: not told), by a look at the queue that began at `at`. A
-    look that shows no job at all is believed only when the next one shows none either."""
+    """The running jobs and their owners (None if unknown), as read from the queue; reading began at
+    `at`. An empty queue counts only if the next reading is empty, too."""
 
     jobs: Mapping[str, int | None]
     at: float
@@ -74,8 +74,8 @@ class RunningJobs:
 
 @dataclass(frozen=True)
 class TablesInstalled:
-    """Read back: the tables are all old, or all new (or of one stage of the new ones). `why` they
-    are not the new ones, if so. `moved`: they are not the old ones."""
+    """The tables were read back: all are old, or all are new (or those of one intermediate stage).
+    `why` says why they are not the new ones, or is empty. `moved`: they are not the old ones."""
 
     why: str = ""
     moved: bool = True
@@ -83,14 +83,14 @@ class TablesInstalled:
 
 @dataclass(frozen=True)
 class GiveUp:
-    """It must not be gone on with; only before the install."""
+    """The run must not continue; only before the install."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class Tick:
-    """Time has gone by."""
+    """Time has passed."""
 
 
 Message = (
@@ -107,7 +107,7 @@ Message = (
 
 @dataclass(frozen=True)
 class RaiseNotice:
-    """Have the SM raise trap 68 (UNPATH) or 69 (REPATH)."""
+    """The SM must raise trap 68 (UNPATH) or 69 (REPATH)."""
 
     phase: Phase
     update: int
@@ -116,21 +116,21 @@ class RaiseNotice:
 
 @dataclass(frozen=True)
 class InstallTables:
-    """Put the tables in force: nobody uses offset 0."""
+    """The new tables must be installed: no subscriber uses offset 0."""
 
 
 @dataclass(frozen=True)
 class AskQueue:
-    """Look at the queue: somebody is late, and its job may be over."""
+    """The queue must be read: a subscriber is late, and its job may have ended."""
 
 
 @dataclass(frozen=True)
 class RunEnded:
-    """The run is over. `why` it was given up; empty where the tables were installed."""
+    """The run has ended. `why` says why it was given up; empty if the tables were installed."""
 
     why: str
     late: tuple[str, ...] = ()
-    """Subscribers that have not come back to offset 0 yet; the door tells them when they ask."""
+    """Subscribers that have not returned to offset 0 yet; their next message tells them."""
 
 
 Action = RaiseNotice | InstallTables | AskQueue | RunEnded

@@ -1,20 +1,21 @@
 """The coordinator as a function: state, message, time → state, actions.
 
-What must hold: tables of offset 0 never change (INSTALL) while somebody who has subscribed, and was
-not dropped, uses offset 0. So a run waits in UNPATH until each of them has acknowledged *this*
-update; who comes later is told the phase and starts on offset 1. Whoever does not answer in time
-makes the run end without an install, unless its job is over. Messages may be lost, late or
-doubled: an acknowledgement counts for its own update and phase only, and both only ever rise.
+The invariant: the tables of offset 0 never change (INSTALL) while a subscriber that was not dropped
+uses offset 0. So a run waits in UNPATH until every subscriber has acknowledged *this* update; a
+subscriber that comes later is told the phase and starts on offset 1. If one does not answer in
+time, the run ends without an install, unless its job has ended. Messages may be lost, late or
+duplicated: an acknowledgement counts for its own update and phase only, and both only ever rise.
 
-A lease is counted here from when its request arrived and by the subscriber from when it was sent,
-so it ends there first; and the subscriber leaves offset 0 a third of it before. Leases are not
-saved: who restarts gives everybody a new one, which ends after any that was given before.
+The coordinator counts a lease from the arrival of the request, the subscriber from sending it, so
+the lease ends there first; and the subscriber leaves offset 0 when a third of the lease is left.
+Leases are not saved: a coordinator that restarts gives all subscribers a new lease, which ends
+after any earlier one.
 
-An empty queue drops nobody at the first look, since Slurm may have been asked without the right to
-see jobs; at the next one that is empty, too, whoever has not renewed its lease meanwhile is over.
+An empty queue drops no subscriber when it is first read, since the agent may lack the right to see
+jobs. If the next reading is empty, too, subscribers that have not renewed their lease are dropped.
 
-Times are seconds of one clock that does not jump. Only `Tick` moves a run on, so acknowledgements
-may come in any thread, and one driver has all the actions.
+Times are seconds of a clock that does not jump. Only `Tick` advances a run, so acknowledgements may
+come from any thread, and one driver carries out all actions.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ from sar_agent.five_phase.messages import (
 
 @dataclass(frozen=True)
 class LeaseRules:
-    """Seconds. `lapsed_is_sheltered`: who let its lease lapse need not acknowledge UNPATH.
-    `strikes`: updates that one job may keep from happening; all jobs of one user three times as
-    many, and no more until `forgotten` seconds after the last."""
+    """Times in seconds. `lapsed_is_sheltered`: a subscriber whose lease has ended need not
+    acknowledge UNPATH. `strikes`: number of updates that one job may prevent; all jobs of one user
+    together may prevent three times as many, until `forgotten` seconds after the last."""
 
     lease: float = 30.0
     deadline: float = 15.0
@@ -58,89 +59,89 @@ class LeaseRules:
 
 @dataclass(frozen=True)
 class Member:
-    """One that has subscribed."""
+    """A subscriber."""
 
     job: str
     uid: int | None
-    """Who spoke for it; None for those who may speak for all."""
+    """The user that subscribed it; None for a trusted user."""
     lease_until: float
     since: float
-    """When it came."""
+    """When it subscribed."""
     acked: bool = False
-    """The phase that is under way."""
+    """Whether it has acknowledged the current phase."""
     offset: int = 0
-    """That it said it uses."""
+    """The LID offset that it reported."""
 
 
 @dataclass(frozen=True)
 class CoordinatorState:
-    """All that the coordinator knows. `update` is that of the run, or of the last one."""
+    """The state of the coordinator. `update` is the number of the run, or of the last one."""
 
     phase: Phase = Phase.IDLE
     update: int = 0
     generation: int = 0
-    """That the run installs."""
+    """The generation that the run installs."""
     why: str = ""
     """Why the run was given up."""
     members: Mapping[str, Member] = field(default_factory=dict)
     deadline: float = inf
-    """Of the phase."""
+    """When the phase must end."""
     repeat_at: float = inf
     """When the notice is raised again."""
     ask_at: float = inf
-    """When somebody counts as late."""
+    """When subscribers count as late."""
     strikes: Mapping[str, int] = field(default_factory=dict)
-    """By job: the updates that it has kept from happening; not saved, as those below."""
+    """By job: the number of updates that it has prevented; not saved, nor are the fields below."""
     struck_users: Mapping[int, tuple[int, float]] = field(default_factory=dict)
-    """By uid: the same of all its jobs, and when it was for the last time."""
+    """By uid: the number of updates that its jobs have prevented, and the time of the last."""
     empty_at: float | None = None
-    """When the last look at the queue began, where that showed no job."""
+    """When the last reading of the queue began, if it showed no job."""
 
     def uncovered(self, job: str, uid: int | None, now: float, rules: LeaseRules) -> str:
-        """Why subscribers of this job are not waited for any more; empty where they are."""
+        """Why updates no longer wait for subscribers of this job; empty if they do."""
         if (count := self.strikes.get(job, 0)) >= rules.strikes:
-            return f"job {job} has kept {count} updates from happening"
+            return f"job {job} has prevented {count} updates"
         count, at = self.struck_users.get(-1 if uid is None else uid, (0, 0.0))
         if count >= 3 * rules.strikes and now - at < rules.forgotten:
-            return f"jobs of uid {uid} have kept {count} updates from happening"
+            return f"jobs of uid {uid} have prevented {count} updates"
         return ""
 
-    def refuses(self, said: Subscribe, now: float, rules: LeaseRules) -> str:
-        """Why this subscriber gets no lease; empty where it gets one."""
-        known = self.members.get(said.subscriber)
-        job, uid = (known.job, known.uid) if known else (said.job, said.uid)
+    def refuses(self, request: Subscribe, now: float, rules: LeaseRules) -> str:
+        """Why this subscriber gets no lease; empty if it gets one."""
+        known = self.members.get(request.subscriber)
+        job, uid = (known.job, known.uid) if known else (request.job, request.uid)
         return self.uncovered(job, uid, now, rules)
 
     @property
     def due(self) -> float:
-        """When the next `Tick` has something to do, unless somebody acknowledges before."""
+        """When the next `Tick` has something to do, unless a subscriber acknowledges before."""
         return min(self.deadline, self.repeat_at, self.ask_at)
 
     def awaited(self, now: float, rules: LeaseRules) -> list[str]:
-        """Whose acknowledgement of the phase is missing."""
+        """Subscribers whose acknowledgement of the phase is missing."""
         if self.phase not in (Phase.UNPATH, Phase.REPATH):
             return []
         drop = rules.lapsed_is_sheltered or self.phase is Phase.REPATH
         return [
             name
-            for name, one in self.members.items()
-            if not one.acked and not (drop and one.lease_until <= now)
+            for name, member in self.members.items()
+            if not member.acked and not (drop and member.lease_until <= now)
         ]
 
     def lapsed(self, now: float, rules: LeaseRules) -> set[str]:
-        """Subscribers of uncovered jobs whose lease is over."""
+        """Subscribers of uncovered jobs whose lease has ended."""
         if not (self.strikes or self.struck_users):
             return set()
         return {
             name
-            for name, one in self.members.items()
-            if one.lease_until <= now and self.uncovered(one.job, one.uid, now, rules)
+            for name, member in self.members.items()
+            if member.lease_until <= now and self.uncovered(member.job, member.uid, now, rules)
         }
 
 
 def restarted(saved: CoordinatorState, now: float, rules: LeaseRules) -> CoordinatorState:
-    """A coordinator that finds `saved` on the disk. Before an install nothing has changed: that run
-    is given up. During one the tables must be read back first."""
+    """The state of a coordinator that starts with `saved` on disk. A run before its install is
+    given up, since nothing has changed yet; during the install the tables are read back first."""
     lease = now + rules.lease
     members = {n: replace(m, lease_until=lease, acked=False) for n, m in saved.members.items()}
     state = replace(saved, members=members)
@@ -154,16 +155,17 @@ def restarted(saved: CoordinatorState, now: float, rules: LeaseRules) -> Coordin
 def step(
     state: CoordinatorState, message: Message, now: float, rules: LeaseRules
 ) -> tuple[CoordinatorState, tuple[Action, ...]]:
-    """Never raises; what does not fit the phase changes nothing."""
+    """The next state and the actions to carry out. Never raises; a message that does not fit the
+    phase changes nothing."""
     match message:
         case Subscribe():
             return _subscribe(state, message, now, rules), ()
         case Acknowledge():
-            return _ack(state, message), ()
+            return _acknowledge(state, message), ()
         case Unsubscribe():
             return _without(state, {message.subscriber}), ()
         case RunningJobs():
-            return _look(state, message, now, rules), ()
+            return _drop_ended_jobs(state, message, now, rules), ()
         case BeginUpdate() if state.phase is Phase.IDLE:
             update = max(state.update + 1, message.at)
             state = _without(state, state.lapsed(now, rules))
@@ -182,37 +184,37 @@ def step(
 
 
 def _subscribe(
-    state: CoordinatorState, said: Subscribe, now: float, rules: LeaseRules
+    state: CoordinatorState, request: Subscribe, now: float, rules: LeaseRules
 ) -> CoordinatorState:
-    known = state.members.get(said.subscriber)
-    if state.refuses(said, now, rules):
+    known = state.members.get(request.subscriber)
+    if state.refuses(request, now, rules):
         return state
-    # Whoever has seen this run's REPATH and is on offset 0 has done all that it asks for.
-    back = state.phase is Phase.REPATH and (said.offset, said.update) == (0, state.update)
+    # A subscriber that has seen this run's REPATH and uses offset 0 has done all that it requires.
+    back = state.phase is Phase.REPATH and (request.offset, request.update) == (0, state.update)
     member = Member(
-        job=known.job if known else said.job,
-        uid=known.uid if known else said.uid,
+        job=known.job if known else request.job,
+        uid=known.uid if known else request.uid,
         lease_until=now + rules.lease,
         since=known.since if known else now,
         acked=back or bool(known and known.acked),
-        offset=said.offset,
+        offset=request.offset,
     )
-    return replace(state, members={**state.members, said.subscriber: member})
+    return replace(state, members={**state.members, request.subscriber: member})
 
 
-def _ack(state: CoordinatorState, said: Acknowledge) -> CoordinatorState:
-    member = state.members.get(said.subscriber)
-    if member is None or (said.phase, said.update) != (state.phase, state.update):
+def _acknowledge(state: CoordinatorState, message: Acknowledge) -> CoordinatorState:
+    member = state.members.get(message.subscriber)
+    if member is None or (message.phase, message.update) != (state.phase, state.update):
         return state
-    offset = 1 if said.phase is Phase.UNPATH else 0
+    offset = 1 if message.phase is Phase.UNPATH else 0
     acked = replace(member, acked=True, offset=offset)
-    return replace(state, members={**state.members, said.subscriber: acked})
+    return replace(state, members={**state.members, message.subscriber: acked})
 
 
-def _look(
+def _drop_ended_jobs(
     state: CoordinatorState, queue: RunningJobs, now: float, rules: LeaseRules
 ) -> CoordinatorState:
-    """Without those whose job is over."""
+    """The state without the subscribers whose job has ended."""
     if not queue.jobs:
         first = state.empty_at
         if first is None or queue.at <= first:
@@ -220,23 +222,23 @@ def _look(
         silent = now - rules.lease / 2
         gone = {
             name
-            for name, one in state.members.items()
-            if one.since < first and one.lease_until - rules.lease < silent
+            for name, member in state.members.items()
+            if member.since < first and member.lease_until - rules.lease < silent
         }
         return _without(state, gone)
     strikes = {job: count for job, count in state.strikes.items() if job in queue.jobs}
-    gone = _over(state, queue) | state.lapsed(now, rules)
+    gone = _ended(state, queue) | state.lapsed(now, rules)
     return _without(replace(state, strikes=strikes, empty_at=None), gone)
 
 
-def _over(state: CoordinatorState, queue: RunningJobs) -> set[str]:
-    """Those whose job is not in the queue, though they came before it was looked at, or is
-    somebody else's: nobody knew that when they came."""
+def _ended(state: CoordinatorState, queue: RunningJobs) -> set[str]:
+    """Subscribers whose job is not in the queue, though they subscribed before it was read; and
+    those whose job is another user's, which was not known when they subscribed."""
     return {
         name
-        for name, one in state.members.items()
-        if (one.job not in queue.jobs and one.since < queue.at)
-        or (one.uid is not None and queue.jobs.get(one.job) not in (None, one.uid))
+        for name, member in state.members.items()
+        if (member.job not in queue.jobs and member.since < queue.at)
+        or (member.uid is not None and queue.jobs.get(member.job) not in (None, member.uid))
     }
 
 
@@ -255,15 +257,15 @@ def _tick(
         return _enter(state, Phase.INSTALL, now), (InstallTables(),)
     if state.phase is Phase.UNPATH and now >= state.deadline:
         jobs = sorted({state.members[name].job for name in awaited})
-        shown = ", ".join(jobs[:5]) + (", …" if len(jobs) > 5 else "")
+        listed = ", ".join(jobs[:5]) + (", …" if len(jobs) > 5 else "")
         why = (
             f"{len(awaited)} of {len(state.members)} subscribers did not leave LID offset 0 "
-            f"within {rules.deadline:g} s (of jobs {shown})"
+            f"within {rules.deadline:g} s (of jobs {listed})"
         )
         return _tick(_back(_strike(state, awaited, now, rules), now, why), now, rules)
     if state.phase is Phase.REPATH and (not awaited or now >= state.deadline):
-        over = replace(state, phase=Phase.IDLE, deadline=inf, repeat_at=inf, ask_at=inf)
-        return over, (RunEnded(state.why, tuple(awaited)),)
+        idle = replace(state, phase=Phase.IDLE, deadline=inf, repeat_at=inf, ask_at=inf)
+        return idle, (RunEnded(state.why, tuple(awaited)),)
     actions: list[Action] = []
     if state.phase in (Phase.UNPATH, Phase.REPATH):
         if now >= state.repeat_at:
@@ -278,7 +280,7 @@ def _tick(
 def _strike(
     state: CoordinatorState, late: Iterable[str], now: float, rules: LeaseRules
 ) -> CoordinatorState:
-    """The update does not happen because of these."""
+    """Counts the update that these late subscribers have prevented."""
     jobs = {(state.members[name].job, state.members[name].uid) for name in late}
     strikes, users = dict(state.strikes), dict(state.struck_users)
     for job in {job for job, _ in jobs}:
@@ -290,14 +292,15 @@ def _strike(
 
 
 def _back(state: CoordinatorState, now: float, why: str) -> CoordinatorState:
-    """REPATH: after an install, or instead of one. Waiting for all of them makes nothing safer, so
-    it is a third of the deadline; the door tells the late."""
+    """Enters REPATH, after an install or instead of one. Waiting for all subscribers would make
+    nothing safer, so the phase lasts a third of the deadline at most; late subscribers learn of it
+    with their next message."""
     members = {n: replace(m, acked=False) for n, m in state.members.items()}
     return _enter(replace(state, why=why, members=members), Phase.REPATH, now)
 
 
 def _enter(state: CoordinatorState, phase: Phase, now: float) -> CoordinatorState:
-    """Its deadline is set when it is first looked at: it counts from the first notice."""
+    """Enters a phase. Its deadline counts from the first notice, so the first `Tick` sets it."""
     return replace(state, phase=phase, deadline=inf, repeat_at=now, ask_at=inf)
 
 

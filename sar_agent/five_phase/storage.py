@@ -1,11 +1,11 @@
-"""What a coordinator that starts again must know, on disk before it is acted on.
+"""What a coordinator must know after a restart, on disk before it acts on it.
 
-`update.json` has the run and is replaced as a whole. `subscribers.jsonl` says who has subscribed: a
-line for each that came or went, since thousands may come in a second and each must be on the disk
-before it is answered. So a line is appended under the coordinator's lock, and `sync` waits for the
-disk without it, once for all that came meanwhile. It is written anew when most of it is history.
-Leases and acknowledgements are in neither: a restart gives new leases, and asks for all
-acknowledgements again or needs none.
+`update.json` holds the run and is replaced as a whole. `subscribers.jsonl` has a line for each
+subscriber that came or went, since thousands may come in a second and each must be on disk before
+it is answered. A line is appended under the coordinator's lock; `sync` waits for the disk without
+the lock, once for all lines that were appended meanwhile. The file is rewritten when most of it is
+history. Leases and acknowledgements are in neither file: a restart gives new leases, and requires
+all acknowledgements again or none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sar_agent.util.text_files import write_text
 
 log = logging.getLogger(__name__)
 HISTORY = 4096
-"""Lines of those who came and went, at least, before the file is written anew."""
+"""Lines of former subscribers, at least, before the file is rewritten."""
 
 
 class _Saved(BaseModel):
@@ -37,7 +37,7 @@ class _Saved(BaseModel):
 
 
 class SavedRun(_Saved):
-    """See `CoordinatorState`."""
+    """The run of a `CoordinatorState`."""
 
     phase: Phase
     update: int
@@ -46,7 +46,7 @@ class SavedRun(_Saved):
 
 
 class SavedMember(_Saved):
-    """See `Member`; without a job it is gone."""
+    """A `Member` that came; without a job, one that went."""
 
     name: str
     job: str | None = None
@@ -54,7 +54,7 @@ class SavedMember(_Saved):
 
 
 class CoordinatorStorage:
-    """Two files in `folder`."""
+    """The two files, in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.run, self.members = folder / "update.json", folder / "subscribers.jsonl"
@@ -65,19 +65,19 @@ class CoordinatorStorage:
         self._synced = 0
 
     def load(self) -> CoordinatorState | None:
-        """None where nothing usable was saved: then nobody knows who has subscribed."""
+        """The saved state; None if nothing usable was saved: then the subscribers are unknown."""
         try:
             run = SavedRun.model_validate_json(self.run.read_bytes())
             members = _read(self.members.read_bytes())
         except FileNotFoundError:
             return None
         except (OSError, ValidationError) as error:
-            what = error.strerror if isinstance(error, OSError) else "it is none of ours"
+            problem = error.strerror if isinstance(error, OSError) else "it has another format"
             log.warning(
-                "%s: what was saved of the last update cannot be used (%s); subscribers are "
-                "waited for as if there had been none",
+                "%s: the state of the last update cannot be used (%s); the agent starts without "
+                "known subscribers",
                 self.run,
-                what,
+                problem,
             )
             return None
         state = CoordinatorState(run.phase, run.update, run.generation, run.why)
@@ -89,9 +89,9 @@ class CoordinatorStorage:
         after: CoordinatorState,
         names: Collection[str] | None = None,
     ) -> None:
-        """Writes what differs; `names` are all members that may, where that is known. The run is
-        on the disk when it returns, members when `sync` does. Raises `InputError`; then nothing
-        is different on the disk, or it says more than it should of the run's end."""
+        """Writes the differences; `names` are the members that may differ, if that is known. The
+        run is on disk when this returns, members when `sync` returns. Raises `InputError`; then
+        nothing has changed on disk, or it is ahead of the state about the end of the run."""
         if before is None or _run(before) != _run(after):
             _write(self.run, _run(after).model_dump_json())
         if before is None:
@@ -100,7 +100,7 @@ class CoordinatorStorage:
             self._append(lines, after)
 
     def sync(self) -> None:
-        """Until all that was saved of members is on the disk. Raises `InputError`."""
+        """Waits until all saved members are on disk. Raises `InputError`."""
         with self._syncing:
             file, size = self._file, self._size
             if self._synced == size or file < 0:
@@ -121,20 +121,20 @@ class CoordinatorStorage:
             if written < len(data):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
-            self._forget_half_a_line()
+            self._cut_partial_line()
             raise _unwritable(self.members, error) from error
         self._size += len(data)
         self._lines += len(lines)
 
-    def _forget_half_a_line(self) -> None:
+    def _cut_partial_line(self) -> None:
         try:
             os.ftruncate(self._file, self._size)
         except OSError:
             with self._syncing:
-                self._close()  # the next one writes all of it
+                self._close()  # the next save rewrites the file
 
     def _write_all(self, after: CoordinatorState) -> None:
-        lines = [_came(name, one) for name, one in after.members.items()]
+        lines = [_came(name, member) for name, member in after.members.items()]
         with self._syncing:
             _write(self.members, "".join(lines))
             self._close()
@@ -155,16 +155,16 @@ class CoordinatorStorage:
 
 
 def _read(data: bytes) -> dict[str, Member]:
-    """What follows the last line end was being written when all ended: nobody was answered."""
+    """The members. A partial last line is ignored: its subscriber was not answered."""
     members: dict[str, Member] = {}
     for line in data[: data.rfind(b"\n") + 1].splitlines():
         if not line:
             continue
-        one = SavedMember.model_validate_json(line)
-        if one.job is None:
-            members.pop(one.name, None)
+        saved = SavedMember.model_validate_json(line)
+        if saved.job is None:
+            members.pop(saved.name, None)
         else:
-            members[one.name] = Member(one.job, one.uid, 0.0, 0.0)
+            members[saved.name] = Member(saved.job, saved.uid, 0.0, 0.0)
     return members
 
 
@@ -173,17 +173,17 @@ def _changes(
 ) -> Iterator[str]:
     if before.members is after.members:
         return
-    some = before.members.keys() ^ after.members.keys() if names is None else names
-    for name in some:
-        there = after.members.get(name)
-        if there and name not in before.members:
-            yield _came(name, there)
-        elif not there and name in before.members:
+    candidates = before.members.keys() ^ after.members.keys() if names is None else names
+    for name in candidates:
+        member = after.members.get(name)
+        if member and name not in before.members:
+            yield _came(name, member)
+        elif not member and name in before.members:
             yield json.dumps({"name": name}) + "\n"
 
 
-def _came(name: str, one: Member) -> str:
-    return json.dumps({"name": name, "job": one.job, "uid": one.uid}) + "\n"
+def _came(name: str, member: Member) -> str:
+    return json.dumps({"name": name, "job": member.job, "uid": member.uid}) + "\n"
 
 
 def _run(state: CoordinatorState) -> SavedRun:

@@ -1,11 +1,12 @@
-"""Who wants to be moved off LID offset 0 before its tables change: subscribe, ack, unsubscribe.
+"""Messages of subscribers, which leave LID offset 0 before its tables change: subscribe, ack,
+unsubscribe.
 
-What they say goes to the coordinator (install/five_phase/) at once, and the answer tells them the
-phase, so that a lost notice costs time and nothing else.
+Each message goes to the coordinator at once, and the answer tells the phase, so a lost notice costs
+time and nothing else.
 
-A user becomes a member only for a job that the queue has shown as his: an update waits for members.
-Until then he is refused and asks again; nothing is kept of him, and his connections stay on LID
-offset 1, where they begin, since he holds no lease.
+A process may subscribe only for a job that the queue has shown as its user's, since updates wait
+for subscribers. Until then it is refused and tries again. Nothing is recorded about it, and its
+connections stay on LID offset 1, where they begin, since it holds no lease.
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ from sar_agent.five_phase.messages import Acknowledge, Phase, Subscribe, Unsubsc
 from sar_agent.five_phase.protocol import CoordinatorState
 
 MOST = 65536
+"""Subscribers."""
 MOST_OF_A_USER = 8192
 MOST_OF_A_JOB = 1024
-KEPT = 4096
-"""Of `MOST`, for those who may speak for all."""
+RESERVED = 4096
+"""Of `MOST`, places for subscribers of trusted users."""
 
 Name = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 Update = Annotated[int, Field(ge=0, lt=2**64)]
 
 
 class Subscription(Message):
-    """A newcomer, or a renewal. `offset` is in use now, `update` was seen last."""
+    """A new subscriber, or a renewal. `offset` is in use now, `update` was seen last."""
 
     event: Literal["subscribe"]
     subscriber: Name
@@ -42,7 +44,7 @@ class Subscription(Message):
 
 
 class Acknowledgement(Message):
-    """All connections are where `phase` of `update` wants them."""
+    """All connections are on the offset that `phase` of `update` requires."""
 
     event: Literal["ack"]
     subscriber: Name
@@ -52,7 +54,7 @@ class Acknowledgement(Message):
 
 
 class Leave(Message):
-    """The job has no connections any more."""
+    """The subscriber has no connections any more."""
 
     event: Literal["unsubscribe"]
     subscriber: Name
@@ -66,7 +68,7 @@ MODELS: Mapping[str, type[Message]] = {
 
 
 class Subscribers:
-    """A `Family`. `counted` is told how many there are whenever that may have changed."""
+    """A `MessageHandler`. `counted` is called with the number of subscribers when it may change."""
 
     models = MODELS
 
@@ -79,25 +81,24 @@ class Subscribers:
         self.coordinator, self.authority, self.counted = coordinator, authority, counted
 
     def take(self, message: Message, uid: int) -> Mapping[str, Any]:
-        """Raises `MessageRefused` for somebody else's job or subscriber, for a job that the queue
-        has not
-        shown, and where there is no room."""
+        """Handles a message. Raises `MessageRefused` for a job or a subscriber of another user, for
+        a job that the queue has not shown, and if there is no room."""
         self.authority.check_owner(message, uid)
         state = self.coordinator.state
         name = getattr(message, "subscriber", "")
-        speaker = None if uid in self.authority.trusted else uid
+        owner = None if uid in self.authority.trusted else uid
         known = state.members.get(name)
-        if known and speaker is not None and known.uid != speaker:
+        if known and owner is not None and known.uid != owner:
             raise MessageRefused(
                 RefusalReason.NOT_OWNER, f"subscriber {name} does not belong to uid {uid}"
             )
         try:
             if isinstance(message, Subscription):
                 if known is None:
-                    self._seen(message.job, speaker)
-                    self._room(message.job, speaker)
+                    self._require_known_job(message.job, owner)
+                    self._require_room(message.job, owner)
                 after = self.coordinator.hear(
-                    Subscribe(name, message.job, speaker, message.offset, message.update)
+                    Subscribe(name, message.job, owner, message.offset, message.update)
                 )
                 self.counted(len(after.members))
                 return self._phase(after)
@@ -105,20 +106,24 @@ class Subscribers:
                 if known is None:
                     raise MessageRefused(
                         RefusalReason.NOT_ALLOWED,
-                        f"subscriber {name} is not known; subscribe again",
+                        f"subscriber {name} is unknown; subscribe again",
                     )
                 if message.offset != (message.phase == "unpath"):
                     raise MessageRefused(
                         RefusalReason.GARBAGE,
-                        f"phase {message.phase} is not done on offset {message.offset}",
+                        f"phase {message.phase} does not end on offset {message.offset}",
                     )
                 self.coordinator.hear(Acknowledge(name, Phase(message.phase), message.update))
                 return {}
             self.counted(len(self.coordinator.hear(Unsubscribe(name)).members))
-        except InputError as error:  # the disk: nobody may believe to be registered
+        except (
+            InputError
+        ) as error:  # the disk: the subscriber must not believe that it is registered
             raise MessageRefused(RefusalReason.FULL, str(error)) from error
         except UncoveredSubscriber as error:
-            sentence = f"{error}, so it is not waited for, and stays on LID offset 1 until it ends"
+            sentence = (
+                f"{error}, so updates do not wait for it; it stays on LID offset 1 until it ends"
+            )
             raise MessageRefused(RefusalReason.NOT_ALLOWED, sentence) from error
         return {}
 
@@ -131,8 +136,8 @@ class Subscribers:
                 "update": state.update,
                 "generation": state.generation,
                 "subscribers": len(state.members),
-                "sheltered": sum(one.offset == 1 for one in state.members.values()),
-                "jobs": len({one.job for one in state.members.values()}),
+                "sheltered": sum(member.offset == 1 for member in state.members.values()),
+                "jobs": len({member.job for member in state.members.values()}),
             }
         }
 
@@ -144,23 +149,23 @@ class Subscribers:
             "generation": state.generation,
         }
 
-    def _seen(self, job: str, speaker: int | None) -> None:
-        if speaker is not None and job not in self.authority.known:
+    def _require_known_job(self, job: str, owner: int | None) -> None:
+        if owner is not None and job not in self.authority.known:
             raise MessageRefused(
                 RefusalReason.NOT_ALLOWED,
-                f"job {job} was not in Slurm's queue at the last look; subscribe again, on LID "
-                "offset 1 until then",
+                f"job {job} was not in Slurm's queue when it was last read; subscribe again, and "
+                "use LID offset 1 until then",
             )
 
-    def _room(self, job: str, speaker: int | None) -> None:
-        one = self.coordinator
-        if len(one.state.members) >= MOST - (0 if speaker is None else KEPT):
+    def _require_room(self, job: str, owner: int | None) -> None:
+        coordinator = self.coordinator
+        if len(coordinator.state.members) >= MOST - (0 if owner is None else RESERVED):
             raise MessageRefused(RefusalReason.FULL, "there is no room for more subscribers")
-        if speaker is not None and one.of_user[speaker] >= MOST_OF_A_USER:
+        if owner is not None and coordinator.of_user[owner] >= MOST_OF_A_USER:
             raise MessageRefused(
-                RefusalReason.FULL, f"uid {speaker} has {MOST_OF_A_USER} subscribers already"
+                RefusalReason.FULL, f"uid {owner} has {MOST_OF_A_USER} subscribers already"
             )
-        if one.of_job[job] >= MOST_OF_A_JOB:
+        if coordinator.of_job[job] >= MOST_OF_A_JOB:
             raise MessageRefused(
                 RefusalReason.FULL,
                 f"job {job} has {MOST_OF_A_JOB} subscribers already; one is enough",

@@ -1,8 +1,8 @@
-"""What the coordinator says and does, a JSON object a line, for a replay against the model.
+"""The steps of the coordinator, one JSON object a line, for a replay against the model.
 
-The other half is `libsar_migrate/trace.c`, its subscribers'; libsar_migrate/PROTOCOL.md has all the
-events, sar_lab/five_phase/model_replay.py reads them. A line is written once the step is on the
-disk and before anybody hears of it.
+`libsar_migrate/trace.c` writes those of the subscribers, libsar_migrate/PROTOCOL.md describes all
+events, and sar_lab/five_phase/model_replay.py reads them. A line is written once the step is on disk,
+before any other party learns of it.
 """
 
 from __future__ import annotations
@@ -31,56 +31,60 @@ Event = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class InstalledFiles:
-    """What the driver found when no table was on its way. Generations; 0 is none of ours."""
+    """What the driver found when no table was being sent, as generations; 0 is another engine's."""
 
     file: int
-    """In `routes.sar`."""
+    """The generation in `routes.sar`."""
     next: bool
     """Whether there is a `routes.next`."""
     in_force: int
 
 
 class Trace:
-    """Appends to `path`; None writes nothing. What cannot be written is said once, and left out."""
+    """Appends to `path`; None writes nothing. An error is logged once and ends the trace."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
     def started(self, saved: CoordinatorState) -> None:
-        """A coordinator that found `saved`: its predecessor may have been killed between that and
-        the line that tells of it."""
-        found = {"phase": saved.phase.value, "why": saved.why, "members": sorted(saved.members)}
-        self._write(saved, [("start", found)])
+        """A coordinator has started with `saved`; the one before it may have been killed after
+        saving a step and before tracing it."""
+        fields = {"phase": saved.phase.value, "why": saved.why, "members": sorted(saved.members)}
+        self._write(saved, [("start", fields)])
 
     def step(self, before: CoordinatorState, message: Message, after: CoordinatorState) -> None:
-        """`after` is another state than `before`."""
-        self._write(after, events(before, message, after))
+        """A step that led from `before` to another state."""
+        self._write(after, events_of(before, message, after))
 
     def files(self, state: CoordinatorState, files: InstalledFiles) -> None:
-        """New are the tables of the run; or of its first stages, or what repaired them since."""
+        """What the driver found. New tables are those of the run, of its first stages, or repairs
+        of them."""
 
         def age(generation: int) -> str:
             return "new" if generation >= state.generation else "old"
 
         in_force = age(files.in_force) if files.in_force else "other"
-        found = {"file": age(files.file), "next": files.next, "in_force": in_force}
-        self._write(state, [("files", found)])
+        fields = {"file": age(files.file), "next": files.next, "in_force": in_force}
+        self._write(state, [("files", fields)])
 
-    def _write(self, state: CoordinatorState, found: Iterator[Event] | list[Event]) -> None:
+    def _write(self, state: CoordinatorState, events: Iterator[Event] | list[Event]) -> None:
         if self.path is None:
             return
         head = {"at": time.time(), "party": "coordinator", "update": state.update}
-        text = "".join(json.dumps(head | {"event": name} | more) + "\n" for name, more in found)
+        text = "".join(json.dumps(head | {"event": name} | rest) + "\n" for name, rest in events)
         try:
             with self.path.open("a") as file:
                 file.write(text)
         except OSError as error:
-            log.warning("%s: %s; no trace is written from here on", self.path, error.strerror)
+            log.warning("%s: %s; the trace ends here", self.path, error.strerror)
             self.path = None
 
 
-def events(before: CoordinatorState, message: Message, after: CoordinatorState) -> Iterator[Event]:
-    """The step in the model's words; what it has no word for, as a repeated notice, is none."""
+def events_of(
+    before: CoordinatorState, message: Message, after: CoordinatorState
+) -> Iterator[Event]:
+    """The step as events of the model; a step that the model does not have, such as a repeated
+    notice, gives no event."""
     match message:
         case Subscribe():
             yield "subscribe", {"subscriber": message.subscriber, "phase": after.phase.value}
@@ -98,8 +102,8 @@ def events(before: CoordinatorState, message: Message, after: CoordinatorState) 
     if after.phase is Phase.UNPATH:
         yield "run", {}
     elif after.phase is Phase.INSTALL:
-        # Whose lease is over, and who is not waited for: to the model it is no member any more.
-        for name in sorted(n for n, one in before.members.items() if not one.acked):
+        # Members whose lease has ended, for which the run did not wait: the model drops them.
+        for name in sorted(n for n, member in before.members.items() if not member.acked):
             yield "drop", {"subscriber": name}
         yield "install", {}
     elif before.phase is Phase.UNPATH:

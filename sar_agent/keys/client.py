@@ -1,14 +1,14 @@
-"""Routing keys for an application, at the boundaries of its phases: RODRequest and RODDone.
+"""Routing keys for an application, requested and released at the boundaries of its phases.
 
-    from sar_agent import key
+    from sar_agent.keys import client
 
-    with key.phase("halo", pattern="stencil3d:4x4x4") as mine:
-        ...  # send with mine.offset: it is 0 where there is no key, and mine.sentence says why
+    with client.phase("halo", pattern="stencil3d:4x4x4") as key:
+        ...  # send with key.offset; it is 0 if there is no key, and key.sentence says why
 
-One process of the job speaks (rank 0, say) and tells the others. Nothing here waits longer than it
-is told to, and whatever is missing (agent, munge, a free LID offset), the answer is offset 0: the
-job goes on as it would have. Only a wish that makes no sense raises. This module needs the standard
-library and libmunge only; what is said is in slurm_spank/KEYS.md.
+One process of the job, such as rank 0, requests the key and tells the others. No call waits longer
+than its argument `wait`. If anything is missing (the agent, munge, a free LID offset), the answer
+is offset 0 and the job continues as without keys; only an invalid request raises. This module needs
+no more than the standard library and libmunge. slurm_spank/KEYS.md describes the messages.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ from typing import Any
 from sar_agent.errors import InputError, Unavailable
 
 AGENT = "/run/sar-agent/events.sock"
-"""Where the agent listens, unless SAR_AGENT says another path or HOST:PORT."""
+"""Where the agent listens, unless SAR_AGENT is set to another path or HOST:PORT."""
 LONGEST = 65536
-"""Bytes of a request."""
+"""Bytes in a request, at most."""
 AGENT_USER = "sar-agent"
-"""As whom the agent runs, unless SAR_AGENT_USER says another name or number."""
-_SOCKET_OPTION, _UID_OPTION = 8, 9  # of munge.h
+"""User that the agent runs as, unless SAR_AGENT_USER is set to another name or uid."""
+_SOCKET_OPTION, _UID_OPTION = 8, 9  # from munge.h
 
 
 @dataclass(frozen=True)
 class KeyAnswer:
-    """What came of a request. `offset` is the LID offset to send with, 0 where there is no key."""
+    """The answer to a request. `offset` is the LID offset to send with, 0 if there is no key."""
 
     phase: str
     offset: int = 0
     sentence: str = ""
-    """Why there is none."""
+    """Why there is no key."""
     own: int = 0
-    """Most flows of the phase over one link."""
+    """Largest number of flows of the phase on one link."""
     total: int = 0
-    """And with those of all other keys."""
+    """Largest number of flows of all keys on one link."""
     ends: float | None = None
-    """Unix seconds; None: with the job."""
+    """When the lease ends, in Unix seconds; None: with the job."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """For processes that are started now."""
+    """Variables for processes that the application starts now."""
 
     @property
     def in_force(self) -> bool:
-        """Whether the routes are there."""
+        """Whether the routes of the key are in force."""
         return self.offset > 0
 
 
@@ -71,15 +71,16 @@ def request(
     wait: float = 10.0,
     agent: str | None = None,
 ) -> KeyAnswer:
-    """Routes for the traffic of `phase`: a `pattern` by name, or `pairs` of ranks (from, to).
+    """Requests routes for the traffic of `phase`: the name of a `pattern`, or `pairs` of ranks
+    (from, to).
 
-    Waits up to `wait` seconds until they are in force. Asked again, it lengthens the lease (of
-    `lease` seconds). `job` and `tasks` (tasks of each node, `2(x3),1`) are Slurm's of this process
-    if not given. Raises `InputError` for what makes no sense.
+    Waits up to `wait` seconds until they are in force. A repeated request renews the lease of
+    `lease` seconds. `job` and `tasks` (tasks on each node, `2(x3),1`) default to Slurm's variables
+    of this process. Raises `InputError` for an invalid request.
     """
     flat = [rank for pair in pairs or () for rank in pair]
     if (pattern is None) == (not flat):
-        raise InputError("a key is for a pattern or for pairs of ranks, one of them")
+        raise InputError("give either a pattern or pairs of ranks")
     wish = {
         "traffic": pattern,
         "pairs": flat or None,
@@ -114,95 +115,99 @@ def request(
 
 def done(phase: str | None = None, *, job: str | int | None = None, wait: float = 2.0,
          agent: str | None = None) -> list[str]:  # fmt: skip
-    """The phase (or every one) is over, its offset is free. Returns the phases that had a key.
-    Raises `InputError` where none had, `Unavailable` where nobody answers: the lease ends it."""
+    """Reports that a phase, or every phase, has ended, so that its offset becomes free. Returns the
+    phases that had a key. Raises `InputError` if none had one, `Unavailable` if the agent does not
+    answer; then the key ends with its lease."""
     return list(ask("key-done", job, wait, agent, phase=phase)["phases"])
 
 
 def keys(*, job: str | int | None = None, wait: float = 2.0,
          agent: str | None = None) -> list[dict[str, Any]]:  # fmt: skip
-    """The job's keys in force. Raises `Unavailable` where nobody answers."""
+    """The keys of the job that are in force. Raises `Unavailable` if the agent does not answer."""
     return list(ask("key-list", job, wait, agent)["keys"])
 
 
 @contextmanager
 def phase(name: str, **wish: Any) -> Iterator[KeyAnswer]:
-    """A key for the time of the block; `wish` as of `request`."""
-    mine = request(name, **wish)
+    """A key for the duration of the block; `wish` holds the arguments of `request`."""
+    answer = request(name, **wish)
     try:
-        yield mine
+        yield answer
     finally:
-        if mine.in_force:
-            about = {key: wish[key] for key in ("job", "agent") if key in wish}
-            with suppress(Unavailable, InputError):  # then its lease ends
-                done(name, **about)
+        if answer.in_force:
+            same = {option: wish[option] for option in ("job", "agent") if option in wish}
+            with suppress(Unavailable, InputError):  # the key ends with its lease
+                done(name, **same)
 
 
 def ask(
-    event: str, job: str | int | None, wait: float, agent: str | None, **words: Any
+    event: str, job: str | int | None, wait: float, agent: str | None, **fields: Any
 ) -> dict[str, Any]:
-    """One message, one answer. Raises `InputError` where the agent refuses, `Unavailable`."""
+    """Sends a message and returns the answer. Raises `InputError` if the agent refuses it,
+    `Unavailable` if there is no answer."""
     number = str(job if job is not None else os.environ.get("SLURM_JOB_ID", ""))
     if not number.isdecimal():
         raise InputError(
-            "no job is named", remedy="run it inside a job, or give Slurm's number of one (--job)"
+            "no job is given", remedy="run it inside a job, or give Slurm's job number (--job)"
         )
-    said = {"v": 1, "event": event, "job": number, "user": os.getuid(), "at": time.time()}
-    said |= {"id": secrets.token_hex(8)} | {k: v for k, v in words.items() if v is not None}
-    payload = json.dumps(said, separators=(",", ":")).encode()
+    message = {"v": 1, "event": event, "job": number, "user": os.getuid(), "at": time.time()}
+    message |= {"id": secrets.token_hex(8)} | {k: v for k, v in fields.items() if v is not None}
+    payload = json.dumps(message, separators=(",", ":")).encode()
     if len(payload) > LONGEST:
         raise InputError(
             f"a request has at most {LONGEST} bytes, this one {len(payload)}",
-            remedy="name a pattern, or ask for fewer pairs at a time",
+            remedy="use the name of a pattern, or request fewer pairs at a time",
         )
     line = _talk(agent or os.environ.get("SAR_AGENT") or AGENT, payload, wait)
     try:
         answer = json.loads(line)
         refusal = None if answer["ok"] else str(answer.get("error", "refused"))
     except (ValueError, KeyError, TypeError) as error:
-        raise Unavailable("the agent's answer is none of KEYS.md") from error
+        raise Unavailable("the agent's answer does not follow KEYS.md") from error
     if refusal is not None:
         raise InputError(refusal)
     return dict(answer)
 
 
 def credential(payload: bytes, reader: int | None = None) -> bytes:
-    """`payload` signed by munge with this process's uid; only the uid `reader` can decode it, where
-    one is given. Raises `Unavailable`."""
+    """`payload`, signed by munge with the uid of this process. If `reader` is given, only that uid
+    can decode it. Raises `Unavailable`."""
     try:
         library = ctypes.CDLL("libmunge.so.2")
     except OSError as error:
-        raise Unavailable("libmunge.so.2 is not installed here, so nobody believes us") from error
+        raise Unavailable(
+            "libmunge.so.2 is not installed here, so the agent cannot authenticate us"
+        ) from error
     library.munge_ctx_create.restype = ctypes.c_void_p
     library.munge_strerror.restype = ctypes.c_char_p
     library.munge_ctx_destroy.restype = None
     free = ctypes.CDLL(None).free
     free.restype, free.argtypes = None, [ctypes.c_void_p]
-    context, found = ctypes.c_void_p(library.munge_ctx_create()), ctypes.c_void_p()
+    context, signed = ctypes.c_void_p(library.munge_ctx_create()), ctypes.c_void_p()
     try:
         if path := os.environ.get("SAR_MUNGE_SOCKET"):
             library.munge_ctx_set(context, _SOCKET_OPTION, ctypes.c_char_p(path.encode()))
         if reader is not None:
             library.munge_ctx_set(context, _UID_OPTION, ctypes.c_uint32(reader))
         code = library.munge_encode(
-            ctypes.byref(found), context, ctypes.c_char_p(payload), len(payload)
+            ctypes.byref(signed), context, ctypes.c_char_p(payload), len(payload)
         )
-        if code or not found.value:
-            said = library.munge_strerror(code).decode(errors="replace")
-            raise Unavailable(f"munge does not sign: {said}")
-        return ctypes.string_at(found.value)
+        if code or not signed.value:
+            problem = library.munge_strerror(code).decode(errors="replace")
+            raise Unavailable(f"munge does not sign: {problem}")
+        return ctypes.string_at(signed.value)
     finally:
-        if found.value:
-            free(found)
+        if signed.value:
+            free(signed)
         library.munge_ctx_destroy(context)
 
 
 def _reader(stream: socket.socket) -> int | None:
-    """The uid that may read what we say: who listens on this machine, as the kernel has it; behind
-    a network the agent's user, where this machine knows it."""
+    """The uid that may decode the message: on this machine, that of the listening process, from the
+    kernel; over a network, the agent's user, if this machine has one."""
     if stream.family == socket.AF_UNIX:
-        about = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("iII"))
-        return int(struct.unpack("iII", about)[1])
+        peer = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("iII"))
+        return int(struct.unpack("iII", peer)[1])
     user = os.environ.get("SAR_AGENT_USER", AGENT_USER)
     if user.isdecimal():
         return int(user)
@@ -216,7 +221,7 @@ def _talk(agent: str, payload: bytes, wait: float) -> bytes:
     try:
         with _connect(agent, wait) as stream:
             line = credential(payload, _reader(stream)) + b"\n"
-        # Once more: munge may take longer than the agent waits for a line.
+        # Connects again, since munge may take longer than the agent waits for a line.
         with _connect(agent, wait) as stream, stream.makefile("rb") as answer:
             stream.sendall(line)
             return answer.readline(65536)

@@ -1,9 +1,10 @@
-"""The desk where routing keys are asked for: the RODRequest and RODDone of routing-keys-2017, III.
+"""Requests for routing keys: RODRequest and RODDone of routing-keys-2017, Section III.
 
-Requests are only noted here, in the door's threads; the agent's loop serves them (`agent/keys/`)
-and puts down what came of it. So nobody waits on a connection: a client that hears `waiting` asks
-again with the same words, which is also how a lease is renewed. Answers that are no key are kept a
-few seconds, since every node of a job may ask. How much may wait is `tickets.py`'s.
+The threads of the message server only record requests here. The agent's loop serves them
+(`keys/installer.py`) and records the answers, so no connection has to wait. A client that is
+answered `waiting` repeats the request, which is also how it renews a lease. An answer that is not a
+key is kept for a few seconds, since every node of a job may send the same request. `tickets.py`
+limits how many requests may wait.
 """
 
 from __future__ import annotations
@@ -32,78 +33,78 @@ from sar_agent.keys.tickets import WHOLE_JOB, Ticket, Tickets, TrafficWish
 from sar_agent.slurm.hostlist import count_names
 
 KEPT = 10.0
-"""Seconds for which an answer that is no key is given again."""
+"""Seconds for which an answer that is not a key is repeated."""
 NODES_A_SECOND = 500
-"""Of one job, that may ask again: a door hears some 1,000 messages a second."""
+"""Nodes of one job that may repeat a request in a second; the server can handle 1,000."""
 MOST_NODES = 65536
-"""That a host list may have, where the job's are not known yet."""
+"""Nodes in a host list, at most, if the job is not known yet."""
 LONGEST_NODES = 32768
-"""Characters of a host list."""
+"""Characters in a host list."""
 
 _Phase = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:+-]{1,63}$")]
 _Rank = Annotated[int, Field(ge=0, lt=2**20)]
 
 
 class KeyRequest(Message):
-    """I shall send like this; lead me where nobody is in the way."""
+    """RODRequest: the traffic of a phase, for which routes without contention are requested."""
 
     longest: ClassVar[int] = 65536
 
     event: Literal["key"]
     phase: _Phase
     traffic: Annotated[str, Field(max_length=200)] | None = None
-    """A pattern by name."""
+    """The name of a pattern."""
     pairs: Annotated[list[_Rank] | None, Field(fail_fast=True, max_length=longest // 2)] = None
-    """Or its ranks: from, to, from, to, …; read until the first that is wrong."""
+    """Or pairs of ranks: from, to, from, to, …; parsed up to the first error."""
     nodes: Annotated[str, Field(max_length=LONGEST_NODES)] | None = None
-    """Host list of those the ranks are on; None: all of the job's."""
+    """Host list of the ranks; None: all hosts of the job."""
     tasks: Tasks | None = None
-    """None: one a node."""
+    """Tasks on each node; None: one."""
     lease: Annotated[float, Field(gt=0)] | None = None
-    """Seconds; None: as long as the site gives."""
+    """Seconds; None: the default of the site."""
 
     @property
     def wish(self) -> TrafficWish:
-        """What would make it another key."""
+        """The parts of the request that determine the key."""
         return TrafficWish.of(self.traffic, self.pairs or (), self.nodes, self.tasks)
 
 
 class KeyDone(Message):
-    """I shall not send like that any more. Without a phase: none of my keys is needed."""
+    """RODDone: a phase has ended; without a phase, all phases of the job."""
 
     event: Literal["key-done"]
     phase: _Phase | None = None
 
 
 class KeyList(Message):
-    """Which keys does the job have?"""
+    """A request for the list of the job's keys."""
 
     event: Literal["key-list"]
 
 
 @dataclass(frozen=True)
 class LeasedKey:
-    """What the desk must know of a key that is in force."""
+    """What must be known here about a key that is leased."""
 
     uid: int
     """The job's owner."""
     wish: TrafficWish
     answer: Mapping[str, Any]
     in_force: bool = True
-    """False: it is lost, or being made for a fabric that has changed."""
+    """False: the key is lost, or is being computed again for a changed fabric."""
 
 
 @dataclass
 class KeyOrders:
-    """What clients want of keys that are there: by (job, phase)."""
+    """What clients have ordered for leased keys, by (job, phase)."""
 
     done: set[tuple[str, str]] = field(default_factory=set)
     renewed: dict[tuple[str, str], float | None] = field(default_factory=dict)
-    """With the seconds they asked for."""
+    """With the requested seconds."""
 
 
 class KeyRequests:
-    """Safe from any thread. `wake` is called when there is something for the loop."""
+    """Safe from any thread. `wake` is called when there is work for the agent's loop."""
 
     models: ClassVar[Mapping[str, type[Message]]] = {
         "key": KeyRequest,
@@ -120,27 +121,26 @@ class KeyRequests:
         self.authority = authority or Authority(frozenset())
         self._wake, self._clock = wake, clock
         self.closed = ""
-        """Why there are no keys here at all; empty where there are."""
+        """Why this site has no keys at all; empty if it has."""
         self._lock = threading.Lock()
         self._tickets = Tickets()
         self._leased: Mapping[tuple[str, str], LeasedKey] = {}
         self._orders = KeyOrders()
         self._owed_at: float | None = None
-        """When keys are to be made for a fabric that has changed; None: there are none."""
+        """When to compute keys for a changed fabric; None: no key has to be computed."""
 
     def admit(self, head: MessageHead, uid: int) -> None:
-        """Before a request is read as a whole. Raises `MessageRefused` where there is no room for
-        it."""
+        """Called before a request is parsed. Raises `MessageRefused` if there is no room for it."""
         if head.event != "key" or uid in self.authority.trusted:
             return
         with self._lock:
-            mine = list(self._tickets.of(uid))
-        if len(mine) >= tickets.MOST_OF_A_UID and all(one.job != head.job for one in mine):
-            many = f"uid {uid} has {tickets.MOST_OF_A_UID} requests for keys waiting"
+            own = list(self._tickets.of(uid))
+        if len(own) >= tickets.MOST_OF_A_UID and all(ticket.job != head.job for ticket in own):
+            many = f"{tickets.MOST_OF_A_UID} requests for keys of uid {uid} are waiting"
             raise MessageRefused(RefusalReason.TOO_MANY, many)
 
     def take(self, message: Message, uid: int) -> Mapping[str, Any]:
-        """The answer to a message of `models`. Raises `MessageRefused`."""
+        """The answer to a message. Raises `MessageRefused`."""
         seen = self.authority.check_owner(message, uid)
         if isinstance(message, KeyRequest):
             ticket = Ticket(
@@ -151,16 +151,16 @@ class KeyRequests:
         if isinstance(message, KeyDone):
             return self._done(message, uid)
         leased = self._leased
-        mine = [
-            dict(leased[key].answer)
-            for key in sorted(key for key in leased if key[0] == message.job)
-            if leased[key].in_force and self._may(uid, leased[key])
+        keys = [
+            dict(leased[name].answer)
+            for name in sorted(name for name in leased if name[0] == message.job)
+            if leased[name].in_force and self._may(uid, leased[name])
         ]
-        return {"keys": mine[:16], "more": max(0, len(mine) - 16)}
+        return {"keys": keys[:16], "more": max(0, len(keys) - 16)}
 
     def of_job(self, event: Event, uid: int) -> Mapping[str, Any]:
-        """What a job's start or a step's hint is answered beside the usual: the environment of the
-        key for the whole job, or in `wait` the seconds after which to ask again."""
+        """What the answer to a job's start or to a step's hint says about its key: the environment,
+        or in `wait` the seconds after which to send the hint again."""
         traffic = event.known_traffic
         if event.event == "end" or not traffic or traffic.startswith("weight="):
             return {}
@@ -169,21 +169,22 @@ class KeyRequests:
         try:
             new.nodes = count_names(event.nodes or "", MOST_NODES)
             new.seen = self.authority.is_owner(event.job, uid)
-            found = self._ask(new, event.event)
+            answer = self._ask(new, event.event)
         except InputError as error:
             return {"note": str(error)}
-        except MessageRefused as refused:  # what it says beside this is taken
+        except MessageRefused as refused:  # the rest of the message is accepted
             self.authority.refused(refused.reason, str(refused))
             return {"note": str(refused)}
-        if found.get("state") == "waiting":
-            return {"wait": found["retry"]}
-        if env := found.get("env"):
+        if answer.get("state") == "waiting":
+            return {"wait": answer["retry"]}
+        if env := answer.get("env"):
             return {"env": env}
-        return {"note": found.get("sentence") or found.get("error", "")}
+        return {"note": answer.get("sentence") or answer.get("error", "")}
 
     def _ask(self, new: Ticket, event: str = "key") -> dict[str, Any]:
-        """Another wish for a phase that has a key: a step knows better than the start where the
-        ranks are, so its hint makes another key; an application has to say `done`."""
+        """The answer to a request, which is recorded if it has none yet. If the phase has a key for
+        other traffic, a step's hint replaces it, since the step knows where the ranks are and the
+        start of the job does not; an application must send key-done first."""
         with self._lock:
             leased = self._leased.get((new.job, new.phase))
             if leased and leased.in_force and self._may(new.uid, leased):
@@ -192,8 +193,8 @@ class KeyRequests:
                     return dict(leased.answer)
                 if event == "key":
                     return _error(
-                        f"phase {new.phase} of job {new.job} has a key for other traffic; say "
-                        "done before you ask anew"
+                        f"phase {new.phase} of job {new.job} has a key for other traffic; "
+                        "report that phase as done before you request another key"
                     )
             if self.closed:
                 return none(self.closed)
@@ -211,26 +212,28 @@ class KeyRequests:
 
     def _done(self, message: KeyDone, uid: int) -> dict[str, Any]:
         with self._lock:
-            gone = {
-                key
-                for key, one in self._leased.items()
-                if key[0] == message.job and message.phase in (None, key[1]) and self._may(uid, one)
+            done = {
+                name
+                for name, key in self._leased.items()
+                if name[0] == message.job
+                and message.phase in (None, name[1])
+                and self._may(uid, key)
             }
-            asked = [
-                one
-                for one in self._tickets.of(uid)
-                if one.job == message.job and message.phase in (None, one.phase)
+            requested = [
+                ticket
+                for ticket in self._tickets.of(uid)
+                if ticket.job == message.job and message.phase in (None, ticket.phase)
             ]
-            waiting = [one for one in asked if one.answer is None]
-            for one in asked:
-                self._tickets.remove(one.name)
-            if not gone and not waiting:
-                of = f"phase {message.phase} of job" if message.phase else "job"
-                return _error(f"{of} {message.job} has no key")
-            self._orders.done |= gone
-            self._leased = {key: one for key, one in self._leased.items() if key not in gone}
+            waiting = [ticket for ticket in requested if ticket.answer is None]
+            for ticket in requested:
+                self._tickets.remove(ticket.name)
+            if not done and not waiting:
+                subject = f"phase {message.phase} of job" if message.phase else "job"
+                return _error(f"{subject} {message.job} has no key")
+            self._orders.done |= done
+            self._leased = {name: key for name, key in self._leased.items() if name not in done}
         self._wake()
-        return {"state": "done", "phases": sorted(phase for _, phase in gone)}
+        return {"state": "done", "phases": sorted(phase for _, phase in done)}
 
     def _may(self, uid: int, leased: LeasedKey) -> bool:
         return uid in (leased.uid, *self.authority.trusted)
@@ -239,63 +242,63 @@ class KeyRequests:
 
     @property
     def busy(self) -> bool:
-        """Whether somebody waits for the loop."""
+        """Whether there is work for the agent's loop."""
         with self._lock:
             owed = self._owed_at is not None and self._clock() >= self._owed_at
-            return (
-                owed or bool(self._orders.done) or any(one.answer is None for one in self._tickets)
-            )
+            waiting = any(ticket.answer is None for ticket in self._tickets)
+            return owed or waiting or bool(self._orders.done)
 
     def later(self, seconds: float) -> None:
-        """Keys that are owed are not asked for again before that."""
+        """Postpones the keys for a changed fabric."""
         if self._owed_at is not None:
             self._owed_at = self._clock() + seconds
 
     def age(self, ticket: Ticket) -> float:
-        """Seconds since it was first asked."""
+        """Seconds since the request was first received."""
         return self._clock() - ticket.came
 
     def pending(self) -> list[Ticket]:
-        """Requests without an answer: those of root and SlurmUser first, then one of each user in
-        turn, the oldest first."""
+        """Requests without an answer: first those of root and SlurmUser, then those of users in
+        turn, one of each, the oldest first."""
         turn: Counter[int] = Counter()
         order = []
         with self._lock:
             self._tickets.forget(self._clock())
-            waiting = [one for one in self._tickets if one.answer is None]
-        for one in sorted(waiting, key=lambda one: one.came):
-            order.append((one.uid not in self.authority.trusted, turn[one.uid], one))
-            turn[one.uid] += one.uid not in self.authority.trusted
-        return [one for *_, one in sorted(order, key=lambda of: of[:2])]
+            waiting = [ticket for ticket in self._tickets if ticket.answer is None]
+        for ticket in sorted(waiting, key=lambda ticket: ticket.came):
+            is_user = ticket.uid not in self.authority.trusted
+            order.append((is_user, turn[ticket.uid], ticket))
+            turn[ticket.uid] += is_user
+        return [ticket for *_, ticket in sorted(order, key=lambda row: row[:2])]
 
     def orders(self) -> KeyOrders:
-        """All since the last call."""
+        """Returns and clears the orders since the last call."""
         with self._lock:
             orders, self._orders = self._orders, KeyOrders()
         return orders
 
     def answer(self, ticket: Ticket, answer: dict[str, Any]) -> None:
-        """Why there is no key for it; kept for a while."""
+        """Records why a request gets no key; the answer is kept for `KEPT` seconds."""
         with self._lock:
             ticket.answer, ticket.until = answer, self._clock() + KEPT
 
     def show(self, leased: Mapping[tuple[str, str], LeasedKey], *, owed: bool = False) -> None:
-        """All leases; requests for those in force are answered by now. `owed`: some are to be made
-        for a fabric that has changed."""
+        """Records all leased keys, which answers the requests for those in force. `owed`: some have
+        to be computed for a changed fabric."""
         with self._lock:
             if not owed or self._owed_at is None:
                 self._owed_at = self._clock() if owed else None
-            self._leased = {key: one for key, one in leased.items() if key not in self._orders.done}
-            for one in self._tickets:
-                found = leased.get((one.job, one.phase))
-                if not found or not found.in_force or one.answer is not None:
+            self._leased = {n: key for n, key in leased.items() if n not in self._orders.done}
+            for ticket in self._tickets:
+                key = leased.get((ticket.job, ticket.phase))
+                if not key or not key.in_force or ticket.answer is not None:
                     continue
-                if found.wish == one.wish and self._may(one.uid, found):
-                    self._tickets.remove(one.name)
+                if key.wish == ticket.wish and self._may(ticket.uid, key):
+                    self._tickets.remove(ticket.name)
 
 
 def none(sentence: str) -> dict[str, Any]:
-    """The job goes on with offset 0, and why."""
+    """The answer that there is no key, and why: the job continues on LID offset 0."""
     return {"state": "none", "offset": 0, "sentence": sentence}
 
 

@@ -1,7 +1,7 @@
-"""Requests for keys that wait, within bounds: for each uid, each job, all users, and in bytes.
+"""Requests for routing keys that wait, limited per uid, per job, for all users, and in bytes.
 
-A quarter of the room is kept for root and SlurmUser, who speak for every job. Of a job that the
-queue has not shown anybody may speak, so of these each uid has few.
+A quarter of the room is reserved for root and SlurmUser, who send for every job. Any user may send
+a request for a job that the queue has not shown, so each uid may have only few of these.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ from typing import Any
 from sar_agent.events.message import MessageRefused, RefusalReason
 
 MOST = 4096
-"""Requests, with answers that are kept a while."""
+"""Requests, including those whose answers are kept for a while."""
 MOST_OF_USERS = MOST * 3 // 4
 MOST_OF_A_UID = 256
 MOST_OF_A_JOB = 128
-"""Phases of one job, asked for by one uid: there are at most 126 LID offsets for keys."""
+"""Requests of one uid for one job; there are at most 126 LID offsets for keys."""
 MOST_UNSEEN = 32
-"""Of one uid, for jobs that the queue has not shown."""
+"""Requests of one uid for jobs that the queue has not shown."""
 MOST_BYTES = 64 << 20
 MOST_BYTES_OF_USERS = MOST_BYTES * 3 // 4
 MOST_BYTES_OF_A_UID = 4 << 20
 WHOLE_JOB = "job"
-"""The phase of a key that `--sar-traffic` asks for."""
+"""The phase of a key that `--sar-traffic` requests."""
 Name = tuple[str, str, int]
 """Job, phase, uid."""
 
 
 @dataclass(frozen=True)
 class TrafficWish:
-    """A pattern by name, or pairs of ranks (from, to, from, …), and where the ranks are."""
+    """The traffic that a key is for: the name of a pattern, or pairs of ranks (from, to, from, …),
+    and the hosts of the ranks."""
 
     traffic: str | None = None
     pairs: tuple[int, ...] = ()
@@ -45,14 +46,14 @@ class TrafficWish:
     def of(
         cls, traffic: str | None, pairs: Iterable[int], nodes: str | None, tasks: str | None
     ) -> TrafficWish:
-        """One task a node is the same as none given."""
-        ones = tasks is None or re.fullmatch(r"1(\(x\d+\))?(,1(\(x\d+\))?)*", tasks)
-        return cls(traffic, tuple(pairs), nodes, None if ones else tasks)
+        """A wish; one task on each node is the same as no `tasks`."""
+        single = tasks is None or re.fullmatch(r"1(\(x\d+\))?(,1(\(x\d+\))?)*", tasks)
+        return cls(traffic, tuple(pairs), nodes, None if single else tasks)
 
 
 @dataclass
 class Ticket:
-    """A request that waits for the loop, or its answer for the client."""
+    """A request that waits for the agent's loop, or the answer for its client."""
 
     job: str
     phase: str
@@ -60,14 +61,14 @@ class Ticket:
     wish: TrafficWish
     lease: float | None
     came: float
-    """Monotonic seconds."""
+    """When it was received, in monotonic seconds."""
     answer: dict[str, Any] | None = None
     until: float = 0.0
-    """When the answer is forgotten."""
+    """When the answer is dropped."""
     nodes: int = 1
-    """That ask for it, at most."""
+    """Number of nodes that may repeat the request."""
     seen: bool = True
-    """Whether the queue had shown the job when it was asked for."""
+    """Whether the queue had shown the job when the request came."""
 
     @property
     def with_job(self) -> bool:
@@ -76,18 +77,18 @@ class Ticket:
 
     @property
     def name(self) -> Name:
-        """By which it is found again."""
+        """The key of this ticket in `Tickets`."""
         return self.job, self.phase, self.uid
 
     @property
     def size(self) -> int:
-        """Bytes that it keeps, roughly: a rank is an object of its own."""
+        """Bytes in memory, roughly: each rank is a Python object."""
         wish = self.wish
         return 1000 + 40 * len(wish.pairs) + len(wish.nodes or "") + len(wish.tasks or "")
 
 
 class Tickets:
-    """By name. Not safe from several threads."""
+    """Tickets by name. Not safe from several threads."""
 
     def __init__(self) -> None:
         self._all: dict[Name, Ticket] = {}
@@ -103,62 +104,62 @@ class Tickets:
 
     @property
     def bytes(self) -> int:
-        """That all of them keep, roughly."""
+        """Bytes of all tickets in memory, roughly."""
         return sum(self._bytes.values())
 
     def get(self, name: Name) -> Ticket | None:
-        """The one of that name."""
+        """The ticket of that name, or None."""
         return self._all.get(name)
 
     def of(self, uid: int) -> Collection[Ticket]:
-        """Those of one uid."""
+        """The tickets of one uid."""
         return self._of_uid.get(uid, {}).values()
 
     def remove(self, name: Name) -> None:
-        """Nothing where there is none."""
+        """Removes the ticket of that name, if there is one."""
         if ticket := self._all.pop(name, None):
-            mine = self._of_uid[ticket.uid]
-            del mine[name]
+            own = self._of_uid[ticket.uid]
+            del own[name]
             self._bytes[ticket.uid] -= ticket.size
-            if not mine:
+            if not own:
                 del self._of_uid[ticket.uid], self._bytes[ticket.uid]
 
     def put(self, ticket: Ticket) -> None:
-        """Instead of the one of its name."""
+        """Adds a ticket; it replaces the one of the same name."""
         self.remove(ticket.name)
         self._all[ticket.name] = ticket
         self._of_uid.setdefault(ticket.uid, {})[ticket.name] = ticket
         self._bytes[ticket.uid] += ticket.size
 
     def forget(self, now: float) -> None:
-        """Answers that were kept long enough. Looked for once a second."""
+        """Drops answers whose time is over; does so at most once a second."""
         if now < self._forget_at:
             return
         self._forget_at = now + 1.0
-        for one in self:
-            if one.answer is not None and now >= one.until:
-                self.remove(one.name)
+        for ticket in self:
+            if ticket.answer is not None and now >= ticket.until:
+                self.remove(ticket.name)
 
     def room_for(self, new: Ticket, trusted: Collection[int]) -> None:
-        """Raises `MessageRefused` where there is none."""
+        """Raises `MessageRefused` if there is no room for the ticket."""
         self._room_for_all(new, trusted)
         if new.uid in trusted:
             return
-        mine = [one for one in self.of(new.uid) if one.name != new.name]
-        if len(mine) >= MOST_OF_A_UID:
-            raise _many(f"uid {new.uid} has {MOST_OF_A_UID} requests for keys waiting")
-        if sum(one.job == new.job for one in mine) >= MOST_OF_A_JOB:
-            raise _many(f"job {new.job} has {MOST_OF_A_JOB} requests for keys waiting")
-        if not new.seen and sum(not one.seen for one in mine) >= MOST_UNSEEN:
+        own = [ticket for ticket in self.of(new.uid) if ticket.name != new.name]
+        if len(own) >= MOST_OF_A_UID:
+            raise _many(f"{MOST_OF_A_UID} requests for keys of uid {new.uid} are waiting")
+        if sum(ticket.job == new.job for ticket in own) >= MOST_OF_A_JOB:
+            raise _many(f"{MOST_OF_A_JOB} requests for keys of job {new.job} are waiting")
+        if not new.seen and sum(not ticket.seen for ticket in own) >= MOST_UNSEEN:
             raise _many(
-                f"uid {new.uid} has asked for keys of {MOST_UNSEEN} jobs that the queue does not "
+                f"uid {new.uid} has requested keys for {MOST_UNSEEN} jobs that the queue does not "
                 "show yet"
             )
         if self._bytes[new.uid] + new.size > MOST_BYTES_OF_A_UID:
             raise MessageRefused(
                 RefusalReason.OVERSIZE,
-                f"requests of uid {new.uid} for keys that wait are {MOST_BYTES_OF_A_UID >> 20} MB "
-                "already; ask for fewer pairs at a time, or by a pattern's name",
+                f"the waiting requests for keys of uid {new.uid} take {MOST_BYTES_OF_A_UID >> 20} "
+                "MB already; request fewer pairs at a time, or use the name of a pattern",
             )
 
     def _room_for_all(self, new: Ticket, trusted: Collection[int]) -> None:
@@ -168,7 +169,7 @@ class Tickets:
         known = self._all.get(new.name)
         count = len(self) - bool(known)
         size = self.bytes - (known.size if known else 0)
-        if users:  # trusted ones take nothing of the users' share
+        if users:  # trusted users do not count towards the share of the others
             count -= sum(len(self.of(uid)) for uid in trusted)
             size -= sum(self._bytes[uid] for uid in trusted)
         if count >= most or size + new.size > most_bytes:

@@ -5,17 +5,25 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import fields
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from sar_agent.cli import main
+from sar_agent.cli import app, main
+from sar_agent.commands.engine_options import NOT_OFFERED
+from sar_agent.commands.routes import route
+from sar_agent.config.engine import Options
 from sar_agent.fabric.spec import load_fabric
 from tests.data import data_path
 
 TREE = "xgft:2;4,4;1,2"
+SAME = ("--fabric", TREE, "--jobs", "mix:1")
 FABRICS = ("psmn-x5", "small-2014", "dgx-ndr", "selene-storage", "director-notabs")
 ROUTE_KEYS = {"engine", "seconds", "virtual_lanes", "unreachable_pairs", "peak_rss_mb"}
 MEASURE_KEYS = {
@@ -96,6 +104,49 @@ def test_engines_lists_a_name_and_what_it_is() -> None:
     assert [line.split()[0] for line in lines] == ENGINES.split()
     assert all(len(line.split()) > 3 for line in lines)
     assert said("engines", "--json")["engines"]
+
+
+def test_help_lists_the_commands_in_groups_operators_first() -> None:
+    done = sar_agent("--help")
+    text = done.stdout
+    heads = [line.strip("╭─ ╮") for line in text.splitlines() if line.startswith("╭")]
+    assert [head.split()[0] for head in heads] == [
+        *("Options", "Operate", "Look", "Laboratory:", "For"),
+    ]
+    assert text.index("rollback") < text.index(" route ") < text.index("simulate-time")
+
+
+def test_every_command_and_option_is_explained() -> None:
+    missing = []
+    for name, command in commands_of(get_command(app)):
+        assert command.help, name
+        for option in command.params:
+            if option.name != "help" and not getattr(option, "help", None):
+                missing.append(f"{name} {option.name}")
+    assert not missing
+
+
+def commands_of(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands_of(command, f"{before}{name} ")
+        else:
+            yield before + name, command
+
+
+def test_route_has_an_option_for_every_option_of_engines() -> None:
+    route = dict(commands_of(get_command(app)))["route"]
+    names = {option.name for option in route.params}
+    assert names >= {field.name for field in fields(Options)} - {*NOT_OFFERED}
+    too_many = sar_agent("route", *SAME, "--max-lanes", "16")
+    assert too_many.returncode == 2 and "--max-lanes" in too_many.stderr
+
+
+def test_a_command_is_a_function(capsys: pytest.CaptureFixture[str]) -> None:
+    route(TREE, "mix:1", engine="random", as_json=True, options=Options(seed=4))
+    first = json.loads(capsys.readouterr().out)
+    second = said("route", *SAME, "--engine", "random", "--seed", "4", "--json")
+    assert first["effective_efi_max"] == second["effective_efi_max"]
 
 
 def test_the_same_routes_to_the_byte(tmp_path: Path) -> None:

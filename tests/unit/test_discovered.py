@@ -82,9 +82,7 @@ def test_a_file_that_was_replaced_before_it_was_read_is_read_again(tmp_path: Pat
 
 def test_an_older_release_is_one_sentence(tmp_path: Path) -> None:
     refusal = "/run/bridge.sock: unknown request; there are status, load GENERATION, dump"
-    said = (
-        r"an older release that cannot report the fabric; install both .*fabric_source = \"ibnet"
-    )
+    said = r"an older release that cannot report the fabric; install both .*fabric_source = \"ibnet"
     with pytest.raises(Unavailable, match=said):
         discovered(Plugin(tmp_path, refusal)).read()
     with pytest.raises(SarError, match="ask the master"):

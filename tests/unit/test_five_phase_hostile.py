@@ -146,7 +146,7 @@ def test_nor_do_many_jobs_of_one_user_help_him(site: Site) -> None:
     # Nine, and as long as the last lease runs.
     assert site.installs >= 10, site.why
     state, rules = site.coordinator.state, site.coordinator.rules
-    assert "jobs of uid 1666 have kept" in state.uncovered("77", BAD, site.now, rules)
+    assert "jobs of uid 1666 have prevented" in state.uncovered("77", BAD, site.now, rules)
     assert not state.uncovered("1", HONEST, site.now, rules)
     assert not state.uncovered("77", BAD, site.now + 3601, rules), "it is forgotten"
 
@@ -155,9 +155,9 @@ def test_a_job_that_held_up_three_is_told_and_gets_no_lease_until_it_ends(site: 
     for _ in range(3):
         site.update(own_job)
     assert all("of jobs 2" in why for why in site.why)
-    with pytest.raises(MessageRefused, match="job 2 has kept 3 updates from happening"):
+    with pytest.raises(MessageRefused, match="job 2 has prevented 3 updates"):
         site.subscribe(BAD, "2", "b" * 16)
-    with pytest.raises(MessageRefused, match="job 2 has kept 3 updates"):
+    with pytest.raises(MessageRefused, match="job 2 has prevented 3 updates"):
         site.subscribe(BAD, "2", "c" * 16)
     del site.queue["2"]
     site.look()
@@ -179,7 +179,9 @@ def test_its_subscribers_are_let_go_only_when_their_lease_is_over(site: Site) ->
 
 
 def test_who_is_not_in_the_queue_yet_is_no_member_and_asks_again(site: Site) -> None:
-    with pytest.raises(MessageRefused, match="job 7 was not in Slurm's queue at the last look"):
+    with pytest.raises(
+        MessageRefused, match="job 7 was not in Slurm's queue when it was last read"
+    ):
         site.subscribe(JOBLESS, "7", "d" * 16)
     assert set(site.coordinator.state.members) == {GOOD}
     site.authority.known = {**site.authority.known, "7": KnownJob(JOBLESS, None)}
@@ -189,7 +191,7 @@ def test_who_is_not_in_the_queue_yet_is_no_member_and_asks_again(site: Site) -> 
 
 
 def test_quotas(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("MOST_OF_A_USER", 3), ("MOST_OF_A_JOB", 2), ("MOST", 12), ("KEPT", 4)):
+    for name, value in (("MOST_OF_A_USER", 3), ("MOST_OF_A_JOB", 2), ("MOST", 12), ("RESERVED", 4)):
         monkeypatch.setattr(f"sar_agent.five_phase.subscribers.{name}", value)
     jobs = {"2": BAD, "3": BAD, "4": 1, "5": 2, "6": 3}
     site.authority.known = {n: KnownJob(uid, None) for n, uid in jobs.items()}

@@ -162,7 +162,7 @@ def test_somebody_else_s_job(site: Site) -> None:
     with pytest.raises(MessageRefused, match="job 1 does not belong to uid 1002"):
         site.ask(BOB)
     site.authority.known = {}  # not seen yet: judged when it is
-    assert site.ask(BOB)["error"] == "job 1 does not belong to uid 1002"
+    assert site.ask(BOB)["error"] == "job 1 is not one of uid 1002"
     site.ask()
     with pytest.raises(MessageRefused):
         site.know()

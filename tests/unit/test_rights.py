@@ -253,7 +253,7 @@ def test_warm_up_without_settings_has_the_defaults(
         return rehearsal.Rehearsal(0, 0.0)
 
     monkeypatch.setattr(rehearsal, "rehearse", rehearse)
-    monkeypatch.setattr(service, "DEFAULT", tmp_path / "none.toml")
+    monkeypatch.setattr(service, "CONFIG_PATH", tmp_path / "none.toml")
     done = sar_agent("warm-up", "--config", tmp_path / "none.toml")
     assert (done.returncode, asked[0].agent.engine) == (0, "sar-plus"), done.stderr
     done = sar_agent("warm-up", "--config", tmp_path / "other.toml")

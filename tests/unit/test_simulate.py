@@ -78,3 +78,27 @@ def test_routes_that_lead_nowhere_are_named(switch: str, tmp_path: Path) -> None
     done = sar_agent("simulate-time", *JOBS, "--routes", dump)
     assert done.returncode == 1, done.stdout
     assert "no route from" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "word"),
+    [
+        ("trace", ["--flowlet", "64KB"], "add --adaptive"),
+        ("trace", ["--load-levels", "4"], "add --adaptive"),
+        ("trace", ["--request-time", "5us"], "add --key or --keys"),
+        ("trace", ["--jobs", "mix:1", "--place", "linear"], "leave one of them out"),
+        ("trace", ["--engine", "random", "--key", "+x=2"], "add --routes DIR"),
+        ("dot", ["--jobs", "mix:1"], "leave --fabric, --engine, --routes, --jobs"),
+    ],
+)
+def test_no_option_is_ignored(
+    command: str, arguments: list[str], word: str, tmp_path: Path
+) -> None:
+    sar_agent("make-trace", "alltoall", "--ranks", "4", "--out", tmp_path / "t.trace")
+    start = {
+        "trace": ("simulate-trace", "--fabric", TREE, "--trace", tmp_path / "t.trace"),
+        "dot": ("count-congestion", "--orcs-dot", tmp_path / "none.dot"),
+    }[command]
+    done = sar_agent(*start, *arguments)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert word in done.stderr

@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 
-from sar_agent.jobs.source import job_source
 from sar_agent.config.model import parse_config
 from sar_agent.errors import InputError, Unavailable
 from sar_agent.jobs.record import JobRecord
+from sar_agent.jobs.source import job_source
 from sar_agent.slurm.pyslurm_source import PyslurmSource
 from sar_agent.slurm.slurmrestd import SlurmrestdSource
 from sar_agent.slurm.squeue import SqueueSource
