@@ -1,5 +1,5 @@
-"""Oblivious-XGFT, Section VII-A and Fig. 3: the one exchange of CG.D-128 that D-mod-k leads over
-two roots."""
+"""Oblivious-XGFT, Section VII-A and Fig. 3: the exchange of CG.D-128 that D-mod-k routes over two
+roots only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ENGINES = ("smodk", "dmodk", "colored")
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """Each phase's slowdown."""
+    """The slowdown of each phase."""
     fabric, view = slimmed(16)
     found = {name: times(name, fabric, view, program("cgd128").phases) for name in ENGINES}
     claims = [
@@ -48,9 +48,9 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     return outcome(
         out / f"{NAME}.png",
         claims,
-        "Exact, no seeds. The pattern is that of the NAS source, 8 rows of 16 processes; held "
-        "against the fluid numbers of ERRATA, since the paper's 8 counts the process that sends "
-        "to itself.",
+        "Exact, no seeds. The pattern is that of the NAS source, 8 rows of 16 processes. The "
+        "comparison is with the fluid numbers of ERRATA, since the paper's 8 counts the process "
+        "that sends to itself.",
         tables=[ResultTable(["slowdown of phase", "1", "2", "3", "4", "5", "all"], rows)],
         draw=lambda figure: _draw(figure, found),
     )

@@ -1,4 +1,4 @@
-"""Oblivious-XGFT, Fig. 4: how many of all pairs' routes each root carries."""
+"""Oblivious-XGFT, Fig. 4: the number of routes over each root, for all pairs of hosts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def routes_per_root(name: str, roots: int, seed: int = 0) -> Counts:
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """Counts for both trees."""
+    """The counts for both trees."""
     found = {
         (name, roots): [routes_per_root(name, roots, s) for s in (seeds if name in DRAWN else (0,))]
         for name in ENGINES

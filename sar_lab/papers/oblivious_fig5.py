@@ -34,7 +34,7 @@ LINES: tuple[tuple[str, Literal["--", ":"]], ...] = (("dmodk", "--"), ("colored"
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """Slowdowns over seeds."""
+    """The slowdowns over seeds."""
     wrf = slowdowns("WRF-256", ENGINES, seeds)
     cg = slowdowns("CG.D-128", ENGINES, seeds)
     phase = slowdowns("CG.D-128, phase 5", ENGINES, seeds)
@@ -47,7 +47,8 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
                 order(
                     f"{title}: {LABELS[name]} better than Random for most w2, worse for none",
                     better > len(ROOTS) // 2 and not worse,
-                    f"better at {better} of {len(ROOTS)} w2, worse at {worse}, else not told apart",
+                    f"better at {better} of {len(ROOTS)} w2, worse at {worse}, else no significant "
+                    "difference",
                 )
             )
     for name in NEW:
@@ -83,7 +84,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
 
 
 def _compare(found: Slowdowns, name: str, other: str, roots: int) -> int:
-    """-1 where `name` is better by more than chance explains, 1 where it is worse."""
+    """-1 where `name` is significantly better, 1 where it is significantly worse, else 0."""
     a, b = (bootstrap_of(found[each][roots], np.mean, resamples=2000) for each in (name, other))
     if not a.apart_from(b):
         return 0

@@ -1,8 +1,9 @@
-"""Oblivious-XGFT, Section VII-B: S-mod-k and D-mod-k meet each level of contention equally often.
+"""Oblivious-XGFT, Section VII-B: each level of contention is equally frequent for S-mod-k and
+D-mod-k.
 
-What S-mod-k does to a permutation D-mod-k does to its inverse, and inverses of all permutations are
-all permutations. So over all of them the two histograms are one; over a sample they are one if each
-drawn permutation is held against its inverse.
+S-mod-k has the same contention for a permutation as D-mod-k for its inverse, and the inverses of
+all permutations are all permutations. So over all permutations the two histograms are equal; over
+a sample they are equal if D-mod-k routes the inverse of each drawn permutation.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ Histogram = NDArray[np.int64]
 
 
 def contention(fabric: Fabric, name: str, rows: I32) -> NDArray[np.int64]:
-    """int64[P]: most flows on a channel under each permutation, int32[P, T]: rows[p, s] is to whom
-    s sends. Each source and destination sends one, so all contention is the network's."""
+    """int64[P]: most flows on a channel under each permutation, int32[P, T]: rows[p, s] is the
+    destination of s. Every host sends and receives one message, so all contention is in the
+    network."""
     hosts = np.arange(fabric.terminals, dtype=np.int32)
     view = recognise_xgft(fabric)
     paths = PathRoutes(name, fabric, view, choice_of(name, fabric, view))
@@ -68,7 +70,7 @@ def histograms(spec: str, rows: I32, other: I32) -> dict[str, Histogram]:
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """All permutations of a small tree, a sample on the paper's."""
+    """All permutations on a small tree, and a sample on the tree of the paper."""
     everything = np.array(list(permutations(range(8))), np.int32)
     random = np.random.default_rng(list(seeds))
     some = random.permuted(np.tile(np.arange(256, dtype=np.int32), (SAMPLE, 1)), axis=1)
@@ -96,8 +98,8 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     return outcome(
         out / f"{NAME}.png",
         claims,
-        "Contention is the most flows on a channel. The last two lines are both engines on the "
-        "same draws: there they differ, but by chance only.",
+        "Contention is the largest number of flows on a channel. In the last two lines both "
+        "engines route the same draws: there they differ, but only by chance.",
         tables=[
             ResultTable(["tree", "permutations with contention", *map(str, range(1, 9))], rows)
         ],

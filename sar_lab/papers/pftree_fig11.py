@@ -1,4 +1,4 @@
-"""pFTree, Fig. 11: what is left for the others where one partition has links of its own."""
+"""pFTree, Fig. 11: the bandwidth of the other partition if one partition has its own links."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ ENGINES = ("pftree-printed", "pftree-ext", "pftree", "ftree")
 
 
 def bandwidth(tree: Table3Tree, engine: str, seeds: Sequence[int]) -> Estimate:
-    """Share of full bandwidth while the others bisect and victims are silent; hist_acc_band."""
+    """The share of full bandwidth while the others bisect and the victims are idle "
+    "(hist_acc_band)."""
     means = []
     for seed in seeds:
         draw, network = network_of(tree, engine, seed)

@@ -1,4 +1,4 @@
-"""pFTree, Fig. 15: what balance by weight costs in separation of partitions."""
+"""pFTree, Fig. 15: balancing by weight separates partitions less."""
 
 from __future__ import annotations
 

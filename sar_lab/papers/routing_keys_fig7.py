@@ -25,18 +25,18 @@ WHERE = "routing-keys-2017, Fig. 7"
 CLASS = "Q"
 PUBLISHED = (
     "2 applications, 10 % utilization: ARK and NRK 2.7 times as fast as D-mod-k and Conga, NRK "
-    "hardly better than ARK; with 8 and 32 applications NRK gains on ARK"
+    "hardly faster than ARK; with 8 and 32 applications NRK gains on ARK"
 )
 SEEDS = 6
 APPLICATIONS = (2, 8, 32)
 CONGA = (
-    "messages' sizes follow a distribution of ours, and a fluid peer that learns of loads pays for "
-    "stale news only, not for queues and reordering"
+    "message sizes follow a distribution of ours, and a fluid adaptive peer suffers only from "
+    "outdated loads, not from queues and reordering"
 )
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """Messages of 4 to 256 KB."""
+    """Runs with messages of 4 to 256 KB."""
     found = {
         apps: curves({u: Setup(LARGE, apps, u) for u in UTILIZATIONS}, seeds)
         for apps in APPLICATIONS
@@ -75,5 +75,5 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
 
 
 def panels(found: dict[int, Curves]) -> dict[str, Curves]:
-    """Titles, as in the paper's (a), (b), (c)."""
+    """The titles of panels (a), (b) and (c) of the paper, with their curves."""
     return {f"{apps} applications": each for apps, each in found.items()}

@@ -21,7 +21,7 @@ SIZES = (32 * KILO, 32 * KILO)
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """In 2, 8 and 32 applications."""
+    """Runs with 2, 8 and 32 applications."""
     found = {
         apps: curves({u: Setup(LARGE, apps, u, SIZES) for u in UTILIZATIONS}, seeds)
         for apps in APPLICATIONS

@@ -29,7 +29,7 @@ _LABELS = {"dfsssp": "DFSSSP", "ftree": "fat-tree", "sar": "SAR", "sar-plus": "s
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """Each seed draws the hosts of the jobs."""
+    """Runs every engine on the jobs of each seed."""
     fabric = xgft_fabric(SPEC)
     found: dict[str, list[Measures]] = {name: [] for name in _LABELS}
     for seed in seeds:
@@ -65,7 +65,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         out / f"{NAME}.png",
         claims,
         f"{SPEC}, three jobs of {HOSTS_PER_JOB} hosts drawn at random: the paper prints neither "
-        "tree nor placement, so its numbers could be met by chance only. Medians over seeds; the "
+        "tree nor placement, so its numbers could agree by chance only. Medians over seeds; the "
         "picture shows the first one.",
         because="tree, job sizes and placement are not in the text",
         tables=[ResultTable(["", "largest effective EFI", "dark fiber, %"], rows)],

@@ -28,11 +28,11 @@ PUBLISHED = (
 SEEDS = 1
 _COLOURS = {"dfsssp": "#ee6677", "ftree": "#228833", "updn": "#ccbb44", "sar": "#4477aa"}
 Series = dict[str, dict[str, F64]]
-"""Engine, metric: a value each sample."""
+"""Engine → metric → float64[samples]."""
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """One month of each; the first seed."""
+    """Runs one month of each machine with the first seed."""
     found: dict[str, Series] = {}
     for system in SYSTEMS:
         whole = month(system, seeds[0])
@@ -52,7 +52,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     return outcome(
         out / f"{NAME}.png",
         claims,
-        f"{HOW} A claim holds where it is so at most samples.",
+        f"{HOW} A claim holds if it holds at most samples.",
         because=BECAUSE,
         tables=[ResultTable(["stand-in", "mean", *(name for name, _ in METRICS.values())], rows)],
         draw=lambda figure: _draw(figure, found),

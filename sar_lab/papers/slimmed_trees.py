@@ -1,4 +1,4 @@
-"""What Figs. 2 and 5 of oblivious-xgft-2009 share: slowdowns on trees of w2 = 16 … 1 roots."""
+"""The common part of Figs. 2 and 5 of oblivious-xgft-2009: slowdowns on trees of 16 … 1 roots."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PROGRAM = {"WRF-256": "wrf256", "CG.D-128": "cgd128"}
 DRAWN = {"random", "rnca-u", "rnca-d"}
 """Engines that differ from seed to seed."""
 Slowdowns = dict[str, dict[int, list[float]]]
-"""Engine → w2 → one a seed."""
+"""Engine → w2 → the slowdown of each seed."""
 
 
 def slowdowns(workload: str, engines: Sequence[str], seeds: Sequence[int]) -> Slowdowns:
-    """Of the whole program, or of one phase where the workload's name says so; phases take equally
-    long on a crossbar, so a program's is their mean."""
+    """Slowdowns of the whole program, or of one phase if the workload names it. All phases take
+    equally long on a crossbar, so the slowdown of a program is their mean."""
     found: Slowdowns = {}
     for name in engines:
         drawn = seeds if name in DRAWN else (0,)
@@ -48,7 +48,7 @@ def _times(workload: str, name: str, roots: int, seed: int) -> list[float]:
 
 
 def curves(axes: Axes, found: Slowdowns, title: str) -> None:
-    """Medians over w2, from the whole tree to the thinnest, with the middle half of the seeds."""
+    """Draws medians over w2, from 16 roots to one, with the middle half of the seeds."""
     for name, by_roots in found.items():
         draws = [by_roots[roots] for roots in ROOTS]
         label, colour = LABELS.get(name, name), COLOURS.get(name)
