@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
         """Write a well-known program as a trace: who sends how much to whom, phase after phase."""
         from sar_agent.errors import InputError
         from sar_agent.util.text_files import write_text
-        from sar_lab.trace.programs import PROGRAMS, ProgramOptions
+        from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 
         if program not in PROGRAMS:
             raise InputError(

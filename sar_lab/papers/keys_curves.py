@@ -35,30 +35,30 @@ def curves(setups: Mapping[float, Setup], seeds: Sequence[int]) -> Curves:
     }
 
 
-def ratio(found: Curves, engine: str, other: str, x: float) -> float:
+def ratio(results: Curves, engine: str, other: str, x: float) -> float:
     """How many times longer `engine` takes."""
-    return found[engine][x].value / found[other][x].value
+    return results[engine][x].value / results[other][x].value
 
 
-def faster(found: Curves, engine: str, other: str, says: str) -> Claim:
+def faster(results: Curves, engine: str, other: str, says: str) -> Claim:
     """The claim that `engine` takes less time than `other` at every x."""
-    times = [ratio(found, other, engine, x) for x in found[engine]]
+    times = [ratio(results, other, engine, x) for x in results[engine]]
     ours = f"{min(times):.2f} … {max(times):.2f} times as fast"
     return order(f"{says}: {LABELS[engine]} faster than {LABELS[other]}", min(times) > 1, ours)
 
 
-def table(title: str, found: Curves, words: Callable[[float], str]) -> ResultTable:
+def table(title: str, results: Curves, words: Callable[[float], str]) -> ResultTable:
     """A row for each engine, a column for each x."""
-    some = list(found[ENGINES[0]])
-    rows = [[LABELS[e], *(found[e][x].words(3) for x in some)] for e in ENGINES]
+    some = list(results[ENGINES[0]])
+    rows = [[LABELS[e], *(results[e][x].words(3) for x in some)] for e in ENGINES]
     return ResultTable([f"{title}, ms", *map(words, some)], rows)
 
 
 def draw(figure: Figure, panels: Mapping[str, Curves], label: str, *, log: bool = False) -> None:
     """Draws the panels beside each other, with confidence intervals as bands."""
     places = figure.subplots(1, len(panels), squeeze=False)[0]
-    for axes, (title, found) in zip(places, panels.items(), strict=True):
-        for engine, by_x in found.items():
+    for axes, (title, results) in zip(places, panels.items(), strict=True):
+        for engine, by_x in results.items():
             x = list(by_x)
             each = list(by_x.values())
             colour = COLOURS[engine]

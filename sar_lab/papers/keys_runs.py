@@ -24,7 +24,7 @@ from sar_lab.fluid.adaptive import AdaptiveRouting
 from sar_lab.trace.parse import read_trace
 from sar_lab.trace.phase_keys import phase_keys
 from sar_lab.trace.play_trace import play_trace
-from sar_lab.trace.programs import PROGRAMS, ProgramOptions
+from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.rank_placement import place_ranks
 
 SMALL, LARGE = "xgft:3;6,6,6;1,6,6", "xgft:3;12,12,12;1,12,12"

@@ -78,13 +78,13 @@ def _but(roots: list[int]) -> str:
     return "yes" if not roots else f"not at w2 = {', '.join(map(str, roots))}"
 
 
-def _table(found: Slowdowns, title: str) -> ResultTable:
-    some = [r for r in ROOTS if r in (16, 12, 10, 8, 4, 2, 1)]
+def _table(by_engine: Slowdowns, title: str) -> ResultTable:
+    shown = [r for r in ROOTS if r in (16, 12, 10, 8, 4, 2, 1)]
     rows = [
-        [name, *(median_of(found[name][r]).words() for r in some)]
+        [name, *(median_of(by_engine[name][r]).words() for r in shown)]
         for name in ENGINES
     ]  # fmt: skip
-    return ResultTable([f"{title}, w2 =", *map(str, some)], rows)
+    return ResultTable([f"{title}, w2 =", *map(str, shown)], rows)
 
 
 def _draw(figure: Figure, wrf: Slowdowns, cg: Slowdowns) -> None:

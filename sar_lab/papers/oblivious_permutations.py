@@ -52,11 +52,11 @@ def contention(fabric: Fabric, name: str, rows: I32) -> NDArray[np.int64]:
     paths = PathRoutes(name, fabric, view, choice_of(name, fabric, view))
     pairs = np.stack(np.meshgrid(hosts, hosts, indexing="ij"), axis=-1).reshape(-1, 2)
     known = paths.channels(pairs[:, 0].copy(), pairs[:, 1].copy())
-    found = np.empty(len(rows), np.int64)
+    counts = np.empty(len(rows), np.int64)
     for p, row in enumerate(rows):
         crossed = known[hosts * fabric.terminals + row]
-        found[p] = np.bincount(crossed[crossed >= 0], minlength=1).max()
-    return found
+        counts[p] = np.bincount(crossed[crossed >= 0], minlength=1).max()
+    return counts
 
 
 def histograms(spec: str, rows: I32, other: I32) -> dict[str, Histogram]:
@@ -81,16 +81,16 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         value(
             f"{title}: permutations that differ",
             0,
-            float(np.abs(found["smodk"] - found["dmodk"]).sum()),
+            float(np.abs(counts["smodk"] - counts["dmodk"]).sum()),
         )
-        for title, found in (
+        for title, counts in (
             (f"all {len(everything):,} permutations of {SMALL}", all_of_them),
             (f"{SAMPLE:,} random permutations of {LARGE}, D-mod-k on their inverses", sample),
         )
     ]
     rows = [
-        [title, LABELS[name], *(f"{int(found[name][c : c + 1].sum()):,}" for c in range(1, 9))]
-        for title, found in (
+        [title, LABELS[name], *(f"{int(counts[name][c : c + 1].sum()):,}" for c in range(1, 9))]
+        for title, counts in (
             (SMALL, all_of_them), (LARGE, sample), (f"{LARGE}, both on the same", apart)
         )
         for name in ("smodk", "dmodk")
@@ -108,11 +108,11 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
 
 
 def _draw(figure: Figure, small: dict[str, Histogram], large: dict[str, Histogram]) -> None:
-    for axes, found, title in zip(
+    for axes, counts, title in zip(
         figure.subplots(1, 2), (small, large), (SMALL, LARGE), strict=True
     ):
         for place, name in enumerate(("smodk", "dmodk")):
-            at = np.arange(len(found[name])) + 0.4 * (place - 0.5)
-            axes.bar(at, found[name], 0.38, color=COLOURS[name], label=LABELS[name])
+            at = np.arange(len(counts[name])) + 0.4 * (place - 0.5)
+            axes.bar(at, counts[name], 0.38, color=COLOURS[name], label=LABELS[name])
         axes.set(title=title, xlabel="contention", ylabel="permutations")
         axes.legend()

@@ -35,7 +35,7 @@ def delays(
 ) -> Delays:
     """dep_max_delay of the victims' `pattern` while the others do `noise`. The ranks of the victims
     are drawn for each run; for an all-to-all they do not matter."""
-    found = []
+    results = []
     for seed in seeds:
         draw, network = network_of(tree, engine, seed)
         schedule = schedule_of(f"{pattern}::{noise}", tree.nodes, tree.victims)
@@ -47,8 +47,8 @@ def delays(
             seed=seed,
             group=draw.victims,
         )
-        found.append((congestion.values.min(), congestion.values.mean(), congestion.values.max()))
-    least, mean, most = np.array(found, float).T
+        results.append((congestion.values.min(), congestion.values.mean(), congestion.values.max()))
+    least, mean, most = np.array(results, float).T
     return Delays(float(least.min()), median_of(mean), float(most.max()))
 
 

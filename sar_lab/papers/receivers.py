@@ -87,7 +87,7 @@ def routes_over(fabric: Fabric, routes: Routes, sources: I32, destinations: I32)
     """int64[D, C]: how many of the sources' routes to each destination pass each channel."""
     table = routes.next_channel(fabric)
     leaf, senders = np.unique(fabric.terminal_switch[sources], return_counts=True)
-    found = np.zeros((len(destinations), fabric.channels), np.int64)
+    values = np.zeros((len(destinations), fabric.channels), np.int64)
     row = np.arange(len(destinations))
     for start, count in zip(leaf, senders, strict=True):
         at = np.full(len(destinations), start)
@@ -95,9 +95,9 @@ def routes_over(fabric: Fabric, routes: Routes, sources: I32, destinations: I32)
         for _ in range(2):
             channel = table[destinations, at]
             on = channel >= 0
-            found[row[on], channel[on]] += count
+            values[row[on], channel[on]] += count
             at[on] = fabric.channel_target[channel[on]]
-    return found
+    return values
 
 
 def _receivers(tree: Table3Tree, per_leaf: int, seed: int) -> tuple[VictimDraw, I32]:
@@ -134,12 +134,12 @@ Spreads = dict[tuple[str, int], MeanAndRange]
 def experiments(tree: Table3Tree, engine: str, seeds: Sequence[int], field: str) -> MeanAndRange:
     """A field of `ContentionCounts` for 1 receiver under each leaf switch up to all victims."""
     per_leaf = tree.victims // tree.leaves
-    found = [
+    values = [
         float(getattr(contention_counts(tree, engine, seed, some), field))
         for seed in seeds
         for some in range(1, per_leaf + 1)
     ]
-    return MeanAndRange(min(found), float(np.mean(found)), max(found))
+    return MeanAndRange(min(values), float(np.mean(values)), max(values))
 
 
 def over_trees(seeds: Sequence[int], field: str) -> Spreads:
@@ -161,20 +161,20 @@ def panels_outcome(
     of its picture."""
 
     def draw(figure: Figure) -> None:
-        for axes, (_, found, title) in zip(
+        for axes, (_, values, title) in zip(
             figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
         ):
-            _error_bars(axes, found, title)
+            _error_bars(axes, values, title)
             axes.set(yscale=scale)
 
-    tables = [_table(title, found) for title, found, _ in panels]
+    tables = [_table(title, values) for title, values, _ in panels]
     return outcome(path, claims, how, because=because, tables=tables, draw=draw, size=size)
 
 
-def _error_bars(axes: Axes, found: Spreads, title: str) -> None:
+def _error_bars(axes: Axes, values: Spreads, title: str) -> None:
     """Draws the mean, least and most of every engine over the trees."""
     for place, engine in enumerate(ENGINES):
-        each = [found[engine, tree.nodes] for tree in TREES]
+        each = [values[engine, tree.nodes] for tree in TREES]
         at = np.arange(len(TREES)) + 0.27 * (place - 1)
         means = np.array([spread.mean for spread in each])
         least = [spread.least for spread in each]
@@ -187,7 +187,7 @@ def _error_bars(axes: Axes, found: Spreads, title: str) -> None:
     axes.legend()
 
 
-def _table(title: str, found: Spreads) -> ResultTable:
+def _table(title: str, values: Spreads) -> ResultTable:
     """A row for each engine, a column for each tree."""
-    rows = [[LABELS[e], *(found[e, t.nodes].words() for t in TREES)] for e in ENGINES]
+    rows = [[LABELS[e], *(values[e, t.nodes].words() for t in TREES)] for e in ENGINES]
     return ResultTable([f"{title}: least / mean / most", *(str(t.nodes) for t in TREES)], rows)

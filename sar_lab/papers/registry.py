@@ -54,13 +54,15 @@ class Experiment(Protocol):
 def experiments() -> dict[str, Experiment]:
     """All experiments by name; Fig. 9 comes before Fig. 10."""
     package = __name__.rpartition(".")[0]
-    found = {}
+    modules = {}
     for module in iter_modules(import_module(package).__path__):
         here = import_module(f"{package}.{module.name}")
         if hasattr(here, "NAME"):
-            found[here.NAME] = cast(Experiment, here)
-    numbered = sorted(found, key=lambda name: [part.zfill(4) for part in re.split(r"(\d+)", name)])
-    return {name: found[name] for name in numbered}
+            modules[here.NAME] = cast(Experiment, here)
+    numbered = sorted(
+        modules, key=lambda name: [part.zfill(4) for part in re.split(r"(\d+)", name)]
+    )
+    return {name: modules[name] for name in numbered}
 
 
 def experiment(name: str) -> Experiment:

@@ -40,7 +40,7 @@ def run_row(experiment: Experiment, seeds: Sequence[int], folder: Path) -> Store
     pictures = folder / PICTURES
     pictures.mkdir(parents=True, exist_ok=True)
     result = experiment.run(seeds, pictures)
-    found: StoredResult = {
+    row: StoredResult = {
         "name": experiment.NAME,
         "where": experiment.WHERE,
         "class": experiment.CLASS,
@@ -57,21 +57,21 @@ def run_row(experiment: Experiment, seeds: Sequence[int], folder: Path) -> Store
     path.parent.mkdir(parents=True, exist_ok=True)
     # A rename is atomic: after a kill the row is complete or missing.
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    part.write_text(json.dumps(row, indent=1, ensure_ascii=False) + "\n")
     part.replace(path)
-    return found
+    return row
 
 
 def stored_result(folder: Path, name: str) -> StoredResult | None:
     """The stored result of a row, if any. Raises `InputError` where the file is damaged."""
     path = _file(folder, name)
     try:
-        found: StoredResult = json.loads(path.read_text())
+        row: StoredResult = json.loads(path.read_text())
     except FileNotFoundError:
         return None
     except ValueError as error:
         raise InputError("is not a result of `lab run`", file=path, remedy="delete it") from error
-    return found
+    return row
 
 
 def _file(folder: Path, name: str) -> Path:

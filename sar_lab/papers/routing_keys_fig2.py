@@ -63,18 +63,18 @@ def routed(fabric: Fabric) -> dict[str, dict[str, I32]]:
     """Engine → application → int32[flows, 2]: the channels up and down."""
     tree = key_tree(fabric)
     assert tree.view is not None
-    found: dict[str, dict[str, I32]] = {engine: {} for engine in TITLES}
+    results: dict[str, dict[str, I32]] = {engine: {} for engine in TITLES}
     load = np.zeros(fabric.channels, np.int64)
     for name in ("B", "A"):
         source, target = (np.array(end, np.int32) for end in FLOWS[name])
         labels = modulo_labels(tree.view)[target]
-        found["dmodk"][name] = digit_channels(tree, source, target, labels)
+        results["dmodk"][name] = digit_channels(tree, source, target, labels)
         key = make_key(tree, [(source, target)])
-        found["ark"][name] = as_made(key).channels
+        results["ark"][name] = as_made(key).channels
         shift = choose_shift(key, load)
-        found["nrk"][name] = shift.channels
+        results["nrk"][name] = shift.channels
         load += shift.own
-    return found
+    return results
 
 
 def _draw(figure: Figure, fabric: Fabric, ways: dict[str, dict[str, I32]]) -> None:

@@ -41,15 +41,15 @@ Rows = dict[str, dict[int, Estimate]]
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """Networks of n = 64 … 4,096 hosts."""
-    found: dict[tuple[str, int], list[int]] = {}
+    results: dict[tuple[str, int], list[int]] = {}
     for side in SIDES:
         tree = clos(side)
         for seed in seeds:
             for engine, flows in largest(tree, side, seed).items():
-                found.setdefault((engine, side * side), []).append(flows)
+                results.setdefault((engine, side * side), []).append(flows)
     sizes = [side * side for side in SIDES]
-    rows = {e: {n: median_of(found[e, n]) for n in sizes} for e in ENGINES}
-    mean = {e: [float(np.mean(found[e, n])) for n in sizes] for e in ENGINES}
+    rows = {e: {n: median_of(results[e, n]) for n in sizes} for e in ENGINES}
+    mean = {e: [float(np.mean(results[e, n])) for n in sizes] for e in ENGINES}
     few, many = sizes[0], sizes[-1]
     claims = [
         order(

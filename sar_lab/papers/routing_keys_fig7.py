@@ -37,12 +37,12 @@ CONGA = (
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """Runs with messages of 4 to 256 KB."""
-    found = {
+    results = {
         apps: curves({u: Setup(LARGE, apps, u) for u in UTILIZATIONS}, seeds)
         for apps in APPLICATIONS
     }
-    times = [ratio(found[2], e, "ark", 0.1) for e in ("dmodk", "conga")]
-    gain = [ratio(found[apps], "ark", "nrk", 0.1) for apps in APPLICATIONS]
+    times = [ratio(results[2], e, "ark", 0.1) for e in ("dmodk", "conga")]
+    gain = [ratio(results[apps], "ark", "nrk", 0.1) for apps in APPLICATIONS]
     claims = [
         order(
             "2 applications, 10 %: D-mod-k and Conga take 2 times as long as ARK at least",
@@ -56,9 +56,9 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             gain == sorted(gain) and gain[2] > gain[0],
             ", ".join(f"{g:.2f}" for g in gain),
         ),
-        *(faster(found[apps], "nrk", "dmodk", f"{apps} applications") for apps in APPLICATIONS),
-        *(faster(found[apps], "nrk", "conga", f"{apps} applications") for apps in APPLICATIONS),
-        *(faster(found[apps], "ark", "dmodk", f"{apps} applications") for apps in APPLICATIONS),
+        *(faster(results[apps], "nrk", "dmodk", f"{apps} applications") for apps in APPLICATIONS),
+        *(faster(results[apps], "nrk", "conga", f"{apps} applications") for apps in APPLICATIONS),
+        *(faster(results[apps], "ark", "dmodk", f"{apps} applications") for apps in APPLICATIONS),
     ]
     return outcome(
         out / f"{NAME}.png",
@@ -66,14 +66,14 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         HOW,
         because=CONGA,
         tables=[
-            table(f"{apps} applications, utilization", found[apps], "{:g}".format)
+            table(f"{apps} applications, utilization", results[apps], "{:g}".format)
             for apps in APPLICATIONS
         ],
-        draw=lambda figure: draw(figure, panels(found), "utilization"),
+        draw=lambda figure: draw(figure, panels(results), "utilization"),
         size=(9.0, 3.4),
     )
 
 
-def panels(found: dict[int, Curves]) -> dict[str, Curves]:
+def panels(results: dict[int, Curves]) -> dict[str, Curves]:
     """The titles of panels (a), (b) and (c) of the paper, with their curves."""
-    return {f"{apps} applications": each for apps, each in found.items()}
+    return {f"{apps} applications": each for apps, each in results.items()}

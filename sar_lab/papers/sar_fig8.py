@@ -95,11 +95,11 @@ def _slower(
     pattern: str,
     how: str,
     says: str,
-    one: str,
+    engine: str,
     other: str,
     published: float,
 ) -> Claim:
-    ratio = times[one, pattern].value / times[other, pattern].value - 1
+    ratio = times[engine, pattern].value / times[other, pattern].value - 1
     return order(f"{says} ({how})", ratio > 0, f"{ratio:+.1%}", f"+{published:.1f}%")
 
 

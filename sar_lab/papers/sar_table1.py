@@ -101,20 +101,20 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
 
 
 def _months(system: str, seeds: Sequence[int], largest: int | None = None) -> MonthlyGains:
-    found = MonthlyGains({}, {}, {})
+    result = MonthlyGains({}, {}, {})
     for seed in seeds:
         with_ours = largest is None and seed in seeds[:OURS_SEEDS]
         engines = (*LABELS, OURS) if with_ours else tuple(LABELS)
         whole = month(system, seed, largest, engines)
         for gain in table1(whole, "sar", list(OTHERS)):
-            found.sar.setdefault((gain.other, gain.metric), []).append(gain)
+            result.sar.setdefault((gain.other, gain.metric), []).append(gain)
         if with_ours:
             for gain in table1(whole, OURS, list(LABELS)):
-                found.plus.setdefault((gain.other, gain.metric), []).append(gain)
+                result.plus.setdefault((gain.other, gain.metric), []).append(gain)
         for metric in SIZES:
             values = column(whole, "sar", metric)
-            found.means.setdefault(metric, []).append(float(np.nanmean(values)))
-    return found
+            result.means.setdefault(metric, []).append(float(np.nanmean(values)))
+    return result
 
 
 def _mean(gains: Sequence[Gain]) -> Estimate:
@@ -128,14 +128,14 @@ def _size(gain: Gain) -> float:
 def _claims(system: str, drawn: Drawn) -> Iterator[Claim]:
     for (other, metric), gains in drawn.items():
         what = f"{SYSTEMS[system]}, against {OTHERS[other]}, {METRICS[metric][0]}"
-        printed, found = published(system, other, metric), _mean(gains)
+        printed, result = published(system, other, metric), _mean(gains)
         yield order(
             f"{what}: SAR is {'better' if printed > 0 else 'worse'}",
-            (found.value > 0) == (printed > 0),
-            found.words(1),
+            (result.value > 0) == (printed > 0),
+            result.words(1),
             f"{printed:.1f}",
         )
-        yield value(f"{what}: by how much", printed, found.value, NEAR, digits=1)
+        yield value(f"{what}: by how much", printed, result.value, NEAR, digits=1)
 
 
 def _table(title: str, system: str, drawn: Drawn) -> ResultTable:
@@ -178,12 +178,12 @@ def _ours(name: str, drawn: Drawn) -> ResultTable:
 
 
 def _draw(figure: Figure, months: Mapping[str, MonthlyGains], small: MonthlyGains) -> None:
-    rows = [(system, SYSTEMS[system], found) for system, found in months.items()]
+    rows = [(system, SYSTEMS[system], result) for system, result in months.items()]
     rows.append(("tsubame", f"{SYSTEMS['tsubame']},\n≤ {SMALL} nodes", small))
     axes = figure.subplots(len(rows), len(METRICS), sharey="row")
-    for row, (system, title, found) in enumerate(rows):
+    for row, (system, title, result) in enumerate(rows):
         for here, (metric, (label, _)) in zip(axes[row], METRICS.items(), strict=True):
-            ours = [_mean(found.sar[other, metric]) for other in OTHERS]
+            ours = [_mean(result.sar[other, metric]) for other in OTHERS]
             middle = [each.value for each in ours]
             whiskers = [[e.value - e.low for e in ours], [e.high - e.value for e in ours]]
             printed = [published(system, other, metric) for other in OTHERS]

@@ -26,13 +26,13 @@ Slowdowns = dict[str, dict[int, list[float]]]
 def slowdowns(workload: str, engines: Sequence[str], seeds: Sequence[int]) -> Slowdowns:
     """Slowdowns of the whole program, or of one phase if the workload names it. All phases take
     equally long on a crossbar, so the slowdown of a program is their mean."""
-    found: Slowdowns = {}
+    results: Slowdowns = {}
     for name in engines:
         drawn = seeds if name in DRAWN else (0,)
-        found[name] = {
+        results[name] = {
             roots: [_slowdown(workload, name, roots, seed) for seed in drawn] for roots in ROOTS
         }
-    return found
+    return results
 
 
 def _slowdown(workload: str, name: str, roots: int, seed: int) -> float:
@@ -47,9 +47,9 @@ def _times(workload: str, name: str, roots: int, seed: int) -> list[float]:
     return times(name, fabric, view, program(PROGRAM[workload]).phases, seed)
 
 
-def curves(axes: Axes, found: Slowdowns, title: str) -> None:
+def curves(axes: Axes, results: Slowdowns, title: str) -> None:
     """Draws medians over w2, from 16 roots to one, with the middle half of the seeds."""
-    for name, by_roots in found.items():
+    for name, by_roots in results.items():
         draws = [by_roots[roots] for roots in ROOTS]
         label, colour = LABELS.get(name, name), COLOURS.get(name)
         style = "--" if name == "dmodk" else "-"

@@ -23,7 +23,7 @@ from sar_agent.routing.path_routes import ParentChoice, PathRoutes
 from sar_lab.trace import Program, ProgramPhase, ProgramTrace
 from sar_lab.trace.parse import read_trace
 from sar_lab.trace.play_trace import play_trace
-from sar_lab.trace.programs import PROGRAMS, ProgramOptions
+from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.rank_placement import place_ranks
 
 
@@ -66,7 +66,7 @@ def times(
         once = np.zeros(len(source), np.int32)
         return flow_digits(fabric, view, source, destination, once, merged=False)
 
-    found = []
+    slowdowns = []
     for phase in phases:
         choose = colour if name == "colored" else choice_of(name, fabric, view, seed)
         routes = PathRoutes(name, fabric, view, choose)
@@ -74,5 +74,5 @@ def times(
         alone = ProgramTrace(name, (Program("1", ranks, 0.0, (phase,)),))
         time = play_trace(fabric, routes, alone, place_ranks(fabric, alone, "linear"))[0]
         # Shares of a link are summed in floats; rounding restores whole numbers.
-        found.append(round(float(time.sending[0] / time.alone[0]), 9))
-    return found
+        slowdowns.append(round(float(time.sending[0] / time.alone[0]), 9))
+    return slowdowns
