@@ -90,8 +90,8 @@ class DemoLog:
     def expect(self, what: str, seen: Callable[[Row], bool]) -> Row:
         """Print all actions up to the agent's decision `seen`. Raises `DemoStepFailed`."""
         end = time.monotonic() + PATIENCE
-        found = None
-        while found is None:
+        decision = None
+        while decision is None:
             if time.monotonic() > end:
                 raise DemoStepFailed(f"{what} did not appear within {PATIENCE:g} s")
             time.sleep(0.05)
@@ -99,10 +99,10 @@ class DemoLog:
             assert self.agent
             for row in self.agent.news():
                 self.tell(_in_words(row))
-                found = row if seen(row) else found
+                decision = row if seen(row) else decision
         self._look_at_opensm()
         time.sleep(PAUSE)
-        return found
+        return decision
 
     def quiet(self, what: str, seconds: float) -> None:
         """Raises `DemoStepFailed` if the agent makes a decision within `seconds`."""

@@ -46,10 +46,10 @@ def write_pictures(folder: Path) -> list[Path]:
     """Writes a picture for each engine; returns their paths."""
     fabric = xgft_fabric(SPEC)
     mix = three_equal_jobs(fabric, HOSTS_PER_JOB, SEED)
-    found = {name: job_routes(fabric, mix, name) for name in engine_names()}
-    width = drawing.bin_width(*found.values())
+    efi_by_engine = {name: job_routes(fabric, mix, name) for name in engine_names()}
+    width = drawing.bin_width(*efi_by_engine.values())
     paths = []
-    for name, efi in found.items():
+    for name, efi in efi_by_engine.items():
         dark = float((efi == 0).mean())
         paths.append(folder / f"engine-{name}.svg")
         paths[-1].write_text(

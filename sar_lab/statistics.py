@@ -53,8 +53,8 @@ def median_of(draws: ArrayLike, confidence: float = 0.95) -> Estimate:
     Where even the least and the largest draw do not, they are the interval, with the confidence
     1 - 2**(1 - n). Raises ValueError without draws, or with one that is no number.
     """
-    found = _sorted(draws)
-    n = len(found)
+    ordered = _sorted(draws)
+    n = len(ordered)
     below, tail = 0, 0.0
     # P(fewer than k draws lie below the median), k rising while both tails still fit.
     while below < (n - 1) // 2:
@@ -65,9 +65,9 @@ def median_of(draws: ArrayLike, confidence: float = 0.95) -> Estimate:
     first = max(below - 1, 0)
     outside = 2 * sum(comb(n, k) for k in range(first + 1)) / 2**n
     return Estimate(
-        float(np.median(found)),
-        float(found[first]),
-        float(found[n - 1 - first]),
+        float(np.median(ordered)),
+        float(ordered[first]),
+        float(ordered[n - 1 - first]),
         max(0.0, 1 - outside) if n > 1 else 0.0,
         n,
         "order statistics",
@@ -83,23 +83,24 @@ def bootstrap_of(
     resamples: int = RESAMPLES,
 ) -> Estimate:
     """A percentile bootstrap; one seed gives one result. Raises ValueError as `median_of` does."""
-    found = _sorted(draws)
+    ordered = _sorted(draws)
     random = np.random.default_rng(seed)
     again = [
-        statistic(found[random.integers(len(found), size=len(found))]) for _ in range(resamples)
+        statistic(ordered[random.integers(len(ordered), size=len(ordered))])
+        for _ in range(resamples)
     ]
     tail = 100 * (1 - confidence) / 2
     low, high = np.percentile(again, [tail, 100 - tail])
     return Estimate(
-        float(statistic(found)), float(low), float(high), confidence, len(found), "bootstrap"
+        float(statistic(ordered)), float(low), float(high), confidence, len(ordered), "bootstrap"
     )
 
 
 def _sorted(draws: ArrayLike) -> F64:
-    found = np.sort(np.array(draws, np.float64).ravel())
-    if not len(found) or not np.isfinite(found).all():
+    ordered = np.sort(np.array(draws, np.float64).ravel())
+    if not len(ordered) or not np.isfinite(ordered).all():
         raise ValueError("a statistic needs at least one finite number")
-    return found
+    return ordered
 
 
 def caption(command: str, seeds: Iterable[int] = (), estimate: Estimate | None = None) -> str:

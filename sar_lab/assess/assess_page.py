@@ -23,54 +23,54 @@ MOST_HOT = 3000
 """The most links in a drawing that shows overloaded links only."""
 
 
-def write_assessment(found: Assessment, folder: Path) -> Path:
+def write_assessment(assessment: Assessment, folder: Path) -> Path:
     """Writes `index.html` and `assess.json` to `folder` (created if needed); returns the page's "
     "path."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "assess.json").write_text(json.dumps(found.json(), indent=1) + "\n")
+    (folder / "assess.json").write_text(json.dumps(assessment.json(), indent=1) + "\n")
     page = folder / "index.html"
-    page.write_text(render(found))
+    page.write_text(render(assessment))
     return page
 
 
-def render(found: Assessment) -> str:
+def render(assessment: Assessment) -> str:
     """The page as HTML."""
-    given, ratings = found.given, found.ratings
+    given, ratings = assessment.given, assessment.ratings
     before, after = ratings.before, ratings.after
     return (
         templates()
         .get_template("assess.html")
         .render(
-            found=found,
+            assessment=assessment,
             given=given,
             fabric=given.fabric,
-            judgement=found.judgement,
+            judgement=assessment.judgement,
             ratings=ratings,
             before=before,
             after=after,
             before_said=before.name if ratings.assumed else "today’s tables",
-            rows=_columns(found),
-            gainers=found.gainers[:JOBS_SHOWN],
-            counts=_counts(found),
+            rows=_columns(assessment),
+            gainers=assessment.gainers[:JOBS_SHOWN],
+            counts=_counts(assessment),
             pictures=_pictures(given.fabric, before, after) if after and given.mix.jobs else None,
-            timeline=Markup(timeline(found.course)) if found.course else None,
+            timeline=Markup(timeline(assessment.course)) if assessment.course else None,
             classes=list(enumerate(heat_map.NAMES)),
             change=change,
         )
     )
 
 
-def _columns(found: Assessment) -> list[RatedRoutes]:
+def _columns(assessment: Assessment) -> list[RatedRoutes]:
     """The engines of the table: before and after come first, since a phone shows three columns."""
-    ratings = found.ratings
+    ratings = assessment.ratings
     rated = [*([] if ratings.assumed else [ratings.before]), *ratings.engines]
     first = [r.name for r in (ratings.before, ratings.after) if r]
     return sorted(rated, key=lambda r: first.index(r.name) if r.name in first else len(first))
 
 
-def _counts(found: Assessment) -> dict[str, int]:
+def _counts(assessment: Assessment) -> dict[str, int]:
     """How many jobs gain, lose or stay the same; less than a hundredth counts as the same."""
-    saved = [g.saved for g in found.gainers]
+    saved = [g.saved for g in assessment.gainers]
     return {
         "gain": sum(s > 0.01 for s in saved),
         "lose": sum(s < -0.01 for s in saved),

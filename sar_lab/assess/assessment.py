@@ -49,8 +49,8 @@ class Assessment:
         if after is None:
             return ()
         rows = zip(before.measures.jobs_detail, before.times, after.times, strict=True)
-        found = [JobGain(job.job, job.terminals, job.switches, b, a) for job, b, a in rows]
-        return tuple(sorted(found, key=lambda g: -g.terminals * (g.before - g.after)))
+        gains = [JobGain(job.job, job.terminals, job.switches, b, a) for job, b, a in rows]
+        return tuple(sorted(gains, key=lambda g: -g.terminals * (g.before - g.after)))
 
     def json(self) -> dict[str, Any]:
         given, ratings = self.given, self.ratings

@@ -36,8 +36,8 @@ class SwitchLevel(NamedTuple):
 
 def classes(load: Loads) -> NDArray[np.int64]:
     """int64[C]: the load class of each channel, 0 … 6."""
-    found = 1 + np.searchsorted(np.array(EDGES) + HAIR, load)
-    return np.where(load > 0, found, 0).astype(np.int64)
+    result = 1 + np.searchsorted(np.array(EDGES) + HAIR, load)
+    return np.where(load > 0, result, 0).astype(np.int64)
 
 
 def levels(fabric: Fabric) -> list[SwitchLevel]:
@@ -45,13 +45,13 @@ def levels(fabric: Fabric) -> list[SwitchLevel]:
     level = levels_of(fabric).astype(np.int64)
     source, target = level[fabric.channel_source], level[fabric.channel_target]
     top = int(level.max(initial=0))
-    found = []
+    result = []
     for low in range(top + 1):
         for a, b in ((low, low), (low, low + 1), (low + 1, low)):
             own = np.flatnonzero(fabric.channel_up & (source == a) & (target == b))
             if len(own):
-                found.append(SwitchLevel(_name(a, b, top), own))
-    return found
+                result.append(SwitchLevel(_name(a, b, top), own))
+    return result
 
 
 def _name(a: int, b: int, top: int) -> str:

@@ -13,50 +13,52 @@ FAST = 200.0
 def limits_of(given: SiteData, ratings: Ratings, adaptive: bool) -> tuple[str, ...]:
     """The sentences, the most important first."""
     before, after = ratings.before, ratings.after
-    found = []
+    sentences = []
     if given.synthetic:
-        found.append("The jobs are synthetic; give --jobs your own queue for numbers of your own.")
+        sentences.append(
+            "The jobs are synthetic; give --jobs your own queue for numbers of your own."
+        )
     if ratings.assumed:
-        found.append(
+        sentences.append(
             f"You gave no forwarding tables, so the comparison is with {before.name}, the better "
             "of OpenSM's usual engines (minhop, or ftree on a fat tree), in our own version of it. "
             "Ours breaks ties between ports differently, and from three levels on better than "
             "OpenSM. Give --routes opensm-lfts.dump for an exact comparison."
         )
     elif before.verdict.unreachable_pairs:
-        found.append(
+        sentences.append(
             f"In today's tables {before.verdict.unreachable_pairs:,} pairs of ports do not reach "
             f"each other ({before.verdict.problems[0]}). Were the tables and the fabric dumped on "
             "the same day?"
         )
     elif not before.verdict.passed:
-        found.append(
+        sentences.append(
             f"Today's tables: {before.verdict.problems[0]}. A dump of tables holds no service "
             "levels; if OpenSM uses several virtual lanes, put its psl and slvl files beside the "
             "dump."
         )
-    found.append(
+    sentences.append(
         "Only the time that jobs spend sending gets shorter, not the time that they compute. A job "
         "that sends for a fifth of its time gains a fifth of the number above."
     )
-    found.append(
+    sentences.append(
         "The number applies to traffic that is sent all at once (an all-to-all whose messages are "
         "posted together). Programs that send one message at a time, phase after phase, gain "
         "little (docs/load-is-time.md)."
     )
     if hosts := shared_hosts(given.fabric, given.mix):
-        found.append(
+        sentences.append(
             f"{hosts} hosts run several jobs that span switches. These jobs wait for each other at "
             "the hosts' own cables; that is part of the times, and no routing changes it."
         )
     if before.simulated is None and given.mix.jobs:
-        found.append(
+        sentences.append(
             "The traffic was not simulated. Times follow from the fullest link on a job's routes, "
             "which overestimates them somewhat, before and after."
         )
     if not adaptive:
         fast = float(given.fabric.terminal_rate.max(initial=0.0)) >= FAST
-        found.append(
+        sentences.append(
             (
                 "This network's switches are of a generation that can route adaptively. "
                 if fast
@@ -65,14 +67,14 @@ def limits_of(given: SiteData, ratings: Ratings, adaptive: bool) -> tuple[str, .
             + "With adaptive routing in force, static tables gain nothing. Check with `ibdiagnet` "
             "or your subnet manager's settings; if it is in force, give --adaptive."
         )
-    found.append(
+    sentences.append(
         "Storage and other traffic is routed, but not counted. Jobs whose links idle anyway gain "
         "nothing; the port counters (perfquery) show how full your links are."
     )
     if after and after.routes.needs_host_levels:
-        found.append(
+        sentences.append(
             f"{after.name} needs {after.routes.virtual_lanes} virtual lanes, chosen by the service "
             "level of path records; hosts must ask for them (docs/lanes.md)."
         )
-    found.append("Routes must change as jobs start and end; the agent does that.")
-    return tuple(found)
+    sentences.append("Routes must change as jobs start and end; the agent does that.")
+    return tuple(sentences)

@@ -167,4 +167,4 @@ def _topology(path: Path, fabric: Fabric, left: list[LeftOut]) -> tuple[str, ...
 def _require_file(path: Path) -> None:
     """Raises `InputError`: a file name with a typing error must not count as data left out."""
     if not path.exists():
-        raise InputError("there is no such file", file=path, remedy="check the name")
+        raise InputError("the file does not exist", file=path, remedy="check the name")

@@ -45,7 +45,7 @@ def make_trace(
     """Write the messages of a well-known program as a trace, phase by phase."""
     from sar_agent.errors import InputError
     from sar_agent.util.text_files import write_text
-    from sar_lab.trace.programs import PROGRAMS, ProgramOptions
+    from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 
     if program not in PROGRAMS:
         raise InputError(f"unknown program {program!r}", remedy=f"one of {', '.join(PROGRAMS)}")

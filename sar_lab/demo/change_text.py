@@ -18,8 +18,8 @@ def change(before: float, after: float, form: str) -> str:
 
 def count_changes(pairs: Sequence[tuple[float, float]]) -> dict[str, int]:
     """How many fell, stayed the same and rose; a hundredth of a percent counts as the same."""
-    found = {"lower": 0, "same": 0, "higher": 0}
+    counts = {"lower": 0, "same": 0, "higher": 0}
     for before, after in pairs:
         close = abs(after - before) <= 1e-4 * max(abs(before), abs(after))
-        found["same" if close else "lower" if after < before else "higher"] += 1
-    return found
+        counts["same" if close else "lower" if after < before else "higher"] += 1
+    return counts

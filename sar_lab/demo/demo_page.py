@@ -69,7 +69,7 @@ def _exhibit(comparison: Comparison) -> dict[str, Any]:
     fabric, before, after = comparison.fabric, comparison.before, comparison.after
     width = drawing.bin_width(before.channel_efi, after.channel_efi)
     live = fabric.channel_up
-    found: dict[str, Any] = {
+    exhibit: dict[str, Any] = {
         "fabric": fabric,
         "before": before,
         "after": after,
@@ -88,13 +88,13 @@ def _exhibit(comparison: Comparison) -> dict[str, Any]:
         ),
     }
     if drawing.drawable(fabric):
-        found["height"] = drawing.height(fabric)
-        found["rows"] = drawing.rows(fabric)
-        found["maps"] = [
+        exhibit["height"] = drawing.height(fabric)
+        exhibit["rows"] = drawing.rows(fabric)
+        exhibit["maps"] = [
             (name, m, Markup(drawing.draw_network(fabric, m.channel_efi, width)))
             for name, m in ((f"before: {BEFORE}", before), (f"after: {AFTER}", after))
         ]
-    return found
+    return exhibit
 
 
 def _dark_bars(comparison: Comparison) -> dict[str, Markup]:

@@ -74,9 +74,9 @@ def sweep(
     return tuple(points)
 
 
-def _means(found: list[Measures]) -> MeanMeasures:
+def _means(measures: list[Measures]) -> MeanMeasures:
     return MeanMeasures(
-        float(np.mean([m.dark_fiber_ratio for m in found])),
-        float(np.mean([m.effective_efi_max for m in found])),
-        float(np.mean([m.throughput_mean for m in found])),
+        float(np.mean([m.dark_fiber_ratio for m in measures])),
+        float(np.mean([m.effective_efi_max for m in measures])),
+        float(np.mean([m.throughput_mean for m in measures])),
     )

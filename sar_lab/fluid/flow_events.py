@@ -180,13 +180,13 @@ def _ends_step(flows: Flows, progress: FlowProgress, p: np.uint32) -> None:  # p
 @njit(cache=True)
 def _paused(flows: Flows, progress: FlowProgress) -> int:  # pragma: no cover
     """Lists in `ended` the running flows that have reached their pause; returns their number."""
-    found = 0
+    count = 0
     for f in progress.running[: progress.counts[0]]:
         pause = progress.pause[f]
         if pause >= 0 and progress.to_go[f] <= pause + DONE * flows.size[f]:
-            progress.ended[found] = f
-            found += 1
-    return found
+            progress.ended[count] = f
+            count += 1
+    return count
 
 
 @njit(cache=True)

@@ -57,17 +57,17 @@ def ends_of(seen: list[tuple[float, str, tuple[str, ...]]], last: float) -> list
     seen in a later job, or else `last`."""
     next_seen: dict[str, float] = {}
     later: dict[str, float] = {}  # the time after `next_seen`, for jobs seen at one moment
-    found = []
+    ends = []
     for time, _, hosts in reversed(seen):
         when = [
             next_seen[h] if next_seen.get(h, time) > time else later.get(h, np.inf) for h in hosts
         ]
-        found.append(min(last, *when))
+        ends.append(min(last, *when))
         for host in hosts:
             if next_seen.get(host) != time:
                 later[host] = next_seen.get(host, np.inf)
                 next_seen[host] = time
-    return found[::-1]
+    return ends[::-1]
 
 
 def _files(path: Path, builder: HistoryBuilder) -> Iterator[tuple[str, float, str]]:

@@ -42,10 +42,10 @@ def leonardo_stand_in(path: Path) -> Fabric:
     hosts: list[tuple[str, int]] = []
     cell_of: dict[int, int] = {}
     for number, line in enumerate(read_text(path).splitlines(), 1):
-        found = _LINE.match(line)
-        if not found:
+        match = _LINE.match(line)
+        if not match:
             raise InputError(f"{line[:60]!r} is not a line NODE … SWITCH", file=path, line=number)
-        node, cell, switch = found.groups()
+        node, cell, switch = match.groups()
         if cell_of.setdefault(int(switch), int(cell)) != int(cell):
             raise InputError(f"switch {switch} is in two cells", file=path, line=number)
         hosts.append((f"lrdn{node}", int(switch)))
@@ -83,9 +83,9 @@ def _build(hosts: list[tuple[str, int]], cell_of: dict[int, int]) -> Fabric:
         for i, switch in enumerate(leaves[cell], 1):
             for k in range(SPINES):
                 builder.add_link(leaf[switch], k + 1, spine[cell, k], i, rate=RATE)
-    for i, one in enumerate(cells):
+    for i, cell in enumerate(cells):
         for j, other in enumerate(cells[i + 1 :], i + 1):
             for k in range(SPINES):
-                ports = len(leaves[one]) + j, len(leaves[other]) + i + 1
-                builder.add_link(spine[one, k], ports[0], spine[other, k], ports[1], rate=RATE)
+                ports = len(leaves[cell]) + j, len(leaves[other]) + i + 1
+                builder.add_link(spine[cell, k], ports[0], spine[other, k], ports[1], rate=RATE)
     return builder.build()

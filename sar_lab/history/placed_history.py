@@ -59,7 +59,7 @@ def place_history(history: JobHistory, fabric: Fabric) -> PlacedHistory:
         job = made[key]
         jobs.append(job and Job(id, job.terminals))
     left = []
-    unknown = [h for h, there in zip(history.hosts, known.tolist(), strict=True) if not there]
+    unknown = [h for h, is_known in zip(history.hosts, known.tolist(), strict=True) if not is_known]
     if unknown:
         what = "hosts of jobs that are not in the fabric"
         left.append(LeftOut(what, len(unknown), tuple(sorted(unknown)[:EXAMPLES])))

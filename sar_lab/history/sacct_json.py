@@ -19,8 +19,8 @@ def parse_sacct_json(text: str, source: str | Path) -> JobHistory:
     """Raises `InputError` where the text is no such JSON, or no job is left."""
     records = AccountingRecords(str(source))
     try:
-        found = json.loads(text)
-        jobs = found["jobs"] if isinstance(found, dict) else None
+        document = json.loads(text)
+        jobs = document["jobs"] if isinstance(document, dict) else None
         if not isinstance(jobs, list):
             raise InputError('the file has no list "jobs"', file=source, remedy=_REMEDY)
     except RecursionError as error:

@@ -16,11 +16,11 @@ def seconds_of(text: str) -> float | None:
     if text.lower() in NOT_YET:
         return None
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
         moment = datetime.fromisoformat(text)
-        found = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    return found if 0 < found < 1e11 else None
+        value = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return value if 0 < value < 1e11 else None
 
 
 def day_of(seconds: float) -> str:

@@ -26,7 +26,10 @@ def parse_trace_csv(text: str, source: str | Path) -> JobHistory:
     columns = [word.strip().lower() for word in next(rows, [])]
     if not set(COLUMNS) <= set(columns):
         raise InputError(
-            f"the first line is not {','.join(COLUMNS)}", file=source, line=1, remedy="write it so"
+            f"the first line is not {','.join(COLUMNS)}",
+            file=source,
+            line=1,
+            remedy="write this header",
         )
     at = [columns.index(name) for name in COLUMNS]
     records = AccountingRecords(str(source))

@@ -48,10 +48,10 @@ def ibdmchk(
     }
     arguments = [word for flag, path in files.items() for word in (flag, str(path))]
     text = sm.fabric.run("ibdmchk", *arguments, "-l", str(lmc)).stdout
-    found = _LANES.search(text)
-    if found is None:
+    match = _LANES.search(text)
+    if match is None:
         raise Unavailable(f"ibdmchk gave no verdict on credit loops: {text[-300:]}")
-    return IbdmchkVerdict("no credit loops found" in text, int(found[2]), text)
+    return IbdmchkVerdict("no credit loops found" in text, int(match[2]), text)
 
 
 def _whole_subnet(path: Path, routes: RoutesFile) -> str:

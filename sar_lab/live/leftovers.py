@@ -35,6 +35,6 @@ def _marked(mark: bytes) -> Iterator[int]:
             with suppress(OSError):  # it ended meanwhile, is a zombie, or another user's
                 environment = (entry / "environ").read_bytes().split(b"\0")
                 name = (entry / "exe").readlink().name
-                in_job = any(one.startswith(b"SLURM_JOB_ID=") for one in environment)
+                in_job = any(item.startswith(b"SLURM_JOB_ID=") for item in environment)
                 if mark in environment and (in_job or name.startswith("slurm")):
                     yield int(entry.name)

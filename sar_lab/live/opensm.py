@@ -218,9 +218,9 @@ class OpenSM:
 
 def read_lids(cache: Path) -> dict[int, range]:
     """Port GUID → its LIDs, from OpenSM's guid2lid in its cache folder."""
-    found = {}
+    lids = {}
     for line in (cache / "guid2lid").read_text().splitlines():
         if line.strip():
             guid, low, high = (int(word, 0) for word in line.split())
-            found[guid] = range(low, high + 1)
-    return found
+            lids[guid] = range(low, high + 1)
+    return lids

@@ -22,13 +22,13 @@ _PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 def find_program(name: str, package: str) -> str:
     """The path of a program. Raises SarError with the Debian package that contains it."""
-    found = shutil.which(name, path=_PATH)
-    if found is None:
+    path = shutil.which(name, path=_PATH)
+    if path is None:
         raise SarError(
             f"{name} is not installed: run deploy/install-debian-packages "
             f"(Debian package {package})"
         )
-    return found
+    return path
 
 
 def require(package: str, *programs: str) -> None:

@@ -103,7 +103,7 @@ def submit_jobs(workload: Workload, random: Generator, seconds: float) -> Submit
 
 def _arrivals(workload: Workload, random: Generator, seconds: float) -> list[float]:
     """Arrival times. Gaps shrink in slots with a high weight, and grow in slots with a low one."""
-    found: list[float] = []
+    arrivals: list[float] = []
     now = 0.0
     while True:
         left = workload.longest_gap + 1
@@ -118,8 +118,8 @@ def _arrivals(workload: Workload, random: Generator, seconds: float) -> list[flo
             left -= (until - now) * weight
             now = until
         if now >= seconds:
-            return found
-        found.append(now)
+            return arrivals
+        arrivals.append(now)
 
 
 def _nodes(workload: Workload, random: Generator) -> int:

@@ -47,7 +47,7 @@ class Congestion:
 
     def json(self) -> dict[str, Any]:
         """`min`, `avg`, `max`, `variance`, `median`, `counts`; null without any message."""
-        found: dict[str, Any] = {
+        summary: dict[str, Any] = {
             "metric": self.metric,
             "pattern": self.schedule.pattern,
             "ranks": self.schedule.ranks,
@@ -58,11 +58,11 @@ class Congestion:
         good = ~np.isnan(self.values) & (self.times > 0)
         values, times = self.values[good], self.times[good]
         if not len(values):
-            return found | dict.fromkeys(("min", "avg", "max", "variance", "median"))
+            return summary | dict.fromkeys(("min", "avg", "max", "variance", "median"))
         mean = float(np.average(values, weights=times))
         order = np.argsort(values, kind="stable")
         half = np.searchsorted(np.cumsum(times[order]), times.sum() / 2)
-        found |= {
+        summary |= {
             "min": values.min().item(),
             "avg": mean,
             "max": values.max().item(),
@@ -71,14 +71,14 @@ class Congestion:
         }
         if self.metric == "hist_acc_band":
             each, _ = np.histogram(values, BINS, (0, HIGHEST))
-            found["histogram"] = each.tolist()
-            return found
+            summary["histogram"] = each.tolist()
+            return summary
         kinds, place = np.unique(values, return_inverse=True)
         number = np.bincount(place, times).astype(np.int64)
-        found["counts"] = dict(zip(map(str, kinds.tolist()), number.tolist(), strict=True))
+        summary["counts"] = dict(zip(map(str, kinds.tolist()), number.tolist(), strict=True))
         if self.metric == "hist_max_cong":
-            found["bandwidth"] = float(np.average(1 / values, weights=times))
-        return found
+            summary["bandwidth"] = float(np.average(1 / values, weights=times))
+        return summary
 
 
 def simulate(

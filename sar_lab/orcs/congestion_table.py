@@ -1,4 +1,4 @@
-"""The terminal's table."""
+"""The table of congestion that `sar-agent simulate` prints."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from rich.table import Table
 
 
 def congestion_table(results: Sequence[dict[str, Any]]) -> Table:
-    """A row per name of routes; `results` as `Congestion.json`, with the name as `engine`."""
-    one = results[0]
+    """A row for each set of routes; `results` are those of `Congestion.json` with the name as
+    `engine`."""
+    first = results[0]
     table = Table(
-        title=f"{one['metric']} of {one['pattern']}: {one['ranks']} ranks, {one['runs']} runs",
+        title=(
+            f"{first['metric']} of {first['pattern']}: {first['ranks']} ranks, {first['runs']} runs"
+        ),
         title_justify="left",
     )
     table.add_column("routes", overflow="fold")

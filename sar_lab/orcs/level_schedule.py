@@ -107,7 +107,7 @@ def _merged(groups: list[Levels]) -> list[Levels]:
         return [[level] for level in groups[0]]
     nobody = np.empty((0, 2), np.int32)
     a, b = groups
-    found: list[Levels] = []
+    merged: list[Levels] = []
     at = 0
     for level in range(len(a) + len(b)):
         if at >= len(b) and level < len(a):
@@ -115,6 +115,6 @@ def _merged(groups: list[Levels]) -> list[Levels]:
         both = [each[i] if i < len(each) else nobody for each, i in ((a, level), (b, at))]
         if not sum(map(len, both)):
             break
-        found.append(both)
+        merged.append(both)
         at += 1
-    return found
+    return merged

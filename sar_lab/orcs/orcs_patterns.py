@@ -39,8 +39,8 @@ def _bisect(size: int) -> Levels:
 
 def _bisect_fb_sym(size: int) -> Levels:
     even = np.arange(0, size - 1, 2)
-    there, back = _pairs(even, even + 1), _pairs(even + 1, even)
-    return [np.stack([there, back], axis=1).reshape(-1, 2)]
+    forward, back = _pairs(even, even + 1), _pairs(even + 1, even)
+    return [np.stack([forward, back], axis=1).reshape(-1, 2)]
 
 
 def _gather(size: int) -> Levels:

@@ -1,11 +1,11 @@
-"""Claims: what a paper says, what we found, and whether the two agree, so that no verdict is a
+"""Claims: a statement of a paper, our result, and whether the two agree, so that no verdict is a
 matter of taste.
 
-A row's verdict follows from its claims alone. *Order* is which of two things is better or how a
-curve bends; *value* is a number. All hold: reproduced. The order holds, a number does not: same
-shape. Some order does not: reproduced in part, and none holds: not reproduced. How near a number
-must be is said before it is measured: exactly for class E, within `NEAR` of the published one for
-class S.
+The verdict of a row follows from its claims alone. An *order* claim says which of two things is
+better or how a curve bends; a *value* claim is a number. If all claims hold, the row is
+reproduced. If all orders hold but a number does not, it has the same shape. If some order does not
+hold, it is reproduced in part, and if no claim holds, not reproduced. The tolerance of a number is
+fixed before it is measured: exact for class E, within `NEAR` of the published one for class S.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from dataclasses import dataclass
 from typing import Any
 
 NEAR = 0.2
-"""Share of the published value that a statistical result may be off: mixes, seeds and random
-victims are ours."""
+"""The share of the published value by which a statistical result may differ: mixes, seeds and
+random victims are ours."""
 EXACT = 1e-9
 MOST_NAMED = 4
-"""Claims in a verdict, which is a line."""
+"""The most claims in a verdict, which is one line."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper, held against ours."""
+    """One statement of a paper, compared with our result."""
 
     says: str
     published: str
     ours: str
     holds: bool
     order: bool = False
-    """Whether it is of an order or a shape, not of a number."""
+    """Whether the claim is an order or a shape, not a number."""
 
     def json(self) -> dict[str, Any]:
         return dict(vars(self))
 
 
 def value(says: str, published: float, ours: float, near: float = EXACT, digits: int = 2) -> Claim:
-    """A number; `near` is the share by which it may differ."""
+    """A claim about a number; `near` is the share by which it may differ."""
     off = abs(ours - published)
     return Claim(
         says, _short(published, digits), _short(ours, digits), off <= near * abs(published)
@@ -46,12 +46,12 @@ def value(says: str, published: float, ours: float, near: float = EXACT, digits:
 
 
 def order(says: str, holds: bool, ours: str = "", published: str = "yes") -> Claim:
-    """Who is better, or how a curve bends."""
+    """A claim about which of two things is better, or how a curve bends."""
     return Claim(says, published, ours or ("yes" if holds else "no"), bool(holds), order=True)
 
 
 def verdict(claims: Sequence[Claim], because: str = "") -> str:
-    """One line. `because` says why not, and is left out where everything holds."""
+    """The verdict in one line. `because` is the reason of a failure; it is ignored if all hold."""
     failed = [claim for claim in claims if not claim.holds]
     if not failed:
         return "reproduced"

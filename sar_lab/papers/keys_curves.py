@@ -1,4 +1,4 @@
-"""What Figs. 6 to 9 of routing-keys-2017 share: curves of the worst application's time."""
+"""The common part of Figs. 6 to 9 of routing-keys-2017: curves of the worst application's time."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 UTILIZATIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 HOW = (
-    "Max-min fair fluid model, no latency; keys are asked for and answered in no time; each "
-    "message goes at the speed that its links leave. Hosts of an application are drawn, sizes are "
-    "powers of two. The peer is like Conga, not Conga (docs/simulate.md)."
+    "Max-min fair fluid model without latency; key requests take no time; the speed of a message "
+    "follows from its links alone. Hosts of an application are drawn at random, sizes are powers "
+    "of two. The adaptive peer is similar to Conga, not Conga itself (docs/simulate.md)."
 )
 Curves = dict[str, dict[float, Estimate]]
 """Engine → x → milliseconds, over seeds."""
 
 
 def curves(setups: Mapping[float, Setup], seeds: Sequence[int]) -> Curves:
-    """Of every engine, by what the setups are called."""
+    """The curve of every engine; x is the key of `setups`."""
     return {
         engine: {
             x: median_of([1e3 * setup.worst(engine, seed) for seed in seeds])
@@ -35,43 +35,51 @@ def curves(setups: Mapping[float, Setup], seeds: Sequence[int]) -> Curves:
     }
 
 
-def ratio(found: Curves, engine: str, other: str, x: float) -> float:
+def ratio(results: Curves, engine: str, other: str, x: float) -> float:
     """How many times longer `engine` takes."""
-    return found[engine][x].value / found[other][x].value
+    return results[engine][x].value / results[other][x].value
 
 
-def faster(found: Curves, engine: str, other: str, says: str) -> Claim:
-    """That one takes less time than the other at every x."""
-    times = [ratio(found, other, engine, x) for x in found[engine]]
+def faster(results: Curves, engine: str, other: str, says: str) -> Claim:
+    """The claim that `engine` takes less time than `other` at every x."""
+    times = [ratio(results, other, engine, x) for x in results[engine]]
     ours = f"{min(times):.2f} … {max(times):.2f} times as fast"
-    return order(f"{says}: {LABELS[engine]} before {LABELS[other]}", min(times) > 1, ours)
+    return order(f"{says}: {LABELS[engine]} faster than {LABELS[other]}", min(times) > 1, ours)
 
 
-def table(title: str, found: Curves, words: Callable[[float], str]) -> ResultTable:
-    """Engines by x."""
-    some = list(found[ENGINES[0]])
-    rows = [[LABELS[e], *(found[e][x].words(3) for x in some)] for e in ENGINES]
+def table(title: str, results: Curves, words: Callable[[float], str]) -> ResultTable:
+    """A row for each engine, a column for each x."""
+    some = list(results[ENGINES[0]])
+    rows = [[LABELS[e], *(results[e][x].words(3) for x in some)] for e in ENGINES]
     return ResultTable([f"{title}, ms", *map(words, some)], rows)
 
 
 def draw(figure: Figure, panels: Mapping[str, Curves], label: str, *, log: bool = False) -> None:
-    """A panel beside the other, with intervals as bands."""
+    """Draws the panels beside each other, with confidence intervals as bands."""
     places = figure.subplots(1, len(panels), squeeze=False)[0]
-    for axes, (title, found) in zip(places, panels.items(), strict=True):
-        for engine, by_x in found.items():
+    for axes, (title, results) in zip(places, panels.items(), strict=True):
+        for engine, by_x in results.items():
             x = list(by_x)
             each = list(by_x.values())
             colour = COLOURS[engine]
             axes.plot(
-                x, [one.value for one in each], color=colour, label=LABELS[engine], marker="."
+                x,
+                [estimate.value for estimate in each],
+                color=colour,
+                label=LABELS[engine],
+                marker=".",
             )
             axes.fill_between(
-                x, [one.low for one in each], [one.high for one in each], color=colour, alpha=0.2
+                x,
+                [estimate.low for estimate in each],
+                [estimate.high for estimate in each],
+                color=colour,
+                alpha=0.2,
             )
         axes.set(title=title, xlabel=label, ylim=0)
         if log:
             axes.set_xscale("log", base=2)
-            axes.set_xticks(x, [f"{one:g}" for one in x])
+            axes.set_xticks(x, [f"{value:g}" for value in x])
     places[0].set_ylabel("sending of the worst application, ms")
     lines, names = places[0].get_legend_handles_labels()
     figure.legend(lines, names, loc="outside upper center", ncols=4)

@@ -2,9 +2,9 @@
 IV-C).
 
 Each application steps through a Cartesian permutation, +x to -z in an order of its own, with a
-barrier and computation between phases, on hosts drawn at random. ARK and NRK make one key a phase;
-NRK shifts it for the flows that run when the phase is about to send. Asking takes no time, as in
-the paper. What is compared is the time that the worst application spends sending.
+barrier and computation between phases, on hosts drawn at random. ARK and NRK make one key for each
+phase; NRK shifts it for the flows that run just before the phase sends. Key requests take no time,
+as in the paper. The figures compare the time that the worst application spends sending.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sar_lab.fluid.adaptive import AdaptiveRouting
 from sar_lab.trace.parse import read_trace
 from sar_lab.trace.phase_keys import phase_keys
 from sar_lab.trace.play_trace import play_trace
-from sar_lab.trace.programs import PROGRAMS, ProgramOptions
+from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.rank_placement import place_ranks
 
 SMALL, LARGE = "xgft:3;6,6,6;1,6,6", "xgft:3;12,12,12;1,12,12"
@@ -44,12 +44,12 @@ class Setup:
     spec: str
     applications: int
     utilization: float
-    """Share of the time in communication where nobody shares a link."""
+    """Share of the time in communication if no link were shared."""
     sizes: tuple[float, float] = MIXED
     iterations: int = 1
 
     def worst(self, engine: str, seed: int) -> float:
-        """Seconds that the worst application sends."""
+        """Seconds that the worst application spends sending."""
         fabric, tree, routes = _network(self.spec)
         ranks = fabric.terminals // self.applications
         wish = ProgramOptions(
@@ -62,7 +62,7 @@ class Setup:
         else:
             keys = None if engine == "dmodk" else phase_keys(tree, shifted=engine == "nrk")
             times = play_trace(fabric, routes, trace, placement, keys=keys)
-        return max(float(one.sending.sum()) for one in times)
+        return max(float(time.sending.sum()) for time in times)
 
 
 @cache

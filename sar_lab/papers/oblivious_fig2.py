@@ -1,4 +1,4 @@
-"""Oblivious-XGFT, Fig. 2: WRF-256 and CG.D-128 on 16-ary 2-trees that lose their roots one by
+"""Oblivious-XGFT, Fig. 2: WRF-256 and CG.D-128 on 16-ary 2-trees whose roots are removed one by
 one."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ENGINES = ("smodk", "dmodk", "random", "colored")
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """Slowdown against a crossbar."""
+    """Slowdowns compared with a crossbar."""
     wrf = slowdowns("WRF-256", ENGINES, seeds)
     cg = slowdowns("CG.D-128", ENGINES, seeds)
     phase = slowdowns("CG.D-128, phase 5", ENGINES, seeds)
@@ -61,9 +61,9 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     return outcome(
         out / f"{NAME}.png",
         claims,
-        "Messages of a phase share links max-min fairly; sequential mapping; a phase begins when "
-        "the one before has ended. The paper played traces through a flit simulator, and shows "
-        "curves without numbers: those of WRF and of CG's phase 5 follow from the pattern.",
+        "Messages of a phase share links max-min fairly; ranks are mapped in order; a phase begins "
+        "when the previous one has ended. The paper ran traces in a flit simulator and shows "
+        "curves without numbers; those of WRF and of CG's phase 5 follow from the pattern.",
         because="our `colored` spreads the two messages of a node over two roots where that is "
         "even better than to let them share one, which the paper's scheme does not; at w2 that "
         "divides 16 the two are equal"
@@ -78,13 +78,13 @@ def _but(roots: list[int]) -> str:
     return "yes" if not roots else f"not at w2 = {', '.join(map(str, roots))}"
 
 
-def _table(found: Slowdowns, title: str) -> ResultTable:
-    some = [r for r in ROOTS if r in (16, 12, 10, 8, 4, 2, 1)]
+def _table(by_engine: Slowdowns, title: str) -> ResultTable:
+    shown = [r for r in ROOTS if r in (16, 12, 10, 8, 4, 2, 1)]
     rows = [
-        [name, *(median_of(found[name][r]).words() for r in some)]
+        [name, *(median_of(by_engine[name][r]).words() for r in shown)]
         for name in ENGINES
     ]  # fmt: skip
-    return ResultTable([f"{title}, w2 =", *map(str, some)], rows)
+    return ResultTable([f"{title}, w2 =", *map(str, shown)], rows)
 
 
 def _draw(figure: Figure, wrf: Slowdowns, cg: Slowdowns) -> None:

@@ -1,4 +1,4 @@
-"""Oblivious-XGFT, Fig. 4: how many of all pairs' routes each root carries."""
+"""Oblivious-XGFT, Fig. 4: the number of routes over each root, for all pairs of hosts."""
 
 from __future__ import annotations
 
@@ -45,27 +45,27 @@ def routes_per_root(name: str, roots: int, seed: int = 0) -> Counts:
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """Counts for both trees."""
-    found = {
+    """The counts for both trees."""
+    counts = {
         (name, roots): [routes_per_root(name, roots, s) for s in (seeds if name in DRAWN else (0,))]
         for name in ENGINES
         for roots in (16, 10)
     }
     spread = {
         key: median_of([float(each.max() - each.min()) for each in draws])
-        for key, draws in found.items()
+        for key, draws in counts.items()
     }
     mean = 16 * 16 * 240 / 10
     claims = []
     for name in ("smodk", "dmodk"):
-        even, uneven = found[name, 16][0], found[name, 10][0]
+        even, uneven = counts[name, 16][0], counts[name, 10][0]
         claims += [
             value(f"{LABELS[name]}, 16 roots: least of a root", 3840, float(even.min())),
             value(f"{LABELS[name]}, 16 roots: most of a root", 3840, float(even.max())),
             value(f"{LABELS[name]}, 10 roots: roots with 7,680", 6, float((uneven == 7680).sum())),
             value(f"{LABELS[name]}, 10 roots: roots with 3,840", 4, float((uneven == 3840).sum())),
         ]
-    worst_random = max(abs(each - mean).max() / mean for each in found["random", 10])
+    worst_random = max(abs(each - mean).max() / mean for each in counts["random", 10])
     claims.append(
         order(
             "Random, 10 roots: even (within 5 %)",
@@ -85,7 +85,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             f"{median_of([float(each.min()) for each in draws]).words(0)}",
             f"{median_of([float(each.max()) for each in draws]).words(0)}",
         ]
-        for (name, roots), draws in found.items()
+        for (name, roots), draws in counts.items()
     ]
     return outcome(
         out / f"{NAME}.png",
@@ -93,14 +93,14 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         "All ordered pairs of the 256 hosts that a root joins. The paper's H-Rand-U and -D are "
         "our r-NCA-u and -d; that the published tree is XGFT(2;16,16;1,10) is in ERRATA.",
         tables=[ResultTable(["engine", "roots", "least routes of a root", "most"], rows)],
-        draw=lambda figure: _draw(figure, found),
+        draw=lambda figure: _draw(figure, counts),
     )
 
 
-def _draw(figure: Figure, found: dict[tuple[str, int], list[Counts]]) -> None:
+def _draw(figure: Figure, counts: dict[tuple[str, int], list[Counts]]) -> None:
     for axes, roots in zip(figure.subplots(1, 2, sharey=True), (16, 10), strict=True):
         for place, name in enumerate(ENGINES):
-            draws = np.array(found[name, roots])
+            draws = np.array(counts[name, roots])
             box = axes.boxplot(
                 [draws.ravel()], positions=[place], widths=0.6, whis=(0, 100), patch_artist=True
             )

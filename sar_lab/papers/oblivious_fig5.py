@@ -34,20 +34,21 @@ LINES: tuple[tuple[str, Literal["--", ":"]], ...] = (("dmodk", "--"), ("colored"
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """Slowdowns over seeds."""
+    """The slowdowns over seeds."""
     wrf = slowdowns("WRF-256", ENGINES, seeds)
     cg = slowdowns("CG.D-128", ENGINES, seeds)
     phase = slowdowns("CG.D-128, phase 5", ENGINES, seeds)
     claims = []
-    for title, found in (("WRF-256", wrf), ("CG.D-128", cg)):
+    for title, by_engine in (("WRF-256", wrf), ("CG.D-128", cg)):
         for name in NEW:
-            verdicts = [_compare(found, name, "random", roots) for roots in ROOTS]
+            verdicts = [_compare(by_engine, name, "random", roots) for roots in ROOTS]
             better, worse = verdicts.count(-1), verdicts.count(1)
             claims.append(
                 order(
                     f"{title}: {LABELS[name]} better than Random for most w2, worse for none",
                     better > len(ROOTS) // 2 and not worse,
-                    f"better at {better} of {len(ROOTS)} w2, worse at {worse}, else not told apart",
+                    f"better at {better} of {len(ROOTS)} w2, worse at {worse}, else no significant "
+                    "difference",
                 )
             )
     for name in NEW:
@@ -82,31 +83,33 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     )
 
 
-def _compare(found: Slowdowns, name: str, other: str, roots: int) -> int:
-    """-1 where `name` is better by more than chance explains, 1 where it is worse."""
-    a, b = (bootstrap_of(found[each][roots], np.mean, resamples=2000) for each in (name, other))
+def _compare(by_engine: Slowdowns, name: str, other: str, roots: int) -> int:
+    """-1 where `name` is significantly better, 1 where it is significantly worse, else 0."""
+    a, b = (bootstrap_of(by_engine[each][roots], np.mean, resamples=2000) for each in (name, other))
     if not a.apart_from(b):
         return 0
     return -1 if a.value < b.value else 1
 
 
-def _table(found: Slowdowns, title: str) -> ResultTable:
-    some = [r for r in ROOTS if r in (16, 12, 10, 8, 4, 2, 1)]
-    rows = [[LABELS[name], *(median_of(found[name][r]).words() for r in some)] for name in ENGINES]
-    return ResultTable([f"{title}, w2 =", *map(str, some)], rows)
+def _table(by_engine: Slowdowns, title: str) -> ResultTable:
+    shown = [r for r in ROOTS if r in (16, 12, 10, 8, 4, 2, 1)]
+    rows = [
+        [LABELS[name], *(median_of(by_engine[name][r]).words() for r in shown)] for name in ENGINES
+    ]
+    return ResultTable([f"{title}, w2 =", *map(str, shown)], rows)
 
 
 def _draw(figure: Figure, wrf: Slowdowns, cg: Slowdowns) -> None:
-    for axes, found, title in zip(
+    for axes, by_engine, title in zip(
         figure.subplots(2, 1), (wrf, cg), ("WRF-256", "CG.D-128"), strict=True
     ):
-        _boxes(axes, found)
+        _boxes(axes, by_engine)
         axes.set(title=title, ylabel="slowdown", ylim=0)
         axes.set_xticks(range(len(ROOTS)), map(str, ROOTS))
     figure.axes[1].set_xlabel("roots (w2)")
 
 
-def _boxes(axes: Axes, found: Slowdowns) -> None:
+def _boxes(axes: Axes, by_engine: Slowdowns) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -114,7 +117,7 @@ def _boxes(axes: Axes, found: Slowdowns) -> None:
     for place, name in enumerate(drawn):
         at = [i + 0.26 * (place - 1) for i in range(len(ROOTS))]
         boxes = axes.boxplot(
-            [found[name][r] for r in ROOTS], positions=at, widths=0.2, whis=(0, 100),
+            [by_engine[name][r] for r in ROOTS], positions=at, widths=0.2, whis=(0, 100),
             patch_artist=True, manage_ticks=False,
         )  # fmt: skip
         for box in boxes["boxes"]:
@@ -122,7 +125,7 @@ def _boxes(axes: Axes, found: Slowdowns) -> None:
         for line in boxes["medians"]:
             line.set(color="black", linewidth=2)
     for name, style in LINES:
-        axes.plot([found[name][r][0] for r in ROOTS], style, color=COLOURS[name])
+        axes.plot([by_engine[name][r][0] for r in ROOTS], style, color=COLOURS[name])
     handles: list[Artist] = [Patch(color=COLOURS[name], label=LABELS[name]) for name in drawn]
     for name, style in LINES:
         handles.append(Line2D([], [], linestyle=style, color=COLOURS[name], label=LABELS[name]))

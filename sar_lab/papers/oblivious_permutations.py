@@ -1,8 +1,9 @@
-"""Oblivious-XGFT, Section VII-B: S-mod-k and D-mod-k meet each level of contention equally often.
+"""Oblivious-XGFT, Section VII-B: each level of contention is equally frequent for S-mod-k and
+D-mod-k.
 
-What S-mod-k does to a permutation D-mod-k does to its inverse, and inverses of all permutations are
-all permutations. So over all of them the two histograms are one; over a sample they are one if each
-drawn permutation is held against its inverse.
+S-mod-k has the same contention for a permutation as D-mod-k for its inverse, and the inverses of
+all permutations are all permutations. So over all permutations the two histograms are equal; over
+a sample they are equal if D-mod-k routes the inverse of each drawn permutation.
 """
 
 from __future__ import annotations
@@ -43,18 +44,19 @@ Histogram = NDArray[np.int64]
 
 
 def contention(fabric: Fabric, name: str, rows: I32) -> NDArray[np.int64]:
-    """int64[P]: most flows on a channel under each permutation, int32[P, T]: rows[p, s] is to whom
-    s sends. Each source and destination sends one, so all contention is the network's."""
+    """int64[P]: most flows on a channel under each permutation, int32[P, T]: rows[p, s] is the
+    destination of s. Every host sends and receives one message, so all contention is in the
+    network."""
     hosts = np.arange(fabric.terminals, dtype=np.int32)
     view = recognise_xgft(fabric)
     paths = PathRoutes(name, fabric, view, choice_of(name, fabric, view))
     pairs = np.stack(np.meshgrid(hosts, hosts, indexing="ij"), axis=-1).reshape(-1, 2)
     known = paths.channels(pairs[:, 0].copy(), pairs[:, 1].copy())
-    found = np.empty(len(rows), np.int64)
+    counts = np.empty(len(rows), np.int64)
     for p, row in enumerate(rows):
         crossed = known[hosts * fabric.terminals + row]
-        found[p] = np.bincount(crossed[crossed >= 0], minlength=1).max()
-    return found
+        counts[p] = np.bincount(crossed[crossed >= 0], minlength=1).max()
+    return counts
 
 
 def histograms(spec: str, rows: I32, other: I32) -> dict[str, Histogram]:
@@ -68,7 +70,7 @@ def histograms(spec: str, rows: I32, other: I32) -> dict[str, Histogram]:
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """All permutations of a small tree, a sample on the paper's."""
+    """All permutations on a small tree, and a sample on the tree of the paper."""
     everything = np.array(list(permutations(range(8))), np.int32)
     random = np.random.default_rng(list(seeds))
     some = random.permuted(np.tile(np.arange(256, dtype=np.int32), (SAMPLE, 1)), axis=1)
@@ -79,16 +81,16 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         value(
             f"{title}: permutations that differ",
             0,
-            float(np.abs(found["smodk"] - found["dmodk"]).sum()),
+            float(np.abs(counts["smodk"] - counts["dmodk"]).sum()),
         )
-        for title, found in (
+        for title, counts in (
             (f"all {len(everything):,} permutations of {SMALL}", all_of_them),
             (f"{SAMPLE:,} random permutations of {LARGE}, D-mod-k on their inverses", sample),
         )
     ]
     rows = [
-        [title, LABELS[name], *(f"{int(found[name][c : c + 1].sum()):,}" for c in range(1, 9))]
-        for title, found in (
+        [title, LABELS[name], *(f"{int(counts[name][c : c + 1].sum()):,}" for c in range(1, 9))]
+        for title, counts in (
             (SMALL, all_of_them), (LARGE, sample), (f"{LARGE}, both on the same", apart)
         )
         for name in ("smodk", "dmodk")
@@ -96,8 +98,8 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     return outcome(
         out / f"{NAME}.png",
         claims,
-        "Contention is the most flows on a channel. The last two lines are both engines on the "
-        "same draws: there they differ, but by chance only.",
+        "Contention is the largest number of flows on a channel. In the last two lines both "
+        "engines route the same draws: there they differ, but only by chance.",
         tables=[
             ResultTable(["tree", "permutations with contention", *map(str, range(1, 9))], rows)
         ],
@@ -106,11 +108,11 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
 
 
 def _draw(figure: Figure, small: dict[str, Histogram], large: dict[str, Histogram]) -> None:
-    for axes, found, title in zip(
+    for axes, counts, title in zip(
         figure.subplots(1, 2), (small, large), (SMALL, LARGE), strict=True
     ):
         for place, name in enumerate(("smodk", "dmodk")):
-            at = np.arange(len(found[name])) + 0.4 * (place - 0.5)
-            axes.bar(at, found[name], 0.38, color=COLOURS[name], label=LABELS[name])
+            at = np.arange(len(counts[name])) + 0.4 * (place - 0.5)
+            axes.bar(at, counts[name], 0.38, color=COLOURS[name], label=LABELS[name])
         axes.set(title=title, xlabel="contention", ylabel="permutations")
         axes.legend()

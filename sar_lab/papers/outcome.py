@@ -1,4 +1,4 @@
-"""From claims, tables and a drawing to a row's `ExperimentResult`."""
+"""Makes an `ExperimentResult` from claims, tables and a drawing."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Cells are text."""
+    """A table whose cells are text."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
 
     def lines(self) -> Iterable[str]:
-        """Markdown."""
+        """The lines of the table in Markdown."""
         yield _cells(self.head)
         yield _cells("---" for _ in self.head)
         yield from map(_cells, self.rows)
@@ -43,20 +43,20 @@ def outcome(
     draw: Callable[[Figure], None] | None = None,
     size: tuple[float, float] = (8.0, 4.0),
 ) -> ExperimentResult:
-    """`how`: the setup, what a reader must know to judge it. `because`: why something does not
-    hold, as far as it is known. `draw` fills the picture `path`, of `size` inches."""
+    """`how` describes the setup for the reader. `because` is the known reason why a claim does not
+    hold. `draw` fills the picture `path` of `size` inches."""
     drawn = draw is not None and save(draw, path, size)
     if draw and not drawn:
-        how += " There is no picture: `pip install 'sar-lab[papers]'`."
+        how += " The picture needs `pip install 'sar-lab[papers]'`."
     ours = {
         "claims": [claim.json() for claim in claims],
         "how": how,
         "tables": [{"head": list(t.head), "rows": [list(r) for r in t.rows]} for t in tables],
     }
-    said = ResultTable(
+    summary = ResultTable(
         ["", "published", "ours", "holds"],
         [[c.says, c.published, c.ours, "yes" if c.holds else "**no**"] for c in claims],
     )
     return ExperimentResult(
-        ours, verdict(claims, because), "\n".join(said.lines()), path if drawn else None
+        ours, verdict(claims, because), "\n".join(summary.lines()), path if drawn else None
     )

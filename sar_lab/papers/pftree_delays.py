@@ -1,6 +1,7 @@
 """Delays of a victim partition under noise (pftree-2016, Section 6.3), as ORCS counts them.
 
-pFTree is here as printed; for comparison our own, and `ftree`, which sees no partitions.
+pFTree is the printed version; for comparison there are our own version and `ftree`, which ignores
+partitions.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ ENGINES = ("pftree-printed", "pftree-ext", "pftree", "ftree")
 
 @dataclass(frozen=True)
 class Delays:
-    """Of one pattern, engine and tree: over seeds, each of many runs."""
+    """The delays of one pattern, engine and tree over seeds, each with many runs."""
 
     least: float
     mean: Estimate
@@ -32,13 +33,13 @@ class Delays:
 def delays(
     tree: Table3Tree, engine: str, pattern: str, noise: str, seeds: Sequence[int], runs: int
 ) -> Delays:
-    """dep_max_delay of the victims' `pattern` while the others do `noise`. Who of the victims has
-    which rank is drawn for each run; for an all-to-all that is all the same."""
-    found = []
+    """dep_max_delay of the victims' `pattern` while the others do `noise`. The ranks of the victims
+    are drawn for each run; for an all-to-all they do not matter."""
+    results = []
     for seed in seeds:
         draw, network = network_of(tree, engine, seed)
         schedule = schedule_of(f"{pattern}::{noise}", tree.nodes, tree.victims)
-        one = simulate(
+        congestion = simulate(
             network,
             schedule,
             "dep_max_delay",
@@ -46,13 +47,13 @@ def delays(
             seed=seed,
             group=draw.victims,
         )
-        found.append((one.values.min(), one.values.mean(), one.values.max()))
-    least, mean, most = np.array(found, float).T
+        results.append((congestion.values.min(), congestion.values.mean(), congestion.values.max()))
+    least, mean, most = np.array(results, float).T
     return Delays(float(least.min()), median_of(mean), float(most.max()))
 
 
 @lru_cache(maxsize=64)
 def network_of(tree: Table3Tree, engine: str, seed: int) -> tuple[VictimDraw, Network]:
-    """Hosts of the network are the fabric's terminals, in their order."""
+    """The victims of a seed, and the routed network, whose hosts are the fabric's terminals."""
     draw = draw_victims(tree, seed)
     return draw, network_of_routes(draw.fabric, routed(draw, engine))

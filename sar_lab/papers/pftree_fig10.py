@@ -34,24 +34,24 @@ Key = tuple[str, int, str, str]
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """10 draws of victims on nine trees."""
-    found: dict[Key, Delays] = {}
+    results: dict[Key, Delays] = {}
     for tree in TREES:
         for engine in ENGINES:
             for pattern in PATTERNS:
                 for noise in NOISES:
                     key = (pattern, tree.nodes, engine, noise)
-                    found[key] = delays(tree, engine, pattern, noise, seeds, RUNS)
+                    results[key] = delays(tree, engine, pattern, noise, seeds, RUNS)
 
     def mean(pattern: str, nodes: int, engine: str, noise: str) -> float:
-        return found[pattern, nodes, engine, noise].mean.value
+        return results[pattern, nodes, engine, noise].mean.value
 
     claims: list[Claim] = []
     for pattern in PATTERNS:
         changed = [
             t.nodes
             for t in TREES
-            if found[pattern, t.nodes, "pftree-ext", "null"]
-            != found[pattern, t.nodes, "pftree-ext", "alltoall"]
+            if results[pattern, t.nodes, "pftree-ext", "null"]
+            != results[pattern, t.nodes, "pftree-ext", "alltoall"]
         ]
         claims.append(
             order(f"{pattern}: pFTree-Ext with noise equals pFTree-Ext without", not changed)
@@ -96,28 +96,28 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         f"{len(seeds)} draws of victims, each routed and simulated {RUNS} times. Scatter is "
         "shown, but not judged (ERRATA).",
         because=BECAUSE,
-        tables=[_table(found, pattern) for pattern in PATTERNS],
-        draw=lambda figure: _draw(figure, found),
+        tables=[_table(results, pattern) for pattern in PATTERNS],
+        draw=lambda figure: _draw(figure, results),
         size=(9.0, 5.2),
     )
 
 
-def _table(found: dict[Key, Delays], pattern: str) -> ResultTable:
+def _table(results: dict[Key, Delays], pattern: str) -> ResultTable:
     rows = [
-        [LABELS[e], noise, *(found[pattern, t.nodes, e, noise].mean.words(1) for t in TREES)]
+        [LABELS[e], noise, *(results[pattern, t.nodes, e, noise].mean.words(1) for t in TREES)]
         for e in ENGINES
         for noise in NOISES
     ]
     return ResultTable([pattern, "noise", *(str(t.nodes) for t in TREES)], rows)
 
 
-def _draw(figure: Figure, found: dict[Key, Delays]) -> None:
+def _draw(figure: Figure, results: dict[Key, Delays]) -> None:
     places = figure.subplots(2, 3).ravel()
     at = range(len(TREES))
     for axes, pattern in zip(places, PATTERNS, strict=False):
         for engine in ENGINES:
             for noise, style in (("null", ":"), ("alltoall", "-")):
-                means = [found[pattern, t.nodes, engine, noise].mean.value for t in TREES]
+                means = [results[pattern, t.nodes, engine, noise].mean.value for t in TREES]
                 label = f"{LABELS[engine]}, {noise}"
                 width = 3 if engine == "pftree-printed" else 1.5
                 axes.plot(at, means, style, color=COLOURS[engine], label=label, lw=width)

@@ -1,4 +1,4 @@
-"""pFTree, Fig. 11: what is left for the others where one partition has links of its own."""
+"""pFTree, Fig. 11: the bandwidth of the other partition if one partition has its own links."""
 
 from __future__ import annotations
 
@@ -35,29 +35,30 @@ ENGINES = ("pftree-printed", "pftree-ext", "pftree", "ftree")
 
 
 def bandwidth(tree: Table3Tree, engine: str, seeds: Sequence[int]) -> Estimate:
-    """Share of full bandwidth while the others bisect and victims are silent; hist_acc_band."""
+    """The share of full bandwidth while the others bisect and the victims are idle "
+    "(hist_acc_band)."""
     means = []
     for seed in seeds:
         draw, network = network_of(tree, engine, seed)
         schedule = schedule_of("bisect::null", tree.nodes, len(draw.others))
-        found = simulate(
+        results = simulate(
             network, schedule, "hist_acc_band", runs=RUNS, seed=seed, group=draw.others
         )
-        means.append(float(found.values.mean()))
+        means.append(float(results.values.mean()))
     return median_of(means)
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """10 draws of victims on nine trees."""
-    found = {
+    results = {
         (engine, tree.nodes): bandwidth(tree, engine, seeds) for tree in TREES for engine in ENGINES
     }
-    share = {n: found["pftree-ext", n].value / found["pftree-printed", n].value for n in NODES}
-    last = [found["pftree-printed", n].value for n in (512, 1024)]
-    last_ext = [found["pftree-ext", n].value for n in (512, 1024)]
+    share = {n: results["pftree-ext", n].value / results["pftree-printed", n].value for n in NODES}
+    last = [results["pftree-printed", n].value for n in (512, 1024)]
+    last_ext = [results["pftree-ext", n].value for n in (512, 1024)]
     claims = [
-        value("pFTree, 32 nodes, 2:1", 0.76, found["pftree-printed", 32].value, NEAR),
-        value("pFTree, 64 nodes, 4:1", 0.62, found["pftree-printed", 64].value, NEAR),
+        value("pFTree, 32 nodes, 2:1", 0.76, results["pftree-printed", 32].value, NEAR),
+        value("pFTree, 64 nodes, 4:1", 0.62, results["pftree-printed", 64].value, NEAR),
         value("pFTree, largest three: loss in %", 31.75, 100 * (1 - last[1] / last[0]), NEAR),
         value("pFTree-Ext, largest three: loss in %", 76.7,
               100 * (1 - last_ext[1] / last_ext[0]), NEAR),
@@ -65,11 +66,11 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
               ", ".join(f"{share[n]:.0%}" for n in (32, 128, 512))),
         value("pFTree-Ext, 1,024 nodes 4:1: % of pFTree", 23.3, 100 * share[1024], NEAR),
         order("pFTree falls with oversubscription", all(
-            found["pftree-printed", a].value > found["pftree-printed", b].value
+            results["pftree-printed", a].value > results["pftree-printed", b].value
             for a, b in ((32, 48), (48, 64), (128, 192), (192, 256), (512, 768), (768, 1024)))),
     ]  # fmt: skip
     rows = [
-        [LABELS[engine], *(found[engine, tree.nodes].words() for tree in TREES)]
+        [LABELS[engine], *(results[engine, tree.nodes].words() for tree in TREES)]
         for engine in ENGINES
     ]
     return outcome(
@@ -79,16 +80,16 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         because="our pFTree-Ext takes links for a `phy` partition by its share of the hosts only, "
         "a quarter here, and leaves the others what is theirs",
         tables=[ResultTable(["bandwidth", *(str(tree.nodes) for tree in TREES)], rows)],
-        draw=lambda figure: _draw(figure, found),
+        draw=lambda figure: _draw(figure, results),
         size=(8.0, 3.8),
     )
 
 
-def _draw(figure: Figure, found: dict[tuple[str, int], Estimate]) -> None:
+def _draw(figure: Figure, results: dict[tuple[str, int], Estimate]) -> None:
     axes = figure.subplots()
     at = np.arange(len(TREES))
     for place, engine in enumerate(ENGINES):
-        means = [found[engine, tree.nodes].value for tree in TREES]
+        means = [results[engine, tree.nodes].value for tree in TREES]
         where = at + 0.2 * (place - 1.5)
         axes.bar(where, means, 0.19, color=COLOURS[engine], label=LABELS[engine])
     axes.set_xticks(at, [f"{t.nodes}\n{t.oversubscription}:1" for t in TREES])

@@ -21,7 +21,7 @@ SEEDS = 5
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """1 … all victims of a leaf switch are receivers."""
+    """Experiments with 1 … all victims of a leaf switch as receivers."""
     down, up = (over_trees(seeds, field) for field in ("down", "up"))
     more = {
         n: 100 * (up["pftree-printed", n].mean / up["pftree-wt", n].mean - 1) for n in (768, 1024)

@@ -1,4 +1,4 @@
-"""pFTree, Fig. 14: on how many links heavy receivers meet."""
+"""pFTree, Fig. 14: the number of links that heavy receivers share."""
 
 from __future__ import annotations
 

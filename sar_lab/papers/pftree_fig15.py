@@ -1,4 +1,4 @@
-"""pFTree, Fig. 15: what balance by weight costs in separation of partitions."""
+"""pFTree, Fig. 15: balancing by weight separates partitions less."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ NODES = [tree.nodes for tree in TREES]
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """The experiments of Fig. 13."""
-    found = over_trees(seeds, "interference")
-    means = {n: (found["pftree-printed", n].mean, found["pftree-wt", n].mean) for n in NODES}
+    results = over_trees(seeds, "interference")
+    means = {n: (results["pftree-printed", n].mean, results["pftree-wt", n].mean) for n in NODES}
     more = sum(weighted > printed for printed, weighted in means.values())
     last = 100 * (means[1024][1] / means[1024][0] - 1)
     claims = [
@@ -38,7 +38,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         claims,
         f"{HOW} Interference is counted per link and flow; the paper does not say whether it "
         "counts links, flows or both.",
-        [("interference", found, "flows on links of both partitions")],
+        [("interference", results, "flows on links of both partitions")],
         because=f"{DRAWS}; nor how interference is counted",
         scale="symlog",
         size=(7.0, 3.6),

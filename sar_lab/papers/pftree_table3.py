@@ -28,7 +28,7 @@ SEEDS = 0
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """Counted in the fabrics, not in their specs."""
+    """Counts nodes, victims and links in the fabrics, not in their specs."""
     counted: list[tuple[str, float, float]] = []
     rows = []
     for tree in TREES:
@@ -54,7 +54,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         )
     return outcome(
         out / f"{NAME}.png",
-        [value(*one) for one in counted],
+        [value(*row) for row in counted],
         "An input of the other rows; labels are recognised from the cabling.",
         tables=[
             ResultTable(["nodes", "tree", "oversubscribed", "victims", "under each leaf"], rows)
@@ -65,14 +65,14 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
 
 
 def _draw(figure: Figure, counted: Sequence[tuple[str, float, float]]) -> None:
-    """What was counted over what is published."""
+    """Draws the counted values over the published ones."""
     per_tree = ("nodes", "victims", "hosts a way up")
     for at, (axes, what) in enumerate(zip(figure.subplots(1, 3), per_tree, strict=True)):
-        mine = counted[at :: len(per_tree)]
-        names, said, ours = zip(*mine, strict=True)
-        axes.plot(said, "D", color="#ee6677", mfc="none", label="published")
+        measured = counted[at :: len(per_tree)]
+        names, printed, ours = zip(*measured, strict=True)
+        axes.plot(printed, "D", color="#ee6677", mfc="none", label="published")
         axes.plot(ours, ".", color="#4477aa", label="ours")
-        axes.set_xticks(range(len(mine)), [name.split()[0] for name in names], rotation=90)
+        axes.set_xticks(range(len(measured)), [name.split()[0] for name in names], rotation=90)
         axes.set_title(what)
         axes.set_yscale("log" if at < 2 else "linear")
     figure.axes[0].legend(fontsize="small")

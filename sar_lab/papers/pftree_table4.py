@@ -47,7 +47,7 @@ SOME = [tree for tree in TREES if tree.nodes in (128, 192, 256)]
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """25 draws of victims, 2,000 runs each: 50,000, as in the paper."""
-    found = {
+    results = {
         (pattern, tree.nodes, engine): delays(tree, engine, pattern, "alltoall", seeds, RUNS)
         for tree in SOME
         for engine in ENGINES
@@ -56,7 +56,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     claims: list[Claim] = []
     rows = []
     for (pattern, nodes), printed in PRINTED.items():
-        means = {engine: found[pattern, nodes, engine].mean for engine in ENGINES}
+        means = {engine: results[pattern, nodes, engine].mean for engine in ENGINES}
         for engine, number in zip(ENGINES[:2], printed, strict=True):
             exact = pattern == "gather" and engine == "pftree-ext"
             ours = means[engine].value
@@ -71,7 +71,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             )
         worse = means["pftree-printed"].low > means["pftree-ext"].high
         claims.append(order(f"{pattern}, {nodes} nodes: pFTree far above pFTree-Ext", worse))
-        cells = [_cell(found[pattern, nodes, engine]) for engine in ENGINES]
+        cells = [_cell(results[pattern, nodes, engine]) for engine in ENGINES]
         rows.append([pattern, str(nodes), f"{printed[0]:g}", f"{printed[1]:g}", *cells])
     return outcome(
         out / f"{NAME}.png",
@@ -91,7 +91,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
                 rows,
             )
         ],
-        draw=lambda figure: _draw(figure, found),
+        draw=lambda figure: _draw(figure, results),
         size=(8.0, 3.8),
     )
 
@@ -100,11 +100,11 @@ def _cell(delay: Delays) -> str:
     return f"{delay.least:g} / {delay.mean.words(1)} / {delay.most:g}"
 
 
-def _draw(figure: Figure, found: dict[tuple[str, int, str], Delays]) -> None:
+def _draw(figure: Figure, results: dict[tuple[str, int, str], Delays]) -> None:
     for axes, tree in zip(figure.subplots(1, 3, sharey=True), SOME, strict=True):
         at = np.arange(len(PATTERNS))
         for place, engine in enumerate(ENGINES):
-            means = [found[p, tree.nodes, engine].mean.value for p in PATTERNS]
+            means = [results[p, tree.nodes, engine].mean.value for p in PATTERNS]
             where = at + 0.2 * (place - 1.5)
             axes.bar(where, means, 0.19, color=COLOURS[engine], label=LABELS[engine])
         for side in (0, 1):

@@ -1,7 +1,8 @@
-"""The trees of pftree-2016's simulations (Table 3), and partitions on them: victims, and the rest.
+"""The trees of pftree-2016's simulations (Table 3), with a partition of victims and one of the
+rest.
 
-Victims are drawn, the same number under every leaf switch. The paper draws them anew for each of
-its 50,000 simulations; here each seed is one draw, with routes of its own, and some thousand
+Victims are drawn at random, the same number under every leaf switch. The paper draws them again for
+each of its 50,000 simulations; here each seed is one draw with its own routes and some thousand
 simulations.
 """
 
@@ -24,12 +25,12 @@ from sar_agent.routing.routes import Routes
 
 @dataclass(frozen=True)
 class Table3Tree:
-    """A line of Table 3."""
+    """A row of Table 3."""
 
     nodes: int
     spec: str
     oversubscription: int
-    """Hosts of a leaf switch for each way up."""
+    """Hosts of a leaf switch for each of its uplinks."""
     victims: int
 
     @property
@@ -59,7 +60,7 @@ TREES = tuple(
 
 @dataclass(frozen=True)
 class VictimDraw:
-    """One tree with its victims."""
+    """One tree with a random set of victims."""
 
     tree: Table3Tree
     fabric: Fabric
@@ -70,7 +71,7 @@ class VictimDraw:
 
 
 def draw_victims(tree: Table3Tree, seed: int) -> VictimDraw:
-    """The same for the same seed."""
+    """Draws the victims of a tree; a seed always gives the same ones."""
     random = np.random.default_rng([tree.nodes, seed])
     fabric = xgft_fabric(tree.spec)
     by_leaf = np.argsort(fabric.terminal_switch, kind="stable").reshape(tree.leaves, -1)
@@ -81,7 +82,8 @@ def draw_victims(tree: Table3Tree, seed: int) -> VictimDraw:
 
 
 def partitions_of(draw: VictimDraw, weights: dict[int, float] | None = None) -> Partitions:
-    """Victims with policy `phy`, which only -ext heeds; the rest without one."""
+    """The victims' partition with policy `phy`, which only -ext respects, and the rest without "
+    "one."""
     return make_partitions(
         (
             Partition("victim", 1, draw.victims, Policy.PHY),
@@ -105,9 +107,9 @@ def _engine(name: str) -> Engine:
 
 
 class PFTreeAsPrinted(PFTree):
-    """pFTree with the paper's choice of one way down to each host, by the load down alone. Our own
-    lets each leaf switch take its cheapest way, and so keeps partitions apart where this mixes
-    them."""
+    """pFTree with the paper's choice of one way down to each host, by downward load only. Our
+    version lets each leaf switch take its cheapest way, and so separates partitions that this one
+    mixes."""
 
     name = "pftree-printed"
 

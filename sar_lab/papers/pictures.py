@@ -1,5 +1,4 @@
-"""How pictures of the papers' figures look: small, one palette, the same bytes for the same
-numbers."""
+"""The style of the papers' pictures: small, one palette, the same bytes for the same numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ LABELS = {
     "ftree": "ftree (sees no partitions)",
     "ark": "ARK", "nrk": "NRK", "conga": "Conga-like",
 }  # fmt: skip
-"""As the papers write them."""
+"""The names of engines as in the papers."""
 COLOURS = {
     "smodk": "#4477aa", "dmodk": "#228833", "random": "#ee6677", "colored": "#000000",
     "rnca-u": "#ccbb44", "rnca-d": "#aa3377", "pftree": "#ccbb44", "pftree-ext": "#4477aa",
@@ -27,11 +26,11 @@ COLOURS = {
     "pftree-wt": "#4477aa",
     "ftree": "#999999", "ark": "#ccbb44", "nrk": "#4477aa", "conga": "#ee6677",
 }  # fmt: skip
-"""Paul Tol's bright palette, told apart by colour-blind eyes, too."""
+"""Paul Tol's bright palette, which colour-blind readers can distinguish."""
 
 
 def save(draw: Callable[[Figure], None], path: Path, size: tuple[float, float]) -> bool:
-    """Writes a PNG, and asks no window system; False without matplotlib."""
+    """Writes a PNG without a window system; returns False without matplotlib."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

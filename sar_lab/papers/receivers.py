@@ -1,9 +1,9 @@
-"""How often hosts that receive much share links (pftree-2016, Section 7.1).
+"""How often heavy receivers share links (pftree-2016, Section 7.1).
 
-Some victims under each leaf switch are receivers, of weight 100. A link is contended where routes
-to R > 1 receivers pass it in one direction; its contention then is R - 1. Interference between the
-partitions are the flows that share links: for each link that both partitions' flows pass, the flows
-(pairs inside one partition) that pass it.
+Some victims under each leaf switch are receivers of weight 100. A link is contended if routes to R
+> 1 receivers pass it in one direction; its contention is R - 1. Interference between the
+partitions is the number of flows on shared links: the sum over all links that flows of both
+partitions pass of the flows (pairs inside one partition) on the link.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ContentionCounts:
-    """Of one set of routes."""
+    """The contention and interference of one set of routes."""
 
     down: int
-    """Total contention towards leaf switches."""
+    """Total contention of links towards leaf switches."""
     up: int
     links_down: int
     """Contended links towards leaf switches."""
@@ -58,7 +58,7 @@ class ContentionCounts:
 
 @cache
 def contention_counts(tree: Table3Tree, engine: str, seed: int, per_leaf: int) -> ContentionCounts:
-    """With that many receivers under each leaf switch."""
+    """The counts with `per_leaf` receivers under each leaf switch."""
     draw, receivers = _receivers(tree, per_leaf, seed)
     heeds = engine == "pftree-wt"
     routes = _routes(tree, engine, seed, receivers.tobytes() if heeds else b"")
@@ -76,28 +76,28 @@ def contention_counts(tree: Table3Tree, engine: str, seed: int, per_leaf: int) -
 
 
 def interference(draw: VictimDraw, routes: Routes) -> int:
-    """Flows on links that both partitions use, summed over links."""
-    mine = routes_over(draw.fabric, routes, draw.victims, draw.victims).sum(axis=0)
+    """The number of flows on links that both partitions use, summed over these links."""
+    victims = routes_over(draw.fabric, routes, draw.victims, draw.victims).sum(axis=0)
     other = routes_over(draw.fabric, routes, draw.others, draw.others).sum(axis=0)
-    both = (mine > 0) & (other > 0)
-    return int((mine + other)[both].sum())
+    both = (victims > 0) & (other > 0)
+    return int((victims + other)[both].sum())
 
 
 def routes_over(fabric: Fabric, routes: Routes, sources: I32, destinations: I32) -> I64:
     """int64[D, C]: how many of the sources' routes to each destination pass each channel."""
     table = routes.next_channel(fabric)
     leaf, senders = np.unique(fabric.terminal_switch[sources], return_counts=True)
-    found = np.zeros((len(destinations), fabric.channels), np.int64)
+    values = np.zeros((len(destinations), fabric.channels), np.int64)
     row = np.arange(len(destinations))
     for start, count in zip(leaf, senders, strict=True):
         at = np.full(len(destinations), start)
-        # A destination's own leaf switch sends to it without a channel.
+        # The leaf switch of a destination reaches it without a channel.
         for _ in range(2):
             channel = table[destinations, at]
             on = channel >= 0
-            found[row[on], channel[on]] += count
+            values[row[on], channel[on]] += count
             at[on] = fabric.channel_target[channel[on]]
-    return found
+    return values
 
 
 def _receivers(tree: Table3Tree, per_leaf: int, seed: int) -> tuple[VictimDraw, I32]:
@@ -116,34 +116,34 @@ def _routes(tree: Table3Tree, engine: str, seed: int, receivers: bytes) -> Route
 
 @dataclass(frozen=True)
 class MeanAndRange:
-    """Over all experiments: draws of victims, numbers of receivers."""
+    """Least, mean and most over all experiments (draws of victims, numbers of receivers)."""
 
     least: float
     mean: float
     most: float
 
     def words(self) -> str:
-        """Least, mean, most."""
+        """The three values as text."""
         return f"{self.least:g} / {self.mean:.1f} / {self.most:g}"
 
 
 Spreads = dict[tuple[str, int], MeanAndRange]
-"""By engine and nodes."""
+"""The key is (engine, nodes)."""
 
 
 def experiments(tree: Table3Tree, engine: str, seeds: Sequence[int], field: str) -> MeanAndRange:
-    """A field of `ContentionCounts`, with 1 receiver under each leaf switch … all victims."""
+    """A field of `ContentionCounts` for 1 receiver under each leaf switch up to all victims."""
     per_leaf = tree.victims // tree.leaves
-    found = [
+    values = [
         float(getattr(contention_counts(tree, engine, seed, some), field))
         for seed in seeds
         for some in range(1, per_leaf + 1)
     ]
-    return MeanAndRange(min(found), float(np.mean(found)), max(found))
+    return MeanAndRange(min(values), float(np.mean(values)), max(values))
 
 
 def over_trees(seeds: Sequence[int], field: str) -> Spreads:
-    """The same of all trees and engines."""
+    """`experiments` of all trees and engines."""
     return {(e, t.nodes): experiments(t, e, seeds, field) for t in TREES for e in ENGINES}
 
 
@@ -157,26 +157,29 @@ def panels_outcome(
     scale: str = "linear",
     size: tuple[float, float] = (8.0, 4.0),
 ) -> ExperimentResult:
-    """See `outcome`. A panel is what its table is called, what it shows, and what its bars say."""
+    """`outcome` with panels of bars. A panel has the title of its table, its values, and the title
+    of its picture."""
 
     def draw(figure: Figure) -> None:
-        for axes, (_, found, title) in zip(
+        for axes, (_, values, title) in zip(
             figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
         ):
-            _error_bars(axes, found, title)
+            _error_bars(axes, values, title)
             axes.set(yscale=scale)
 
-    tables = [_table(title, found) for title, found, _ in panels]
+    tables = [_table(title, values) for title, values, _ in panels]
     return outcome(path, claims, how, because=because, tables=tables, draw=draw, size=size)
 
 
-def _error_bars(axes: Axes, found: Spreads, title: str) -> None:
-    """Means with least and most over the trees, an engine beside the other."""
+def _error_bars(axes: Axes, values: Spreads, title: str) -> None:
+    """Draws the mean, least and most of every engine over the trees."""
     for place, engine in enumerate(ENGINES):
-        each = [found[engine, tree.nodes] for tree in TREES]
+        each = [values[engine, tree.nodes] for tree in TREES]
         at = np.arange(len(TREES)) + 0.27 * (place - 1)
-        means = np.array([one.mean for one in each])
-        bars = [means - [one.least for one in each], np.array([one.most for one in each]) - means]
+        means = np.array([spread.mean for spread in each])
+        least = [spread.least for spread in each]
+        most = [spread.most for spread in each]
+        bars = [means - least, np.array(most) - means]
         axes.bar(at, means, 0.25, color=COLOURS[engine], label=LABELS[engine])
         axes.errorbar(at, means, bars, fmt="none", ecolor="black", capsize=2, lw=1)
     axes.set_xticks(range(len(TREES)), [str(tree.nodes) for tree in TREES])
@@ -184,7 +187,7 @@ def _error_bars(axes: Axes, found: Spreads, title: str) -> None:
     axes.legend()
 
 
-def _table(title: str, found: Spreads) -> ResultTable:
-    """Engines by trees."""
-    rows = [[LABELS[e], *(found[e, t.nodes].words() for t in TREES)] for e in ENGINES]
+def _table(title: str, values: Spreads) -> ResultTable:
+    """A row for each engine, a column for each tree."""
+    rows = [[LABELS[e], *(values[e, t.nodes].words() for t in TREES)] for e in ENGINES]
     return ResultTable([f"{title}: least / mean / most", *(str(t.nodes) for t in TREES)], rows)

@@ -1,4 +1,4 @@
-"""What a module of this folder has to have, and where they are found."""
+"""The contents of an experiment's module, and the list of all experiments."""
 
 from __future__ import annotations
 
@@ -22,52 +22,54 @@ CLASSES = {
 
 @dataclass(frozen=True)
 class ExperimentResult:
-    """Of one run."""
+    """The result of one run."""
 
     ours: dict[str, Any]
-    """What was found, for JSON."""
+    """Our numbers, for JSON."""
     verdict: str
     """One line: `reproduced`, `same shape` or `not`, and why."""
     table: str = ""
-    """The same for people, with what was published beside it."""
+    """Our numbers beside the published ones, as text."""
     picture: Path | None = None
 
 
 class Experiment(Protocol):
-    """A table or figure."""
+    """A module that reproduces a table or figure."""
 
     NAME: str
-    """What users type, e.g. `routing-keys-fig4`."""
+    """Its name on the command line, such as `routing-keys-fig4`."""
     WHERE: str
-    """Paper and figure."""
+    """The paper and the figure."""
     CLASS: str
     """A key of `CLASSES`."""
     PUBLISHED: str
-    """What the paper shows, in a line."""
+    """One line on the result in the paper."""
     SEEDS: int
-    """How many a run takes unless told otherwise; 0: nothing is drawn."""
+    """The default number of seeds; 0 where nothing is random."""
 
     def run(self, seeds: Sequence[int], out: Path) -> ExperimentResult:
-        """Writes pictures to the folder `out`, which is there."""
+        """Runs the experiment; writes pictures to the existing folder `out`."""
 
 
 def experiments() -> dict[str, Experiment]:
-    """All there are, by name; Fig. 9 before Fig. 10."""
+    """All experiments by name; Fig. 9 comes before Fig. 10."""
     package = __name__.rpartition(".")[0]
-    found = {}
+    modules = {}
     for module in iter_modules(import_module(package).__path__):
         here = import_module(f"{package}.{module.name}")
         if hasattr(here, "NAME"):
-            found[here.NAME] = cast(Experiment, here)
-    numbered = sorted(found, key=lambda name: [part.zfill(4) for part in re.split(r"(\d+)", name)])
-    return {name: found[name] for name in numbered}
+            modules[here.NAME] = cast(Experiment, here)
+    numbered = sorted(
+        modules, key=lambda name: [part.zfill(4) for part in re.split(r"(\d+)", name)]
+    )
+    return {name: modules[name] for name in numbered}
 
 
 def experiment(name: str) -> Experiment:
-    """Raises `InputError`, naming those there are."""
+    """The experiment of a name. Raises `InputError` with all names."""
     known = experiments()
     if name not in known:
         raise InputError(
-            f"no experiment is called {name!r}", remedy=f"there are {', '.join(known)}"
+            f"no experiment is called {name!r}", remedy=f"use one of {', '.join(known)}"
         )
     return known[name]

@@ -1,4 +1,4 @@
-"""The page: every row that was run, its verdict, its numbers and the command that made them."""
+"""The page of reproductions: the verdict, the numbers and the command of every row."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ FILE = "reproduction.md"
 INTRODUCTION = f"""\
 # The papers' tables and figures, reproduced or not
 
-Written by `sar-agent lab run all --out docs`. `sar-agent lab list` names the rows, `sar-agent lab
-run NAME` runs one again; a row's numbers are kept in `reproduction/NAME.json`.
+Written by `sar-agent lab run all --out docs`. `sar-agent lab list` lists the rows, `sar-agent lab
+run NAME` runs one again; the numbers of a row are in `reproduction/NAME.json`.
 
-A verdict follows from claims taken from the paper: who is better, how a curve bends (order), and
-numbers (value). The class says how near a number must be: E to the digit; S within {NEAR:.0%},
-since job mixes, victims and seeds are ours; Q has no numbers. All claims hold: reproduced. Every
-order holds, some number does not: same shape. Else the claims that do not hold are named, and why,
-as far as we know. Brackets are 95 % confidence intervals.
+A verdict follows from claims of the paper: which of two things is better or how a curve bends
+(order), and numbers (value). The class gives the tolerance of a number: E is exact; S is within
+{NEAR:.0%}, since job mixes, victims and seeds are ours; Q has no numbers. If all claims hold, the
+row is reproduced. If every order holds but some number does not, it has the same shape. Otherwise
+the verdict names the claims that do not hold and, if known, the reason. Brackets are 95 %
+confidence intervals.
 
-No engine, pattern or model has a knob that was turned to fit. What was decided after a first look
-at numbers: oblivious-fig5 compares means, as medians tie on CG.D-128; routing-keys-fig6 holds the
-two lowest utilizations against the two highest; pftree-fig10 judges what noise adds to a gather;
-`pftree-printed`, the paper's one way down to each host, was added when our own pFTree, which keeps
-partitions apart better, left nothing to compare, and `pftree-wt` took that way over.
+No parameter of an engine, pattern or model was fitted to these results. Some decisions were made
+after a first look at numbers: oblivious-fig5 compares means, because medians tie on CG.D-128;
+routing-keys-fig6 compares the two lowest utilizations with the two highest; pftree-fig10 judges
+what noise adds to a gather. `pftree-printed`, with the paper's single way down to each host, was
+added because our own pFTree separates partitions better and left nothing to compare; `pftree-wt`
+uses that single way, too.
 """
 
 
 def write_page(folder: Path) -> Path:
-    """`folder/reproduction.md` of all rows that were ever run into this folder."""
+    """Writes `folder/reproduction.md` from all rows whose results are in this folder."""
     rows = {name: stored_result(folder, name) for name in experiments()}
     path = folder / FILE
-    there = [row for row in rows.values() if row]
-    path.write_text("\n".join(_lines(there, [n for n, row in rows.items() if not row])) + "\n")
+    stored = [row for row in rows.values() if row]
+    path.write_text("\n".join(_lines(stored, [n for n, row in rows.items() if not row])) + "\n")
     return path
 
 
@@ -82,6 +84,6 @@ def _section(row: StoredResult) -> Iterable[str]:
         yield from (ours["how"], "")
     for table in ours.get("tables", []):
         yield from (*ResultTable(table["head"], table["rows"]).lines(), "")
-    said = caption(row["command"], row["seeds"])
-    yield f"*{said[0].upper()}{said[1:]}, {row['seconds']:.0f} s.*"
+    text = caption(row["command"], row["seeds"])
+    yield f"*{text[0].upper()}{text[1:]}, {row['seconds']:.0f} s.*"
     yield ""

@@ -1,5 +1,5 @@
-"""What was found, a JSON file and a picture a row: a run that was killed goes on with the next row,
-and a row that is run again replaces its own."""
+"""Stores a JSON file and a picture for each row: a killed run continues with the next row, and a
+row that runs again replaces its files."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from sar_agent.errors import InputError
 from sar_lab.papers.registry import Experiment
 
 StoredResult = dict[str, Any]
-"""A row's JSON."""
+"""The JSON object of a row."""
 PICTURES = Path("images/reproduction")
-"""Where pictures are, seen from the page."""
+"""The folder of pictures, relative to the page."""
 QUICK = 10
 """Seeds of a quick run; from 6 on a median has a 95 % confidence interval."""
 
 
 def seeds_of(experiment: Experiment, first: int, wanted: int | None, quick: bool) -> range:
-    """As many as asked for, or as the row wants."""
+    """The requested number of seeds, or else the row's own."""
     usual = min(experiment.SEEDS, QUICK) if quick else experiment.SEEDS
     return range(first, first + (wanted if wanted and experiment.SEEDS else usual))
 
 
 def command(experiment: Experiment, seeds: Sequence[int]) -> str:
-    """What makes these numbers again."""
+    """The command that computes these numbers again."""
     words = ["sar-agent lab run", experiment.NAME]
     words += [f"--seeds {len(seeds)}"] if len(seeds) != experiment.SEEDS else []
     words += [f"--seed {seeds[0]}"] if seeds and seeds[0] else []
@@ -35,12 +35,12 @@ def command(experiment: Experiment, seeds: Sequence[int]) -> str:
 
 
 def run_row(experiment: Experiment, seeds: Sequence[int], folder: Path) -> StoredResult:
-    """Runs it and keeps what it found in `folder`."""
+    """Runs a row and stores its result in `folder`."""
     began = time.perf_counter()
     pictures = folder / PICTURES
     pictures.mkdir(parents=True, exist_ok=True)
     result = experiment.run(seeds, pictures)
-    found: StoredResult = {
+    row: StoredResult = {
         "name": experiment.NAME,
         "where": experiment.WHERE,
         "class": experiment.CLASS,
@@ -55,23 +55,23 @@ def run_row(experiment: Experiment, seeds: Sequence[int], folder: Path) -> Store
     }
     path = _file(folder, experiment.NAME)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Renamed into place, so that a kill leaves the row found or not found.
+    # A rename is atomic: after a kill the row is complete or missing.
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    part.write_text(json.dumps(row, indent=1, ensure_ascii=False) + "\n")
     part.replace(path)
-    return found
+    return row
 
 
 def stored_result(folder: Path, name: str) -> StoredResult | None:
-    """What was found before. Raises `InputError` where that is no such file."""
+    """The stored result of a row, if any. Raises `InputError` where the file is damaged."""
     path = _file(folder, name)
     try:
-        found: StoredResult = json.loads(path.read_text())
+        row: StoredResult = json.loads(path.read_text())
     except FileNotFoundError:
         return None
     except ValueError as error:
-        raise InputError("is no result of `lab run`", file=path, remedy="delete it") from error
-    return found
+        raise InputError("is not a result of `lab run`", file=path, remedy="delete it") from error
+    return row
 
 
 def _file(folder: Path, name: str) -> Path:

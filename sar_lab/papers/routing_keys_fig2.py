@@ -1,8 +1,8 @@
 """Routing Keys, Fig. 2: two applications on 16 hosts, routed three ways.
 
 Application A has hosts 0, 1, 4 and 8 and sends 0 → 4 and 1 → 8, B has 2 and 12 and sends 2 → 12.
-The figure's switches 4 … 7 are the middle ones. What is counted are flows on the link between leaf
-switch 0 and switch 4, and the most on any link.
+Switches 4 … 7 of the figure are the middle switches. The claims count the flows on the link between
+leaf switch 0 and switch 4, and the most flows on any link.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 NAME = "routing-keys-fig2"
 WHERE = "routing-keys-2017, Fig. 2"
 CLASS = "E"
-PUBLISHED = "flows on the leftmost link: 3 where routes see no pattern, 2 with ARK, 1 with NRK"
+PUBLISHED = "flows on the leftmost link: 3 where routes ignore patterns, 2 with ARK, 1 with NRK"
 SEEDS = 1
 FLOWS = {"A": ([0, 1], [4, 8]), "B": ([2], [12])}
 TITLES = {"dmodk": "(a) D-mod-k", "ark": "(b) ARK", "nrk": "(c) NRK"}
@@ -37,7 +37,7 @@ TINT = {"A": "#4477aa", "B": "#ee6677"}
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """Nothing is drawn at random."""
+    """Runs the printed example; nothing is random."""
     fabric = load_fabric("xgft:2;4,4;1,4")
     ways = routed(fabric)
     leftmost = int(fabric.channel_by_port[0, 5])
@@ -60,21 +60,21 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
 
 
 def routed(fabric: Fabric) -> dict[str, dict[str, I32]]:
-    """By engine and application: int32[flows, 2], the channels up and down."""
+    """Engine → application → int32[flows, 2]: the channels up and down."""
     tree = key_tree(fabric)
     assert tree.view is not None
-    found: dict[str, dict[str, I32]] = {engine: {} for engine in TITLES}
+    results: dict[str, dict[str, I32]] = {engine: {} for engine in TITLES}
     load = np.zeros(fabric.channels, np.int64)
     for name in ("B", "A"):
         source, target = (np.array(end, np.int32) for end in FLOWS[name])
         labels = modulo_labels(tree.view)[target]
-        found["dmodk"][name] = digit_channels(tree, source, target, labels)
+        results["dmodk"][name] = digit_channels(tree, source, target, labels)
         key = make_key(tree, [(source, target)])
-        found["ark"][name] = unshifted(key).channels
+        results["ark"][name] = unshifted(key).channels
         shift = choose_shift(key, load)
-        found["nrk"][name] = shift.channels
+        results["nrk"][name] = shift.channels
         load += shift.own
-    return found
+    return results
 
 
 def _draw(figure: Figure, fabric: Fabric, ways: dict[str, dict[str, I32]]) -> None:

@@ -3,8 +3,8 @@
 A folded Clos of n hosts has √n leaf switches of √n hosts, and √n middle switches, the fewest that
 make it rearrangeably non-blocking. 60 % of the hosts send to as many others; the flows belong to
 applications, each to any of n · 60 % / 10 with equal chance, so that an application has 10 on
-average. Applications come one after the other: `dmodk` does not care, ARK gives each its key as it
-is made, NRK shifts it for those that are there.
+average. Applications arrive one after the other. `dmodk` ignores this, ARK gives each application
+its key unchanged, and NRK shifts the key for the applications that are already there.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ Rows = dict[str, dict[int, Estimate]]
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """n = 64 … 4,096."""
-    found: dict[tuple[str, int], list[int]] = {}
+    """Networks of n = 64 … 4,096 hosts."""
+    results: dict[tuple[str, int], list[int]] = {}
     for side in SIDES:
         tree = clos(side)
         for seed in seeds:
             for engine, flows in largest(tree, side, seed).items():
-                found.setdefault((engine, side * side), []).append(flows)
+                results.setdefault((engine, side * side), []).append(flows)
     sizes = [side * side for side in SIDES]
-    rows = {e: {n: median_of(found[e, n]) for n in sizes} for e in ENGINES}
-    mean = {e: [float(np.mean(found[e, n])) for n in sizes] for e in ENGINES}
+    rows = {e: {n: median_of(results[e, n]) for n in sizes} for e in ENGINES}
+    mean = {e: [float(np.mean(results[e, n])) for n in sizes] for e in ENGINES}
     few, many = sizes[0], sizes[-1]
     claims = [
         order(
@@ -75,9 +75,9 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         out / f"{NAME}.png",
         claims,
         f"Flows on the fullest link, median [95 %] · mean of {len(seeds)} draws. The paper does "
-        "not say how flows are shared out among applications: here each goes to any with equal "
-        "chance. ARK, which the figure does not have, hands every application its middle switches "
-        "from the first one on.",
+        "not say how flows are distributed over applications; here each flow belongs to any "
+        "application with equal chance. ARK, which the figure does not have, assigns middle "
+        "switches to every application from the first one on.",
         tables=[ResultTable(["hosts", *(LABELS[e] for e in ENGINES)], cells)],
         draw=lambda figure: _draw(figure, rows, mean),
         size=(6.0, 3.6),
@@ -85,12 +85,12 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
 
 
 def clos(side: int) -> KeyTree:
-    """side leaf switches of as many hosts, and as many middle switches."""
+    """A Clos network with `side` leaf switches, hosts per leaf switch, and middle switches."""
     return key_tree(load_fabric(f"xgft:2;{side},{side};1,{side}"))
 
 
 def largest(tree: KeyTree, side: int, seed: int) -> dict[str, int]:
-    """By engine: most flows on a link when all applications are there."""
+    """Engine → the most flows on a link after all applications have arrived."""
     assert tree.view is not None
     random = np.random.default_rng([side, seed])
     hosts, flows = side * side, round(LOAD * side * side)
@@ -106,9 +106,9 @@ def largest(tree: KeyTree, side: int, seed: int) -> dict[str, int]:
         "ark": np.zeros(size, np.int64),
         "nrk": np.zeros(size, np.int64),
     }
-    for one in random.permutation(int(application.max()) + 1):
-        mine = application == one
-        key = make_key(tree, [(source[mine], target[mine])])
+    for number in random.permutation(int(application.max()) + 1):
+        own = application == number
+        key = make_key(tree, [(source[own], target[own])])
         load["ark"] += unshifted(key).own
         load["nrk"] += choose_shift(key, load["nrk"]).own
     return {engine: int(of.max()) for engine, of in load.items()}
@@ -117,7 +117,9 @@ def largest(tree: KeyTree, side: int, seed: int) -> dict[str, int]:
 def _draw(figure: Figure, rows: Rows, mean: dict[str, list[float]]) -> None:
     axes = figure.subplots()
     for engine, of in rows.items():
-        low, high = ([getattr(one, end) for one in of.values()] for end in ("low", "high"))
+        low, high = (
+            [getattr(estimate, end) for estimate in of.values()] for end in ("low", "high")
+        )
         axes.fill_between(list(of), low, high, color=COLOURS[engine], alpha=0.2, lw=0)
         axes.plot(
             list(of), mean[engine], color=COLOURS[engine], marker="o", ms=4, label=LABELS[engine]

@@ -25,24 +25,24 @@ WHERE = "routing-keys-2017, Fig. 7"
 CLASS = "Q"
 PUBLISHED = (
     "2 applications, 10 % utilization: ARK and NRK 2.7 times as fast as D-mod-k and Conga, NRK "
-    "hardly better than ARK; with 8 and 32 applications NRK gains on ARK"
+    "hardly faster than ARK; with 8 and 32 applications NRK gains on ARK"
 )
 SEEDS = 6
 APPLICATIONS = (2, 8, 32)
 CONGA = (
-    "messages' sizes follow a distribution of ours, and a fluid peer that learns of loads pays for "
-    "stale news only, not for queues and reordering"
+    "message sizes follow a distribution of ours, and a fluid adaptive peer suffers only from "
+    "outdated loads, not from queues and reordering"
 )
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """Messages of 4 to 256 KB."""
-    found = {
+    """Runs with messages of 4 to 256 KB."""
+    results = {
         apps: curves({u: Setup(LARGE, apps, u) for u in UTILIZATIONS}, seeds)
         for apps in APPLICATIONS
     }
-    times = [ratio(found[2], e, "ark", 0.1) for e in ("dmodk", "conga")]
-    gain = [ratio(found[apps], "ark", "nrk", 0.1) for apps in APPLICATIONS]
+    times = [ratio(results[2], e, "ark", 0.1) for e in ("dmodk", "conga")]
+    gain = [ratio(results[apps], "ark", "nrk", 0.1) for apps in APPLICATIONS]
     claims = [
         order(
             "2 applications, 10 %: D-mod-k and Conga take 2 times as long as ARK at least",
@@ -56,9 +56,9 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             gain == sorted(gain) and gain[2] > gain[0],
             ", ".join(f"{g:.2f}" for g in gain),
         ),
-        *(faster(found[apps], "nrk", "dmodk", f"{apps} applications") for apps in APPLICATIONS),
-        *(faster(found[apps], "nrk", "conga", f"{apps} applications") for apps in APPLICATIONS),
-        *(faster(found[apps], "ark", "dmodk", f"{apps} applications") for apps in APPLICATIONS),
+        *(faster(results[apps], "nrk", "dmodk", f"{apps} applications") for apps in APPLICATIONS),
+        *(faster(results[apps], "nrk", "conga", f"{apps} applications") for apps in APPLICATIONS),
+        *(faster(results[apps], "ark", "dmodk", f"{apps} applications") for apps in APPLICATIONS),
     ]
     return outcome(
         out / f"{NAME}.png",
@@ -66,14 +66,14 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         HOW,
         because=CONGA,
         tables=[
-            table(f"{apps} applications, utilization", found[apps], "{:g}".format)
+            table(f"{apps} applications, utilization", results[apps], "{:g}".format)
             for apps in APPLICATIONS
         ],
-        draw=lambda figure: draw(figure, panels(found), "utilization"),
+        draw=lambda figure: draw(figure, panels(results), "utilization"),
         size=(9.0, 3.4),
     )
 
 
-def panels(found: dict[int, Curves]) -> dict[str, Curves]:
-    """Titles, as in the paper's (a), (b), (c)."""
-    return {f"{apps} applications": each for apps, each in found.items()}
+def panels(results: dict[int, Curves]) -> dict[str, Curves]:
+    """The titles of panels (a), (b) and (c) of the paper, with their curves."""
+    return {f"{apps} applications": each for apps, each in results.items()}

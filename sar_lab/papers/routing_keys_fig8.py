@@ -21,14 +21,14 @@ SIZES = (32 * KILO, 32 * KILO)
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """In 2, 8 and 32 applications."""
-    found = {
+    """Runs with 2, 8 and 32 applications."""
+    results = {
         apps: curves({u: Setup(LARGE, apps, u, SIZES) for u in UTILIZATIONS}, seeds)
         for apps in APPLICATIONS
     }
     claims = []
     for apps in APPLICATIONS:
-        times = [ratio(found[apps], "dmodk", "ark", u) for u in UTILIZATIONS]
+        times = [ratio(results[apps], "dmodk", "ark", u) for u in UTILIZATIONS]
         claims.append(
             order(
                 f"{apps} applications: D-mod-k within 20 % of ARK",
@@ -36,8 +36,8 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
                 f"{min(times):.2f} … {max(times):.2f} times ARK",
             )
         )
-    claims += [faster(found[a], "nrk", "dmodk", f"{a} applications") for a in APPLICATIONS]
-    claims += [faster(found[a], "nrk", "ark", f"{a} applications") for a in APPLICATIONS[1:]]
+    claims += [faster(results[a], "nrk", "dmodk", f"{a} applications") for a in APPLICATIONS]
+    claims += [faster(results[a], "nrk", "ark", f"{a} applications") for a in APPLICATIONS[1:]]
     return outcome(
         out / f"{NAME}.png",
         claims,
@@ -45,9 +45,9 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         because="one size makes messages of an application no less simultaneous in the fluid "
         "model: where D-mod-k lets flows of one phase share a link, ARK does not",
         tables=[
-            table(f"{apps} applications, utilization", found[apps], "{:g}".format)
+            table(f"{apps} applications, utilization", results[apps], "{:g}".format)
             for apps in APPLICATIONS
         ],
-        draw=lambda figure: draw(figure, panels(found), "utilization"),
+        draw=lambda figure: draw(figure, panels(results), "utilization"),
         size=(9.0, 3.4),
     )

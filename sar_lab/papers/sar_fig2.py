@@ -29,17 +29,17 @@ _LABELS = {"dfsssp": "DFSSSP", "ftree": "fat-tree", "sar": "SAR", "sar-plus": "s
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """Each seed draws the hosts of the jobs."""
+    """Runs every engine on the jobs of each seed."""
     fabric = xgft_fabric(SPEC)
-    found: dict[str, list[Measures]] = {name: [] for name in _LABELS}
+    results: dict[str, list[Measures]] = {name: [] for name in _LABELS}
     for seed in seeds:
         mix = three_equal_jobs(fabric, seed=seed)
-        for name, measures in found.items():
+        for name, measures in results.items():
             routes = load_engine(name).route(fabric, mix, Options())
             measures.append(measure(fabric, mix, routes))
-    peak = {name: median_of([m.effective_efi_max for m in each]) for name, each in found.items()}
+    peak = {name: median_of([m.effective_efi_max for m in each]) for name, each in results.items()}
     dark = {
-        name: median_of([100 * m.dark_fiber_ratio for m in each]) for name, each in found.items()
+        name: median_of([100 * m.dark_fiber_ratio for m in each]) for name, each in results.items()
     }
     oblivious = min(("dfsssp", "ftree"), key=lambda name: peak[name].value)
     claims = [
@@ -65,18 +65,18 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         out / f"{NAME}.png",
         claims,
         f"{SPEC}, three jobs of {HOSTS_PER_JOB} hosts drawn at random: the paper prints neither "
-        "tree nor placement, so its numbers could be met by chance only. Medians over seeds; the "
+        "tree nor placement, so its numbers could agree by chance only. Medians over seeds; the "
         "picture shows the first one.",
         because="tree, job sizes and placement are not in the text",
         tables=[ResultTable(["", "largest effective EFI", "dark fiber, %"], rows)],
-        draw=lambda figure: _draw(figure, {name: each[0] for name, each in found.items()}),
+        draw=lambda figure: _draw(figure, {name: each[0] for name, each in results.items()}),
     )
 
 
-def _draw(figure: Figure, found: dict[str, Measures]) -> None:
+def _draw(figure: Figure, results: dict[str, Measures]) -> None:
     axes = figure.subplots(1, 2, sharey=True, sharex=True)
-    most = max(found[name].effective_efi_max for name in ("dfsssp", "sar"))
+    most = max(results[name].effective_efi_max for name in ("dfsssp", "sar"))
     for here, name in zip(axes, ("dfsssp", "sar"), strict=True):
-        here.hist(found[name].channel_efi, bins=np.arange(0, most + 3, 2), color="#4477aa")
+        here.hist(results[name].channel_efi, bins=np.arange(0, most + 3, 2), color="#4477aa")
         here.set(title=_LABELS[name], xlabel="effective EFI of a link")
     axes[0].set_ylabel("links")

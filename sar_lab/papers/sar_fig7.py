@@ -28,34 +28,34 @@ PUBLISHED = (
 SEEDS = 1
 _COLOURS = {"dfsssp": "#ee6677", "ftree": "#228833", "updn": "#ccbb44", "sar": "#4477aa"}
 Series = dict[str, dict[str, F64]]
-"""Engine, metric: a value each sample."""
+"""Engine → metric → float64[samples]."""
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """One month of each; the first seed."""
-    found: dict[str, Series] = {}
+    """Runs one month of each machine with the first seed."""
+    results: dict[str, Series] = {}
     for system in SYSTEMS:
         whole = month(system, seeds[0])
-        found[system] = {e: {m: column(whole, e, m) for m in METRICS} for e in LABELS}
+        results[system] = {e: {m: column(whole, e, m) for m in METRICS} for e in LABELS}
     claims = [
-        _claim(system, found[system], other, metric)
+        _claim(system, results[system], other, metric)
         for system in SYSTEMS
         for metric in METRICS
         for other in OTHERS
         if metric in ("dark_fiber_ratio", "job_links") or other == "dfsssp" or system == "tsubame"
     ]
     rows = [
-        [SYSTEMS[system], label, *(f"{_mean(found[system][e][m], m):.1f}" for m in METRICS)]
+        [SYSTEMS[system], label, *(f"{_mean(results[system][e][m], m):.1f}" for m in METRICS)]
         for system in SYSTEMS
         for e, label in LABELS.items()
     ]
     return outcome(
         out / f"{NAME}.png",
         claims,
-        f"{HOW} A claim holds where it is so at most samples.",
+        f"{HOW} A claim holds if it holds at most samples.",
         because=BECAUSE,
         tables=[ResultTable(["stand-in", "mean", *(name for name, _ in METRICS.values())], rows)],
-        draw=lambda figure: _draw(figure, found),
+        draw=lambda figure: _draw(figure, results),
         size=(10.0, 9.0),
     )
 
@@ -77,9 +77,9 @@ def _claim(system: str, series: Series, other: str, metric: str) -> Claim:
     )
 
 
-def _draw(figure: Figure, found: dict[str, Series]) -> None:
-    axes = figure.subplots(len(METRICS), len(found), sharex=True)
-    for column_, (system, series) in enumerate(found.items()):
+def _draw(figure: Figure, results: dict[str, Series]) -> None:
+    axes = figure.subplots(len(METRICS), len(results), sharex=True)
+    for column_, (system, series) in enumerate(results.items()):
         for row, (metric, (name, _)) in enumerate(METRICS.items()):
             here = axes[row][column_]
             for engine, label in LABELS.items():

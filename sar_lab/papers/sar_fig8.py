@@ -33,7 +33,7 @@ SEEDS = 40
 HOSTS, LEAVES = 28, 10
 _LABELS = {"ftree": "fat-tree", "dfsssp": "DFSSSP", "sar": "SAR", "sar-plus": "sar-plus (ours)"}
 _SHOWN = {"alltoall": "all at once", "shift-free": "one after the other"}
-"""How Open MPI sends lies between the two."""
+"""The order of Open MPI lies between the two."""
 
 
 def scattered_job(fabric: Fabric, seed: int) -> Job:
@@ -50,7 +50,7 @@ def scattered_job(fabric: Fabric, seed: int) -> Job:
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """Each seed places the job anew; nobody else sends, as far as the paper says."""
+    """Each seed is another placement of the job; as in the paper, no other job sends."""
     fabric = load_fabric("standin:taurus")
     drawn: dict[tuple[str, str], list[float]] = {}
     oblivious = {
@@ -81,8 +81,8 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         out / f"{NAME}.png",
         claims,
         "The Taurus stand-in, 28 hosts drawn on ten leaf switches of one island of 612, max-min "
-        "fair fluid model, nobody else sending. Times are multiples of what a network without "
-        "contention takes; medians over placements. Open MPI's own order of sends and its "
+        "fair fluid model, no other job sends. Times are multiples of the time on a network "
+        "without contention; medians over placements. Open MPI's own order of sends and its "
         "library's time are not modelled.",
         because="the paper's placement is one draw, and its machine ran other jobs meanwhile",
         tables=[ResultTable(["time", *_SHOWN.values()], rows)],
@@ -95,11 +95,11 @@ def _slower(
     pattern: str,
     how: str,
     says: str,
-    one: str,
+    engine: str,
     other: str,
     published: float,
 ) -> Claim:
-    ratio = times[one, pattern].value / times[other, pattern].value - 1
+    ratio = times[engine, pattern].value / times[other, pattern].value - 1
     return order(f"{says} ({how})", ratio > 0, f"{ratio:+.1%}", f"+{published:.1f}%")
 
 

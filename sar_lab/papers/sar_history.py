@@ -1,4 +1,4 @@
-"""What Table 1 and Fig. 7 of sar-2016 share: a month of each stand-in under the paper's engines."""
+"""The common part of Table 1 and Fig. 7 of sar-2016: a month of each stand-in under its engines."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ HOW = (
     "the route changes a day that the paper states, not to its results. A month, an hour a sample."
 )
 BECAUSE = (
-    "our made-up jobs are too large, whose sizes the paper does not print: its gains, in routes "
-    "and in per cent, tell that SAR's jobs had 15.6 routes on their hottest link and 123.5 "
-    "links on Tsubame2.5, where our stand-in's have ten and seven times as many (sar-table1, "
-    "found after the first look). With no job above 96 nodes, about that size, SAR has fewer "
-    "routes on hot links than fat-tree and Up*/Down*, too (the same; no claim is judged by it). "
-    "In large jobs SAR counts a whole tree with one set of weights, while sources of one job "
-    "crowd (docs/how-sar-plus-works.md). Our Up*/Down* uses more links than the paper's"
+    "our synthetic jobs are too large; the paper does not print job sizes. Its gains, in routes "
+    "and in per cent, imply that SAR's jobs on Tsubame2.5 had 15.6 routes on their hottest link "
+    "and 123.5 links, while our stand-in's have ten and seven times as many (sar-table1, found "
+    "after the first look). With no job above 96 nodes, which is about that size, SAR also has "
+    "fewer routes on hot links than fat-tree and Up*/Down* (sar-table1; no claim uses this). In "
+    "large jobs SAR counts a whole tree with one set of weights, so sources of one job share "
+    "links (docs/how-sar-plus-works.md). Our Up*/Down* uses more links than the paper's"
 )
 
 
 def month(
     system: str, seed: int, largest: int | None = None, engines: Sequence[str] = tuple(LABELS)
 ) -> pa.Table:
-    """`replay.parquet` of a month, where asked without jobs of more nodes; all cores."""
+    """`replay.parquet` of a month, computed on all cores; `largest` limits the nodes of a job."""
     fabric = load_fabric(f"standin:{system}")
     spec = f"synthetic:{system},seed={seed}" + (f",largest={largest}" if largest else "")
     history = synthetic_history(spec)

@@ -29,25 +29,25 @@ PUBLISHED = (
 )
 SEEDS = 6
 SMALL = 96
-"""Largest job of one of the tables, which shows how much hangs on sizes: of 64, 80, 96 and 128 the
-one whose links a job are nearest to `implied`. Gains had no say in it."""
+"""The largest job of one of the tables, which shows how much depends on sizes: of 64, 80, 96 and
+128 the one whose links of a job are nearest to `implied`. Gains did not influence the choice."""
 SIZES = ("effective_efi_max", "job_efi_own", "job_links")
-"""What the paper prints a value and its per cent of, so that the whole can be told."""
+"""Metrics for which the paper prints a value and its per cent, which imply the whole."""
 OURS, OURS_SEEDS = "sar-plus", 3
-"""Our own engine beside the paper's, in the first months: it is no claim of theirs."""
+"""Our own engine, beside the paper's, in the first months; no claim of the paper is about it."""
 
 Drawn = dict[tuple[str, str], list[Gain]]
-"""Other engine and metric: a gain each seed."""
+"""(other engine, metric) → the gain of each seed."""
 
 
 @dataclass(frozen=True)
 class MonthlyGains:
-    """What all seeds' months of one machine say."""
+    """The gains in all seeds' months of one machine."""
 
     sar: Drawn
     plus: Drawn
     means: dict[str, list[float]]
-    """Metric: SAR's own, a mean each seed."""
+    """Metric → SAR's mean for each seed."""
 
 
 _MEAN = {
@@ -62,24 +62,24 @@ _MEAN = {
         "updn": (69.9, 26.8, 2.4, 13.2, 5.51, 7.4, 6.4),
     },
 }
-"""The paper's "avg." columns, row by row: value and per cent, dark fiber in points alone."""
+"""The "avg." columns of the paper, row by row: value and per cent; dark fiber in points only."""
 
 
 def published(system: str, other: str, metric: str) -> float:
-    """Per cent, or points of dark fiber."""
+    """The published gain in per cent, or in percentage points of dark fiber."""
     place = {"effective_efi_max": 1, "job_efi_own": 3, "dark_fiber_ratio": 4, "job_links": 6}
     return _MEAN[system][other][place[metric]]
 
 
 def implied(system: str, metric: str) -> float:
-    """SAR's own mean, from how much it is less (links: more) than DFSSSP's, and per cent."""
+    """SAR's own mean, which follows from its gain over DFSSSP in absolute numbers and per cent."""
     at = {"effective_efi_max": 0, "job_efi_own": 2, "job_links": 5}[metric]
     gain, percent = _MEAN[system]["dfsssp"][at : at + 2]
     return gain / percent * 100 - METRICS[metric][1] * gain
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """Each seed is a month of both machines."""
+    """Runs a month of both machines for each seed."""
     months = {system: _months(system, seeds) for system in SYSTEMS}
     small = _months("tsubame", seeds, SMALL)
     tables = [
@@ -101,20 +101,20 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
 
 
 def _months(system: str, seeds: Sequence[int], largest: int | None = None) -> MonthlyGains:
-    found = MonthlyGains({}, {}, {})
+    result = MonthlyGains({}, {}, {})
     for seed in seeds:
         with_ours = largest is None and seed in seeds[:OURS_SEEDS]
         engines = (*LABELS, OURS) if with_ours else tuple(LABELS)
         whole = month(system, seed, largest, engines)
         for gain in table1(whole, "sar", list(OTHERS)):
-            found.sar.setdefault((gain.other, gain.metric), []).append(gain)
+            result.sar.setdefault((gain.other, gain.metric), []).append(gain)
         if with_ours:
             for gain in table1(whole, OURS, list(LABELS)):
-                found.plus.setdefault((gain.other, gain.metric), []).append(gain)
+                result.plus.setdefault((gain.other, gain.metric), []).append(gain)
         for metric in SIZES:
             values = column(whole, "sar", metric)
-            found.means.setdefault(metric, []).append(float(np.nanmean(values)))
-    return found
+            result.means.setdefault(metric, []).append(float(np.nanmean(values)))
+    return result
 
 
 def _mean(gains: Sequence[Gain]) -> Estimate:
@@ -128,14 +128,14 @@ def _size(gain: Gain) -> float:
 def _claims(system: str, drawn: Drawn) -> Iterator[Claim]:
     for (other, metric), gains in drawn.items():
         what = f"{SYSTEMS[system]}, against {OTHERS[other]}, {METRICS[metric][0]}"
-        said, found = published(system, other, metric), _mean(gains)
+        printed, result = published(system, other, metric), _mean(gains)
         yield order(
-            f"{what}: SAR is {'better' if said > 0 else 'worse'}",
-            (found.value > 0) == (said > 0),
-            found.words(1),
-            f"{said:.1f}",
+            f"{what}: SAR is {'better' if printed > 0 else 'worse'}",
+            (result.value > 0) == (printed > 0),
+            result.words(1),
+            f"{printed:.1f}",
         )
-        yield value(f"{what}: by how much", said, found.value, NEAR, digits=1)
+        yield value(f"{what}: by how much", printed, result.value, NEAR, digits=1)
 
 
 def _table(title: str, system: str, drawn: Drawn) -> ResultTable:
@@ -147,14 +147,14 @@ def _table(title: str, system: str, drawn: Drawn) -> ResultTable:
         for other in OTHERS:
             gains = drawn[other, metric]
             largest = median_of([gain.largest for gain in gains])
-            said = published(system, other, metric)
-            row += [f"{largest.value:.1f}", _mean(gains).words(1), f"{said:.1f}"]
+            printed = published(system, other, metric)
+            row += [f"{largest.value:.1f}", _mean(gains).words(1), f"{printed:.1f}"]
         rows.append(row)
     return ResultTable(head, rows)
 
 
 def _sizes(months: Mapping[str, MonthlyGains], small: MonthlyGains) -> ResultTable:
-    """How large the jobs are that the paper must have had, beside ours."""
+    """The job sizes that the paper's gains imply, beside ours."""
     head = ["SAR's own mean", "Taurus: paper", "stand-in", "Tsubame2.5: paper", "stand-in"]
     rows = []
     for metric in SIZES:
@@ -168,7 +168,7 @@ def _sizes(months: Mapping[str, MonthlyGains], small: MonthlyGains) -> ResultTab
 
 
 def _ours(name: str, drawn: Drawn) -> ResultTable:
-    """No claim of the paper's: our engine on the same months."""
+    """Our engine in the same months; no claim of the paper is about it."""
     head = [f"{name} stand-in, {OURS} gains on average, %", *LABELS.values()]
     rows = [
         [METRICS[metric][0], *(_mean(drawn[other, metric]).words(1) for other in LABELS)]
@@ -178,17 +178,17 @@ def _ours(name: str, drawn: Drawn) -> ResultTable:
 
 
 def _draw(figure: Figure, months: Mapping[str, MonthlyGains], small: MonthlyGains) -> None:
-    rows = [(system, SYSTEMS[system], found) for system, found in months.items()]
+    rows = [(system, SYSTEMS[system], result) for system, result in months.items()]
     rows.append(("tsubame", f"{SYSTEMS['tsubame']},\n≤ {SMALL} nodes", small))
     axes = figure.subplots(len(rows), len(METRICS), sharey="row")
-    for row, (system, title, found) in enumerate(rows):
+    for row, (system, title, result) in enumerate(rows):
         for here, (metric, (label, _)) in zip(axes[row], METRICS.items(), strict=True):
-            ours = [_mean(found.sar[other, metric]) for other in OTHERS]
+            ours = [_mean(result.sar[other, metric]) for other in OTHERS]
             middle = [each.value for each in ours]
             whiskers = [[e.value - e.low for e in ours], [e.high - e.value for e in ours]]
-            said = [published(system, other, metric) for other in OTHERS]
+            printed = [published(system, other, metric) for other in OTHERS]
             here.axhline(0.0, color="#888888", lw=0.8)
-            here.plot(said, "D", color="#ee6677", mfc="none", label="published")
+            here.plot(printed, "D", color="#ee6677", mfc="none", label="published")
             here.errorbar(
                 range(len(ours)), middle, whiskers, fmt="o", color="#4477aa", label="ours"
             )

@@ -1,4 +1,4 @@
-"""What Figs. 2 and 5 of oblivious-xgft-2009 share: slowdowns on trees of w2 = 16 … 1 roots."""
+"""The common part of Figs. 2 and 5 of oblivious-xgft-2009: slowdowns on trees of 16 … 1 roots."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ PROGRAM = {"WRF-256": "wrf256", "CG.D-128": "cgd128"}
 DRAWN = {"random", "rnca-u", "rnca-d"}
 """Engines that differ from seed to seed."""
 Slowdowns = dict[str, dict[int, list[float]]]
-"""Engine → w2 → one a seed."""
+"""Engine → w2 → the slowdown of each seed."""
 
 
 def slowdowns(workload: str, engines: Sequence[str], seeds: Sequence[int]) -> Slowdowns:
-    """Of the whole program, or of one phase where the workload's name says so; phases take equally
-    long on a crossbar, so a program's is their mean."""
-    found: Slowdowns = {}
+    """Slowdowns of the whole program, or of one phase if the workload names it. All phases take
+    equally long on a crossbar, so the slowdown of a program is their mean."""
+    results: Slowdowns = {}
     for name in engines:
         drawn = seeds if name in DRAWN else (0,)
-        found[name] = {
+        results[name] = {
             roots: [_slowdown(workload, name, roots, seed) for seed in drawn] for roots in ROOTS
         }
-    return found
+    return results
 
 
 def _slowdown(workload: str, name: str, roots: int, seed: int) -> float:
@@ -47,9 +47,9 @@ def _times(workload: str, name: str, roots: int, seed: int) -> list[float]:
     return times(name, fabric, view, program(PROGRAM[workload]).phases, seed)
 
 
-def curves(axes: Axes, found: Slowdowns, title: str) -> None:
-    """Medians over w2, from the whole tree to the thinnest, with the middle half of the seeds."""
-    for name, by_roots in found.items():
+def curves(axes: Axes, results: Slowdowns, title: str) -> None:
+    """Draws medians over w2, from 16 roots to one, with the middle half of the seeds."""
+    for name, by_roots in results.items():
         draws = [by_roots[roots] for roots in ROOTS]
         label, colour = LABELS.get(name, name), COLOURS.get(name)
         style = "--" if name == "dmodk" else "-"

@@ -1,8 +1,9 @@
-"""How much slower a pattern is on a tree than on one ideal crossbar (oblivious-xgft-2009, VI-VII).
+"""The slowdown of a pattern on a tree, compared with an ideal crossbar (oblivious-xgft-2009,
+VI-VII).
 
-The paper plays traces through a flit simulator; here messages of a phase share links max-min
-fairly, all start together, and a phase begins when the one before has ended. Sizes and link speeds
-cancel out, as messages of a program are alike: times are in messages at full speed.
+The paper runs traces in a flit simulator. Here messages of a phase share links max-min fairly and
+start together, and a phase begins when the previous one has ended. All messages of a program have
+the same size, so sizes and link speeds cancel out: the unit of time is a message at full speed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sar_agent.routing.path_routes import ParentChoice, PathRoutes
 from sar_lab.trace import Program, ProgramPhase, ProgramTrace
 from sar_lab.trace.parse import read_trace
 from sar_lab.trace.play_trace import play_trace
-from sar_lab.trace.programs import PROGRAMS, ProgramOptions
+from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.rank_placement import place_ranks
 
 
@@ -35,12 +36,12 @@ def slimmed(roots: int) -> tuple[Fabric, XgftView]:
 
 @cache
 def program(name: str) -> Program:
-    """`wrf256` or `cgd128`, as `sar-agent make-trace` has them."""
+    """`wrf256` or `cgd128`, as `sar-agent make-trace` generates them."""
     return read_trace(PROGRAMS[name](ProgramOptions())).programs[0]
 
 
 def choice_of(name: str, fabric: Fabric, view: XgftView, seed: int = 0) -> ParentChoice:
-    """The way up under an oblivious engine, whether it asks the source or the destination."""
+    """The way up under an oblivious engine, chosen by the source or by the destination."""
     engine = _engine(name)
     if is_source_routed(engine):
         chosen: ParentChoice = engine.choice(fabric, view, seed)  # type: ignore[attr-defined]
@@ -51,27 +52,27 @@ def choice_of(name: str, fabric: Fabric, view: XgftView, seed: int = 0) -> Paren
 
 @cache
 def _engine(name: str) -> Engine:
-    """To find one means to read what is installed."""
+    """Cached, since finding an engine reads the metadata of installed packages."""
     return load_engine(name)
 
 
 def times(
     name: str, fabric: Fabric, view: XgftView, phases: Sequence[ProgramPhase], seed: int = 0
 ) -> list[float]:
-    """Of each phase, divided by what it takes on a crossbar; `colored` knows each phase. Ranks sit
-    in the fabric's order."""
+    """The time of each phase, divided by its time on a crossbar; `colored` gets the messages of
+    each phase. Ranks follow the order of the fabric."""
 
     def colour(source: I32, destination: I32) -> U8:
         once = np.zeros(len(source), np.int32)
         return flow_digits(fabric, view, source, destination, once, merged=False)
 
-    found = []
+    slowdowns = []
     for phase in phases:
         choose = colour if name == "colored" else choice_of(name, fabric, view, seed)
         routes = PathRoutes(name, fabric, view, choose)
         ranks = int(phase.pairs.max()) + 1
         alone = ProgramTrace(name, (Program("1", ranks, 0.0, (phase,)),))
-        one = play_trace(fabric, routes, alone, place_ranks(fabric, alone, "linear"))[0]
-        # Shares of a link are added up in floats; what is whole on paper is whole here.
-        found.append(round(float(one.sending[0] / one.alone[0]), 9))
-    return found
+        time = play_trace(fabric, routes, alone, place_ranks(fabric, alone, "linear"))[0]
+        # Shares of a link are summed in floats; rounding restores whole numbers.
+        slowdowns.append(round(float(time.sending[0] / time.alone[0]), 9))
+    return slowdowns

@@ -110,26 +110,26 @@ def replay_chain(
 
 
 def _row(engine: str, state: int, plan: Plan, before: Plan | None, seconds: float) -> StateRow:
-    found, jobs = plan.measures, plan.mix.jobs
+    measures, jobs = plan.measures, plan.mix.jobs
     return StateRow(
         engine=engine,
         state=state,
         jobs=len(jobs),
         seconds=seconds,
-        effective_efi_max=found.effective_efi_max,
-        effective_efi_mean=found.effective_efi_mean,
-        lower_bound_efi_max=found.lower_bound_efi_max,
-        dark_fiber_ratio=found.dark_fiber_ratio,
-        least_dark_fiber=found.least_dark_fiber,
-        load_max=found.load_max,
-        lower_bound_load_max=found.lower_bound_load_max,
-        throughput_mean=found.throughput_mean,
-        throughput_min=found.throughput_min,
+        effective_efi_max=measures.effective_efi_max,
+        effective_efi_mean=measures.effective_efi_mean,
+        lower_bound_efi_max=measures.lower_bound_efi_max,
+        dark_fiber_ratio=measures.dark_fiber_ratio,
+        least_dark_fiber=measures.least_dark_fiber,
+        load_max=measures.load_max,
+        lower_bound_load_max=measures.lower_bound_load_max,
+        throughput_mean=measures.throughput_mean,
+        throughput_min=measures.throughput_min,
         job_efi_own=_own_efi(plan) if jobs else None,
         job_efi_shared=float(plan.traffic.job_efi.mean()) if jobs else None,
         job_links=float(plan.traffic.job_links.mean()) if jobs else None,
         entries_changed=plan.routes.entries_changed(before.routes) if before else None,
-        virtual_lanes=found.virtual_lanes,
+        virtual_lanes=measures.virtual_lanes,
     )
 
 

@@ -140,12 +140,12 @@ _MEANS = (
 
 def _means(whole: pa.Table, engine: str) -> dict[str, float | None]:
     """Means of all measures over the moments that have a value."""
-    found: dict[str, float | None] = {}
+    means: dict[str, float | None] = {}
     for name in _MEANS:
         values = column(whole, engine, name)
         values = values[np.isfinite(values)]
-        found[name] = float(values.mean()) if len(values) else None
-    return found
+        means[name] = float(values.mean()) if len(values) else None
+    return means
 
 
 def _of(whole: pa.Table, engine: str) -> Any:

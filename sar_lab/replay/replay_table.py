@@ -21,31 +21,31 @@ _COLUMNS = {
 }
 
 
-def print_replay(found: dict[str, Any]) -> None:
+def print_replay(replay: dict[str, Any]) -> None:
     """Prints the contents of `replay.json`."""
     console = Console(highlight=False)
-    changes = found["reconfigurations"]
+    changes = replay["reconfigurations"]
     console.print(
-        f"{found['fabric']}, {found['history']}: {found['moments']} moments, "
-        f"{found['states']} different states; {found['multi_switch_jobs']} jobs that span "
+        f"{replay['fabric']}, {replay['history']}: {replay['moments']} moments, "
+        f"{replay['states']} different states; {replay['multi_switch_jobs']} jobs that span "
         f"switches; {changes['mean']:.1f} reconfigurations a day "
         f"({changes['min']} … {changes['max']})",
         markup=False,
     )
-    for remark in found["remarks"]:
+    for remark in replay["remarks"]:
         console.print(f"note: {remark}", markup=False)
-    for each in found["left_out"]:
+    for each in replay["left_out"]:
         console.print(f"left out: {LeftOut(**each)}", markup=False)
-    console.print(_means(found))
-    if found["table1"]:
-        console.print(_table1(found["table1"]))
+    console.print(_means(replay))
+    if replay["table1"]:
+        console.print(_table1(replay["table1"]))
 
 
-def _means(found: dict[str, Any]) -> Table:
+def _means(replay: dict[str, Any]) -> Table:
     table = Table(
         "engine", *(title for title, _, _ in _COLUMNS.values()), title="means over all moments"
     )
-    for engine, means in found["engines"].items():
+    for engine, means in replay["engines"].items():
         cells = (
             "–" if means[name] is None else format(means[name] * times, form)
             for name, (_, times, form) in _COLUMNS.items()

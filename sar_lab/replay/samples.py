@@ -102,7 +102,7 @@ def _moments(
         return moments[moments < until]
     if not every > 0 or (until - begin) / every > MOST_SAMPLES:
         raise InputError(
-            f"{every / 60:g} minutes are no interval for {(until - begin) / 86400:.1f} days",
+            f"--every {every / 60:g} is impossible over {(until - begin) / 86400:.1f} days",
             remedy=f"give --every more than 0, and at most {MOST_SAMPLES:,} samples in all",
         )
     count = max(1, int(np.ceil((until - begin) / every)))

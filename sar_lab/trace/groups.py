@@ -41,13 +41,13 @@ def steps_of(grid: tuple[int, ...]) -> list[str]:
 
 def grid_of(ranks: int) -> tuple[int, int, int]:
     """The three most equal factors, largest first, as MPI_Dims_create gives: 36 is 4 x 3 x 3."""
-    found = [
+    factors = [
         (a, b, ranks // (a * b))
         for a in _divisors(ranks)
         for b in _divisors(ranks // a)
         if a >= b >= ranks // (a * b)
     ]
-    return min(found, key=lambda grid: (grid[0] - grid[2], grid[0]))
+    return min(factors, key=lambda grid: (grid[0] - grid[2], grid[0]))
 
 
 def _divisors(number: int) -> list[int]:

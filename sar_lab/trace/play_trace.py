@@ -218,7 +218,7 @@ def _times(
         place, which = np.unique(at, return_inverse=True)
         total = np.bincount(which, flows.size) / fabric.terminal_rate[place % fabric.terminals]
         np.maximum.at(alone, place // fabric.terminals, total)
-    found = []
+    times = []
     step = 0
     for program in trace.programs:
         own = slice(step, step + sum(len(phase.pairs) > 0 for phase in program.phases))
@@ -230,9 +230,9 @@ def _times(
             late += phase.compute
         over = end[step - 1] if own.start < own.stop else program.start
         begin = progress.begin[own]
-        found.append(
+        times.append(
             ProgramTime(
                 program, float(over + late - program.start), begin, end[own] - begin, alone[own]
             )
         )
-    return found
+    return times

@@ -37,7 +37,7 @@ def place_jobs(fabric: Fabric, trace: ProgramTrace, mix: JobMix) -> Placement:
     """Places each program on the terminals of the job of the same name, in the order of host names
     and rails. Raises `InputError` where no such job runs or it has too few ports."""
     jobs = {job.id: job for job in mix.jobs}
-    found = []
+    placement = []
     for program in trace.programs:
         if program.job not in jobs:
             raise InputError(
@@ -56,5 +56,5 @@ def place_jobs(fabric: Fabric, trace: ProgramTrace, mix: JobMix) -> Placement:
             terminals,
             key=lambda t: (hca_order(fabric.terminal_host[t]), int(fabric.terminal_rail[t])),
         )
-        found.append(np.array(order[: program.ranks], np.int32))
-    return found
+        placement.append(np.array(order[: program.ranks], np.int32))
+    return placement

@@ -1,6 +1,6 @@
 """Benchmarks: python -m tests.bench [NAME …] [--full] [--out DIR] [--markdown FILE].
 
-Nothing here is a test: a number above its goal is printed as such, and the exit code stays 0.
+These are no tests: a missed goal is printed as such, and the exit code remains 0.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from datetime import date
 from pathlib import Path
 
 from tests.bench import (
-    changes,
+    event_flood,
     event_latency,
-    events,
     fabric_sources,
     failures,
     five_phase,
     install_latency,
+    job_changes,
     job_times,
     key_latency,
-    keys,
+    key_times,
     mixes,
     performance,
     roofline,
@@ -29,8 +29,8 @@ from tests.bench import (
     squeue_poll,
     transitions,
 )
-from tests.bench.kept import Kept
 from tests.bench.machine import machine
+from tests.bench.stored_results import StoredResults
 from tests.bench.table import Table
 
 BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
@@ -39,28 +39,28 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "fabric": fabric_sources.tables,
     "once": second_start.tables,
     "time": job_times.tables,
-    "events": events.tables,
+    "events": event_flood.tables,
     "latency": event_latency.tables,
     "keys-live": key_latency.tables,
     "five-phase": five_phase.tables,
-    "keys": keys.tables,
+    "keys": key_times.tables,
 }
-KEPT: dict[str, Callable[[bool, Kept], Iterator[Table]]] = {
+KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "performance": performance.tables,
     "mixes": mixes.tables,
-    "changes": changes.tables,
+    "changes": job_changes.tables,
     "failures": failures.tables,
     "scale": scale.tables,
     "roofline": roofline.tables,
     "transitions": transitions.tables,
 }
-"""Those of docs/performance.md, which `tests.bench.page` writes."""
+"""The benchmarks of docs/performance.md, which `tests.bench.page` writes."""
 HEAD = """# Benchmarks
 
 Measured on {date} by `python -m tests.bench --markdown docs/benchmarks.md` (`make bench` prints the
-same), not part of the test suite. Times depend on what else the machine does; where two things are
-compared, they ran in turn in one run. How fast and how good the routes are:
-[performance](performance.md).
+same). Benchmarks are not part of the test suite. Times depend on the load of the machine; where two
+things are compared, they ran alternately in one run. Speed and quality of the routes are on the
+page [performance](performance.md).
 
 | | |
 |---|---|
@@ -68,12 +68,17 @@ compared, they ran in turn in one run. How fast and how good the routes are:
 
 
 def main() -> None:
-    """Run, print, and write where asked to."""
+    """Run benchmarks, print their tables, and write the document if requested."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     known = ", ".join([*BENCHES, *KEPT])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {known} (all)")
-    parser.add_argument("--full", action="store_true", help="the big fabrics, too (an hour)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="keep results, go on from there")
+    parser.add_argument("--full", action="store_true", help="include the large fabrics (an hour)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="store results in DIR, and continue from those there",
+    )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write a document")
     given = parser.parse_args()
     if wrong := set(given.names) - set(BENCHES) - set(KEPT):
@@ -83,14 +88,14 @@ def main() -> None:
     print("\n".join(f"{name}: {value}" for name, value in facts.items()))
     document = HEAD.format(date=date.today())
     document += "".join(f"| {name} | {value} |\n" for name, value in facts.items())
-    kept = Kept(given.out)
+    kept = StoredResults(given.out)
     for name in given.names or [*BENCHES, *KEPT]:
         command = f"python -m tests.bench {name}{' --full' if given.full else ''}"
         found = BENCHES[name](given.full) if name in BENCHES else KEPT[name](given.full, kept)
         for table in found:
             print(table.text(), flush=True)
             document += f"\n{table.markdown(command)}"
-            if given.markdown:  # after each, so that an interrupted run leaves what it found
+            if given.markdown:  # after each table, so that an interrupted run leaves its results
                 given.markdown.write_text(document)
 
 

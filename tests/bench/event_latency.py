@@ -1,4 +1,4 @@
-"""From the start of a job to the agent, and from there to other routes in force."""
+"""The latency from the start of a job to the agent, and from there to new routes in force."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sar_lab.live.generated import ibsim_for
 from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
-from tests.bench.simulated import opensm
+from tests.bench.opensm_on_ibsim import opensm
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
 from tests.fake_squeue import fake_squeue
@@ -29,18 +29,18 @@ NOW = {"debounce_seconds": 0, "min_install_interval_seconds": 0, "reoptimise_sec
 
 
 def tables(full: bool) -> Iterator[Table]:
-    """Two tables."""
+    """A table for each of the two latencies."""
     yield _hook()
     yield _install()
 
 
 def _hook() -> Table:
-    """PrologSlurmctld's way: sar-notify, called by a real slurmctld."""
+    """The latency of sar-notify as PrologSlurmctld of a real slurmctld."""
     table = Table(
         "From a job's start to the agent",
         ("", "ms"),
         f"A real slurmctld with 16 nodes calls sar-notify as its PrologSlurmctld, {ROUNDS} jobs. "
-        "*From the hook* is from the message's own time stamp until the agent has believed it; "
+        "*From the hook* is from the message's own time stamp until the agent has accepted it; "
         "*from srun* is from the call of `srun` (its own start and scheduling included).",
     )
     program = built("slurm_spank", "sar-notify")
@@ -59,12 +59,12 @@ def _hook() -> Table:
             calls = Times()
             try:
                 for _ in range(ROUNDS):
-                    heard = agent.heard()
+                    received = agent.heard()
                     called = time.perf_counter()
                     srun = subprocess.Popen(
                         ["srun", "-N2", "true"], env=slurm.env(), cwd=slurm.folder
                     )
-                    assert wait_until(lambda heard=heard: agent.heard() > heard, 20, 0.002)
+                    assert wait_until(lambda received=received: agent.heard() > received, 20, 0.002)
                     calls.append(time.perf_counter() - called)
                     assert srun.wait(60) == 0
                     slurm.wait_idle()
@@ -83,7 +83,7 @@ def _hook() -> Table:
 
 
 def _install() -> Table:
-    """A message in, other routes in force: everything between them is the agent's."""
+    """The latency from a message to new routes in force."""
     fabric = load_fabric(SPEC)
     hosts = sorted(fabric.hosts)
     waits, own = Times(), Times()
@@ -121,14 +121,14 @@ def _install() -> Table:
             agent.process.terminate()
             agent.process.wait(30)
     table = Table(
-        f"From a message to other routes in force, {fabric.terminals:,} hosts",
+        f"From a message to new routes in force, {fabric.terminals:,} hosts",
         ("debounce off", "s"),
-        f"`{SPEC}` under ibsim with a stock OpenSM, 40 jobs, of which one is replaced by another, "
-        f"{ROUNDS} times: from the message until the plugin says that the next "
-        "generation is in force. squeue is a stand-in (a Python script).",
+        f"`{SPEC}` under ibsim with a stock OpenSM, 40 jobs, of which one is replaced, "
+        f"{ROUNDS} times: from the message to the agent until the plugin reports the next "
+        "generation in force. A Python script takes the place of squeue.",
     )
     table.add("message to routes in force", waits.show())
-    table.add("the reroute, its reading back included", own.show())
+    table.add("the reroute, with reading back", own.show())
     table.goals.append(goal("slowest", max(waits), 2, "s"))
     return table
 

@@ -1,4 +1,4 @@
-"""From the request to a `Fabric`: OpenSM's plugin and ibnetdiscover, in turn."""
+"""The time to read a `Fabric` from OpenSM's plugin and from ibnetdiscover, alternately."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sar_agent.fabric.opensm_file import read_opensm_fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.opensm.plugin_client import PluginClient
 from sar_lab.live.generated import ibsim_for
-from tests.bench.fabrics import LARGEST, MIDDLE, size_of
-from tests.bench.simulated import opensm
+from tests.bench.bench_fabrics import LARGEST, MIDDLE, size_of
+from tests.bench.opensm_on_ibsim import opensm
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
 
@@ -21,7 +21,7 @@ GOAL = 0.3
 
 
 def tables(full: bool) -> Iterator[Table]:
-    """A table per fabric."""
+    """A table for each fabric."""
     for spec in (MIDDLE, LARGEST) if full else (MIDDLE,):
         yield _sources(spec)
 
@@ -33,17 +33,17 @@ def _sources(spec: str) -> Table:
         bridge, mapper, host = PluginClient(manager.socket_path), HostMapper(), net_ids(made)[1][1]
         for _ in range(ROUNDS):
             with answer.one():
-                told = bridge.fabric()
+                reply = bridge.fabric()
             with reading.one():
-                ours = read_opensm_fabric(told.path, mapper).fabric
+                ours = read_opensm_fabric(reply.path, mapper).fabric
             with printing.one():
                 text = ibsim.run("ibnetdiscover", host=host, timeout=600).stdout
             with parsing.one():
                 theirs = read_ibnetdiscover(text, mapper)
-        size = told.path.stat().st_size
+        size = reply.path.stat().st_size
     same = "the same" if ours.digest == theirs.digest == made.digest else "ANOTHER"
     table = Table(
-        f"Where the fabric comes from, {size_of(made)}",
+        f"Sources of the fabric, {size_of(made)}",
         ("source", "the answer, s", "to a `Fabric`, s", "bytes", "runs"),
         f"`{spec}` under ibsim: the plugin's answer to `fabric`, or ibnetdiscover's run; then "
         f"reading it. Both give {same} digest. On hardware ibnetdiscover waits for real switches.",

@@ -1,4 +1,4 @@
-"""What it costs when a link or a switch fails: to routes that reach again, and to their proof."""
+"""The time to repair and to prove routes when a link or a switch fails."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs.model import moved_mix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, PreviousRoutes, Rerouting, load_engine
-from tests.bench.fabrics import LARGEST, MIDDLE, fabric_of, size_of
-from tests.bench.kept import Kept
+from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of, size_of
+from tests.bench.stored_results import StoredResults
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
 
 FAILURES = 12
-"""Of each kind, each on the whole fabric."""
+"""The number of failures of each kind; each starts from the whole fabric."""
 MILLISECONDS = 100
 OPTIONS = Options()
 Repairs = dict[str, list[dict[str, float]]]
-"""By kind of failure."""
+"""Kind of failure → the measurements of each failure."""
 
 
-def tables(full: bool, kept: Kept) -> Iterator[Table]:
-    """One for each size."""
+def tables(full: bool, kept: StoredResults) -> Iterator[Table]:
+    """A table for each size."""
     for name in (MIDDLE, LARGEST) if full else (MIDDLE,):
         yield _table(name, kept(f"failures {name}", lambda n=name: _measure(n)))
 
@@ -40,16 +40,16 @@ def _measure(name: str) -> Repairs:
     found: Repairs = {}
     for kind, broken in _failures(fabric).items():
         for again in range(FAILURES + 1):
-            # The engine knows the routes that stand, as in an agent that runs.
+            # The engine has computed the present routes, as in a running agent.
             plan = make_plan(1, fabric, mix, engine.route(fabric, mix, OPTIONS))
             repaired = _repair(engine, plan, broken())
-            if again:  # the first loads kernels
+            if again:  # the first repair loads the kernels
                 found.setdefault(kind, []).append(repaired)
     return found
 
 
 def _failures(fabric: Fabric) -> dict[str, Callable[[], Fabric]]:
-    """By kind, what makes the fabric without one of it."""
+    """Kind of failure → a function that returns the fabric after it."""
     random = np.random.default_rng(1)
     level = _levels(fabric)
 
@@ -74,7 +74,7 @@ def _levels(fabric: Fabric) -> NDArray[np.int64]:
 
 def _repair(engine: Rerouting, plan: Plan, broken: Fabric) -> dict[str, float]:
     mix = moved_mix(plan.mix, plan.fabric, broken)
-    routing, checking, bettering = Times(), Times(), Times()
+    routing, checking, improving = Times(), Times(), Times()
     with routing.one():
         routes = engine.reroute(
             PreviousRoutes(plan.fabric, plan.mix, plan.routes), broken, mix, OPTIONS
@@ -83,18 +83,18 @@ def _repair(engine: Rerouting, plan: Plan, broken: Fabric) -> dict[str, float]:
         verdict = check_changed(broken, routes, plan.proved).verdict
     verdict.require()
     repaired = make_plan(1, broken, mix, routes, before=plan)
-    with bettering.one():
+    with improving.one():
         routes = engine.reroute(PreviousRoutes(broken, mix, repaired.routes), broken, mix, OPTIONS)
-    bettered = make_plan(1, broken, mix, routes, before=repaired)
-    anew = make_plan(1, broken, mix, load_engine("sar-plus").route(broken, mix, OPTIONS))
-    least = anew.measures.load_max
+    improved = make_plan(1, broken, mix, routes, before=repaired)
+    recomputed = make_plan(1, broken, mix, load_engine("sar-plus").route(broken, mix, OPTIONS))
+    least = recomputed.measures.load_max
     return {
         "route": routing[0],
         "check": checking[0],
         "changed": repaired.routes.entries_changed(plan.routes) / routes.egress.size,
         "load": repaired.measures.load_max / least,
-        "better": bettering[0],
-        "better_load": bettered.measures.load_max / least,
+        "better": improving[0],
+        "better_load": improved.measures.load_max / least,
     }
 
 
@@ -105,27 +105,28 @@ def _table(name: str, found: Repairs) -> Table:
             "fails",
             "repair, ms",
             "check, ms",
-            "in all, ms",
+            "total, ms",
             "entries changed",
-            "load / full",
-            "improving, ms",
-            "load / full then",
+            "load / recomputed",
+            "improvement, ms",
+            "load / recomputed, then",
         ),
         f"`{name}`, `mix:1`, {FAILURES} of each at random, each on the whole fabric: median "
-        "(worst). Repair: `reroute` to routes for every pair; check: every pair reaches and no "
-        "credit loop, proved; both from the routes before. Improving: `reroute` once more. Load: "
-        "the largest, compared with a full computation on the rest.",
+        "(worst). Repair: `reroute` gives routes for every pair; check: the proof that every pair "
+        "is reached without a credit loop; both start from the previous routes. Improvement: "
+        "`reroute` once more. Load: the largest load, compared with a full recomputation on the "
+        "remaining fabric.",
     )
     for kind, each in found.items():
-        both = [one["route"] + one["check"] for one in each]
+        both = [run["route"] + run["check"] for run in each]
         table.add(
             kind,
-            *(_show([one[key] for one in each], 1e3, ".1f") for key in ("route", "check")),
+            *(_show([run[key] for run in each], 1e3, ".1f") for key in ("route", "check")),
             _show(both, 1e3, ".1f"),
-            _show([one["changed"] for one in each], 1, ".2%"),
-            _show([one["load"] for one in each], 1, ".3f"),
-            _show([one["better"] for one in each], 1e3, ".1f"),
-            _show([one["better_load"] for one in each], 1, ".3f"),
+            _show([run["changed"] for run in each], 1, ".2%"),
+            _show([run["load"] for run in each], 1, ".3f"),
+            _show([run["better"] for run in each], 1e3, ".1f"),
+            _show([run["better_load"] for run in each], 1, ".3f"),
         )
         table.goals.append(goal(f"{kind}, median", median(both) * 1e3, MILLISECONDS, "ms"))
         table.goals.append(goal(f"{kind}, worst", max(both) * 1e3, MILLISECONDS, "ms"))

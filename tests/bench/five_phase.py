@@ -1,7 +1,7 @@
-"""The five-phase update with many subscribers at the door: how long each phase takes.
+"""The phases of the five-phase update with many subscribers: how long does each take?
 
-One process holds them all, each with connections of its own (a model of queue pairs); the first
-hears OpenSM's notices, the others are told by it, as the ranks of a job would be."""
+One process contains all subscribers, each with its own connections (a model of queue pairs). The
+first receives OpenSM's notices and forwards them to the others, as in the ranks of a job."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def _phases(site: Phased) -> Table:
         f"Five-phase update, {SUBSCRIBERS} subscribers on loopback",
         ("phase", "seconds: median (min … max)"),
         f"{ROUNDS} updates on 16 hosts, subscribers in one process, over munge and a Unix socket; "
-        "one of them hears OpenSM's notices and tells the others; "
-        f"late in all of them together: {late}. `install` is the load with its reading back.",
+        "one of them receives OpenSM's notices and forwards them; "
+        f"late in all updates together: {late}. `install` is the load with its reading back.",
     )
     for phase, found in times.items():
         table.add(phase, found.show())

@@ -1,4 +1,4 @@
-"""From the signal to a fabric that is updated: our routes through the plugin, back and forth."""
+"""The latency from a request to updated switches, for two sets of routes that alternate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
 from sar_agent.routing import Options, load_engine
 from sar_lab.live.generated import ibsim_for
-from tests.bench.simulated import opensm
+from tests.bench.opensm_on_ibsim import opensm
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
 
@@ -23,7 +23,7 @@ ROUNDS = 6
 
 
 def tables(full: bool) -> Iterator[Table]:
-    """A table per fabric."""
+    """A table for each fabric."""
     for spec in DEFAULT + (FULL if full else ()):
         yield _latency(spec)
 
@@ -61,10 +61,10 @@ def _latency(spec: str) -> Table:
     table = Table(
         f"Signal to fabric updated, {fabric.terminals:,} hosts, {fabric.switches:,} switches",
         ("asked by", "in force and confirmed, s", "LFT blocks sent", "runs"),
-        f"`{spec}`: sar's routes for `mix:1` and `mix:2` in turn ({changed:,} of "
+        f"`{spec}`: sar's routes for `mix:1` and `mix:2` alternately ({changed:,} of "
         f"{files[0].forwarding.size:,} entries differ), from the request to the answer (`load`) or "
-        "to a status that says: this generation, no switch unconfirmed (SIGUSR2). Writing the file "
-        f"(fsync included) took {writing.show()} s before that and is not in it.",
+        "to a status with this generation and no unconfirmed switch (SIGUSR2). Writing the file "
+        f"before (with fsync) took {writing.show()} s, which is not included.",
     )
     for way, times in asked.items():
         sent = sorted(set(blocks[way]))

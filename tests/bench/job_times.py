@@ -1,4 +1,4 @@
-"""Does load mean time? Simulated times of jobs on the routes of each engine, OpenSM's own too."""
+"""Does load mean time? Simulated times of jobs on the routes of our engines and of OpenSM's."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, engine_names, load_engine
 from sar_lab.fluid import PATTERNS, job_times
+from tests.bench.opensm_engines import tables_of_opensm
 from tests.bench.table import Table
-from tests.bench.theirs import held_by
 
 FABRICS = ("xgft:2;18,36;1,18", "xgft:3;12,12,12;1,12,12")
 MIXES = (1, 2, 3)
@@ -20,7 +20,7 @@ OURS = ("minhop", "dfsssp", "sar", "sar-plus")
 
 
 def tables(full: bool) -> Iterator[Table]:
-    """A table per fabric; `sar-plus` once it is registered."""
+    """A table for each fabric."""
     for spec in FABRICS:
         fabric = load_fabric(spec)
         mixes = [synthetic_mix(fabric, seed) for seed in MIXES]
@@ -46,8 +46,8 @@ def tables(full: bool) -> Iterator[Table]:
 
 
 def _routes(fabric: Fabric, mixes: list[JobMix]) -> dict[str, list[Routes]]:
-    """Whose routes, for each mix; OpenSM's do not depend on it."""
-    theirs = {engine: held_by(fabric, engine).routes for engine in OPENSM}
+    """Engine → the routes for each mix; OpenSM's routes do not depend on the mix."""
+    theirs = {engine: tables_of_opensm(fabric, engine).routes for engine in OPENSM}
     ours = {name: load_engine(name) for name in OURS if name in engine_names()}
     return {
         **{f"OpenSM {name}": [routes] * len(mixes) for name, routes in theirs.items()},

@@ -1,4 +1,4 @@
-"""From an application's request for a routing key until its routes are in force."""
+"""The latency from an application's request for a routing key to its routes in force."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sar_agent.opensm.plugin_client import PluginClient
 from sar_lab.live.generated import ibsim_for
 from sar_lab.live.munge_daemon import MungeDaemon
 from tests.bench.event_latency import NOW, SPEC, _job
-from tests.bench.simulated import opensm
+from tests.bench.opensm_on_ibsim import opensm
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
 from tests.fake_squeue import fake_squeue
@@ -22,11 +22,11 @@ from tests.live.helpers.listening import start
 
 LMC = 3
 ROUNDS = 6
-"""As many keys as there are offsets for."""
+"""The number of keys for which there are LID offsets."""
 
 
 def tables(full: bool) -> Iterator[Table]:
-    """One table."""
+    """The table of key latencies."""
     fabric = load_fabric(SPEC)
     hosts = sorted(fabric.hosts)
     jobs = [_job(1, hosts[:864]), *(_job(n, hosts[864 + n :: 40]) for n in range(2, 40))]
@@ -75,11 +75,9 @@ def tables(full: bool) -> Iterator[Table]:
     table = Table(
         f"From a request for a routing key to its routes in force, {fabric.terminals:,} hosts",
         ("LMC 3, 39 jobs", "s", "of a processor, s", "LFT blocks sent"),
-        f"`{SPEC}` under ibsim with a stock OpenSM: `sar_agent.keys.client.request` with "
-        f"munge, {ROUNDS} keys of each kind, the answer after the tables were read back; "
-        "*of a "
-        "processor* is what the agent, OpenSM and the client took, as an idle machine would. "
-        "The last one's stages: "
+        f"`{SPEC}` under ibsim with a stock OpenSM: `sar_agent.keys.client.request` with munge, "
+        f"{ROUNDS} keys of each kind, answered after the tables were read back; *of a processor* "
+        "is the CPU time of the agent, OpenSM and the client. The stages of the last key: "
         + ", ".join(f"{k} {v:.3f}" for k, v in sorted(stages.items()))
         + " s.",
     )

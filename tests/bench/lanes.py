@@ -2,10 +2,10 @@
 
     .venv/bin/python -m tests.bench.lanes [--limit SECONDS] [FABRIC …]
 
-Seconds of ours are those of engine `dfsssp` and of its lanes, kernels loaded, and each fabric in a
-process of its own, whose peak memory is told; OpenSM's are its routing step (`theirs.py`), within
-the limit. `-5 %` after a spec: a twentieth of the cables between switches is gone.
-"""
+Our seconds are those of engine `dfsssp` and of its lanes with loaded kernels; each fabric has its
+own process, whose peak memory is printed. OpenSM's seconds are its routing step
+(`opensm_engines.py`), within the limit. `-5 %` after a spec: a twentieth of the cables between
+switches is gone."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import connected_components
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.lanes import assign_lanes
-from tests.bench.fabrics import fabric_of, there
+from tests.bench.bench_fabrics import available, fabric_of
 from tests.bench.machine import peak_mb
+from tests.bench.opensm_engines import tables_of_opensm
 from tests.bench.table import Table
-from tests.bench.theirs import held_by
 
 TREE = "xgft:3;12,12,12;1,12,12"
 FABRICS = (
@@ -42,8 +41,8 @@ LIMIT = 60.0
 LESS = " -5 %"
 
 
-class Ours(NamedTuple):
-    """What lanes took."""
+class LaneRun(NamedTuple):
+    """The measurements of one lane assignment."""
 
     engine: str
     lanes: int
@@ -54,7 +53,7 @@ class Ours(NamedTuple):
 
 
 def fabric_with(name: str) -> Fabric:
-    """The fabric of a name, perhaps with cables gone (in one piece still)."""
+    """The fabric of a name, with cables removed where the name says so; it remains connected."""
     fabric = fabric_of(name.removesuffix(LESS))
     if name.endswith(LESS):
         cables = np.flatnonzero(np.arange(fabric.channels) < fabric.channel_reverse)
@@ -65,8 +64,8 @@ def fabric_with(name: str) -> Fabric:
     return fabric
 
 
-def ours(name: str) -> Ours:
-    """Twice, the second time with kernels loaded."""
+def run_lanes(name: str) -> LaneRun:
+    """Assigns lanes twice; the second run has loaded kernels."""
     fabric = fabric_with(name)
     mix, engine, options = synthetic_mix(fabric, 1), load_engine("dfsssp"), Options(lanes="path")
     for _ in range(2):
@@ -76,20 +75,20 @@ def ours(name: str) -> Ours:
     peak = peak_mb()
     safe = check_routes(fabric, laid).passed
     laying = laid.seconds - plain.seconds
-    return Ours(laid.engine, laid.virtual_lanes, plain.seconds, laying, safe, peak)
+    return LaneRun(laid.engine, laid.virtual_lanes, plain.seconds, laying, safe, peak)
 
 
-def theirs(name: str, limit: float) -> tuple[str, str]:
-    """(lanes, seconds) in words."""
+def opensm_lanes(name: str, limit: float) -> tuple[str, str]:
+    """(lanes, seconds) as text."""
     try:
-        held = held_by(fabric_with(name), "dfsssp", 1, limit)
+        held = tables_of_opensm(fabric_with(name), "dfsssp", 1, limit)
     except Unavailable as error:
         return "–", str(error)
     return str(held.lanes), f"{held.seconds[0]:.3g}"
 
 
 def main() -> None:
-    """Prints the table."""
+    """Measures all fabrics and prints the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("fabrics", nargs="*", default=list(FABRICS))
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for OpenSM")
@@ -108,14 +107,14 @@ def main() -> None:
         ),
         "",
     )
-    for name in there(given.fabrics):
+    for name in available(given.fabrics):
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            mine = pool.apply(ours, (name,))
-        assert mine.safe
-        lanes, seconds = theirs(name, given.limit)
+            run = pool.apply(run_lanes, (name,))
+        assert run.safe
+        lanes, seconds = opensm_lanes(name, given.limit)
         table.add(
-            name, mine.engine, str(mine.lanes), f"{mine.routing:.3g}", f"{mine.laying:.3g}",
-            f"{mine.peak_mb:.0f}", lanes, seconds,
+            name, run.engine, str(run.lanes), f"{run.routing:.3g}", f"{run.laying:.3g}",
+            f"{run.peak_mb:.0f}", lanes, seconds,
         )  # fmt: skip
         print(table.text().splitlines()[-1], flush=True)
     print(table.text())

@@ -1,4 +1,4 @@
-"""The machine and the programs that a table of numbers is worth nothing without."""
+"""The machine and the programs of a measurement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def machine() -> Iterator[tuple[str, str]]:
-    """What to name, and its name."""
+    """Pairs of a property and its value."""
     yield "CPU", _first(r"model name\s*: (.*)", "/proc/cpuinfo")
     yield "cores", str(os.cpu_count())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -40,8 +40,8 @@ def _debian(package: str) -> str:
 
 
 def peak_mb(pid: int | str = "self") -> float:
-    """Largest resident size of a process so far, in MB (2**20). What getrusage says of a child
-    starts from its parent's size."""
+    """The largest resident size of a process so far, in MB (2**20). getrusage does not serve: for a
+    child it starts with the size of its parent."""
     found = re.search(r"VmHWM:\s*(\d+)", Path(f"/proc/{pid}/status").read_text())
     assert found
     return int(found[1]) / 1024

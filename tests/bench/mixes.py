@@ -1,4 +1,4 @@
-"""How good routes are over many job mixes, each as a ratio to what was proved to be possible."""
+"""The quality of routes over many job mixes, as ratios to proved bounds."""
 
 from __future__ import annotations
 
@@ -11,9 +11,17 @@ from typing import NamedTuple
 from sar_agent.fabric import Fabric
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
-from tests.bench.fabrics import FULL_BISECTION, MIDDLE, SLIMMED, SMALL, fabric_of, size_of, there
-from tests.bench.kept import Kept
+from tests.bench.bench_fabrics import (
+    FULL_BISECTION,
+    MIDDLE,
+    SLIMMED,
+    SMALL,
+    available,
+    fabric_of,
+    size_of,
+)
 from tests.bench.quality import Quality, quality_of
+from tests.bench.stored_results import StoredResults
 from tests.bench.table import Table, goal
 
 HUNDRED = (SMALL, MIDDLE, SLIMMED, "dgx-ndr", "selene-storage")
@@ -23,7 +31,7 @@ ENGINES = ("sar-plus", "sar-plus, routes", "sar", "dfsssp")
 CSV = Path("docs/performance-mixes.csv")
 
 
-class Mix(NamedTuple):
+class MixQuality(NamedTuple):
     """One row of the CSV; `seed` is that of `mix:SEED`."""
 
     fabric: str
@@ -32,20 +40,20 @@ class Mix(NamedTuple):
     quality: Quality
 
 
-def tables(full: bool, kept: Kept) -> Iterator[Table]:
-    """The hundred, and fewer on the other fabrics."""
+def tables(full: bool, kept: StoredResults) -> Iterator[Table]:
+    """A hundred mixes, and fewer on the other fabrics."""
     yield _table("A hundred job mixes", HUNDRED, kept)
     yield _table("Five job mixes on each of three more fabrics", OTHERS, kept)
 
 
-def mixes(names: Sequence[str], kept: Kept) -> list[Mix]:
-    """All rows of those fabrics that are there."""
+def mixes(names: Sequence[str], kept: StoredResults) -> list[MixQuality]:
+    """All rows of the available fabrics."""
     rows = []
-    for name in there(names):
+    for name in available(names):
         fabric = fabric_of(name)
         for seed in SEEDS[name]:
             found = kept(f"mixes {name} {seed}", lambda f=fabric, s=seed: _measure(f, s))
-            rows += [Mix(name, seed, engine, Quality(*found[engine])) for engine in ENGINES]
+            rows += [MixQuality(name, seed, engine, Quality(*found[engine])) for engine in ENGINES]
     return rows
 
 
@@ -59,16 +67,16 @@ def _measure(fabric: Fabric, seed: int) -> dict[str, Quality]:
     return found
 
 
-def write_csv(rows: Sequence[Mix], path: Path) -> None:
-    """So that everything said of them can be computed again."""
+def write_csv(rows: Sequence[MixQuality], path: Path) -> None:
+    """Writes all rows, from which every number of the page can be computed again."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*Mix._fields[:-1], *Quality._fields])
+        writer.writerow([*MixQuality._fields[:-1], *Quality._fields])
         for row in rows:
             writer.writerow([*row[:-1], *(f"{x:.6g}" for x in row.quality)])
 
 
-def _table(title: str, names: Sequence[str], kept: Kept) -> Table:
+def _table(title: str, names: Sequence[str], kept: StoredResults) -> Table:
     rows = mixes(names, kept)
     table = Table(
         title,
@@ -82,10 +90,10 @@ def _table(title: str, names: Sequence[str], kept: Kept) -> Table:
             "dark fiber beyond the least",
         ),
         f"`mix:1` … `mix:{max(seed for name in names for seed in SEEDS[name])}` on each. "
-        "`sar-plus` balances load; `sar-plus, routes` is the same engine told to balance route "
-        "counts (effective EFI). Bounds are proved (leaf, subtree and island cuts, whole routes, "
-        "prices), so a ratio above 1 may be the bound's fault, one of 1 is the optimum. Every mix: "
-        f"[{CSV.name}]({CSV.name}).",
+        "`sar-plus` balances load; `sar-plus, routes` is the same engine with the objective of "
+        "route counts (effective EFI). Bounds are proved (leaf, subtree and island cuts, whole "
+        "routes, prices), so a ratio of 1 is optimal; a ratio above 1 may be due to a weak bound. "
+        f"Every mix: [{CSV.name}]({CSV.name}).",
     )
     for name in dict.fromkeys(row.fabric for row in rows):
         for engine in ENGINES:
@@ -106,7 +114,7 @@ def _cells(found: list[Quality]) -> Iterator[str]:
     yield f"{100 * max(q.dark - q.dark_bound for q in found):.2f} points"
 
 
-def _goals(rows: list[Mix]) -> Iterator[str]:
+def _goals(rows: list[MixQuality]) -> Iterator[str]:
     efi = [r.quality.efi_ratio for r in rows if r.engine == "sar-plus, routes"]
     if efi:
         yield goal("EFI / bound, median", median(efi), 1.03, "")

@@ -1,7 +1,7 @@
 """Writes docs/performance.md: python -m tests.bench.page [--full] [--out DIR].
 
-Measures what DIR does not hold yet, so a run that was interrupted goes on where it stopped, and a
-file deleted from DIR is measured again. The page, its CSV and its pictures come from DIR alone.
+Measures only what DIR does not contain, so an interrupted run continues where it stopped, and a
+result that is deleted from DIR is measured again. The page, its CSV and its pictures come from DIR.
 """
 
 from __future__ import annotations
@@ -12,10 +12,19 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
-from tests.bench import changes, failures, mixes, ours, performance, plots, roofline, scale
-from tests.bench.fabrics import LARGE, LARGEST, MIDDLE, SMALL, fabric_of
-from tests.bench.kept import Kept
+from tests.bench import (
+    failures,
+    job_changes,
+    mixes,
+    our_engines,
+    performance,
+    plots,
+    roofline,
+    scale,
+)
+from tests.bench.bench_fabrics import LARGE, LARGEST, MIDDLE, SMALL, fabric_of
 from tests.bench.machine import machine
+from tests.bench.stored_results import StoredResults
 from tests.bench.table import Table
 from tests.bench.timing import Times
 
@@ -25,13 +34,13 @@ TREES = (SMALL, MIDDLE, LARGE, LARGEST)
 
 HEAD = """# Performance
 
-How fast routes are made, how good they are, how much they change, and how that grows. Quality is a
-ratio to a proved bound: 1 cannot be beaten by any minimal-hop routing. Where a goal is missed, it
-says so.
+The time to compute routes, their quality, how much of them changes, and how all this grows.
+Quality is a ratio to a proved bound: no minimal-hop routing is better than 1. Missed goals are
+marked.
 
 Measured on {date} at commit {commit} by `python -m tests.bench.page{full}`. OpenSM is Debian's, on
 a fabric simulated by ibsim, with its own log as the clock; nothing here has run on real switches.
-Job mixes are made up and seeded (`mix:1` …): 85 % of the hosts busy with jobs of 2 to 64 hosts,
+Job mixes are synthetic and seeded (`mix:1` …): 85 % of the hosts busy with jobs of 2 to 64 hosts,
 scattered at random. The other benchmarks: [benchmarks](benchmarks.md).
 
 | | |
@@ -42,18 +51,18 @@ SECTIONS = {
 
 ![Seconds over hosts for our engines and OpenSM's](images/performance-times.png)
 
-- *Seconds*: of ours, whole calls after a first one, median (least … most); of OpenSM, the routing
-  step from its log.
-- *Peak memory*: of a process of its own, interpreter, libraries and fabric included.
+- *Seconds*: for our engines, whole calls after a first one, median (least … most); for OpenSM, the
+  routing step according to its log.
+- *Peak memory*: of a separate process, with interpreter, libraries and fabric.
 - *Throughput*: mean (worst) of the jobs' shares of full speed while all of them do all-to-all at
-  once. [Load is time](load-is-time.md) explains what that means for programs.
-- *Lanes*: virtual lanes needed against deadlock; ours are proved, OpenSM's are the number
-  that it reports (with the result of our check between hosts, if it is one lane).
+  once. What that means for programs: [load is time](load-is-time.md).
+- *Lanes*: virtual lanes needed against deadlock. Ours are proved, OpenSM's are its own statement
+(for one lane, the result of our check between hosts is in brackets).
 - *Entries changed*: when one job ends and one of its size starts elsewhere, mean of {changes}
-  times. OpenSM's engines know no jobs, so for them nothing changes.
+  times. OpenSM's engines ignore jobs, so for them nothing changes.
 
-`minhop` and `dfsssp` of sar-agent are there to compare with: OpenSM's rules, but for
-[ties between ports](engines.md#minhop), and our kernels.
+`minhop` and `dfsssp` of sar-agent are for comparison: they follow OpenSM's rules, except for
+[ties between ports](engines.md#minhop), with our kernels.
 """,
     "mixes": """## Many job mixes
 
@@ -61,22 +70,22 @@ SECTIONS = {
 """,
     "changes": """## A job starts or ends
 
-The routes in force are kept where they are as good. Many steps in a row drift from what a full
-computation finds, so the agent improves the routes once the jobs are quiet.
+Entries of the routes in force stay where they are as good. After many steps the routes drift from
+those of a full computation; so the agent improves them when no jobs start or end.
 """,
     "failures": """## Something fails
 
-First all pairs reach each other again, and this is proved; then the balance is improved.
+First, routes for all pairs are repaired and proved; improvements follow.
 """,
     "scale": """## Growth
 """,
-    "roofline": """## How near the machine's limits
+    "roofline": """## Comparison with the machine's limits
 """,
 }
 TABLES = {
     "performance": performance.tables,
     "mixes": mixes.tables,
-    "changes": changes.tables,
+    "changes": job_changes.tables,
     "failures": failures.tables,
     "scale": scale.tables,
     "roofline": roofline.tables,
@@ -84,12 +93,12 @@ TABLES = {
 
 
 def main() -> None:
-    """Measure what is missing; write after every table."""
+    """Measure missing results; write the page after every table."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.page", description=__doc__)
     parser.add_argument("--full", action="store_true", help="the big fabrics, too")
     parser.add_argument("--out", type=Path, default=Path("out/bench"), metavar="DIR")
     given = parser.parse_args()
-    kept = Kept(given.out)
+    kept = StoredResults(given.out)
     for document in documents(given.full, kept):
         PAGE.write_text(document)
     rows = mixes.mixes(mixes.HUNDRED, kept) + mixes.mixes(mixes.OTHERS, kept)
@@ -99,14 +108,14 @@ def main() -> None:
                 IMAGES / "performance-times.png")  # fmt: skip
 
 
-def documents(full: bool, kept: Kept) -> Iterator[str]:
-    """The page as far as it is, after every table."""
+def documents(full: bool, kept: StoredResults) -> Iterator[str]:
+    """The page after every table."""
     facts = kept("machine", _facts)
     head = HEAD.format(**facts["run"], full=" --full" if full else "")
     head += "".join(f"| {name} | {value} |\n" for name, value in facts["machine"].items())
     body, goals = "", []
     for name, tables in TABLES.items():
-        body += f"\n{SECTIONS[name].replace('{changes}', str(ours.CHANGES))}"
+        body += f"\n{SECTIONS[name].replace('{changes}', str(our_engines.CHANGES))}"
         for table in tables(full, kept):
             print(table.text(), flush=True)
             body += f"\n{_section(name, table, full)}"
@@ -134,8 +143,8 @@ def _facts() -> dict[str, dict[str, str]]:
     return {"run": run, "machine": dict(machine())}
 
 
-def _our_times(full: bool, kept: Kept) -> dict[str, plots.Curve]:
-    """On the trees of OpenSM's, and on those that grow."""
+def _our_times(full: bool, kept: StoredResults) -> dict[str, plots.Curve]:
+    """Times of our engines on the trees of OpenSM's and of the growth table."""
     curves = {}
     trees = [name for name in TREES if name in performance.wanted(full)]
     for engine in scale.ENGINES:
@@ -144,16 +153,16 @@ def _our_times(full: bool, kept: Kept) -> dict[str, plots.Curve]:
             for name in trees
         }
         found |= {
-            one["hosts"]: Times(one["seconds"]).median
-            for one in scale.measured(full, kept)
-            if one["engine"] == engine
+            row["hosts"]: Times(row["seconds"]).median
+            for row in scale.measured(full, kept)
+            if row["engine"] == engine
         }
         curves[engine] = sorted(found.items())
     return curves
 
 
-def _their_times(full: bool, kept: Kept) -> dict[str, plots.Curve]:
-    """On trees."""
+def _their_times(full: bool, kept: StoredResults) -> dict[str, plots.Curve]:
+    """Times of OpenSM's engines on trees."""
     curves: dict[str, list[tuple[int, float]]] = {}
     wanted = performance.wanted(full)
     for name in TREES:

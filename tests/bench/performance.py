@@ -1,4 +1,4 @@
-"""Our engines and OpenSM's on the same fabrics under the same jobs, in one run: time and worth."""
+"""Time and quality of our engines and of OpenSM's, with the same fabrics and jobs, in one run."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from sar_agent.fabric import Fabric
 from sar_agent.jobs.synthetic import synthetic_mix
-from tests.bench import ours, theirs
-from tests.bench.fabrics import LARGEST, MIDDLE, SMALL, fabric_of, size_of, there
-from tests.bench.kept import Kept
-from tests.bench.ours import Ours
+from tests.bench import opensm_engines, our_engines
+from tests.bench.bench_fabrics import LARGEST, MIDDLE, SMALL, available, fabric_of, size_of
+from tests.bench.opensm_engines import OpenSMRun
+from tests.bench.our_engines import EngineRun
 from tests.bench.quality import COLUMNS, Quality
+from tests.bench.stored_results import StoredResults
 from tests.bench.table import Table, goal
-from tests.bench.theirs import Theirs
 
 OURS = {
     "minhop": ("minhop", "load"),
@@ -24,56 +24,59 @@ OURS = {
 ALL = ("minhop", "updn", "ftree", "dfsssp", "lash", "nue")
 DEFAULT = {SMALL: ALL, MIDDLE: ALL, "dgx-ndr": ALL, "selene-storage": ALL}
 FULL = {LARGEST: ("minhop", "dfsssp")}
-"""The rest of OpenSM's engines take minutes each there; `dfsssp` alone takes ten."""
+"""The other engines of OpenSM take minutes each on that fabric; `dfsssp` alone takes ten."""
 LIMIT = 25 * 60
 SECONDS = {("sar-plus", MIDDLE): 0.1, ("sar", LARGEST): 0.4, ("sar-plus", LARGEST): 2.5}
-"""Goals; those of the ratio and the memory are for `LARGEST`, too."""
+"""Goals in seconds; `LARGEST` also has goals for the ratio and the memory."""
 TIMES_FASTER = 1000
 BEYOND_IMPORTS_MB = 200
 
 
-def tables(full: bool, kept: Kept) -> Iterator[Table]:
-    """A table per fabric."""
-    for name in there(wanted(full)):
+def tables(full: bool, kept: StoredResults) -> Iterator[Table]:
+    """A table for each fabric."""
+    for name in available(wanted(full)):
         yield compare(name, wanted(full)[name], kept)
 
 
 def wanted(full: bool) -> dict[str, tuple[str, ...]]:
-    """Fabrics, and OpenSM's engines on each."""
+    """Fabric → OpenSM's engines on it."""
     return DEFAULT | (FULL if full else {})
 
 
-def compare(name: str, engines: tuple[str, ...], kept: Kept) -> Table:
-    """A process for each of our engines, and an OpenSM for each of its own."""
+def compare(name: str, engines: tuple[str, ...], kept: StoredResults) -> Table:
+    """The table of one fabric: a process for each of our engines, an OpenSM for each of its "
+    "engines."""
     fabric = fabric_of(name)
-    mine = {row: measured(name, row, kept) for row in OURS}
-    yours = {engine: measured_theirs(name, fabric, engine, kept) for engine in engines}
+    ours = {row: measured(name, row, kept) for row in OURS}
+    theirs = {engine: measured_theirs(name, fabric, engine, kept) for engine in engines}
     table = Table(
         f"Engines on {name}: {size_of(fabric)}",
         ("engine", "seconds", "peak memory", *COLUMNS, "lanes", "entries changed"),
-        f"Job mix `mix:1`: {_bounds(mine['sar'].quality)}. OpenSM: {_sweeps(name)}.",
+        f"Job mix `mix:1`: {_bounds(ours['sar'].quality)}. OpenSM: {_sweeps(name)}.",
     )
-    for row, found in mine.items():
+    for row, found in ours.items():
         table.add(f"sar-agent {row}", *_cells_of_ours(found))
-    for engine, other in yours.items():
+    for engine, other in theirs.items():
         table.add(f"OpenSM {engine}", *_cells_of_theirs(other))
-    table.goals = list(_goals(name, mine, yours))
+    table.goals = list(_goals(name, ours, theirs))
     return table
 
 
-def measured(name: str, row: str, kept: Kept) -> Ours:
-    """One of the rows `OURS`."""
-    return ours.read(kept(f"performance {name} {row}", lambda: ours.ours(name, *OURS[row])))
+def measured(name: str, row: str, kept: StoredResults) -> EngineRun:
+    """The measurements of a row of `OURS`."""
+    return our_engines.engine_run_of(
+        kept(f"performance {name} {row}", lambda: our_engines.run_engine(name, *OURS[row]))
+    )
 
 
-def measured_theirs(name: str, fabric: Fabric, engine: str, kept: Kept) -> Theirs:
-    """One of OpenSM's engines."""
+def measured_theirs(name: str, fabric: Fabric, engine: str, kept: StoredResults) -> OpenSMRun:
+    """The measurements of one of OpenSM's engines."""
     mix, sweeps = synthetic_mix(fabric, 1), 1 if name in FULL else 2
     found = kept(
         f"performance {name} OpenSM {engine}",
-        lambda: theirs.theirs(fabric, mix, engine, sweeps, LIMIT),
+        lambda: opensm_engines.run_opensm(fabric, mix, engine, sweeps, LIMIT),
     )
-    return theirs.read(found)
+    return opensm_engines.opensm_run_of(found)
 
 
 def _sweeps(name: str) -> str:
@@ -87,7 +90,7 @@ def _bounds(quality: Quality) -> str:
     )
 
 
-def _cells_of_ours(found: Ours) -> tuple[str, ...]:
+def _cells_of_ours(found: EngineRun) -> tuple[str, ...]:
     changed = f"{found.changed:.1%}"
     lanes = str(found.lanes)
     return (
@@ -99,7 +102,7 @@ def _cells_of_ours(found: Ours) -> tuple[str, ...]:
     )
 
 
-def _cells_of_theirs(found: Theirs) -> tuple[str, ...]:
+def _cells_of_theirs(found: OpenSMRun) -> tuple[str, ...]:
     if found.quality is None:
         return (found.failed, *[""] * (len(COLUMNS) + 3))
     lanes = f"{found.lanes} ({found.wrong})" if found.wrong else str(found.lanes)
@@ -107,13 +110,13 @@ def _cells_of_theirs(found: Theirs) -> tuple[str, ...]:
     return (found.times.show(), f"{found.peak_mb:.0f} MB", *quality, lanes, "0.0%")
 
 
-def _goals(name: str, mine: dict[str, Ours], yours: dict[str, Theirs]) -> Iterator[str]:
+def _goals(name: str, ours: dict[str, EngineRun], theirs: dict[str, OpenSMRun]) -> Iterator[str]:
     for (row, where), limit in SECONDS.items():
         if where == name:
-            yield goal(row, mine[row].times.median, limit, "s")
-            cpu = sorted(mine[row].cpu)[len(mine[row].cpu) // 2]
+            yield goal(row, ours[row].times.median, limit, "s")
+            cpu = sorted(ours[row].cpu)[len(ours[row].cpu) // 2]
             yield goal(f"{row}, CPU alone", cpu, limit, "s")
-    sar, dfsssp = mine["sar"], yours["dfsssp"]
+    sar, dfsssp = ours["sar"], theirs["dfsssp"]
     if dfsssp.seconds:
         ratio = dfsssp.times.median / sar.times.median
         checked = dfsssp.times.median / (sar.times.median + sar.check_seconds)
@@ -121,8 +124,8 @@ def _goals(name: str, mine: dict[str, Ours], yours: dict[str, Theirs]) -> Iterat
             yield goal("OpenSM dfsssp / sar", ratio, TIMES_FASTER, "x", at_least=True)
         else:
             yield f"OpenSM dfsssp / sar: {ratio:.3g} x"
-        yield f"With our proof of no credit loops counted as routing, too: {checked:.3g} x"
+        yield f"OpenSM dfsssp / sar with our proof of no credit loops: {checked:.3g} x"
     if name == LARGEST:
-        for row, found in mine.items():
+        for row, found in ours.items():
             beyond = found.peak_mb - found.imports_mb
             yield goal(f"{row}, memory beyond the imports", beyond, BEYOND_IMPORTS_MB, "MB")

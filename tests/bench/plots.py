@@ -11,14 +11,14 @@ import numpy as np
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from tests.bench.mixes import Mix
+from tests.bench.mixes import MixQuality
 
 Curve = Sequence[tuple[int, float]]
 """Hosts and seconds."""
 OURS = {"sar-plus": "#1b6ac9", "sar": "#d1495b", "dfsssp": "#8a8a8a"}
 MARKS = "osD^v*"
 NAMES_APART = 1.5
-"""The least factor between the heights of two names."""
+"""The least factor between the heights of two labels."""
 STYLE = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -55,7 +55,7 @@ def times(ours: Mapping[str, Curve], theirs: Mapping[str, Curve], path: Path) ->
 
 
 def _name(axes: plt.Axes, ends: list[tuple[int, float, str, object]]) -> None:
-    """Each curve at its end, those that end together one above the other."""
+    """Labels each curve at its end; labels of curves with equal ends are stacked."""
     lowest: dict[int, float] = {}
     for hosts, seconds, text, colour in sorted(ends, key=lambda end: end[:2]):
         height = max(seconds, NAMES_APART * lowest.get(hosts, 0))
@@ -66,8 +66,8 @@ def _name(axes: plt.Axes, ends: list[tuple[int, float, str, object]]) -> None:
         )  # fmt: skip
 
 
-def loads(mixes: Sequence[Mix], path: Path) -> None:
-    """The largest load of each mix as a ratio to what is least possible: a dot a mix."""
+def loads(mixes: Sequence[MixQuality], path: Path) -> None:
+    """Draws a dot for each mix: the largest load divided by its bound."""
     fabrics = list(dict.fromkeys(mix.fabric for mix in mixes))
     random = np.random.default_rng(1)
     with plt.rc_context(STYLE):

@@ -1,4 +1,4 @@
-"""Jobs that start and end at random, on a fabric that stays about as busy as it was."""
+"""Jobs that start and end at random, while the fabric stays about equally busy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST = 64
 
 
 class Queue:
-    """`jobs` run now; at first those of `mix:1`."""
+    """The running `jobs`, at first those of `mix:1`."""
 
     def __init__(self, fabric: Fabric, seed: int) -> None:
         self.fabric, self.jobs = fabric, list(synthetic_jobs(fabric, 1))
@@ -31,7 +31,7 @@ class Queue:
         return multi_switch_mix(self.fabric, self.jobs)
 
     def changes(self) -> Iterator[JobMix]:
-        """The mix each time one job has started or ended."""
+        """The mix after each start or end of a multi-switch job."""
         before = self.mix
         while True:
             if len(self._free()) > FREE * len(self._hosts):
@@ -44,7 +44,7 @@ class Queue:
                 yield before
 
     def replace_one(self) -> JobMix:
-        """The mix when a job has ended and one of its size has started on other hosts."""
+        """The mix after a job has ended and one of the same size has started on other hosts."""
         job = self._end()
         hosts = sum(not set(host).isdisjoint(job.terminals.tolist()) for host in self._hosts)
         self._start(hosts, avoid=job)

@@ -1,8 +1,8 @@
-"""What the kernels get out of the machine, next to loops that do nothing but read the same numbers.
+"""The speed of the kernels, compared with loops that only read the same numbers.
 
-A relaxation asks one channel on a shortest path what a way over it would cost. SAR's kernel reads
-weights of siblings side by side, so its roof is a plain scan; SAR+ follows a DAG, so its roof is
-adding up the same numbers by the same indices, without choosing.
+A relaxation computes the cost of a path over one channel on a shortest path. SAR's kernel reads
+adjacent weights of siblings, so its roof is a plain scan. SAR+ follows a DAG, so its roof is the
+sum of the same numbers by the same indices, without a choice.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from sar_agent.routing.pending_paths import PathScratch
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar_plus_balance import RouteBalance
 from sar_agent.routing.weighted_trees import EVERYONE, grow
-from tests.bench.fabrics import LARGEST, MIDDLE, fabric_of, size_of
-from tests.bench.kept import Kept
+from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of, size_of
+from tests.bench.kernel_work import relaxations
+from tests.bench.stored_results import StoredResults
 from tests.bench.table import Table
 from tests.bench.timing import Times, repeat
-from tests.bench.work import relaxations
 
 RUNS = 5
 WEIGHT, FOUR_INDICES = 8, 16
@@ -37,8 +37,8 @@ STREAM_BYTES = 1 << 28
 SCANS = 1000
 
 
-def tables(full: bool, kept: Kept) -> Iterator[Table]:
-    """One for each size."""
+def tables(full: bool, kept: StoredResults) -> Iterator[Table]:
+    """A table for each size."""
     for name in (MIDDLE, LARGEST) if full else (MIDDLE,):
         yield _table(name, kept(f"roofline {name}", lambda n=name: _measure(n)))
 
@@ -65,7 +65,7 @@ ROOFS = {SAR: SCAN, PLUS: WALK}
 
 
 def _measure(name: str) -> dict[str, tuple[float, float, int]]:
-    """Seconds, how many, bytes each."""
+    """Kernel → (seconds, number of operations, bytes of each)."""
     fabric = fabric_of(name)
     mix = synthetic_mix(fabric, 1)
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
@@ -101,7 +101,7 @@ def _best(work: Callable[[], object]) -> float:
 def _scan(
     numbers: NDArray[np.int64], least: NDArray[np.int64], times: int
 ) -> None:  # pragma: no cover
-    """The least of each lane, as siblings are priced."""
+    """The minimum of each lane, as in the pricing of siblings."""
     lanes = np.uint32(len(least))
     for again in range(times):
         least[:] = 1 << 62
@@ -120,7 +120,7 @@ def _first_passes(
     dests: U32,
     count: bool,
 ) -> int:  # pragma: no cover
-    """The first pass of each tree; how many relaxations, if asked to count."""
+    """Runs the first pass of each tree; returns the number of relaxations if `count`."""
     found = 0
     for d in dests:
         row = dag_row(graph, cache, work.root[d])
@@ -147,7 +147,7 @@ def _walks(
     dests: U32,
     count: bool,
 ) -> float:  # pragma: no cover
-    """The sum of all that a relaxation reads, over whole DAGs; how many, if asked to count."""
+    """The sum of all numbers that relaxations read, over whole DAGs; their number if `count`."""
     edges = 0
     total = np.float32(0)
     for d in dests:

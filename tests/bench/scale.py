@@ -1,4 +1,4 @@
-"""How time and memory grow with the fabric: full three-level trees of ever larger switches."""
+"""The growth of time and memory with the fabric: full three-level trees of larger switches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.bench.kept import Kept
+from tests.bench.stored_results import StoredResults
 from tests.bench.table import Table
 from tests.bench.timing import Times, repeat
 
@@ -26,8 +26,8 @@ def spec_of(half: int) -> str:
     return f"xgft:3;{half},{half},{2 * half};1,{half},{half}"
 
 
-def tables(full: bool, kept: Kept) -> Iterator[Table]:
-    """Of 1,024 up to 65,536 hosts; without `full`, up to 11,664."""
+def tables(full: bool, kept: StoredResults) -> Iterator[Table]:
+    """Trees of 1,024 up to 65,536 hosts; without `full`, up to 11,664."""
     table = Table(
         "Growth with the fabric",
         (
@@ -36,41 +36,41 @@ def tables(full: bool, kept: Kept) -> Iterator[Table]:
             "engine",
             "seconds",
             "relaxations / s",
-            "DAGs at hand",
+            "cached DAGs",
             "peak memory",
             "of that tables",
             "fabric, s",
         ),
         "Full trees of three levels, job mix `mix:1`, a process of its own for each: median (least "
-        "… most) of whole calls after a first one. A relaxation: one channel on a shortest path "
-        "looked at for one destination; their number is that of DFSSSP (each destination once), "
+        "… most) of whole calls after a first one. A relaxation examines one channel on a shortest "
+        "path for one destination; their number is that of DFSSSP (each destination once), "
         "whatever an engine saves or repeats. Peak memory after the first call, interpreter and "
-        "libraries included. DAGs at hand: share of `sar-plus`'s trees whose shortest-path DAG was "
-        "in the cache (256 MB) when first they grew. `fabric`: generating it.",
+        "libraries included. Cached DAGs: share of `sar-plus`'s trees whose shortest-path DAG was "
+        "in the cache (256 MB) when they first grew. `fabric`: generating it.",
     )
     found = measured(full, kept)
-    for one in found:
-        times = Times(one["seconds"])
+    for row in found:
+        times = Times(row["seconds"])
         table.add(
-            f"{one['hosts']:,}",
-            f"{one['switches']:,}",
-            one["engine"],
+            f"{row['hosts']:,}",
+            f"{row['switches']:,}",
+            row["engine"],
             times.show(".2f" if times.median > 2 else ".3f"),
-            f"{one['relaxations'] / times.median / 1e6:,.0f} M",
-            "" if one["hits"] is None else f"{one['hits']:.0%}",
-            f"{one['peak_mb']:,.0f} MB",
-            f"{one['tables_mb']:,.0f} MB",
-            f"{one['fabric_seconds']:.1f}",
+            f"{row['relaxations'] / times.median / 1e6:,.0f} M",
+            "" if row["hits"] is None else f"{row['hits']:.0%}",
+            f"{row['peak_mb']:,.0f} MB",
+            f"{row['tables_mb']:,.0f} MB",
+            f"{row['fabric_seconds']:.1f}",
         )
     for engine in ENGINES:
-        ones = [one for one in found if one["engine"] == engine]
-        table.goals.append(f"{engine}: seconds grow as {_laws(ones)}")
+        rows = [row for row in found if row["engine"] == engine]
+        table.goals.append(f"{engine}: seconds grow as {_laws(rows)}")
     table.goals.append(_limits())
     yield table
 
 
-def measured(full: bool, kept: Kept) -> list[dict[str, Any]]:
-    """What `main` prints, for each size and engine."""
+def measured(full: bool, kept: StoredResults) -> list[dict[str, Any]]:
+    """The output of `main` for each size and engine."""
     return [
         kept(f"scale {half} {engine}", lambda h=half, e=engine: _child(h, e))
         for half in (HALVES if full else HALVES[:4])
@@ -79,15 +79,15 @@ def measured(full: bool, kept: Kept) -> list[dict[str, Any]]:
 
 
 def exponent(x: list[float], y: list[float]) -> float:
-    """Of the power law that fits best."""
+    """The exponent of the power law with the best fit."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
-def _laws(ones: list[dict[str, Any]]) -> str:
-    seconds = [Times(one["seconds"]).median for one in ones]
-    hosts = exponent([one["hosts"] for one in ones], seconds)
-    work = exponent([one["relaxations"] for one in ones], seconds)
-    return f"hosts^{hosts:.2f}, relaxations^{work:.2f} (fitted over {len(ones)} sizes)"
+def _laws(rows: list[dict[str, Any]]) -> str:
+    seconds = [Times(row["seconds"]).median for row in rows]
+    hosts = exponent([row["hosts"] for row in rows], seconds)
+    work = exponent([row["relaxations"] for row in rows], seconds)
+    return f"hosts^{hosts:.2f}, relaxations^{work:.2f} (fitted over {len(rows)} sizes)"
 
 
 def _limits() -> str:
@@ -110,12 +110,12 @@ def _child(half: int, engine: str) -> dict[str, Any]:
 
 
 def main(half: int, engine_name: str) -> None:
-    """One engine at one size, as JSON."""
+    """Measures one engine at one size; prints JSON."""
     from sar_agent.fabric.spec import load_fabric
     from sar_agent.jobs.synthetic import synthetic_mix
     from sar_agent.routing import Options, load_engine
+    from tests.bench.kernel_work import dag_hits, relaxations
     from tests.bench.machine import peak_mb
-    from tests.bench.work import dag_hits, relaxations
 
     times = Times()
     with times.one():

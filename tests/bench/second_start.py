@@ -1,6 +1,6 @@
-"""`sar-agent once` from start to end on 1,728 hosts, when its kernels were compiled before.
+"""The time of a whole `sar-agent once` on 1,728 hosts, with kernels compiled before.
 
-The fabric is simulated; squeue is a stand-in that prints the jobs of a synthetic mix.
+The fabric is simulated; a script in place of squeue prints the jobs of a synthetic mix.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_lab.live.generated import ibsim_for
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
-from tests.bench.simulated import opensm
+from tests.bench.opensm_on_ibsim import opensm
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
 from tests.fake_squeue import fake_squeue
@@ -45,14 +45,14 @@ _COMMAND = 'command = ["env", "-C", "{scratch}", "ibnetdiscover"]\nenvironment =
 
 
 def tables(full: bool) -> Iterator[Table]:
-    """Passes that install new routes, and passes with nothing to do."""
+    """Passes that install new routes, and passes without a change."""
     fabric = load_fabric(SPEC)
     table = Table(
         f"A second start of `sar-agent once`, {fabric.terminals:,} hosts",
         ("the fabric comes from", "the pass", "in all, s", "of that its CPU, s"),
         f"`{SPEC}`, a process from its start to its end: interpreter, imports, kernels from the "
-        "cache, squeue (a stand-in), fabric, OpenSM's plugin; and where the jobs changed (`mix:1` "
-        "and `mix:2` in turn) routing, check, installing, reading back.",
+        "cache, squeue (a script), fabric, OpenSM's plugin; and if the jobs changed (`mix:1` and "
+        "`mix:2` alternately) routing, check, install, reading back.",
     )
     with (
         tempfile.TemporaryDirectory(prefix="sar-bench-") as folder,
@@ -64,7 +64,7 @@ def tables(full: bool) -> Iterator[Table]:
             config = _write_config(Path(folder), ibsim, manager, fabric, source)
             fresh, idle, fresh_cpu, idle_cpu = Times(), Times(), Times(), Times()
             _queue(folder, fabric, 3)
-            _once(config, "installed")  # compiles, where it must
+            _once(config, "installed")  # compiles the kernels if necessary
             for run in range(RUNS):
                 _queue(folder, fabric, run % 2 + 1)
                 with fresh.one():
@@ -72,14 +72,14 @@ def tables(full: bool) -> Iterator[Table]:
                 with idle.one():
                     idle_cpu.append(_once(config, "nothing"))
             table.add(name, "installs new routes", fresh.show(".2f"), fresh_cpu.show(".2f"))
-            table.add(name, "finds nothing to do", idle.show(".2f"), idle_cpu.show(".2f"))
+            table.add(name, "has nothing to do", idle.show(".2f"), idle_cpu.show(".2f"))
             for what, times in (("installing", fresh), ("nothing to do", idle)):
                 table.goals.append(goal(f"{what}, fabric from {name}", times.median, 2, "s"))
     yield table
 
 
 def _queue(folder: str, fabric: Fabric, seed: int) -> str:
-    """The stand-in's path."""
+    """Writes a script in place of squeue; returns its path."""
     jobs = [
         {"%i": job.id, "%N": ",".join(fabric.terminal_host[t] for t in job.terminals)}
         for job in synthetic_mix(fabric, seed).jobs
@@ -105,8 +105,8 @@ def _write_config(folder: Path, ibsim: Ibsim, manager: OpenSM, fabric: Fabric, s
 
 
 def _once(config: Path, result: str) -> float:
-    """One process; its result must be the one wanted, or the time would mean nothing. Returns
-    the seconds of CPU that it and its children took."""
+    """Runs one process, which must have the expected result. Returns the CPU seconds of the process
+    and its children."""
     main = "from sar_agent.cli import main; main()"
     command = [sys.executable, "-c", main, "once", "--json", "--config", str(config)]
     env = os.environ | {"PATH": f"{os.environ['PATH']}:/usr/sbin"}

@@ -1,4 +1,4 @@
-"""How long a poll of 5,000 jobs takes to parse."""
+"""The time to parse a poll of 5,000 jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.data import data_path
 
 
 def running(nodes: Callable[[int], str]) -> str:
-    """5,000 running jobs with as many node lists and start times."""
+    """5,000 running jobs, each with another node list and start time."""
     return "".join(
         f"{job}|RUNNING|{nodes(job)}|batch|root|(null)|8|{1795221989 + job}|sar:ring\n"
         for job in range(1, 5001)
@@ -23,7 +23,7 @@ def running(nodes: Callable[[int], str]) -> str:
 
 
 def tables(full: bool) -> Iterator[Table]:
-    """The first poll of an agent's life (nothing cached), and those after it."""
+    """The table of the first poll (with empty caches) and of later ones."""
     queues = {
         "one bracket": running(lambda n: f"n[{n:04d}-{n + 7:04d}]"),
         "fragmented": running(
@@ -36,13 +36,13 @@ def tables(full: bool) -> Iterator[Table]:
         real = data_path("slurm/squeue_5000_pipe.txt").read_text()
         queues["a real queue, 346 of them run"] = real
     except pytest.skip.Exception:
-        pass  # not on this machine
+        pass  # the real queue is not on this machine
     table = Table(
         "A poll of 5,000 jobs, parsed",
         ("5,000 jobs, all running, 8 nodes each", "first poll, ms", "its CPU, ms", "later, ms"),
         "Median (least … most): ten first polls, each with empty caches, and ten after them. "
-        "Every job has another node list and start time. CPU time is what the process itself took, "
-        "whatever else the machine did.",
+        "Every job has another node list and start time. CPU time is that of the process itself, "
+        "independent of other load.",
     )
     worst = [0.0, 0.0, 0.0]
     for name, text in queues.items():

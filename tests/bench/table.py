@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Table:
-    """`goals` are sentences made by `goal`; `note` says how it was measured."""
+    """A table with the sentences of `goal`, and a `note` on how it was measured."""
 
     title: str
     columns: Sequence[str]
@@ -17,15 +17,15 @@ class Table:
     goals: list[str] = field(default_factory=list)
 
     def add(self, *cells: str) -> None:
-        """One more row."""
+        """Adds a row."""
         self.rows.append(cells)
 
     def text(self) -> str:
-        """For the terminal."""
+        """The table for the terminal."""
         return "\n".join([f"\n{self.title}", *self._lines(), *self.goals])
 
     def markdown(self, command: str, level: int = 2) -> str:
-        """For a document; `command` is what makes this table again."""
+        """The table for a document; `command` measures it again."""
         goals = [f"- {sentence}" for sentence in self.goals]
         parts = [
             f"{'#' * level} {self.title}",
@@ -39,7 +39,8 @@ class Table:
         return "\n".join([*parts, "", *goals]).rstrip() + "\n"
 
     def _lines(self) -> Iterator[str]:
-        """Markdown rows, which a terminal shows well, too: text to the left, numbers right."""
+        """Markdown rows that are also readable in a terminal: text on the left, numbers on the "
+        "right."""
         widths = [max(map(len, column)) for column in zip(self.columns, *self.rows, strict=True)]
         rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
         for row in (self.columns, rule, *self.rows):

@@ -1,4 +1,4 @@
-"""Repeated times, and how they are shown."""
+"""Times of repeated runs, and their text."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from statistics import median
 
 
 class Times(list[float]):
-    """Seconds of repeated runs; `cpu` are this process's own. Where nothing waits for anything,
-    those are what an idle machine would take."""
+    """Seconds of repeated runs; `cpu` are the CPU seconds of this process. If nothing waits, these
+    are the times of an idle machine."""
 
     def __init__(self, seconds: Iterable[float] = ()) -> None:
         super().__init__(seconds)
@@ -18,7 +18,7 @@ class Times(list[float]):
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Times the block and adds it."""
+        """Measures the block and adds its time."""
         start, cpu = time.perf_counter(), time.process_time()
         yield
         self.cpu.append(time.process_time() - cpu)
@@ -29,7 +29,7 @@ class Times(list[float]):
         return median(self)
 
     def show(self, form: str = ".3f", scale: float = 1.0) -> str:
-        """`median (min … max)`, or the only one."""
+        """`median (min … max)`, or the only time."""
         if len(self) == 1:
             return f"{self[0] * scale:{form}}"
         low, high = min(self) * scale, max(self) * scale

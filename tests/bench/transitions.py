@@ -1,8 +1,8 @@
-"""200 job changes: how each new plan may come into force, and how much of the tables it rewrites.
+"""200 job changes: how each new plan can be installed, and how much of the tables it changes.
 
-On three kinds of fabric: a tree, where every transition is direct; the same with cables missing;
-and a broken torus with lanes by path, where old routes and new ones must often not be mixed. (A
-whole one has regular routes, which no job changes.)
+There are three kinds of fabric: a tree, where every transition is direct; the same tree without
+some cables; and a torus without some cables and with lanes by path, where old and new routes often
+must not be mixed. (A complete torus has regular routes, which do not depend on jobs.)
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
-from tests.bench.fabrics import LARGEST, MIDDLE
-from tests.bench.kept import Kept
+from tests.bench.bench_fabrics import LARGEST, MIDDLE
 from tests.bench.queue import Queue
+from tests.bench.stored_results import StoredResults
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
 
@@ -36,8 +36,8 @@ BROKEN, TORUS = TREE + LESS, "torus:3x3x3,hosts=8" + LESS
 SECONDS = {TREE: 0.2, LARGE: 5.0}
 
 
-def tables(full: bool, kept: Kept) -> Iterator[Table]:
-    """One a fabric."""
+def tables(full: bool, kept: StoredResults) -> Iterator[Table]:
+    """A table for each fabric."""
     cases = [(TREE, "sar-plus"), (TREE, "sar"), (BROKEN, "sar-plus"), (TORUS, "sar-plus")]
     for name, engine in cases + ([(LARGE, "sar-plus")] if full else []):
         key = f"transitions {engine} {name}"
@@ -54,36 +54,37 @@ def _fabric(name: str) -> Fabric:
 
 
 def _measure(name: str, engine: str) -> dict[str, Any]:
-    """Ways and shares of each change, from what came into force the change before."""
+    """The way and the changed share of each change, starting from the routes that the previous
+    change left in force."""
     fabric = _fabric(name)
     queue = Queue(fabric, 1)
     config = Config(agent=AgentConfig(reoptimise_seconds=0, lanes="path"))
     planner = Planner(config, load_engine(engine))
-    stands = planner.plan(1, fabric, queue.mix)
-    took, anew_took = Times(), Times()
-    ways: dict[str, list[str]] = {"planned": [], "anew": []}
-    shares: dict[str, list[float]] = {"planned": [], "anew": []}
+    in_force = planner.plan(1, fabric, queue.mix)
+    seconds, full_seconds = Times(), Times()
+    ways: dict[str, list[str]] = {"planned": [], "recomputed": []}
+    shares: dict[str, list[float]] = {"planned": [], "recomputed": []}
     stages: list[int] = []
-    anew = _anew(engine, fabric, queue.mix)
-    examine(fabric, anew, stands.routes)  # the kernels are loaded
+    recomputed = _recomputed(engine, fabric, queue.mix)
+    examine(fabric, recomputed, in_force.routes)  # loads the kernels
     for mix in islice(queue.changes(), CHANGES):
         plan = planner.plan(1, fabric, mix)
-        with took.one():
-            found = examine(fabric, stands.routes, plan.routes, plan.proved)
+        with seconds.one():
+            found = examine(fabric, in_force.routes, plan.routes, plan.proved)
         ways["planned"].append(found.way.value)
         stages.append(len(found.stages))
-        after = _arrived(plan, found) or stands
-        shares["planned"].append(_share(stands.routes, after.routes))
-        stands = after
-        planner.adopt(stands)
-        other = _anew(engine, fabric, mix)
-        with anew_took.one():
-            ways["anew"].append(examine(fabric, anew, other).way.value)
-        shares["anew"].append(_share(anew, other))
-        anew = other
+        after = _plan_in_force(plan, found) or in_force
+        shares["planned"].append(_share(in_force.routes, after.routes))
+        in_force = after
+        planner.adopt(in_force)
+        other = _recomputed(engine, fabric, mix)
+        with full_seconds.one():
+            ways["recomputed"].append(examine(fabric, recomputed, other).way.value)
+        shares["recomputed"].append(_share(recomputed, other))
+        recomputed = other
     return {
-        "seconds": took,
-        "seconds anew": anew_took,
+        "seconds": seconds,
+        "seconds recomputed": full_seconds,
         "ways": ways,
         "shares": shares,
         "stages": stages,
@@ -91,11 +92,11 @@ def _measure(name: str, engine: str) -> dict[str, Any]:
     }
 
 
-def _anew(engine: str, fabric: Fabric, mix: Any) -> Routes:
+def _recomputed(engine: str, fabric: Fabric, mix: Any) -> Routes:
     return routed(load_engine(engine), fabric, mix, Options(lanes="path"))
 
 
-def _arrived(plan: Plan, found: Transition) -> Plan | None:
+def _plan_in_force(plan: Plan, found: Transition) -> Plan | None:
     if not found.stages:
         return None
     last = found.stages[-1]
@@ -115,22 +116,23 @@ def _table(name: str, engine: str, found: dict[str, Any]) -> Table:
     terminals, switches = found["size"]
     table = Table(
         f"{CHANGES} job changes, `{engine}`: {terminals:,} hosts, {switches:,} switches",
-        ("", "from the routes in force", "all from scratch"),
-        f"`{name}`, lanes by path where one is not enough. Each plan is compared with the "
-        "tables in force before; a full recomputation with the full recomputation before.",
+        ("", "from the routes in force", "fully recomputed"),
+        f"`{name}`, lanes by path where one is not enough. Each plan is compared with the routes "
+        "that the previous one left in force; a full recomputation is compared with the previous "
+        "full recomputation.",
     )
     counts = {which: Counter(ways) for which, ways in found["ways"].items()}
     for way in ("same", "direct", "staged", "fitted", "unproved", "unsafe"):
         if any(count[way] for count in counts.values()):
-            shares = [f"{counts[which][way] / CHANGES:.1%}" for which in ("planned", "anew")]
+            shares = [f"{counts[which][way] / CHANGES:.1%}" for which in ("planned", "recomputed")]
             table.add(way, *shares)
     shares = found["shares"]
-    means = [f"{np.mean(shares[which]):.2%}" for which in ("planned", "anew")]
+    means = [f"{np.mean(shares[which]):.2%}" for which in ("planned", "recomputed")]
     table.add("entries changed, mean", *means)
-    table.add("stages, most", str(max(found["stages"])), "")
-    times = found["seconds"], found["seconds anew"]
-    table.add("examined in, ms, median", *(f"{1e3 * np.median(t):.1f}" for t in times))
-    table.add("examined in, ms, worst", *(f"{1e3 * max(t):.1f}" for t in times))
+    table.add("most stages", str(max(found["stages"])), "")
+    times = found["seconds"], found["seconds recomputed"]
+    table.add("time to examine, ms, median", *(f"{1e3 * np.median(t):.1f}" for t in times))
+    table.add("time to examine, ms, worst", *(f"{1e3 * max(t):.1f}" for t in times))
     if name in SECONDS:
         worst = max(max(t) for t in times)
         table.goals.append(goal("transition check, worst", worst, SECONDS[name], "s"))

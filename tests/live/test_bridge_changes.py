@@ -139,7 +139,7 @@ def test_a_file_put_in_place_unannounced_is_not_taken(here: Site, name: str) -> 
 
 
 def test_a_load_that_was_refused_is_never_tried_again(here: Site) -> None:
-    """The file fits once the cable is back, when nobody looks."""
+    """The file fits once the cable is back, but OpenSM does not try it again."""
     here.fabric.unlink("leaf0", 5)
     here.wait(lambda s: s.engine_in_force == "dfsssp" and s.settled)
     with pytest.raises(PluginRefused, match="stale"):

@@ -1,4 +1,4 @@
-"""The event door of a running agent, with real munge credentials: who is believed, who is not."""
+"""The message server of a running agent, with real munge credentials: which senders it accepts."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_credential_twice_and_one_of_another_munge(agent: Agent) -> None:
     assert again == {"ok": False, "error": "this credential was used before"}
     same = message(job="9")
     assert tell(agent.tcp, credential(agent.munge, same))["ok"]
-    assert not tell(agent.unix, credential(agent.munge, same))["ok"], "signed anew"
+    assert not tell(agent.unix, credential(agent.munge, same))["ok"], "signed again"
     assert agent.refused("replayed") == refused + 2
 
     refused = agent.refused("credential")

@@ -1,4 +1,5 @@
-"""Slurm's hooks, the agent's door, OpenSM: jobs change the routes though looks are far apart."""
+"""Slurm's hooks, the agent's message server, OpenSM: jobs change the routes although polls are "
+"rare."""
 
 from __future__ import annotations
 

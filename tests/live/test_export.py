@@ -151,9 +151,9 @@ def test_both_find_a_loop_in_broken_routes_on_real_fabrics(name: str, tmp_path: 
     routes = with_a_loop(fabric, routed(fabric))
     assert "credit loop" in check_routes(fabric, routes).problems[0]
     assert "no credit loops found" not in ibdmchk(fabric, routes, tmp_path)
-    mended = assign_lanes(fabric, routes, Options(lanes="path"))
-    assert mended.virtual_lanes == 2 and check_routes(fabric, mended).passed
-    assert "no credit loops found" in ibdmchk(fabric, mended, tmp_path)
+    with_lanes = assign_lanes(fabric, routes, Options(lanes="path"))
+    assert with_lanes.virtual_lanes == 2 and check_routes(fabric, with_lanes).passed
+    assert "no credit loops found" in ibdmchk(fabric, with_lanes, tmp_path)
 
 
 def with_a_loop(fabric: Fabric, routes: Routes) -> Routes:

@@ -80,7 +80,7 @@ class Seen:
         assert differences(in_order_of_guids(ours), in_order_of_guids(theirs)) == []
 
     def answers(self, until: Callable[[], bool]) -> list[Fabric]:
-        """Asks without a pause; every fabric that was told until then."""
+        """Asks without a pause; returns every fabric that was answered until then."""
         images = []
         while not until():
             for _ in range(20):

@@ -193,7 +193,8 @@ def test_kill_9_of_a_subscriber(site: Phased, phase: str) -> None:
 
 
 def test_a_rank_that_hears_tells_the_others(tmp_path: Path) -> None:
-    """One of a job's processes hears the SM; the others do not wait until they ask the door."""
+    """One process of a job receives the SM's notices and forwards them, so that the others need
+    not wait for their next request to the agent."""
     with phased(tmp_path, lease_seconds=9) as site:
         others_hear(site)
     site.assert_model_could()

@@ -57,7 +57,7 @@ class Trees(Engine):
 
 @contextmanager
 def agent_of(site: Phased) -> Iterator[Agent]:
-    """In this process, with a door."""
+    """An agent in this process, with a message server."""
     config = load_config(site.config(engine="updn"))
     daemon = build_daemon(config)
     agent, events = daemon.agent, daemon.events
@@ -71,7 +71,8 @@ def agent_of(site: Phased) -> Iterator[Agent]:
 
 
 def first_routes(site: Phased, agent: Agent) -> None:
-    """In force, and all jobs began since: nobody was told another engine's service levels."""
+    """The first routes are in force, and all jobs began later: no host has service levels of
+    another engine."""
     site.jobs(*FIRST)
     assert agent.pass_once().result is Result.INSTALLED
     site.jobs(*FIRST, start=time.time() + 1)

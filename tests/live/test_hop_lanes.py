@@ -1,5 +1,5 @@
-"""Lanes chosen hop by hop in a stock OpenSM: read back port by port, and judged by ibdmchk with
-service level 0 for everybody."""
+"""Lanes chosen hop by hop in a stock OpenSM: read back from every port, and checked by ibdmchk with
+service level 0 for all paths."""
 
 from __future__ import annotations
 

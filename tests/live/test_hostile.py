@@ -94,13 +94,13 @@ def repair(site: LoopSite) -> float:
     site.fabric.unlink("S1-0", 5)
     site.sm.sweep()
 
-    def mended() -> bool:
+    def recovered() -> bool:
         status = site.bridge.status()
         state = site.state()
         ours = status.engine_in_force == "sar" and status.generation_in_force > before
         return ours and state is not None and state.generation == status.generation_in_force
 
-    assert wait_until(mended, 240, 0.05), site.log()[-5000:]
+    assert wait_until(recovered, 240, 0.05), site.log()[-5000:]
     seconds = time.monotonic() - start
     leaf = next(row for row, name in enumerate(leaves(site)) if name == "S1-0")
     assert 5 not in site.plan().forwarding[0, leaf].tolist()

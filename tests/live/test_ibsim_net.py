@@ -1,6 +1,6 @@
-"""The real ibsim and opensm on files of ours: the same fabric comes back.
+"""The real ibsim and opensm on our files: they give the same fabric.
 
-Waits for a merge with lab/live's harness: `_Simulation` is only as much of one as is needed here.
+`_Simulation` is a minimal harness of its own, independent of `sar_lab.live`.
 """
 
 from __future__ import annotations

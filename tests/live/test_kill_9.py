@@ -219,7 +219,7 @@ class Chaos:
             assert state.generation in self.watch.settled, (state, self._story())
 
     def recover(self) -> None:
-        """Until all is quiet again; then everybody must agree."""
+        """Waits until the site is quiet again; then all parties must agree."""
 
         def quiet() -> bool:
             with suppress(SarError):
@@ -238,7 +238,7 @@ class Chaos:
         self.checked += 1
 
     def judge_offsets(self) -> None:
-        """While tables of offset 0 changed nobody was on them."""
+        """No subscriber used offset 0 while its tables changed."""
         self._learn()
         sends, self.watch.sends = self.watch.sends, []
         after = self.watch.last_settled

@@ -13,7 +13,7 @@ from sar_agent.jobs.model import make_job
 from sar_agent.quality import measure
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.routes import NO_ROUTE
-from tests.bench.theirs import held_by
+from tests.bench.opensm_engines import tables_of_opensm
 from tests.data import data_path
 
 pytestmark = pytest.mark.live
@@ -63,7 +63,7 @@ def test_hops_and_balance(name: str, engine: str) -> None:
     ours = load_engine(engine).route(fabric, JobMix(()), Options())
     assert (ours.egress[0, : fabric.terminals] != NO_ROUTE).any()
     try:
-        theirs = held_by(fabric, engine, sweeps=1, limit=120).routes
+        theirs = tables_of_opensm(fabric, engine, sweeps=1, limit=120).routes
     except Unavailable as gave_up:
         assert engine == "ftree" and "gave up" in str(gave_up), "OpenSM's wants whole trees"
         return

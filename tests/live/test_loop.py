@@ -91,7 +91,7 @@ def test_jobs_change_the_routes_and_a_dead_link_is_survived(site: LoopSite) -> N
 
 
 def assert_no_credit_loop(site: LoopSite) -> None:
-    """By ibdmchk, from what OpenSM dumps of what it installed."""
+    """ibdmchk finds no credit loop in OpenSM's own dumps."""
     sweeps = site.bridge.status().heavy_sweeps
     for old in site.sm.dump_dir.iterdir():
         old.unlink()

@@ -1,5 +1,5 @@
-"""libsar_migrate in processes of their own: notices of a real OpenSM over ibsim, a door with real
-credentials. The coordinator is a stand-in, the queue pairs are a model."""
+"""libsar_migrate in separate processes: notices of a real OpenSM over ibsim, messages with real
+credentials. The coordinator is that of the tests, the queue pairs are a model."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def agent(tmp_path: Path, munge: Path) -> Iterator[Coordinator]:
 def test_notices_of_opensm_move_a_subscriber_away_and_back(
     tmp_path: Path, munge: Path, agent: Coordinator
 ) -> None:
-    """Unpath, acknowledged on offset 1; repath, acknowledged on offset 0. The lease is long, so
-    only a notice can have told it so soon."""
+    """Unpath, acknowledged on offset 1; repath, acknowledged on offset 0. The lease is long, so "
+    "only a notice explains the fast reaction."""
     agent.lease = 3000.0
     with site() as here:
         env = here.fabric.env("n010")
@@ -115,7 +115,7 @@ def test_who_cannot_drain_acknowledges_nothing(
 
 
 def test_a_hundred_subscribers(tmp_path: Path, munge: Path, agent: Coordinator) -> None:
-    """In one process, each with its own thread at the door."""
+    """The subscribers are in one process, each with its own connection and thread."""
     with Subscriber(tmp_path, agent.path, munge, "count=100", "pairs=1", name="all") as one:
         one.wait("moved", count=100, offset=0, seconds=60)
         agent.lease = 2.0

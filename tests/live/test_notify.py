@@ -48,8 +48,8 @@ def notify(*words: object, **env: str) -> str:
 
 
 def in_time(*words: object, **env: str) -> str:
-    """The same, once its child has had its turn within the deadline: a sanitized one that starts on
-    a busy machine may need several tries. What was late is told all the same, later."""
+    """Repeats the call until its child was in time: a sanitized one on a busy machine may need
+    several tries. Late messages are still delivered."""
     for _ in range(50):
         said = notify(*words, "timeout=100", **env)
         if "no answer within 100 ms" not in said:

@@ -1,5 +1,5 @@
 """The agent's way into force while a real OpenSM falls back, on purpose: found at 11,664 hosts,
-where updn was in force from 37 to 41 s, and the history told of 2,924 changed entries."""
+where updn was in force from 37 to 41 s, and the history recorded 2,924 changed entries."""
 
 from __future__ import annotations
 

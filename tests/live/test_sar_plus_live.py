@@ -1,5 +1,5 @@
-"""sar-plus in the live loop: small changes, told with their gain; a restart goes on from what is
-in force; quiet time brings better routes where there are any."""
+"""sar-plus in the live loop: small changes are recorded with their gain; a restart continues from
+the routes in force; quiet times bring better routes where they exist."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.trace.parse import read_trace
 from sar_lab.trace.play_trace import flows_of
-from sar_lab.trace.programs import PROGRAMS, ProgramOptions
+from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.rank_placement import place_ranks
 from tests.examples import examples
 from tests.property.fluid import Case, cases

@@ -58,7 +58,7 @@ def plugin_of_jobs(env: dict[str, str]) -> str:
 
 @contextmanager
 def slurmrestd(slurm: SlurmCluster, folder: Path, auth: str) -> Iterator[Path]:
-    """It will not serve root, or a SlurmUser, unless it is told that this is meant."""
+    """slurmrestd refuses to run as root or SlurmUser unless a variable allows it."""
     socket = folder / "rest.sock"
     env = slurm.env() | {"SLURMRESTD_SECURITY": "disable_user_check"}
     if auth == "rest_auth/jwt":

@@ -25,7 +25,7 @@ def cluster() -> Iterator[SpankCluster]:
 
 @pytest.fixture
 def slurm(cluster) -> Iterator[SpankCluster]:
-    """No jobs before and after, and the plugin speaks to nobody."""
+    """No jobs before and after, and a plugin that contacts no agent."""
     cluster.arguments()
     yield cluster
     cluster.run("scancel", "--user=root")

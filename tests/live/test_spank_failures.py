@@ -38,7 +38,7 @@ def start_ms(slurm: SpankCluster, jobs: int = 9) -> float:
 
 
 def untold_starts(slurm: SpankCluster) -> int:
-    """How many times the plugin gave up at a job's start and said so."""
+    """How often the plugin logged that it gave up at the start of a job."""
     return len(re.findall(r"start of job \d+ was not reported", slurm.log()))
 
 

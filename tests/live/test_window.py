@@ -1,4 +1,5 @@
-"""`[update] mode = "window"` with a real OpenSM: routes stay until nobody minds, or it is time."""
+"""`[update] mode = "window"` with a real OpenSM: routes stay until no job is affected, or until "
+"the window ends."""
 
 from __future__ import annotations
 

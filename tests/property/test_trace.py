@@ -19,8 +19,8 @@ from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.trace.parse import read_trace
 from sar_lab.trace.phase_keys import phase_keys
 from sar_lab.trace.play_trace import PhaseRequest, ProgramTime, by_offset, flows_of, play_trace
+from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.program_trace import Program, ProgramTrace, make_phase
-from sar_lab.trace.programs import PROGRAMS, ProgramOptions
 from sar_lab.trace.rank_placement import place_jobs, place_ranks
 from tests.examples import examples
 from tests.property.fluid import end_times_slowly, ways

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sar_agent.errors import InputError
+from sar_agent.errors import InputError, Unavailable
 from sar_lab.five_phase.__main__ import main
 from sar_lab.five_phase.model_replay import read_trace, replay
 
@@ -173,6 +173,11 @@ def test_an_acknowledgement_before_all_are_away_is_refused() -> None:
     lines = timed([*JOINED, *AWAY[:3], *AWAY[4:], *BACK])
     refused = replay(lines, MODEL).refused
     assert refused and (refused["party"], refused["event"]) == ("subscriber", "ack")
+
+
+def test_a_model_that_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match=r"check\.sh: No such file.*; name libsar_migrate/model"):
+        replay(timed(JOINED), tmp_path)
 
 
 def test_what_is_no_trace() -> None:

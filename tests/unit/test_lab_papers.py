@@ -22,7 +22,7 @@ def test_each_says_what_it_is() -> None:
     for name, one in found.items():
         assert name == one.NAME and one.CLASS in CLASSES and one.WHERE and one.PUBLISHED
         assert callable(one.run) and one.SEEDS >= 0
-    with pytest.raises(InputError, match=r"no experiment is called 'magic'; there are .*fig4"):
+    with pytest.raises(InputError, match=r"no experiment is called 'magic'; use one of .*fig4"):
         experiment("magic")
 
 
@@ -85,7 +85,7 @@ def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mo
     kept = json.loads((tmp_path / "reproduction" / "b.json").read_text())
     assert kept["ours"]["drawn"] == [0, 1, 2]
     (tmp_path / "reproduction" / "b.json").write_text("{")
-    with pytest.raises(InputError, match=r"b\.json: is no result"):
+    with pytest.raises(InputError, match=r"b\.json: is not a result"):
         run_here(*command)
 
 

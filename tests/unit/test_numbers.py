@@ -13,7 +13,7 @@ from sar_agent.quality import Measures
 from sar_agent.routing import Options, engine_names, load_engine
 from sar_lab.demo.engine_results import compare_engines
 from tests.bench import job_times as time_bench
-from tests.bench.fabrics import LARGEST, fabric_of
+from tests.bench.bench_fabrics import LARGEST, fabric_of
 from tests.bench.performance import OURS
 from tests.bench.quality import COLUMNS, quality_of
 from tests.data import data_path

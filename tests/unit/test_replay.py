@@ -351,10 +351,10 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
     good = ["--fabric", FABRIC, "--history", trace, "--workers", 1, "--engine", "sar"]
     for more, says in (
         (["--from", "yesterday"], "is no date"),
-        (["--from", "2025-01-01"], "lies from"),
+        (["--from", "2025-01-01"], "has no job from"),
         (["--every", "0"], "--every more than 0"),
         (["--engine", "nobody"], "no engine is called"),
-        (["--dask", "slurm:many"], "no number of jobs"),
+        (["--dask", "slurm:many"], "does not give a number of jobs"),
     ):
         code, error = _cli(capsys, *good, *more, "--out", tmp_path / "out")
         assert (code, says in error, error.count("\n")) == (2, True, 1), error

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sar_agent.errors import InputError
 from sar_lab.trace.groups import grid_of, step_pairs, steps_of
 from sar_lab.trace.parse import read_trace
+from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.program_trace import ProgramPhase
-from sar_lab.trace.programs import PROGRAMS, ProgramOptions
 from sar_lab.trace.units import size_of, size_text, time_of, time_text
 
 

@@ -1,5 +1,5 @@
-"""A stand-in for the agent's side of the five-phase update: a door that says what the test wants,
-and waits for nobody by itself."""
+"""A coordinator in place of the agent's: a server whose answers the test sets, and which never "
+"waits."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from sar_lab.live.process import wait_for
 
 
 class Coordinator:
-    """Answers `subscribe` with `phase`, `update`, `lease`; everything else with ok. `away`: closes
-    without an answer. `heard` has all messages, also those that were not answered."""
+    """Answers `subscribe` with `phase`, `update` and `lease`, and every other message with ok. With
+    `away` it closes connections without an answer. `heard` has all messages, also unanswered
+    ones."""
 
     def __init__(self, path: Path, munge: Path, lease: float = 30.0) -> None:
         self.path, self.lease = path, lease

@@ -1,4 +1,5 @@
-"""A stand-in for the agent's door: takes what PROTOCOL.md says, proves it with munge, keeps it."""
+"""A server in place of the agent's: it accepts the messages of PROTOCOL.md, decodes them with munge
+and stores them."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ OK: dict[str, Any] = {"ok": True}
 
 @dataclass(frozen=True)
 class Event:
-    """One message: who sent it, as munge says, what it says, and when it came (Unix seconds)."""
+    """One message: its sender according to munge, its contents, and its arrival (Unix seconds)."""
 
     uid: int
     payload: dict[str, Any]
@@ -40,7 +41,7 @@ def unmunge(credential: bytes, munge_socket: Path) -> tuple[int, dict[str, Any]]
 
 
 class Agent:
-    """`answer` is what everyone is told: an object, text as it is, or None for silence."""
+    """`answer` is sent to every client: an object, verbatim text, or None for no answer."""
 
     def __init__(self, munge_socket: Path, unix: Path | None = None) -> None:
         self.events: list[Event] = []
@@ -66,7 +67,7 @@ class Agent:
         self._listener.close()
 
     def of(self, job: str, event: str | None = None) -> list[Event]:
-        """What came of a job, as root, each message once whoever sent it."""
+        """The result of a job, as root: each message once, whichever user sent it."""
         return [
             e
             for e in self.events
@@ -79,7 +80,7 @@ class Agent:
         return self.of(job, event)
 
     def quiet(self, seconds: float = 10) -> None:
-        """Wait until nobody is being heard: an answer goes out before its event is kept."""
+        """Wait until no message is being handled: an answer is sent before its event is stored."""
         assert wait_until(lambda: self._open == 0, seconds), self._open
 
     def _accept(self) -> None:
@@ -118,7 +119,7 @@ class Agent:
 
 @contextmanager
 def dead() -> Iterator[str]:
-    """An address where nobody listens."""
+    """An address without a listener."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{taken.getsockname()[1]}"
@@ -126,7 +127,7 @@ def dead() -> Iterator[str]:
 
 @contextmanager
 def stopped() -> Iterator[str]:
-    """As a process under SIGSTOP: the kernel takes connections, nobody reads."""
+    """A server like a process under SIGSTOP: the kernel accepts connections, no process reads."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(4096)

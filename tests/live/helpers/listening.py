@@ -1,4 +1,4 @@
-"""A running agent without Slurm and OpenSM: it observes a fabric in a file and hears events."""
+"""A running agent without Slurm and OpenSM: it observes a fabric in a file and receives events."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Agent:
         return self.metrics().get(("sar_events_refused_total", why), 0)
 
     def heard(self) -> float:
-        """Events believed, asked at the door."""
+        """The number of accepted events, queried from the agent."""
         return sum(tell(self.unix, b"status")["events"].values())
 
     def looks(self) -> float:

@@ -208,7 +208,7 @@ def _section(name: str, keys: Mapping[str, Any]) -> str:
 def loop_site(
     folder: Path, slurm: SlurmCluster, spec: str = FABRIC, **opensm: Any
 ) -> Iterator[LoopSite]:
-    """The agent installs unless told otherwise; it is not started yet."""
+    """A site whose agent is not started yet; by default the agent installs."""
     net = folder / "fabric.net"
     write_ibsim_net(load_fabric(spec), net)
     opensm.setdefault("plugin", plugin())

@@ -1,4 +1,4 @@
-"""Messages to the agent's door with real credentials."""
+"""Messages to the agent with real munge credentials."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Encoder:
 
 
 def dial(address: str | Path | tuple[str, int]) -> socket.socket:
-    """A connection to the door."""
+    """A connection to the agent's server."""
     tcp = isinstance(address, tuple)
     stream = socket.socket(socket.AF_INET if tcp else socket.AF_UNIX)
     stream.settimeout(20)

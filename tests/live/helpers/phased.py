@@ -110,7 +110,7 @@ class Phased:
         self.agents[-1].wait()
 
     def subscribe(self, job: int = 1, *words: str) -> Subscriber:
-        """`sar-migrate-demo` on a host of its own; it hears OpenSM's notices."""
+        """Starts `sar-migrate-demo` on its own host, where it receives OpenSM's notices."""
         number = len(self.subscribers)
         self.subscribers.append(
             Subscriber(
@@ -133,7 +133,7 @@ class Phased:
         return History(self.folder / "state").last(100)
 
     def asked(self) -> dict[str, Any]:
-        """What the door says of updates."""
+        """The agent's answer to a question about updates."""
         return dict(tell(self.door, b"status")["update"])
 
     def dumped(self) -> RoutesFile:

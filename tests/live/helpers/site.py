@@ -43,7 +43,7 @@ class Site:
         return loaded
 
     def wait(self, holds: Callable[[PluginStatus], bool], seconds: float = 15) -> PluginStatus:
-        """Poll the status until it is as wanted; says what it was instead."""
+        """Poll the status until it is as expected; the error shows the last one."""
         last = self.bridge.status()
 
         def check() -> bool:

@@ -26,7 +26,8 @@ class SpankCluster(SlurmCluster):
         return self.folder / "answers"
 
     def arguments(self, **arguments: object) -> None:
-        """From the next job on; with none, the plugin is there and speaks to nobody."""
+        """Sets the plugin's arguments for the next jobs; without arguments the plugin contacts no "
+        "agent."""
         # The longest that a start may wait: on a busy machine the usual 50 ms are soon over.
         given = {"munge_socket": self.munge_socket, "state": self.state, "timeout": 100} | arguments
         words = " ".join(f"{key}={value}" for key, value in given.items())
@@ -62,7 +63,7 @@ class SpankCluster(SlurmCluster):
         return float(self.run("srun", "-N1", "date", "+%s.%N")) - called
 
     def log(self) -> str:
-        """All that slurmd and its children said."""
+        """The log of slurmd and its children."""
         return "\n".join(p.read_text(errors="replace") for p in self.folder.glob("log/slurmd-*"))
 
     def assert_healthy(self) -> None:

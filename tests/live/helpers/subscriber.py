@@ -15,7 +15,7 @@ from tests.live.helpers.built import built
 
 
 class Subscriber:
-    """One process; `trace` is its JSON lines. Use as a context manager: it is told to end."""
+    """One process, as a context manager that ends it; `trace` has its JSON lines."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Subscriber:
         )
 
     def end(self, seconds: float = 10) -> tuple[int, str]:
-        """Its exit code, and what it complained of."""
+        """Ends the process; returns its exit code and its error output."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         said, _ = self.process.communicate(timeout=seconds)

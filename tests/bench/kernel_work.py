@@ -1,4 +1,4 @@
-"""How much there is to do: relaxations, and how often a DAG must be built again."""
+"""The amount of work of the kernels: relaxations, and the reuse of cached DAGs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from sar_agent.routing.sar_plus_balance import RouteBalance
 
 
 def relaxations(fabric: Fabric) -> int:
-    """Channels one hop closer, over all host ports as destinations: DFSSSP's inner loop."""
+    """The number of channels one hop closer, over all host ports as destinations: the iterations of
+    DFSSSP's inner loop."""
     hops = all_hops(graph_of(fabric)).astype(np.int16)
     source, target = (
         channels[fabric.channel_up] for channels in (fabric.channel_source, fabric.channel_target)
@@ -26,7 +27,7 @@ def relaxations(fabric: Fabric) -> int:
 
 
 def dag_hits(fabric: Fabric, mix: JobMix) -> float:
-    """Share of `sar-plus`'s trees whose DAG is in the cache already when first they grow."""
+    """The share of `sar-plus`'s trees whose DAG is already in the cache when they first grow."""
     shape = (fabric.destinations, fabric.switches)
     balance = RouteBalance(fabric, mix, np.broadcast_to(np.uint8(NO_ROUTE), shape), "load")
     held: dict[int, int] = {}

@@ -1,8 +1,7 @@
-"""The event door under a thousand messages a second, and what an idle agent costs.
+"""The message server under a thousand messages a second, and the cost of an idle agent.
 
-The messages are signed and sent by processes of their own, and judged by a real munged, all on the
-same machine.
-"""
+Separate processes sign and send the messages, and a real munged decodes them, all on the same
+machine."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def tables(full: bool) -> Iterator[Table]:
-    """`full`: a minute of each."""
+    """Both tables; with `full` each measurement takes longer."""
     seconds = 60 if full else 10
     yield _flood(seconds)
     yield _idle(120 if full else 20)
@@ -57,7 +56,7 @@ def _flood(seconds: int) -> Table:
     total = [m.get(("sar_events_total", "start", "tcp"), 0) for m in (before, after)]
     refused = sum(v for k, v in after.items() if k[0] == "sar_events_refused_total")
     times = [1e3 * taken for taken, good in answers if good]
-    count, heard = len(answers), int(total[1] - total[0])
+    count, accepted = len(answers), int(total[1] - total[0])
     looks = int(
         after["sar_stage_seconds_count", "slurm"] - before["sar_stage_seconds_count", "slurm"]
     )
@@ -65,23 +64,23 @@ def _flood(seconds: int) -> Table:
     table = Table(
         f"{rate:,.0f} events a second for {seconds} s",
         ("", "measured"),
-        f"{SENDERS} processes sign and send a message each with a connection of its own, by TCP, "
-        f"and wait for the answer; every message is of another job in turn, of 5,000. The agent "
-        "looks at the queue (a stand-in) whenever the nerves let it, with the default debounce.",
+        f"{SENDERS} processes sign and send messages over TCP, each with its own connection, and "
+        f"wait for the answers; the messages cycle through 5,000 jobs. The agent polls the queue "
+        "(a script in place of squeue) whenever its limits allow, with the default debounce.",
     )
     table.add("messages sent", f"{count:,}")
-    table.add("believed by the agent", f"{heard:,}")
+    table.add("accepted by the agent", f"{accepted:,}")
     table.add("answered with ok", f"{len(times):,}")
     table.add("refused", f"{refused:,.0f}")
     table.add("answer, median, ms", f"{median(times):.1f}")
     table.add("answer, 99 of 100, ms", f"{quantiles(times, n=100)[98]:.1f}")
     table.add("answer, slowest, ms", f"{max(times):.1f}")
     table.add("agent's CPU, of a core", f"{spent / seconds:.0%}")
-    table.add("looks at the queue", f"{looks}")
-    table.add("jobs reported and not read yet, at most", f"{max(waiting):,.0f}")
+    table.add("polls of the queue", f"{looks}")
+    table.add("most jobs that wait for a poll", f"{max(waiting):,.0f}")
     points = [memory[(len(memory) - 1) * quarter // 4] / 1e6 for quarter in range(5)]
-    table.add("resident memory each quarter, MB", ", ".join(f"{one:.1f}" for one in points))
-    table.goals.append(goal("lost", count - heard, 0, ""))
+    table.add("resident memory each quarter, MB", ", ".join(f"{point:.1f}" for point in points))
+    table.goals.append(goal("lost", count - accepted, 0, ""))
     table.goals.append(goal("rate", rate, 0.99 * RATE, "a second", at_least=True))
     table.goals.append(goal("growth in the last quarter", points[4] - points[3], 1, "MB"))
     return table
@@ -126,10 +125,10 @@ def _sender(address: tuple[str, int], munge: Path, seconds: float, number: int, 
 
 def _idle(seconds: int) -> Table:
     table = Table(
-        "An agent that has nothing to do",
-        ("500 jobs, a look every 5 s", "of a core"),
-        f"Measured over {seconds} s from /proc: the agent observes a fabric of 1,728 hosts, squeue "
-        "is the real one, asking a real slurmctld with 500 running jobs.",
+        "An idle agent",
+        ("500 jobs, a poll every 5 s", "of a core"),
+        f"Measured over {seconds} s from /proc: the agent observes a fabric of 1,728 hosts, the "
+        "real squeue queries a real slurmctld with 500 running jobs.",
     )
     with (
         tempfile.TemporaryDirectory(prefix="sar-bench-") as name,
@@ -159,7 +158,7 @@ def _idle(seconds: int) -> Table:
     own, children = ((b - a) / seconds for a, b in zip(before, after, strict=True))
     table.add("the agent itself", f"{own:.2%}")
     table.add("its squeue processes", f"{children:.2%}")
-    table.add("looks", f"{looks:.0f}")
+    table.add("polls", f"{looks:.0f}")
     table.goals.append(goal("the agent itself", 100 * own, 0.5, "% of a core"))
     return table
 
@@ -169,7 +168,7 @@ def _cpu(agent: Agent) -> float:
 
 
 def _cpu_of(agent: Agent) -> tuple[float, float]:
-    """Seconds of the agent, and of the children that it has waited for."""
+    """CPU seconds of the agent, and of its ended children."""
     stat = Path(f"/proc/{agent.process.pid}/stat").read_text().rpartition(")")[2].split()
     times = [int(ticks) / TICKS for ticks in stat[11:15]]
     return times[0] + times[1], times[2] + times[3]

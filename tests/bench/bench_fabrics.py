@@ -1,4 +1,4 @@
-"""The fabrics of the benchmarks: generated ones by their spec, real ones by their file's name."""
+"""The fabrics of the benchmarks: specs of generated fabrics, file names of real ones."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ LARGEST = "xgft:3;18,18,36;1,18,18"
 FULL_BISECTION = (SMALL, MIDDLE)
 
 
-def there(names: Iterable[str]) -> Iterator[str]:
-    """Those that can be had here; the others are named."""
+def available(names: Iterable[str]) -> Iterator[str]:
+    """The fabrics whose data are on this machine; the others are printed."""
     for name in names:
         if ":" in name or (data_root() / _file(name)).exists():
             yield name
@@ -26,7 +26,7 @@ def there(names: Iterable[str]) -> Iterator[str]:
 
 
 def fabric_of(name: str) -> Fabric:
-    """The fabric."""
+    """The fabric of a name."""
     return load_fabric(name if ":" in name else data_root() / _file(name))
 
 

@@ -1,9 +1,9 @@
 """OpenSM with one of its own engines on a simulated fabric.
 
 Its time is from its log: from `building routing with '…'` to `… tables configured on all
-switches`. That is the routing step and the handing over of the tables to the sender, which does
-not wait (some hundredths of a second at 1,728 hosts). dfsssp's includes the removal of deadlocks.
-"""
+switches`. This includes the routing step and the transfer of the tables to the sender, which
+does not wait (some hundredths of a second at 1,728 hosts). dfsssp's includes the removal of
+deadlocks."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from sar_agent.opensm.plugin_client import PluginClient
 from sar_agent.routing import Options, Routes, load_engine
 from sar_lab.live.generated import ibsim_for
 from tests.bench.machine import peak_mb
+from tests.bench.opensm_on_ibsim import started, wait_sweeps
 from tests.bench.quality import Quality, quality_of
-from tests.bench.simulated import started, wait_sweeps
 from tests.bench.timing import Times
 
 _STAMP = r"^(\w+ \d+ [\d:]+ \d{6}) .*"
@@ -35,26 +35,26 @@ _STEP = re.compile(
 _LANES = re.compile(r"anes needed: (\d+)")
 
 
-class Held(NamedTuple):
-    """Tables that the switches confirmed to OpenSM, and what they took."""
+class OpenSMTables(NamedTuple):
+    """The tables that the switches confirmed to OpenSM, with time, lanes and memory."""
 
     seconds: list[float]
-    """Of each routing step."""
+    """The seconds of each routing step."""
     lanes: int
-    """That it says it needs; those engines that say nothing use one."""
+    """The virtual lanes that OpenSM reports; engines that report none use one."""
     peak_mb: float
     routes: Routes
 
 
-class Theirs(NamedTuple):
-    """Fit for JSON."""
+class OpenSMRun(NamedTuple):
+    """The measurements of one of OpenSM's engines, for JSON."""
 
     failed: str = ""
-    """What came instead of routes; then the rest is empty."""
+    """The reason why there are no routes; then the rest is empty."""
     seconds: list[float] = []  # noqa: RUF012
     lanes: int = 1
     wrong: str = ""
-    """What our check says of tables in one lane."""
+    """The problem that our check finds in tables of one lane."""
     peak_mb: float = 0.0
     quality: Quality | None = None
 
@@ -64,20 +64,22 @@ class Theirs(NamedTuple):
         return Times(self.seconds)
 
 
-def theirs(fabric: Fabric, mix: JobMix, engine: str, sweeps: int, limit: float) -> dict[str, Any]:
-    """A `Theirs` for JSON: OpenSM's routes for the first `sweeps` sweeps."""
+def run_opensm(
+    fabric: Fabric, mix: JobMix, engine: str, sweeps: int, limit: float
+) -> dict[str, Any]:
+    """An `OpenSMRun` as JSON data: OpenSM's routes of the first `sweeps` sweeps."""
     try:
-        held = held_by(fabric, engine, sweeps, limit)
+        held = tables_of_opensm(fabric, engine, sweeps, limit)
     except Unavailable as error:
-        return Theirs(failed=str(error))._asdict()
+        return OpenSMRun(failed=str(error))._asdict()
     wrong = _wrong(fabric, held.routes) if held.lanes == 1 else ""
     quality = quality_of(fabric, mix, held.routes)
-    return Theirs("", held.seconds, held.lanes, wrong, held.peak_mb, quality)._asdict()
+    return OpenSMRun("", held.seconds, held.lanes, wrong, held.peak_mb, quality)._asdict()
 
 
 def _wrong(fabric: Fabric, routes: Routes) -> str:
-    """What is wrong between hosts. From spine to spine updn and ftree have no routes, which no
-    host misses; so the routes to the switches' own LIDs are ours here."""
+    """The problem of routes between hosts. updn and ftree have no routes between spines, which no
+    host needs; so the routes to the LIDs of switches are replaced by ours."""
     egress = load_engine("minhop").route(fabric, JobMix(()), Options()).egress.copy()
     egress[:, : fabric.terminals] = routes.egress[:, : fabric.terminals]
     found = check_routes(fabric, replace(routes, egress=egress))
@@ -86,14 +88,16 @@ def _wrong(fabric: Fabric, routes: Routes) -> str:
     return "" if found.passed else "credit loop"
 
 
-def read(found: dict[str, Any]) -> Theirs:
-    """From JSON."""
+def opensm_run_of(found: dict[str, Any]) -> OpenSMRun:
+    """An `OpenSMRun` from JSON data."""
     quality = found["quality"] and Quality(*found["quality"])
-    return Theirs(**found | {"quality": quality})
+    return OpenSMRun(**found | {"quality": quality})
 
 
-def held_by(fabric: Fabric, engine: str, sweeps: int = 2, limit: float = 3600) -> Held:
-    """Raises `Unavailable`, with a word for a table, where there is nothing to be had in time."""
+def tables_of_opensm(
+    fabric: Fabric, engine: str, sweeps: int = 2, limit: float = 3600
+) -> OpenSMTables:
+    """OpenSM's tables. Raises `Unavailable`, with text for a table, if there are none in time."""
     with ibsim_for(fabric) as ibsim, started(ibsim, fabric, engine) as manager:
         try:
             wait_sweeps(manager, sweeps, limit)
@@ -108,7 +112,7 @@ def held_by(fabric: Fabric, engine: str, sweeps: int = 2, limit: float = 3600) -
         tables = read_routes_file(bridge.dump().path)
         log = manager.log()
         lanes = _LANES.findall(log)
-        return Held(
+        return OpenSMTables(
             routing_steps(log)[:sweeps],
             int(lanes[-1]) if lanes else 1,
             peak_mb(manager.pid),
@@ -117,12 +121,12 @@ def held_by(fabric: Fabric, engine: str, sweeps: int = 2, limit: float = 3600) -
 
 
 def routing_steps(log: str) -> list[float]:
-    """Seconds of each routing step in OpenSM's log that came to an end."""
+    """Seconds of each finished routing step in OpenSM's log."""
     return [(_when(end) - _when(begin)).total_seconds() for begin, _, end in _STEP.findall(log)]
 
 
 def _running(log: str) -> float:
-    """Seconds since the last routing step began; 0 where none has."""
+    """Seconds since the last routing step began; 0 if none has begun."""
     begun = re.findall(_BEGIN, log, re.MULTILINE)
     return (datetime.now().replace(year=2000) - _when(begun[-1][0])).total_seconds() if begun else 0
 

@@ -1,4 +1,4 @@
-"""One of our engines on one fabric, in a process of its own so that its memory is its own."""
+"""Measures one of our engines on one fabric, in a separate process for its memory."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.bench.quality import Quality
 from tests.bench.timing import Times, repeat
 
 RUNS = 7
-"""After a first one, which also loads the compiled kernels."""
+"""Measured runs, after a first one that loads the compiled kernels."""
 CHANGES = 5
 
 
-class Ours(NamedTuple):
-    """What was found; fit for JSON."""
+class EngineRun(NamedTuple):
+    """The measurements of one engine, for JSON."""
 
     seconds: list[float]
     cpu: list[float]
@@ -29,20 +29,28 @@ class Ours(NamedTuple):
     quality: Quality
     lanes: int
     changed: float
-    """Share of the entries that change when one job ends and one of its size starts elsewhere;
-    the mean of `CHANGES` times, one after the other."""
+    """The share of entries that change when one job ends and one of its size starts elsewhere; the
+    mean of `CHANGES` consecutive changes."""
 
     @property
     def times(self) -> Times:
-        """Of whole calls."""
+        """The times of whole calls."""
         times = Times(self.seconds)
         times.cpu = self.cpu
         return times
 
 
-def ours(fabric: str, engine: str, objective: str, runs: int = RUNS) -> dict[str, Any]:
-    """What `main` prints: an `Ours` for JSON."""
-    command = [sys.executable, "-m", "tests.bench.ours", fabric, engine, objective, str(runs)]
+def run_engine(fabric: str, engine: str, objective: str, runs: int = RUNS) -> dict[str, Any]:
+    """Runs `main` in a process of its own; returns its `EngineRun` as JSON data."""
+    command = [
+        sys.executable,
+        "-m",
+        "tests.bench.our_engines",
+        fabric,
+        engine,
+        objective,
+        str(runs),
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr)
@@ -50,16 +58,16 @@ def ours(fabric: str, engine: str, objective: str, runs: int = RUNS) -> dict[str
     return found
 
 
-def read(found: dict[str, Any]) -> Ours:
-    """From JSON."""
-    return Ours(**found | {"quality": Quality(*found["quality"])})
+def engine_run_of(found: dict[str, Any]) -> EngineRun:
+    """An `EngineRun` from JSON data."""
+    return EngineRun(**found | {"quality": Quality(*found["quality"])})
 
 
 def main(name: str, engine_name: str, objective: str, runs: int) -> None:
-    """Prints an `Ours` as JSON."""
+    """Prints an `EngineRun` as JSON."""
     from sar_agent.check import check_routes
     from sar_agent.routing import Options, PreviousRoutes, Rerouting, load_engine
-    from tests.bench.fabrics import fabric_of
+    from tests.bench.bench_fabrics import fabric_of
     from tests.bench.quality import quality_of
     from tests.bench.queue import Queue
 
@@ -83,7 +91,7 @@ def main(name: str, engine_name: str, objective: str, runs: int) -> None:
             routes = engine.route(fabric, mix, options)
         changed += routes.entries_changed(before.routes) / routes.egress.size / CHANGES
     lanes = routes.virtual_lanes
-    found = Ours(list(times), times.cpu, min(check), imports, peak, quality, lanes, changed)
+    found = EngineRun(list(times), times.cpu, min(check), imports, peak, quality, lanes, changed)
     print(json.dumps(found._asdict()))
 
 

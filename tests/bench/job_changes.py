@@ -1,6 +1,6 @@
-"""What it costs when a job starts or ends, and what becomes of the routes after many such changes.
+"""The cost of a new plan when a job starts or ends, and the routes after many such changes.
 
-Plans are made by the agent's own planner, from the plan before.
+The agent's own planner makes each plan from the previous one.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from sar_agent.fabric import Fabric
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
-from tests.bench.fabrics import LARGEST, MIDDLE, fabric_of, size_of
-from tests.bench.kept import Kept
+from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of, size_of
 from tests.bench.queue import Queue
+from tests.bench.stored_results import StoredResults
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
 
 CHANGES, LOOK = 200, 20
-"""How many, and after how many all routes are computed anew, to compare."""
+"""The number of changes, and the interval after which all routes are recomputed for comparison."""
 WARM = 10
-"""Changes before those, so that kernels are loaded."""
+"""Changes before the measured ones; they load the kernels."""
 MILLISECONDS, CHANGED, WORSE = 100, 10, 1.02
 
 
-def tables(full: bool, kept: Kept) -> Iterator[Table]:
-    """One for each size."""
+def tables(full: bool, kept: StoredResults) -> Iterator[Table]:
+    """A table for each size."""
     for name in (MIDDLE, LARGEST) if full else (MIDDLE,):
         yield _table(name, kept(f"changes {name}", lambda n=name: _measure(n)))
 
 
-class Stages(defaultdict[str, Times]):
-    """Times by name of stage; passed to who does the work."""
+class StageTimes(defaultdict[str, Times]):
+    """The times of each stage; the planner calls it as a timer."""
 
     def __init__(self) -> None:
         super().__init__(Times)
@@ -50,11 +50,12 @@ class Stages(defaultdict[str, Times]):
 
 
 def _measure(name: str) -> dict[str, Any]:
-    """Seconds and shares of each change; quality, of the present routes and of routes computed
-    anew, at every look; and what one tending does to the last."""
-    fabric, stages = fabric_of(name), Stages()
+    """Seconds and changed shares of each change; at every look the quality of the present and of
+    recomputed routes; and the effect of one improvement on the last plan."""
+    fabric, stages = fabric_of(name), StageTimes()
     queue = Queue(fabric, 1)
-    config = Config(agent=AgentConfig(reoptimise_seconds=1e-9))  # it is we who say when
+    config = Config(agent=AgentConfig(reoptimise_seconds=1e-9))  # this benchmark calls `tend`
+    itself
     planner = Planner(config, load_engine("sar-plus"), stages)
     plan = planner.plan(1, fabric, queue.mix)
     changed, looks = [], []
@@ -62,7 +63,7 @@ def _measure(name: str) -> dict[str, Any]:
         before, plan = plan, planner.plan(1, fabric, mix)
         changed.append(_changed(before, plan))
         if done > 0 and done % LOOK == 0:
-            looks.append([_quality(plan), _quality(_anew(fabric, mix))])
+            looks.append([_quality(plan), _quality(_recomputed(fabric, mix))])
     times = {stage: found[1 + WARM :] for stage, found in stages.items()}
     tending = Times()
     with tending.one():
@@ -80,7 +81,7 @@ def _changed(before: Plan, plan: Plan) -> float:
     return plan.routes.entries_changed(before.routes) / plan.routes.egress.size
 
 
-def _anew(fabric: Fabric, mix: JobMix) -> Plan:
+def _recomputed(fabric: Fabric, mix: JobMix) -> Plan:
     return make_plan(1, fabric, mix, load_engine("sar-plus").route(fabric, mix, Options()))
 
 
@@ -96,30 +97,38 @@ def _table(name: str, found: dict[str, Any]) -> Table:
         f"A job starts or ends: {size_of(fabric_of(name))}",
         ("", "median", "mean", "worst"),
         f"`{name}`, {CHANGES} random changes, one after the other, from `mix:1` on (85 % of the "
-        "hosts busy, jobs of 2 to 64 hosts), `sar-plus`; each from the plan before, by the agent's "
-        "planner. A plan is routes that passed the check, with their measures. Quality: the "
-        f"present routes compared with a full recomputation for the same jobs, every {LOOK} "
-        "changes. While the jobs are quiet the agent compares the routes with such a "
-        "recomputation, and improves or replaces them where they are more than 2 % worse.",
+        "hosts busy, jobs of 2 to 64 hosts), `sar-plus`; the agent's planner makes each from the "
+        "previous plan. A plan contains checked routes with their measures. Quality: the present "
+        f"routes compared with a full recomputation for the same jobs, every {LOOK} changes. While "
+        "no jobs start or end, the agent compares the routes with such a recomputation, and "
+        "improves or replaces them if they are more than 2 % worse.",
     )
     for what, times in zip(("routes", "check", "measures"), stages, strict=True):
         _add(table, f"{what}, ms", times, 1e3, ".1f")
-    _add(table, "in all, to the plan, ms", whole, 1e3, ".1f")
+    _add(table, "total, up to the plan, ms", whole, 1e3, ".1f")
     _add(table, "entries changed, %", found["changed"], 100, ".2f")
-    load, mean, worst = ([now[i] / anew[i] for now, anew in found["looks"]] for i in range(3))
-    _add(table, "largest load / full", load, 1, ".3f")
-    table.add("mean throughput / full", *(f"{f(mean):.3f}" for f in (median, fmean, min)))
-    table.add("worst job's throughput / full", *(f"{f(worst):.3f}" for f in (median, fmean, min)))
+    load, mean, worst = ([now[i] / full[i] for now, full in found["looks"]] for i in range(3))
+    _add(table, "largest load / recomputed", load, 1, ".3f")
+    table.add("mean throughput / recomputed", *(f"{f(mean):.3f}" for f in (median, fmean, min)))
+    table.add(
+        "worst job's throughput / recomputed", *(f"{f(worst):.3f}" for f in (median, fmean, min))
+    )
     seconds, share, now = found["tended"]
     after = now[0] / found["looks"][-1][1][0]
     table.goals = [
-        goal("to the plan, median", median(whole) * 1e3, MILLISECONDS, "ms"),
-        goal("to the plan, worst", max(whole) * 1e3, MILLISECONDS, "ms"),
+        goal("up to the plan, median", median(whole) * 1e3, MILLISECONDS, "ms"),
+        goal("up to the plan, worst", max(whole) * 1e3, MILLISECONDS, "ms"),
         goal("entries changed, mean", 100 * fmean(found["changed"]), CHANGED, "%"),
         goal("entries changed, worst", 100 * max(found["changed"]), CHANGED, "%"),
-        goal(f"largest load / full after {CHANGES} changes, not improved", load[-1], WORSE, ""),
-        goal("and improved once", after, WORSE, ""),
-        f"This took {seconds:.2f} s in the background and changed {share:.1%} of the entries.",
+        goal(
+            f"largest load / recomputed after {CHANGES} changes without improvement",
+            load[-1],
+            WORSE,
+            "",
+        ),
+        goal("and after one improvement", after, WORSE, ""),
+        f"The improvement took {seconds:.2f} s in the background and changed {share:.1%} of all "
+        "entries.",
     ]
     return table
 

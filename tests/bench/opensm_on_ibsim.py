@@ -1,4 +1,4 @@
-"""An OpenSM with the plugin on a simulated fabric."""
+"""OpenSM with the plugin on a simulated fabric."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sar_lab.live.process import wait_for
 
 BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
 LOG = 0x03
-"""Errors and information; and of the module that starts the engines, where routing begins. What
-the engines could say beside that would be part of their time (lash: a line for each route)."""
+"""Log errors and information. The module that starts the engines also logs the begin of routing.
+Further messages of the engines would be part of their time (lash logs a line for each route)."""
 MODULES = "osm_ucast_mgr.c 0x07\n"
 
 
@@ -25,15 +25,15 @@ MODULES = "osm_ucast_mgr.c 0x07\n"
 def opensm(
     ibsim: Ibsim, fabric: Fabric, engines: str, patience: float, **options: str
 ) -> Iterator[OpenSM]:
-    """OpenSM with `engines` and the plugin, its first two heavy sweeps done (the plugin asks for
-    the second: only then does OpenSM send nothing but what changed)."""
+    """OpenSM with `engines` and the plugin, after its first two heavy sweeps. The plugin requests
+    the second; only from then on OpenSM sends only changes."""
     with started(ibsim, fabric, engines, **options) as manager:
         wait_sweeps(manager, 2, patience)
         yield manager
 
 
 def started(ibsim: Ibsim, fabric: Fabric, engines: str, **options: str) -> OpenSM:
-    """OpenSM with `engines` and the plugin, as a context manager that waits for nothing."""
+    """OpenSM with `engines` and the plugin, as a context manager that does not wait for a sweep."""
     subprocess.run(["make", "-s", "-C", str(BRIDGE)], check=True)
     modules = ibsim.scratch / "modules.conf"
     modules.write_text(MODULES)
@@ -48,15 +48,15 @@ def started(ibsim: Ibsim, fabric: Fabric, engines: str, **options: str) -> OpenS
 
 
 def wait_sweeps(manager: OpenSM, sweeps: int, patience: float) -> None:
-    """Until so many heavy sweeps are done and every switch has confirmed its tables."""
+    """Wait until `sweeps` heavy sweeps are done and every switch has confirmed its tables."""
     manager.wait_up(patience)
     bridge = PluginClient(manager.socket_path)
 
-    def settled() -> bool:
+    def finished() -> bool:
         status = bridge.status()
         return (
             min(status.heavy_sweeps, status.routings, manager.log().count("SUBNET UP")) >= sweeps
             and status.unconfirmed_switches == 0
         )
 
-    wait_for(settled, patience, f"OpenSM's sweep {sweeps}", alive=manager.alive)
+    wait_for(finished, patience, f"OpenSM's sweep {sweeps}", alive=manager.alive)

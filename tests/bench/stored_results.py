@@ -1,6 +1,6 @@
-"""Results on disk, so that a long run that was interrupted goes on where it stopped.
+"""Results on disk, so that a long run continues after an interruption.
 
-A JSON file for each result, by name. Delete the file and only this one is measured again.
+Each result is a JSON file with its name. If a file is deleted, only that result is measured again.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 
-class Kept:
-    """Without a folder nothing is kept."""
+class StoredResults:
+    """A folder of results; without a folder nothing is stored."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
 
     def __call__(self, name: str, find: Callable[[], Any]) -> Any:
-        """What was found before under that name, or is now; it must be fit for JSON."""
+        """The stored result of that name, or else that of `find`, which must be JSON data."""
         if self.folder is None:
             return find()
         path = self.folder / (re.sub(r"[^\w.-]+", "_", name) + ".json")

@@ -1,4 +1,4 @@
-"""Routing keys: how long a key, its shift and its rows take, and what contention is left."""
+"""The time to compute a routing key, its shift and its rows, and the remaining contention."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.jobs.patterns import rank_phases
 from sar_agent.keys.routes import Flows, KeyTree, choose_shift, key_tree, make_key, rows_of
-from tests.bench.fabrics import fabric_of, there
+from tests.bench.bench_fabrics import available, fabric_of
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
 
@@ -20,19 +20,19 @@ GRID = "stencil3d:12x12x12"
 
 
 def tables(full: bool) -> Iterator[Table]:
-    """One table."""
+    """The table of routing keys."""
     table = Table(
         "Routing keys",
         ("fabric", "hosts", "pattern", "apart", "key, ms", "shift, ms", "rows, ms",
          "flows on a link"),
         f"Hosts in random order, {RUNS} draws. *all*: one permutation of all hosts; *1 of 32*: one "
-        "of 32 jobs, each a permutation of its hosts, the others' keys being there; *stencil*: "
+        "of 32 jobs, each a permutation of its hosts, with the keys of the other jobs; *stencil*: "
         f"`{GRID}` on as many hosts. Apart: *phase*, a key of one phase; *one*, six phases share a "
-        "LID offset. Median (fewest … most) milliseconds of CPU time, kernels loaded, the tree "
-        "recognised before. Flows on a link: the job's own in any phase, the most of all draws "
-        "(and what no routes can go below).",
+        "LID offset. Median (least … most) milliseconds of CPU time, with loaded kernels and a "
+        "recognised tree. Flows on a link: the job's own in any phase, the most of all draws "
+        "(and the lower bound).",
     )  # fmt: skip
-    for name in filter(there, FABRICS):
+    for name in filter(available, FABRICS):
         fabric = fabric_of(name)
         tree = key_tree(fabric)
         for pattern in ("all", "1 of 32", "stencil", "stencil, one"):
@@ -55,8 +55,8 @@ def _measure(table: Table, name: str, tree: KeyTree, pattern: str) -> None:
             shift = choose_shift(key, load)
         with (Times() if first else row_times).one():
             rows_of(key, shift, fabric)
-        worst = max(worst, *(one.flows for one in key.contention))
-        bound = max(bound, *(one.bound for one in key.contention))
+        worst = max(worst, *(phase.flows for phase in key.contention))
+        bound = max(bound, *(phase.bound for phase in key.contention))
     words, _, apart = pattern.partition(", ")
     table.add(
         f"`{name}`", f"{fabric.terminals:,}", words, apart or "phase",
