@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import networkx as nx
@@ -96,7 +97,7 @@ def test_degraded_trees_are_served_or_refused(engine: str) -> None:
         try:
             routes = load_engine(engine).route(fabric, synthetic_mix(fabric, seed), Options())
         except Unserved as refusal:
-            assert "serve" in str(refusal) and fabric.name in str(refusal)
+            assert re.search("take|serve", str(refusal)) and fabric.name in str(refusal)
             continue
         served += 1
         assert check_routes(fabric, routes).unreachable_pairs == 0
