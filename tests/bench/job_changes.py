@@ -54,8 +54,7 @@ def _measure(name: str) -> dict[str, Any]:
     recomputed routes; and the effect of one improvement on the last plan."""
     fabric, stages = fabric_of(name), StageTimes()
     queue = Queue(fabric, 1)
-    config = Config(agent=AgentConfig(reoptimise_seconds=1e-9))  # this benchmark calls `tend`
-    itself
+    config = Config(agent=AgentConfig(reoptimise_seconds=1e-9))
     planner = Planner(config, load_engine("sar-plus"), stages)
     plan = planner.plan(1, fabric, queue.mix)
     changed, looks = [], []

@@ -21,6 +21,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import connected_components
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
+from sar_agent.routing.lanes import assign_lanes
 from tests.bench.bench_fabrics import available, fabric_of
 from tests.bench.machine import peak_mb
 from tests.bench.opensm_engines import tables_of_opensm
