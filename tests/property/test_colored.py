@@ -63,7 +63,7 @@ def test_the_engine_routes_all_phases_of_all_jobs() -> None:
     engine = load_engine("colored")
     with pytest.raises(Unserved, match="name one"):
         engine.route(fabric, mix, Options(lmc=2))
-    with pytest.raises(Unserved, match="takes 4 of them"):
+    with pytest.raises(Unserved, match="needs 4 LID offsets"):
         engine.route(fabric, mix, Options(pattern="shift:3", lmc=1))
     options = Options(pattern="shift:3", lmc=2)
     routes = engine.route(fabric, mix, options)

@@ -157,7 +157,7 @@ def test_offsets_hold_what_one_table_cannot(engine: str, spec: str, seed: int) -
     paths = load_engine(engine).paths(fabric, NOBODY, options)  # type: ignore[attr-defined]
     roots = prod(parse_xgft(spec).w)
     if roots > 1:
-        with pytest.raises(Unserved, match=f"takes {roots} of them"):
+        with pytest.raises(Unserved, match=f"needs {roots} LID offsets"):
             load_engine(engine).route(fabric, NOBODY, Options(seed=seed, lmc=0))
     routes = paths.as_tables(7) if roots <= 128 else None
     if routes is None:

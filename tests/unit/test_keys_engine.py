@@ -138,7 +138,7 @@ def test_what_is_no_tree_is_not_served() -> None:
 def test_hosts_that_are_down_send_nothing() -> None:
     fabric = TREE.with_links_down(terminals=[5])
     flows = np.array([5], np.int32), np.array([60], np.int32)
-    with pytest.raises(InputError, match="is down or no host, no flow can use it"):
+    with pytest.raises(InputError, match="is down or no host, so no flow can use it"):
         make_key(key_tree(fabric), [flows])
     many = np.zeros(1 << 20, np.int32)
     with pytest.raises(InputError, match="too many for one routing key"):
