@@ -176,7 +176,7 @@ def test_wrong_offsets_and_places() -> None:
         place_ranks(fabric, trace, "best")
     with pytest.raises(InputError, match="'A'"):
         place_jobs(fabric, trace, NOBODY)
-    with pytest.raises(InputError, match="one rank a port"):
+    with pytest.raises(InputError, match="a port can have one rank"):
         place_jobs(fabric, trace, JobMix((make_job("A", [0, 2]),)))
     found = place_jobs(fabric, trace, JobMix((make_job("A", [3, 2, 1, 0]),)))
     assert found[0].tolist() == [0, 1, 2, 3]
