@@ -25,7 +25,7 @@ def test_dead_links_do_not_connect() -> None:
     assert str(caught.value) == (
         "xgft:2;4,4;1,2: the fabric is in 2 pieces, with no live link between "
         '"S1-1" (5 switches) and "S1-0" (1 switch); '
-        "mend the cabling, or give one piece at a time"
+        "repair the cabling, or give one piece at a time"
     )
 
 
