@@ -30,13 +30,13 @@ from sar_lab.live.generated import ibsim_for
 from sar_lab.live.ibdmchk import ibdmchk
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
-from sar_lab.live.process import wait_until
+from sar_lab.live.process import PATIENCE, wait_until
 from sar_lab.live.requirements import plugin, require_everything
 from sar_lab.live.slurm import SlurmCluster
 
 HOSTS_PER_LEAF, LEAVES, SPINES = 6, 4, 4
 DUMP_FILES = 0x43  # log flags: errors, information, and the files that ibdmchk reads
-PATIENCE = 20.0
+STEP_SECONDS = 20.0 * PATIENCE
 """The time limit for each step, in seconds; on a quiet machine a step takes about one."""
 PAUSE = 1.5
 """Seconds after each step, for the reader."""
@@ -89,11 +89,11 @@ class DemoLog:
 
     def expect(self, what: str, seen: Callable[[Row], bool]) -> Row:
         """Print all actions up to the agent's decision `seen`. Raises `DemoStepFailed`."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + STEP_SECONDS
         decision = None
         while decision is None:
             if time.monotonic() > end:
-                raise DemoStepFailed(f"{what} did not appear within {PATIENCE:g} s")
+                raise DemoStepFailed(f"{what} did not appear within {STEP_SECONDS:g} s")
             time.sleep(0.05)
             self._look_at_opensm()
             assert self.agent
@@ -222,7 +222,7 @@ def _verify(story: DemoLog, manager: OpenSM, generation: int) -> None:
     before = status.heavy_sweeps
     manager.sweep()
     bridge = story.bridge
-    if not wait_until(lambda: bridge.status().heavy_sweeps > before, PATIENCE):
+    if not wait_until(lambda: bridge.status().heavy_sweeps > before, 20):
         raise DemoStepFailed("OpenSM did not sweep")
     verdict = ibdmchk(manager, read_routes_file(bridge.dump().path), manager.lids())
     paths = re.search(r"Scanned:(\d+) CA to CA paths", verdict.text)

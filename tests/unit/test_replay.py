@@ -350,7 +350,7 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
     )
     good = ["--fabric", FABRIC, "--history", trace, "--workers", 1, "--engine", "sar"]
     for more, says in (
-        (["--from", "yesterday"], "is no date"),
+        (["--from", "yesterday"], "is not a date"),
         (["--from", "2025-01-01"], "has no job from"),
         (["--every", "0"], "--every more than 0"),
         (["--engine", "nobody"], "no engine is called"),
