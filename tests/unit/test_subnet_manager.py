@@ -1,6 +1,6 @@
 """A subnet manager from outside the tree: found by its entry point, and a whole pass on it.
 
-docs/extend-subnet-manager.txt prints `TOY`; it keeps tables in memory and has no generations.
+The toy (tests/toy_subnet_manager.py) keeps tables in memory and has no generations.
 """
 
 from __future__ import annotations
@@ -30,20 +30,15 @@ from sar_agent.install.subnet_manager import (
 )
 from tests.fake_opensm import FakeSource, job
 
-NOTES = Path(__file__).parents[2] / "docs/extend-subnet-manager.txt"
+TOY = Path(__file__).parents[1] / "toy_subnet_manager.py"
 JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))
-
-
-def example() -> str:
-    """The toy of the notes: the lines between its two rulers."""
-    return NOTES.read_text().split("----8<----\n")[1]
 
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
     package = tmp_path / "package"
     (package / "toy_sm-1.dist-info").mkdir(parents=True)
-    (package / "toy_sm.py").write_text(example())
+    (package / "toy_sm.py").write_text(TOY.read_text())
     (package / "toy_sm-1.dist-info/METADATA").write_text("Name: toy-sm\nVersion: 1\n")
     entry = "[sar_agent.subnet_managers]\ntoy = toy_sm:ToyManager\n"
     (package / "toy_sm-1.dist-info/entry_points.txt").write_text(entry)
