@@ -18,6 +18,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
+from sar_agent.util.stages import record_stages
 from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of, size_of
 from tests.bench.queue import Queue
 from tests.bench.stored_results import StoredResults
@@ -38,7 +39,7 @@ def tables(full: bool, kept: StoredResults) -> Iterator[Table]:
 
 
 class StageTimes(defaultdict[str, Times]):
-    """The times of each stage; the planner calls it as a timer."""
+    """The times of each stage; `record_stages` calls it."""
 
     def __init__(self) -> None:
         super().__init__(Times)
@@ -55,11 +56,13 @@ def _measure(name: str) -> dict[str, Any]:
     fabric, stages = fabric_of(name), StageTimes()
     queue = Queue(fabric, 1)
     config = Config(agent=AgentConfig(reoptimise_seconds=1e-9))
-    planner = Planner(config, load_engine("sar-plus"), stages)
-    plan = planner.plan(1, fabric, queue.mix)
+    planner = Planner(config, load_engine("sar-plus"))
+    with record_stages(stages):
+        plan = planner.plan(1, fabric, queue.mix)
     changed, looks = [], []
     for done, mix in enumerate(islice(queue.changes(), WARM + CHANGES), 1 - WARM):
-        before, plan = plan, planner.plan(1, fabric, mix)
+        with record_stages(stages):
+            before, plan = plan, planner.plan(1, fabric, mix)
         changed.append(_changed(before, plan))
         if done > 0 and done % LOOK == 0:
             looks.append([_quality(plan), _quality(_recomputed(fabric, mix))])
