@@ -21,9 +21,9 @@ void job_ends(spank_t spank, int ac, char **av);
 /* step.c: as root in slurmstepd, before the tasks start. */
 void step_set_environment(spank_t spank, int ac, char **av);
 
-/* sar_spank.c: the arguments of plugstack.conf; logs those that are invalid. */
+/* hook_inputs.c: the arguments of plugstack.conf; logs those that are invalid. */
 void read_arguments(struct arguments *arguments, int ac, char **av);
-/* sar_spank.c: the job's number and owner; false if Slurm does not provide the number. */
+/* hook_inputs.c: the job's number and owner; false if Slurm does not provide the number. */
 bool read_job(spank_t spank, struct message *message);
 
 #endif

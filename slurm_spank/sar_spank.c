@@ -24,24 +24,6 @@ void log_line(enum log_level level, const char *format, ...)
 		slurm_info("sar_spank: %s", line);
 }
 
-void read_arguments(struct arguments *arguments, int ac, char **av)
-{
-	struct reason why;
-
-	arguments_default(arguments);
-	for (int i = 0; i < ac; i++)
-		if (!arguments_take(arguments, av[i], &why))
-			log_error("plugstack.conf: %s", why.text);
-}
-
-bool read_job(spank_t spank, struct message *message)
-{
-	uid_t user;
-
-	message->user = spank_get_item(spank, S_JOB_UID, &user) == ESPANK_SUCCESS ? (int64_t)user : -1;
-	return spank_get_item(spank, S_JOB_ID, &message->job) == ESPANK_SUCCESS;
-}
-
 #pragma GCC visibility push(default)
 SPANK_PLUGIN(sar_spank, 1);
 

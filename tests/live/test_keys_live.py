@@ -118,7 +118,7 @@ def test_a_stencil_has_links_to_itself_and_its_tasks_know_the_offset(
         crossing += bool(used)
     assert crossing == 2, "y and z stay in a leaf"
     assert wait_until(lambda: site.metrics()["sar_key_leases",] == 1, 20)
-    assert site.metrics()["sar_key_flows_max", "total"] == 1
+    assert site.metrics()["sar_key_flows_max", "all"] == 1
 
     cluster.scancel(job)
     assert wait_until(lambda: leases(site) == [], 30), site.log()
@@ -139,7 +139,7 @@ def test_a_job_starts_in_time_though_nobody_can_make_its_key(
         return seen
 
     assert "UCX_IB_LID_PATH_BITS" not in step("stencil2d:8x8")
-    assert "wants 64 ranks, the job has 4" in cluster.log()
+    assert "needs 64 ranks, the job has 4" in cluster.log()
     cluster.arguments(agent=site.sm.run_dir / "events.sock", key_timeout=300)
     site.sm.stop()
     assert "UCX_IB_LID_PATH_BITS" not in step("ring")
@@ -185,7 +185,7 @@ def test_an_application_asks_from_python_from_c_and_by_command(
     assert (code, err) == (0, ""), err
     assert json.loads(out)["offset"] == 2
     code, out, err = client("request", "--job", job, "--phase", "c", "--file", str(pairs))
-    assert code == 2 and "no phase 'c'; there are 'a', 'b'" in err
+    assert code == 2 and "no phase 'c'; it has 'a', 'b'" in err
     code, out, err = client("list", "--job", job)
     assert code == 0 and out.startswith("b: LID offset 2, at most 1 flows per link")
     assert client("done", "--job", job, "--json")[1] == '{"phases": ["b", "mine"]}\n'

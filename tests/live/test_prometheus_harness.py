@@ -38,7 +38,7 @@ def test_scrapes_queries_and_alerts(tmp_path, monkeypatch):
             assert prometheus.query("no_such_metric") == []
             with pytest.raises(SarError, match="parse error"):
                 prometheus.query("sum(")
-            with pytest.raises(SarError, match="nothing for 'no_such_metric'"):
+            with pytest.raises(SarError, match="no series for 'no_such_metric'"):
                 prometheus.wait_for("no_such_metric", 0.5)
         with pytest.raises(SarError, match="does not answer"):
             prometheus.query("up")

@@ -118,7 +118,7 @@ def test_the_controller_s_way(reader):
     (by_hand,) = reader.agent.heard("1", "start")
     assert by_hand.payload["nodes"] == "n001"
     reader.agent.events.clear()
-    job = one_job(reader, "-N2")
+    job = one_job(reader, "-N2", "-w", "n[001-002]")
     (start,) = reader.agent.heard(job, "start")
     (end,) = reader.agent.heard(job, "end")
     assert start.uid == end.uid == 0

@@ -50,7 +50,7 @@ def test_tables_of_today_by_all_their_names(
     assert len(found["opensm.fdbs"].egress) == 1 + lmc
     again = load_fabric(str(tmp_path / "opensm-subnet.lst"))
     if lmc:
-        with pytest.raises(InputError, match=r"with LMC, .* subnet\.lst does not tell it"):
+        with pytest.raises(InputError, match=r"with an LMC, .*subnet\.lst has no LMC"):
             read_tables(tmp_path / "opensm.fdbs", again)
     else:
         assert check_routes(again, read_tables(tmp_path / "opensm.fdbs", again)).passed
