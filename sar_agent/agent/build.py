@@ -59,7 +59,7 @@ class Wakers:
 
 
 @dataclass(frozen=True)
-class Daemon:
+class AgentDaemon:
     """An agent and what it hears from jobs; `events` is not started yet."""
 
     agent: Agent
@@ -115,7 +115,7 @@ def build_daemon(
     pacer: ReroutePacer | None = None,
     wakers: Wakers | None = None,
     listens: bool = True,
-) -> Daemon:
+) -> AgentDaemon:
     """An agent with its intake of messages. `listens`: the intake will be started, so subscribers
     and requests for routing keys are heard. Raises as `build_agent`."""
     folder, wakers = config.agent.state_dir, wakers or Wakers()
@@ -196,7 +196,7 @@ def build_daemon(
         Pacing(config.agent, pacer),
         Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds),
     )
-    return Daemon(agent, events)
+    return AgentDaemon(agent, events)
 
 
 def _transit(config: Config, manager: SubnetManager) -> Transit:
