@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from importlib.metadata import entry_points
 
 import typer
 
 from sar_agent import __version__
 from sar_agent.commands import ask, engines, key, routes, service, topology
 from sar_agent.errors import SarError
+from sar_agent.util.extensions import extensions, load_point
 
 OPERATE = "Operate the agent"
 ROUTES = "Look at routes and topology (nothing is installed)"
@@ -45,8 +45,11 @@ for panel, name, command in COMMANDS:
     app.command(name, rich_help_panel=panel)(command)
 app.add_typer(topology.app, rich_help_panel=ROUTES)
 app.add_typer(key.app, rich_help_panel=APPLICATIONS)
-for extension in entry_points(group="sar_agent.commands"):  # such as sar-lab's, if installed
-    extension.load()(app)
+for extension in extensions("sar_agent.commands"):  # such as sar-lab's, if installed
+    try:
+        load_point(extension, "package of commands")(app)
+    except SarError as error:  # another package's fault must not stop the agent
+        print(f"sar-agent: {error}", file=sys.stderr)
 
 
 def _print_version(requested: bool) -> None:

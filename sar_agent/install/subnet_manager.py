@@ -15,16 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from typing import Any, Literal, Protocol
 
 from sar_agent.config.model import Config
-from sar_agent.errors import InputError, SarError, Unavailable
+from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8
 from sar_agent.formats.routes_file import RoutesFile
 from sar_agent.install.plan import Plan
 from sar_agent.routing.routes import Routes
+from sar_agent.util.extensions import extension_names, load_extension
 
 GROUP = "sar_agent.subnet_managers"
 
@@ -181,16 +181,11 @@ class SubnetManager(Protocol):
 
 def subnet_manager_names() -> list[str]:
     """All registered names, sorted."""
-    return sorted({point.name for point in entry_points(group=GROUP)})
+    return list(extension_names(GROUP))
 
 
 def load_subnet_manager(config: Config) -> SubnetManager:
     """The manager that `opensm.manager` names. Raises `InputError` that lists the known ones."""
-    name = config.opensm.manager
-    for point in entry_points(group=GROUP, name=name):
-        manager: SubnetManager = point.load()(config)
-        return manager
-    raise InputError(
-        f"opensm.manager: no subnet manager is called {name!r}",
-        remedy=f"one of {', '.join(subnet_manager_names())}",
-    )
+    make = load_extension(GROUP, config.opensm.manager, "subnet manager")
+    manager: SubnetManager = make(config)
+    return manager

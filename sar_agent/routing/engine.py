@@ -7,14 +7,13 @@ fabric raises `Unserved` with one sentence and never guesses.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 from sar_agent.config.engine import Options
-from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing.routes import Routes
+from sar_agent.util.extensions import extension_names, load_extension
 
 __all__ = [
     "Engine",
@@ -87,12 +86,10 @@ def is_source_routed(engine: Any) -> TypeGuard[SourceRouted]:
 
 def engine_names() -> list[str]:
     """The names of all registered engines, sorted."""
-    return sorted({point.name for point in entry_points(group=GROUP)})
+    return list(extension_names(GROUP))
 
 
 def load_engine(name: str) -> Engine:
     """A new instance of the engine called `name`. Raises `InputError`, which lists the engines."""
-    for point in entry_points(group=GROUP, name=name):
-        engine: Engine = point.load()()
-        return engine
-    raise InputError(f"no engine is called {name!r}", remedy=f"one of {', '.join(engine_names())}")
+    engine: Engine = load_extension(GROUP, name, "engine")()
+    return engine

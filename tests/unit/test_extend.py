@@ -112,3 +112,20 @@ def test_a_pass_uses_all_five(site: Path) -> None:
     assert "least-ports, 2 jobs" in printed
     history = sar_agent(site, "history", "--json", "--config", "settings.toml")
     assert '"least-ports"' in history and '"installed"' in history
+
+
+def test_a_broken_package_of_commands_stops_no_command(tmp_path: Path) -> None:
+    metadata = tmp_path / "broken-1.dist-info"
+    metadata.mkdir()
+    (tmp_path / "broken_commands.py").write_text("import no_such_module\n")
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    points = "[sar_agent.commands]\nbroken = broken_commands:register\n"
+    (metadata / "entry_points.txt").write_text(points)
+    run = subprocess.run(
+        [sys.executable, "-c", "from sar_agent.cli import main; main()", "engines"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0 and "sar-plus" in run.stdout
+    assert "'broken' of broken 1 cannot be loaded" in run.stderr and run.stderr.count("\n") == 1

@@ -5,7 +5,7 @@ The toy (tests/toy_subnet_manager.py) keeps tables in memory and has no generati
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from sar_agent.install.subnet_manager import (
     load_subnet_manager,
     subnet_manager_names,
 )
+from tests.extension import installed_package
 from tests.fake_opensm import FakeSource, job
 
 TOY = Path(__file__).parents[1] / "toy_subnet_manager.py"
@@ -35,15 +36,7 @@ JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))
 
 
 @pytest.fixture
-def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
-    package = tmp_path / "package"
-    (package / "toy_sm-1.dist-info").mkdir(parents=True)
-    (package / "toy_sm.py").write_text(TOY.read_text())
-    (package / "toy_sm-1.dist-info/METADATA").write_text("Name: toy-sm\nVersion: 1\n")
-    entry = "[sar_agent.subnet_managers]\ntoy = toy_sm:ToyManager\n"
-    (package / "toy_sm-1.dist-info/entry_points.txt").write_text(entry)
-    monkeypatch.syspath_prepend(str(package))
-    monkeypatch.delitem(sys.modules, "toy_sm", raising=False)
+def config(tmp_path: Path) -> Iterator[Config]:
     net = tmp_path / "fabric.net"
     write_ibsim_net(load_fabric("xgft:2;4,4;1,2"), net)
     sections = {
@@ -56,7 +49,9 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
         "fabric": {"file": str(net)},
         "opensm": {"manager": "toy"},
     }
-    return Config.model_validate(sections, strict=False)
+    points = "[sar_agent.subnet_managers]\ntoy = toy_sm:ToyManager\n"
+    with installed_package(tmp_path, "toy_sm", TOY.read_text(), points):
+        yield Config.model_validate(sections, strict=False)
 
 
 class Toy:
