@@ -53,8 +53,9 @@ def load_extension(group: str, name: str, what: str) -> Any:
     for point in extensions(group):
         if point.name == name:
             return load_point(point, what)
-    known = ", ".join(extension_names(group)) or "none"
-    raise InputError(f"no {what} is called {name!r}", remedy=f"registered names: {known}")
+    known = ", ".join(extension_names(group))
+    remedy = f"use one of {known}" if known else "install a package that registers one"
+    raise InputError(f"no {what} is called {name!r}", remedy=remedy)
 
 
 def load_point(point: EntryPoint, what: str) -> Any:
