@@ -78,8 +78,17 @@ def wait_for(
     last_words: Callable[[], str] = lambda: "",
 ) -> None:
     """Like `wait_until`, but raises Unavailable if `what` does not happen in time, or if the
-    process ends first; the error then has the end of `last_words`."""
-    if wait_until(lambda: holds() or not alive(), seconds) and holds():
+    process ends first; the error then has the end of `last_words`. A state that held once has
+    happened, even if the next one has begun when the caller looks."""
+    happened = False
+
+    def over() -> bool:
+        nonlocal happened
+        happened = holds()
+        return happened or not alive()
+
+    wait_until(over, seconds)
+    if happened:
         return
     if not alive():
         raise Unavailable(f"{what}: the process has ended; {last_words()[-1500:]}")

@@ -51,9 +51,10 @@ class Site:
             last = self.bridge.status()
             return holds(last)
 
-        with contextlib.suppress(Unavailable):
+        try:
             wait_for(check, seconds, "status")
-        assert holds(last), last
+        except Unavailable as error:
+            raise AssertionError(f"{error}; the last status: {last}") from error
         return last
 
     def wait_primed(self) -> PluginStatus:
