@@ -134,6 +134,26 @@ static void fill_far_ends(struct routes *r, const struct live *live)
 		}
 }
 
+/* The certificate of the plugin's own routes; lanes that only the switches have got no numbers. */
+static void fill_numbers(struct routes *r, const struct live *live, const struct routes *own)
+{
+	const unsigned wide = own->wide < r->wide ? own->wide : r->wide;
+	const unsigned lanes = own->lanes < r->lanes ? own->lanes : r->lanes;
+
+	for (uint32_t s = 0; s < live->switches; s++) {
+		const uint32_t row = guid_index(own->switch_guid, own->switches, live->sw[s].guid);
+		const size_t to = (size_t)s * r->wide, from = (size_t)row * own->wide;
+
+		if (row == own->switches)
+			continue;
+		memcpy(ROUTES_FILL(uint32_t, r->loads) + to, own->loads + from, wide * sizeof(*r->loads));
+		for (unsigned lane = 0; lane < lanes; lane++)
+			memcpy(ROUTES_FILL(uint32_t, r->numbers) + (size_t)lane * r->switches * r->wide + to,
+			       own->numbers + (size_t)lane * own->switches * own->wide + from,
+			       wide * sizeof(*r->numbers));
+	}
+}
+
 /* Sets `own` to the plugin's routes if they are in force, and the sizes of the file; false if no routes are in force. */
 static bool sizes_of(struct bridge *b, const struct live *live, struct routes *sizes,
 		     const struct routes **own, struct reason *why)
@@ -162,6 +182,8 @@ static bool sizes_of(struct bridge *b, const struct live *live, struct routes *s
 				 .wide = widest(live)};
 	if (ours && (*own)->hop_lanes)
 		sizes->flags |= ROUTES_HOPS;
+	if (ours && (*own)->numbers)
+		sizes->flags |= ROUTES_NUMBERS;
 	snprintf(sizes->engine, sizeof(sizes->engine), "%.31s", ours ? (*own)->engine : used->name);
 	return true;
 }
@@ -192,6 +214,8 @@ static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t
 	qsort(live->end, live->terminals, sizeof(*live->end), by_guid);
 	fill_nodes(r, live, own);
 	fill_far_ends(r, live);
+	if (own && own->numbers && r->numbers)
+		fill_numbers(r, live, own);
 	for (unsigned o = 0; o < r->offsets; o++)
 		for (uint32_t s = 0; s < live->switches; s++)
 			fill_row(b, r, live, sw, o, s);

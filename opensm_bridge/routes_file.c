@@ -54,16 +54,18 @@ static bool engine_name_is_good(const uint8_t *name)
 	return true;
 }
 
-/* Section 12 is the last one, so a file without it has the same ids except for the last. */
+/* Sections 13 and 14 are the last ones, so a file without them has the same ids except for the last two. */
 const uint8_t *routes_section_ids(unsigned flags, unsigned lanes, unsigned *count)
 {
-	static const uint8_t plain[] = {1, 2, 3, 4, 5, 10, 11, 12},
-			     by_hop[] = {1, 2, 3, 4, 5, 9, 10, 11, 12},
-			     by_path[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12};
+	static const uint8_t plain[2][10] = {{1, 2, 3, 4, 5, 10, 11, 13, 14}, {1, 2, 3, 4, 5, 10, 11, 12, 13, 14}},
+			     by_hop[2][11] = {{1, 2, 3, 4, 5, 9, 10, 11, 13, 14},
+					      {1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14}},
+			     by_path[2][13] = {{1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 14},
+					       {1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14}};
 	const bool had = flags & ROUTES_HAD;
 
-	*count = (flags & ROUTES_HOPS ? 8 : lanes > 1 ? 10 : 7) + had;
-	return flags & ROUTES_HOPS ? by_hop : lanes > 1 ? by_path : plain;
+	*count = (flags & ROUTES_HOPS ? 8 : lanes > 1 ? 10 : 7) + had + (flags & ROUTES_NUMBERS ? 2 : 0);
+	return flags & ROUTES_HOPS ? by_hop[had] : lanes > 1 ? by_path[had] : plain[had];
 }
 
 void routes_section_lengths(const struct routes *r, uint64_t length[ROUTES_LAST_ID + 1])
@@ -71,7 +73,8 @@ void routes_section_lengths(const struct routes *r, uint64_t length[ROUTES_LAST_
 	const uint64_t s = r->switches, t = r->terminals, wide = r->wide;
 	const uint64_t table = r->offsets * s * (s + t);
 	const uint64_t by_id[] = {0,	 8 * s, 8 * t,	    4 * t,	      s,	    table, table,
-				  16, r->offsets, s * wide * wide, 4 * s * wide, s,     table};
+				  16, r->offsets, s * wide * wide, 4 * s * wide, s,     table,
+				  4 * r->lanes * s * wide, 4 * s * wide};
 
 	memcpy(length, by_id, sizeof(by_id));
 }
@@ -91,6 +94,8 @@ void routes_set_arrays(struct routes *r, uint8_t *const section[ROUTES_LAST_ID +
 	r->far_ends = (const void *)section[10];
 	r->senders = section[11];
 	r->had = section[12];
+	r->numbers = (const void *)section[13];
+	r->loads = (const void *)section[14];
 }
 
 static bool check_header(struct routes *r, struct reason *why)
@@ -122,7 +127,7 @@ static bool check_header(struct routes *r, struct reason *why)
 		REFUSE("generation 0");
 	if (!r->switches || r->switches > MAX_NODES || !r->terminals || r->terminals > MAX_NODES)
 		REFUSE("%u switches and %u terminals", r->switches, r->terminals);
-	if (r->flags & ~(ROUTES_HOPS | ROUTES_HAD))
+	if (r->flags & ~(ROUTES_HOPS | ROUTES_HAD | ROUTES_NUMBERS))
 		REFUSE("unknown flags %#x", r->flags);
 	if (!r->offsets || r->offsets > 128 || r->lanes < 1 + (r->flags & ROUTES_HOPS) || r->lanes > 15)
 		REFUSE("%u LID offsets and %u virtual lanes", r->offsets, r->lanes);
@@ -265,6 +270,14 @@ static bool check_lanes(const struct routes *r, struct reason *why)
 	return true;
 }
 
+static bool check_loads(const struct routes *r, struct reason *why)
+{
+	for (size_t i = 0; r->loads && i < (size_t)r->switches * r->wide; i++)
+		if (r->loads[i] > ROUTES_MOST_LOAD)
+			REFUSE("a load above %u", ROUTES_MOST_LOAD);
+	return true;
+}
+
 static bool check(struct routes *r, struct reason *why)
 {
 	uint8_t *section[ROUTES_LAST_ID + 1] = {NULL};
@@ -276,7 +289,7 @@ static bool check(struct routes *r, struct reason *why)
 	    !r->forwarding || !r->far_ends || !r->senders) /* cannot happen: every list of ids has these */
 		REFUSE("a section is missing");
 	return check_nodes(r, why) && check_ports(r, r->forwarding, ROUTES_NO_ROUTE, why) &&
-	       check_cables(r, why) && check_lanes(r, why) &&
+	       check_cables(r, why) && check_lanes(r, why) && check_loads(r, why) &&
 	       (!r->had || check_ports(r, r->had, ROUTES_UNKNOWN, why));
 }
 

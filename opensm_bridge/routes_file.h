@@ -10,11 +10,13 @@
 #define ROUTES_ENGINE_SIZE 32
 #define ROUTES_NO_ROUTE 255
 #define ROUTES_NO_SWITCH UINT32_MAX
-#define ROUTES_VERSION 3
-#define ROUTES_MAX_SECTIONS 11
-#define ROUTES_LAST_ID 12
+#define ROUTES_VERSION 4
+#define ROUTES_MAX_SECTIONS 13
+#define ROUTES_LAST_ID 14
 #define ROUTES_HOPS 1u /* flags */
 #define ROUTES_HAD 2u
+#define ROUTES_NUMBERS 4u
+#define ROUTES_MOST_LOAD 65536
 #define ROUTES_UNKNOWN 254 /* in `had` */
 #define ROUTES_DROPPED 15  /* in `sl_to_vl` */
 
@@ -37,6 +39,9 @@ struct routes {
 	const uint8_t *sl_to_vl, *fallback_sl;
 	const uint8_t *hop_lanes; /* [switches][wide in][wide out], or NULL */
 	const uint8_t *had;	  /* in dumps only, same shape as `forwarding`: what a switch may have instead */
+	/* The certificate (FORMAT.md), and the predicted load of each channel; both are NULL without its flag. */
+	const uint32_t *numbers; /* [lanes][switches][wide] */
+	const uint32_t *loads;	 /* [switches][wide], <= ROUTES_MOST_LOAD */
 	uint8_t *image;
 	size_t size;
 };
@@ -60,6 +65,12 @@ static inline uint8_t routes_hop_lane(const struct routes *r, uint32_t row, unsi
 {
 	return in < r->wide && out < r->wide ? r->hop_lanes[((size_t)row * r->wide + in) * r->wide + out]
 					     : 0;
+}
+
+/* The number of the channel that leaves switch `row` by `port` on `lane`; 0 if it has none. */
+static inline uint32_t routes_number(const struct routes *r, unsigned lane, uint32_t row, unsigned port)
+{
+	return port < r->wide ? r->numbers[((size_t)lane * r->switches + row) * r->wide + port] : 0;
 }
 
 /* The ids of a file's sections, in order; sets `count`. */

@@ -59,27 +59,57 @@ static inline struct routes *small_routes(unsigned offsets, unsigned lanes)
 	return r;
 }
 
-/* Two hop-by-hop lanes: packets from port 4 to port 3 of a switch use the second one. */
-static inline struct routes *small_hop_routes(unsigned offsets)
+/* A copy of `plain`, which it drops, in a file with these flags and lanes; what `plain` does not have is 0. */
+static inline struct routes *small_copy(struct routes *plain, unsigned flags, unsigned lanes)
 {
-	struct routes *plain = small_routes(offsets, 1), sizes = *plain, *r;
+	struct routes sizes = *plain, *r;
+	uint64_t length[ROUTES_LAST_ID + 1];
 
-	sizes.lanes = 2;
-	sizes.flags = ROUTES_HOPS;
+	sizes.flags = flags;
+	sizes.lanes = lanes;
 	r = routes_blank(&sizes);
 	if (!r)
 		abort();
-	memcpy(ROUTES_FILL(uint64_t, r->switch_guid), plain->switch_guid, 8 * SMALL_SWITCHES);
-	memcpy(ROUTES_FILL(uint64_t, r->terminal_guid), plain->terminal_guid, 8 * SMALL_TERMINALS);
-	memcpy(ROUTES_FILL(uint32_t, r->terminal_leaf), plain->terminal_leaf, 4 * SMALL_TERMINALS);
-	memcpy(ROUTES_FILL(uint8_t, r->switch_ports), plain->switch_ports, SMALL_SWITCHES);
-	memcpy(ROUTES_FILL(uint8_t, r->forwarding), plain->forwarding,
-	       (size_t)offsets * SMALL_SWITCHES * r->columns);
-	memcpy(ROUTES_FILL(uint8_t, r->senders), plain->senders, SMALL_SWITCHES);
-	small_far_ends(r);
+	routes_section_lengths(plain, length);
+#define SMALL_COPY(id, array) \
+	if (plain->array && r->array) \
+		memcpy(ROUTES_FILL(uint8_t, r->array), plain->array, length[id])
+	SMALL_COPY(1, switch_guid);
+	SMALL_COPY(2, terminal_guid);
+	SMALL_COPY(3, terminal_leaf);
+	SMALL_COPY(4, switch_ports);
+	SMALL_COPY(5, forwarding);
+	SMALL_COPY(6, service_levels);
+	SMALL_COPY(7, sl_to_vl);
+	SMALL_COPY(8, fallback_sl);
+	SMALL_COPY(10, far_ends);
+	SMALL_COPY(11, senders);
+#undef SMALL_COPY
+	routes_drop(plain);
+	return r;
+}
+
+/* Two hop-by-hop lanes: packets from port 4 to port 3 of a switch use the second one. */
+static inline struct routes *small_hop_routes(unsigned offsets)
+{
+	struct routes *r = small_copy(small_routes(offsets, 1), ROUTES_HOPS, 2);
+
 	for (uint32_t s = 0; s < SMALL_SWITCHES; s++)
 		ROUTES_FILL(uint8_t, r->hop_lanes)[(s * 5 + 4) * 5 + 3] = 1;
-	routes_drop(plain);
+	routes_seal(r);
+	return r;
+}
+
+/* With numbers: 1 for each channel, as no path has two of them. */
+static inline struct routes *small_numbered(unsigned offsets, unsigned lanes)
+{
+	struct routes *r = small_copy(small_routes(offsets, lanes), ROUTES_NUMBERS, lanes);
+
+	for (uint32_t at = 0; at < SMALL_SWITCHES * 5; at++) {
+		ROUTES_FILL(uint32_t, r->loads)[at] = at % 5 > 2 ? ROUTES_MOST_LOAD : 0;
+		for (unsigned lane = 0; lane < lanes; lane++)
+			ROUTES_FILL(uint32_t, r->numbers)[lane * SMALL_SWITCHES * 5 + at] = at % 5 > 2;
+	}
 	routes_seal(r);
 	return r;
 }

@@ -33,22 +33,16 @@ static void good_files_are_read(void)
 		}
 }
 
-/* With 3 lanes, the lanes are chosen hop by hop. */
+/* With 3 lanes, the lanes are chosen hop by hop; with 5, the file has numbers. */
 static struct routes *with_lanes(unsigned lanes)
 {
+	if (lanes == 5)
+		return small_numbered(2, 2);
 	if (lanes == 4) { /* a dump with unconfirmed entries */
-		struct routes *plain = small_routes(2, 1), sizes = *plain, *r;
+		struct routes *r = small_copy(small_routes(2, 1), ROUTES_HAD, 1);
 
-		sizes.flags = ROUTES_HAD;
-		r = routes_blank(&sizes);
-		if (!r)
-			abort();
-		/* One more entry in the table moves all sections by 24 bytes. */
-		memcpy(r->image + ROUTES_HEADER_SIZE + 8 * 24, plain->image + ROUTES_HEADER_SIZE + 7 * 24,
-		       plain->size - ROUTES_HEADER_SIZE - 7 * 24);
-		memcpy(ROUTES_FILL(uint8_t, r->had), plain->forwarding, (size_t)2 * 3 * r->columns);
+		memcpy(ROUTES_FILL(uint8_t, r->had), r->forwarding, (size_t)2 * 3 * r->columns);
 		ROUTES_FILL(uint8_t, r->had)[3] = ROUTES_UNKNOWN;
-		routes_drop(plain);
 		routes_seal(r);
 		return r;
 	}
@@ -65,6 +59,19 @@ static void lanes_hop_by_hop_are_read(void)
 	CHECK(read && routes_hop_lane(read, 1, 4, 3) == 1 && !routes_hop_lane(read, 1, 3, 4), "lanes");
 	CHECK(read && !routes_hop_lane(read, 1, 9, 3) && !routes_hop_lane(read, 1, 4, 9), "far ports");
 	CHECK(read && read->far_ends[2 * 5 + 3] == (0 << 8 | 4), "far ends");
+	routes_drop(read);
+	routes_drop(made);
+}
+
+static void numbers_are_read(void)
+{
+	struct routes *made = small_numbered(1, 2);
+	struct reason why = {.text = ""};
+	struct routes *read = reread(made->image, made->size, &why);
+
+	CHECK(read && read->numbers && read->loads && read->service_levels, "%s", why.text);
+	CHECK(read && routes_number(read, 1, 2, 3) == 1 && !routes_number(read, 1, 2, 1), "numbers");
+	CHECK(read && read->loads[2 * 5 + 4] == ROUTES_MOST_LOAD && !read->loads[2 * 5], "loads");
 	routes_drop(read);
 	routes_drop(made);
 }
@@ -172,13 +179,19 @@ static void broken_rules_are_named(void)
 	refuses(r, "1 virtual lanes");
 	r = small_hop_routes(1);
 	r->image[8] = 2;
-	refuses(r, "format version 2, this plugin reads 3");
+	refuses(r, "format version 2, this plugin reads 4");
 	r = small_hop_routes(1);
 	r->image[44] = 0;
 	refuses(r, "8 sections for 2 virtual lanes");
 	r = small_routes(1, 1);
+	r->image[44] = 8;
+	refuses(r, "unknown flags 0x8");
+	r = small_routes(1, 1);
 	r->image[44] = 4;
-	refuses(r, "unknown flags 0x4");
+	refuses(r, "7 sections for 1 virtual lanes");
+	r = small_numbered(1, 1);
+	ROUTES_FILL(uint32_t, r->loads)[3] = ROUTES_MOST_LOAD + 1;
+	refuses(r, "a load above 65536");
 	r = small_routes(1, 1);
 	ROUTES_FILL(uint8_t, r->senders)[1] = 2;
 	refuses(r, "senders");
@@ -219,7 +232,8 @@ int main(void)
 {
 	good_files_are_read();
 	lanes_hop_by_hop_are_read();
-	for (unsigned lanes = 1; lanes <= 4; lanes++) {
+	numbers_are_read();
+	for (unsigned lanes = 1; lanes <= 5; lanes++) {
 		damage_is_seen(lanes);
 		lies_do_not_crash(lanes);
 	}

@@ -22,16 +22,17 @@ from sar_agent.util.owned_files import READABLE
 from sar_agent.util.text_files import write_bytes
 
 MAGIC, HEADER_SIZE = b"SARROUTE", 128
-VERSION = 3
-HOPS, HAD = 1, 2  # flags: lanes hop by hop; a dump with entries that switches may have instead
+VERSION = 4
+# Flags: lanes hop by hop; a dump with entries that switches may have instead; channel numbers.
+HOPS, HAD, NUMBERS = 1, 2, 4
 NO_ROUTE, UNKNOWN, OWN_PORT, NO_SWITCH = 255, 254, 0, 2**32 - 1
 DROPPED = 15  # the management lane: SL2VL's way to say that a level is dropped
-MAX_NODES, MAX_OFFSETS, MAX_LANES = 65535, 128, 15
+MAX_NODES, MAX_OFFSETS, MAX_LANES, MAX_LOAD = 65535, 128, 15, 65536
 
 _HEADER = struct.Struct("<8sIIQQIIBBHI32s32sQI")  # without its own CRC, which follows
 _SECTION = struct.Struct("<IIQQ")
 _ENGINE = re.compile(rb"([A-Za-z0-9._+-]{1,31})\0+")
-_TYPES = {1: "<u8", 2: "<u8", 3: "<u4", 10: "<u4"}  # the other sections are bytes
+_TYPES = dict.fromkeys((1, 2), "<u8") | dict.fromkeys((3, 10, 13, 14), "<u4")  # others: bytes
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,18 @@ class RoutesFile:
     # Only in dumps, where switches have not confirmed all of `forwarding` (then the entries sent
     # last): entries that they may have instead; UNKNOWN where these are not known.
     had: NDArray[np.uint8] | None = None  # [O, S, D]
+    # The certificate: numbers that rise along every path, per lane; 0 where a channel has none.
+    numbers: NDArray[np.uint32] | None = None  # [L, S, P + 1], L: lanes
+    # Predicted load of each channel, in 1/MAX_LOAD of the largest. Comes with `numbers`.
+    loads: NDArray[np.uint32] | None = None  # [S, P + 1]
 
     @property
     def flags(self) -> int:
-        return HOPS * (self.hop_lanes is not None) + HAD * (self.had is not None)
+        return (
+            HOPS * (self.hop_lanes is not None)
+            + HAD * (self.had is not None)
+            + NUMBERS * (self.numbers is not None)
+        )
 
 
 class SharedGuids(NamedTuple):
@@ -124,7 +133,8 @@ def _ids(flags: int, lanes: int) -> tuple[int, ...]:
     """Sections of a file, in their order."""
     by_hop, by_path = bool(flags & HOPS), lanes > 1 and not flags & HOPS
     return (
-        *range(1, 6), *((6, 7, 8) * by_path), *((9,) * by_hop), 10, 11, *((12,) * bool(flags & HAD))
+        *range(1, 6), *((6, 7, 8) * by_path), *((9,) * by_hop), 10, 11,
+        *((12,) * bool(flags & HAD)), *((13, 14) * bool(flags & NUMBERS)),
     )  # fmt: skip
 
 
@@ -134,7 +144,7 @@ def _sorted_sections(
     def array(name: str, value: ArrayLike | None, dtype: str, shape: tuple[int, ...]) -> Any:
         """`value` in the file's type; numpy would wrap numbers that are too large, so compare."""
         if value is None:
-            _refuse(f"{name} is missing, and {routes.lanes} lanes need it", file)
+            _refuse(f"{name} is missing, and {routes.lanes} lanes or the numbers need it", file)
         given = np.asarray(value)
         cast = given.astype(dtype)
         if given.shape != shape or not np.array_equal(cast, given):
@@ -182,6 +192,12 @@ def _sorted_sections(
     parts += [far, array("senders", routes.senders, "u1", (switches,))[by_switch]]
     if routes.had is not None:
         parts.append(table("had", routes.had))
+    if routes.numbers is not None:
+        shape = (routes.lanes, switches, wide)
+        parts.append(array("numbers", routes.numbers, "<u4", shape).take(by_switch, 1))
+        parts.append(array("loads", routes.loads, "<u4", (switches, wide))[by_switch])
+    elif routes.loads is not None:
+        _refuse("loads without numbers", file, "this is a bug of the caller")
     engine = routes.engine.encode("ascii", "replace")
     if not _ENGINE.fullmatch(engine + b"\0"):
         _refuse(f"bad engine name {routes.engine!r}", file, "use 1 to 31 of A-Z a-z 0-9 . _ + -")
@@ -254,7 +270,7 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
         (1 <= switches <= MAX_NODES, f"{switches} switches"),
         (1 <= terminals <= MAX_NODES, f"{terminals} terminals"),
         (1 <= offsets <= MAX_OFFSETS, f"{offsets} LID offsets"),
-        (flags & ~(HOPS | HAD) == 0, f"unknown flags {flags:#x}"),
+        (flags & ~(HOPS | HAD | NUMBERS) == 0, f"unknown flags {flags:#x}"),
         (1 + (flags & HOPS) <= lanes <= MAX_LANES, f"{lanes} virtual lanes"),
         (name is not None, "bad engine name"),
         (
@@ -274,6 +290,7 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
         if number == 5:
             wide = 1 + int(part[4].max())
             lengths |= {9: switches * wide**2, 10: 4 * switches * wide}
+            lengths |= {13: lanes * 4 * switches * wide, 14: 4 * switches * wide}
         entry, length = HEADER_SIZE + _SECTION.size * index, lengths[number]
         if entry + _SECTION.size > size:
             _refuse("the section table runs past the end", file, _REMEDY)
@@ -295,6 +312,7 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
         np.all((far & 255 >= 1) & (far & 255 <= switch_ports[far >> 8]))
     )
     levels, sl_to_vl, hop_lanes, had = (part.get(number) for number in (6, 7, 9, 12))
+    numbers, loads = part.get(13), part.get(14)
     _require(
         file,
         (bool(np.all(guids[1:] > guids[:-1])), "switch GUIDs are not strictly ascending"),
@@ -322,6 +340,7 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
             had is None or (_own_is_zero(had) and _ports_exist(had, switch_ports, UNKNOWN)),
             "an entry that a switch may have instead is not one of its ports",
         ),
+        (loads is None or bool(np.all(loads <= MAX_LOAD)), f"a load above {MAX_LOAD}"),
     )
     assert name is not None
     return RoutesFile(
@@ -330,6 +349,8 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
         *(levels, sl_to_vl, part.get(8)),
         hop_lanes=None if hop_lanes is None else hop_lanes.reshape(switches, wide, wide),
         had=had,
+        numbers=None if numbers is None else numbers.reshape(lanes, switches, wide),
+        loads=None if loads is None else loads.reshape(switches, wide),
     )
 
 

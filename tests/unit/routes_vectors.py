@@ -20,6 +20,7 @@ def small_routes(
     seed: int = 1,
     hops: bool = False,
     dumped: bool = False,
+    numbered: bool = False,
     wide: int = 5,
 ) -> RoutesFile:
     """Valid by the format's rules (not by a fabric's): 3 switches, 4 terminals, GUIDs unsorted."""
@@ -56,6 +57,10 @@ def small_routes(
         if hops
         else None,
         had=had if dumped else None,
+        numbers=rng.integers(0, 2**32, (lanes, 3, wide + 1)).astype(np.uint32)
+        if numbered
+        else None,
+        loads=rng.integers(0, 65537, (3, wide + 1)).astype(np.uint32) if numbered else None,
     )
 
 
@@ -65,7 +70,10 @@ def valid_images() -> Iterator[bytes]:
             yield encode(small_routes(offsets=offsets, lanes=lanes))
         yield encode(small_routes(offsets=offsets, lanes=3, hops=True))
         yield encode(small_routes(offsets=offsets, dumped=True))
+        yield encode(small_routes(offsets=offsets, lanes=offsets, numbered=True))
     yield encode(small_routes(lanes=2, hops=True, dumped=True))
+    yield encode(small_routes(lanes=2, hops=True, dumped=True, numbered=True))
+    yield encode(small_routes(lanes=3, dumped=True, numbered=True))
     yield encode(small_routes(lanes=2, dumped=True, wide=253))
 
 

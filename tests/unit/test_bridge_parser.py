@@ -48,7 +48,7 @@ def python_accepts(image: bytes) -> bool:
 
 def test_both_accept_what_python_writes(checker: Path, tmp_path: Path) -> None:
     said = c_verdicts(checker, tmp_path, valid_images())
-    assert len(said) == 17
+    assert len(said) == 22
     assert said[0] == "ok generation 7 engine sar-plus switches 3 terminals 4 offsets 1 lanes 1"
     assert all(words.startswith("ok ") for words in said)
 
@@ -58,6 +58,7 @@ KINDS = [
     {"lanes": 2},
     {"lanes": 3, "hops": True},
     {"lanes": 1, "dumped": True},
+    {"lanes": 2, "numbered": True},
     {"lanes": 2, "hops": True, "dumped": True},
 ]
 

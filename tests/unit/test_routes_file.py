@@ -87,8 +87,19 @@ def test_what_switches_may_have_instead_moves_with_the_tables() -> None:
     assert got.forwarding[0, 1, 3] == 255
 
 
+def test_numbers_and_loads_move_with_their_switches() -> None:
+    given = small_routes(lanes=2, numbered=True)
+    got = decode(encode(given))
+    assert given.numbers is not None and got.numbers is not None
+    assert given.loads is not None and got.loads is not None
+    assert encode(given)[44] == 4
+    for new, old in enumerate((1, 0, 2)):  # 0x10 stood second
+        assert np.array_equal(got.numbers[:, new], given.numbers[:, old])
+        assert np.array_equal(got.loads[new], given.loads[old])
+
+
 def test_every_damage_is_refused() -> None:
-    plain = (small_routes(), small_routes(dumped=True))
+    plain = (small_routes(), small_routes(dumped=True), small_routes(numbered=True))
     for routes in (*plain, small_routes(lanes=2), small_routes(lanes=3, hops=True)):
         for image in damaged(encode(routes)):
             with pytest.raises(InputError):
@@ -135,6 +146,11 @@ def test_a_second_encoding_is_the_same() -> None:
         ({"senders": np.array([0, 1])}, "senders"),
         ({"had": np.zeros((1, 3, 7))}, "may have instead"),
         ({"had": np.ones((1, 3, 7))}, "may have instead"),
+        ({"numbers": np.ones((1, 3, 6))}, "loads is missing"),
+        ({"loads": np.ones((3, 6))}, "loads without numbers"),
+        ({"numbers": np.ones((2, 3, 6)), "loads": np.ones((3, 6))}, "numbers"),
+        ({"numbers": np.ones((1, 3, 6)), "loads": np.ones((2, 6))}, "loads"),
+        ({"numbers": np.ones((1, 3, 6)), "loads": np.full((3, 6), 65537)}, "load above 65536"),
     ],
 )
 def test_arrays_that_break_a_rule_are_not_written(
@@ -184,9 +200,9 @@ def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
 
 def test_unknown_versions_and_sections_are_refused() -> None:
     image = bytearray(encode(small_routes()))
-    for version in (1, 2, 4):
+    for version in (1, 2, 3, 5):
         image[8] = version
-        with pytest.raises(InputError, match=f"format version {version}, this program reads 3;"):
+        with pytest.raises(InputError, match=f"format version {version}, this program reads 4;"):
             decode(sealed(bytes(image)))
     image = bytearray(encode(small_routes()))
     image[128] = 9  # the id of the first section
