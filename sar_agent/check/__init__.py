@@ -1,8 +1,9 @@
 """The checks that routes must pass before they are installed."""
 
+from sar_agent.check.channel_numbers import certificate_of
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.registered import Check, Finding
-from sar_agent.check.unknown_senders import senders_proved
+from sar_agent.check.unknown_senders import prove_senders, senders_proved
 from sar_agent.check.verdict import CheckResult, Verdict, check_changed, check_routes
 
 __all__ = [
@@ -11,7 +12,9 @@ __all__ = [
     "Finding",
     "ProvedTables",
     "Verdict",
+    "certificate_of",
     "check_changed",
     "check_routes",
+    "prove_senders",
     "senders_proved",
 ]

@@ -14,8 +14,9 @@ from sar_agent.check.credit_loops import loop_free
 from sar_agent.check.hop_lanes import NO_HOPS, hop_loop, hops_of
 from sar_agent.check.mixed_tables import mix_trees
 from sar_agent.check.proof import ProvedTables
+from sar_agent.check.rising_mixtures import rising_mixtures
 from sar_agent.check.unknown_senders import UnknownSenders, begin_anywhere, ports_down, with_senders
-from sar_agent.check.wiring import wiring_of
+from sar_agent.check.wiring import U32, wiring_of
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.routing.routes import Routes
@@ -184,11 +185,7 @@ class TableSets:
         """int32[O, D]: `FINE`, `CIRCLE` or `DROP` for the trees `which` (bool[O, D]) while both
         tables of `pair` are installed; adds their dependencies to `planes`."""
         outcome = np.zeros(which.shape, np.int32)
-        tables: list[TableEntries] = list(pair)
-        if pair[0].had.size or self.also:
-            had = pair[0].had if pair[0].had.size else pair[0].egress
-            tables += [TableEntries(had, pair[0].level), *(self.also or pair[:1])]
-            tables += pair[: len(tables) % 2]  # as few kernels as possible: for 2, 4, 6 tables
+        tables = self._tables(pair)
         for o in range(len(which)):
             rows = tuple(_read(each.egress[o]) for each in tables)
             levels = tuple(_read(each.level[o]) for each in tables)
@@ -197,6 +194,27 @@ class TableSets:
                 self.wiring, self.hops, self.by_hop, rows, levels, handed, which[o], planes
             )
         return outcome
+
+    def rising(self, pair: Pair, which: Bool, numbers: U32) -> Bool:
+        """bool[O, D]: the trees in `which` of which `numbers` (uint32[1, S, P]) prove all mixtures;
+        none where there are several lanes."""
+        proved = np.zeros(which.shape, np.bool_)
+        if self.wiring.lanes > 1:
+            return proved
+        tables = self._tables(pair)
+        for o in range(len(which)):
+            rows = tuple(_read(each.egress[o]) for each in tables)
+            proved[o] = rising_mixtures(self.wiring, rows, which[o], numbers)
+        return proved
+
+    def _tables(self, pair: Pair) -> list[TableEntries]:
+        """All tables whose entries a mixture may have."""
+        tables: list[TableEntries] = list(pair)
+        if pair[0].had.size or self.also:
+            had = pair[0].had if pair[0].had.size else pair[0].egress
+            tables += [TableEntries(had, pair[0].level), *(self.also or pair[:1])]
+            tables += pair[: len(tables) % 2]  # as few kernels as possible: for 2, 4, 6 tables
+        return tables
 
     def acyclic(self, planes: U8) -> bool:
         """Whether no lane has a credit loop between hosts."""

@@ -4,6 +4,10 @@ This is Definition 6 of sar-2016. `examine` proves that every mixture of both is
 explains what could happen, and searches intermediate tables (`intermediate_tables.py`), each of
 which may be mixed with the next: they lead to the new routes, or to as many of their trees as can
 be reached safely.
+
+Given the channel numbers of the new routes, which are those of the routes in force wherever these
+could be kept, the numbers are compared first (`rising_mixtures.py`), and only trees that this does
+not prove are walked.
 """
 
 from __future__ import annotations
@@ -16,11 +20,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.check.channel_numbers import channel_numbers, dependencies_rise
 from sar_agent.check.explain_hazard import describe_credit_loop, describe_hazard, describe_losses
 from sar_agent.check.intermediate_tables import IntermediateTables, find_intermediate_tables
 from sar_agent.check.mixed_tables import CIRCLE, FINE
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.table_sets import NOT_KNOWN, OtherTables, TableEntries, TableSets
+from sar_agent.check.wiring import U32
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, Bool
 from sar_agent.routing.routes import Routes
@@ -62,6 +68,12 @@ class Transition:
     """For each of `stages`: whether packets that came by tables older than those it replaces must
     have left the fabric before it is installed. `True` for the first only where `also` was
     given."""
+    numbers: U32 | None = None
+    """uint32[L, S, P]: channel numbers that rise along every path of every mixture, where `way` is
+    `DIRECT`: those that were given or, where these do not, a joint order of both tables. None where
+    no numbers were given."""
+    rising: bool = False
+    """Whether the numbers that were given rise."""
 
     @property
     def proved(self) -> bool:
@@ -101,6 +113,7 @@ def examine(
     also: Sequence[Routes] = (),
     had: U8 | None = None,
     levels: NDArray[np.uint16] | None = None,
+    numbers: U32 | None = None,
     most_stages: int = 16,
 ) -> Transition:
     """Whether and how `after` may replace `before`.
@@ -112,22 +125,24 @@ def examine(
     not confirmed it (254: unknown). `also` are earlier tables by which packets still in the fabric
     may have come; without any, the caller promises that there are no such packets. `levels` is
     uint16[O, D, S]: bit sets of the service levels that connections of earlier plans still use, by
-    the switch where they send.
+    the switch where they send. `numbers` are those of `after` (`channel_numbers`), which make the
+    proof quick where they rise in all mixtures.
     """
     other, cases, drains = OtherTables(had, tuple(also), levels), [], (False,)
     for senders in _senders(fabric, before, after):
         other = other._replace(senders=senders)
         last = (_narrowed(fabric, before, after, senders),)
         if also:
-            case = _Mixtures(TableSets(fabric, before, after, other), proved)
+            case = _Mixtures(TableSets(fabric, before, after, other), proved, numbers)
             if case.safe:
-                return Transition(case.way, "", last, drains=(False,))
-        case = _Mixtures(TableSets(fabric, before, after, other._replace(also=())), proved)
+                return Transition(case.way, "", last, 0, (False,), case.order(), case.rising)
+        sets = TableSets(fabric, before, after, other._replace(also=()))
+        case = _Mixtures(sets, proved, numbers)
         if not case.sets.known():
             return Transition(Way.UNKNOWN, _describe_unknown(case.sets), ())
         drains = (len(also) > 0 and case.way is not Way.SAME,)
         if case.safe:
-            return Transition(case.way, "", last, drains=drains)
+            return Transition(case.way, "", last, 0, drains, case.order(), case.rising)
         cases.append(case)
     sets = cases[-1].sets
     own = _own_danger(
@@ -192,22 +207,27 @@ def sound_with_levels(fabric: Fabric, routes: Routes, levels: NDArray[np.uint16]
 class _Mixtures:
     """The mixtures of a pair of tables, and whether all of them are safe."""
 
-    def __init__(self, sets: TableSets, proved: ProvedTables | None) -> None:
+    def __init__(
+        self, sets: TableSets, proved: ProvedTables | None, numbers: U32 | None = None
+    ) -> None:
         self.sets, self.pair = sets, (sets.old, sets.new)
         self.changed = sets.changed()
         self.open = sets.open(self.changed)
         self.outcome = np.zeros(self.open.shape, np.int32)
         """int32[O, D]: `FINE`, `CIRCLE` or `DROP`, valid at least for trees in `open`."""
         self.way, self.safe, self._hazard = Way.DIRECT, False, ""
+        self.numbers, self.rising = numbers, False
         if sets.same_lanes and not self.open.any():
-            self.way, self.safe = Way.SAME, True
+            self.way, self.safe, self.rising = Way.SAME, True, True
             return
         if not sets.known():
             return
         known = proved is not None and sets.knows(proved)
         if known and proved:
             self.planes = sets.proved_planes(proved)
-            self._mix(self.open)
+            left = self._compare()
+            if not self.safe and not self._hazard:
+                self._mix(left)
         # With unknown hosts, the proved planes hold dependencies that cannot occur: count again.
         too_many = sets.other.senders is not None and not self.safe and not self._hazard
         if not known or too_many:
@@ -216,12 +236,49 @@ class _Mixtures:
         if sets.same_lanes and not self.changed.any():
             self.way = Way.SAME
 
+    def order(self) -> U32 | None:
+        """`Transition.numbers`, where all mixtures are safe."""
+        sets = self.sets
+        if self.rising or self.numbers is None or not sets.same_lanes:
+            return self.numbers if self.rising else None
+        hops, lanes = sets.hops if sets.by_hop else None, int(sets.wiring.lanes)
+        hosts, everyone = self.planes[:lanes], self.planes[:lanes] | self.planes[lanes:]
+        numbers = channel_numbers(sets.fabric, sets.wiring, everyone, hops)
+        return (
+            channel_numbers(sets.fabric, sets.wiring, hosts, hops) if numbers is None else numbers
+        )
+
+    def _compare(self) -> Bool:
+        """bool[O, D]: the trees of which the numbers prove all mixtures, without a walk, or all
+        open trees where they prove nothing; `safe` if they prove the other trees after a walk."""
+        sets, lanes = self.sets, int(self.sets.wiring.lanes)
+        hops = sets.hops if sets.by_hop else None
+
+        def rise(planes: U8) -> bool:
+            return self.numbers is not None and dependencies_rise(
+                sets.wiring, planes[:lanes], self.numbers, hops
+            )
+
+        if self.numbers is None or not rise(self.planes):
+            return self.open
+        proved = sets.rising(self.pair, self.open, self.numbers)
+        walked, planes = self.open & ~proved, sets.planes()
+        if walked.any():
+            self._walk(walked, planes)
+        self.rising = self.safe = not self._hazard and rise(planes)
+        self.planes |= planes
+        return proved
+
     def _mix(self, which: Bool) -> None:
-        self.outcome = self.sets.mix(self.pair, which, self.planes)
+        self._walk(which, self.planes)
+        self.safe = not self._hazard and self.sets.acyclic(self.planes)
+
+    def _walk(self, which: Bool, planes: U8) -> None:
+        outcome = self.sets.mix(self.pair, which, planes)
+        self.outcome = np.where(which, outcome, self.outcome)
         self._hazard = describe_hazard(
             self.sets, self.pair, np.where(self.open, self.outcome, FINE)
         )
-        self.safe = not self._hazard and self.sets.acyclic(self.planes)
 
     def danger(self) -> str:
         """What could happen, where some mixture is not safe."""

@@ -15,6 +15,8 @@ it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -33,8 +35,22 @@ SEARCH = 16
 """Dependencies that a search for a loop examines in the time of one path."""
 
 
+class ProvedSenders(NamedTuple):
+    """Where hosts that a plan does not know may send, and what their traffic adds to the proof."""
+
+    switches: Bool
+    """bool[S], live switches."""
+    used: U8
+    """uint8[L, S · P · P]: the dependencies of all hosts, known and unknown, in each lane."""
+
+
 def senders_proved(fabric: Fabric, routes: Routes, proved: ProvedTables) -> Bool:
-    """bool[S]: live switches at which hosts that `routes` do not know may send without closing a
+    """The switches of `prove_senders`."""
+    return prove_senders(fabric, routes, proved).switches
+
+
+def prove_senders(fabric: Fabric, routes: Routes, proved: ProvedTables) -> ProvedSenders:
+    """The live switches at which hosts that `routes` do not know may send without closing a
     credit loop; never more than `routes.senders`, where that is given. `proved` is the proof that
     the check of `routes` left behind."""
     may = fabric.switch_up if routes.senders is None else fabric.switch_up & routes.senders
@@ -51,7 +67,7 @@ def senders_proved(fabric: Fabric, routes: Routes, proved: ProvedTables) -> Bool
         free = free_ports(fabric, proved.wiring).any(axis=1)
         for switches in (rest & leaf, rest & ~leaf & free):
             search.halve(switches)
-    return search.proved_switches
+    return ProvedSenders(search.proved_switches, search.used)
 
 
 def with_senders(fabric: Fabric, wiring: Wiring, senders: Bool) -> Wiring:

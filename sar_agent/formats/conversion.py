@@ -23,6 +23,8 @@ def routes_to_file(
     *,
     senders: NDArray[np.bool_] | None = None,
     levels: int = EVERY_LEVEL,
+    numbers: NDArray[np.uint32] | None = None,
+    loads: NDArray[np.uint32] | None = None,
 ) -> RoutesFile:
     """The routes file of destination-major tables; its switch-major rows are what the plugin copies
     into LFTs.
@@ -30,6 +32,7 @@ def routes_to_file(
     `senders` is bool[S], the switches where the proof covers hosts that the fabric does not know;
     None: the switches that have a host. `levels` is the bit set of service levels that live jobs
     may still use; with lanes by path, levels that neither they nor the plan use are dropped.
+    `numbers` (uint32[L, S, P + 1]) and `loads` (uint32[S, P + 1]) of channels come together.
     """
     if senders is None:
         senders = np.bincount(fabric.terminal_switch, minlength=fabric.switches) > 0
@@ -57,6 +60,8 @@ def routes_to_file(
         sl_to_vl=None if table is None else _sl_to_vl(lanes, levels, table),
         fallback_sl=np.zeros(offsets, np.uint8) if by_path else None,
         hop_lanes=hops,
+        numbers=numbers,
+        loads=loads,
     )
 
 
@@ -116,6 +121,19 @@ def file_to_had(fabric: Fabric, file: RoutesFile) -> U8 | None:
     if file.had is None:
         return None
     return _common_indices(fabric, file).table(fabric, file.had, NO_ROUTE)
+
+
+def file_to_numbers(fabric: Fabric, file: RoutesFile) -> NDArray[np.uint32] | None:
+    """uint32[L, S, P]: the file's channel numbers on the indices of `fabric`, 0 for ports of
+    switches that the file does not have; None where it has no numbers."""
+    if file.numbers is None:
+        return None
+    at = _common_indices(fabric, file)
+    wide = int(fabric.switch_ports.max(initial=0)) + 1
+    numbers = np.zeros((file.lanes, fabric.switches, wide), np.uint32)
+    theirs = file.numbers[:, at.theirs_s, :wide]
+    numbers[:, at.ours_s, : theirs.shape[2]] = theirs
+    return numbers
 
 
 class _CommonIndices(NamedTuple):

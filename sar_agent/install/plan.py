@@ -10,11 +10,21 @@ import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from sar_agent.check import ProvedTables, Verdict, check_changed, senders_proved
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.check import (
+    ProvedTables,
+    Verdict,
+    certificate_of,
+    check_changed,
+    prove_senders,
+)
 from sar_agent.check.transition import Transition
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U32
 from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.routes_file import RoutesFile, encode
+from sar_agent.formats.routes_file import MAX_LOAD, RoutesFile, encode
 from sar_agent.jobs import JobMix
 from sar_agent.quality import Measures, measure
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
@@ -38,6 +48,9 @@ class Plan:
     measures: Measures
     traffic: Traffic
     """Traffic of the channels, on which the measures of the next plan build."""
+    numbers: U32
+    """uint32[L, S, P], the channel numbers (`check.channel_numbers`): the certificate that the
+    routes file carries."""
     levels: int = 1
     """Bit set of the service levels that earlier plans may have assigned to jobs which still run;
     all but these and the plan's own are dropped (lanes by path only)."""
@@ -57,12 +70,26 @@ class Plan:
             int(self.made_at),
             senders=self.routes.senders,
             levels=self.levels,
+            numbers=self.numbers,
+            loads=self._loads(),
         )
 
     @cached_property
     def image(self) -> bytes:
         """The bytes of the routes file: to be loaded, and to be kept for a rollback."""
         return encode(self.routes_file)
+
+    def _loads(self) -> NDArray[np.uint32]:
+        """uint32[S, P]: the load of each channel in 1/65536 of the largest. A sixteenth of it (all,
+        without jobs) is the number of destinations to which hosts send over the channel, so that a
+        repair also distributes over ports that no job uses."""
+        switches, ports = self.numbers.shape[1:]
+        trees = self.proved.counts[: len(self.numbers)].reshape(-1, switches, ports, ports)
+        load = _share(trees.sum(axis=(0, 3), dtype=np.float64))
+        jobs = np.zeros_like(load)
+        at = self.fabric.channel_source, self.fabric.channel_port
+        jobs[at] = self.traffic.load
+        return np.rint(_share(load + 15 * _share(jobs)) * MAX_LOAD).astype(np.uint32)
 
 
 def make_plan(
@@ -71,12 +98,14 @@ def make_plan(
     mix: JobMix,
     routes: Routes,
     before: Plan | None = None,
+    order: U32 | None = None,
 ) -> Plan:
     """Checks and measures `routes`, with switches' LIDs all led as their first; raises
     `CheckFailed` with the first problem.
 
-    `before` is any plan made earlier; the result does not depend on it, but both stages look only
-    at what differs from it.
+    `before` is any plan made earlier: both stages look only at what differs from it. Its channel
+    numbers, or those in `order`, are kept where they rise in `routes`, too; nothing else of the
+    result depends on it.
     """
     routes = repeat_to_switches(routes)
     with stage("check"):
@@ -86,8 +115,18 @@ def make_plan(
     lanes = None if proved.hops is None else proved.hops.lane
     routes = replace(routes, egress=proved.egress, hop_lane=lanes)
     with stage("senders"):
-        routes = replace(routes, senders=senders_proved(fabric, routes, proved))
+        senders, used = prove_senders(fabric, routes, proved)
+        routes = replace(routes, senders=senders)
+    with stage("certificate"):
+        kept = before.numbers if before and order is None else order
+        numbers = certificate_of(fabric, proved, used, kept)
     with stage("measure"):
         traffic = traffic_of(fabric, mix, routes, before.traffic if before else None)
         measures = measure(fabric, mix, routes, traffic=traffic)
-    return Plan(generation, fabric, mix, routes, verdict, proved, measures, traffic)
+    return Plan(generation, fabric, mix, routes, verdict, proved, measures, traffic, numbers)
+
+
+def _share(load: NDArray[np.float64]) -> NDArray[np.float64]:
+    """As shares of the largest."""
+    shares: NDArray[np.float64] = load / max(load.max(initial=0.0), 1e-300)
+    return shares

@@ -83,7 +83,10 @@ def transition_to(
             also=also,
             had=of.had if of else None,
             levels=assigned,
+            numbers=plan.numbers,
         )
+    if verdict.numbers is not None and not verdict.rising:
+        plan = replace(plan, numbers=verdict.numbers)  # in which both tables rise
     return replace(plan, transition=verdict)
 
 

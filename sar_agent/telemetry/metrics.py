@@ -28,7 +28,7 @@ ERROR_PLACES = (
 )
 """Parts of the agent that catch unexpected errors."""
 STAGES = (
-    *("slurm", "fabric", "route", "check", "senders", "measure", "transition"),
+    *("slurm", "fabric", "route", "check", "senders", "certificate", "measure", "transition"),
     *("write", "load", "read_back", "drain"),
 )
 UPDATE_METHODS = ("direct", "five-phase")
