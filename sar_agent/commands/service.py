@@ -82,11 +82,11 @@ def warm_up(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> 
     from sar_agent.agent.rehearsal import rehearse
     from sar_agent.agent.rights import require_cache
     from sar_agent.config.model import Config, load_config
-    from sar_agent.util.kernel_cache import outlive_full_disk
+    from sar_agent.util.kernel_cache import outlive_cache_errors
 
     log_to_stderr()
     require_cache("warm-up")
-    outlive_full_disk()
+    outlive_cache_errors()
     use_defaults = config == CONFIG_PATH and not config.exists()
     settings = Config() if use_defaults else load_config(config)
     done = rehearse(settings)
@@ -106,12 +106,12 @@ def _for_writing(config: Path, command: str) -> Config:
     writes."""
     from sar_agent.agent.rights import require_cache, require_owner
     from sar_agent.config.model import load_config
-    from sar_agent.util.kernel_cache import outlive_full_disk
+    from sar_agent.util.kernel_cache import outlive_cache_errors
 
     settings = load_config(config)
     require_owner(settings.agent.state_dir, command)
     require_cache(command)
-    outlive_full_disk()
+    outlive_cache_errors()
     return settings
 
 

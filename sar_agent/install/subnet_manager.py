@@ -1,9 +1,9 @@
 """What the agent needs of a subnet manager: the only way to tables, fabric and notices.
 
-OpenSM with our plugin is the first implementation (`opensm/plugin_manager.py`). A site adds its own
-as an entry point of the group `sar_agent.subnet_managers`, a callable that takes the configuration,
-and names it in `opensm.manager`. Nothing outside an implementation talks to a manager's sockets or
-reads its dumps.
+There are two implementations: OpenSM with our plugin (`opensm/plugin_manager.py`) and without it
+(`opensm/file_manager.py`). A site adds its own as an entry point of the group
+`sar_agent.subnet_managers`, a callable that takes the configuration, and names it in
+`opensm.method`. Nothing outside an implementation talks to a manager's sockets or reads its dumps.
 
 Tables in force have an identity, which the manager chooses: equal identities mean equal tables of
 the agent's. A digest will do. Numbers of plans (`generation`) are the agent's own, for the history
@@ -185,7 +185,7 @@ def subnet_manager_names() -> list[str]:
 
 
 def load_subnet_manager(config: Config) -> SubnetManager:
-    """The manager that `opensm.manager` names. Raises `InputError` that lists the known ones."""
-    make = load_extension(GROUP, config.opensm.manager, "subnet manager")
+    """The manager that `opensm.method` names. Raises `InputError` that lists the known ones."""
+    make = load_extension(GROUP, config.opensm.method, "subnet manager")
     manager: SubnetManager = make(config)
     return manager

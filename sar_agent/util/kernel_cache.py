@@ -1,12 +1,16 @@
-"""Lets compiled kernels be used even if a full disk does not take them into numba's cache.
+"""Lets compiled kernels be used whatever has become of numba's cache.
 
-An error of numba's cache ends the very call that compiled the kernel: a repair would fail because a
-folder is full that only makes the next start faster.
+An error of numba's cache ends the very call that compiled or wanted the kernel: a repair would fail
+because a folder is full that only makes the next start faster, and every command after an upgrade
+in place, because the cache names modules that have moved. So a cache that cannot be loaded is a
+miss, and one that cannot be written is a warning. numba calls `outlive_cache_errors` itself, in
+every process that has kernels (entry point group `numba_extensions`).
 """
 
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import Any
 
 from numba.core import caching
@@ -14,26 +18,39 @@ from numba.core import caching
 log = logging.getLogger(__name__)
 
 
-def outlive_full_disk() -> None:
-    """Make cache errors of this process a warning. Calling it again has no effect."""
+def outlive_cache_errors() -> None:
+    """Make cache errors of this process no errors. Calling it again has no effect."""
     save: Any = caching.Cache.save_overload
+    load: Any = caching.Cache.load_overload
     if getattr(save, "careful", False):
         return
+
+    def load_overload(self: Any, sig: Any, target_context: Any) -> Any:
+        try:
+            return load(self, sig, target_context)
+        except Exception as error:
+            # Of an older release whose modules have moved, or cut short by a full disk. The empty
+            # index that replaces it lets the kernel be kept again.
+            with suppress(Exception):
+                self.flush()
+            log.debug("%s: compiled again (%r)", self.cache_path, error)
+            return None
 
     def save_overload(self: Any, sig: Any, data: Any) -> None:
         try:
             save(self, sig, data)
-        except OSError as error:
+        except Exception as error:
             if not _warned:
                 _warned.append(str(error))
                 log.warning(
                     "%s: compiled kernels cannot be kept (%s); the next start compiles them again",
                     self.cache_path,
-                    error.strerror,
+                    getattr(error, "strerror", None) or repr(error),
                 )
 
     save_overload.careful = True  # type: ignore[attr-defined]
     caching.Cache.save_overload = save_overload  # type: ignore[method-assign]
+    caching.Cache.load_overload = load_overload  # type: ignore[method-assign]
 
 
 _warned: list[str] = []

@@ -37,7 +37,7 @@ topology_conf = ""
 [fabric]
 file = "{folder}/cables"
 [opensm]
-manager = "in-memory"
+method = "in-memory"
 """
 
 

@@ -47,7 +47,7 @@ def config(tmp_path: Path) -> Iterator[Config]:
         },
         "slurm": {"topology_conf": ""},
         "fabric": {"file": str(net)},
-        "opensm": {"manager": "toy"},
+        "opensm": {"method": "toy"},
     }
     points = "[sar_agent.subnet_managers]\ntoy = toy_sm:ToyManager\n"
     with installed_package(tmp_path, "toy_sm", TOY.read_text(), points):
@@ -68,12 +68,10 @@ class Toy:
 
 
 def test_it_is_found_by_its_entry_point(config: Config) -> None:
-    assert subnet_manager_names() == ["plugin", "toy"]
+    assert subnet_manager_names() == ["file", "plugin", "toy"]
     assert load_subnet_manager(config).name == "Toy SM"
-    other = config.model_copy(
-        update={"opensm": config.opensm.model_copy(update={"manager": "ufm"})}
-    )
-    with pytest.raises(InputError, match=r"no subnet manager is called 'ufm'.*plugin, toy"):
+    other = config.model_copy(update={"opensm": config.opensm.model_copy(update={"method": "ufm"})})
+    with pytest.raises(InputError, match=r"no subnet manager is called 'ufm'.*file, plugin, toy"):
         load_subnet_manager(other)
 
 

@@ -1,0 +1,159 @@
+"""`lfts_file`: the file that OpenSM's engine `file` reads at each heavy sweep, as we write it.
+
+It begins with comments, which OpenSM skips: the number of the plan, its engine, and a digest of all
+lines below. So a restarted agent knows what it wrote, and a file that somebody else wrote, or
+edited, is never overwritten. While an install is not confirmed, the file that it replaces lies
+beside it (`.before`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.lids import assign_lids
+from sar_agent.install.plan import Plan
+from sar_agent.opensm.file_tables import GuidTables, parse_tables
+from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.util.owned_files import READABLE, sync_folder
+from sar_agent.util.text_files import write_bytes
+
+_HEADER = re.compile(
+    rb"# sar-agent: generation (\d{1,18}) of engine (\S{1,64}), tables ([0-9a-f]{32})\n"
+)
+_WARNING = (
+    b'# OpenSM\'s routing engine "file" reads this file. sar-agent replaces it; do not edit it.\n'
+)
+OURS_ONLY = (
+    "sar-agent replaces only what it wrote itself; move that file away, or set opensm.lfts_file to "
+    "another path here and in opensm.conf"
+)
+
+
+@dataclass(frozen=True)
+class LftsFile:
+    """A file that we wrote, as it is on the disk."""
+
+    generation: int
+    engine: str
+    identity: str
+    """32 hex digits: digest of all lines below the header."""
+    tables: GuidTables
+
+
+def plan_text(plan: Plan) -> bytes:
+    """`lfts_file` for a plan of one lane, at all LID offsets that the fabric's LMC gives; offsets
+    beyond the plan's repeat its first."""
+    body = b"".join(_body(plan))
+    engine = re.sub(r"\s", "_", plan.routes.engine)[:64] or "unknown"
+    head = f"# sar-agent: generation {plan.generation} of engine {engine}, tables {_digest(body)}\n"
+    return head.encode() + body
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.blake2b(body, digest_size=16).hexdigest()
+
+
+def _body(plan: Plan) -> Iterator[bytes]:
+    yield _WARNING
+    fabric, egress = plan.fabric, plan.routes.egress
+    switch_lid, terminal_lid = assign_lids(fabric, fabric.lmc)
+    each = 1 << fabric.lmc
+    terminals = np.arange(fabric.terminals)
+    # Destinations and LID offsets of all LIDs; a switch has one.
+    column = np.concatenate(
+        [np.repeat(terminals, each), fabric.terminals + np.arange(fabric.switches)]
+    )
+    offset = np.concatenate(
+        [np.tile(np.arange(each), fabric.terminals), np.zeros(fabric.switches, int)]
+    )
+    lid = np.concatenate([terminal_lid, switch_lid])[column] + offset
+    guid = np.concatenate([fabric.terminal_guid, fabric.switch_guid])[column]
+    offset[offset >= len(egress)] = 0
+    order = np.argsort(lid, kind="stable")
+    column, offset = column[order], offset[order]
+    begin = [b"0x%04x " % number for number in lid[order].tolist()]
+    end = [b" : portguid 0x%016x:\n" % number for number in guid[order].tolist()]
+    text = [b"%03d" % port for port in range(256)]
+    for s in range(fabric.switches):
+        ports = egress[offset, column, s]
+        ports[column == fabric.terminals + s] = 0
+        yield (
+            f"Unicast lids [0-{int(lid.max())}] of switch Lid {switch_lid[s]} "
+            f"guid 0x{fabric.switch_guid[s]:016x} ({fabric.switch_name[s]}):\n"
+        ).encode()
+        kept = np.flatnonzero(ports != NO_ROUTE).tolist()
+        values = ports.tolist()
+        yield b"".join([begin[i] + text[values[i]] + end[i] for i in kept])
+        yield b"%d valid lids dumped\n" % len(kept)
+
+
+def read_lfts_file(path: Path) -> LftsFile | None:
+    """The file that we wrote; None where there is no file. Raises `InputError` where somebody else
+    wrote or edited it, and where it cannot be read."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(
+            f"cannot be read ({error.strerror})", file=path, remedy="fix the folder"
+        ) from error
+    header = _HEADER.match(data)
+    if header is None:
+        raise InputError("was not written by sar-agent", file=path, remedy=OURS_ONLY)
+    identity = header[3].decode()
+    if _digest(data[header.end() :]) != identity:
+        raise InputError("was edited after sar-agent wrote it", file=path, remedy=OURS_ONLY)
+    return LftsFile(int(header[1]), header[2].decode(), identity, parse_tables(data, path))
+
+
+class LftsSwap:
+    """Replaces `path` so that the replacement can be undone, also by the next process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.before = path, path.with_name(path.name + ".before")
+
+    @property
+    def pending(self) -> bool:
+        """Whether a replacement is neither confirmed nor undone."""
+        return self.before.exists()
+
+    def replace(self, data: bytes) -> None:
+        """Raises `InputError` where the folder does not take the files."""
+        old = self.path.read_bytes() if self.path.exists() else b""
+        write_bytes(self.before, old, READABLE)
+        try:
+            write_bytes(self.path, data, READABLE)
+        except InputError:
+            with suppress(OSError):
+                self.before.unlink()
+            raise
+
+    def confirm(self) -> None:
+        """The new file stays."""
+        self._change(self.before.unlink)
+
+    def undo(self) -> None:
+        """The old file is back; where there was none, there is none."""
+        if not self.before.stat().st_size:
+            self._change(lambda: self.path.unlink(missing_ok=True))
+            self._change(self.before.unlink)
+        else:
+            self._change(lambda: self.before.replace(self.path))
+
+    def _change(self, act: Callable[[], object]) -> None:
+        try:
+            act()
+            sync_folder(self.path.parent)
+        except OSError as error:
+            raise InputError(
+                f"cannot be replaced ({error.strerror})", file=self.path, remedy="fix the folder"
+            ) from error

@@ -1,0 +1,242 @@
+"""A stock OpenSM without our plugin, as the agent's subnet manager: its engine `file` installs what
+we write into `lfts_file`, when a heavy sweep is requested.
+
+OpenSM checks nothing, confirms nothing and forgets nothing: it loads the file again at each heavy
+sweep, dead links included. So a plan is in force only when the tables that were read back equal it,
+entry for entry; what cannot be done this way is in docs/file-method.md. Plans of one virtual lane
+only.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from sar_agent.config.model import Config
+from sar_agent.errors import InputError, SarError, Unavailable
+from sar_agent.fabric import Fabric
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.install.changes import differences
+from sar_agent.install.plan import Plan
+from sar_agent.install.subnet_manager import InForce, NotYet, SmRefused, SmStatus, SubnetManager
+from sar_agent.opensm.file_lfts import LftsFile, LftsSwap, plan_text, read_lfts_file
+from sar_agent.opensm.file_read_back import ASK_AGAIN, TablesReader, TablesReading
+from sar_agent.opensm.file_reload import SweepRequest
+from sar_agent.opensm.file_tables import DumpUnfinished
+from sar_agent.util.stages import stage
+
+ENGINE = "file"
+"""OpenSM's name of the routing engine that reads the file."""
+ANOTHER_SWEEP = 10.0
+"""Seconds to wait for a second dump: the first may be of a sweep that began before the request."""
+IGNORED = (
+    "OpenSM has not loaded it: it needs routing_engine file and this path as lfts_file in "
+    "opensm.conf, and must be the master"
+)
+
+
+class FileManager(SubnetManager):
+    """`head_of_queue` are seconds as in `SmStatus`, which OpenSM does not tell."""
+
+    name = "OpenSM"
+
+    def __init__(
+        self,
+        lfts_file: Path,
+        request: SweepRequest,
+        reader: TablesReader,
+        deadline: float,
+        head_of_queue: float,
+    ) -> None:
+        self.path, self.request, self.reader = lfts_file, request, reader
+        self.deadline, self.head_of_queue = deadline, head_of_queue
+        self.swap = LftsSwap(lfts_file)
+        self._file: tuple[object, LftsFile | None] | None = None
+        """The file with its version."""
+
+    def status(self) -> SmStatus:
+        """Raises `SarError` where OpenSM has ended, or nothing can be read back."""
+        pid = self.request.process()
+        return self._status(pid, self.reader.latest())
+
+    def fabric(self) -> Fabric:
+        """Never: without the plugin, OpenSM tells nobody its fabric."""
+        raise Unavailable(
+            'OpenSM without the plugin reports no fabric; set opensm.fabric_source = ""'
+        )
+
+    def routes_in_force(self, fabric: Fabric, *, wait: bool = True) -> InForce:
+        """As read back; `NotYet` where the dump is being written, or older than the fabric."""
+        return self._in_force(fabric, self.reader.read())
+
+    def install(self, plan: Plan, proved_from: str | None) -> InForce:
+        """Write `lfts_file`, request a sweep, and read back until all entries are the plan's."""
+        if (lanes := plan.routes.virtual_lanes) > 1:
+            raise SmRefused(
+                f'these routes need {lanes} virtual lanes, and opensm.method = "file" installs one '
+                "only; use the plugin, lmc 0, or an engine that needs one lane (updn, ftree)"
+            )
+        self.request.process()
+        self._ours()  # raises where the file is not ours
+        before = self._in_force(plan.fabric, self.reader.read())
+        if proved_from not in (None, before.digest):
+            raise SmRefused("other tables are in force than the plan was proved from", changed=True)
+        asked = self.reader.version()
+        with stage("write"):
+            self.swap.replace(plan_text(plan))
+        try:
+            with stage("load"):
+                self.request.send()
+        except SarError:
+            self.swap.undo()
+            raise
+        with stage("read_back"):
+            found, wrong = self._wait(plan, asked)
+        if not wrong and found is not None:
+            self.swap.confirm()
+            return found
+        if found is None or found.digest == before.digest:
+            self.swap.undo()
+            raise SmRefused(f"{self.path}: {IGNORED}; the routes in force stay")
+        raise SmRefused(
+            f"{wrong} entries of the tables in force differ from the plan, and {self.path} holds "
+            "the plan",
+            pending=True,
+        )
+
+    def recover(self) -> str:
+        """An install that was cut short is finished where its tables are in force, else undone."""
+        if not self.swap.pending:
+            return ""
+        file = self._ours()
+        reading = self.reader.read()
+        if file and not file.tables.entries_missing_in(reading.tables):
+            self.swap.confirm()
+            return f"generation {file.generation} is in force and confirmed"
+        self.swap.undo()
+        return f"an install was cut short; {self.path} is again what it was before"
+
+    def confirm_restart(self, generation: int, *, compare: bool) -> None:
+        """`lfts_file` holds `generation`, and with `compare` the entries in force."""
+        file = self._ours()
+        if file is None or file.generation != generation:
+            kept = file.generation if file else "nothing"
+            raise SarError(f"generation {generation} is in force, {self.path} holds {kept}")
+        if compare and (wrong := file.tables.entries_missing_in(self.reader.read().tables)):
+            raise SarError(f"what is in force differs from {self.path} in {wrong} entries")
+
+    def _wait(self, plan: Plan, asked: tuple[int, ...]) -> tuple[InForce | None, int]:
+        """(what was read last, how many of its entries differ from the plan); returns once none
+        does, once two sweeps did not bring the plan, or at the deadline."""
+        begin, found, wrong, sweeps = time.monotonic(), None, 0, 0
+        end = begin + self.deadline
+        while True:
+            version = self.reader.version()
+            if self.reader.asks_switches or version != asked:
+                try:
+                    found = self._in_force(plan.fabric, self.reader.read(self.deadline))
+                except NotYet:
+                    pass  # the deadline of this loop decides
+                else:
+                    if not (wrong := differences(plan.routes_file, found.file)):
+                        return found, 0
+                    if not self.reader.asks_switches:
+                        asked, sweeps = version, sweeps + 1
+                        took = time.monotonic() - begin
+                        end = min(end, time.monotonic() + max(ANOTHER_SWEEP, 3 * took))
+            if sweeps > 1 or time.monotonic() >= end:
+                return found, wrong
+            time.sleep(ASK_AGAIN)
+
+    def _ours(self) -> LftsFile | None:
+        """`lfts_file`, which we wrote; None where there is none. Raises `InputError`."""
+        try:
+            stat = self.path.stat()
+            version: object = stat.st_ino, stat.st_size, stat.st_mtime_ns
+        except OSError:
+            version = None
+        if self._file is None or version is None or self._file[0] != version:
+            self._file = version, read_lfts_file(self.path)
+        return self._file[1]
+
+    def _in_force(self, fabric: Fabric, reading: TablesReading) -> InForce:
+        status = self._status(self.request.process(), reading)
+        engine = str(status.details["planned_by"]) if status.ours else "opensm"
+        try:
+            routes = reading.tables.on(fabric, engine)
+        except DumpUnfinished as error:
+            raise NotYet(f"{error}; the fabric and the tables are not of one time") from error
+        file = routes_to_file(fabric, routes, status.generation)
+        return InForce(routes, None, routes.digest.hex(), file, status, confirmed=True)
+
+    def _status(self, pid: int, reading: TablesReading) -> SmStatus:
+        file, problem, wrong = None, "", 0
+        try:
+            file = self._ours()
+        except InputError as error:
+            problem = str(error)
+        if file is not None:
+            wrong = file.tables.entries_missing_in(reading.tables)
+            if wrong:
+                problem = (
+                    f"{wrong} entries of the tables in force differ from {self.path} (generation "
+                    f"{file.generation}): a fallback engine has routed, or OpenSM ignores the file"
+                )
+        elif not problem:
+            problem = f"{self.path} does not exist, so OpenSM uses its next routing engine"
+        ours = file is not None and not wrong
+        generation = file.generation if file else 0
+        return SmStatus(
+            engine=ENGINE if ours else "unknown",
+            ours=ours,
+            identity=file.identity if file and ours else "",
+            generation=generation if ours else 0,
+            highest_generation=generation,
+            restart_generation=generation,
+            install_pending=self.swap.pending,
+            process=pid,
+            last_error=problem,
+            switches=len(reading.tables.switch_guid),
+            hca_ports=reading.tables.hca_ports,
+            lmc=reading.tables.lmc,
+            # The dump is written, and the command run, after changes of the fabric, too.
+            sweeps=hash(reading.version),
+            tables_version=None if self.reader.asks_switches else (pid, *reading.version),
+            head_of_queue_seconds=self.head_of_queue,
+            built_at=reading.written_at,
+            details={
+                "method": "file",
+                "lfts_file": str(self.path),
+                "planned_by": file.engine if file else "",
+                "generation_in_force": generation if ours else 0,
+                "entries_that_differ": wrong,
+                "last_error": problem,
+                "process": pid,
+                "read_back_at": reading.written_at,
+            },
+        )
+
+
+def file_manager(config: Config) -> FileManager:
+    """The subnet manager `file`, as configured."""
+    opensm = config.opensm
+    request = SweepRequest(
+        Path(opensm.pid_file) if opensm.pid_file else None,
+        opensm.reload_command,
+        opensm.load_deadline_seconds,
+    )
+    reader = TablesReader(
+        Path(opensm.lfts_dump) if opensm.lfts_dump else None,
+        opensm.read_back_command,
+        config.fabric.environment,
+        opensm.load_deadline_seconds,
+        config.agent.interval_seconds,
+    )
+    code = opensm.head_of_queue_lifetime
+    return FileManager(
+        Path(opensm.lfts_file),
+        request,
+        reader,
+        opensm.load_deadline_seconds,
+        -1.0 if code >= 20 else 4.096e-6 * 2**code,
+    )

@@ -1,0 +1,126 @@
+"""What switches have, told by OpenSM's dump file or by a command that asks them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from sar_agent.errors import InputError, Unavailable
+from sar_agent.install.subnet_manager import NotYet
+from sar_agent.opensm.file_tables import DumpUnfinished, GuidTables, parse_tables
+from sar_agent.util.programs import run_program
+
+MOST = 2**31
+"""Bytes of a dump; 20 million entries are 1.4 GB."""
+PATIENCE = 5.0
+"""Seconds to wait for a dump that is being written."""
+ASK_AGAIN = 0.1
+
+
+@dataclass(frozen=True)
+class TablesReading:
+    """Tables, and what named them when they were read."""
+
+    tables: GuidTables
+    version: tuple[int, ...]
+    """Of the dump file: changes when OpenSM wrote it again, once a heavy sweep. Of the command: the
+    number of the reading."""
+    written_at: float
+    """Unix seconds."""
+
+
+class TablesReader:
+    """Reads by `command` where there is one, else from the file `dump`."""
+
+    def __init__(
+        self,
+        dump: Path | None,
+        command: list[str],
+        environment: dict[str, str],
+        deadline: float,
+        fresh_for: float,
+    ) -> None:
+        """`fresh_for`: seconds for which `latest` trusts what the command printed."""
+        self.dump, self.command, self.environment = dump, command, environment
+        self.deadline, self.fresh_for = deadline, fresh_for
+        self._last: TablesReading | None = None
+        self._read_at = 0.0
+        self._readings = 0
+
+    @property
+    def asks_switches(self) -> bool:
+        """Whether a command asks the switches; else OpenSM's dump is believed."""
+        return bool(self.command)
+
+    def version(self) -> tuple[int, ...]:
+        """Of the dump file, without reading it; of the command, of the last reading. Raises
+        `Unavailable` where there is no dump file."""
+        if self.asks_switches or self.dump is None:
+            return (self._readings,)
+        try:
+            stat = self.dump.stat()
+        except OSError as error:
+            raise Unavailable(
+                f"{self.dump}: {error.strerror}; OpenSM writes this file after each heavy sweep if "
+                "its log_flags have 0x40 (such as 0x43)"
+            ) from error
+        return stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+    def latest(self) -> TablesReading:
+        """The last reading while it is fresh, else a new one. Raises as `read`."""
+        last = self._last
+        if last is not None and (
+            time.monotonic() - self._read_at < self.fresh_for
+            if self.asks_switches
+            else last.version == self.version()
+        ):
+            return last
+        return self.read()
+
+    def read(self, patience: float = PATIENCE) -> TablesReading:
+        """The tables now. A dump that is being written is waited for. Raises `NotYet` where it is
+        not whole within `patience` seconds, else `SarError`."""
+        until = time.monotonic() + patience
+        while True:
+            version = self.version()
+            if self._last and not self.asks_switches and self._last.version == version:
+                return self._last
+            try:
+                tables = self._tables()
+            except DumpUnfinished as error:
+                if time.monotonic() >= until:
+                    raise NotYet(str(error)) from error
+                time.sleep(ASK_AGAIN)
+                continue
+            if self.asks_switches:
+                self._readings += 1
+                version, written = (self._readings,), time.time()
+            elif version != self.version():
+                continue  # written again meanwhile
+            else:
+                written = version[2] / 1e9
+            self._read_at = time.monotonic()
+            self._last = TablesReading(tables, version, written)
+            return self._last
+
+    def _tables(self) -> GuidTables:
+        if self.asks_switches:
+            # Under a simulator the tools leave files where they run.
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+                text = run_program(
+                    self.command,
+                    deadline=self.deadline,
+                    most=MOST,
+                    remedy="install infiniband-diags, or set opensm.read_back_command",
+                    environment=os.environ | self.environment,
+                    folder=Path(folder),
+                )
+            return parse_tables(text.encode(), self.command[0])
+        assert self.dump is not None
+        try:
+            return parse_tables(self.dump.read_bytes(), self.dump)
+        except OSError as error:
+            raise InputError(f"cannot be read ({error.strerror})", file=self.dump) from error

@@ -1,0 +1,172 @@
+"""A stock OpenSM without our plugin: its engine `file` installs what the agent writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sar_agent.opensm.file_lfts import read_lfts_file
+from sar_lab.live.opensm import OpenSM
+from sar_lab.live.process import wait_until
+from sar_lab.live.slurm import SlurmCluster
+from tests.live.helpers import readback
+from tests.live.helpers.loop import LoopSite, loop_site
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[SlurmCluster]:
+    with SlurmCluster("n[001-016]", leaf_size=4) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def slurm(cluster: SlurmCluster) -> Iterator[SlurmCluster]:
+    yield cluster
+    cluster.run("scancel", "--user=root")
+    assert wait_until(lambda: not cluster.squeue("-h"), 30)
+
+
+@contextmanager
+def file_site(
+    folder: Path, slurm: SlurmCluster, *, engine: str = "file,updn", asks: bool = False, **loop: Any
+) -> Iterator[LoopSite]:
+    """OpenSM with `engine`; the agent writes `lfts`. `asks`: it reads back from the switches."""
+    lfts = folder / "lfts"
+    options = {"lfts_file": str(lfts), "qos": "FALSE", "lmc": "0"}
+    with loop_site(
+        folder, slurm, plugin=None, routing_engine=engine, options=options, **loop
+    ) as site:
+        pid_file = folder / "opensm.pid"
+        pid_file.write_text(f"{site.sm.pid}\n")
+        site.settings["opensm"] = {
+            "method": "file",
+            "lfts_file": str(lfts),
+            "pid_file": str(pid_file),
+            "poll_seconds": 0.1,
+            "load_deadline_seconds": 60,
+        }
+        if asks:
+            site.settings["opensm"]["read_back_command"] = ["dump_fts"]
+        else:
+            site.settings["opensm"]["lfts_dump"] = str(site.sm.dump_dir / "opensm-lfts.dump")
+        yield site
+
+
+def in_switches(site: LoopSite) -> bool:
+    """Whether switches have the plan, entry for entry, by what they answer to dump_fts."""
+    state = site.state()
+    if state is None:
+        return False
+    wanted = readback.wanted(site.plan(), readback.lids(site.sm.folder / "cache"))
+    return bool(wanted) and readback.installed(site.fabric) == wanted
+
+
+def wait_generation(site: LoopSite, above: int = 0) -> int:
+    def there() -> bool:
+        state = site.state()
+        return state is not None and state.generation > above and in_switches(site)
+
+    assert wait_until(there, 60, 0.3), site.log()
+    state = site.state()
+    assert state
+    return state.generation
+
+
+def restart(site: LoopSite) -> None:
+    """OpenSM dies and comes back, with another process number."""
+    site.sm.kill()
+    site.sm.start().wait_up()
+    (site.folder / "opensm.pid").write_text(f"{site.sm.pid}\n")
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_jobs_come_and_go_and_routes_follow(
+    tmp_path: Path, slurm: SlurmCluster, asks: bool
+) -> None:
+    with file_site(tmp_path, slurm, asks=asks) as site:
+        jobs = [slurm.salloc(nodes) for nodes in ("n[001,005,009]", "n[002,006,010]")]
+        site.start()
+        first = wait_generation(site)
+        before = site.plan()
+        slurm.scancel(jobs[0])
+        slurm.salloc("n[007-008,011-012,014-015]")
+        second = wait_generation(site, first)
+        assert not np.array_equal(site.plan().forwarding, before.forwarding)
+        assert {row.reason for row in site.rows() if row.result == "installed"} >= {
+            "first",
+            "jobs_changed",
+        }
+        said = site.cli("status").stdout
+        assert f"in force   engine file, generation {second}" in said
+
+        # OpenSM keeps the dead link in its tables until the agent has written others.
+        site.fabric.unlink("S1-0", 5)
+        third = wait_generation(site, second)
+        plan = site.plan()
+        leaf = plan.switch_guids.tolist().index(0x8F10401000000)
+        assert not (plan.forwarding[:, leaf] == 5).any()
+
+        restart(site)
+        assert wait_until(lambda: in_switches(site), 30, 0.3)
+        assert wait_generation(site) == third, "OpenSM came back with the same routes"
+        assert "Traceback" not in site.log()
+
+
+def test_the_file_is_missing_and_then_somebody_elses(tmp_path: Path, slurm: SlurmCluster) -> None:
+    with file_site(tmp_path, slurm) as site:
+        slurm.salloc("n[001,005,009]")
+        site.start()
+        first = wait_generation(site)
+        lfts = tmp_path / "lfts"
+        ours = lfts.read_bytes()
+
+        lfts.unlink()
+        site.sm.sweep()  # updn routes, and the agent replaces its tables
+        second = wait_generation(site, first)
+        assert read_lfts_file(lfts), "it was written again"
+        assert site.rows()[0].reason == "fallback_engine_in_force"
+
+        text = ours[ours.index(b"Unicast") :]
+        lfts.write_bytes(text)
+        slurm.salloc("n[002,006,010]")
+        assert wait_until(lambda: "was not written by sar-agent" in site.log(), 30)
+        assert lfts.read_bytes() == text, "it stays as it is"
+        lfts.unlink()
+        third = wait_generation(site, second)
+        assert read_lfts_file(lfts) and third > second
+
+
+def test_an_opensm_that_ignores_the_file_is_noticed(tmp_path: Path, slurm: SlurmCluster) -> None:
+    with file_site(tmp_path, slurm, engine="updn") as site:
+        slurm.salloc("n[001,005,009]")
+        before = readback.installed(site.fabric)
+        done = site.cli("once")
+        assert done.returncode == 1
+        assert "OpenSM has not loaded it: it needs routing_engine file" in done.stderr
+        assert not (tmp_path / "lfts").exists() and readback.installed(site.fabric) == before
+
+
+def test_a_plan_of_two_lanes_is_refused(tmp_path: Path, slurm: SlurmCluster) -> None:
+    with file_site(tmp_path, slurm, spec="torus:4x4") as site:
+        slurm.salloc("n[001,005,009]")
+        done = site.cli("once", engine="dfsssp")
+        assert done.returncode == 1, done.stderr
+        assert 'virtual lanes, and opensm.method = "file" installs one only' in done.stderr
+        assert not (tmp_path / "lfts").exists()
+
+
+def test_a_dead_opensm_is_said_and_nothing_is_written(tmp_path: Path, slurm: SlurmCluster) -> None:
+    with file_site(tmp_path, slurm) as site:
+        slurm.salloc("n[001,005,009]")
+        site.sm.kill()
+        assert isinstance(site.sm, OpenSM)
+        done = site.cli("once")
+        assert done.returncode == 1 and "OpenSM is not running" in done.stderr + done.stdout
+        assert not (tmp_path / "lfts").exists()

@@ -1,0 +1,64 @@
+"""A numba cache that cannot be loaded is a miss, in every process of sar-agent."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+KERNEL = """
+from numba import njit
+
+@njit(cache=True)
+def twice(x):
+    return 2 * x
+"""
+
+
+def run(folder: Path) -> subprocess.CompletedProcess[str]:
+    code = (
+        "import kernel; print(kernel.twice(21), sum(kernel.twice.stats.cache_hits.values()), "
+        "sum(kernel.twice.stats.cache_misses.values()))"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache")},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Path:
+    (tmp_path / "kernel.py").write_text(KERNEL)
+    assert run(tmp_path).stdout == "42 0 1\n"
+    assert run(tmp_path).stdout == "42 1 0\n"
+    return tmp_path
+
+
+def index_of_an_older_release() -> bytes:
+    """An index whose keys name a class of a module that is gone."""
+    gone = b"csar_agent.routing.gone\nKernel\n."
+    return pickle.dumps(numba.__version__, protocol=-1) + gone
+
+
+@pytest.mark.parametrize("what", ["moved module", "cut index", "cut code", "no version"])
+def test_a_cache_that_cannot_be_loaded_is_a_miss(kernel: Path, what: str) -> None:
+    (index,), (code,) = (list((kernel / "cache").rglob(f"*.{end}")) for end in ("nbi", "nbc"))
+    if what == "moved module":
+        index.write_bytes(index_of_an_older_release())
+    elif what == "cut index":
+        index.write_bytes(index.read_bytes()[:-20])
+    elif what == "cut code":
+        code.write_bytes(code.read_bytes()[:100])
+    else:
+        index.write_bytes(b"")
+    done = run(kernel)
+    assert (done.returncode, done.stdout) == (0, "42 0 1\n"), done.stderr
+    assert run(kernel).stdout == "42 1 0\n", "and it is kept again"
