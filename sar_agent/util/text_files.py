@@ -106,8 +106,8 @@ def write_bytes(path: Path, data: bytes, mode: int | None = None) -> None:
 
 
 def normal_lines(text: str) -> str:
-    """`text` with `\\n` for any mixture of `\\r\\n`, `\\r\\r\\n` (PuTTY), `\\n` and old Macs' `\\r`,
-    without byte-order marks and without the colours and titles that a terminal shows."""
+    """`text` with `\\n` for any mixture of `\\r\\n`, `\\r\\r\\n` (PuTTY), `\\n` and `\\r`, without
+    byte-order marks and without the colours and titles that a terminal shows."""
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
     if "\ufeff" in text:

@@ -224,7 +224,7 @@ def test_a_job_that_ends_between_the_lines_and_an_indented_page_are_read() -> No
 
 
 def test_a_broken_port_line_is_no_prompt() -> None:
-    with pytest.raises(InputError, match="cannot read this port|cut short"):
+    with pytest.raises(InputError, match=r"cannot read this port|cut short"):
         read_ibnetdiscover(SMALL.replace('[30]\t"S-', "[30]\tS-", 1))
 
 
