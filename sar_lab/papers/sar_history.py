@@ -25,8 +25,9 @@ EVERY = 3600.0
 """Seconds between samples. The paper took one every ten minutes."""
 HOW = (
     "Fabrics and histories are stand-ins (docs/research/replay.md): sizes, arrivals and run times "
-    "after Lublin and Feitelson (2003), placement by rules fitted to the share of multi-switch jobs and "
-    "the route changes a day that the paper states, not to its results. A month, an hour a sample."
+    "after Lublin and Feitelson (2003), placement by rules fitted to the share of multi-switch "
+    "jobs and the route changes a day that the paper states, not to its results. A month, an hour "
+    "a sample."
 )
 BECAUSE = (
     "our synthetic jobs are too large; the paper does not print job sizes. Its gains, in routes "
