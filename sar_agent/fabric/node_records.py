@@ -40,6 +40,11 @@ _GUID = re.compile(
 )
 _OPTION = re.compile(r"([wse])=(0[xX][0-9a-fA-F]+|\d{1,9}(?!\d))")
 _FOREIGN = ("include", "module")
+_ANY_PORT = re.compile(r'\[\d{1,9}\](?:\[ext \d+\])?\s*(?:\([0-9a-fA-F]{1,16}\))?\s*(?:"|$)')
+"""The beginning of a port line, as opposed to a shell's `[root@mgmt ~]#` or `[1]+  Done`."""
+_SHELL_JOB = re.compile(r"\[\d+\](?:[+-]?\s+[A-Z][a-z]+.*|\s+\d+)\s*")
+"""`[1] 40312`, `[1]+  Done   ibnetdiscover`."""
+_NODE_ID = re.compile(r"[SHR]-([0-9a-fA-F]{16})")
 _IDS = ("vendid", "devid", "sysimgguid")
 
 
@@ -86,12 +91,18 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord]
     stated = False  # a GUID line was read, but not yet its node
     dangling = 0  # line of the first id line that no header followed
     foreign: list[int] = []
+    renamed: list[int] = []  # lines of nodes whose GUID line names another node
     extras: list[tuple[int, str]] = []
     node: NodeRecord | None = None
 
     for number, line in enumerate(text.split("\n"), 1):
+        if line[:1].isspace():
+            line = line.lstrip()  # pasted from a page that indents
         first = line[:1]
         if first == "[":
+            if strict and _is_prompt(line, node):
+                foreign.append(number)
+                continue
             if node is None:
                 raise _bad("a port line outside of a node", line, file, number, remedy)
             node.ends.append(_end(line, node, file, number, strict, remedy))
@@ -112,6 +123,11 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord]
                     file=file, line=number, remedy=remedy,
                 )  # fmt: skip
             node.guid = guids[node.kind]
+            if strict and (quoted := _NODE_ID.fullmatch(node.id)):
+                # Chassis print a GUID of their own here; cables and tables use the quoted one.
+                if int(quoted[1], 16) != node.guid:
+                    renamed.append(number)
+                node.guid = int(quoted[1], 16)
             guids[node.kind] += 1 if node.kind == "S" else node.ports + 1
             nodes.append(node)
             stated, dangling = False, 0
@@ -126,7 +142,7 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord]
             stated, dangling = True, dangling or number
         elif line.startswith(_IDS):
             dangling = dangling or number
-        elif line.startswith("@") or (not strict and line.startswith(_FOREIGN)):
+        elif not strict and line.startswith(("@", *_FOREIGN)):
             raise _bad(
                 "aliases, include and module are not read here", line, file, number, "write it out"
             )
@@ -142,7 +158,22 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord]
     if foreign:
         lines = "1 line was" if len(foreign) == 1 else f"{len(foreign)} lines were"
         notes.append(f"{lines} not understood, the first is line {foreign[0]}")
+    if renamed:
+        these = "1 node has" if len(renamed) == 1 else f"{len(renamed)} nodes have"
+        notes.append(
+            f"{these} another GUID in the line before than in quotes, the first at line "
+            f"{renamed[0]}; the quoted one is used"
+        )
     return nodes, notes
+
+
+def _is_prompt(line: str, node: NodeRecord | None) -> bool:
+    """Whether a line that begins with `[` is a terminal's and not a port's."""
+    if node is None:
+        return not _ANY_PORT.match(line)
+    if line[1:2].isdigit():
+        return _SHELL_JOB.fullmatch(line) is not None
+    return len(line) > 1 and not line[1].isspace()
 
 
 def _node(line: str, file: str, number: int, strict: bool, remedy: str) -> NodeRecord:

@@ -30,6 +30,9 @@ GENERATORS = {
 }
 """Spec prefix to the function that takes the whole spec."""
 
+FOLDER_FILES = ("ibdiagnet2.ibnetdiscover", "ibdiagnet2.lst", "opensm-subnet.lst")
+"""Dumps of the fabric in the folders that ibdiagnet and OpenSM write, the most complete first."""
+
 _SPEC = re.compile(r"([a-z]+):.*")
 
 
@@ -47,7 +50,8 @@ class FabricFormat(Protocol):
 
 
 def load_fabric(spec_or_path: str | Path, mapper: HostMapper | None = None) -> Fabric:
-    """The fabric of a spec, or of a file in a registered format.
+    """The fabric of a spec, of a file in a registered format, or of a folder with a file of
+    `FOLDER_FILES`, such as ibdiagnet's `/var/tmp/ibdiagnet2`.
 
     Raises `InputError` for an unknown spec, and for a file that is missing, unreadable, empty,
     binary, in no known format, or broken.
@@ -59,7 +63,22 @@ def load_fabric(spec_or_path: str | Path, mapper: HostMapper | None = None) -> F
         if not os.path.isfile(text):  # noqa: PTH113 - Path's raises on odd names
             known = ", ".join(f"{name}:" for name in GENERATORS)
             raise InputError(f"{text!r}: no such kind of fabric", remedy=f"known are {known}")
+    if os.path.isdir(text):  # noqa: PTH112
+        text = str(_file_in(Path(text)))
     return parse_fabric(read_text(Path(text)) + "\n", text, mapper)
+
+
+def _file_in(folder: Path) -> Path:
+    """The dump in a folder, plain or gzipped."""
+    for name in FOLDER_FILES:
+        for path in (folder / name, folder / f"{name}.gz"):
+            if path.is_file():
+                return path
+    raise InputError(
+        f"is a directory without {', '.join(FOLDER_FILES[:-1])} or {FOLDER_FILES[-1]}",
+        file=folder,
+        remedy="name a file in it",
+    )
 
 
 def parse_fabric(text: str, name: str, mapper: HostMapper | None = None) -> Fabric:

@@ -32,6 +32,7 @@ _FIRST_SIDE = re.compile(r"^\s*\{\s*(?:CA|SW|RT)\s+Ports:", re.MULTILINE)
 _LINE = re.compile(rf"{_SIDE} {_SIDE} PHY=(\S+) LOG=(\w+)(?: SPD=(\S+))?")
 _SPEED = {"2.5": "SDR", "5": "DDR", "10": "QDR", "14": "FDR", "25": "EDR", "50": "HDR"}
 _SPEED |= {"100": "NDR", "200": "XDR"}
+_SPEED |= {"FDR10": "FDR10"}  # ibdiagnet
 _SPD = {speed: number for number, speed in _SPEED.items()} | {"FDR10": "10"}
 _LIVE = ("ACT", "INI", "ARM")
 
@@ -61,7 +62,7 @@ def read_subnet_lst(
     ends: dict[tuple[str, int], PortRecord] = {}
     mirrored: dict[tuple[str, int], PortRecord] = {}
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
+        if not line.strip() or line.lstrip().startswith("#"):  # ibdiagnet's has a heading
             continue
         match = _LINE.fullmatch(line.strip())
         if not match:

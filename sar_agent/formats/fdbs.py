@@ -51,7 +51,7 @@ def read_fdbs(path: Path, fabric: Fabric) -> Routes:
     delivered, misdirected = 0, list[tuple[str, int]]()
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         line = line.strip()
-        if not line or _HEAD.match(line):
+        if not line or line.startswith("#") or _HEAD.match(line):
             continue
         if match := _SWITCH.match(line):
             s, whole = tables.switch(int(match[1], 16), number), False

@@ -18,7 +18,7 @@ from sar_agent.formats.routes_folder import NAME, read_routes_folder, routes_of_
 from sar_agent.routing.routes import Routes
 from sar_agent.util.text_files import read_text
 
-DUMPS = ("opensm-lfts.dump", "lfts.dump", "opensm.fdbs", "osm.fdbs", "fdbs")
+DUMPS = ("opensm-lfts.dump", "lfts.dump", "opensm.fdbs", "osm.fdbs", "fdbs", "ibdiagnet2.fdbs")
 KNOWN = (
     "give a folder of `sar-agent route --out`, OpenSM's opensm-lfts.dump or opensm.fdbs, or the "
     "output of dump_fts or ibroute"
@@ -39,7 +39,8 @@ def read_tables(path: Path, fabric: Fabric) -> Routes:
         path = dumps[0]
     if _starts(path).startswith(MAGIC):
         return routes_of_file(path, fabric)
-    head = next((line.strip() for line in read_text(path).splitlines() if line.strip()), "")
+    lines = (line.strip() for line in read_text(path).splitlines())
+    head = next((line for line in lines if line and not line.startswith("#")), "")
     if head.startswith("Unicast lids"):
         routes = read_lfts_dump(path, fabric, strict=True)
     elif "Switch 0x" in head:

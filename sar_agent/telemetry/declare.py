@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar, cast
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.metrics import MetricWrapperBase
 
-PREFIX = "sar_"
+PREFIX = "sar_agent_"
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 """Upper bounds of the buckets of histograms of times."""
 M = TypeVar("M", bound=MetricWrapperBase)

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 class JobDistribution(Collector):
     """A histogram with one value per running job. Unlike a histogram of events it goes up and down,
-    so query it without rate(): histogram_quantile(0.5, sar_job_links_bucket)."""
+    so query it without rate(): histogram_quantile(0.5, sar_agent_job_links_bucket)."""
 
     def __init__(self, name: str, help: str, bounds: Sequence[float]) -> None:
         self._name, self._help, self._bounds = name, help, bounds

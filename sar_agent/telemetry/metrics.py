@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from time import perf_counter
 from typing import Literal
 
-from prometheus_client import Info
+from prometheus_client import Info, ProcessCollector, disable_created_metrics
 
 from sar_agent.errors import Unavailable
 from sar_agent.events.message import RefusalReason
@@ -211,22 +211,26 @@ class Metrics(RouteMetrics, SiteMetrics, PassMetrics, EventMetrics, KeyMetrics, 
     """All metrics of one agent, in a registry of their own."""
 
     def __init__(self, version: str, mode: str, engine: str) -> None:
+        disable_created_metrics()  # a series more for each counter, which no query of ours reads
         super().__init__()
+        ProcessCollector(registry=self.registry)
         self._job_efi = JobDistribution(
-            "sar_job_effective_efi_max",
-            "Running multi-switch jobs, by the largest effective EFI on their routes.",
+            "sar_agent_job_effective_efi_max",
+            "Running multi-switch jobs, by the largest effective EFI on their routes. "
+            "The counts fall when jobs end: query them without rate().",
             _COUNTS,
         )
         self._job_links = JobDistribution(
-            "sar_job_links",
-            "Running multi-switch jobs, by the number of channels that they use.",
+            "sar_agent_job_links",
+            "Running multi-switch jobs, by the number of channels that they use. "
+            "The counts fall when jobs end: query them without rate().",
             _COUNTS,
         )
         self.registry.register(self._job_efi)
         self.registry.register(self._job_links)
-        Info("sar_build", "Version and configuration of the agent.", registry=self.registry).info(
-            {"version": version, "mode": mode, "engine": engine}
-        )
+        Info(
+            "sar_agent_build", "Version and configuration of the agent.", registry=self.registry
+        ).info({"version": version, "mode": mode, "engine": engine})
         self.install_mode.set(mode == "install")
         self._engine = OUR_ENGINE
 

@@ -22,6 +22,8 @@ from sar_agent.errors import Unavailable
 
 MOST_COMPLAINT = 65536
 """Bytes of stderr that are kept; further bytes are read and discarded."""
+_MOST_SHOWN = 4000
+"""Characters of stderr in an error."""
 _PIECE = 65536
 
 
@@ -76,11 +78,19 @@ def run_program(
     finally:
         _end(process)
     if code:
-        message = " ".join(complaint.decode(errors="replace").split())[:200]
+        message = _one_line(complaint.decode(errors="replace"))
         raise ProgramFailed(
             f"{name} failed with exit code {code}: {message or 'nothing on stderr'}"
         )
     return out.decode(errors="replace")
+
+
+def _one_line(complaint: str) -> str:
+    """All of stderr, its lines joined; of an endless one the beginning and the end, since a program
+    often names the cause in its last line."""
+    text = " ".join(complaint.split())
+    half = _MOST_SHOWN // 2
+    return text if len(text) <= _MOST_SHOWN else f"{text[:half]} … {text[-half:]}"
 
 
 def _late(name: str, deadline: float) -> str:

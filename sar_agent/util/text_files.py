@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import secrets
 import zlib
 from contextlib import suppress
@@ -16,6 +17,8 @@ from sar_agent.util.owned_files import set_mode_and_owner, sync_folder
 
 MOST = 2**30
 """Bytes of a file, unpacked."""
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_=>])")
+"""Control sequences of terminals: colours, moves of the cursor, titles of windows."""
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -103,5 +106,12 @@ def write_bytes(path: Path, data: bytes, mode: int | None = None) -> None:
 
 
 def normal_lines(text: str) -> str:
-    """`text` with `\\n` for any mixture of `\\r\\n`, `\\r\\r\\n` (PuTTY) and `\\n`."""
-    return text.removeprefix("\ufeff").replace("\r", "") if "\r" in text else text
+    """`text` with `\\n` for any mixture of `\\r\\n`, `\\r\\r\\n` (PuTTY), `\\n` and `\\r`, without
+    byte-order marks and without the colours and titles that a terminal shows."""
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    if "\ufeff" in text:
+        text = text.replace("\ufeff", "")
+    if "\r" in text:
+        text = text.replace("\r", "") if "\n" in text else text.replace("\r", "\n")
+    return text

@@ -44,7 +44,7 @@ def limits_of(given: SiteData, ratings: Ratings, adaptive: bool) -> tuple[str, .
     sentences.append(
         "The number applies to traffic that is sent all at once (an all-to-all whose messages are "
         "posted together). Programs that send one message at a time, phase after phase, gain "
-        "little (docs/load-is-time.md)."
+        "little (docs/research/load-is-time.md)."
     )
     if hosts := shared_hosts(given.fabric, given.mix):
         sentences.append(

@@ -18,7 +18,7 @@ UTILIZATIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 HOW = (
     "Max-min fair fluid model without latency; key requests take no time; the speed of a message "
     "follows from its links alone. Hosts of an application are drawn at random, sizes are powers "
-    "of two. The adaptive peer is similar to Conga, not Conga itself (docs/simulate.md)."
+    "of two. The adaptive peer is similar to Conga, not Conga itself (docs/research/simulate.md)."
 )
 Curves = dict[str, dict[float, Estimate]]
 """Engine → x → milliseconds, over seeds."""

@@ -15,8 +15,8 @@ FILE = "reproduction.md"
 INTRODUCTION = f"""\
 # The papers' tables and figures, reproduced or not
 
-Written by `sar-agent lab run all --out docs`. `sar-agent lab list` lists the rows, `sar-agent lab
-run NAME` runs one again; the numbers of a row are in `reproduction/NAME.json`.
+Written by `sar-agent lab run all --out docs/research`. `sar-agent lab list` lists the rows,
+`sar-agent lab run NAME` runs one again; the numbers of a row are in `reproduction/NAME.json`.
 
 A verdict follows from claims of the paper: which of two things is better or how a curve bends
 (order), and numbers (value). The class gives the tolerance of a number: E is exact; S is within

@@ -24,9 +24,10 @@ LABELS = {**OTHERS, "sar": "SAR"}
 EVERY = 3600.0
 """Seconds between samples. The paper took one every ten minutes."""
 HOW = (
-    "Fabrics and histories are stand-ins (docs/replay.md): sizes, arrivals and run times after "
-    "Lublin and Feitelson (2003), placement by rules fitted to the share of multi-switch jobs and "
-    "the route changes a day that the paper states, not to its results. A month, an hour a sample."
+    "Fabrics and histories are stand-ins (docs/research/replay.md): sizes, arrivals and run times "
+    "after Lublin and Feitelson (2003), placement by rules fitted to the share of multi-switch "
+    "jobs and the route changes a day that the paper states, not to its results. A month, an hour "
+    "a sample."
 )
 BECAUSE = (
     "our synthetic jobs are too large; the paper does not print job sizes. Its gains, in routes "
@@ -35,7 +36,7 @@ BECAUSE = (
     "after the first look). With no job above 96 nodes, which is about that size, SAR also has "
     "fewer routes on hot links than fat-tree and Up*/Down* (sar-table1; no claim uses this). In "
     "large jobs SAR counts a whole tree with one set of weights, so sources of one job share "
-    "links (docs/how-sar-plus-works.md). Our Up*/Down* uses more links than the paper's"
+    "links (docs/research/how-sar-plus-works.md). Our Up*/Down* uses more links than the paper's"
 )
 
 

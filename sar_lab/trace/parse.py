@@ -1,4 +1,4 @@
-"""Reads the trace format, which docs/simulate.md describes.
+"""Reads the trace format, which docs/research/simulate.md describes.
 
 ```
 trace 1

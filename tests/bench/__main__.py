@@ -54,13 +54,13 @@ KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "roofline": roofline.tables,
     "transitions": transitions.tables,
 }
-"""The benchmarks of docs/performance.md, which `tests.bench.page` writes."""
+"""The benchmarks of docs/research/performance.md, which `tests.bench.page` writes."""
 HEAD = """# Benchmarks
 
-Measured on {date} by `python -m tests.bench --markdown docs/benchmarks.md` (`make bench` prints the
-same). Benchmarks are not part of the test suite. Times depend on the load of the machine; where two
-things are compared, they ran alternately in one run. Speed and quality of the routes are on the
-page [performance](performance.md).
+Measured on {date} by `python -m tests.bench --markdown docs/research/benchmarks.md` (`make bench`
+prints the same). Benchmarks are not part of the test suite. Times depend on the load of the
+machine; where two things are compared, they ran alternately in one run. Speed and quality of the
+routes are on the page [performance](performance.md).
 
 | | |
 |---|---|

@@ -46,19 +46,20 @@ def _flood(seconds: int) -> Table:
                 while not sent.done():
                     time.sleep(0.5)
                     memory.append(_rss(agent))
-                    waiting.append(agent.metrics()["sar_events_waiting",])
+                    waiting.append(agent.metrics()["sar_agent_events_waiting",])
                 answers = sent.result()
             spent = _cpu(agent) - cpu
             after = agent.metrics()
         finally:
             agent.process.terminate()
             agent.process.wait(30)
-    total = [m.get(("sar_events_total", "start", "tcp"), 0) for m in (before, after)]
-    refused = sum(v for k, v in after.items() if k[0] == "sar_events_refused_total")
+    total = [m.get(("sar_agent_events_total", "start", "tcp"), 0) for m in (before, after)]
+    refused = sum(v for k, v in after.items() if k[0] == "sar_agent_events_refused_total")
     times = [1e3 * taken for taken, good in answers if good]
     count, accepted = len(answers), int(total[1] - total[0])
     looks = int(
-        after["sar_stage_seconds_count", "slurm"] - before["sar_stage_seconds_count", "slurm"]
+        after["sar_agent_stage_seconds_count", "slurm"]
+        - before["sar_agent_stage_seconds_count", "slurm"]
     )
     rate = count / seconds
     table = Table(

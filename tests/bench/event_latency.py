@@ -72,12 +72,15 @@ def _hook() -> Table:
             finally:
                 agent.process.terminate()
                 agent.process.wait(30)
-    mean = metrics["sar_event_delay_seconds_sum",] / metrics["sar_event_delay_seconds_count",]
-    below = metrics["sar_event_delay_seconds_bucket", "0.1"]
+    mean = (
+        metrics["sar_agent_event_delay_seconds_sum",]
+        / metrics["sar_agent_event_delay_seconds_count",]
+    )
+    below = metrics["sar_agent_event_delay_seconds_bucket", "0.1"]
     table.add("from the hook, mean", f"{1e3 * mean:.1f}")
     table.add("from srun", calls.show(".0f", 1e3))
     table.goals.append(goal("mean from the hook", 1e3 * mean, 100, "ms"))
-    every = metrics["sar_event_delay_seconds_count",]
+    every = metrics["sar_agent_event_delay_seconds_count",]
     table.goals.append(goal("within 100 ms", below / every, 1, "of all", at_least=True))
     return table
 

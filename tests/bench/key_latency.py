@@ -67,7 +67,7 @@ def tables(full: bool) -> Iterator[Table]:
             stages = {
                 stage[1]: value
                 for stage, value in agent.metrics().items()
-                if stage[0] == "sar_stage_last_seconds"
+                if stage[0] == "sar_agent_stage_last_seconds"
             }
         finally:
             agent.process.terminate()

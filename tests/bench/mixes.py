@@ -28,7 +28,7 @@ HUNDRED = (SMALL, MIDDLE, SLIMMED, "dgx-ndr", "selene-storage")
 OTHERS = ("psmn-x5", "small-2014", "director-notabs")
 SEEDS = {name: range(1, 21) for name in HUNDRED} | {name: range(1, 6) for name in OTHERS}
 ENGINES = ("sar-plus", "sar-plus, routes", "sar", "dfsssp")
-CSV = Path("docs/performance-mixes.csv")
+CSV = Path("docs/research/performance-mixes.csv")
 
 
 class MixQuality(NamedTuple):

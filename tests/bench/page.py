@@ -1,4 +1,4 @@
-"""Writes docs/performance.md: python -m tests.bench.page [--full] [--out DIR].
+"""Writes docs/research/performance.md: python -m tests.bench.page [--full] [--out DIR].
 
 Measures only what DIR does not contain, so an interrupted run continues where it stopped, and a
 result that is deleted from DIR is measured again. The page, its CSV and its pictures come from DIR.
@@ -28,7 +28,7 @@ from tests.bench.stored_results import StoredResults
 from tests.bench.table import Table
 from tests.bench.timing import Times
 
-DOCS = Path("docs")
+DOCS = Path("docs/research")
 PAGE, IMAGES = DOCS / "performance.md", DOCS / "images"
 TREES = (SMALL, MIDDLE, LARGE, LARGEST)
 
@@ -62,7 +62,7 @@ SECTIONS = {
   times. OpenSM's engines ignore jobs, so for them nothing changes.
 
 `minhop` and `dfsssp` of sar-agent are for comparison: they follow OpenSM's rules, except for
-[ties between ports](engines.md#minhop), with our kernels.
+[ties between ports](../engines.md#minhop), with our kernels.
 """,
     "mixes": """## Many job mixes
 

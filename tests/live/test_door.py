@@ -164,7 +164,8 @@ def test_ten_megabytes_of_noise(agent: Agent) -> None:
             pass  # it hung up in the middle
     assert wait_until(
         lambda: (
-            agent.refused("oversize") == before.get(("sar_events_refused_total", "oversize"), 0) + 1
+            agent.refused("oversize")
+            == before.get(("sar_agent_events_refused_total", "oversize"), 0) + 1
         ),
         20,
     )
@@ -206,7 +207,7 @@ def test_a_munged_that_stops_answering(agent: Agent, tmp_path: Path) -> None:
                 for stream, line in zip(streams, lines, strict=True):
                     stream.sendall(line + b"\n")
                 assert other.hears(), "the door, the status"
-                assert other.metrics()["sar_events_waiting",] == 0
+                assert other.metrics()["sar_agent_events_waiting",] == 0
             finally:
                 os.kill(pid, signal.SIGCONT)
             answers = []

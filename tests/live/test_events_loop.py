@@ -56,7 +56,7 @@ def site(tmp_path: Path, cluster: SpankCluster, hook: Path) -> Iterator[LoopSite
 
 
 def load(site: LoopSite) -> float:
-    return site.metrics()["sar_channel_load_max", "planned"]
+    return site.metrics()["sar_agent_channel_load_max", "planned"]
 
 
 def test_jobs_come_and_go_and_say_what_they_send(site: LoopSite) -> None:
@@ -65,12 +65,12 @@ def test_jobs_come_and_go_and_say_what_they_send(site: LoopSite) -> None:
     job = site.slurm.salloc("n[001,005,009]")
     second = site.wait_installed(first.generation_in_force)
     site.assert_plan_installed()
-    assert wait_until(lambda: site.metrics()["sar_multi_switch_jobs",] == 1, 20)
+    assert wait_until(lambda: site.metrics()["sar_agent_multi_switch_jobs",] == 1, 20)
     full = load(site)
 
     site.slurm.scancel(job)
     third = site.wait_installed(second.generation_in_force)
-    assert wait_until(lambda: site.metrics()["sar_multi_switch_jobs",] == 0, 20)
+    assert wait_until(lambda: site.metrics()["sar_agent_multi_switch_jobs",] == 0, 20)
 
     site.slurm.salloc("n[001,005,009]", "--sar-traffic=weight=0.25")
     site.wait_installed(third.generation_in_force)
@@ -112,9 +112,9 @@ def test_after_everything_was_away_it_converges_by_itself(
 
     cluster.stop_controller()
     try:
-        assert wait_until(lambda: site.metrics()["sar_slurm_reachable",] == 0, 60)
+        assert wait_until(lambda: site.metrics()["sar_agent_slurm_reachable",] == 0, 60)
         site.sm.stop()
-        assert wait_until(lambda: site.metrics()["sar_sm_reachable",] == 0, 30)
+        assert wait_until(lambda: site.metrics()["sar_agent_sm_reachable",] == 0, 30)
     finally:
         cluster.start_controller()
     cluster.salloc("n[002,006]")
@@ -145,6 +145,6 @@ def test_a_burst_of_starts_is_one_reroute(site: LoopSite, cluster: SpankCluster)
     for n in range(1, 4):
         cluster.run("sbatch", "-N2", "-w", f"n{n:03d},n{n + 4:03d}", "--wrap", "sleep 600")
     second = site.wait_installed(first.generation_in_force)
-    assert wait_until(lambda: site.metrics()["sar_multi_switch_jobs",] == 3, 20)
+    assert wait_until(lambda: site.metrics()["sar_agent_multi_switch_jobs",] == 3, 20)
     assert second.generation_in_force == first.generation_in_force + 1
     assert len(site.rows()) == 2

@@ -151,7 +151,7 @@ def test_a_full_state_disk_stops_no_repair(
     world.source.records = JOBS[:1]
     assert world.once().result is Result.INSTALLED
     assert world.once().result is Result.NOTHING, "it knows what it installed"
-    assert not world.value("sar_unexpected_errors_total", where="pass")
+    assert not world.value("sar_agent_unexpected_errors_total", where="pass")
     assert "Traceback" not in caplog.text
 
 

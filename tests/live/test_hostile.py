@@ -125,7 +125,7 @@ def test_a_hundred_hostile_clients(site: tuple[LoopSite, Path, int, Path]) -> No
     here, unix, port, munge = site
     encode = Encoder(munge)
     quiet = repair(here)
-    at_first, passes = memory(here), here.metrics()["sar_stage_seconds_count", "slurm"]
+    at_first, passes = memory(here), here.metrics()["sar_agent_stage_seconds_count", "slurm"]
     script = Path(__file__).with_name("helpers") / "hostile.py"
     clients = subprocess.Popen(
         [sys.executable, str(script), str(unix), str(port), str(munge), str(CLIENTS), str(SECONDS)],
@@ -152,8 +152,10 @@ def test_a_hundred_hostile_clients(site: tuple[LoopSite, Path, int, Path]) -> No
         clients.kill()
         clients.wait()
     after = here.metrics()
-    more = after["sar_stage_seconds_count", "slurm"] - passes
-    refused = {name[1]: n for name, n in after.items() if name[0] == "sar_events_refused_total"}
+    more = after["sar_agent_stage_seconds_count", "slurm"] - passes
+    refused = {
+        name[1]: n for name, n in after.items() if name[0] == "sar_agent_events_refused_total"
+    }
     print(f"\n{sum(said.values())} messages of {CLIENTS} clients in {SECONDS:.0f} s: {said}")
     print(f"refused, by reason: { {why: int(n) for why, n in refused.items() if n} }")
     print(f"a dead cable was repaired in {quiet:.1f} s in quiet, in {stormy:.1f} s meanwhile")
@@ -165,7 +167,9 @@ def test_a_hundred_hostile_clients(site: tuple[LoopSite, Path, int, Path]) -> No
     assert sum(said.values()) > 1000 and more >= 5
     assert sum(heard) >= 1, "root is heard"
     assert {"too_many", "garbage"} <= {why for why, n in refused.items() if n}
-    unexpected = {name: n for name, n in after.items() if name[0] == "sar_unexpected_errors_total"}
+    unexpected = {
+        name: n for name, n in after.items() if name[0] == "sar_agent_unexpected_errors_total"
+    }
     assert not any(unexpected.values()), unexpected
     assert "Traceback" not in here.log()
     assert max(course) < at_first + 400, "bounded, whatever they say"

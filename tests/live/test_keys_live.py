@@ -117,12 +117,12 @@ def test_a_stencil_has_links_to_itself_and_its_tasks_know_the_offset(
             used |= links
         crossing += bool(used)
     assert crossing == 2, "y and z stay in a leaf"
-    assert wait_until(lambda: site.metrics()["sar_key_leases",] == 1, 20)
-    assert site.metrics()["sar_key_flows_max", "all"] == 1
+    assert wait_until(lambda: site.metrics()["sar_agent_key_leases",] == 1, 20)
+    assert site.metrics()["sar_agent_key_flows_max", "all"] == 1
 
     cluster.scancel(job)
     assert wait_until(lambda: leases(site) == [], 30), site.log()
-    assert wait_until(lambda: site.metrics()["sar_key_offsets_free",] == 6, 20)
+    assert wait_until(lambda: site.metrics()["sar_agent_key_offsets_free",] == 6, 20)
 
 
 def test_a_job_starts_in_time_though_nobody_can_make_its_key(

@@ -55,7 +55,7 @@ def test_jobs_change_the_routes_and_a_dead_link_is_survived(site: LoopSite) -> N
     assert wait_until(lambda: reasons(site) == ["first"], 30), reasons(site)
     site.assert_plan_installed()
     site.assert_paths([("n001", "n009"), ("n006", "n002"), ("n013", "n003")])
-    assert site.metrics()["sar_multi_switch_jobs",] == 3
+    assert site.metrics()["sar_agent_multi_switch_jobs",] == 3
     before = site.plan()
     dump = site.folder / "dump_fts"
     dump.write_text(site.fabric.run("dump_fts", host="n002").stdout)
@@ -66,7 +66,7 @@ def test_jobs_change_the_routes_and_a_dead_link_is_survived(site: LoopSite) -> N
     slurm.scancel(jobs[0])
     slurm.salloc("n[007-008,011-012,014-015]")
     second = site.wait_installed(first.generation_in_force)
-    assert wait_until(lambda: site.metrics()["sar_multi_switch_jobs",] == 3, 30)
+    assert wait_until(lambda: site.metrics()["sar_agent_multi_switch_jobs",] == 3, 30)
     site.wait_installed(first.generation_in_force)
     site.assert_plan_installed()
     assert set(reasons(site)[:-1]) == {"jobs_changed"}
@@ -137,12 +137,12 @@ def test_a_crash_an_edit_a_second_agent_and_opensm_restarting(site: LoopSite) ->
     fourth = site.wait_installed(third.generation_in_force)
 
     site.sm.stop()
-    assert wait_until(lambda: site.metrics()["sar_sm_reachable",] == 0, 30)
+    assert wait_until(lambda: site.metrics()["sar_agent_sm_reachable",] == 0, 30)
     site.sm.routes_path.unlink()
     site.sm.start().wait_up()
     site.wait_installed(fourth.generation_in_force)
     site.assert_plan_installed()
-    assert site.metrics()["sar_sm_reachable",] == 1
+    assert site.metrics()["sar_agent_sm_reachable",] == 1
 
 
 def test_slurm_away_and_back(site: LoopSite) -> None:
@@ -151,11 +151,11 @@ def test_slurm_away_and_back(site: LoopSite) -> None:
     first = site.wait_installed()
     site.slurm.stop_controller()
     try:
-        assert wait_until(lambda: site.metrics()["sar_slurm_reachable",] == 0, 60)
+        assert wait_until(lambda: site.metrics()["sar_agent_slurm_reachable",] == 0, 60)
         assert site.bridge.status().generation_in_force == first.generation_in_force
     finally:
         site.slurm.start_controller()
-    assert wait_until(lambda: site.metrics()["sar_slurm_reachable",] == 1, 60)
+    assert wait_until(lambda: site.metrics()["sar_agent_slurm_reachable",] == 1, 60)
     assert "going on with what was read" in site.log()
     assert site.bridge.status().generation_in_force == first.generation_in_force
 
@@ -166,16 +166,17 @@ def test_observing_touches_nothing(site: LoopSite) -> None:
     status = site.bridge.status()
     site.start(mode="observe")
     assert wait_until(
-        lambda: site.log() and ("sar_dark_fiber_ratio", "planned") in site.metrics(), 60
+        lambda: site.log() and ("sar_agent_dark_fiber_ratio", "planned") in site.metrics(), 60
     )
     metrics = site.metrics()
-    assert metrics["sar_install_mode",] == 0
+    assert metrics["sar_agent_install_mode",] == 0
     assert (
-        metrics["sar_effective_efi_max", "in_force"] >= metrics["sar_effective_efi_max", "planned"]
+        metrics["sar_agent_effective_efi_max", "in_force"]
+        >= metrics["sar_agent_effective_efi_max", "planned"]
     )
-    assert metrics["sar_engine_in_force", "dfsssp"] == 1
+    assert metrics["sar_agent_engine_in_force", "dfsssp"] == 1
     site.slurm.salloc("n[002,006]")
-    assert wait_until(lambda: site.metrics()["sar_multi_switch_jobs",] == 2, 30)
+    assert wait_until(lambda: site.metrics()["sar_agent_multi_switch_jobs",] == 2, 30)
     after = site.bridge.status()
     assert (after.routings, after.generation_loaded) == (status.routings, 0)
     assert readback.installed(site.fabric) == before
@@ -198,7 +199,7 @@ def test_an_opensm_without_the_plugin_survives(tmp_path: Path, slurm: SlurmClust
         assert wait_until((site.sm.dump_dir / "opensm-lfts.dump").exists, 30)
         site.start(mode="observe")
         assert wait_until(lambda: "planned, not installed" in site.log(), 60), site.log()
-        assert site.metrics()["sar_effective_efi_max", "in_force"] > 0
+        assert site.metrics()["sar_agent_effective_efi_max", "in_force"] > 0
 
 
 def test_a_link_that_dies_between_plan_and_load(site: LoopSite) -> None:
@@ -238,9 +239,9 @@ def test_every_query_of_dashboard_and_alerts_finds_its_series(site: LoopSite) ->
     marks = [one["expr"] for one in board["annotations"]["list"]]
     rules = ROOT / "deploy/prometheus/sar-agent.rules.yml"
     with Prometheus([f"127.0.0.1:{site.port}"], [rules]) as prometheus:
-        prometheus.wait_for('sar_engine_in_force{engine="sar"} == 1')
+        prometheus.wait_for('sar_agent_engine_in_force{engine="sar"} == 1')
         # A rate needs two scrapes; the last good pass must be in the newest one.
-        prometheus.wait_for("sum(rate(sar_stage_seconds_count[1m])) > 0")
+        prometheus.wait_for("sum(rate(sar_agent_stage_seconds_count[1m])) > 0")
         for expression in panels:
             assert prometheus.query(expression.replace("$instance", ".*")), expression
         for expression in marks:

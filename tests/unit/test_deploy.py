@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -64,7 +65,7 @@ def test_promtool_accepts_the_rules() -> None:
         [tool("promtool"), "check", "rules", str(RULES)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "12 rules found" in done.stdout
+    assert "15 rules found" in done.stdout
 
 
 ALERTS = {
@@ -72,53 +73,74 @@ ALERTS = {
     "SarAgentDown": ({'up{job="sar-agent"}': "0x20"}, "6m"),
     "SarRoutesNotInForce": (
         {
-            "sar_install_mode": "1x20",
-            'sar_engine_in_force{engine="sar"}': "0x20",
-            'sar_engine_in_force{engine="dfsssp"}': "1x20",
+            "sar_agent_install_mode": "1x20",
+            'sar_agent_engine_in_force{engine="sar"}': "0x20",
+            'sar_agent_engine_in_force{engine="dfsssp"}': "1x20",
         },
         "6m",
     ),
     "SarGenerationDiffers": (
         {
-            "sar_install_mode": "1x20",
-            "sar_generation_installed": "7x20",
-            "sar_generation_in_force": "6x20",
+            "sar_agent_install_mode": "1x20",
+            "sar_agent_generation_installed": "7x20",
+            "sar_agent_generation_in_force": "6x20",
         },
         "6m",
     ),
-    "SarSlurmUnreachable": ({"sar_slurm_reachable": "0x20"}, "11m"),
-    "SarSubnetManagerUnreachable": ({"sar_sm_reachable": "0x20", "sar_install_mode": "1x20"}, "6m"),
-    "SarNoSuccess": ({"sar_last_success_timestamp_seconds": "1x120"}, "65m"),
-    "SarPlansFailCheck": ({"sar_check_failures_total": "0 0 1x20"}, "5m"),
-    "SarUnknownHosts": ({"sar_unknown_hosts": "11x60"}, "31m"),
-    "SarKeysFail": ({'sar_key_installs_total{result="failed"}': "0 0 1x20"}, "5m"),
-    "SarUpdateStuck": ({"sar_update_phase": "2x20"}, "11m"),
-    "SarEventsRefused": ({'sar_events_refused_total{reason="credential"}': "0+10x60"}, "20m"),
-    "SarUnexpectedErrors": ({'sar_unexpected_errors_total{where="pass"}': "0 0 1x20"}, "5m"),
+    "SarSlurmUnreachable": ({"sar_agent_slurm_reachable": "0x20"}, "11m"),
+    "SarSubnetManagerUnreachable": (
+        {"sar_agent_sm_reachable": "0x20", "sar_agent_install_mode": "1x20"},
+        "6m",
+    ),
+    "SarNoSuccess": ({"sar_agent_last_success_timestamp_seconds": "1x120"}, "65m"),
+    "SarPlansFailCheck": ({"sar_agent_check_failures_total": "0 0 1x20"}, "5m"),
+    "SarUnknownHosts": ({"sar_agent_unknown_hosts": "11x60"}, "31m"),
+    "SarKeysFail": ({'sar_agent_key_installs_total{result="failed"}': "0 0 1x20"}, "5m"),
+    "SarUpdateStuck": ({"sar_agent_update_phase": "2x20"}, "11m"),
+    "SarEventsRefused": ({'sar_agent_events_refused_total{reason="credential"}': "0+10x60"}, "20m"),
+    "SarHoldForgotten": ({"sar_agent_rollback_hold": "1x1600"}, "1500m"),
+    "SarFabricStale": ({"sar_agent_fabric_read_timestamp_seconds": "60x200"}, "127m"),
+    "SarKeysLost": ({"sar_agent_keys_lost": "1x60"}, "16m"),
+    "SarUnexpectedErrors": ({'sar_agent_unexpected_errors_total{where="pass"}': "0 0 1x20"}, "5m"),
 }
 QUIET = {
     'up{job="sar-agent"}': "1x120",
-    "sar_install_mode": "1x120",
-    'sar_engine_in_force{engine="sar"}': "1x120",
-    'sar_engine_in_force{engine="dfsssp"}': "0x120",
-    "sar_generation_installed": "7x120",
-    "sar_generation_in_force": "7x120",
-    "sar_slurm_reachable": "1x120",
-    "sar_sm_reachable": "1x120",
-    "sar_last_success_timestamp_seconds": "0+60x120",
-    "sar_check_failures_total": "3x120",
-    "sar_unknown_hosts": "2x120",
-    'sar_key_installs_total{result="failed"}': "3x120",
-    "sar_update_phase": "0x120",
-    'sar_events_refused_total{reason="credential"}': "0+2x120",
-    'sar_unexpected_errors_total{where="pass"}': "3x120",
+    "sar_agent_install_mode": "1x120",
+    'sar_agent_engine_in_force{engine="sar"}': "1x120",
+    'sar_agent_engine_in_force{engine="dfsssp"}': "0x120",
+    "sar_agent_generation_installed": "7x120",
+    "sar_agent_generation_in_force": "7x120",
+    "sar_agent_slurm_reachable": "1x120",
+    "sar_agent_sm_reachable": "1x120",
+    "sar_agent_last_success_timestamp_seconds": "0+60x1600",
+    "sar_agent_check_failures_total": "3x120",
+    "sar_agent_unknown_hosts": "2x120",
+    "sar_agent_rollback_hold": "0x120",
+    "sar_agent_fabric_read_timestamp_seconds": "0+60x1600",
+    "sar_agent_keys_lost": "0x120",
+    'process_start_time_seconds{job="sar-agent"}': "0x1600",
+    'sar_agent_key_installs_total{result="failed"}': "3x120",
+    "sar_agent_update_phase": "0x120",
+    'sar_agent_events_refused_total{reason="credential"}': "0+2x120",
+    'sar_agent_unexpected_errors_total{where="pass"}': "3x120",
 }
 
 
 def test_each_alert_fires_when_it_should_and_alone(tmp_path: Path) -> None:
     tests = [_case(QUIET, "90m", None)]
     tests += [_case(QUIET | series, at, name) for name, (series, at) in ALERTS.items()]
-    observing = {"sar_install_mode": "0x120", 'sar_engine_in_force{engine="sar"}': "0x120"}
+    # A fresh start: no pass has ended, nothing has been read.
+    fresh = {
+        "sar_agent_last_success_timestamp_seconds": "0x1600",
+        "sar_agent_fabric_read_timestamp_seconds": "0x1600",
+        'process_start_time_seconds{job="sar-agent"}': "3000x1600",
+    }
+    tests.append(_case(QUIET | fresh, "100m", None))
+    tests.append(_case(QUIET | fresh, "115m", "SarNoSuccess"))
+    observing = {
+        "sar_agent_install_mode": "0x120",
+        'sar_agent_engine_in_force{engine="sar"}': "0x120",
+    }
     tests.append(_case(QUIET | observing, "90m", None))
     file = tmp_path / "test.yml"  # JSON is YAML
     file.write_text(json.dumps({"rule_files": [str(RULES)], "tests": tests}))
@@ -163,16 +185,16 @@ def test_the_first_screen_answers_the_first_questions() -> None:
         for target in panel.get("targets", ())
     ]
     for metric in (
-        "sar_engine_in_force",
-        "sar_generation_installed",
-        "sar_dark_fiber_ratio",
-        "sar_effective_efi_max",
-        "sar_multi_switch_jobs",
-        "sar_reroutes_total",
-        "sar_stage_last_seconds",
-        "sar_last_success_timestamp_seconds",
-        "sar_slurm_reachable",
-        "sar_sm_reachable",
+        "sar_agent_engine_in_force",
+        "sar_agent_generation_installed",
+        "sar_agent_dark_fiber_ratio",
+        "sar_agent_effective_efi_max",
+        "sar_agent_multi_switch_jobs",
+        "sar_agent_reroutes_total",
+        "sar_agent_stage_last_seconds",
+        "sar_agent_last_success_timestamp_seconds",
+        "sar_agent_slurm_reachable",
+        "sar_agent_sm_reachable",
     ):
         assert any(metric in query for query in top), metric
 
@@ -255,3 +277,15 @@ def test_the_cron_line_has_a_user_and_runs_once() -> None:
     assert len(lines) == 1
     fields = lines[0].split()
     assert fields[5] == "sar-agent" and fields[7:9] == ["once", "--config"]
+
+
+def test_each_alert_has_a_section_to_open() -> None:
+    """`runbook_url` leads to the alert's heading on the page."""
+    rules = yaml.safe_load(RULES.read_text())["groups"][0]["rules"]
+    page = (DEPLOY.parent / "docs/troubleshooting.md").read_text()
+    for rule in rules:
+        assert rule["annotations"]["runbook_url"] == (
+            f"docs/troubleshooting.md#{rule['alert'].lower()}"
+        )
+        assert f"\n### {rule['alert']}\n" in page
+    assert {rule["alert"] for rule in rules} == set(ALERTS)

@@ -64,7 +64,9 @@ class Ear:
         return dict(json.loads(self.dispatcher.answer(signed(uid, payload), "tcp")))
 
     def refused(self, why: str) -> float | None:
-        return self.metrics.registry.get_sample_value("sar_events_refused_total", {"reason": why})
+        return self.metrics.registry.get_sample_value(
+            "sar_agent_events_refused_total", {"reason": why}
+        )
 
 
 @pytest.fixture
@@ -85,8 +87,8 @@ def test_root_tells_of_a_start(ear: Ear) -> None:
     ]
     assert ear.inbox.pending() is None
     value = ear.metrics.registry.get_sample_value
-    assert value("sar_events_total", {"event": "start", "transport": "tcp"}) == 2
-    assert value("sar_event_delay_seconds_count") == 2
+    assert value("sar_agent_events_total", {"event": "start", "transport": "tcp"}) == 2
+    assert value("sar_agent_event_delay_seconds_count") == 2
 
 
 def test_users_hint_on_their_own_jobs_only(ear: Ear) -> None:

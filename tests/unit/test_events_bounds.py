@@ -83,7 +83,7 @@ def test_one_that_cannot_be_read_is_no_reason_to_leave_the_others(
     spool.read()
     assert gone(tmp_path) and len(ear.inbox) == 1, "in the first pass"
     value = ear.metrics.registry.get_sample_value
-    assert value("sar_unexpected_errors_total", {"where": "spool"}) == 50
+    assert value("sar_agent_unexpected_errors_total", {"where": "spool"}) == 50
     assert caplog.text.count("Traceback") == 1
 
 

@@ -146,8 +146,8 @@ def test_subscribers_are_on_offset_1_while_tables_change_and_only_those_of_offse
     assert row.phases["subscribers"] == 2 and row.phases["late"] == 0
     assert set(row.phases["seconds"]) == {"unpath", "install", "repath"}
     value = world.agent.metrics.registry.get_sample_value
-    assert value("sar_updates_total", {"method": "five-phase", "result": "installed"}) == 1
-    assert value("sar_update_phase") == 0
+    assert value("sar_agent_updates_total", {"method": "five-phase", "result": "installed"}) == 1
+    assert value("sar_agent_update_phase") == 0
     assert "five-phase" in report.sentence
 
 

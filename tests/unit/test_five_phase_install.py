@@ -207,8 +207,8 @@ def test_what_installed_nothing_is_not_counted_as_installed(world: World) -> Non
     assert world.agent.updates.end_run() == ""
     assert world.phase is Phase.IDLE and len(world.bridge.loads) == loads
     value = world.agent.metrics.registry.get_sample_value
-    assert value("sar_updates_total", {"method": "five-phase", "result": "given_up"}) == 1
-    assert not value("sar_updates_total", {"method": "five-phase", "result": "installed"})
+    assert value("sar_agent_updates_total", {"method": "five-phase", "result": "given_up"}) == 1
+    assert not value("sar_agent_updates_total", {"method": "five-phase", "result": "installed"})
 
 
 def test_an_opensm_that_starts_again_before_the_end_is_waited_for(world: World) -> None:

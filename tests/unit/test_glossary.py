@@ -23,7 +23,7 @@ def plain(text: str) -> str:
 def everything_else() -> str:
     files = [
         *(ROOT / "sar_agent").rglob("*.py"),
-        *(page for page in (ROOT / "docs").glob("*.md") if page != GLOSSARY),
+        *(page for page in (ROOT / "docs").rglob("*.md") if page != GLOSSARY),
     ]
     return plain(" ".join(file.read_text() for file in files))
 

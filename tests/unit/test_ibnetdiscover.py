@@ -188,3 +188,55 @@ def test_printed_back() -> None:
     """The helper that other tests print fabrics with agrees with the reader."""
     fabric = xgft_fabric("xgft:2;3,3;1,2")
     assert differences(read_ibnetdiscover(ibnetdiscover_text(fabric)), fabric) == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "[root@mgmt01 ~]# ibnetdiscover",
+        "admin@mgmt:~$ sudo ibnetdiscover | tee fabric.txt",
+        "mgmt01 # ibnetdiscover",
+        "Switch1 [standalone] > ibnetdiscover",
+        "@mgmt> ibnetdiscover",
+        "[1] 40312",
+        "Caesar:~ # ibnetdiscover",
+        "\x1b[01;32madmin@mgmt\x1b[00m:\x1b[01;34m~\x1b[00m$ ibnetdiscover",
+        "\x1b]0;root@mgmt: ~\x07[root@mgmt ~]# ibnetdiscover",
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_capture_of_a_terminal_is_read(prompt: str, end: str, tmp_path: Path) -> None:
+    """The command before the dump, and the next prompt behind it, with a byte-order mark."""
+    path = tmp_path / "pasted"
+    text = f"\ufeff{prompt}\n{SMALL}{prompt.split(' ibnet')[0]} "
+    path.write_bytes(text.replace("\n", end).encode())
+    fabric = read_ibnetdiscover(path)
+    assert differences(fabric, read_ibnetdiscover(SMALL)) == []
+    assert fabric.notes[0].startswith("2 lines were not understood, the first is line 1")
+
+
+def test_a_job_that_ends_between_the_lines_and_an_indented_page_are_read() -> None:
+    whole = read_ibnetdiscover(SMALL)
+    indented = "\n".join(f"    {line}" for line in SMALL.split("\n"))
+    assert differences(read_ibnetdiscover(indented), whole) == []
+    fabric = read_ibnetdiscover(SMALL.replace("\nvendid", "\n[1]+  Done    sleep 60\nvendid", 1))
+    assert fabric.notes == ("1 line was not understood, the first is line 6",)
+
+
+def test_a_broken_port_line_is_no_prompt() -> None:
+    with pytest.raises(InputError, match=r"cannot read this port|cut short"):
+        read_ibnetdiscover(SMALL.replace('[30]\t"S-', "[30]\tS-", 1))
+
+
+def test_the_quoted_id_names_the_node(tmp_path: Path) -> None:
+    """Chassis print one `switchguid=` for several switches; ids in quotes are unique."""
+    whole = read_ibnetdiscover(SMALL)
+    text = SMALL.replace("switchguid=0x5002(5002)", "switchguid=0x5001(5001)")
+    assert text != SMALL
+    fabric = read_ibnetdiscover(text)
+    assert differences(fabric, whole) == []
+    assert fabric.notes == (
+        "1 node has another GUID in the line before than in quotes, the first at line "
+        f"{text[: text.index('Switch', text.index('0x5001(5001)', 300))].count(chr(10)) + 1}; "
+        "the quoted one is used",
+    )

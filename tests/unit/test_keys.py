@@ -128,9 +128,9 @@ def test_a_key_is_in_force_and_only_its_offset_changes(site: Site) -> None:
     state = site.agent.installed.store.load()
     assert isinstance(state, State) and state.generation == site.bridge.generation == 2
     assert site.once().result is Result.NOTHING, "a key is no reason to reroute"
-    assert site.value("sar_key_leases") == 1
-    assert site.value("sar_key_offsets_free") == 5
-    assert site.value("sar_key_installs_total", result="installed") == 1
+    assert site.value("sar_agent_key_leases") == 1
+    assert site.value("sar_agent_key_offsets_free") == 5
+    assert site.value("sar_agent_key_installs_total", result="installed") == 1
     assert site.agent.installed.generations.numbers() == [2], "a rollback goes behind keys"
 
 
@@ -231,10 +231,10 @@ def test_a_lease_ends_unless_it_is_renewed(site: Site, monkeypatch: pytest.Monke
     site.agent.serve_keys()
     at = itertools.count(next(at) + 90, 0.001)
     site.once()
-    assert site.value("sar_key_leases") == 1
+    assert site.value("sar_agent_key_leases") == 1
     at = itertools.count(next(at) + 90, 0.001)
     site.once()
-    assert site.value("sar_key_leases") == 0
+    assert site.value("sar_agent_key_leases") == 0
 
 
 def test_the_end_of_the_job_frees_the_offset(site: Site) -> None:
@@ -242,7 +242,7 @@ def test_the_end_of_the_job_frees_the_offset(site: Site) -> None:
     site.source.records = JOBS[1:]
     before = site.tables()
     assert site.once().result is Result.INSTALLED
-    assert site.value("sar_key_leases") == 0
+    assert site.value("sar_agent_key_leases") == 0
     assert 2 in site.changed(before), "the shelter's tables again"
     hosts = slice(site.fabric.terminals)
     assert np.array_equal(site.tables()[2][:, hosts], site.tables()[1][:, hosts])
@@ -291,7 +291,7 @@ def test_a_fabric_that_cannot_hold_a_key_takes_it_and_no_job(
         site.cut()
         assert site.pass_().result is Result.INSTALLED
         site.agent.serve_keys()
-        assert site.value("sar_keys_lost") == 1
+        assert site.value("sar_agent_keys_lost") == 1
         assert not site.desk.busy
         assert site.say("key-list")["keys"] == []
         assert np.array_equal(site.tables()[2][:, :16], site.tables()[1][:, :16])
@@ -311,7 +311,7 @@ def test_a_key_that_fails_its_check_is_told_and_leaves_all_as_it_was(
     assert site.changed(before) == []
     site.source.records = JOBS[:1]
     assert site.once().result is Result.INSTALLED
-    assert site.value("sar_key_installs_total", result="failed") == 1
+    assert site.value("sar_agent_key_installs_total", result="failed") == 1
 
 
 def test_opensm_refuses_a_key(site: Site) -> None:
@@ -327,7 +327,7 @@ def test_a_key_that_is_not_read_back(site: Site) -> None:
     assert "entries differ" in site.ask()["sentence"]
     site.bridge.spoil, site.bridge.on_load = False, []
     assert site.once().result is Result.INSTALLED, "another generation is in force than ours"
-    assert site.value("sar_key_leases") == 0
+    assert site.value("sar_agent_key_leases") == 0
 
 
 def spoiled(site: Site) -> None:
@@ -481,6 +481,6 @@ def test_a_plan_that_fails_with_keys_is_made_without(
     monkeypatch.setattr(planner, "stack", stack)
     site.source.records = JOBS[:1]
     assert site.once().result is Result.INSTALLED
-    assert site.value("sar_keys_lost") == 1
+    assert site.value("sar_agent_keys_lost") == 1
     assert site.say("key-list")["keys"] == []
     assert read_routes_file(site.bridge.dump().path).generation == 3

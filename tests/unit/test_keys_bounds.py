@@ -241,7 +241,7 @@ def test_a_turn_ends_when_its_time_is_over(site: Site, monkeypatch: pytest.Monke
         site.now += 2 * serve.BUDGET
         counts.append(made)
     assert counts == [2, 4, 6, 6]
-    assert site.value("sar_key_leases") == 6
+    assert site.value("sar_agent_key_leases") == 6
 
 
 def test_an_error_of_ours_is_counted_said_once_and_told(
@@ -255,7 +255,7 @@ def test_an_error_of_ours_is_counted_said_once_and_told(
         patched.setattr(site.agent.keys.pool, "apply_orders", lambda: [][1])
         for _ in range(5):
             site.agent.serve_keys()
-    assert site.value("sar_unexpected_errors_total", where="keys") == 6, "then it rests"
+    assert site.value("sar_agent_unexpected_errors_total", where="keys") == 6, "then it rests"
     assert caplog.text.count("Traceback") == 2
     site.now += 100
     assert site.ask(phase="again")["state"] == "in_force"
@@ -292,7 +292,7 @@ def test_any_request_of_a_job_s_owner_is_answered(site: Site) -> None:
         assert answer.get("state") in ("in_force", "none") or answer["ok"] is False, (given, answer)
         if n % 5 == 4:
             site.say("key-done", ALICE)
-    assert site.value("sar_unexpected_errors_total", where="keys") == 0
+    assert site.value("sar_agent_unexpected_errors_total", where="keys") == 0
     assert site.once().ok
 
 
@@ -382,7 +382,7 @@ def test_a_key_that_is_owed_can_be_given_back(site: Site) -> None:
     site.pass_()
     assert site.say("key-done", phase="x")["phases"] == ["x"]
     site.agent.serve_keys()
-    assert site.value("sar_key_leases") == 0 and not site.desk.busy
+    assert site.value("sar_agent_key_leases") == 0 and not site.desk.busy
 
 
 def test_refusals_for_size_are_counted(site: Site) -> None:

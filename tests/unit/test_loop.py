@@ -88,10 +88,10 @@ def test_first_then_nothing_then_a_job_ends(world: World) -> None:
     state = world.agent.installed.store.load()
     assert state is not None and state.generation == world.bridge.generation == 1
     assert state.jobs == host_sets(JOBS)
-    assert world.value("sar_engine_in_force", engine="sar") == 1
-    assert world.value("sar_engine_in_force", engine="minhop") == 0
-    planned = world.value("sar_effective_efi_max", routes="planned")
-    assert planned == world.value("sar_effective_efi_max", routes="in_force")
+    assert world.value("sar_agent_engine_in_force", engine="sar") == 1
+    assert world.value("sar_agent_engine_in_force", engine="minhop") == 0
+    planned = world.value("sar_agent_effective_efi_max", routes="planned")
+    assert planned == world.value("sar_agent_effective_efi_max", routes="in_force")
     job_map = (world.folder / "run/job-to-terminal.map").read_text()
     assert {job.id for job in parse_jobmap(job_map)} == {"1", "2"}
 
@@ -101,15 +101,15 @@ def test_first_then_nothing_then_a_job_ends(world: World) -> None:
     report = world.once()
     assert (report.result, report.reason) == (Result.INSTALLED, Reason.JOBS)
     assert world.bridge.loads == [1, 2]
-    assert world.value("sar_reroutes_total", reason="jobs_changed", result="installed") == 1
+    assert world.value("sar_agent_reroutes_total", reason="jobs_changed", result="installed") == 1
 
 
 def test_a_restart_knows_what_is_installed(world: World) -> None:
     world.once()
     world.restart()
     assert world.once().result is Result.NOTHING
-    assert world.value("sar_generation_installed") == 1
-    assert world.value("sar_dark_fiber_ratio", routes="planned") is not None
+    assert world.value("sar_agent_generation_installed") == 1
+    assert world.value("sar_agent_dark_fiber_ratio", routes="planned") is not None
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"generation": "x"}', "\x00\xff"])
@@ -163,7 +163,7 @@ def test_a_refusal_on_the_same_fabric_is_not_repeated_at_once(world: World) -> N
     assert (world.folder / "run/routes.sar").read_bytes() == good
     assert (world.folder / "state/state.json").read_bytes() == state
     assert world.agent.committer.decisions.history.last(1)[0].message == "no lanes"
-    assert world.value("sar_reroutes_total", reason="jobs_changed", result="failed") == 1
+    assert world.value("sar_agent_reroutes_total", reason="jobs_changed", result="failed") == 1
 
 
 def test_repeated_failure_waits_and_a_new_job_does_not(world: World) -> None:
@@ -173,7 +173,7 @@ def test_repeated_failure_waits_and_a_new_job_does_not(world: World) -> None:
         Result.FAILED,
         Result.WAITING,
     ]
-    assert world.value("sar_last_success_timestamp_seconds") == 0, "waiting is no success"
+    assert world.value("sar_agent_last_success_timestamp_seconds") == 0, "waiting is no success"
     world.source.records = JOBS[:1]
     assert world.once().result is Result.FAILED
     world.bridge.refuse = []
@@ -195,7 +195,7 @@ def test_what_fails_the_check_is_never_installed(
     report = world.once()
     assert report.result is Result.FAILED and "credit loop" in report.sentence
     assert world.bridge.loads == [1]
-    assert world.value("sar_check_failures_total") == 1
+    assert world.value("sar_agent_check_failures_total") == 1
 
 
 def test_read_back_that_differs_is_no_success(world: World) -> None:
@@ -210,7 +210,7 @@ def test_slurm_away_keeps_the_last_jobs(world: World, caplog: pytest.LogCaptureF
     world.source.away = "squeue gave no answer within 10 s"
     assert world.once().result is Result.NOTHING
     assert world.once().result is Result.NOTHING
-    assert world.value("sar_slurm_reachable") == 0
+    assert world.value("sar_agent_slurm_reachable") == 0
     assert caplog.text.count("going on with what was read") == 1
     world.cut()
     assert world.once().reason is Reason.FABRIC, "a dead link is mended without Slurm"
@@ -218,7 +218,7 @@ def test_slurm_away_keeps_the_last_jobs(world: World, caplog: pytest.LogCaptureF
     assert state is not None and state.jobs == host_sets(JOBS)
     world.source.away = ""
     world.once()
-    assert world.value("sar_slurm_reachable") == 1
+    assert world.value("sar_agent_slurm_reachable") == 1
 
 
 def test_slurm_that_never_answered_changes_nothing(world: World) -> None:
@@ -254,8 +254,8 @@ def test_a_silent_opensm_is_never_written_to(world: World) -> None:
     report = world.once()
     assert report.result is Result.FAILED and "does not answer" in report.sentence
     assert not (world.folder / "run/routes.sar").exists()
-    assert world.value("sar_sm_reachable") == 0
-    assert world.value("sar_effective_efi_max", routes="planned") is not None
+    assert world.value("sar_agent_sm_reachable") == 0
+    assert world.value("sar_agent_effective_efi_max", routes="planned") is not None
     world.bridge.away = False
     assert world.once().result is Result.INSTALLED
 
@@ -275,7 +275,7 @@ def test_observing_installs_nothing(tmp_path: Path) -> None:
     assert world.once().reason is Reason.JOBS
     assert world.bridge.loads == [] and world.agent.installed.store.load() is None
     assert not (tmp_path / "run/routes.sar").exists()
-    assert world.value("sar_dark_fiber_ratio", routes="in_force") is not None
+    assert world.value("sar_agent_dark_fiber_ratio", routes="in_force") is not None
 
 
 @pytest.mark.parametrize("socket", ["none", "that nobody answers"])
@@ -290,7 +290,7 @@ def test_observing_without_the_plugin_measures_opensm_s_dump(tmp_path: Path, soc
     manager.lfts_dump = tmp_path / "lfts.dump"
     world.agent = build_agent(world.agent.config, manager, world.source)
     assert world.once().result is Result.PLANNED
-    assert world.value("sar_dark_fiber_ratio", routes="in_force") is not None
+    assert world.value("sar_agent_dark_fiber_ratio", routes="in_force") is not None
     site = world.agent.observer.observe()
     assert site.status is None and site.in_force and not site.in_force.confirmed
     assert (site.in_force.routes.egress == routes.egress).all()
@@ -301,7 +301,7 @@ def test_young_jobs_do_not_trigger(tmp_path: Path) -> None:
     world.once()
     world.source.records = (*JOBS, job("3", "n003", "n007", start=time.time()))
     assert world.once().result is Result.NOTHING
-    assert world.value("sar_multi_switch_jobs") == 3, "but they are measured"
+    assert world.value("sar_agent_multi_switch_jobs") == 3, "but they are measured"
 
 
 def test_unknown_hosts_are_counted_and_said_once(
@@ -310,8 +310,8 @@ def test_unknown_hosts_are_counted_and_said_once(
     world.source.records = (*JOBS, job("3", "n003", "n007", "ghost"), job("4", "ghost", "n004"))
     assert world.once().result is Result.INSTALLED
     world.once()
-    assert world.value("sar_unknown_hosts") == 1
-    assert world.value("sar_multi_switch_jobs") == 3
+    assert world.value("sar_agent_unknown_hosts") == 1
+    assert world.value("sar_agent_multi_switch_jobs") == 3
     assert caplog.text.count("ghost") == 1
 
 
@@ -321,13 +321,13 @@ def test_topology_conf_filters_and_its_edit_is_the_reason(world: World, tmp_path
     conf.write_text(wide + "SwitchName=top Switches=a,b\n")
     world.restart(topology=str(conf))
     world.once()
-    assert world.value("sar_multi_switch_jobs") == 2
+    assert world.value("sar_agent_multi_switch_jobs") == 2
     conf.write_text("SwitchName=a Nodes=n[001-016]\n")
     assert world.once().reason is Reason.TOPOLOGY
-    assert world.value("sar_multi_switch_jobs") == 0
+    assert world.value("sar_agent_multi_switch_jobs") == 0
     conf.write_text("nonsense")
     assert world.once().result is Result.NOTHING, "the last good one is kept"
-    assert world.value("sar_multi_switch_jobs") == 0
+    assert world.value("sar_agent_multi_switch_jobs") == 0
 
 
 def test_a_hold_keeps_the_routes_until_the_jobs_change(world: World) -> None:
@@ -337,11 +337,11 @@ def test_a_hold_keeps_the_routes_until_the_jobs_change(world: World) -> None:
     hold = SavedHold(jobs=host_sets(JOBS))
     world.agent.installed.store.save(state.model_copy(update={"hold": hold, "jobs": frozenset()}))
     assert world.once().result is Result.HELD
-    assert world.value("sar_rollback_hold") == 1
+    assert world.value("sar_agent_rollback_hold") == 1
     world.source.records = JOBS[:1]
     assert world.once().result is Result.INSTALLED
     world.once()
-    assert world.value("sar_rollback_hold") == 0
+    assert world.value("sar_agent_rollback_hold") == 0
 
 
 def test_held_routes_are_measured_on_a_fabric_of_another_size(world: World) -> None:
@@ -356,7 +356,7 @@ def test_held_routes_are_measured_on_a_fabric_of_another_size(world: World) -> N
         world.bridge.topology_changes += 1
         assert world.once().result is Result.HELD
         for which in ("planned", "in_force"):
-            found = world.value("sar_dark_fiber_ratio", routes=which)
+            found = world.value("sar_agent_dark_fiber_ratio", routes=which)
             assert found is None or known, (spec, which)
 
 
@@ -421,7 +421,7 @@ def test_what_cannot_be_read_back_is_not_replaced(
 def test_no_jobs_at_all(world: World) -> None:
     world.source.records = ()
     assert world.once().result is Result.INSTALLED
-    assert world.value("sar_dark_fiber_ratio", routes="in_force") == 1
+    assert world.value("sar_agent_dark_fiber_ratio", routes="in_force") == 1
 
 
 def test_an_engine_that_is_none(tmp_path: Path) -> None:

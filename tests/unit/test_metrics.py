@@ -41,14 +41,20 @@ def value(metrics: Metrics, name: str, **labels: str) -> float | None:
 
 def test_measures_appear_and_go(metrics: Metrics, measures: Measures) -> None:
     metrics.show_measures("planned", measures)
-    assert value(metrics, "sar_dark_fiber_ratio", routes="planned") == measures.dark_fiber_ratio
-    assert value(metrics, "sar_dark_fiber_ratio", routes="in_force") is None
-    assert value(metrics, "sar_job_links_count", routes="planned") == measures.jobs > 0
+    assert (
+        value(metrics, "sar_agent_dark_fiber_ratio", routes="planned") == measures.dark_fiber_ratio
+    )
+    assert value(metrics, "sar_agent_dark_fiber_ratio", routes="in_force") is None
+    assert value(metrics, "sar_agent_job_links_count", routes="planned") == measures.jobs > 0
     expected = sum(job.links for job in measures.jobs_detail)
-    assert value(metrics, "sar_job_links_sum", routes="planned") == expected
+    assert value(metrics, "sar_agent_job_links_sum", routes="planned") == expected
     metrics.show_measures("planned", None)
     metrics.show_measures("planned", None)
-    for name in ("sar_dark_fiber_ratio", "sar_job_links_count", "sar_effective_efi_max"):
+    for name in (
+        "sar_agent_dark_fiber_ratio",
+        "sar_agent_job_links_count",
+        "sar_agent_effective_efi_max",
+    ):
         assert value(metrics, name, routes="planned") is None
 
 
@@ -61,7 +67,7 @@ def test_the_distribution_is_of_now_and_its_buckets_are_right(
     for bound in (1, 2, 5, 10, 20, 50):
         found = value(
             metrics,
-            "sar_job_effective_efi_max_bucket",
+            "sar_agent_job_effective_efi_max_bucket",
             routes="planned",
             le=str(float(bound)),
         )
@@ -69,24 +75,24 @@ def test_the_distribution_is_of_now_and_its_buckets_are_right(
 
 
 def test_one_engine_is_in_force(metrics: Metrics) -> None:
-    assert value(metrics, "sar_engine_in_force", engine="sar") == 0, "alerts need the series"
+    assert value(metrics, "sar_agent_engine_in_force", engine="sar") == 0, "alerts need the series"
     metrics.show_sm("sar", 7)
     metrics.show_sm("dfsssp", 0, 3)
-    assert value(metrics, "sar_engine_in_force", engine="sar") == 0
-    assert value(metrics, "sar_engine_in_force", engine="dfsssp") == 1
-    assert value(metrics, "sar_unknown_terminals") == 3
+    assert value(metrics, "sar_agent_engine_in_force", engine="sar") == 0
+    assert value(metrics, "sar_agent_engine_in_force", engine="dfsssp") == 1
+    assert value(metrics, "sar_agent_unknown_terminals") == 3
     metrics.show_sm(None)
-    assert value(metrics, "sar_sm_reachable") == 0
-    assert value(metrics, "sar_engine_in_force", engine="dfsssp") == 1
+    assert value(metrics, "sar_agent_sm_reachable") == 0
+    assert value(metrics, "sar_agent_engine_in_force", engine="dfsssp") == 1
 
 
 def test_a_stage_that_fails_is_timed_too(metrics: Metrics) -> None:
     with pytest.raises(ZeroDivisionError), metrics.timed("load"):
         raise ZeroDivisionError
-    assert value(metrics, "sar_stage_seconds_count", stage="load") == 1
-    assert value(metrics, "sar_stage_seconds_count", stage="route") == 0
+    assert value(metrics, "sar_agent_stage_seconds_count", stage="load") == 1
+    assert value(metrics, "sar_agent_stage_seconds_count", stage="route") == 0
     for stage in STAGES:
-        assert value(metrics, "sar_stage_seconds_count", stage=stage) is not None
+        assert value(metrics, "sar_agent_stage_seconds_count", stage=stage) is not None
 
 
 def test_labels_that_are_listed_here_are_those_of_the_code() -> None:
@@ -101,10 +107,10 @@ def test_labels_that_are_listed_here_are_those_of_the_code() -> None:
 
 def test_each_reason_to_refuse_a_message_has_its_series_from_the_start(metrics: Metrics) -> None:
     for reason in RefusalReason:
-        assert value(metrics, "sar_events_refused_total", reason=reason.value) == 0
-    assert value(metrics, "sar_events_total", event="start", transport="tcp") is None
+        assert value(metrics, "sar_agent_events_refused_total", reason=reason.value) == 0
+    assert value(metrics, "sar_agent_events_total", event="start", transport="tcp") is None
     metrics.expect_messages(["start"])
-    assert value(metrics, "sar_events_total", event="start", transport="tcp") == 0
+    assert value(metrics, "sar_agent_events_total", event="start", transport="tcp") == 0
 
 
 def test_events_and_updates_do_not_depend_on_telemetry() -> None:
@@ -136,7 +142,7 @@ def test_names_help_and_labels(metrics: Metrics, measures: Measures) -> None:
         "keys",
     }
     for family in text_string_to_metric_families(generate_latest(metrics.registry).decode()):
-        assert family.name.startswith("sar_")
+        assert family.name.startswith(("sar_agent_", "process_"))
         assert family.documentation.endswith((".", ")")), family.name
         for sample in family.samples:
             assert set(sample.labels) <= allowed, sample
@@ -147,7 +153,7 @@ def test_served_on_the_address_and_a_taken_port_is_one_sentence(metrics: Metrics
     metrics.serve("127.0.0.1", port)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-        assert b"sar_build_info" in answer.read()
+        assert b"sar_agent_build_info" in answer.read()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -68,7 +68,7 @@ def test_the_number_of_engines_is_the_list_s() -> None:
     assert f"[{words[len(engine_names())]}](docs/engines.md)" in (ROOT / "README.md").read_text()
 
 
-ENGINES_ON = tables(DOCS / "performance.md", "### Engines on ")
+ENGINES_ON = tables(DOCS / "research/performance.md", "### Engines on ")
 FABRICS = [
     pytest.param(name, marks=[pytest.mark.long] if name == LARGEST else [])
     for name in (heading.rpartition(": ")[0] for heading in ENGINES_ON)
@@ -97,7 +97,7 @@ def test_the_quality_of_our_engines_on_the_performance_page(name: str) -> None:
     "spec", [time_bench.FABRICS[0], pytest.param(time_bench.FABRICS[1], marks=pytest.mark.long)]
 )
 def test_the_times_of_our_engines_on_the_page_about_load(spec: str) -> None:
-    (rows,) = tables(DOCS / "load-is-time.md", f"`{spec}`,").values()
+    (rows,) = tables(DOCS / "research/load-is-time.md", f"`{spec}`,").values()
     fabric = fabric_of(spec)
     mixes = [synthetic_mix(fabric, seed) for seed in time_bench.MIXES]
     wrong = {}
@@ -115,7 +115,10 @@ def test_the_times_of_our_engines_on_the_page_about_load(spec: str) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    ["README.md", "performance.md", "load-is-time.md", "assess.md", "try-on-my-dumps.md"],
+    [
+        *("README.md", "assess.md", "try-on-my-dumps.md"),
+        *("research/performance.md", "research/load-is-time.md"),
+    ],
 )
 def test_a_page_with_our_minhop_states_its_other_rule_for_ties(page: str) -> None:
     text = (ROOT / page if page == "README.md" else DOCS / page).read_text()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"])
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"])
 NAME = re.compile(r"`((?:[\w-]+/)+[\w-]+\.(?:py|c|h|txt|toml|md))`")
 ROOMS = (ROOT, ROOT / "sar_agent", ROOT / "sar_lab")
 WRITTEN_BY_A_READER = ("out/",)

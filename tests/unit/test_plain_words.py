@@ -18,7 +18,7 @@ from tests.unit.plain_words import BANNED, BARE_RELATIVE
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("sar_agent", "sar_lab")
 PAGES = sorted(
-    [*(ROOT / "docs").glob("*.md"), *(ROOT / name for name in ("README.md", "ARCHITECTURE.md"))]
+    [*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in ("README.md", "ARCHITECTURE.md"))]
 )
 DEPLOYED = sorted(
     path

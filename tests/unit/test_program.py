@@ -46,6 +46,26 @@ def test_an_exit_code_is_told_with_what_was_said() -> None:
         run("exit 1")
 
 
+def test_stderr_is_shown_whole_in_one_line() -> None:
+    """squeue names the cause in its last line; an endless complaint keeps its beginning and end."""
+    script = (
+        "for i in 1 2 3 4 5 6 7 8; do echo squeue: error: resolve_ctls_from_dns_srv $i >&2; done"
+    )
+    with pytest.raises(ProgramFailed) as caught:
+        run(f"{script}; echo squeue: fatal: no slurm.conf >&2; exit 1")
+    assert str(caught.value).endswith("_srv 7 squeue: error: resolve_ctls_from_dns_srv 8 "
+                                      "squeue: fatal: no slurm.conf")  # fmt: skip
+    with pytest.raises(ProgramFailed) as caught:
+        run("for i in $(seq 2000); do echo line $i >&2; done; exit 1")
+    text = str(caught.value)
+    assert (
+        "line 1 line 2 " in text
+        and " … " in text
+        and text.endswith("line 2000")
+        and len(text) < 4100
+    )
+
+
 def test_one_byte_more_than_it_may_is_too_much() -> None:
     with pytest.raises(OutputTooLong, match="printed more than 1000 bytes and was killed; run it"):
         run("head -c 1001 /dev/zero")

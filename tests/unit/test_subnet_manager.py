@@ -88,7 +88,7 @@ def test_passes_plan_and_install_on_it(config: Config) -> None:
     planned = toy.agent.installed.planned
     assert planned and np.array_equal(planned.routes.egress, toy.manager.tables.egress)
     assert toy.restart().pass_once().result is Result.NOTHING, "a restart knows the identity"
-    assert toy.agent.metrics.registry.get_sample_value("sar_sm_reachable") == 1
+    assert toy.agent.metrics.registry.get_sample_value("sar_agent_sm_reachable") == 1
 
 
 def test_tables_that_somebody_else_wrote_are_replaced(config: Config) -> None:

@@ -59,7 +59,7 @@ def test_a_subscriber_is_told_the_phase_and_counted(desk: Desk) -> None:
     assert desk.counts[-1] == 0
     value = desk.metrics.registry.get_sample_value
     for event, count in (("subscribe", 2), ("ack", 1), ("unsubscribe", 1)):
-        assert value("sar_events_total", {"event": event, "transport": "tcp"}) == count
+        assert value("sar_agent_events_total", {"event": event, "transport": "tcp"}) == count
     assert desk.family.status()["update"]["phase"] == "install"
 
 

@@ -26,7 +26,7 @@ def world(tmp_path: Path) -> World:
 
 
 def counted(world: World, where: str = "pass") -> float:
-    return world.value("sar_unexpected_errors_total", where=where) or 0.0
+    return world.value("sar_agent_unexpected_errors_total", where=where) or 0.0
 
 
 def recursion() -> None:

@@ -60,14 +60,14 @@ class Agent:
         }
 
     def refused(self, why: str) -> float:
-        return self.metrics().get(("sar_events_refused_total", why), 0)
+        return self.metrics().get(("sar_agent_events_refused_total", why), 0)
 
     def heard(self) -> float:
         """The number of accepted events, queried from the agent."""
         return sum(tell(self.unix, b"status")["events"].values())
 
     def looks(self) -> float:
-        return self.metrics()["sar_stage_seconds_count", "slurm"]
+        return self.metrics()["sar_agent_stage_seconds_count", "slurm"]
 
     def jobs(self, *jobs: dict[str, str]) -> None:
         fake_squeue(self.folder, jobs)
