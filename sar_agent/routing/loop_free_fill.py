@@ -11,7 +11,11 @@ already.
 
 Where all shortest paths from hosts go up, then down (`updown_property.py` proves it for trees with
 every cable), nothing can close a cycle, so that no dependency is collected and no search begins.
-Else each new dependency costs one depth-first search (`graph/depth_first_search.py`).
+Else a topological order of the hosts' dependencies is kept while others are added
+(`graph/two_way_search.py`): most agree with it, which costs nothing. Where the hosts' routes close a
+loop themselves, and so need several lanes, the dependencies that disagree with an order as good as
+any are left out of it (measured on 469 switches in four rails: 0.1 s, where a search for each
+dependency took 0.9).
 
 Because dependencies are only ever added, "closes a cycle" is final, and each is refused at most
 once. On a three-level tree no choice of shortest paths between *all* pairs of switches is free of
@@ -26,26 +30,35 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.levels import levels_of
 from sar_agent.fabric.model import I32, I64, U8, U32, Bool
 from sar_agent.routing.channel_dependencies import (
     collect_dependencies,
     empty_dependencies,
     offset_tables_of,
 )
-from sar_agent.routing.graph.csr import Graph
-from sar_agent.routing.graph.depth_first_search import Search, reaches
+from sar_agent.routing.graph.csr import ChannelGraph, Graph, channel_graph_of
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
-from sar_agent.routing.graph.successors import PRESENT, ChannelDependencies, waited_for
-from sar_agent.routing.graph.two_way_search import FORBIDDEN
+from sar_agent.routing.graph.topological_order import broken_order
+from sar_agent.routing.graph.two_way_search import (
+    FORBIDDEN,
+    LaneOrder,
+    OrderSearch,
+    judge,
+    lane_of,
+    new_order_search,
+)
+from sar_agent.routing.host_paths import HostPaths, host_paths
 from sar_agent.routing.routes import NO_ROUTE
-from sar_agent.routing.updown_property import all_up_then_down, lowest_ports
+from sar_agent.routing.updown_property import lowest_ports
 
 ATTEMPTS = 200
 """How often one destination's tree is chosen again before it stays as it is."""
-SEARCH_LIMIT = 20_000
-"""Channels that one search may visit before it gives the dependency up: no cycle is proved then,
-but another continuation costs less than the proof."""
+PATIENCE = 300
+"""Channels that one search may find before it gives the dependency up: no cycle is proved then, but
+another continuation costs less than the proof. (1,728 hosts, 5 % of the cables gone: 0.03 s; with
+3,000 channels 0.3 s, for the same verdict.)"""
+LEFT_OUT = 3
+"""The value of a dependency of hosts' paths that the order disagrees with."""
 
 
 class FillScratch(NamedTuple):
@@ -55,17 +68,26 @@ class FillScratch(NamedTuple):
     """bool[S]: switches whose path fits so far."""
     added: U32
     """uint32[S, 2]: dependencies that were added for this destination."""
-    search: Search
+    search: OrderSearch
     """For searches over channels."""
 
 
-def fill_loop_free(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egress: U8) -> None:
+def fill_loop_free(
+    fabric: Fabric,
+    graph: Graph,
+    cache: DagCache,
+    hops: U8,
+    egress: U8,
+    found: HostPaths | None = None,
+) -> None:
     """Rewrites the entries of `egress` uint8[T + S, S] that no host-to-host path uses.
 
-    `hops` uint8[S, S] are those between switches. Paths from hosts to the switches' own LIDs come
-    first; then, where switches without hosts have aggregation units, the paths of these to all
-    destinations. Where no continuation fits, an entry stays as it was.
+    `hops` uint8[S, S] are those between switches, `cache` holds all shortest paths, `found` the
+    dependencies of the hosts' routes in `egress` where they are known already. Paths from hosts to
+    the switches' own LIDs come first; then, where switches without hosts have aggregation units,
+    the paths of these to all destinations. Where no continuation fits, an entry stays as it was.
     """
+    found = found or host_paths(fabric, graph, hops, egress)
     hosts = fabric.terminals_at > 0
     units = np.zeros(fabric.switches, np.bool_)
     units[fabric.terminal_switch[fabric.terminal_up]] = True
@@ -74,20 +96,21 @@ def fill_loop_free(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egre
     host_rows[: fabric.terminals] = fabric.is_host_port
     by_guid = np.argsort(np.concatenate([fabric.terminal_guid, fabric.switch_guid]))
     switch_rows = by_guid[by_guid >= fabric.terminals]
-    level = levels_of(fabric)
-    by_level = np.argsort(level, kind="stable").astype(np.uint32)
-    safe = all_up_then_down(graph, hops, level, by_level, hosts)
     ports = np.full_like(hops, NO_ROUTE)
     lowest_ports(graph, hops, ports)
     np.fill_diagonal(ports, 0)
     lowest = np.ascontiguousarray(ports.T)
+    safe, depends = found.rise_then_fall, found.depends
     if safe:
         egress[fabric.terminals :] = lowest
+        if units.any():
+            depends = empty_dependencies(fabric, 1)[0]
+            everyone = np.append(host_rows[: fabric.terminals], np.ones(fabric.switches, np.bool_))
+            tables = offset_tables_of(fabric, egress, None, hosts, everyone)
+            collect_dependencies(tables, depends[None])
     if units.any() or not safe:
-        counted = host_rows.copy()
-        counted[fabric.terminals :] = safe
-        depends = empty_dependencies(fabric, 1)
-        collect_dependencies(offset_tables_of(fabric, egress, None, hosts, counted), depends)
+        net = channel_graph_of(fabric)
+        lane = _lane_with(net, depends, found.rises)
 
     def choose(rows: I64, stays: Bool, sends: Bool) -> None:
         _choose_entries(
@@ -98,7 +121,9 @@ def fill_loop_free(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egre
             rows.astype(np.uint32),
             stays,
             sends,
-            depends[0],
+            net,
+            lane,
+            new_order_search(net),
             lowest,
             egress,
         )
@@ -113,6 +138,21 @@ def fill_loop_free(fabric: Fabric, graph: Graph, cache: DagCache, hops: U8, egre
         egress[d, switch] = fabric.terminal_switch_port[d]
 
 
+def _lane_with(net: ChannelGraph, depends: U8, rises: Bool) -> LaneOrder:
+    """A lane with these dependencies, uint8[C, W]; those that disagree with its order, if any, are
+    `LEFT_OUT`."""
+    hints = np.argsort(~rises, kind="stable").astype(np.uint32)
+    order = broken_order(net, depends, hints)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    c, rank = np.nonzero(depends)
+    against = place[net.offset[net.target[c]] + rank.astype(np.uint32)] < place[c]
+    depends[c[against], rank[against]] = 0
+    lane = lane_of(net, order, depends)
+    depends[c[against], rank[against]] = LEFT_OUT
+    return lane
+
+
 @njit(cache=True)
 def _choose_entries(
     graph: Graph,
@@ -122,32 +162,23 @@ def _choose_entries(
     rows: U32,
     stays: Bool,
     sends: Bool,
-    depends: U8,
+    net: ChannelGraph,
+    lane: LaneOrder,
+    search: OrderSearch,
     lowest: U8,
     egress: U8,
 ) -> None:  # pragma: no cover
     """Chooses the entries of `rows` (destinations) for paths from the switches `sends`; entries on
     paths of the switches `stays` are kept. `lowest` uint8[S, S]: by root, each switch's first port
     that leads one hop closer."""
-    channels = len(graph.target)
-    switches = egress.shape[1]
-    scratch = FillScratch(
-        np.empty(switches, np.bool_),
-        np.empty((switches, 2), np.uint32),
-        Search(
-            np.empty(channels, np.uint32),
-            np.zeros(channels, np.int64),
-            np.zeros(1, np.int64),
-            np.empty(depends.shape[1], np.uint32),
-        ),
-    )
-    waits = ChannelDependencies(graph.offset, graph.target, depends)
+    switches, depends = egress.shape[1], lane.depends
+    scratch = FillScratch(np.empty(switches, np.bool_), np.empty((switches, 2), np.uint32), search)
     fine = scratch.fine
-    fixed = np.empty(switches, np.bool_)
+    fixed, used = np.empty(switches, np.bool_), np.empty(switches, np.bool_)
     for d in rows:
         root = root_of[d]
         if egress[d, root] == NO_ROUTE and _fits(
-            graph, channel_by_port, depends, lowest[root], root, sends, scratch
+            channel_by_port, net, lane, lowest[root], root, sends, scratch
         ):
             egress[d] = lowest[root]
             continue
@@ -164,12 +195,14 @@ def _choose_entries(
         for i in range(size - 1, 0, -1):
             if fixed[order[i]]:
                 fixed[graph.target[channel_by_port[order[i], tree[order[i]]]]] = True
-        fits_all = False
+        used[:] = sends
+        fits_all, served = False, True
         for _attempt in range(ATTEMPTS):
-            if fits_all:
+            if fits_all or not served:
                 break
             fits_all = True
-            # Every switch takes the first continuation not known to close a cycle here or later …
+            # Every switch takes the first continuation not known to close a cycle here or later;
+            # where paths in use passed the last time, that is found out at once …
             fine[:] = False
             fine[root] = True
             for i in range(1, size):
@@ -184,7 +217,10 @@ def _choose_entries(
                         continue
                     if w != root:
                         c2 = channel_by_port[w, tree[w]]
-                        if depends[c1, c2 - np.int64(graph.offset[w])] == FORBIDDEN:
+                        rank = c2 - np.int64(graph.offset[w])
+                        if used[v] and depends[c1, rank] == 0:
+                            judge(net, lane, search, np.uint32(c1), np.uint32(c2), PATIENCE)
+                        if depends[c1, rank] == FORBIDDEN:
                             continue
                     tree[v] = graph.port[c1]
                     fine[v] = True
@@ -192,16 +228,19 @@ def _choose_entries(
             # … and the dependencies of paths in use are added. If one closes a cycle, try again.
             for i in range(1, size):
                 v = order[i]
-                if not sends[v] or not fine[v]:
+                if not sends[v]:
+                    continue
+                if not fine[v]:
+                    served = False
                     continue
                 c1 = channel_by_port[v, tree[v]]
                 v = graph.target[c1]
                 while v != root:
+                    used[v] = True
                     c2 = channel_by_port[v, tree[v]]
                     rank = c2 - np.int64(graph.offset[v])
                     if depends[c1, rank] == 0:
-                        closes = _closes_cycle(waits, np.uint32(c1), np.uint32(c2), scratch.search)
-                        depends[c1, rank] = FORBIDDEN if closes else PRESENT
+                        judge(net, lane, search, np.uint32(c1), np.uint32(c2), PATIENCE)
                     if depends[c1, rank] == FORBIDDEN:
                         fits_all = False
                         break
@@ -211,9 +250,9 @@ def _choose_entries(
 
 @njit(cache=True)
 def _fits(
-    graph: Graph,
     channel_by_port: I32,
-    depends: U8,
+    net: ChannelGraph,
+    lane: LaneOrder,
     tree: U8,
     root: int,
     sends: Bool,
@@ -224,7 +263,7 @@ def _fits(
     scratch.fine[:] = False
     added = 0
     fits = True
-    waits = ChannelDependencies(graph.offset, graph.target, depends)
+    depends = lane.depends
     for passing in (True, False):
         for s in range(np.uint32(len(tree))):
             if passing and not sends[s]:
@@ -233,27 +272,20 @@ def _fits(
             while fits and v != root and not scratch.fine[v] and tree[v] != NO_ROUTE:
                 scratch.fine[v] = True
                 c1 = np.uint32(channel_by_port[v, tree[v]])
-                v = np.uint32(graph.target[c1])
+                v = np.uint32(net.target[c1])
                 if v == root:
                     break
                 c2 = np.uint32(channel_by_port[v, tree[v]])
-                rank = c2 - graph.offset[v]
+                rank = c2 - net.offset[v]
                 if depends[c1, rank] == 0 and passing:
-                    fits = not _closes_cycle(waits, c1, c2, scratch.search)
-                    scratch.added[added, 0], scratch.added[added, 1] = c1, rank
+                    fits = judge(net, lane, scratch.search, c1, c2, PATIENCE)
+                    scratch.added[added, 0], scratch.added[added, 1] = c1, c2
                     added += 1
-                    depends[c1, rank] = PRESENT
                 elif depends[c1, rank] == FORBIDDEN:
                     fits = False
     if not fits:
-        for c1, rank in scratch.added[:added]:
-            depends[c1, rank] = 0
+        for c1, c2 in scratch.added[:added]:
+            base = net.offset[net.target[c1]]
+            depends[c1, c2 - base] = 0
+            lane.waited[c2, net.reverse[c1] - base] = 0
     return fits
-
-
-@njit(cache=True)
-def _closes_cycle(
-    waits: ChannelDependencies, c1: np.uint32, c2: np.uint32, search: Search
-) -> bool:  # pragma: no cover
-    """Whether "c1 waits for c2" would close a cycle, or takes too long to decide."""
-    return reaches(waits, waited_for, c2, c1, SEARCH_LIMIT, search)

@@ -49,16 +49,48 @@ def kahn_order(
     for node in range(nodes):
         order[taken] = node
         taken += np.uint32(waiting[node] == 0)
-    at = np.uint32(0)
+    return _take_free(graph, successors, into, waiting, order, np.uint32(0), taken)
+
+
+@register_jitable
+def _take_free(
+    graph: Any,
+    successors: Successors,
+    into: U32,
+    waiting: I32,
+    order: U32,
+    at: np.uint32,
+    taken: np.uint32,
+) -> np.uint32:
+    """Takes all nodes that nothing leads to any more after order[at:taken]; returns how many are
+    taken."""
     while at < taken:
         for k in range(successors(graph, order[at], into)):
             after = into[k]
             waiting[after] -= 1
             if waiting[after] == 0:
                 order[taken] = after
-                taken += one
-        at += one
+                taken += np.uint32(1)
+        at += np.uint32(1)
     return taken
+
+
+@njit(cache=True)
+def broken_order(net: ChannelGraph, depends: U8, hints: U32) -> U32:  # pragma: no cover
+    """uint32[C]: all channels, none before one that waits for it where there is no cycle. Each time
+    that only channels on cycles or behind them are left, the first of `hints` uint32[C] that is
+    among them is taken. O(C W)."""
+    channels = len(net.target)
+    waits = ChannelDependencies(net.offset, net.target, depends)
+    order, into = np.empty(channels, np.uint32), np.empty(depends.shape[1], np.uint32)
+    waiting = np.empty(channels, np.int32)
+    taken = kahn_order(waits, waited_for, into, waiting, order)
+    for c in hints:
+        if waiting[c] > 0:
+            waiting[c] = 0
+            order[taken] = c
+            taken = _take_free(waits, waited_for, into, waiting, order, taken, taken + np.uint32(1))
+    return order
 
 
 @njit(cache=True)

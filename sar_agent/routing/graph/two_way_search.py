@@ -94,10 +94,15 @@ def new_order_search(net: ChannelGraph) -> OrderSearch:
 
 @njit(cache=True)
 def judge(
-    net: ChannelGraph, lane: LaneOrder, search: OrderSearch, c1: np.uint32, c2: np.uint32
+    net: ChannelGraph,
+    lane: LaneOrder,
+    search: OrderSearch,
+    c1: np.uint32,
+    c2: np.uint32,
+    limit: int = SEARCH_LIMIT,
 ) -> bool:  # pragma: no cover
-    """Inserts "c1 waits for c2", which is not judged yet, if it closes no cycle in the lane;
-    whether it did.
+    """Inserts "c1 waits for c2", which is not judged yet, if it closes no cycle in the lane and the
+    search finds at most `limit` channels; whether it did.
 
     O(1) where the labels agree. Else about twice the edges that the cheaper of the two searches
     looks at, and O(n^1.5) to sort the n channels that it found.
@@ -112,7 +117,7 @@ def judge(
     [True, True, False]
     """
     base = net.offset[net.target[c1]]
-    if lane.label[c1] > lane.label[c2] and not _reorder(net, lane, search, c1, c2):
+    if lane.label[c1] > lane.label[c2] and not _reorder(net, lane, search, c1, c2, limit):
         lane.depends[c1, c2 - base] = FORBIDDEN
         return False
     lane.depends[c1, c2 - base] = PRESENT
@@ -122,10 +127,15 @@ def judge(
 
 @njit(cache=True)
 def _reorder(
-    net: ChannelGraph, lane: LaneOrder, search: OrderSearch, c1: np.uint32, c2: np.uint32
+    net: ChannelGraph,
+    lane: LaneOrder,
+    search: OrderSearch,
+    c1: np.uint32,
+    c2: np.uint32,
+    limit: int,
 ) -> bool:  # pragma: no cover
     """Gives c2 a larger label than c1 and keeps the order of all others; False where that would
-    close a cycle, or where the search passes `SEARCH_LIMIT`."""
+    close a cycle, or where the search passes `limit`."""
     search.searches[0] += 1
     forward, backward = 2 * search.searches[0], 2 * search.searches[0] + 1
     ahead, behind, seen = search.nodes[0], search.nodes[1], search.seen
@@ -136,7 +146,7 @@ def _reorder(
     i, j, size_ahead, size_behind = np.uint32(0), np.uint32(0), one, one
     cost = np.int64(0)  # of forward, less that of backward
     while i < size_ahead and j < size_behind:
-        if size_ahead + size_behind > SEARCH_LIMIT:
+        if size_ahead + size_behind > limit:
             return False
         if cost <= 0:
             c = ahead[i]
