@@ -47,6 +47,7 @@ struct bridge {
 	struct install *in_force; /* what this engine installed last */
 	uint64_t fingerprint;	  /* of the topology at the last routing */
 	bool primed;		  /* the heavy sweep after the start has been requested */
+	unsigned followed;	  /* the number of the repair after which another routing was requested */
 	bool taken_over;	  /* the sweep that is under way is the first as master */
 	bool engine_is_set_up;
 
@@ -79,6 +80,9 @@ struct bridge {
 	enum phase phase;
 	char engine_in_force[32], routes_engine[ROUTES_ENGINE_SIZE];
 	uint64_t generation_in_force;
+	unsigned amendments; /* repairs of the routes in force since they were loaded */
+	uint32_t amended_entries;
+	double repair_milliseconds;
 	uint32_t unknown, vanished, switches, hca_ports, lanes;
 	uint32_t unconfirmed, unconfirmed_blocks, unconfirmed_ports;
 	uint64_t topology_changes, routings;

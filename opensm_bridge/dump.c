@@ -44,7 +44,7 @@ static unsigned widest(const struct live *live)
 static void fill_nodes(struct routes *r, const struct live *live, const struct routes *own)
 {
 	for (uint32_t s = 0; s < live->switches; s++) {
-		const uint32_t row = own ? guid_index(own->switch_guid, own->switches, live->sw[s].guid) : 0;
+		const uint32_t row = own ? routes_switch(own, live->sw[s].guid) : 0;
 
 		ROUTES_FILL(uint8_t, r->senders)[s] = own && row < own->switches && own->senders[row];
 		ROUTES_FILL(uint64_t, r->switch_guid)[s] = live->sw[s].guid;
@@ -88,7 +88,7 @@ static uint8_t confirmed_lane(const struct routes *own, const struct live *live,
 			      uint32_t s, unsigned in, unsigned out)
 {
 	osm_physp_t *port = osm_node_get_physp_ptr(sw[s]->p_node, out);
-	const uint32_t row = guid_index(own->switch_guid, own->switches, live->sw[s].guid);
+	const uint32_t row = routes_switch(own, live->sw[s].guid);
 	const uint8_t planned = row < own->switches ? routes_hop_lane(own, row, in, out) : 0;
 	const ib_slvl_table_t *table;
 
@@ -141,7 +141,7 @@ static void fill_numbers(struct routes *r, const struct live *live, const struct
 	const unsigned lanes = own->lanes < r->lanes ? own->lanes : r->lanes;
 
 	for (uint32_t s = 0; s < live->switches; s++) {
-		const uint32_t row = guid_index(own->switch_guid, own->switches, live->sw[s].guid);
+		const uint32_t row = routes_switch(own, live->sw[s].guid);
 		const size_t to = (size_t)s * r->wide, from = (size_t)row * own->wide;
 
 		if (row == own->switches)

@@ -32,6 +32,18 @@ static void note_unconfirmed(struct bridge *b)
 			  b->unconfirmed, b->unconfirmed_blocks, b->unconfirmed_ports);
 }
 
+/* All switches have confirmed a repair: now the entries may be set that had to wait for that. */
+static void follow_repair(struct bridge *b, const struct amendment *amended)
+{
+	const unsigned repairs = amended ? amended->repairs : 0;
+
+	if (amended && amended->later && repairs != b->followed) {
+		b->osm->subn.force_reroute = TRUE;
+		osm_opensm_sweep(b->osm);
+	}
+	b->followed = repairs;
+}
+
 static void routing_done(struct bridge *b)
 {
 	const osm_subn_t *subn = &b->osm->subn;
@@ -39,6 +51,7 @@ static void routing_done(struct bridge *b)
 	const char *name = used && used->name ? used->name : "none";
 	const bool ours = !strcmp(name, SAR_ENGINE) && b->in_force;
 	const uint32_t hca_ports = count_hca_ports(subn), ports = lanes_count_unconfirmed(b);
+	const struct amendment *amended = ours ? b->in_force->routes->amended : NULL;
 	uint32_t switches, blocks;
 
 	look(b, LOOK_DONE);
@@ -50,6 +63,9 @@ static void routing_done(struct bridge *b)
 	snprintf(b->routes_engine, sizeof(b->routes_engine), "%s",
 		 ours ? b->in_force->routes->engine : "");
 	b->generation_in_force = ours ? b->in_force->routes->generation : 0;
+	b->amendments = amended ? amended->repairs : 0;
+	b->amended_entries = amended ? amended->entries : 0;
+	b->repair_milliseconds = amended ? amended->milliseconds : 0;
 	b->lanes = ours ? b->in_force->routes->lanes : 0;
 	b->unknown = ours ? b->in_force->fit.unknown : 0;
 	b->vanished = ours ? b->in_force->fit.vanished : 0;
@@ -66,9 +82,11 @@ static void routing_done(struct bridge *b)
 	b->routings++;
 	pthread_cond_broadcast(&b->changed);
 	pthread_mutex_unlock(&b->mutex);
-	if (ours && !switches && !ports)
-		BRIDGE_LOG(b, OSM_LOG_INFO, "generation %ju is in force\n",
-			   (uintmax_t)b->in_force->routes->generation);
+	if (!ours || switches || ports)
+		return;
+	BRIDGE_LOG(b, OSM_LOG_INFO, "generation %ju is in force%s\n", (uintmax_t)b->in_force->routes->generation,
+		   amended ? ", repaired" : "");
+	follow_repair(b, amended);
 }
 
 /*

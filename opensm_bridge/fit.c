@@ -20,6 +20,7 @@
 
 #define AT_ONCE 64 /* columns walked together: one cache line of a row */
 #define ARRIVED NO_PEER
+#define DROPPED (NO_PEER - 1)
 
 #define REFUSE(...) return REASON_OF(why, "stale", __VA_ARGS__), false
 #define INVALID(...) return REASON_OF(why, "invalid", __VA_ARGS__), false
@@ -28,6 +29,7 @@ struct walk {
 	const struct routes *routes;
 	const struct live *live;
 	const struct fit *fit;
+	uint8_t *hosts;		/* [switch] it has live terminals */
 	uint32_t *next;		/* [switch][AT_ONCE] */
 	uint64_t *reaches;	/* [switch] the last target that it is known to reach */
 	uint64_t *passed;	/* [switch] the last path that led through it */
@@ -43,7 +45,7 @@ static bool match_switches(struct fit *fit, const struct routes *r, const struct
 			   struct reason *why)
 {
 	for (uint32_t s = 0; s < live->switches; s++) {
-		fit->row[s] = guid_index(r->switch_guid, r->switches, live->sw[s].guid);
+		fit->row[s] = routes_switch(r, live->sw[s].guid);
 		if (fit->row[s] == r->switches)
 			REFUSE("stale: switch 0x%016" PRIx64 " (%.60s) is not in the routes file",
 			       live->sw[s].guid, live->sw[s].name);
@@ -123,6 +125,12 @@ static bool look_ahead(struct walk *w, unsigned offset, uint32_t s, const struct
 		uint32_t next = ARRIVED;
 
 		if (s != target[i].at) {
+			/* A repair may leave a switch without hosts, which no packet of a host passes, without a route. */
+			if (port == ROUTES_NO_ROUTE && w->routes->amended &&
+			    (!w->hosts[s] || w->routes->amended->dropping)) {
+				w->next[(size_t)s * AT_ONCE + i] = DROPPED;
+				continue;
+			}
 			if (port == ROUTES_NO_ROUTE)
 				INVALID("invalid: switch 0x%016" PRIx64 " (%.60s) has no route to "
 				       "0x%016" PRIx64, sw->guid, sw->name, target[i].guid);
@@ -146,14 +154,19 @@ static bool all_arrive(struct walk *w, unsigned i, const struct target *target, 
 		const uint64_t path = ++w->paths;
 		uint32_t here;
 
-		for (here = s; w->reaches[here] != proven; here = w->next[(size_t)here * AT_ONCE + i]) {
+		for (here = s; here != DROPPED && w->reaches[here] != proven;
+		     here = w->next[(size_t)here * AT_ONCE + i]) {
 			if (w->passed[here] == path)
 				INVALID("invalid: the route to 0x%016" PRIx64 " loops through switch "
 				       "0x%016" PRIx64 " (%.60s)", target->guid,
 				       w->live->sw[here].guid, w->live->sw[here].name);
 			w->passed[here] = path;
 		}
-		for (here = s; w->reaches[here] != proven; here = w->next[(size_t)here * AT_ONCE + i])
+		if (here == DROPPED && w->hosts[s] && !w->routes->amended->dropping)
+			INVALID("invalid: packets from switch 0x%016" PRIx64 " (%.60s) to 0x%016" PRIx64
+				" are dropped", w->live->sw[s].guid, w->live->sw[s].name, target->guid);
+		for (here = s; here != DROPPED && w->reaches[here] != proven;
+		     here = w->next[(size_t)here * AT_ONCE + i])
 			w->reaches[here] = proven;
 	}
 	return true;
@@ -201,15 +214,19 @@ static bool walk_every_offset(const struct fit *fit, const struct routes *r,
 	struct walk w = {.routes = r, .live = live, .fit = fit};
 	bool good = false;
 
+	w.hosts = calloc(live->switches, sizeof(*w.hosts));
 	w.next = malloc((size_t)live->switches * AT_ONCE * sizeof(*w.next));
 	w.reaches = calloc(live->switches, sizeof(*w.reaches));
 	w.passed = calloc(live->switches, sizeof(*w.passed));
-	if (!w.next || !w.reaches || !w.passed)
+	if (!w.hosts || !w.next || !w.reaches || !w.passed)
 		REASON(why, "no memory to check the routes");
 	else
 		good = true;
+	for (uint32_t t = 0; good && t < live->terminals; t++)
+		w.hosts[live->end[t].leaf] = 1;
 	for (unsigned o = 0; good && o < r->offsets && o < live->lids_per_port; o++)
 		good = walk_all(&w, o, why);
+	free(w.hosts);
 	free(w.next);
 	free(w.reaches);
 	free(w.passed);

@@ -44,7 +44,7 @@ static bool planned(const struct install *i, osm_physp_t *port, uint8_t in, uint
 		return false;
 	if (r->hop_lanes) {
 		const uint64_t guid = cl_ntoh64(osm_node_get_node_guid(osm_physp_get_node_ptr(port)));
-		const uint32_t row = guid_index(r->switch_guid, r->switches, guid);
+		const uint32_t row = routes_switch(r, guid);
 
 		lane = row < r->switches ? routes_hop_lane(r, row, in, out) : 0;
 	}

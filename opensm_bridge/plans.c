@@ -17,6 +17,20 @@
 #include <string.h>
 
 #include "bridge.h"
+#include "certificate.h"
+#include "repair.h"
+
+static bool is_certified(const struct routes *r, const char *path, struct reason *why)
+{
+	struct reason inner = {.text = "no memory"};
+	struct certificate certificate;
+	const bool good = certificate_make(&certificate, r) && certificate_holds(&certificate, &inner);
+
+	certificate_free(&certificate);
+	if (!good)
+		REASON(why, "%.200s is invalid: %.280s", path, inner.text);
+	return good;
+}
 
 static struct routes *read_file(const char *path, struct reason *why)
 {
@@ -24,6 +38,10 @@ static struct routes *read_file(const char *path, struct reason *why)
 
 	if (r && r->had) {
 		REASON(why, "%.300s is invalid: it is a dump of tables that are not confirmed", path);
+		routes_drop(r);
+		r = NULL;
+	}
+	if (r && r->numbers && !is_certified(r, path, why)) {
 		routes_drop(r);
 		r = NULL;
 	}
@@ -76,6 +94,39 @@ static void try_routes(struct choice *c, struct routes *routes, struct reason *w
 		fit_free(&fit);
 	else if (!(c->chosen = install_new(&c->live, c->sw, &fit, routes)))
 		REASON(why, "no memory to install the routes");
+}
+
+static void log_repair(struct bridge *b, const struct routes *r)
+{
+	const struct amendment *a = r->amended;
+
+	BRIDGE_LOG(b, OSM_LOG_INFO, "generation %ju was repaired: %u entries changed in %.1f ms, repair %u since it was "
+		   "loaded%s\n", (uintmax_t)r->generation, a->entries, a->milliseconds, a->repairs,
+		   a->dropping ? "; packets of some hosts are dropped until the next one, which follows at once" :
+		   a->later ? "; another one follows" : "");
+}
+
+/* The same for routes that were in force: if they have a certificate, they are repaired first. */
+static void try_own(struct bridge *b, struct choice *c, struct routes *routes, struct reason *why)
+{
+	struct reason unrepaired = {.text = ""};
+	struct routes *repaired = NULL;
+
+	if (!routes || c->chosen)
+		return;
+	if (routes->numbers)
+		repaired = repair(routes, &c->live, &unrepaired);
+	if (repaired && repaired != routes) {
+		try_routes(c, repaired, &unrepaired);
+		if (c->chosen)
+			log_repair(b, repaired);
+	}
+	routes_drop(repaired);
+	try_routes(c, routes, why);
+	if (c->chosen || !*unrepaired.text)
+		return;
+	REASON_OF(why, "stale", "a repair of generation %ju does not reach all hosts: %.400s",
+		  (uintmax_t)routes->generation, unrepaired.text);
 }
 
 static void remember_topology(struct bridge *b, const struct live *live)
@@ -166,8 +217,8 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 	remember_topology(b, &c->live);
 	if (o->load && is_as_proved(b, &c->live, o->proved_from, load))
 		try_routes(c, o->load, load);
-	try_routes(c, o->file, own);
-	try_routes(c, o->last_good, own);
+	try_own(b, c, o->file, own);
+	try_own(b, c, o->last_good, own);
 }
 
 /* Returns NULL if no routes fit; the reason is in `last_error` and in OpenSM's log. */

@@ -1,6 +1,7 @@
 /* The routes file of FORMAT.md, read into memory and checked completely. */
 #ifndef SAR_ROUTES_FILE_H
 #define SAR_ROUTES_FILE_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,7 @@ struct routes {
 	const uint32_t *loads;	 /* [switches][wide], <= ROUTES_MOST_LOAD */
 	uint8_t *image;
 	size_t size;
+	struct amendment *amended; /* what the plugin has changed (repair.h); NULL in routes as they were read */
 };
 
 /* Reads and checks a file; the caller holds the one reference. NULL and `why` if it is invalid. */
@@ -52,6 +54,22 @@ struct routes *routes_read(const char *path, struct reason *why);
 struct routes *routes_from_image(uint8_t *image, size_t size, struct reason *why);
 struct routes *routes_hold(struct routes *routes);
 void routes_drop(struct routes *routes); /* may be NULL */
+
+/* What the plugin's repairs have made of a plan. */
+struct amendment {
+	struct routes *plan; /* the routes as they were read */
+	unsigned repairs;    /* since the plan was read */
+	uint32_t entries;    /* changed by the last repair */
+	uint32_t later;	     /* entries that the next repair may set, once this one is confirmed on all switches */
+	bool dropping;	     /* until then, packets of some hosts that have no way now are still dropped */
+	double milliseconds; /* that the last repair took */
+	uint32_t replaced;   /* number of replaced switches: */
+	uint32_t *replaced_row;
+	uint64_t *replaced_by; /* the GUID of the switch that has taken the place of a row */
+};
+
+/* The row of a switch, by its GUID or by that of the switch that it replaces; `switches` if there is none. */
+uint32_t routes_switch(const struct routes *r, uint64_t guid);
 
 static inline const uint8_t *routes_row(const struct routes *r, const uint8_t *table,
 					unsigned offset, uint32_t row)

@@ -50,6 +50,7 @@ struct routes *routes_blank(const struct routes *sizes)
 		return NULL;
 	*r = *sizes;
 	r->holders = 1;
+	r->amended = NULL;
 	r->columns = sizes->switches + sizes->terminals;
 	r->size = end;
 	r->image = calloc(1, end);
@@ -66,6 +67,15 @@ struct routes *routes_blank(const struct routes *sizes)
 	}
 	routes_set_arrays(r, section);
 	return r;
+}
+
+struct routes *routes_copy(const struct routes *r)
+{
+	struct routes *copy = routes_blank(r);
+
+	if (copy)
+		memcpy(copy->image, r->image, r->size);
+	return copy;
 }
 
 void routes_seal(struct routes *r)

@@ -13,6 +13,8 @@
 struct routes *routes_blank(const struct routes *sizes);
 /* A writable pointer to an array of a blank routes object. */
 #define ROUTES_FILL(type, array) ((type *)(uintptr_t)(array))
+/* A copy with an image of its own, as it was read; NULL without memory. */
+struct routes *routes_copy(const struct routes *r);
 void routes_seal(struct routes *r); /* writes the checksums, once the arrays are filled in */
 /* Replaces the file atomically (write_file.h). */
 bool routes_write(const struct routes *r, const char *path, struct reason *why);

@@ -1,0 +1,399 @@
+/*
+ * Repairs one column. Broken are the switches from which the entries in force no longer lead to the destination. All others
+ * keep their entries. The broken ones get new entries by "latest departure": the channels that leave them are taken by
+ * falling number, and a channel is chosen if numbers rise from it to the destination. That reaches every switch that any
+ * rising path reaches. Then, in the same order, each switch may take another channel that serves whoever chose it as well:
+ * the entry of the plan, else the one with the least load.
+ *
+ * A new entry may lead on only to larger numbers than those by which packets arrive according to the entries in force,
+ * because some switches still have these while others are rewritten. If no such entry exists, packets are dropped there.
+ * Switches that no packet of a host passes get an entry without a loop, for management traffic.
+ */
+#include "repair_column.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void repair_follow(struct repair_state *x, const uint8_t *entry, uint8_t *reach)
+{
+	memset(reach, UNKNOWN, x->switches);
+	reach[x->end] = LEADS;
+	for (uint32_t s = 0; s < x->switches; s++) {
+		uint32_t here = s, length = 0;
+		uint8_t result = ENDLESS;
+
+		if (!x->up[s])
+			reach[s] = ENDLESS;
+		while (reach[here] == UNKNOWN) {
+			const uint32_t far = repair_far(x, here, entry[here]);
+
+			reach[here] = FOLLOWED;
+			x->path[length++] = here;
+			if (far == ROUTES_NO_SWITCH)
+				break;
+			here = far >> 8;
+		}
+		if (reach[here] == LEADS)
+			result = LEADS;
+		while (length)
+			reach[x->path[--length]] = result;
+	}
+}
+
+/* The lanes in which numbers rise to the end if a packet leaves `s` by `port`. */
+static unsigned rising_by(const struct repair_state *x, uint32_t s, uint8_t port)
+{
+	const uint32_t far = repair_far(x, s, port), next = far >> 8;
+	unsigned rising = 0;
+
+	if (far == ROUTES_NO_SWITCH || !x->rank[(size_t)s * x->wide + port])
+		return 0;
+	for (unsigned lane = 0; lane < x->plan->lanes; lane++) {
+		const uint32_t number = repair_number(x, lane, s, port);
+		unsigned on;
+
+		if (number && next != x->end && x->rising[next]) {
+			on = certificate_lane(x->plan, next, far & 255, x->new[next], lane);
+			if (x->rising[next] >> on & 1 && number < repair_number(x, on, next, x->new[next]))
+				rising |= 1u << lane;
+		} else if (number && next == x->end) {
+			rising |= 1u << lane;
+		}
+	}
+	return rising;
+}
+
+/* Sets `rising` of the switches that keep their entries, or take those of the plan. */
+static void find_rising(struct repair_state *x)
+{
+	uint8_t *known = x->reach; /* FOUND: `rising` is set */
+
+	memset(x->rising, 0, x->switches * sizeof(*x->rising));
+	for (uint32_t s = 0; s < x->switches; s++) {
+		uint32_t here = s, length = 0;
+
+		while (known[here] == LEADS && here != x->end) {
+			known[here] = FOUND;
+			x->path[length++] = here;
+			here = repair_far(x, here, x->new[here]) >> 8;
+		}
+		while (length) {
+			here = x->path[--length];
+			x->rising[here] = (uint16_t)rising_by(x, here, x->new[here]);
+		}
+	}
+	for (uint32_t s = 0; s < x->switches; s++)
+		known[s] = known[s] == FOUND ? LEADS : known[s];
+}
+
+static bool is_barred(const struct repair_state *x, uint32_t s, uint8_t port)
+{
+	for (unsigned i = 0; i < x->barred_count; i++)
+		if (x->barred[i].s == s && x->barred[i].port == port)
+			return true;
+	return false;
+}
+
+/* Whether packets that arrive at `s` in these lanes from `from` by `port_in` go on rising if they leave by `port`. */
+static bool serves(const struct repair_state *x, uint32_t from, uint8_t port_in, unsigned lanes, uint32_t s,
+		   uint8_t port, unsigned rising)
+{
+	const unsigned in = repair_far(x, from, port_in) & 255;
+
+	for (unsigned lane = 0; lanes >> lane; lane++) {
+		unsigned on;
+
+		if (!(lanes >> lane & 1))
+			continue;
+		on = certificate_lane(x->plan, s, in, port, lane);
+		if (!(rising >> on & 1) ||
+		    repair_number(x, on, s, port) <= repair_number(x, lane, from, port_in))
+			return false;
+	}
+	return true;
+}
+
+/* The lanes that rise by `port` if it may be the new entry of a broken switch `s`; else 0. */
+static unsigned admissible(const struct repair_state *x, uint32_t s, uint8_t port)
+{
+	const uint32_t far = repair_far(x, s, port), next = far >> 8;
+	const unsigned rising = rising_by(x, s, port);
+	const unsigned begin = x->covered ? certificate_begin(&x->who, x->offset, s, x->column, port) : 0;
+
+	if (!rising || begin & ~rising || is_barred(x, s, port))
+		return 0;
+	for (uint32_t u = x->arrival[s]; u != ROUTES_NO_SWITCH; u = x->next_arrival[u])
+		if (!serves(x, u, x->now[u], x->held[0][u], s, port, rising))
+			return 0;
+	/* Until the next switch is rewritten, packets take its entry in force there, if that leads anywhere. */
+	if (next != x->end && x->new[next] != x->now[next] &&
+	    repair_far(x, next, x->now[next]) != ROUTES_NO_SWITCH &&
+	    !serves(x, s, port, begin, next, x->now[next], ~0u))
+		return 0;
+	return rising;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct channel *p = a, *q = b;
+
+	return p->rank > q->rank ? -1 : p->rank < q->rank;
+}
+
+/* Finds an entry for as many broken switches as possible. */
+static void search(struct repair_state *x)
+{
+	size_t count = 0;
+	bool found = true;
+
+	for (uint32_t i = 0; i < x->broken_count; i++) {
+		const uint32_t s = x->broken[i];
+
+		x->new[s] = NO_ENTRY;
+		x->rising[s] = 0;
+		x->reach[s] = ENDLESS;
+		for (unsigned port = 1; port < x->wide; port++) {
+			const size_t at = (size_t)s * x->wide + port;
+
+			if (x->rank[at] && x->far[at] != ROUTES_NO_SWITCH)
+				x->sorted[count++] = (struct channel){x->rank[at], s, (uint8_t)port};
+		}
+	}
+	qsort(x->sorted, count, sizeof(*x->sorted), by_rank);
+	x->order_count = 0;
+	for (unsigned round = 0; found && round < x->plan->lanes; round++) {
+		found = false;
+		for (size_t i = 0; i < count; i++) {
+			const struct channel c = x->sorted[i];
+			const uint32_t next = repair_far(x, c.s, c.port) >> 8;
+			unsigned rising;
+
+			if (x->reach[c.s] != ENDLESS || (x->reach[next] != LEADS && x->reach[next] != FOUND))
+				continue;
+			rising = admissible(x, c.s, c.port);
+			if (!rising)
+				continue;
+			x->new[c.s] = c.port;
+			x->rising[c.s] = (uint16_t)rising;
+			x->reach[c.s] = FOUND;
+			x->order[x->order_count++] = c.s;
+			found = true;
+		}
+	}
+}
+
+/* Lists the switches whose found entries lead to each broken switch, and the lanes that each entry must serve. */
+static void find_needs(struct repair_state *x)
+{
+	for (uint32_t i = 0; i < x->order_count; i++) {
+		const uint32_t s = x->order[i];
+
+		x->child[s] = ROUTES_NO_SWITCH;
+		x->needs[s] = x->covered ? (uint16_t)certificate_begin(&x->who, x->offset, s, x->column, x->new[s]) : 0;
+	}
+	for (uint32_t i = x->order_count; i-- > 0;) {
+		const uint32_t s = x->order[i], far = repair_far(x, s, x->new[s]), next = far >> 8;
+
+		if (next == x->end || x->reach[next] != FOUND)
+			continue;
+		x->next_child[s] = x->child[next];
+		x->child[next] = s;
+		for (unsigned lane = 0; x->needs[s] >> lane; lane++)
+			if (x->needs[s] >> lane & 1)
+				x->needs[next] |= (uint16_t)(1u << certificate_lane(x->plan, next, far & 255,
+										   x->new[next], lane));
+	}
+}
+
+/* Predicted load of one entry of switch `s` that leads out by `port`, in the unit of `loads`. */
+static uint64_t load_of(struct repair_state *x, uint32_t s, uint8_t port)
+{
+	const struct routes *r = x->plan;
+	uint32_t *uses = x->uses + (size_t)s * x->wide;
+
+	if (!x->counted[s]) {
+		const uint8_t *row = routes_row(r, r->forwarding, x->offset, s);
+
+		memset(uses, 0, x->wide * sizeof(*uses));
+		for (uint32_t d = 0; d < r->columns; d++)
+			if (row[d] < x->wide)
+				uses[row[d]]++;
+		x->counted[s] = 1;
+	}
+	return port < x->wide && uses[port] ? r->loads[(size_t)s * x->wide + port] / uses[port] + 1 : 1;
+}
+
+/* The load that decides between ports; a rotation decides between equal ones. */
+static uint64_t cost_of(const struct repair_state *x, uint32_t s, uint8_t port)
+{
+	const size_t at = (size_t)s * x->wide + port;
+
+	return (x->plan->loads[at] + x->added[at]) << 8 | (port + x->column) % x->wide;
+}
+
+static bool children_are_served(const struct repair_state *x, uint32_t s, uint8_t port, unsigned rising)
+{
+	for (uint32_t u = x->child[s]; u != ROUTES_NO_SWITCH; u = x->next_child[u])
+		if (!serves(x, u, x->path[u], x->needs[u], s, port, rising))
+			return false;
+	return true;
+}
+
+/* Replaces the entries found by the search with those that balance the loads. `path` keeps the search's entries. */
+static void balance(struct repair_state *x)
+{
+	for (uint32_t i = 0; i < x->order_count; i++)
+		x->path[x->order[i]] = x->new[x->order[i]];
+	for (uint32_t i = 0; i < x->order_count; i++) {
+		const uint32_t s = x->order[i];
+		uint8_t best = x->new[s];
+		uint64_t least = UINT64_MAX;
+
+		for (unsigned port = 1; port < x->wide; port++) {
+			const uint32_t far = x->far[(size_t)s * x->wide + port];
+			const bool planned = port == x->planned[s];
+			unsigned rising;
+
+			if (far == ROUTES_NO_SWITCH || x->reach[far >> 8] != LEADS ||
+			    (!planned && cost_of(x, s, (uint8_t)port) >= least))
+				continue;
+			rising = admissible(x, s, (uint8_t)port);
+			if (!rising || !children_are_served(x, s, (uint8_t)port, rising))
+				continue;
+			best = (uint8_t)port;
+			least = planned ? 0 : cost_of(x, s, (uint8_t)port);
+		}
+		x->new[s] = best;
+		x->rising[s] = (uint16_t)rising_by(x, s, best);
+		x->reach[s] = LEADS;
+	}
+}
+
+/* Gives the remaining switches that no packet of a host passes the shortest way to a switch that has one. */
+static void fill(struct repair_state *x)
+{
+	for (bool found = true; found;) {
+		found = false;
+		for (uint32_t i = 0; i < x->broken_count; i++) {
+			const uint32_t s = x->broken[i];
+			uint64_t least = UINT64_MAX;
+
+			if (x->reach[s] != ENDLESS || (x->covered && (x->held[0][s] || x->who.sends[s])))
+				continue;
+			for (unsigned port = 1; port < x->wide; port++) {
+				const uint32_t far = x->far[(size_t)s * x->wide + port];
+				const uint64_t cost = port == x->planned[s] ? 0 : cost_of(x, s, (uint8_t)port);
+
+				if (far == ROUTES_NO_SWITCH || x->reach[far >> 8] != LEADS || cost >= least ||
+				    is_barred(x, s, (uint8_t)port))
+					continue;
+				least = cost;
+				x->new[s] = (uint8_t)port;
+			}
+			if (x->new[s] != NO_ENTRY) {
+				x->reach[s] = FOUND; /* those of one round have the same distance */
+				found = true;
+			}
+		}
+		for (uint32_t i = 0; i < x->broken_count; i++)
+			if (x->reach[x->broken[i]] == FOUND)
+				x->reach[x->broken[i]] = LEADS;
+	}
+}
+
+static void list_arrivals(struct repair_state *x)
+{
+	mixture_in_force(x);
+	for (uint32_t s = 0; s < x->switches; s++)
+		x->arrival[s] = ROUTES_NO_SWITCH;
+	for (uint32_t s = 0; s < x->switches; s++)
+		if (x->held[0][s]) {
+			const uint32_t next = repair_far(x, s, x->now[s]) >> 8;
+
+			x->next_arrival[s] = x->arrival[next];
+			x->arrival[next] = s;
+		}
+}
+
+/* Sets the entries that stay, or return to the plan's, and lists the broken switches. False if that makes a loop. */
+static bool keep(struct repair_state *x)
+{
+	uint32_t leading = 1;
+
+	repair_follow(x, x->now, x->reach_now);
+	if (x->restores)
+		repair_follow(x, x->planned, x->reach);
+	x->broken_count = 0;
+	for (uint32_t s = 0; s < x->switches; s++) {
+		x->new[s] = x->now[s];
+		if (!x->up[s] || s == x->end)
+			continue;
+		if (x->restores && x->reach[s] == LEADS && !is_barred(x, s, x->planned[s]))
+			x->new[s] = x->planned[s];
+		else if (x->reach_now[s] != LEADS)
+			x->broken[x->broken_count++] = s;
+		leading += x->reach_now[s] == LEADS || x->new[s] != x->now[s];
+	}
+	for (uint32_t i = 0; i < x->broken_count; i++)
+		x->new[x->broken[i]] = NO_ENTRY;
+	repair_follow(x, x->new, x->reach);
+	for (uint32_t s = 0; s < x->switches; s++)
+		leading -= x->reach[s] == LEADS;
+	if (leading)
+		return false;
+	find_rising(x);
+	return true;
+}
+
+static void begin(struct repair_state *x)
+{
+	list_arrivals(x);
+	if (keep(x))
+		return;
+	x->restores = false;
+	(void)keep(x);
+}
+
+static void add_loads(struct repair_state *x)
+{
+	for (uint32_t i = 0; i < x->broken_count; i++) {
+		const uint32_t s = x->broken[i];
+
+		if (x->new[s] != NO_ENTRY && x->new[s] != x->now[s])
+			x->added[(size_t)s * x->wide + x->new[s]] += load_of(x, s, x->planned[s]);
+	}
+}
+
+/* Counts what the next repair may set. */
+static void count_later(struct repair_state *x)
+{
+	x->later = x->barred_count;
+	for (uint32_t i = 0; i < x->broken_count; i++)
+		x->later += x->new[x->broken[i]] == NO_ENTRY;
+}
+
+void repair_column(struct repair_state *x)
+{
+	uint32_t culprit = ROUTES_NO_SWITCH;
+
+	x->barred_count = 0;
+	for (;;) {
+		begin(x);
+		search(x);
+		find_needs(x);
+		balance(x);
+		fill(x);
+		if (mixture_rises(x, &culprit))
+			break;
+		if (x->barred_count < MOST_BARRED && culprit != ROUTES_NO_SWITCH) {
+			x->barred[x->barred_count].s = culprit;
+			x->barred[x->barred_count++].port = x->new[culprit];
+		} else { /* what is left of the entries in force is sound */
+			x->restores = false;
+			begin(x);
+			break;
+		}
+	}
+	add_loads(x);
+	count_later(x);
+}

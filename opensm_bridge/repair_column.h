@@ -1,0 +1,84 @@
+/* The repair of one column: one destination in one LID offset. */
+#ifndef SAR_REPAIR_COLUMN_H
+#define SAR_REPAIR_COLUMN_H
+#include "certificate.h"
+
+#define NO_ENTRY ROUTES_NO_ROUTE
+#define MOST_BARRED 64
+
+enum reach { UNKNOWN, FOLLOWED, ENDLESS, FOUND, LEADS };
+
+/* A packet that leaves a switch by the entry in force (0) or by the new one (1). */
+struct step {
+	uint32_t s;
+	uint8_t entry, lane;
+};
+struct channel {
+	uint32_t rank, s;
+	uint8_t port;
+};
+
+/* What is the same for all columns, and room for one column. Switches are the rows of the file. */
+struct repair_state {
+	const struct routes *plan;
+	struct certificate who;
+	uint32_t switches, wide;
+	uint8_t *up;	 /* [switches] the switch is live */
+	uint32_t *far;	 /* [switches][wide] far end of a live cable that is where the plan has it; else ROUTES_NO_SWITCH */
+	uint32_t *rank;	 /* [switches][wide] the channel's largest number in any lane; 0: a repair may not use it */
+	uint64_t *added; /* [switches][wide] load that this repair has added, in the unit of `loads` */
+	uint32_t *uses;	 /* [switches][wide] entries of the plan by port in this offset, for `counted` switches */
+	uint8_t *counted;
+
+	unsigned offset;
+	uint32_t column, end;
+	bool covered, restores; /* hosts send to the column; entries of the plan are preferred */
+	uint32_t later;		/* result: entries that may be set once the new ones are confirmed */
+	const uint8_t *now, *planned; /* [switches] the column in force, and that of the plan */
+	uint8_t *new;		      /* [switches] the result */
+
+	uint8_t *reach, *reach_now; /* enum reach: whether the new entries, and those in force, lead to the end */
+	uint16_t *rising;	    /* lanes in which numbers rise to the end if a packet leaves by the new entry */
+	uint16_t *held[2];	    /* lanes in which packets leave by the entry in force, and by the new one */
+	uint16_t *needs;	    /* lanes that a switch's new entry must serve */
+	uint32_t *arrival, *next_arrival; /* lists: switches whose entries in force lead to a switch */
+	uint32_t *child, *next_child;	  /* lists: switches whose chosen entries lead to a switch */
+	uint32_t *broken, *order;	  /* switches without a path; the same in the order in which they got one */
+	uint32_t broken_count, order_count;
+	uint32_t *path;
+	struct channel *sorted; /* [switches * wide] */
+	struct step *stack;	/* [2 * switches * lanes] */
+	struct step *came_from; /* [2][switches][lanes] */
+	struct {
+		uint32_t s;
+		uint8_t port;
+	} barred[MOST_BARRED]; /* entries that are refused in this column */
+	unsigned barred_count;
+};
+
+static inline uint32_t repair_far(const struct repair_state *x, uint32_t s, uint8_t port)
+{
+	return port < x->wide ? x->far[(size_t)s * x->wide + port] : ROUTES_NO_SWITCH;
+}
+
+static inline uint32_t repair_number(const struct repair_state *x, unsigned lane, uint32_t s, uint8_t port)
+{
+	return x->plan->numbers[((size_t)lane * x->switches + s) * x->wide + port];
+}
+
+/* Sets `new` for the column. */
+void repair_column(struct repair_state *x);
+
+/* Sets `reach` of all switches to LEADS or ENDLESS. */
+void repair_follow(struct repair_state *x, const uint8_t *entry, uint8_t *reach);
+
+/*
+ * Whether numbers rise along every path of hosts' packets while some switches have the entries in force and others the new
+ * ones. If not, `culprit` is a switch whose new entry is the cause.
+ */
+bool mixture_rises(struct repair_state *x, uint32_t *culprit);
+
+/* Sets held[0] to the lanes in which hosts' packets leave each switch by its entry in force. */
+void mixture_in_force(struct repair_state *x);
+
+#endif

@@ -1,0 +1,95 @@
+"""Runs the plugin's repair (opensm_bridge/tests/repair_run.c) on failures of a file's fabric."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sar_agent.formats.routes_file import RoutesFile, read_routes_file, write_routes_file
+
+BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
+_ANSWER = re.compile(r"changed (\d+) later (\d+) dropping ([01]) ms ([\d.]+) fit ([\d.]+)")
+
+
+@dataclass
+class Repaired:
+    """One answer; `forwarding` uint8[O, S, D] is in force then."""
+
+    refusal: str
+    entries: int
+    later: int
+    dropping: bool
+    milliseconds: float
+    fit_milliseconds: float
+    forwarding: NDArray[np.uint8]
+
+
+class RepairProgram:
+    """A running program that holds the routes in force."""
+
+    def __init__(self, process: subprocess.Popen[str], folder: Path, plan: RoutesFile) -> None:
+        self.process, self.folder, self.now = process, folder, plan.forwarding
+        self.verified = self._line()
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def _send(self, text: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(text)
+        self.process.stdin.flush()
+
+    def load(self, plan: RoutesFile) -> None:
+        self._send("load\n")
+        self.now = plan.forwarding
+
+    def go(self, commands: str) -> Repaired:
+        """`commands` ends with "go"."""
+        self._send(commands)
+        number, _, words = self._line().partition(" ")
+        found = _ANSWER.match(words)
+        if not found:
+            assert words.startswith("refused "), words
+            return Repaired(words.removeprefix("refused "), 0, 0, False, 0, 0, self.now)
+        written = self.folder / f"{number}.sar"
+        self.now = read_routes_file(written).forwarding.copy()
+        written.unlink()
+        entries, later, dropping, repair, fit = found.groups()
+        return Repaired(
+            "", int(entries), int(later), dropping == "1", float(repair), float(fit), self.now
+        )
+
+
+@contextmanager
+def repairing(plan: RoutesFile, folder: Path, program: Path | None = None) -> Iterator[RepairProgram]:
+    """The program with `plan` in force. It is built with ASan and UBSan unless one is given."""
+    if program is None:
+        if shutil.which("gcc") is None or shutil.which("make") is None:
+            pytest.skip("no gcc or make to build the plugin's repair with")
+        subprocess.run(["make", "-s", "-C", str(BRIDGE), "repair_run"], check=True)
+        program = BRIDGE / "build" / "repair_run"
+    write_routes_file(folder / "plan.sar", plan)
+    process = subprocess.Popen(
+        [program, folder / "plan.sar", folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield RepairProgram(process, folder, plan)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0 and not errors, errors
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,142 @@
+"""The plugin's repairs after random failures, judged by an oracle that knows no numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile, decode, encode
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.routing import Options, load_engine
+from sar_agent.routing.lanes.hop import hop_lanes
+from tests.certificates import numbered
+from tests.examples import share
+from tests.property.repair_program import RepairProgram, repairing
+from tests.property.repairs import Failure, Judge
+
+TREES = ["xgft:2;6,6;1,4", "xgft:3;3,3,3;1,3,3", "xgft:2;4,5;2,3"]
+OTHERS = ["torus:4x4,hosts=2", "torus:3x3x3", "dragonfly:a=4,h=2,p=1"]
+
+
+def degraded(fabric: Fabric, seed: int, cut: float) -> Fabric:
+    if not cut:
+        return fabric
+    size = max(1, int(fabric.channels * cut / 2))
+    drawn = np.random.default_rng(seed).choice(fabric.channels, size, replace=False)
+    return fabric.with_links_down([int(c) for c in drawn])
+
+
+def plan_of(
+    spec: str, engine: str, seed: int = 0, cut: float = 0.0, lanes: str = "", offsets: int = 1
+) -> RoutesFile | None:
+    """A numbered file; None where one lane does not suffice and none were asked for."""
+    fabric = degraded(load_fabric(spec), seed, cut)
+    files = []
+    for offset in range(offsets):
+        options = Options() if not lanes else Options(max_lanes=8)
+        routes = load_engine(engine).route(fabric, synthetic_mix(fabric, seed + offset), options)
+        if lanes == "hops":
+            found = hop_lanes(fabric, routes, 8)
+            if found is None:
+                return None
+            routes = found
+        files.append(decode(encode(routes_to_file(fabric, routes, 1))))
+    if offsets > 1:
+        tables = np.concatenate([file.forwarding for file in files])
+        files[0] = replace(files[0], forwarding=tables)
+    return numbered(files[0])
+
+
+def failures(file: RoutesFile, rng: np.random.Generator, kind: str) -> Failure:
+    """One random failure; a cable is named by one end."""
+    ends = np.argwhere(file.far_ends != NO_SWITCH)
+    if kind in ("cable", "few", "many"):
+        count = {"cable": 1, "few": 3, "many": max(2, len(ends) // 40)}[kind]
+        drawn = rng.choice(len(ends), min(count, len(ends)), replace=False)
+        return Failure(cables={(int(s), int(p)) for s, p in ends[drawn]})
+    bears = np.zeros(len(file.switch_guids), np.bool_)
+    bears[file.terminal_leaf] = True
+    wanted = np.flatnonzero(~bears if kind == "spine" and not bears.all() else bears)
+    return Failure(switches={int(rng.choice(wanted))})
+
+
+KINDS = ["cable", "cable", "few", "many", "spine", "leaf"]
+
+
+def judge(
+    plan: RoutesFile, program: RepairProgram, failure: Failure, seen: Counter[str], rising: bool
+) -> None:
+    """One repair from what is in force. With `rising`, it must reach what rising numbers reach."""
+    before, judged = program.now, Judge(plan, failure)
+    concerned = judged.concerned(before, plan.forwarding)
+    done = program.go(failure.commands())
+    seen["failures"] += 1
+    bears = set(plan.terminal_leaf.tolist())
+    if done.refusal:
+        seen["refused"] += 1
+        if rising:
+            assert any(
+                set(plan.terminal_leaf[judged_up(judged, plan)].tolist())
+                - judged.latest_departure(before, o, column)
+                for o, column in concerned
+            ), f"refused, but rising numbers reach everybody: {done.refusal}"
+        return
+    changed = np.argwhere(done.forwarding != before)
+    assert len(changed) == done.entries
+    assert {(int(o), int(d)) for o, _, d in changed} <= concerned
+    assert all(judged.up[s] for _, s, _ in changed)
+    left_out = list(judged.missing(done.forwarding))
+    assert judged.mixtures_are_sound([before, done.forwarding])
+    seen["changed"] += done.entries
+    if done.later and done.entries:
+        seen["in steps"] += 1
+        judge(plan, program, failure, seen, rising)
+        return
+    assert not done.dropping
+    assert not any(s in bears for _, s, _ in left_out), "hosts are not reached"
+    seen["repaired"] += 1
+    seen["without hosts, without a way"] += len(left_out)
+
+
+def judged_up(judged: Judge, plan: RoutesFile) -> np.ndarray:
+    return np.array([judged.up[leaf] for leaf in plan.terminal_leaf])
+
+
+def run(plan: RoutesFile, folder: Path, seed: int, count: int, tree: bool) -> Counter[str]:
+    """Random failures one after another: some anew from the plan, some on top of the last one,
+    and the return of everything."""
+    rng, seen = np.random.default_rng(seed), Counter[str]()
+    with repairing(plan, folder) as program:
+        assert program.verified.startswith("holds"), program.verified
+        lasting = Failure()
+        for _ in range(count):
+            if not lasting.cables and not lasting.switches:
+                program.load(plan)
+            more = failures(plan, rng, str(rng.choice(KINDS)))
+            lasting.cables |= more.cables
+            lasting.switches |= more.switches
+            judge(plan, program, lasting, seen, rising=tree and not seen["mixed"])
+            if rng.random() < 0.5:
+                lasting = Failure()
+                judge(plan, program, lasting, seen, rising=tree)
+                same = np.array_equal(program.now, plan.forwarding)
+                seen["back at the plan" if same else "not back at the plan"] += 1
+    return seen
+
+
+@pytest.mark.parametrize("spec", TREES)
+@pytest.mark.parametrize("cut", [0.0, 0.08])
+def test_trees(spec: str, cut: float, tmp_path: Path) -> None:
+    for seed in range(share(2)):
+        plan = plan_of(spec, "sar-plus", seed, cut) or plan_of(spec, "updn", seed, cut)
+        assert plan is not None
+        seen = run(plan, tmp_path, seed, share(20), tree=True)
+        print(spec, cut, dict(seen))
+        assert seen["repaired"] > seen["failures"] // 2
