@@ -13,7 +13,17 @@ from collections.abc import Callable
 import typer
 
 from sar_agent import __version__
-from sar_agent.commands import ask, engines, key, routes, service, topology
+from sar_agent.commands import (
+    anonymize,
+    ask,
+    config_file,
+    engines,
+    key,
+    order,
+    routes,
+    service,
+    topology,
+)
 from sar_agent.errors import SarError
 from sar_agent.util.extensions import extensions, load_point
 
@@ -25,7 +35,7 @@ app = typer.Typer(
     name="sar-agent",
     help="Scheduling-aware InfiniBand routes for Slurm clusters.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
@@ -40,9 +50,12 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     (ROUTES, "measure", routes.measure),
     (ROUTES, "check", routes.check),
     (ROUTES, "engines", engines.engines),
+    (ROUTES, "anonymize", anonymize.anonymize),
+    (APPLICATIONS, "order", order.order),
 )
 for panel, name, command in COMMANDS:
     app.command(name, rich_help_panel=panel)(command)
+app.add_typer(config_file.app, rich_help_panel=OPERATE)
 app.add_typer(topology.app, rich_help_panel=ROUTES)
 app.add_typer(key.app, rich_help_panel=APPLICATIONS)
 for extension in extensions("sar_agent.commands"):  # such as sar-lab's, if installed

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -14,16 +15,43 @@ if TYPE_CHECKING:
     from sar_agent.agent.history import Row
 
 
-def status(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
+def status(
+    config: ConfigOption = CONFIG_PATH,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="print one line for a monitoring plugin; exit code 0 OK, 1 WARNING, 2 CRITICAL, "
+            "3 UNKNOWN",
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Show the routes that the agent installed and the routes that OpenSM really has in force."""
     from sar_agent.agent.status import read_agent_status
     from sar_agent.config.model import load_config
 
+    if check:
+        _check(config)
     report = read_agent_status(load_config(config))
     if as_json:
         print_json(report.json())
     else:
         typer.echo(report.words())
+
+
+def _check(config: Path) -> NoReturn:
+    from sar_agent.agent.status import read_agent_status
+    from sar_agent.commands.status_check import MonitoringCode, judge_status
+    from sar_agent.config.model import load_config
+    from sar_agent.errors import SarError
+
+    try:
+        code, sentence = judge_status(read_agent_status(load_config(config)))
+    except SarError as error:
+        code, sentence = MonitoringCode.UNKNOWN, " ".join(str(error).split())
+    typer.echo(f"sar-agent {code.name}: {sentence}")
+    raise typer.Exit(code)
 
 
 def history(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sar_agent.commands.announce import announce_compiling, note
 from sar_agent.util.extensions import extension_names
 
 if TYPE_CHECKING:
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 CONFIG_PATH = Path("/etc/sar-agent.toml")
 ConfigOption = Annotated[
     Path,
-    typer.Option("--config", help="configuration file; deploy/sar-agent.toml explains every key"),
+    typer.Option(
+        "--config",
+        envvar="SAR_AGENT_CONFIG",
+        help="configuration file; deploy/sar-agent.toml explains every key",
+    ),
 ]
 FabricOption = Annotated[
     str,
@@ -61,6 +66,7 @@ def read_fabric(spec: str) -> Fabric:
     from sar_agent.fabric.components import require_connected
     from sar_agent.fabric.spec import load_fabric
 
+    announce_compiling()
     fabric = load_fabric(spec)
     require_connected(fabric)
     return fabric
@@ -81,14 +87,23 @@ def read_mix(spec: str, fabric: Fabric) -> JobMix:
             raise InputError(
                 f"{spec!r}: the seed is not a number", remedy="write, for example, mix:1"
             ) from error
-    mapped = mix_of_records(fabric, read_jobs_file(Path(spec)))
+    records = read_jobs_file(Path(spec))
+    mapped = mix_of_records(fabric, records)
+    if not records:
+        note(f"note: {spec} has no running job; what follows is for an idle cluster")
+    elif not any(host in fabric.hosts for record in records for host in record.hosts):
+        note(
+            f"note: no host of the {len(records)} jobs in {spec} is in the fabric; are both of one "
+            "cluster, with the same host names?"
+        )
+    elif not mapped.mix.jobs:
+        note(f"note: none of the {len(records)} jobs in {spec} spans two leaf switches")
     if mapped.unknown_hosts:
         listed = ", ".join(sorted(mapped.unknown_hosts)[:5])
         dots = " …" if len(mapped.unknown_hosts) > 5 else ""
-        typer.echo(
-            f"sar-agent: {len(mapped.unknown_hosts)} hosts of jobs are not in the fabric and are "
-            f"left out: {listed}{dots}",
-            err=True,
+        note(
+            f"{len(mapped.unknown_hosts)} hosts of jobs are not in the fabric and are "
+            f"left out: {listed}{dots}"
         )
     return mapped.mix
 
@@ -100,10 +115,10 @@ def read_partitions(path: Path | None, fabric: Fabric, mix: JobMix) -> Partition
     from sar_agent.jobs.partition_policy import read_partitions as read
 
     partitions, notes = read(path, fabric, mix)
-    for note in notes[:5]:
-        typer.echo(f"sar-agent: note: {note}", err=True)
+    for doubt in notes[:5]:
+        note(f"note: {doubt}")
     if len(notes) > 5:
-        typer.echo(f"sar-agent: note: … and {len(notes) - 5} more", err=True)
+        note(f"note: … and {len(notes) - 5} more")
     return partitions
 
 
@@ -114,10 +129,7 @@ def read_routes(path: Path, fabric: Fabric) -> Routes:
 
     routes = read_tables(path, fabric)
     if routes.fabric_digest != fabric.digest:
-        typer.echo(
-            f"sar-agent: note: {path} was made for other nodes or cables than {fabric.name} has",
-            err=True,
-        )
+        note(f"note: {path} was made for other nodes or cables than {fabric.name} has")
     return routes
 
 

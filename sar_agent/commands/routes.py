@@ -54,6 +54,12 @@ def route(
         ),
     ] = "",
     partitions: PartitionsOption = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="compute and check, but write nothing; name what --out gets"
+        ),
+    ] = False,
     as_json: JsonOption = False,
     *,
     options: Options = DEFAULTS,
@@ -85,7 +91,7 @@ def route(
         routed(chosen, network, mix, options)
     routes = routed(chosen, network, mix, options)
     verdict = check_routes(network, routes)
-    if out is not None and verdict.passed:
+    if out is not None and verdict.passed and not dry_run:
         write_routes_folder(out, network, routes)
         export_routes(out, network, routes, formats)
         if is_source_routed(chosen):
@@ -107,6 +113,7 @@ def route(
                 "problems": list(verdict.problems),
                 "jobs": len(mix.jobs),
                 "digest": routes.digest.hex(),
+                "written": str(out) if out is not None and verdict.passed and not dry_run else None,
             }
         )
     verdict.require()
@@ -115,7 +122,7 @@ def route(
             f"{routes.engine}: {network.destinations} destinations on {network.switches} "
             "switches, every pair reached, no credit loop"
             + (f" in {routes.virtual_lanes} virtual lanes" if routes.virtual_lanes > 1 else "")
-            + (f"; written to {out}" if out else "")
+            + (f"; {'would be ' * dry_run}written to {out}" if out else "")
         )
         _print_notes(network, routes)
 

@@ -4,6 +4,7 @@ be run by the user whose files these are."""
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,12 +66,17 @@ def rollback(
             "multi-switch jobs change",
         ),
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Install the routes of an earlier generation, and hold them for a while."""
     from sar_agent.agent.rollback import rollback as roll_back
 
     log_to_stderr()
-    typer.echo(roll_back(_for_writing(config, "rollback"), to, hold))
+    sentence = roll_back(_for_writing(config, "rollback"), to, hold)
+    if as_json:
+        print_json({"sentence": sentence})
+    else:
+        typer.echo(sentence)
 
 
 def warm_up(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
@@ -116,13 +122,32 @@ def _for_writing(config: Path, command: str) -> Config:
 
 
 def log_to_stderr() -> None:
-    """Logs sentences without a time, since systemd and cron add theirs."""
+    """Logs sentences without a time, since systemd and cron add theirs. Where stderr is the
+    journal, each line begins with its priority, so that `journalctl -p warning` works."""
+    journal = _stderr_is_journal()
 
     class Plain(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
             prefix = "" if record.levelno <= logging.INFO else f"{record.levelname.lower()}: "
-            return prefix + super().format(record)
+            text = prefix + super().format(record)
+            if not journal:
+                return text
+            mark = f"<{_PRIORITIES.get(record.levelno, 6)}>"
+            return "\n".join(mark + line for line in text.split("\n"))
 
     handler = logging.StreamHandler()
     handler.setFormatter(Plain("%(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+
+
+_PRIORITIES = {logging.CRITICAL: 2, logging.ERROR: 3, logging.WARNING: 4, logging.DEBUG: 7}
+"""syslog's numbers, as sd-daemon(3) reads them; INFO is 6."""
+
+
+def _stderr_is_journal() -> bool:
+    """Whether systemd connected stderr to the journal: JOURNAL_STREAM is its device and inode."""
+    try:
+        found = os.fstat(2)
+    except OSError:
+        return False
+    return os.environ.get("JOURNAL_STREAM") == f"{found.st_dev}:{found.st_ino}"

@@ -52,6 +52,7 @@ def generate(
     out: Annotated[
         Path | None, typer.Option("--out", help="file to write; without it, print the topology")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write a topology.conf that fits the fabric.
 
@@ -62,6 +63,14 @@ def generate(
     from sar_agent.util.text_files import write_text
 
     tree = generate_topology(load_fabric(fabric))
+    if as_json:
+        switches = [
+            {"name": each.name, "nodes": list(each.nodes), "switches": list(each.children)}
+            for each in tree.switches
+        ]
+        print_json({"switches": switches, "notes": list(tree.notes)})
+        if out is None:
+            return
     text = (topology_yaml if form == "yaml" else topology_conf)(tree, fabric)
     if out is None:
         typer.echo(text, nl=False)

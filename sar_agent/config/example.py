@@ -37,7 +37,7 @@ def _section(name: str, section: type[BaseModel]) -> str:
     ):
         description = description_of(field)
         lines += _comment(f"{description[0].upper()}{description[1:]}.")
-        lines.append(f"{key} = {_value(field.get_default(call_default_factory=True))}")
+        lines.append(f"{key} = {toml_value(field.get_default(call_default_factory=True))}")
     return "\n".join(lines) + "\n"
 
 
@@ -50,16 +50,18 @@ def _comment(text: str) -> list[str]:
     return wrap(text, WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
 
 
-def _value(value: object) -> str:
+def toml_value(value: object) -> str:
     match value:
         case bool():
             return str(value).lower()
         case int() | float():
             return f"{value:g}"
         case dict():
-            return "{" + ", ".join(f"{key} = {_value(each)}" for key, each in value.items()) + "}"
+            return (
+                "{" + ", ".join(f"{key} = {toml_value(each)}" for key, each in value.items()) + "}"
+            )
         case list():
-            line = "[" + ", ".join(map(_value, value)) + "]"
+            line = "[" + ", ".join(map(toml_value, value)) + "]"
             return line if len(line) < 80 else _column(value)
         case str() if "\\" in value:
             return f"'{value}'"
@@ -69,7 +71,7 @@ def _value(value: object) -> str:
 
 
 def _column(values: list[object]) -> str:
-    return "\n".join(["[", *(f"  {_value(each)}," for each in values), "]"])
+    return "\n".join(["[", *(f"  {toml_value(each)}," for each in values), "]"])
 
 
 if __name__ == "__main__":

@@ -211,7 +211,7 @@ class Metrics(RouteMetrics, SiteMetrics, PassMetrics, EventMetrics, KeyMetrics, 
     """All metrics of one agent, in a registry of their own."""
 
     def __init__(self, version: str, mode: str, engine: str) -> None:
-        disable_created_metrics()  # a series more for each counter, which no query of ours reads
+        disable_created_metrics()  # type: ignore[no-untyped-call] # a series more for each counter, which no query of ours reads
         super().__init__()
         ProcessCollector(registry=self.registry)
         self._job_efi = JobDistribution(

@@ -12,6 +12,7 @@ from sar_lab.assess.limits import limits_of
 from sar_lab.assess.over_time import SAMPLES, RatingsOverTime, rate_over_time
 from sar_lab.assess.rate import ENGINES, Ratings, rate_all
 from sar_lab.assess.site_data import SiteData
+from sar_lab.assess.traffic_classes import TrafficClass, traffic_classes
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Assessment:
     judgement: Judgement
     course: RatingsOverTime | None
     limits: tuple[str, ...]
+    classes: tuple[TrafficClass, ...]
     seconds: float
 
     @property
@@ -57,6 +59,7 @@ class Assessment:
         return {
             "command": self.command,
             "verdict": self.judgement.json(),
+            "adaptive": [each._asdict() for each in self.classes],
             "fabric": given.fabric.name,
             "moment": given.moment,
             "jobs": given.jobs,
@@ -92,5 +95,6 @@ def assess(
     judgement = judge(given, ratings, adaptive)
     course = rate_over_time(given.placed, ratings, samples, say) if given.placed else None
     limits = limits_of(given, ratings, adaptive)
+    classes = traffic_classes(given.fabric, adaptive)
     seconds = time.perf_counter() - began
-    return Assessment(command, given, ratings, judgement, course, limits, seconds)
+    return Assessment(command, given, ratings, judgement, course, limits, classes, seconds)

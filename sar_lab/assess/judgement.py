@@ -60,9 +60,11 @@ def judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
     saved = max(0.0, 1.0 - after.time / before.time)
     if adaptive:
         return Judgement(
-            "adaptive", "There is nothing to gain while adaptive routing is in force.",
-            "The switches choose a path for each packet, and the tables only list the choices. "
-            f"Without adaptive routing, jobs would spend {saved:.0%} less time sending.", 0.0,
+            "adaptive",
+            "With adaptive routing, the gain is known only for traffic that follows the tables.",
+            f"Such traffic would spend up to {saved:.0%} less time being sent. For traffic that "
+            "switches route packet by packet, this report cannot state a gain. The section on "
+            "traffic that follows the tables lists both.", 0.0,
         )  # fmt: skip
     if before.measures.load_max <= FULL:
         return Judgement(

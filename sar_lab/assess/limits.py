@@ -5,9 +5,7 @@ from __future__ import annotations
 from sar_lab.assess.host_ports import shared_hosts
 from sar_lab.assess.rate import Ratings
 from sar_lab.assess.site_data import SiteData
-
-FAST = 200.0
-"""Gbit/s: HDR and NDR switches can route adaptively."""
+from sar_lab.assess.traffic_classes import is_fast
 
 
 def limits_of(given: SiteData, ratings: Ratings, adaptive: bool) -> tuple[str, ...]:
@@ -57,15 +55,16 @@ def limits_of(given: SiteData, ratings: Ratings, adaptive: bool) -> tuple[str, .
             "which overestimates them somewhat, before and after."
         )
     if not adaptive:
-        fast = float(given.fabric.terminal_rate.max(initial=0.0)) >= FAST
+        fast = is_fast(given.fabric)
         sentences.append(
             (
                 "This network's switches are of a generation that can route adaptively. "
                 if fast
                 else ""
             )
-            + "With adaptive routing in force, static tables gain nothing. Check with `ibdiagnet` "
-            "or your subnet manager's settings; if it is in force, give --adaptive."
+            + "Traffic that switches route adaptively gains little from new tables. Check your "
+            "subnet manager's settings (routing_engine ar_…, ar_sl_mask); if they enable it, give "
+            "--adaptive."
         )
     sentences.append(
         "Storage and other traffic is routed, but not counted. Jobs whose links idle anyway gain "

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import typer
 
-LABORATORY = "Laboratory: assess, simulate, reproduce (package sar-lab)"
+EVALUATE = "Evaluate: what would a cluster gain? (package sar-lab)"
+RESEARCH = "Research: simulate, replay, reproduce papers (package sar-lab)"
 
 
 def register(app: typer.Typer) -> None:
@@ -25,16 +26,15 @@ def register(app: typer.Typer) -> None:
     from sar_lab.commands.simulate_time import simulate_time
     from sar_lab.commands.simulate_trace import simulate_trace
 
+    for name, command in (("assess", assess), ("demo", demo), ("demo-live", demo_live)):
+        app.command(name, rich_help_panel=EVALUATE)(command)
     commands: tuple[tuple[str, Callable[..., None]], ...] = (
-        ("assess", assess),
         ("replay", replay),
         ("simulate-time", simulate_time),
         ("simulate-trace", simulate_trace),
         ("make-trace", make_trace),
         ("count-congestion", count_congestion),
-        ("demo", demo),
-        ("demo-live", demo_live),
     )
     for name, command in commands:
-        app.command(name, rich_help_panel=LABORATORY)(command)
-    app.add_typer(lab.app, rich_help_panel=LABORATORY)
+        app.command(name, rich_help_panel=RESEARCH)(command)
+    app.add_typer(lab.app, rich_help_panel=RESEARCH)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from sar_agent.commands.announce import announce_compiling, progress
 from sar_agent.commands.inputs import JsonOption, print_json
 
 
@@ -75,6 +76,7 @@ def assess(
     from sar_lab.assess.site_data import read_site_data
     from sar_lab.mixes.replay_inputs import fabric_of
 
+    announce_compiling()
     names = tuple(engine or ENGINES)
     for name in names:
         load_engine(name)  # reports an unknown name before the long computation
@@ -87,7 +89,7 @@ def assess(
         adaptive=adaptive,
         samples=samples,
         simulate=simulate,
-        say=_print_progress,
+        say=progress,
     )
     page = write_assessment(found, out)
     if as_json:
@@ -103,9 +105,3 @@ def assess(
     for left in given.left_out:
         typer.echo(f"left out: {left}")
     typer.echo(f"Open {page.resolve()}")
-
-
-def _print_progress(step: str) -> None:
-    """Prints the current step if stderr is a terminal."""
-    if sys.stderr.isatty():
-        typer.echo(f"… {step}", err=True)

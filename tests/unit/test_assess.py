@@ -19,6 +19,7 @@ from sar_lab.assess.heat_map import classes, heat_map, level_bars, levels
 from sar_lab.assess.judgement import judge
 from sar_lab.assess.rate import Ratings, rate_all
 from sar_lab.assess.site_data import SiteData, read_site_data, typical_moment
+from sar_lab.assess.traffic_classes import traffic_classes
 from sar_lab.history import HistoryBuilder, place_history
 from sar_lab.history.leonardo import leonardo_stand_in
 from tests.data import data_path
@@ -150,13 +151,20 @@ def ratings_of(fabric: Fabric, given: SiteData) -> Ratings:
     return rate_all(fabric, given.mix, None, ("minhop", "sar-plus"), simulate=False)
 
 
-def test_adaptive_routing_leaves_nothing_to_gain() -> None:
+def test_adaptive_routing_leaves_a_gain_to_traffic_that_follows_the_tables() -> None:
     fabric = load_fabric(SPEC)
     given = read_site_data(fabric, "mix:3", None, None, None)
     ratings = ratings_of(fabric, given)
     assert judge(given, ratings, adaptive=False).kind == "gain"
     told = judge(given, ratings, adaptive=True)
     assert (told.kind, told.saved) == ("adaptive", 0.0)
+    assert "cannot state a gain" in told.why
+    follows = [each.follows for each in traffic_classes(given.fabric, adaptive=True)]
+    assert {"tables", "switches", "unknown"} == set(follows)
+    hdr = replace(given.fabric, terminal_rate=np.full_like(given.fabric.terminal_rate, 200.0))
+    edr = replace(given.fabric, terminal_rate=np.full_like(given.fabric.terminal_rate, 100.0))
+    assert [each.follows for each in traffic_classes(hdr, adaptive=False)] == ["tables", "unknown"]
+    assert [each.follows for each in traffic_classes(edr, adaptive=False)] == ["tables"]
 
 
 def test_no_more_is_claimed_than_a_hundredth() -> None:

@@ -111,7 +111,7 @@ def test_help_lists_the_commands_in_groups_operators_first() -> None:
     text = done.stdout
     heads = [line.strip("╭─ ╮") for line in text.splitlines() if line.startswith("╭")]
     assert [head.split()[0] for head in heads] == [
-        *("Options", "Operate", "Look", "Laboratory:", "For"),
+        *("Options", "Operate", "Look", "For", "Evaluate:", "Research:"),
     ]
     assert text.index("rollback") < text.index(" route ") < text.index("simulate-time")
 

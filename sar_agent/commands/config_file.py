@@ -1,0 +1,102 @@
+"""`sar-agent config check|show`: tests a configuration file, and prints the settings in use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_json
+
+if TYPE_CHECKING:
+    from sar_agent.config.model import Config
+
+app = typer.Typer(
+    name="config",
+    help="Test a configuration file, or print the settings in use.",
+    no_args_is_help=True,
+)
+
+
+@app.command()
+def check(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
+    """Test a configuration file, the engine and the files that it names; changes nothing.
+
+    Exit code 2 and all problems at once if there is one.
+    """
+    from sar_agent.config.model import ConfigError, load_config
+
+    settings = load_config(config)
+    if problems := _problems(settings):
+        raise ConfigError(config, problems)
+    changed = _changed(settings)
+    if as_json:
+        print_json({"file": str(config), "ok": True, "changed": changed})
+    else:
+        typer.echo(f"{config}: no problem; changed from the defaults: {_list(changed)}")
+
+
+@app.command()
+def show(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
+    """Print every setting in use, as TOML; those that differ from the default are marked.
+
+    Without a configuration file, the defaults are shown.
+    """
+    from sar_agent.config.example import toml_value
+    from sar_agent.config.model import Config, load_config
+
+    use_defaults = config == CONFIG_PATH and not config.exists()
+    settings = Config() if use_defaults else load_config(config)
+    if as_json:
+        print_json({"settings": settings.model_dump(mode="json")})
+        return
+    changed = set(_changed(settings))
+    for section, model in settings:
+        typer.echo(f"[{section}]")
+        for key, value in model:
+            mark = "  # changed" if f"{section}.{key}" in changed else ""
+            typer.echo(f"{key} = {toml_value(value)}{mark}")
+        typer.echo()
+
+
+def _problems(settings: Config) -> list[str]:
+    """What the model cannot know: names of engines and subnet managers, and files."""
+    from sar_agent.errors import SarError
+    from sar_agent.install.subnet_manager import load_subnet_manager
+    from sar_agent.routing import load_engine
+
+    problems = []
+    try:
+        load_engine(settings.agent.engine)
+    except SarError as error:
+        problems.append(f"agent.engine: {error}")
+    try:
+        load_subnet_manager(settings)
+    except SarError as error:
+        problems.append(f"opensm.manager: {error}")
+    files = {
+        "agent.ib_partitions_file": settings.agent.ib_partitions_file,
+        "fabric.file": settings.fabric.file,
+        "opensm.lfts_dump": settings.opensm.lfts_dump,
+        "slurm.slurmrestd_jwt_file": settings.slurm.slurmrestd_jwt_file,
+    }
+    for key, name in files.items():
+        if name and not Path(name).exists():
+            problems.append(f"{key} = {name!r}: no such file; check the path")
+    return problems
+
+
+def _changed(settings: Config) -> list[str]:
+    """Keys whose value is not the default."""
+    defaults = type(settings)()
+    return [
+        f"{section}.{key}"
+        for section, model in settings
+        for key, value in model
+        if value != getattr(getattr(defaults, section), key)
+    ]
+
+
+def _list(keys: list[str]) -> str:
+    return ", ".join(keys) or "nothing"

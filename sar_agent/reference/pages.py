@@ -1,0 +1,147 @@
+"""Writes docs/reference/ from the code: python -m sar_agent.reference [FOLDER]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from sar_agent.reference.command_entries import EXIT_CODES, CommandEntry, command_entries
+from sar_agent.reference.config_entries import config_entries, config_sections
+from sar_agent.reference.json_objects import json_objects
+from sar_agent.reference.metric_entries import metric_entries
+
+GENERATED = "<!-- Written by `python -m sar_agent.reference`; change the code instead. -->\n"
+
+
+def reference_pages(rules: str) -> dict[str, str]:
+    """File name to text of each generated page; `rules` is the text of the alert rules."""
+    return {
+        "configuration.md": "\n".join(_configuration()) + "\n",
+        "commands.md": "\n".join(_command_page()) + "\n",
+        "json.md": "\n".join(_json()) + "\n",
+        "metrics.md": "\n".join(_metrics(rules)) + "\n",
+    }
+
+
+def write_reference(folder: Path, rules: Path) -> None:
+    """Writes the generated pages to `folder`."""
+    for name, text in reference_pages(rules.read_text()).items():
+        (folder / name).write_text(text)
+
+
+def _configuration() -> Iterator[str]:
+    entries = list(config_entries())
+    yield "# Configuration\n"
+    yield GENERATED
+    yield (
+        f"The {len(entries)} keys of `/etc/sar-agent.toml` (TOML). Every key has a default, and an "
+        "empty file is valid. An unknown key is an error. All keys exist since version 0.1.0, and "
+        "changes take effect when the agent restarts. "
+        "[`deploy/sar-agent.toml`](../../deploy/sar-agent.toml) is the same as a file to copy; "
+        "`sar-agent config check` tests yours, and `sar-agent config show` prints the values in "
+        "use."
+    )
+    for section, model in config_sections():
+        yield f"\n## [{section}]\n\n{' '.join((model.__doc__ or '').split())}\n"
+        rows = [
+            (f"`{e.key}`", e.type, e.unit, e.range, f"`{e.default}`", _sentence(e.description))
+            for e in entries
+            if e.section == section
+        ]
+        yield from table(("key", "type", "unit", "range", "default", "meaning"), rows)
+
+
+def _command_page() -> Iterator[str]:
+    yield "# Command line\n"
+    yield GENERATED
+    yield (
+        "`sar-agent COMMAND --help` prints the same for one command. Results go to stdout; errors, "
+        "notes and progress go to stderr, an error as one line with its remedy.\n"
+    )
+    yield "## Exit codes\n"
+    yield from table(("code", "meaning"), EXIT_CODES.items())
+    panel = ""
+    for entry in command_entries():
+        if entry.panel != panel:
+            panel = entry.panel
+            yield f"\n## {panel}"
+        yield from _one_command(entry)
+
+
+def _one_command(entry: CommandEntry) -> Iterator[str]:
+    yield f"\n### sar-agent {entry.words}\n\n{_paragraphs(entry.help)}"
+    if not entry.options:
+        return
+    rows = []
+    for option in entry.options:
+        names = ", ".join(f"`{name}`" for name in option.names)
+        if not option.names[0].startswith("-"):
+            names = f"`{option.names[0].upper()}`"
+        facts = ["required" if option.required else "", option.range]
+        facts += ["repeatable" if option.repeatable else ""]
+        rows.append(
+            (names, f"`{option.default}`" if option.default else "", ", ".join(filter(None, facts)),
+             _sentence(option.help))
+        )  # fmt: skip
+    yield ""
+    yield from table(("option", "default", "", "meaning"), rows)
+
+
+def _json() -> Iterator[str]:
+    yield "# JSON\n"
+    yield GENERATED
+    yield (
+        "Commands with `--json` print one object on one line. Keys are a contract: they are added, "
+        "and are renamed only with a line in [CHANGELOG.md](../../CHANGELOG.md). Errors stay "
+        "sentences on stderr, with the [exit code](commands.md#exit-codes). Keys in *italics* may "
+        "be missing."
+    )
+    objects = json_objects()
+    inner = {key.object for keys in objects.values() for key in keys if key.object}
+    for name, keys in objects.items():
+        heading = f"Object {name}" if name in inner else f"sar-agent {name}"
+        yield f"\n## {heading}\n"
+        rows = []
+        for key in keys:
+            meaning = _sentence(key.meaning)
+            if key.object:
+                meaning += f" [Object {key.object}](#object-{key.object})."
+            rows.append((f"*`{key.name}`*" if key.optional else f"`{key.name}`", meaning))
+        yield from table(("key", "meaning"), rows)
+
+
+def _metrics(rules: str) -> Iterator[str]:
+    yield "# Metrics\n"
+    yield GENERATED
+    yield (
+        "`sar-agent run` serves these on `agent.metrics_address`. Units are base units: seconds, "
+        "bytes, shares of 1. No label holds a job, a user or a host. Histograms have the usual "
+        "series `_bucket`, `_sum` and `_count`. Alerts are in "
+        "[`sar-agent.rules.yml`](../../deploy/prometheus/sar-agent.rules.yml), and their remedies "
+        "in [troubleshooting](../troubleshooting.md#alerts).\n"
+    )
+    rows = [
+        (
+            f"`{e.name}`", e.type, ", ".join(f"`{label}`" for label in e.labels), e.unit,
+            e.meaning, ", ".join(f"[{a}](../troubleshooting.md#{a.lower()})" for a in e.alerts),
+        )
+        for e in metric_entries(rules)
+    ]  # fmt: skip
+    yield from table(("name", "type", "labels", "unit", "meaning", "alert"), rows)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """The lines of a Markdown table."""
+    head = tuple(head)
+    yield f"| {' | '.join(head)} |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}" if text else ""
+
+
+def _paragraphs(text: str) -> str:
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))

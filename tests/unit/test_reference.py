@@ -1,0 +1,161 @@
+"""docs/reference/ is what the code says: no key, option, metric or JSON key without its line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sar_agent.reference.command_entries import command_entries
+from sar_agent.reference.config_entries import config_entries
+from sar_agent.reference.json_objects import JsonKey, json_objects
+from sar_agent.reference.metric_entries import alert_expressions, metric_entries
+from sar_agent.reference.pages import reference_pages
+from tests.unit.test_cli import sar_agent
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "reference"
+RULES = (ROOT / "deploy/prometheus/sar-agent.rules.yml").read_text()
+EXAMPLES = ROOT / "docs" / "examples"
+FABRIC = ("--fabric", EXAMPLES / "cluster.ibnetdiscover")
+INPUT = (*FABRIC, "--jobs", EXAMPLES / "squeue.txt")
+OBJECTS = json_objects()
+
+
+@pytest.mark.parametrize("name", ["configuration.md", "commands.md", "json.md", "metrics.md"])
+def test_a_page_is_what_the_code_says(name: str) -> None:
+    written = (FOLDER / name).read_text()
+    assert written == reference_pages(RULES)[name], "run python -m sar_agent.reference"
+
+
+def test_every_entry_is_explained() -> None:
+    for key in config_entries():
+        assert key.description and key.type and key.default, key
+    for command in command_entries():
+        assert command.help and command.panel, command
+        for option in command.options:
+            assert option.help, f"{command.words} {option.names}"
+    for metric in metric_entries(RULES):
+        assert metric.meaning and metric.name.startswith(("sar_agent_", "process_")), metric
+
+
+def test_an_alert_is_listed_with_each_metric_that_it_reads() -> None:
+    listed = {alert for metric in metric_entries(RULES) for alert in metric.alerts}
+    reading = {a for a, query in alert_expressions(RULES) if "sar_agent_" in query}
+    assert listed == reading and len(reading) > 10
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A configuration in observe mode, whose agent has made one pass, and routes beside it."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "agent.toml").write_text(
+        f"""
+        [agent]
+        state_dir = "{folder}/state"
+        run_dir = "{folder}/run"
+        [slurm]
+        squeue = ["{EXAMPLES}/squeue"]
+        topology_conf = "{EXAMPLES}/topology.conf"
+        [fabric]
+        file = "{EXAMPLES}/cluster.ibnetdiscover"
+        [opensm]
+        lfts_dump = "{EXAMPLES}/opensm-lfts.dump"
+        """
+    )
+    for name in ("state", "run"):
+        (folder / name).mkdir()
+    for engine in ("dfsssp", "sar"):
+        assert sar_agent("route", *INPUT, "--engine", engine, "--out", folder / engine) is not None
+    return folder
+
+
+COMMANDS: dict[str, tuple[Any, ...]] = {
+    "once": ("--config", "{}/agent.toml"),
+    "status": ("--config", "{}/agent.toml"),
+    "history": ("--config", "{}/agent.toml"),
+    "explain": ("4712", "--config", "{}/agent.toml"),
+    "warm-up": ("--config", "{}/agent.toml"),
+    "config check": ("--config", "{}/agent.toml"),
+    "config show": ("--config", "{}/agent.toml"),
+    "route": (*INPUT, "--engine", "dfsssp", "--out", "{}/new", "--dry-run"),
+    "measure": (*INPUT, "--routes", "{}/sar"),
+    "check": (*FABRIC, "--routes", "{}/sar", "--from", "{}/dfsssp"),
+    "engines": (),
+    "topology check": (*FABRIC, "--topology-conf", EXAMPLES / "topology.conf"),
+    "topology generate": FABRIC,
+    "order": ("4711", *INPUT),
+    "anonymize": (*INPUT, "--out", "{}/anonymous"),
+    "key plan": FABRIC,
+    "assess": (*INPUT, "--engine", "sar", "--out", "{}/assess"),
+    "demo": (*INPUT, "--out", "{}/demo"),
+    "simulate-time": (*INPUT, "--routes", "{}/sar"),
+}
+NEEDS_MORE = {"rollback"}
+"""An agent in install mode: live tests call it."""
+NOT_LISTED = {"lab list", "lab run", "replay", "simulate-trace", "count-congestion"}
+"""Research: their objects follow what they were asked."""
+WITHOUT_KEYS = {"key request", "key done", "key list"}
+"""For applications: slurm_spank/KEYS.md has their keys."""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_json_keys_of_a_command_are_listed(command: str, site: Path) -> None:
+    if command in ("status", "history", "explain"):
+        sar_agent("once", "--config", site / "agent.toml")
+    words = [str(word).replace("{}", str(site)) for word in COMMANDS[command]]
+    done = sar_agent(*command.split(), *words, "--json")
+    assert done.returncode == 0, done.stderr
+    assert not (site / "new").exists(), "a dry run writes nothing"
+    assert list(differences(command, json.loads(done.stdout))) == []
+
+
+def test_every_command_with_json_is_listed() -> None:
+    commands = {
+        entry.words
+        for entry in command_entries()
+        if any("--json" in option.names for option in entry.options)
+    }
+    assert commands - NOT_LISTED - WITHOUT_KEYS == set(COMMANDS) | NEEDS_MORE
+    inner = {key.object for keys in OBJECTS.values() for key in keys if key.object}
+    assert set(OBJECTS) == set(COMMANDS) | NEEDS_MORE | inner
+
+
+def test_every_command_that_prints_a_result_has_json() -> None:
+    without = {
+        entry.words
+        for entry in command_entries()
+        if not any("--json" in option.names for option in entry.options)
+    }
+    assert without == {"run", "demo-live", "make-trace"}
+
+
+def differences(name: str, found: dict[str, Any]) -> Iterator[str]:
+    """What the file and the output do not have in common."""
+    listed = {key.name: key for key in OBJECTS[name]}
+    yield from (f"{name}.{key} has no line" for key in found.keys() - listed.keys())
+    for key in listed.values():
+        if key.name not in found:
+            if not key.optional:
+                yield f"{name}.{key.name} is not printed"
+        elif key.object:
+            yield from _inside(key, found[key.name])
+
+
+def _inside(key: JsonKey, value: Any) -> Iterator[str]:
+    values = value if isinstance(value, list) else [value]
+    for each in values:
+        if each is not None:
+            yield from differences(key.object, each)
+
+
+def test_a_missing_line_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(differences("engine", {"name": "x", "summary": "y", "new": 1})) == [
+        "engine.new has no line"
+    ]
+    assert list(differences("engine", {"name": "x"})) == ["engine.summary is not printed"]
+    assert re.search(r"^\| `--json` \|", (FOLDER / "commands.md").read_text(), re.MULTILINE)
