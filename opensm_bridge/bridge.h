@@ -1,10 +1,11 @@
 /*
  * The state of the plugin, and the functions that its files call of each other.
  *
- * There are three locks. OpenSM holds its own (`osm->lock`) around every call of the routing engine, so callbacks never
+ * There are four locks. OpenSM holds its own (`osm->lock`) around every call of the routing engine, so callbacks never
  * take it; only notices.c, dump.c and fabric.c do, in threads of the socket. `tables` guards the known contents of the
  * switches' tables. `mutex` guards what threads of the socket and of OpenSM share; it is held only briefly, so that
- * `status` is answered at once. The order: OpenSM's lock first, then `tables`, then `mutex`.
+ * `status` is answered at once. The order: OpenSM's lock first, then `tables`, then `mutex`. `counting` guards `counters`; its
+ * holders take no other lock.
  */
 #ifndef SAR_BRIDGE_H
 #define SAR_BRIDGE_H
@@ -25,6 +26,7 @@
 #include "known.h"
 #include "live.h"
 #include "options.h"
+#include "port_counters.h"
 #include "routes_file.h"
 
 #define SAR_ENGINE "sar"
@@ -87,6 +89,9 @@ struct bridge {
 	uint32_t unconfirmed, unconfirmed_blocks, unconfirmed_ports;
 	uint64_t topology_changes, routings;
 	time_t built_at;
+
+	pthread_mutex_t counting;
+	struct port_counters counters;
 };
 
 #define BRIDGE_LOG(bridge, level, ...) osm_log(&(bridge)->osm->log, level, "sarbridge: " __VA_ARGS__)
@@ -163,6 +168,16 @@ bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *
 
 /* fabric.c: writes the discovered fabric to `path`, and sets the digest of what was written. */
 bool fabric_write(struct bridge *b, char *path, size_t room, uint64_t *digest, struct reason *why);
+
+/* counters.c: what OpenSM's PerfMgr counts, of each port the last difference; written to `path`. */
+struct counters_result {
+	uint32_t ports, sweep;
+};
+bool counters_are_read(const struct bridge *b);
+void counters_note_data(struct bridge *b, const osm_epi_dc_event_t *event);
+void counters_note_waits(struct bridge *b, const osm_epi_pe_event_t *event);
+uint32_t counters_sweep(struct bridge *b);
+bool counters_write(struct bridge *b, char *path, size_t room, struct counters_result *result, struct reason *why);
 
 /* socket_server.c, sigusr2.c: the plugin's threads. */
 bool server_open(struct bridge *b, struct reason *why);

@@ -52,6 +52,7 @@ static double head_of_queue_seconds(const osm_subn_opt_t *o)
 /* Takes no lock of OpenSM's: `status` must be answered while a slow engine computes for minutes. */
 static void answer_status(struct bridge *b, char *json, size_t room)
 {
+	const uint32_t sweep = counters_sweep(b);
 	const struct routes *loaded;
 	char error[1024];
 
@@ -66,7 +67,7 @@ static void answer_status(struct bridge *b, char *json, size_t room)
 		 "\"amendments\":%u,\"amended_entries\":%u,\"repair_ms\":%.3f,"
 		 "\"unknown_terminals\":%u,\"vanished_terminals\":%u,\"unconfirmed_switches\":%u,"
 		 "\"unconfirmed_lft_blocks\":%u,\"unconfirmed_sl2vl_ports\":%u,"
-		 "\"head_of_queue_seconds\":%.9g,"
+		 "\"head_of_queue_seconds\":%.9g,\"perfmgr\":%s,\"perfmgr_sweep\":%u,"
 		 "\"heavy_sweeps\":%lu,\"topology_changes\":%ju,\"routings\":%ju,"
 		 "\"lft_blocks_confirmed\":%lu,\"last_build_unix\":%jd}",
 		 SAR_PLUGIN_VERSION, b->osm->osm_version, (int)getpid(), sm_state(b),
@@ -78,6 +79,7 @@ static void answer_status(struct bridge *b, char *json, size_t room)
 		 b->switches, b->hca_ports, b->lanes, b->amendments, b->amended_entries, b->repair_milliseconds,
 		 b->unknown, b->vanished, b->unconfirmed,
 		 b->unconfirmed_blocks, b->unconfirmed_ports, head_of_queue_seconds(&b->osm->subn.opt),
+		 counters_are_read(b) ? "true" : "false", sweep,
 		 atomic_load(&b->heavy_sweeps), (uintmax_t)b->topology_changes,
 		 (uintmax_t)b->routings, atomic_load(&b->lft_blocks), (intmax_t)b->built_at);
 	pthread_mutex_unlock(&b->mutex);
@@ -149,6 +151,19 @@ static void answer_fabric(struct bridge *b, char *json, size_t room)
 		answer_refusal(&why, json, room);
 }
 
+static void answer_counters(struct bridge *b, char *json, size_t room)
+{
+	struct reason why = {.text = ""};
+	struct counters_result result;
+	char path[PATH_MAX], shown[2048];
+
+	if (counters_write(b, path, sizeof(path), &result, &why))
+		snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",\"ports\":%u,\"sweep\":%u}",
+			 escaped(shown, sizeof(shown), path), result.ports, result.sweep);
+	else
+		answer_refusal(&why, json, room);
+}
+
 static void answer_notice(struct bridge *b, const char *arguments, char *json, size_t room)
 {
 	struct reason why = {.text = ""};
@@ -164,7 +179,7 @@ static void answer_notice(struct bridge *b, const char *arguments, char *json, s
 void request_answer(struct bridge *b, const char *request, char *json, size_t room)
 {
 	const struct reason unknown = {.text = "unknown request; valid are status, load GENERATION PROVED_FROM, dump, "
-				       "fabric, and notice unpath|repath UPDATE GENERATION"};
+				       "fabric, counters, and notice unpath|repath UPDATE GENERATION"};
 
 	if (!strcmp(request, "status"))
 		answer_status(b, json, room);
@@ -174,6 +189,8 @@ void request_answer(struct bridge *b, const char *request, char *json, size_t ro
 		answer_dump(b, json, room);
 	else if (!strcmp(request, "fabric"))
 		answer_fabric(b, json, room);
+	else if (!strcmp(request, "counters"))
+		answer_counters(b, json, room);
 	else if (!strncmp(request, "notice ", 7))
 		answer_notice(b, request + 7, json, room);
 	else

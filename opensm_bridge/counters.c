@@ -1,0 +1,108 @@
+/*
+ * Keeps what OpenSM's PerfMgr counts, and writes it to a file for the agent. PerfMgr reports from its own threads, with the lock
+ * of its database held, so nothing but the mutex of this file is taken; its holders take no other lock.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+#include "port_counters.h"
+#include "write_file.h"
+
+static uint64_t ms_of(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return 1000 * (uint64_t)now.tv_sec + (uint64_t)now.tv_nsec / 1000000;
+}
+
+bool counters_are_read(const struct bridge *b)
+{
+#ifdef ENABLE_OSM_PERF_MGR
+	return b->osm->subn.opt.perfmgr && b->osm->perfmgr.state == PERFMGR_STATE_ENABLED;
+#else
+	(void)b;
+	return false;
+#endif
+}
+
+static uint32_t sweep_seconds(const struct bridge *b)
+{
+#ifdef ENABLE_OSM_PERF_MGR
+	return b->osm->perfmgr.sweep_time_s; /* the console may have changed it */
+#else
+	(void)b;
+	return 0;
+#endif
+}
+
+void counters_note_data(struct bridge *b, const osm_epi_dc_event_t *event)
+{
+	const struct counted_data data = {
+		.guid = event->port_id.node_guid,
+		.port = event->port_id.port_num,
+		.sent = event->xmit_data,
+		.received = event->rcv_data,
+		.sent_packets = event->xmit_pkts,
+		.received_packets = event->rcv_pkts,
+		.seconds = event->time_diff_s,
+	};
+
+	pthread_mutex_lock(&b->counting);
+	b->counters.sweep_seconds = sweep_seconds(b);
+	counters_add_data(&b->counters, &data, ms_of(CLOCK_MONOTONIC));
+	pthread_mutex_unlock(&b->counting);
+}
+
+void counters_note_waits(struct bridge *b, const osm_epi_pe_event_t *event)
+{
+	pthread_mutex_lock(&b->counting);
+	b->counters.sweep_seconds = sweep_seconds(b);
+	counters_add_waits(&b->counters, event->port_id.node_guid, event->port_id.port_num, event->xmit_wait,
+			   event->time_diff_s, ms_of(CLOCK_MONOTONIC));
+	pthread_mutex_unlock(&b->counting);
+}
+
+uint32_t counters_sweep(struct bridge *b)
+{
+	uint32_t sweep;
+
+	pthread_mutex_lock(&b->counting);
+	sweep = b->counters.sweep;
+	pthread_mutex_unlock(&b->counting);
+	return sweep;
+}
+
+bool counters_write(struct bridge *b, char *path, size_t room, struct counters_result *result, struct reason *why)
+{
+	struct port_counters copy;
+	uint8_t *image = NULL;
+	size_t size;
+	bool good;
+
+	if ((size_t)snprintf(path, room, "%s/counters.sar", b->options.folder) >= room) {
+		REASON(why, "the path %.300s is too long", b->options.folder);
+		return false;
+	}
+	if (!counters_are_read(b)) {
+		REASON_OF(why, "perfmgr-off", "OpenSM's PerfMgr is off, so no port is counted; set perfmgr TRUE and "
+			  "perfmgr_sweep_time_s in opensm.conf, and restart OpenSM");
+		return false;
+	}
+	pthread_mutex_lock(&b->counting);
+	good = counters_copy(&copy, &b->counters);
+	pthread_mutex_unlock(&b->counting);
+	if (good)
+		image = counters_image(&copy, ms_of(CLOCK_MONOTONIC), ms_of(CLOCK_REALTIME), &size);
+	*result = (struct counters_result){.ports = copy.used, .sweep = copy.sweep};
+	if (image)
+		good = write_file(path, image, size, why);
+	else {
+		good = false;
+		REASON(why, "no memory for the counters");
+	}
+	free(image);
+	counters_free(&copy);
+	return good;
+}
