@@ -267,14 +267,14 @@ static void repair_one(struct job *j)
 	uint8_t *first = x->new;
 	const uint8_t *now = x->now;
 
-	x->restores = j->now->amended != NULL;
+	x->restores = j->now->amended ? RESTORE_ALL : RESTORE_NONE;
 	repair_column(x);
 	j->later += x->later;
 	if (!x->later || !x->covered || all_arrive(j, first))
 		return;
 	x->now = first;
 	x->new = j->after;
-	x->restores = true;
+	x->restores = RESTORE_ALL;
 	repair_column(x);
 	if (all_arrive(j, j->after))
 		j->dropping = true;

@@ -86,6 +86,12 @@ static void find_rising(struct repair_state *x)
 		known[s] = known[s] == FOUND ? LEADS : known[s];
 }
 
+/* Whether no packet of a host passes the switch by the entries in force. */
+static bool is_unused(const struct repair_state *x, uint32_t s)
+{
+	return !x->covered || (x->arrival[s] == ROUTES_NO_SWITCH && !x->who.sends[s]);
+}
+
 static bool is_barred(const struct repair_state *x, uint32_t s, uint8_t port)
 {
 	for (unsigned i = 0; i < x->barred_count; i++)
@@ -126,9 +132,9 @@ static unsigned admissible(const struct repair_state *x, uint32_t s, uint8_t por
 		if (!serves(x, u, x->now[u], x->held[0][u], s, port, rising))
 			return 0;
 	/* Until the next switch is rewritten, packets take its entry in force there, if that leads anywhere. */
-	if (next != x->end && x->new[next] != x->now[next] &&
+	if (x->covered && next != x->end && x->new[next] != x->now[next] &&
 	    repair_far(x, next, x->now[next]) != ROUTES_NO_SWITCH &&
-	    !serves(x, s, port, begin, next, x->now[next], ~0u))
+	    ((x->strict && !x->held[0][next]) || !serves(x, s, port, begin, next, x->now[next], ~0u)))
 		return 0;
 	return rising;
 }
@@ -223,12 +229,15 @@ static uint64_t load_of(struct repair_state *x, uint32_t s, uint8_t port)
 	return port < x->wide && uses[port] ? r->loads[(size_t)s * x->wide + port] / uses[port] + 1 : 1;
 }
 
-/* The load that decides between ports; a rotation decides between equal ones. */
+/* What decides between ports: the entry in force is best, then that of the plan, then the least load; a rotation decides
+ * between equal loads. */
 static uint64_t cost_of(const struct repair_state *x, uint32_t s, uint8_t port)
 {
 	const size_t at = (size_t)s * x->wide + port;
 
-	return (x->plan->loads[at] + x->added[at]) << 8 | (port + x->column) % x->wide;
+	if (port == x->now[s] || port == x->planned[s])
+		return port != x->now[s];
+	return 2 + ((x->plan->loads[at] + x->added[at]) << 8 | (port + x->column) % x->wide);
 }
 
 static bool children_are_served(const struct repair_state *x, uint32_t s, uint8_t port, unsigned rising)
@@ -251,17 +260,16 @@ static void balance(struct repair_state *x)
 
 		for (unsigned port = 1; port < x->wide; port++) {
 			const uint32_t far = x->far[(size_t)s * x->wide + port];
-			const bool planned = port == x->planned[s];
+			const uint64_t cost = cost_of(x, s, (uint8_t)port);
 			unsigned rising;
 
-			if (far == ROUTES_NO_SWITCH || x->reach[far >> 8] != LEADS ||
-			    (!planned && cost_of(x, s, (uint8_t)port) >= least))
+			if (far == ROUTES_NO_SWITCH || x->reach[far >> 8] != LEADS || cost >= least)
 				continue;
 			rising = admissible(x, s, (uint8_t)port);
 			if (!rising || !children_are_served(x, s, (uint8_t)port, rising))
 				continue;
 			best = (uint8_t)port;
-			least = planned ? 0 : cost_of(x, s, (uint8_t)port);
+			least = cost;
 		}
 		x->new[s] = best;
 		x->rising[s] = (uint16_t)rising_by(x, s, best);
@@ -269,38 +277,61 @@ static void balance(struct repair_state *x)
 	}
 }
 
-/* Gives the remaining switches that no packet of a host passes the shortest way to a switch that has one. */
-static void fill(struct repair_state *x)
+/* Gives a switch the cheapest entry that leads to a switch which has a way. */
+static bool fill_one(struct repair_state *x, uint32_t s)
 {
-	for (bool found = true; found;) {
-		found = false;
-		for (uint32_t i = 0; i < x->broken_count; i++) {
-			const uint32_t s = x->broken[i];
-			uint64_t least = UINT64_MAX;
+	uint64_t least = UINT64_MAX;
 
-			if (x->reach[s] != ENDLESS || (x->covered && (x->held[0][s] || x->who.sends[s])))
-				continue;
-			for (unsigned port = 1; port < x->wide; port++) {
-				const uint32_t far = x->far[(size_t)s * x->wide + port];
-				const uint64_t cost = port == x->planned[s] ? 0 : cost_of(x, s, (uint8_t)port);
+	for (unsigned port = 1; port < x->wide; port++) {
+		const uint32_t far = x->far[(size_t)s * x->wide + port];
 
-				if (far == ROUTES_NO_SWITCH || x->reach[far >> 8] != LEADS || cost >= least ||
-				    is_barred(x, s, (uint8_t)port))
-					continue;
-				least = cost;
-				x->new[s] = (uint8_t)port;
-			}
-			if (x->new[s] != NO_ENTRY) {
-				x->reach[s] = FOUND; /* those of one round have the same distance */
-				found = true;
-			}
-		}
-		for (uint32_t i = 0; i < x->broken_count; i++)
-			if (x->reach[x->broken[i]] == FOUND)
-				x->reach[x->broken[i]] = LEADS;
+		if (far == ROUTES_NO_SWITCH || x->reach[far >> 8] != LEADS ||
+		    cost_of(x, s, (uint8_t)port) >= least)
+			continue;
+		least = cost_of(x, s, (uint8_t)port);
+		x->new[s] = (uint8_t)port;
 	}
+	return least != UINT64_MAX;
 }
 
+/* Whether a remaining switch may have a way that numbers do not rise along: no packet of a host passes it. */
+static bool may_fill(const struct repair_state *x, uint32_t s)
+{
+	for (unsigned i = 0; i < x->barred_count; i++)
+		if (x->barred[i].s == s)
+			return false;
+	return is_unused(x, s);
+}
+
+/*
+ * The remaining switches: those at a dead channel get any way, and the others keep the entries that lead there; if that is
+ * not possible, they get a way, too. What has none keeps its entry in force up to the dead channel, where packets are
+ * dropped as before.
+ */
+static void fill(struct repair_state *x)
+{
+	for (bool found = true, any = false; found || !any;) {
+		any = !found; /* in a round that begins without success, any switch counts */
+		found = false;
+		for (uint32_t i = 0; i < x->broken_count; i++) {
+			const uint32_t s = x->broken[i], far = repair_far(x, s, x->now[s]);
+
+			if (x->reach[s] != ENDLESS)
+				continue;
+			if (far != ROUTES_NO_SWITCH && x->reach[far >> 8] == LEADS && !is_barred(x, s, x->now[s]))
+				x->new[s] = x->now[s];
+			else if (!may_fill(x, s) || (far != ROUTES_NO_SWITCH && !any) || !fill_one(x, s))
+				continue;
+			x->reach[s] = LEADS;
+			found = true;
+		}
+	}
+	for (uint32_t i = 0; i < x->broken_count; i++)
+		if (x->reach[x->broken[i]] == ENDLESS && repair_far(x, x->broken[i], x->now[x->broken[i]]) != ROUTES_NO_SWITCH)
+			x->new[x->broken[i]] = x->now[x->broken[i]];
+}
+
+/* Sets `held` to the lanes in force, and lists the switches that lead packets to each switch. */
 static void list_arrivals(struct repair_state *x)
 {
 	mixture_in_force(x);
@@ -328,7 +359,7 @@ static bool keep(struct repair_state *x)
 		x->new[s] = x->now[s];
 		if (!x->up[s] || s == x->end)
 			continue;
-		if (x->restores && x->reach[s] == LEADS && !is_barred(x, s, x->planned[s]))
+		if (x->restores && x->reach[s] == LEADS && (x->restores == RESTORE_ALL || is_unused(x, s)))
 			x->new[s] = x->planned[s];
 		else if (x->reach_now[s] != LEADS)
 			x->broken[x->broken_count++] = s;
@@ -348,10 +379,8 @@ static bool keep(struct repair_state *x)
 static void begin(struct repair_state *x)
 {
 	list_arrivals(x);
-	if (keep(x))
-		return;
-	x->restores = false;
-	(void)keep(x);
+	while (!keep(x))
+		x->restores--;
 }
 
 static void add_loads(struct repair_state *x)
@@ -364,36 +393,55 @@ static void add_loads(struct repair_state *x)
 	}
 }
 
-/* Counts what the next repair may set. */
-static void count_later(struct repair_state *x)
+static bool find_entries(struct repair_state *x)
 {
-	x->later = x->barred_count;
+	begin(x);
+	if (x->covered) {
+		search(x);
+		find_needs(x);
+		balance(x);
+	}
+	fill(x);
+	for (uint32_t i = 0; x->covered && i < x->broken_count; i++)
+		if (x->reach[x->broken[i]] != LEADS && x->who.sends[x->broken[i]])
+			return false;
+	return true;
+}
+
+/* Entries that the next repair may set. */
+static uint32_t count_later(const struct repair_state *x)
+{
+	uint32_t later = x->barred_count + (x->wanted != x->restores);
+
 	for (uint32_t i = 0; i < x->broken_count; i++)
-		x->later += x->new[x->broken[i]] == NO_ENTRY;
+		later += x->reach[x->broken[i]] != LEADS;
+	return later;
 }
 
 void repair_column(struct repair_state *x)
 {
 	uint32_t culprit = ROUTES_NO_SWITCH;
 
+	x->wanted = x->restores;
 	x->barred_count = 0;
+	x->strict = true;
 	for (;;) {
-		begin(x);
-		search(x);
-		find_needs(x);
-		balance(x);
-		fill(x);
+		x->strict = x->strict && find_entries(x);
+		if (!x->strict)
+			(void)find_entries(x);
 		if (mixture_rises(x, &culprit))
 			break;
-		if (x->barred_count < MOST_BARRED && culprit != ROUTES_NO_SWITCH) {
+		if (x->restores && culprit != ROUTES_NO_SWITCH && x->new[culprit] == x->planned[culprit]) {
+			x->restores--; /* switches that lead elsewhere must be rewritten first */
+		} else if (x->barred_count < MOST_BARRED && culprit != ROUTES_NO_SWITCH) {
 			x->barred[x->barred_count].s = culprit;
 			x->barred[x->barred_count++].port = x->new[culprit];
 		} else { /* what is left of the entries in force is sound */
-			x->restores = false;
+			x->restores = RESTORE_NONE;
 			begin(x);
 			break;
 		}
 	}
 	add_loads(x);
-	count_later(x);
+	x->later = count_later(x);
 }

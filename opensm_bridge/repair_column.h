@@ -4,9 +4,11 @@
 #include "certificate.h"
 
 #define NO_ENTRY ROUTES_NO_ROUTE
-#define MOST_BARRED 64
+#define MOST_BARRED 32
 
 enum reach { UNKNOWN, FOLLOWED, ENDLESS, FOUND, LEADS };
+
+enum restores { RESTORE_NONE, RESTORE_UNUSED, RESTORE_ALL }; /* unused: no packet of a host passes them */
 
 /* A packet that leaves a switch by the entry in force (0) or by the new one (1). */
 struct step {
@@ -32,7 +34,9 @@ struct repair_state {
 
 	unsigned offset;
 	uint32_t column, end;
-	bool covered, restores; /* hosts send to the column; entries of the plan are preferred */
+	bool strict; /* no new entry leads to a switch whose entry in force no packet of a host has taken */
+	bool covered;	       /* hosts send to the column */
+	enum restores wanted, restores; /* which switches return to the plan if their path there is whole */
 	uint32_t later;		/* result: entries that may be set once the new ones are confirmed */
 	const uint8_t *now, *planned; /* [switches] the column in force, and that of the plan */
 	uint8_t *new;		      /* [switches] the result */

@@ -54,6 +54,10 @@ class PluginStatus(_Answer):
     switches: int
     hca_ports: int
     lanes: int  # virtual lanes of the routes in force
+    # The plugin's own repairs of the routes in force, since they were loaded:
+    amendments: int = 0
+    amended_entries: int = 0  # changed by the last one
+    repair_ms: float = 0  # that the last one took to compute
     unknown_terminals: int  # live ports that the routes in force do not know (or know elsewhere)
     vanished_terminals: int  # terminals of the routes in force that are not in the fabric
     # As of the last routing that OpenSM finished:

@@ -71,7 +71,9 @@ class RepairProgram:
 
 
 @contextmanager
-def repairing(plan: RoutesFile, folder: Path, program: Path | None = None) -> Iterator[RepairProgram]:
+def repairing(
+    plan: RoutesFile, folder: Path, program: Path | None = None
+) -> Iterator[RepairProgram]:
     """The program with `plan` in force. It is built with ASan and UBSan unless one is given."""
     if program is None:
         if shutil.which("gcc") is None or shutil.which("make") is None:

@@ -1,0 +1,154 @@
+"""The plugin repairs routes that have a certificate inside OpenSM's routing, without an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile, decode, encode
+from sar_agent.opensm.plugin_client import PluginRefused, PluginStatus
+from tests.certificates import numbered
+from tests.live.helpers import readback
+from tests.live.helpers.fat_tree import FatTree
+from tests.live.helpers.site import Site, site
+from tests.live.test_bridge_oracles import verdict
+
+pytestmark = pytest.mark.live
+FALLBACK = "the next routing engine takes over"
+TREE = FatTree(leaves=4, hosts=4, spines=3)
+
+
+def plan(generation: int = 5, **more: int) -> RoutesFile:
+    found = numbered(decode(encode(TREE.routes(generation, **more))))
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def here() -> Iterator[Site]:
+    with site(TREE) as made:
+        made.load(plan())
+        yield made
+
+
+def settled(here: Site, holds: Callable[[PluginStatus], bool]) -> PluginStatus:
+    """Our routes were in force whenever anyone looked, and are now as expected."""
+
+    def looked(status: PluginStatus) -> bool:
+        assert status.engine_in_force == "sar", status.last_error
+        return status.settled and holds(status)
+
+    return here.wait(looked)
+
+
+def hosts_reach_each_other(here: Site, dead: frozenset[str] = frozenset()) -> int:
+    """Follows all paths between hosts in the tables in force, as dump_fts shows them; the number of
+    entries that are not the plan's. Hosts of a leaf switch in `dead` are left out."""
+    lids, tables, file = here.lids(), readback.installed(here.fabric), plan()
+    row = {int(guid): s for s, guid in enumerate(file.switch_guids)}
+    gone = {TREE.switches()[name] for name in dead}
+    for t, guid in enumerate(file.terminal_guids):
+        end = int(file.switch_guids[file.terminal_leaf[t]])
+        if end in gone:
+            continue
+        lid = lids[int(guid)].start
+        for leaf in {int(file.switch_guids[at]) for at in file.terminal_leaf} - gone:
+            s, hops = leaf, 0
+            while s != end:
+                far = file.far_ends[row[s], tables[s, lid]]
+                assert far != NO_SWITCH and hops < 4, (hex(leaf), hex(int(guid)))
+                s, hops = int(file.switch_guids[far >> 8]), hops + 1
+                assert s not in gone
+    wanted = readback.wanted(file, lids)
+    return sum(tables.get(at) != port for at, port in wanted.items() if at[0] not in gone)
+
+
+def test_a_dead_cable_stays_inside_our_engine_and_the_cable_back_brings_the_plan(
+    here: Site,
+) -> None:
+    fallbacks = here.sm.log().count(FALLBACK)
+    here.fabric.unlink("leaf0", 5)
+    status = settled(here, lambda s: s.topology_changes >= 2 and s.amendments > 0)
+    assert (status.generation_in_force, status.last_error) == (5, "")
+    assert 0 < status.amended_entries <= 30 and status.repair_ms > 0
+    changed = hosts_reach_each_other(here)
+    assert 0 < changed <= 30
+    assert verdict(here).clean
+    dumped = here.dumped()
+    assert dumped.generation == 5 and dumped.had is None
+    assert np.array_equal(dumped.numbers, plan().numbers)
+    assert "generation 5 was repaired" in here.sm.log()
+
+    here.fabric.relink("leaf0", 5)
+    here.sm.sweep()
+    here.wait(lambda s: s.settled and s.topology_changes >= 3)
+    here.wait(lambda s: hosts_reach_each_other(here) == 0)
+    here.assert_in_force(plan())
+    assert here.bridge.status().engine_in_force == "sar"
+    assert here.sm.log().count(FALLBACK) == fallbacks
+
+
+def test_a_dead_spine(here: Site) -> None:
+    here.fabric.clear("spine1")
+    status = settled(here, lambda s: s.switches == 6 and s.amendments > 0)
+    assert status.generation_in_force == 5
+    assert hosts_reach_each_other(here, frozenset({"spine1"})) > 0
+    assert verdict(here).clean
+
+
+def test_a_host_that_boots_elsewhere_after_a_repair(here: Site) -> None:
+    here.fabric.unlink("leaf0", 5)
+    settled(here, lambda s: s.amendments > 0)
+    here.fabric.unlink("n016", 1)
+    here.wait(lambda s: s.vanished_terminals == 1)
+    here.fabric.link("leaf1", 11, "n016", 1)
+    here.sm.sweep()
+    status = settled(here, lambda s: s.unknown_terminals == 1)
+    assert (status.generation_in_force, status.vanished_terminals) == (5, 0)
+
+
+def test_opensm_restarts_with_a_cable_gone(here: Site) -> None:
+    here.sm.stop()
+    here.fabric.unlink("leaf0", 5)
+    here.sm.start().wait_up()
+    status = settled(here, lambda s: s.amendments > 0)
+    assert (status.generation_in_force, status.last_error) == (5, "")
+    assert 0 < hosts_reach_each_other(here) <= 30
+    assert FALLBACK not in here.sm.log(), "the log begins with the start"
+
+
+def test_where_no_repair_reaches_everybody_the_next_engine_routes(here: Site) -> None:
+    here.fabric.unlink("leaf0", 5)
+    settled(here, lambda s: s.amendments > 0)
+    here.fabric.unlink("leaf0", 6)
+    settled(here, lambda s: s.topology_changes >= 3)
+    here.fabric.unlink("leaf1", 7)  # leaf0 has spine2 alone, and spine2 does not reach leaf1
+    status = here.wait(lambda s: s.engine_in_force == "dfsssp")
+    assert "a repair of generation 5 does not reach all hosts" in status.last_error
+    here.fabric.relink("leaf1", 7)
+    here.sm.sweep()
+    status = here.wait(lambda s: s.engine_in_force == "sar" and s.settled)
+    assert status.generation_in_force == 5
+
+
+def test_a_certificate_that_does_not_hold_is_refused(here: Site) -> None:
+    routes = plan(6)
+    assert routes.numbers is not None
+    with pytest.raises(PluginRefused, match="the certificate does not hold") as refused:
+        here.load(replace(routes, numbers=np.ones_like(routes.numbers)))
+    assert refused.value.code == "invalid"
+    assert here.bridge.status().generation_in_force == 5
+
+
+@pytest.mark.parametrize("lanes", [2])
+def test_lanes_by_path(lanes: int) -> None:
+    with site(TREE) as here:
+        here.load(plan(lanes=lanes))
+        here.fabric.unlink("leaf0", 5)
+        status = settled(here, lambda s: s.amendments > 0)
+        assert (status.generation_in_force, status.lanes) == (5, lanes)
+        assert hosts_reach_each_other(here) > 0
+        assert verdict(here).clean
