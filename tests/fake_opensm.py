@@ -67,6 +67,8 @@ class FakeBridge:
     """Unix seconds."""
     engine: str = "minhop"
     generation: int = 0
+    amendments: int = 0
+    """Repairs of that generation by the plugin itself."""
     last_error: str = ""
     sm_state: str = "master"
     routings: int = 1
@@ -96,7 +98,15 @@ class FakeBridge:
         """Another engine takes over."""
         routes = load_engine("minhop").route(self.fabric, JobMix.of([]), Options())
         self.tables = routes_to_file(self.fabric, routes, 1)
-        self.engine, self.generation = "minhop", 0
+        self.engine, self.generation, self.amendments = "minhop", 0, 0
+        self._routed()
+
+    def repair(self, fabric: Fabric) -> None:
+        """The plugin repairs the routes in force for what is left of the fabric."""
+        assert self.tables
+        self.fabric = fabric
+        self.tables = repaired(self.tables, fabric)
+        self.amendments += 1
         self._routed()
 
     def start_again(self) -> None:
@@ -143,6 +153,7 @@ class FakeBridge:
             routes_engine="",
             generation_in_force=self.generation,
             generation_loaded=self.generation,
+            amendments=self.amendments,
             lmc=self.lmc,
             switches=self.fabric.switches,
             hca_ports=self.fabric.terminals,
@@ -197,7 +208,7 @@ class FakeBridge:
         for s in self.deaf:
             had[:, s] = before[:, s]
         self.tables = replace(sent, had=had if self.deaf else None)
-        self.engine, self.generation = "sar", file.generation
+        self.engine, self.generation, self.amendments = "sar", file.generation, 0
         self._routed()
 
     def _routed(self) -> None:
@@ -225,6 +236,48 @@ class FakeBridge:
     def _there(self) -> None:
         if self.away:
             raise Unavailable("OpenSM's plugin does not answer (test)")
+
+
+def repaired(file: RoutesFile, fabric: Fabric) -> RoutesFile:
+    """Routes in one lane for what is left of their fabric: entries whose way is cut take the
+    channel with the largest number that still rises (the plugin balances), or no route; to switches
+    any that closes no circle."""
+    assert file.numbers is not None and file.lanes == 1
+    numbers, wide = file.numbers[0], file.numbers.shape[2]
+    row = {int(guid): s for s, guid in enumerate(file.switch_guids)}
+    ends = np.full((len(file.switch_guids), wide), -1)
+    for c in np.flatnonzero(fabric.channel_up):
+        source, target = (
+            row[int(fabric.switch_guid[end[c]])]
+            for end in (fabric.channel_source, fabric.channel_target)
+        )
+        ends[source, fabric.channel_port[c]] = target
+    channels = sorted(np.argwhere(ends >= 0).tolist(), key=lambda at: -int(numbers[at[0], at[1]]))
+    tables = file.forwarding.copy()
+    for o, d in np.ndindex(len(tables), tables.shape[2]):
+        t = d - len(file.terminal_guids)
+        root = t if t >= 0 else int(file.terminal_leaf[d])
+        left: dict[int, float] = {}  # the number by which a switch sends
+        for s in range(len(tables[o])):
+            way, v = [], s
+            while v >= 0 and v != root and v not in left and len(way) <= len(tables[o]):
+                way.append(v)
+                port = tables[o, v, d]
+                v = int(ends[v, port]) if port < wide else -1
+            if v == root or v in left:
+                left |= {u: float(numbers[u, tables[o, u, d]]) for u in way}
+        left[root] = np.inf
+        for s in range(len(tables[o])):
+            if s not in left:
+                tables[o, s, d] = 255
+        for s, p in channels:
+            if s not in left and left.get(int(ends[s, p]), -1.0) > numbers[s, p]:
+                left[s] = float(numbers[s, p])
+                tables[o, s, d] = p
+        while t >= 0 and len(left) < len(tables[o]):  # management traffic only: without a circle
+            s, p = next((s, p) for s, p in channels if s not in left and int(ends[s, p]) in left)
+            left[s], tables[o, s, d] = 0.0, p
+    return replace(file, forwarding=tables)
 
 
 def _switches_have_one_lid(file: RoutesFile) -> RoutesFile:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sar_agent import __version__
+from sar_agent.agent.amendments import Amendments
 from sar_agent.agent.commit import Committer
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.history import DecisionLog, History
@@ -188,6 +189,7 @@ def build_daemon(
         installed,
         observer,
         planner,
+        Amendments(installed, planner, decisions, config.agent.reoptimise_seconds),
         transit,
         updates,
         publisher,

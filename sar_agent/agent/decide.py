@@ -29,6 +29,8 @@ class Reason(StrEnum):
     ROLLBACK = "rollback"
     BETTER = "better_routes_found"
     SHELTER = "shelter_of_another_fabric"
+    AMENDED = "amended"
+    """The subnet manager has repaired the plan in force by itself."""
 
 
 REPAIRS = frozenset({Reason.FIRST, Reason.FALLBACK, Reason.GENERATION, Reason.FABRIC})
@@ -95,10 +97,10 @@ def decide(
         why = f": {status.last_error}" if status.last_error else ""
         return Decision(Reason.FALLBACK, f"engine {status.engine} is in force{why}")
     if status and status.identity != basis.identity:
-        return Decision(
-            Reason.GENERATION,
-            f"generation {status.generation} is in force, not {basis.generation}",
-        )
+        what = f"generation {status.generation} is in force, not {basis.generation}"
+        if status.generation == basis.generation != 0:
+            what = f"generation {status.generation} is in force, but with other entries"
+        return Decision(Reason.GENERATION, what)
     decision = _change(basis, observed)
     if decision.reason and hold and hold.active(observed.records, observed.now):
         until = (

@@ -16,7 +16,8 @@ from sar_agent.agent.state import State, StateStore
 from sar_agent.config.model import Config
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric import Fabric
-from sar_agent.formats.conversion import file_to_routes
+from sar_agent.formats.conversion import file_to_numbers, file_to_routes
+from sar_agent.install.amended import completed
 from sar_agent.install.generations import Generations
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.subnet_manager import InForce, SmStatus, SubnetManager
@@ -100,7 +101,9 @@ class InstalledRoutes:
             if not found.confirmed or found.identity != state.identity:
                 return None
             mix = mix_of_host_sets(fabric, state.jobs)
-            plan = make_plan(found.generation or state.generation, fabric, mix, found.routes)
+            routes, order = completed(fabric, found.routes), file_to_numbers(fabric, found.file)
+            number = found.generation or state.generation
+            plan = make_plan(number, fabric, mix, routes, order=order)
             self._plan = found.identity, plan
         return self._plan[1]
 
@@ -121,6 +124,16 @@ class InstalledRoutes:
         self._read_from = result.in_force.status.tables_version, plan.fabric.digest
         self._plan = result.in_force.identity, plan
         self.remember(plan, state.basis)
+
+    def follow(self, plan: Plan, found: InForce, state: State) -> State:
+        """`found` is in force, which the manager made of what `state` names, and `plan` is these
+        tables; returns the state that says so. The generation stays kept as it was installed."""
+        update = {"identity": found.identity, "fabric_digest": plan.fabric.digest.hex()}
+        state = state.model_copy(update=update)
+        self.store.save(state)
+        self._plan = found.identity, plan
+        self.remember(plan, state.basis)
+        return state
 
     def remember(self, plan: Plan, basis: RoutesBasis) -> None:
         """`plan` is what the next decision compares with where nothing is installed."""

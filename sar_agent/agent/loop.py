@@ -12,6 +12,7 @@ import logging
 import time
 from dataclasses import dataclass
 
+from sar_agent.agent.amendments import Amendments
 from sar_agent.agent.commit import Arrival, Committer, HistoryEntry
 from sar_agent.agent.decide import (
     REPAIRS,
@@ -71,6 +72,7 @@ class Agent:
     installed: InstalledRoutes
     observer: SiteObserver
     planner: Planner
+    amendments: Amendments
     transit: Transit
     updates: Updates
     publisher: Publisher
@@ -134,13 +136,16 @@ class Agent:
         self.publisher.observation(site)
         state = self.installed.load_state(site.status)
         before = self.publisher.measure_in_force(site.in_force, site.fabric, site.mix)
-        self.keys.resume(site, state)
-        # Decide.
         observing = self.config.agent.mode != "install"
         sm = self.manager.name
         obstacle = install_obstacle(observing, site.status, site.status_problem, sm) or unfinished
+        repairing = ""
+        if not obstacle:
+            state, repairing = self.amendments.follow(site, state)
+        self.keys.resume(site, state)
+        # Decide.
         decision = self._decide(site, state, obstacle)
-        postponed = self._postponed(decision, site, obstacle)
+        postponed = repairing or self._postponed(decision, site, obstacle)
         if postponed:
             self._publish_last_plan(site, state)
             report = Report(Result.LATER, f"{decision.why}; {postponed}", decision.reason)
@@ -174,6 +179,8 @@ class Agent:
             return Decision(Reason.BETTER, better)
         if not obstacle and self.updates.shelter_owed:
             return Decision(Reason.SHELTER, "the shelter in force is that of another fabric")
+        if not obstacle and (amended := self.amendments.due(site.status)):
+            return Decision(Reason.AMENDED, amended)
         return decision
 
     def _postponed(self, decision: Decision, site: Observation, obstacle: str) -> str:
@@ -255,7 +262,7 @@ class Agent:
             plan = self.planner.plan(1, site.fabric, site.mix)
             return Planned(transition_to(plan, in_force.routes if in_force else None))
         for left in range(self.config.agent.plan_attempts - 1, -1, -1):
-            self._resume_planner(site, state)
+            self.amendments.resume(site, state)
             # Plan. `number` is above all that the manager or the state has heard of.
             heard = self.manager.status().highest_generation
             number = 1 + max(heard, state.generation if state else 0)
@@ -308,23 +315,6 @@ class Agent:
         )
         known = site.in_force if site.just_read else None
         return self.committer.commit(plan, go, state, entry, known=known)
-
-    def _resume_planner(self, site: Observation, state: State | None) -> None:
-        """After a restart, plans start from the routes in force, if they are the last installed
-        ones and the fabric is the same; otherwise from nothing. Raises `NotYet` while the manager
-        is at work: once it is done, there may be routes to start from."""
-        if state is None or not self.planner.needs_start(state.engine):
-            return
-        known = site.in_force if site.just_read else None
-        try:
-            plan = self.installed.plan(state, site.fabric, known)
-        except NotYet:
-            raise
-        except SarError as error:
-            log.info("starting from no routes: %s", error)
-        else:
-            if plan:
-                self.planner.resume(plan)
 
     def _failed(self, error: SarError, entry: HistoryEntry, site: Observation) -> Report:
         """Nothing was installed. `NotYet` is no failure: a later pass may find the manager done."""

@@ -56,6 +56,8 @@ class Result(StrEnum):
     WAITING = "waiting"
     PLANNED = "planned"
     INSTALLED = "installed"
+    FOLLOWED = "followed"
+    """The subnet manager has changed tables by itself, and the agent goes on from them."""
     FAILED = "failed"
 
 

@@ -123,6 +123,11 @@ class Planner:
         base = base_of(in_force.routes)
         return self._stacked(generation, in_force.fabric, in_force.mix, base, keys, in_force)
 
+    @property
+    def last(self) -> Plan | None:
+        """The last plan, in force or not."""
+        return self._last
+
     def adopt(self, plan: Plan) -> None:
         """Start from `plan` next: what came into force may be less than what was planned."""
         self._last, self._base = plan, replace(base_of(plan.routes), senders=None)

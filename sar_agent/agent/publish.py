@@ -11,6 +11,7 @@ from sar_agent.agent.observe_site import Observation, SiteObserver
 from sar_agent.check.reachability import check_reachability
 from sar_agent.errors import CheckFailed, SarError
 from sar_agent.fabric import Fabric
+from sar_agent.install.amended import completed
 from sar_agent.install.changes import TableChanges
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, SmStatus
@@ -100,8 +101,12 @@ class Publisher:
     def measure_in_force(
         self, in_force: InForce | None, fabric: Fabric, mix: JobMix
     ) -> Measures | None:
-        """Measures of the routes in force; None where they are not known, or do not reach all."""
-        return self._measure("in_force", fabric, mix, in_force.routes if in_force else None)
+        """Measures of the routes in force; None where they are not known, or do not reach all. Ours
+        may leave switches that no packet passes without a route, after a repair."""
+        routes = in_force.routes if in_force else None
+        if routes and in_force and in_force.status.amendments:
+            routes = completed(fabric, routes)
+        return self._measure("in_force", fabric, mix, routes)
 
     def planned(self, routes: Routes | None, fabric: Fabric, mix: JobMix) -> None:
         """The last plan, under the jobs of now; None where there is none for this fabric."""

@@ -94,6 +94,7 @@ class AgentStatus:
             lines.append(
                 f"in force   engine {status.engine}"
                 + (f", generation {status.generation}" * bool(status.generation))
+                + (f" with {status.amendments} repairs of its own" * bool(status.amendments))
                 + f", on {status.switches} switches and {status.hca_ports} ports"
                 + f" ({self.manager} {status.role}, process {status.process})"
             )

@@ -107,6 +107,7 @@ class LastStatus:
                 ours=now.ours,
                 identity=now.identity,
                 generation=now.generation,
+                amendments=now.amendments,
                 unknown_terminals=now.unknown_terminals,
                 state=now.state,
                 unconfirmed_switches=now.unconfirmed_switches,
@@ -124,7 +125,8 @@ class LastStatus:
         """The part of a status that is worth a pass of its own when it changes."""
         return (
             f"{self.agent.manager.name} {status.process} is {status.role}, has engine "
-            f"{status.engine} in force (generation {status.generation}) on fabric "
+            f"{status.engine} in force (generation {status.generation}, "
+            f"{status.amendments} repairs) on fabric "
             f"{status.topology_changes} with {status.switches} switches, {status.hca_ports} ports, "
             f"{status.unknown_terminals} unknown ({status.state}, {status.unconfirmed_switches} "
             "switches unconfirmed)"

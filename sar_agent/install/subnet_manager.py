@@ -41,6 +41,9 @@ class SmStatus:
     """Identity of these tables where they are the agent's; empty where they are not."""
     generation: int = 0
     """Number of the agent's plan in force; 0 where it is not known, or not the agent's."""
+    amendments: int = 0
+    """How many times the manager has repaired this plan by itself, after failures; the tables then
+    differ from those of the plan, and their identity does, too."""
     highest_generation: int = 0
     """Highest plan number that the manager has heard of; the next plan is above it."""
     restart_generation: int = 0

@@ -55,8 +55,9 @@ def sm_status(
     return SmStatus(
         engine=status.engine_in_force,
         ours=ours,
-        identity=str(status.generation_in_force) if ours else "",
+        identity=_identity(status) if ours else "",
         generation=status.generation_in_force,
+        amendments=status.amendments if ours else 0,
         highest_generation=max(numbers),
         restart_generation=kept,
         install_pending=pending,
@@ -77,6 +78,12 @@ def sm_status(
         built_at=status.last_build_unix,
         details=status.model_dump(mode="json"),
     )
+
+
+def _identity(status: PluginStatus) -> str:
+    """A file is written once, and the plugin counts its own repairs of it."""
+    repaired = f"+{status.amendments}" if status.amendments else ""
+    return f"{status.generation_in_force}{repaired}"
 
 
 def read_in_force(client: PluginClient, fabric: Fabric, patience: float | None = None) -> InForce:

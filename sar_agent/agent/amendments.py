@@ -1,0 +1,137 @@
+"""What the subnet manager repaired by itself: read back, judged, and gone on from.
+
+After a failure OpenSM's plugin changes entries of the plan in force along its channel numbers. What
+is in force is then a generation and its amendments: other tables than were installed, but neither a
+stranger's nor another engine's. The agent checks them as any routes. If they pass, they are what is
+in force, later plans start from them, and in quiet time they become a generation of their own. If
+they do not, they are replaced at once, like any tables that the agent did not make.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from sar_agent.agent.decide import Decision, Reason
+from sar_agent.agent.history import DecisionLog
+from sar_agent.agent.installed_routes import InstalledRoutes
+from sar_agent.agent.observe_site import Observation
+from sar_agent.agent.outcome import Result
+from sar_agent.agent.planner import Planner
+from sar_agent.agent.state import State
+from sar_agent.errors import SarError
+from sar_agent.fabric import Fabric
+from sar_agent.formats.conversion import file_to_numbers, file_to_routes
+from sar_agent.install.amended import completed
+from sar_agent.install.changes import table_changes
+from sar_agent.install.plan import Plan, make_plan
+from sar_agent.install.subnet_manager import InForce, NotYet, SmStatus
+from sar_agent.jobs.mapping import mix_of_host_sets
+
+log = logging.getLogger(__name__)
+
+
+class Amendments:
+    """Follows what the manager changes in the plan in force. `quiet` is how many seconds amended
+    tables stay before they become a generation of their own; `clock` returns seconds."""
+
+    def __init__(
+        self,
+        installed: InstalledRoutes,
+        planner: Planner,
+        decisions: DecisionLog,
+        quiet: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.installed, self.planner, self.decisions = installed, planner, decisions
+        self.quiet, self.clock = quiet, clock
+        self._since: tuple[str, float] | None = None
+        """The identity of amended tables, and when they were first seen."""
+        self._refused: object = None
+        """The amended tables that did not pass the checks, which are logged once."""
+
+    def follow(self, site: Observation, state: State | None) -> tuple[State | None, str]:
+        """The state with what is in force now, and why to wait with any decision: the manager is
+        not done with its repair. Empty where there is nothing to wait for."""
+        status, found, began = site.status, site.in_force, time.monotonic()
+        if status is None or state is None or not is_amended(status, state, site.fabric):
+            return state, ""
+        what = f"{self.installed.manager.name} has repaired generation {status.generation} itself"
+        if found is None or found.status.state != "built" or found.identity != status.identity:
+            return state, f"{what}, and is not done with it"
+        try:
+            plan = self._judged(found, state, site.fabric)
+        except SarError as error:
+            tables = status.identity, site.fabric.digest
+            if tables != self._refused:
+                log.warning("%s, but these tables do not pass the checks: %s", what, error)
+            self._refused = tables
+            return state, ""
+        state = self.installed.follow(plan, found, state)
+        self.planner.resume(plan)
+        changed = None
+        with suppress(SarError):  # the generation is not kept
+            kept = file_to_routes(site.fabric, self.installed.generations.read(plan.generation))
+            changed = table_changes(site.fabric, kept, found.routes)
+        many = f"; {changed.entries} entries differ from the plan" if changed else ""
+        log.info("%s; the tables pass the checks, going on from them%s", what, many)
+        self.decisions.add(
+            Decision(Reason.AMENDED, f"{what}{many}"),
+            Result.FOLLOWED,
+            engine=found.routes.engine,
+            jobs=len(plan.mix.jobs),
+            seconds=time.monotonic() - began,
+            before=None,
+            plan=plan,
+            changed=changed,
+            achieved=plan.measures,
+        )
+        return state, ""
+
+    def resume(self, site: Observation, state: State | None) -> None:
+        """After a restart, plans start from the routes in force, if they are the last installed
+        ones and the fabric is the same; otherwise from nothing. Raises `NotYet` while the manager
+        is at work: once it is done, there may be routes to start from."""
+        if state is None or not self.planner.needs_start(state.engine):
+            return
+        known = site.in_force if site.just_read else None
+        try:
+            plan = self.installed.plan(state, site.fabric, known)
+        except NotYet:
+            raise
+        except SarError as error:
+            log.info("starting from no routes: %s", error)
+        else:
+            if plan:
+                self.planner.resume(plan)
+
+    def due(self, status: SmStatus | None) -> str:
+        """Why amended tables should become a generation of their own now; empty where there are
+        none, or they are not old enough."""
+        if status is None or not status.ours or not status.amendments:
+            self._since = None
+            return ""
+        if self._since is None or self._since[0] != status.identity:
+            self._since = status.identity, self.clock()
+        if self.clock() - self._since[1] < self.quiet:
+            return ""
+        name = self.installed.manager.name
+        return f"generation {status.generation} is in force as {name} has repaired it"
+
+    def _judged(self, found: InForce, state: State, fabric: Fabric) -> Plan:
+        """The tables as a plan. Raises `SarError` where they do not pass the checks."""
+        routes = completed(fabric, replace(found.routes, fabric_digest=fabric.digest))
+        mix, order = mix_of_host_sets(fabric, state.jobs), file_to_numbers(fabric, found.file)
+        return make_plan(found.generation, fabric, mix, routes, self.planner.last, order)
+
+
+def is_amended(status: SmStatus, state: State, fabric: Fabric) -> bool:
+    """Whether the generation that `state` names is in force, and the manager has changed it, or
+    changed it back, since the state was saved."""
+    if not status.ours or not status.generation or status.generation != state.generation:
+        return False
+    moved = status.amendments > 0 and fabric.digest.hex() != state.fabric_digest
+    return moved or status.identity != state.identity

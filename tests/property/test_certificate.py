@@ -1,0 +1,296 @@
+"""Channel numbers against packets sent one by one, and mixtures that they prove by brute force."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sar_agent.check import certificate_of, check_changed, prove_senders
+from sar_agent.check.channel_numbers import channel_numbers, dependencies_rise, tables_rise
+from sar_agent.check.proof import ProvedTables
+from sar_agent.check.transition import Transition, Way, examine
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.components import require_connected
+from sar_agent.fabric.levels import levels_of
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing.lanes import routed
+from sar_agent.routing.lid_offsets import repeat_to_switches, stack
+from tests.examples import examples, share
+from tests.property.histories import SHAPES, history
+from tests.property.mixtures import enumerated
+from tests.property.networks import fabrics
+from tests.property.oracles import path
+from tests.property.test_more_tables import drawn, unconfirmed
+from tests.property.test_transition import random_pair
+
+
+def certified(fabric: Fabric, routes: Routes) -> tuple[ProvedTables, np.ndarray]:
+    """The proof of routes that pass the check, and their numbers."""
+    verdict, proved = check_changed(fabric, routes, None)
+    assert verdict.passed and proved
+    used = prove_senders(fabric, routes, proved).used
+    return proved, certificate_of(fabric, proved, used)
+
+
+def rise(fabric: Fabric, routes: Routes, numbers: np.ndarray) -> bool:
+    """Whether the numbers rise along the path of each pair of hosts, at each LID offset."""
+    hosts = np.flatnonzero(fabric.is_host_port)
+    for o in range(len(routes.egress)):
+        one = replace(routes, egress=routes.egress[o : o + 1])
+        for a in hosts:
+            source, entry = int(fabric.terminal_switch[a]), int(fabric.terminal_switch_port[a])
+            for b in hosts:
+                channels = path(fabric, one, source, int(b))
+                assert channels is not None
+                before, enters, lane = 0, entry, 0
+                if routes.service_level is not None:
+                    lane = int(routes.service_level[o, b, source]) % routes.virtual_lanes
+                for c in channels:
+                    s, port = int(fabric.channel_source[c]), int(fabric.channel_port[c])
+                    if routes.hop_lane is not None and routes.virtual_lanes > 1:
+                        lane = int(routes.hop_lane[s, enters, port])
+                    number = int(numbers[lane, s, port])
+                    if number <= before:
+                        return False
+                    before, enters = number, int(fabric.channel_port[fabric.channel_reverse[c]])
+    return True
+
+
+def verified(fabric: Fabric, proved: ProvedTables, numbers: np.ndarray) -> bool:
+    """The pass over the tables."""
+    sources = (fabric.terminals_at > 0) & fabric.switch_up
+    return tables_rise(proved.wiring, proved.egress, proved.level, sources, numbers, proved.hops)
+
+
+def holds(fabric: Fabric, routes: Routes) -> np.ndarray:
+    """Asserts that the routes have numbers: for every live channel, and rising along all paths."""
+    proved, numbers = certified(fabric, routes)
+    assert rise(fabric, routes, numbers) and verified(fabric, proved, numbers)
+    up = fabric.channel_up & fabric.switch_up[fabric.channel_source]
+    up &= fabric.switch_up[fabric.channel_target]
+    at = fabric.channel_source[up], fabric.channel_port[up]
+    assert (numbers[:, at[0], at[1]] > 0).all() and np.count_nonzero(numbers) == (
+        len(numbers) * np.count_nonzero(up)
+    )
+    return numbers
+
+
+@examples(100)
+@given(fabrics(), st.integers(0, 2**32), SHAPES)
+def test_whatever_passes_the_check_has_numbers(
+    fabric: Fabric, seed: int, shape: tuple[int, int]
+) -> None:
+    for broken, routes in history(fabric, Random(seed), 3, shape):
+        if check_changed(broken, routes, None).proved:
+            holds(broken, routes)
+
+
+@examples(60)
+@given(fabrics(), st.integers(0, 2**32))
+def test_other_numbers_are_judged_as_packet_by_packet(fabric: Fabric, seed: int) -> None:
+    routes = load_engine("updn").route(fabric, JobMix(()), Options())
+    proved, numbers = certified(fabric, routes)
+    random = np.random.default_rng(seed)
+    assert rise(fabric, routes, numbers)
+    live = np.argwhere(numbers[0] > 0)
+    for _ in range(4 if len(live) else 0):
+        s, p = random.choice(live)
+        wrong = numbers.copy()
+        wrong[0, s, p] = random.integers(0, numbers.max() + 2)
+        good = rise(fabric, routes, wrong)
+        assert verified(fabric, proved, wrong) == good
+        # Dependencies are of pairs of channels: what they say of a path of one channel is nothing.
+        if dependencies_rise(proved.wiring, proved.counts[:1], wrong):
+            assert good or not wrong[0, s, p]
+        numbers = wrong if good else numbers
+
+
+SPECS = {
+    "tree": "xgft:3;2,3,2;1,2,2",
+    "torus": "torus:4x3,hosts=1",
+    "dragonfly": "dragonfly:a=4,p=1,h=1",
+}
+
+
+def less(spec: str, seed: int, cables: int) -> Fabric:
+    """A fabric of `SPECS` in one piece without some of its cables."""
+    whole, random = load_fabric(SPECS[spec]), np.random.default_rng(seed)
+    for _ in range(100):
+        down = random.choice(whole.channels, cables, replace=False).tolist()
+        fabric = whole.with_links_down(down)
+        with suppress(InputError):
+            require_connected(fabric)
+            return fabric
+    raise AssertionError("every try was in pieces")
+
+
+@pytest.mark.parametrize("cables", [0, 2, 4])
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("lanes", ["hop", "path"])
+def test_trees_tori_and_dragonflies_have_numbers_in_all_lanes(
+    spec: str, lanes: str, cables: int
+) -> None:
+    fabric = less(spec, cables, cables)
+    for engine in ("sar", "updn"):
+        mix = synthetic_mix(fabric, 1)
+        routes = routed(load_engine(engine), fabric, mix, Options(lanes=lanes))  # type: ignore[arg-type]
+        holds(fabric, routes)
+
+
+def test_lid_offsets_have_numbers_together() -> None:
+    fabric = load_fabric("xgft:3;2,3,2;1,2,2")
+    fabric = replace(fabric, lmc=1)
+    base = load_engine("sar").route(fabric, synthetic_mix(fabric, 1), Options())
+    shelter = load_engine("updn").route(fabric, JobMix(()), Options())
+    for own_lane in (True, False):
+        stacked = repeat_to_switches(stack(base, shelter, 1, own_lane=own_lane))
+        assert len(stacked.egress) == 2 and stacked.virtual_lanes == 1 + own_lane
+        holds(fabric, stacked)
+
+
+def test_on_a_tree_numbers_rise_up_by_level_and_then_down() -> None:
+    fabric = load_fabric("xgft:3;2,3,2;1,2,2")
+    level = levels_of(fabric).astype(int)
+    for engine in ("sar", "minhop", "updn"):
+        routes = load_engine(engine).route(fabric, synthetic_mix(fabric, 3), Options())
+        numbers = certified(fabric, routes)[1][0]
+        a, b = fabric.channel_source, fabric.channel_target
+        number = numbers[a, fabric.channel_port].astype(int)
+        ups = [number[(level[a] == k) & (level[b] > k)] for k in range(2)]
+        downs = [number[(level[a] == k) & (level[b] < k)] for k in (2, 1)]
+        order = [*ups, *downs]
+        assert all(x.max() < y.min() for x, y in pairwise(order))
+
+
+def test_a_cycle_has_no_numbers() -> None:
+    fabric = load_fabric("torus:5,hosts=1")
+    routes = load_engine("updn").route(fabric, JobMix(()), Options())
+    proved, _ = certified(fabric, routes)
+    planes = np.zeros((1, proved.counts.shape[1]), np.uint8)
+    ports = int(proved.wiring.ports)
+    clockwise = [c for c in range(fabric.channels) if fabric.channel_port[c] == 1]
+    if len({int(fabric.channel_target[c]) for c in clockwise}) < 5:
+        clockwise = [c for c in range(fabric.channels) if fabric.channel_port[c] == 2]
+    for c in clockwise:
+        s, p = int(fabric.channel_source[c]), int(fabric.channel_port[c])
+        planes[0, (s * ports + p) * ports + p] = 1
+    assert channel_numbers(fabric, proved.wiring, planes) is None
+    broken = planes.copy()
+    broken[0, np.flatnonzero(planes[0])[0]] = 0
+    numbers = channel_numbers(fabric, proved.wiring, broken)
+    assert numbers is not None and dependencies_rise(proved.wiring, broken, numbers)
+    assert not dependencies_rise(proved.wiring, planes, numbers)
+
+
+def alike(with_numbers: Transition, without: Transition) -> bool:
+    """Whether numbers change nothing of the verdict."""
+    return (with_numbers.way, with_numbers.danger, with_numbers.unmoved, with_numbers.drains) == (
+        without.way,
+        without.danger,
+        without.unmoved,
+        without.drains,
+    )
+
+
+def mixtures_hold(seed: int) -> tuple[Way, bool]:
+    """Asserts that what the numbers prove is so by brute force and by the check without them, and
+    that both tables rise in the order that a direct transition names."""
+    fabric, before, after = random_pair(Random(seed))
+    proved, numbers = certified(fabric, after)
+    found = examine(fabric, before, after, proved, numbers=numbers)
+    assert alike(found, examine(fabric, before, after, proved))
+    if found.rising:
+        assert enumerated(fabric, before, after) == "" and found.numbers is numbers
+    if found.way is Way.DIRECT:
+        assert found.numbers is not None
+        assert rise(fabric, after, found.numbers)
+        if check_changed(fabric, before, None).proved:
+            assert rise(fabric, before, found.numbers)
+            assert examine(fabric, before, after, proved, numbers=found.numbers).rising
+    return found.way, found.rising
+
+
+def test_what_the_numbers_prove_is_so_by_brute_force() -> None:
+    seen = Counter(mixtures_hold(seed) for seed in range(share(1000)))
+    assert seen[Way.DIRECT, True] > 5 < seen[Way.STAGED, False], seen
+    assert seen[Way.DIRECT, False] > 0, seen
+
+
+@pytest.mark.long
+def test_what_the_numbers_prove_is_so_by_brute_force_10_000_times() -> None:
+    seen = Counter(mixtures_hold(seed) for seed in range(50_000, 60_000))
+    assert seen[Way.DIRECT, True] > 1000, seen
+
+
+def test_unconfirmed_entries_and_older_tables_are_proved_by_numbers_only_where_safe() -> None:
+    seen: Counter[bool] = Counter()
+    for seed in range(share(400)):
+        random = Random(seed)
+        if not (case := unconfirmed(random)):
+            continue
+        fabric, first, second, third, silent = case
+        had = np.where(silent, first.egress, second.egress)
+        proved, numbers = certified(fabric, third)
+        found = examine(fabric, second, third, proved, had=had, numbers=numbers)
+        assert alike(found, examine(fabric, second, third, proved, had=had))
+        if found.rising and found.way is Way.DIRECT:
+            assert enumerated(fabric, second, third, had) == ""
+        also = examine(fabric, second, third, proved, also=[first], numbers=numbers)
+        assert alike(also, examine(fabric, second, third, proved, also=[first]))
+        if also.rising and also.drains == (False,):
+            assert enumerated(fabric, second, third, also=(first,)) == ""
+        seen[found.rising] += 1
+    assert seen[True] > 5 < seen[False], seen
+
+
+def test_service_levels_of_earlier_plans_are_compared_too() -> None:
+    """Lanes by path: connections keep levels of before."""
+    seen: Counter[bool] = Counter()
+    for seed in range(share(300)):
+        random = Random(seed)
+        fabric, _, _ = random_pair(random)
+        plans = [drawn(fabric, random, 2) for _ in range(2)]
+        if None in plans:
+            continue
+        before, after = plans
+        assert before and after
+        levels = np.array([random.choice([0, 1, 2, 3]) for _ in range(after.egress.size)])
+        levels = levels.astype(np.uint16).reshape(after.egress.shape)
+        proved, numbers = certified(fabric, after)
+        found = examine(fabric, before, after, proved, levels=levels, numbers=numbers)
+        assert alike(found, examine(fabric, before, after, proved, levels=levels))
+        if found.rising:
+            assert enumerated(fabric, before, after, levels=levels) == ""
+        seen[found.rising] += 1
+    assert seen[True] > 2 < seen[False], seen
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("lanes", ["hop", "path"])
+def test_numbers_change_no_verdict_on_real_shapes(spec: str, lanes: str) -> None:
+    for cables in (0, 3):
+        fabric = less(spec, 7 + cables, cables)
+        options = Options(lanes=lanes)  # type: ignore[arg-type]
+        before, after = (
+            routed(load_engine("sar"), fabric, synthetic_mix(fabric, seed), options)
+            for seed in (1, 2)
+        )
+        proved, numbers = certified(fabric, after)
+        kept = certificate_of(
+            fabric, proved, prove_senders(fabric, after, proved).used, certified(fabric, before)[1]
+        )
+        for order in (numbers, kept):
+            found = examine(fabric, before, after, proved, numbers=order)
+            assert alike(found, examine(fabric, before, after, proved))

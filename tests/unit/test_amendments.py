@@ -1,0 +1,232 @@
+"""The plugin has repaired the routes in force by itself: the agent goes on from there."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.agent.decide import Reason
+from sar_agent.agent.history import History
+from sar_agent.agent.outcome import Result
+from sar_agent.agent.status import read_agent_status
+from sar_agent.check import check_routes
+from sar_agent.check.reachability import check_reachability
+from sar_agent.check.transition import Way
+from sar_agent.fabric.ibsim_net import write_ibsim_net
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.formats.conversion import file_to_routes
+from sar_agent.install.amended import completed
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.routing import Options, load_engine
+from tests.unit.test_loop import JOBS, World
+
+
+class Repaired(World):
+    """A world whose plugin repairs by itself; the agent improves nothing until the test asks."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, reoptimise_seconds=3600, reoptimise_gain=10)
+
+    def cut_and_repair(self, spine: int = 0) -> None:
+        self.cut(spine)
+        self.bridge.repair(self.fabric)
+
+    @property
+    def egress(self) -> np.ndarray:
+        """In force, on the fabric's indices."""
+        assert self.bridge.tables
+        return file_to_routes(self.fabric, self.bridge.tables).egress
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Repaired:
+    world = Repaired(tmp_path)
+    assert world.once().result is Result.INSTALLED
+    return world
+
+
+def test_the_agent_goes_on_from_what_the_plugin_repaired(world: Repaired) -> None:
+    installed = world.egress
+    world.cut_and_repair()
+    amended = world.egress
+    assert (amended != installed).any()
+    report = world.once()
+    assert report.result is Result.NOTHING, report.sentence
+    assert np.array_equal(world.egress, amended) and world.bridge.loads == [1]
+    state = world.agent.installed.store.load()
+    assert state is not None and (state.generation, state.identity) == (1, "1+1")
+    assert state.fabric_digest == world.fabric.digest.hex()
+    row = History(world.folder / "state").last(1)[0]
+    assert (row.reason, row.result, row.generation) == ("amended", "followed", 1)
+    assert row.entries_changed and "OpenSM has repaired generation 1 itself" in row.why
+    assert world.once().result is Result.NOTHING
+    assert len(History(world.folder / "state").last(9)) == 2, "followed once"
+    status = read_agent_status(world.agent.config, world.agent.manager)
+    assert status.ours and "generation 1 with 1 repairs of its own" in status.words()
+
+
+def test_the_next_plan_starts_from_it(world: Repaired) -> None:
+    world.cut_and_repair()
+    world.once()
+    amended = world.egress
+    world.source.records = JOBS[:1]
+    report = world.once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.JOBS), report.sentence
+    assert world.bridge.generation == 2 and world.bridge.amendments == 0
+    # A plan has an entry at the spine that the plugin could leave without.
+    gone = amended == 255
+    assert np.count_nonzero((world.egress != amended) & ~gone) < amended.size / 4
+    assert check_reachability(world.fabric, world.agent.planner.last.routes).unreachable_pairs == 0  # type: ignore[union-attr]
+    assert world.once().result is Result.NOTHING
+
+
+def test_a_restarted_agent_goes_on_from_it_too(world: Repaired) -> None:
+    world.cut_and_repair()
+    world.restart()
+    assert world.once().result is Result.NOTHING, "repaired while no agent ran"
+    world.restart()
+    assert world.once().result is Result.NOTHING, "and known already"
+    world.source.records = JOBS[:1]
+    assert world.once().reason is Reason.JOBS
+    assert world.bridge.generation == 2
+
+
+def test_a_second_repair_and_a_cable_that_comes_back(world: Repaired) -> None:
+    whole = world.net.read_text()
+    first = world.bridge.tables
+    world.cut_and_repair()
+    world.once()
+    world.cut(spine=1)
+    world.source.records = ()  # at the same time
+    fabric = world.fabric
+    if not fabric.channel_up[fabric.channel_source == 0].any():  # leaf 0 has no cable left
+        world.net.write_text(whole)
+    # The cable comes back, and the plugin puts its own plan in force again.
+    world.net.write_text(whole)
+    world.source.records = JOBS
+    world.bridge.fabric, world.bridge.tables, world.bridge.amendments = world.fabric, first, 0
+    world.bridge.topology_changes += 1
+    world.bridge.routings += 1
+    assert world.once().result is Result.NOTHING
+    state = world.agent.installed.store.load()
+    assert state is not None and state.identity == "1"
+    assert state.fabric_digest == world.fabric.digest.hex() and world.bridge.loads == [1]
+
+
+def test_in_quiet_time_it_becomes_a_generation_of_its_own(world: Repaired) -> None:
+    world.cut_and_repair()
+    assert world.once().result is Result.NOTHING
+    amendments, now = world.agent.amendments, [0.0]
+    amendments.clock = lambda: now[0]
+    amendments._since = None
+    assert world.once().result is Result.NOTHING
+    now[0] = 3599.0
+    assert world.once().result is Result.NOTHING
+    now[0] = 3601.0
+    report = world.once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.AMENDED), report.sentence
+    assert world.bridge.generation == 2 and world.bridge.amendments == 0
+    assert world.once().result is Result.NOTHING
+
+
+def test_a_repair_that_loses_packets_is_replaced_at_once(
+    world: Repaired, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.cut()
+    tables = world.bridge.tables
+    assert tables
+    world.bridge.repair(world.fabric)
+    spoiled = world.bridge.tables.forwarding.copy()  # type: ignore[union-attr]
+    spoiled[0, 1, 0] = 255  # a leaf with hosts has no route to the first host
+    world.bridge.tables = replace(world.bridge.tables, forwarding=spoiled)  # type: ignore[type-var]
+    with caplog.at_level(logging.WARNING):
+        report = world.once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.GENERATION), report.sentence
+    assert "with other entries" in report.sentence
+    assert "do not pass the checks" in caplog.text and world.bridge.generation == 2
+
+
+def test_while_the_plugin_is_at_work_the_agent_waits(world: Repaired) -> None:
+    world.cut_and_repair()
+    world.bridge.state = "sending"
+    report = world.once()
+    assert report.result is Result.LATER and "is not done with it" in report.sentence
+    world.bridge.state = "built"
+    world.bridge.routings += 1
+    assert world.once().result is Result.NOTHING
+
+
+def test_tables_of_strangers_are_replaced_as_ever(world: Repaired) -> None:
+    world.cut()
+    world.bridge.fabric = world.fabric
+    world.bridge.fall_back()
+    assert world.once().reason is Reason.FALLBACK
+
+
+def test_a_hold_outlives_a_repair(world: Repaired) -> None:
+    from sar_agent.agent.state import SavedHold
+
+    store = world.agent.installed.store
+    state = store.load()
+    assert state
+    store.save(state.model_copy(update={"hold": SavedHold.lasting(state.jobs, 600)}))
+    world.cut_and_repair()
+    world.source.records = JOBS[:1]
+    assert world.once().result is Result.HELD
+    assert world.bridge.loads == [1]
+
+
+def test_the_dump_of_a_repair_keeps_the_numbers_in_force(world: Repaired) -> None:
+    world.cut_and_repair()
+    world.once()
+    numbers = world.agent.planner.last.numbers  # type: ignore[union-attr]
+    world.source.records = JOBS[:1]
+    world.once()
+    plan = world.agent.planner.last
+    assert plan and plan.transition and plan.transition.way in (Way.DIRECT, Way.STAGED)
+    tables = world.bridge.tables
+    assert tables is not None and tables.numbers is not None and tables.loads is not None
+    assert numbers.shape == plan.numbers.shape
+    assert tables.loads.max() == 65536
+
+
+def test_spines_without_a_route_are_completed_and_hosts_without_one_are_not(
+    tmp_path: Path,
+) -> None:
+    fabric = load_fabric("xgft:2;4,4;1,2")
+    net = tmp_path / "fabric.net"
+    write_ibsim_net(fabric, net)
+    routes = load_engine("sar").route(fabric, synthetic_mix(fabric, 1), Options())
+    senders = np.ones(fabric.switches, np.bool_)
+    spine = int(np.flatnonzero(fabric.terminals_at == 0)[0])
+    # A host whose tree does not pass this spine.
+    passing = fabric.channel_target[
+        fabric.channel_by_port[np.arange(fabric.switches), routes.egress[0]]
+    ]
+    leaves = np.flatnonzero(fabric.terminals_at)
+    d = next(
+        d
+        for d in range(fabric.terminals)
+        if not ((passing[d, leaves] == spine) & (leaves != fabric.terminal_switch[d])).any()
+    )
+    egress = routes.egress.copy()
+    egress[0, d, spine] = 255
+    amended = replace(routes, egress=egress, senders=senders)
+    assert not check_routes(fabric, amended).passed
+    found = completed(fabric, amended)
+    assert check_routes(fabric, found).passed and not found.senders[spine]  # type: ignore[index]
+    assert np.count_nonzero(found.egress != egress) == 1 and egress[0, d, spine] == 255
+    for place in (int(leaves[0]), spine):
+        other = next(
+            d
+            for d in range(fabric.terminals)
+            if fabric.terminal_switch[d] != place
+            and (place != spine or (passing[d, leaves] == spine).any())
+        )
+        lost = routes.egress.copy()
+        lost[0, other, place] = 255
+        assert not check_routes(fabric, completed(fabric, replace(routes, egress=lost))).passed
