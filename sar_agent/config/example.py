@@ -15,7 +15,7 @@ from sar_agent.config.model import Config, description_of
 
 WIDTH = 100
 HEAD = """\
-# The settings of sar-agent: every key with its default. Copy this file to /etc/sar-agent.toml and
+# The settings of sar-agent: every key with its default. Copy this file to /etc/sar-agent/sar-agent.toml and
 # keep the keys that you change. Test the result with `sar-agent once`.
 """
 
@@ -37,7 +37,7 @@ def _section(name: str, section: type[BaseModel]) -> str:
     ):
         description = description_of(field)
         lines += _comment(f"{description[0].upper()}{description[1:]}.")
-        lines.append(f"{key} = {_value(field.get_default(call_default_factory=True))}")
+        lines.append(f"{key} = {value_text(field.get_default(call_default_factory=True))}")
     return "\n".join(lines) + "\n"
 
 
@@ -50,16 +50,19 @@ def _comment(text: str) -> list[str]:
     return wrap(text, WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
 
 
-def _value(value: object) -> str:
+def value_text(value: object) -> str:
+    """A default as TOML."""
     match value:
         case bool():
             return str(value).lower()
         case int() | float():
             return f"{value:g}"
         case dict():
-            return "{" + ", ".join(f"{key} = {_value(each)}" for key, each in value.items()) + "}"
+            return (
+                "{" + ", ".join(f"{key} = {value_text(each)}" for key, each in value.items()) + "}"
+            )
         case list():
-            line = "[" + ", ".join(map(_value, value)) + "]"
+            line = "[" + ", ".join(map(value_text, value)) + "]"
             return line if len(line) < 80 else _column(value)
         case str() if "\\" in value:
             return f"'{value}'"
@@ -69,7 +72,7 @@ def _value(value: object) -> str:
 
 
 def _column(values: list[object]) -> str:
-    return "\n".join(["[", *(f"  {_value(each)}," for each in values), "]"])
+    return "\n".join(["[", *(f"  {value_text(each)}," for each in values), "]"])
 
 
 if __name__ == "__main__":
