@@ -58,6 +58,7 @@ def outlive_cache_errors() -> None:
 
 
 _warned: list[str] = []
+_IndexFile: Any = caching.IndexDataCacheFile
 SHARED = "SAR_AGENT_KERNELS"
 """Variable with the folder of kernels that were compiled when the package was installed. It is read
 after a user's own cache, and never written; it must belong to root or to this user."""
@@ -70,7 +71,7 @@ def _shared(cache: Any, sig: Any, target_context: Any) -> Any:
         return None
     source = cache._impl.locator
     path = Path(folder, source.get_suitable_cache_subpath(inspect.getfile(cache._py_func)))
-    file = caching.IndexDataCacheFile(
+    file: Any = _IndexFile(
         cache_path=str(path),
         filename_base=cache._impl.filename_base,
         source_stamp=source.get_source_stamp(),
@@ -86,7 +87,7 @@ def _shared(cache: Any, sig: Any, target_context: Any) -> Any:
 def _trusted(folder: str) -> bool:
     """Whether nobody but root and this user can have written there: a kernel is machine code."""
     try:
-        stat = os.stat(folder)
+        stat = Path(folder).stat()
     except OSError:
         return False
     return stat.st_uid in (0, os.geteuid()) and not stat.st_mode & 0o022
