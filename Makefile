@@ -7,7 +7,7 @@ ALL_CORES := --numprocesses auto --dist worksteal
 # The tests of a file share daemons, so they run in one process. Each file starts its own, on its own ports and in its own folders.
 BY_FILE := --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: setup system-packages bridge spank demo demo-live test test-long test-fast bench lint clean
+.PHONY: setup system-packages bridge spank deb rpm dist test-packages demo demo-live test test-long test-fast bench lint clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make demo-live  the whole loop: ibsim, OpenSM with our plugin, Slurm, the agent (as root)"
 	@echo "make test       install Debian packages, build the C parts, run unit, property and live tests (as root)"
 	@echo "make test-long  the same tests with more examples and larger runs"
+	@echo "make deb        Debian packages in out/packages; make rpm; make dist (wheels and sdists)"
 	@echo "make test-fast  unit and property tests only; make bench; make lint; make setup"
 
 # The stamps depend on the two pyproject.toml alone, so a second `make demo` does not touch the network.
@@ -31,22 +32,25 @@ $(VENV)/.all: $(VENV)/.run
 
 setup: $(VENV)/.all
 
+# For developers: daemons that the live tests start. Building the C parts needs their own headers only.
 system-packages:
-	deploy/install-debian-packages
+	tests/install-debian-packages
 
-bridge: system-packages
+bridge:
 	$(MAKE) -C opensm_bridge
 
-spank: system-packages
+spank:
 	$(MAKE) -C slurm_spank
 
 demo: $(VENV)/.run
 	$(BIN)/sar-agent demo
 
-demo-live: $(VENV)/.run bridge
+demo-live: $(VENV)/.run system-packages
+	$(MAKE) bridge
 	SAR_PLUGIN=$(CURDIR)/opensm_bridge/build/libsarbridge.so $(BIN)/sar-agent demo-live
 
-test: setup bridge spank lint
+test: setup system-packages lint
+	$(MAKE) bridge spank
 	$(MAKE) -C c_common check
 	$(MAKE) -C agent_client check
 	$(MAKE) -C opensm_bridge check
@@ -60,7 +64,8 @@ test: setup bridge spank lint
 
 # The share of their examples that tests try in `make test`. `make test-long` tries all, and runs the tests marked `long`.
 SHARE ?= 0.3
-test-long: setup bridge spank
+test-long: setup system-packages
+	$(MAKE) bridge spank
 	$(PYTEST) -m long $(ALL_CORES) tests/unit
 	$(PYTEST) $(ALL_CORES) tests/property
 	SAR_PATIENCE=4 $(PYTEST) -m long tests/live
@@ -69,8 +74,16 @@ test-long: setup bridge spank
 test-fast: setup
 	SAR_EXAMPLES=0.1 $(PYTEST) -q -m 'not long' $(ALL_CORES) tests/unit tests/property
 
-bench: setup bridge
+bench: setup system-packages
+	$(MAKE) bridge
 	$(BIN)/python -m tests.bench
+
+# Packages of this commit, for this machine's distribution, in out/packages (deploy/packages/README.md).
+deb rpm dist:
+	deploy/packages/build $@ out/packages
+# Installs, runs, upgrades and removes them in fresh roots of Debian 12 and 13 (as root).
+test-packages:
+	tests/distros/packages bookworm trixie
 
 lint: setup
 	$(BIN)/ruff check .

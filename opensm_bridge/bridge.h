@@ -30,7 +30,7 @@
 #include "routes_file.h"
 
 #define SAR_ENGINE "sar"
-#define SAR_PLUGIN_VERSION "0.1.0"
+#define SAR_PLUGIN_VERSION SAR_VERSION /* c.mk: of sar_agent/__init__.py */
 
 struct install; /* install.c */
 struct server;	/* socket_server.c */

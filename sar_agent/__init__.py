@@ -1,3 +1,3 @@
 """Scheduling-aware InfiniBand routes for Slurm clusters."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

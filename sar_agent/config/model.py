@@ -39,7 +39,7 @@ from sar_agent.fabric.hostnames import HOST_PATTERN, VENDOR_NAMES, HostMapper
 from sar_agent.fabric.spec import GROUP as FABRIC_FORMATS
 from sar_agent.util.extensions import extension_names
 
-DEFAULT_PATH = Path("/etc/sar-agent.toml")
+DEFAULT_PATH = Path("/etc/sar-agent/sar-agent.toml")
 RENAMED = {
     "agent.partitions": "agent.ib_partitions_file",
     "agent.settle_seconds": "agent.fabric_debounce_seconds",

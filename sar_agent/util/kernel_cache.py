@@ -9,8 +9,11 @@ every process that has kernels (entry point group `numba_extensions`).
 
 from __future__ import annotations
 
+import inspect
 import logging
+import os
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from numba.core import caching
@@ -27,7 +30,8 @@ def outlive_cache_errors() -> None:
 
     def load_overload(self: Any, sig: Any, target_context: Any) -> Any:
         try:
-            return load(self, sig, target_context)
+            found = load(self, sig, target_context)
+            return _shared(self, sig, target_context) if found is None else found
         except Exception as error:
             # Of an older release whose modules have moved, or cut short by a full disk. The empty
             # index that replaces it lets the kernel be kept again.
@@ -54,3 +58,36 @@ def outlive_cache_errors() -> None:
 
 
 _warned: list[str] = []
+_IndexFile: Any = caching.IndexDataCacheFile
+SHARED = "SAR_AGENT_KERNELS"
+"""Variable with the folder of kernels that were compiled when the package was installed. It is read
+after a user's own cache, and never written; it must belong to root or to this user."""
+
+
+def _shared(cache: Any, sig: Any, target_context: Any) -> Any:
+    """The kernel from the shared folder; None where it is not there."""
+    folder = os.environ.get(SHARED)
+    if not folder or not _trusted(folder):
+        return None
+    source = cache._impl.locator
+    path = Path(folder, source.get_suitable_cache_subpath(inspect.getfile(cache._py_func)))
+    file: Any = _IndexFile(
+        cache_path=str(path),
+        filename_base=cache._impl.filename_base,
+        source_stamp=source.get_source_stamp(),
+    )
+    try:
+        data = file.load(cache._index_key(sig, target_context.codegen()))
+    except Exception as error:
+        log.debug("%s: not used (%r)", path, error)
+        return None
+    return None if data is None else cache._impl.rebuild(target_context, data)
+
+
+def _trusted(folder: str) -> bool:
+    """Whether nobody but root and this user can have written there: a kernel is machine code."""
+    try:
+        stat = Path(folder).stat()
+    except OSError:
+        return False
+    return stat.st_uid in (0, os.geteuid()) and not stat.st_mode & 0o022

@@ -32,7 +32,7 @@ def umad2sim() -> Path:
     for folder in sorted(Path("/usr/lib").glob(f"*/{_UMAD2SIM}")):
         return folder
     raise SarError(
-        "libumad2sim.so is not installed: run deploy/install-debian-packages "
+        "libumad2sim.so is not installed: run tests/install-debian-packages "
         "(Debian package libumad2sim0)"
     )
 

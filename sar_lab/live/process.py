@@ -25,8 +25,7 @@ def find_program(name: str, package: str) -> str:
     path = shutil.which(name, path=_PATH)
     if path is None:
         raise SarError(
-            f"{name} is not installed: run deploy/install-debian-packages "
-            f"(Debian package {package})"
+            f"{name} is not installed: run tests/install-debian-packages (Debian package {package})"
         )
     return path
 

@@ -36,7 +36,7 @@ def require_everything(command: str) -> None:
         if not _is_installed(program, package)
     ]
     if missing:
-        raise SarError(f"{command} needs {', '.join(missing)}; run: deploy/install-debian-packages")
+        raise SarError(f"{command} needs {', '.join(missing)}; run: tests/install-debian-packages")
     umad2sim()
     plugin()
 

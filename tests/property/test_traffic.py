@@ -36,7 +36,7 @@ WORDS = st.one_of(
 def checker() -> Path:
     """The C table behind a command line, built with ASan and UBSan."""
     if not (shutil.which("make") and Path("/usr/include/munge.h").exists()):
-        pytest.skip("nothing to build the C table with: deploy/install-debian-packages")
+        pytest.skip("nothing to build the C table with: tests/install-debian-packages")
     subprocess.run(["make", "-s", "-C", str(SPANK), "build/traffic_check"], check=True)
     return SPANK / "build" / "traffic_check"
 

@@ -232,8 +232,8 @@ def test_the_unit_is_accepted_and_hardened(tmp_path: Path) -> None:
     text = (DEPLOY / "systemd/sar-agent.service").read_text()
     start = re.search(r"^ExecStart=(\S+) (.*)$", text, re.MULTILINE)
     assert start is not None
-    assert start[2] == "run --config /etc/sar-agent.toml"
-    assert f"\nExecStartPre={start[1]} warm-up --config /etc/sar-agent.toml\n" in text
+    assert start[2] == "run --config /etc/sar-agent/sar-agent.toml"
+    assert f"\nExecStartPre={start[1]} warm-up --config /etc/sar-agent/sar-agent.toml\n" in text
     unit = tmp_path / "sar-agent.service"
     unit.write_text(text.replace(start[1], sys.executable))  # /opt is not there in a test
     analyze = tool("systemd-analyze")

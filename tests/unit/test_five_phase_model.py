@@ -12,7 +12,7 @@ import pytest
 CHECK = Path(__file__).parents[2] / "libsar_migrate/model/check.sh"
 pytestmark = pytest.mark.skipif(
     shutil.which("spin") is None or shutil.which("gcc") is None,
-    reason="no spin: run deploy/install-debian-packages",
+    reason="no spin: run tests/install-debian-packages",
 )
 BROKEN = {  # rule → subscribers that it takes to see it broken
     "ACK_BEFORE_DRAINED": 1,

@@ -15,7 +15,7 @@ from sar_lab.five_phase.model_replay import read_trace, replay
 
 pytestmark = pytest.mark.skipif(
     shutil.which("spin") is None or shutil.which("gcc") is None,
-    reason="no spin: run deploy/install-debian-packages",
+    reason="no spin: run tests/install-debian-packages",
 )
 MODEL = Path(__file__).parents[2] / "libsar_migrate/model"
 U = 1790000000000000000  # as the agent numbers updates

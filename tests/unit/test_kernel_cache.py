@@ -20,14 +20,16 @@ def twice(x):
 """
 
 
-def run(folder: Path) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     code = (
         "import kernel; print(kernel.twice(21), sum(kernel.twice.stats.cache_hits.values()), "
         "sum(kernel.twice.stats.cache_misses.values()))"
     )
     return subprocess.run(
         [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache")},
+        env=os.environ
+        | {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache")}
+        | variables,
         cwd=folder,
         capture_output=True,
         text=True,
@@ -62,3 +64,15 @@ def test_a_cache_that_cannot_be_loaded_is_a_miss(kernel: Path, what: str) -> Non
     done = run(kernel)
     assert (done.returncode, done.stdout) == (0, "42 0 1\n"), done.stderr
     assert run(kernel).stdout == "42 1 0\n", "and it is kept again"
+
+
+def test_kernels_of_the_package_serve_every_user(kernel: Path, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    (kernel / "cache").rename(shared)
+    shared.chmod(0o755)
+    assert run(kernel, SAR_AGENT_KERNELS=str(shared)).stdout == "42 1 0\n"
+    assert not list((kernel / "cache").rglob("*.nbc")), "nothing was compiled"
+    shared.chmod(0o777)
+    assert run(kernel, SAR_AGENT_KERNELS=str(shared)).stdout == "42 0 1\n", (
+        "anybody may write there"
+    )
