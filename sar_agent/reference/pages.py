@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sar_agent.reference.command_entries import EXIT_CODES, CommandEntry, command_entries
 from sar_agent.reference.config_entries import config_entries, config_sections
+from sar_agent.reference.error_entries import MEANINGS, error_entries
 from sar_agent.reference.json_objects import json_objects
 from sar_agent.reference.metric_entries import metric_entries
 
@@ -20,6 +21,7 @@ def reference_pages(rules: str) -> dict[str, str]:
         "commands.md": "\n".join(_command_page()) + "\n",
         "json.md": "\n".join(_json()) + "\n",
         "metrics.md": "\n".join(_metrics(rules)) + "\n",
+        "errors.md": "\n".join(_errors()) + "\n",
     }
 
 
@@ -130,11 +132,36 @@ def _metrics(rules: str) -> Iterator[str]:
     yield from table(("name", "type", "labels", "unit", "meaning", "alert"), rows)
 
 
+def _errors() -> Iterator[str]:
+    yield "# Errors\n"
+    yield GENERATED
+    yield (
+        "Sentences of the commands and of the agent's log, in the order of the program's parts; … "
+        "stands for a name or a number. A remedy follows the sentence after a semicolon. "
+        "[Troubleshooting](../troubleshooting.md) explains those that need more than a sentence.\n"
+    )
+    yield from table(
+        ("kind", "exit code", "meaning"),
+        ((f"`{kind}`", *meaning) for kind, meaning in MEANINGS.items()),
+    )
+    room = ""
+    for entry in error_entries():
+        if entry.room != room:
+            room = entry.room
+            yield f"\n## {room}\n"
+            yield from table(("sentence", "remedy", "kind"), ())
+        yield next(iter(_rows((entry.sentence, entry.remedy, f"`{entry.kind}`"))))
+
+
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
     """The lines of a Markdown table."""
     head = tuple(head)
     yield f"| {' | '.join(head)} |"
     yield "|" + "---|" * len(head)
+    yield from _rows(*rows)
+
+
+def _rows(*rows: Iterable[str]) -> Iterator[str]:
     for row in rows:
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
 

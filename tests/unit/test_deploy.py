@@ -17,6 +17,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sar_agent.agent.decide import Reason
+from sar_agent.events.message import RefusalReason
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
@@ -289,3 +290,5 @@ def test_each_alert_has_a_section_to_open() -> None:
         )
         assert f"\n### {rule['alert']}\n" in page
     assert {rule["alert"] for rule in rules} == set(ALERTS)
+    for reason in RefusalReason:
+        assert f"`{reason.value}`" in page, reason
