@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from sar_agent import __version__
 from sar_agent.commands.inputs import CONFIG_PATH
 from sar_agent.reference.command_entries import EXIT_CODES, CommandEntry, command_entries
 from sar_agent.reference.config_entries import ConfigEntry, config_entries, config_sections
@@ -38,8 +39,8 @@ def _configuration() -> Iterator[str]:
     yield GENERATED
     yield (
         f"The {len(entries)} keys of `{CONFIG_PATH}` (TOML). Every key has a default, and an "
-        "empty file is valid. An unknown key is an error. All keys exist since version 0.1.0, and "
-        "changes take effect when the agent restarts. "
+        "empty file is valid. An unknown key is an error. All keys exist since the first release, "
+        f"{__version__}, and changes take effect when the agent restarts. "
         "[`deploy/sar-agent.toml`](../../deploy/sar-agent.toml) is the same as a file to copy; "
         "`sar-agent config check` tests yours, and `sar-agent config show` prints the values in "
         "use."
