@@ -43,7 +43,7 @@ def show(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> Non
 
     Without a configuration file, the defaults are shown.
     """
-    from sar_agent.config.example import toml_value
+    from sar_agent.config.example import value_text
     from sar_agent.config.model import Config, load_config
 
     use_defaults = config == CONFIG_PATH and not config.exists()
@@ -56,7 +56,7 @@ def show(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> Non
         typer.echo(f"[{section}]")
         for key, value in model:
             mark = "  # changed" if f"{section}.{key}" in changed else ""
-            typer.echo(f"{key} = {toml_value(value)}{mark}")
+            typer.echo(f"{key} = {value_text(value)}{mark}")
         typer.echo()
 
 

@@ -17,7 +17,7 @@ import typer
 from pydantic import BaseModel
 
 from sar_agent import __version__
-from sar_agent.config.example import toml_value
+from sar_agent.config.example import value_text
 from sar_agent.config.model import DEFAULT_PATH, Config, description_of
 
 
@@ -95,7 +95,7 @@ def setting_groups() -> Iterator[tuple[str, str, list[SettingText]]]:
         keys = [
             SettingText(
                 key,
-                toml_value(each.get_default(call_default_factory=True)),
+                value_text(each.get_default(call_default_factory=True)),
                 _sentence(description_of(each)),
             )
             for key, each in section.model_fields.items()

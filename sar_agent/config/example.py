@@ -10,6 +10,7 @@ from pathlib import Path
 from textwrap import wrap
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from sar_agent.config.model import Config, description_of
 
@@ -32,25 +33,26 @@ def example() -> str:
 
 def _section(name: str, section: type[BaseModel]) -> str:
     lines = [*_comment(" ".join((section.__doc__ or "").split())), f"[{name}]"]
-    for key, field in sorted(
-        section.model_fields.items(), key=lambda item: _inherited(section, item[0])
-    ):
+    for key, field in keys_of_section(section):
         description = description_of(field)
         lines += _comment(f"{description[0].upper()}{description[1:]}.")
-        lines.append(f"{key} = {toml_value(field.get_default(call_default_factory=True))}")
+        lines.append(f"{key} = {value_text(field.get_default(call_default_factory=True))}")
     return "\n".join(lines) + "\n"
 
 
-def _inherited(section: type[BaseModel], key: str) -> bool:
-    """Whether the key is an option of engines; these come last."""
-    return key not in section.__annotations__
+def keys_of_section(section: type[BaseModel]) -> list[tuple[str, FieldInfo]]:
+    """The keys in the order of the file: those of engines, which the model inherits, come last."""
+    return sorted(
+        section.model_fields.items(), key=lambda item: item[0] not in section.__annotations__
+    )
 
 
 def _comment(text: str) -> list[str]:
     return wrap(text, WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
 
 
-def toml_value(value: object) -> str:
+def value_text(value: object) -> str:
+    """A default as TOML."""
     match value:
         case bool():
             return str(value).lower()
@@ -58,10 +60,10 @@ def toml_value(value: object) -> str:
             return f"{value:g}"
         case dict():
             return (
-                "{" + ", ".join(f"{key} = {toml_value(each)}" for key, each in value.items()) + "}"
+                "{" + ", ".join(f"{key} = {value_text(each)}" for key, each in value.items()) + "}"
             )
         case list():
-            line = "[" + ", ".join(map(toml_value, value)) + "]"
+            line = "[" + ", ".join(map(value_text, value)) + "]"
             return line if len(line) < 80 else _column(value)
         case str() if "\\" in value:
             return f"'{value}'"
@@ -71,7 +73,7 @@ def toml_value(value: object) -> str:
 
 
 def _column(values: list[object]) -> str:
-    return "\n".join(["[", *(f"  {toml_value(each)}," for each in values), "]"])
+    return "\n".join(["[", *(f"  {value_text(each)}," for each in values), "]"])
 
 
 if __name__ == "__main__":

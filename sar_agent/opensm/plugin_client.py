@@ -49,8 +49,6 @@ class PluginStatus(_Answer):
     )
     routes_engine: str  # with "sar": the engine that the routes file names
     generation_in_force: int  # 0 unless engine_in_force is "sar"
-    amendments: int = 0  # how often the plugin has repaired that generation by itself
-    amended_entries: int = 0  # in how many entries it differs from its file since
     generation_loaded: int  # the newest valid routes in the plugin's memory, 0 for none
     lmc: int
     switches: int

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from sar_agent.config.example import toml_value
+from sar_agent.config.example import keys_of_section, value_text
 from sar_agent.config.model import Config, description_of
 
 _TYPES = {
@@ -42,7 +42,7 @@ def config_entries() -> Iterator[ConfigEntry]:
     """All keys, in the order of the file."""
     for section, model in config_sections():
         schema = model.model_json_schema()["properties"]
-        for key, field in model.model_fields.items():
+        for key, field in keys_of_section(model):
             found = schema[key]
             default = field.get_default(call_default_factory=True)
             yield ConfigEntry(
@@ -51,7 +51,7 @@ def config_entries() -> Iterator[ConfigEntry]:
                 "path" if found.get("format") == "path" else _TYPES[found["type"]],
                 next((unit for end, unit in _UNITS.items() if key.endswith(end)), ""),
                 _range(found),
-                " ".join(toml_value(default).split()),
+                " ".join(value_text(default).split()),
                 description_of(field),
             )
 

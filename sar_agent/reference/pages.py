@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from sar_agent import __version__
+from sar_agent.commands.inputs import CONFIG_PATH
 from sar_agent.reference.command_entries import EXIT_CODES, CommandEntry, command_entries
-from sar_agent.reference.config_entries import config_entries, config_sections
+from sar_agent.reference.config_entries import ConfigEntry, config_entries, config_sections
+from sar_agent.reference.error_entries import MEANINGS, error_entries
 from sar_agent.reference.json_objects import json_objects
 from sar_agent.reference.metric_entries import metric_entries
 
@@ -20,6 +23,7 @@ def reference_pages(rules: str) -> dict[str, str]:
         "commands.md": "\n".join(_command_page()) + "\n",
         "json.md": "\n".join(_json()) + "\n",
         "metrics.md": "\n".join(_metrics(rules)) + "\n",
+        "errors.md": "\n".join(_errors()) + "\n",
     }
 
 
@@ -34,9 +38,9 @@ def _configuration() -> Iterator[str]:
     yield "# Configuration\n"
     yield GENERATED
     yield (
-        f"The {len(entries)} keys of `/etc/sar-agent.toml` (TOML). Every key has a default, and an "
-        "empty file is valid. An unknown key is an error. All keys exist since version 0.1.0, and "
-        "changes take effect when the agent restarts. "
+        f"The {len(entries)} keys of `{CONFIG_PATH}` (TOML). Every key has a default, and an "
+        "empty file is valid. An unknown key is an error. All keys exist since the first release, "
+        f"{__version__}, and changes take effect when the agent restarts. "
         "[`deploy/sar-agent.toml`](../../deploy/sar-agent.toml) is the same as a file to copy; "
         "`sar-agent config check` tests yours, and `sar-agent config show` prints the values in "
         "use."
@@ -44,11 +48,17 @@ def _configuration() -> Iterator[str]:
     for section, model in config_sections():
         yield f"\n## [{section}]\n\n{' '.join((model.__doc__ or '').split())}\n"
         rows = [
-            (f"`{e.key}`", e.type, e.unit, e.range, f"`{e.default}`", _sentence(e.description))
+            (f"`{e.key}`", _value(e), _prose(e.description))
             for e in entries
             if e.section == section
         ]
-        yield from table(("key", "type", "unit", "range", "default", "meaning"), rows)
+        yield from table(("key", "type, unit, range, default", "meaning"), rows)
+
+
+def _value(entry: ConfigEntry) -> str:
+    """`number, s, 0 … 60; default 30`."""
+    facts = ", ".join(filter(None, (entry.type, entry.unit, entry.range)))
+    return f"{facts}; default `{entry.default}`"
 
 
 def _command_page() -> Iterator[str]:
@@ -81,7 +91,7 @@ def _one_command(entry: CommandEntry) -> Iterator[str]:
         facts += ["repeatable" if option.repeatable else ""]
         rows.append(
             (names, f"`{option.default}`" if option.default else "", ", ".join(filter(None, facts)),
-             _sentence(option.help))
+             _prose(option.help))
         )  # fmt: skip
     yield ""
     yield from table(("option", "default", "", "meaning"), rows)
@@ -122,12 +132,35 @@ def _metrics(rules: str) -> Iterator[str]:
     )
     rows = [
         (
-            f"`{e.name}`", e.type, ", ".join(f"`{label}`" for label in e.labels), e.unit,
-            e.meaning, ", ".join(f"[{a}](../troubleshooting.md#{a.lower()})" for a in e.alerts),
+            f"`{e.name}`" + "".join(f", `{label}`" for label in e.labels),
+            f"{e.type}, {e.unit}" if e.unit else e.type,
+            _prose(e.meaning),
+            ", ".join(f"[{a}](../troubleshooting.md#{a.lower()})" for a in e.alerts),
         )
         for e in metric_entries(rules)
-    ]  # fmt: skip
-    yield from table(("name", "type", "labels", "unit", "meaning", "alert"), rows)
+    ]
+    yield from table(("name, labels", "type, unit", "meaning", "alert"), rows)
+
+
+def _errors() -> Iterator[str]:
+    yield "# Errors\n"
+    yield GENERATED
+    yield (
+        "Sentences of the commands and of the agent's log, in the order of the program's parts; … "
+        "stands for a name or a number. A remedy follows the sentence after a semicolon. "
+        "[Troubleshooting](../troubleshooting.md) explains those that need more than a sentence.\n"
+    )
+    yield from table(
+        ("kind", "exit code", "meaning"),
+        ((f"`{kind}`", *meaning) for kind, meaning in MEANINGS.items()),
+    )
+    room = ""
+    for entry in error_entries():
+        if entry.room != room:
+            room = entry.room
+            yield f"\n## {room}\n"
+            yield from table(("sentence", "remedy", "kind"), ())
+        yield from _rows((_literal(entry.sentence), _literal(entry.remedy), f"`{entry.kind}`"))
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
@@ -135,8 +168,21 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
     head = tuple(head)
     yield f"| {' | '.join(head)} |"
     yield "|" + "---|" * len(head)
+    yield from _rows(*rows)
+
+
+def _rows(*rows: Iterable[str]) -> Iterator[str]:
     for row in rows:
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+
+
+def _prose(text: str) -> str:
+    """A sentence without what Markdown takes for markup."""
+    return _literal(_sentence(text))
+
+
+def _literal(text: str) -> str:
+    return text.replace("*", "\\*").replace("<", "&lt;")
 
 
 def _sentence(text: str) -> str:
@@ -144,4 +190,4 @@ def _sentence(text: str) -> str:
 
 
 def _paragraphs(text: str) -> str:
-    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+    return "\n\n".join(_literal(" ".join(part.split())) for part in text.split("\n\n"))

@@ -17,6 +17,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sar_agent.agent.decide import Reason
+from sar_agent.events.message import RefusalReason
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
@@ -41,6 +42,7 @@ def names() -> set[str]:
     with metrics.timed("route"):
         pass
     metrics.reroutes.labels(Reason.FIRST.value, "installed").inc()
+    metrics.transitions.labels("direct").inc()
     metrics.expect_messages(["start"])
     text = generate_latest(metrics.registry).decode()
     return {s.name for family in text_string_to_metric_families(text) for s in family.samples}
@@ -53,9 +55,16 @@ def tool(name: str) -> str:
     return path
 
 
+def panels_of(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """All panels, those of collapsed rows included."""
+    for panel in board["panels"]:
+        yield panel
+        yield from panel.get("panels", ())
+
+
 def board_queries() -> Iterator[str]:
     board = json.loads(BOARD.read_text())
-    for panel in board["panels"]:
+    for panel in panels_of(board):
         yield from (target["expr"] for target in panel.get("targets", ()))
     yield from (one["expr"] for one in board["annotations"]["list"])
 
@@ -215,7 +224,7 @@ def test_the_dashboard_opens_with_its_datasource_variable() -> None:
 
     found = list(sources(board))
     assert found and all(one == {"type": "prometheus", "uid": "${datasource}"} for one in found)
-    ids = [panel["id"] for panel in board["panels"]]
+    ids = [panel["id"] for panel in panels_of(board)]
     assert len(ids) == len(set(ids))
     spots = [
         {
@@ -223,9 +232,36 @@ def test_the_dashboard_opens_with_its_datasource_variable() -> None:
             for x in range(p["gridPos"]["x"], p["gridPos"]["x"] + p["gridPos"]["w"])
             for y in range(p["gridPos"]["y"], p["gridPos"]["y"] + p["gridPos"]["h"])
         }
-        for p in board["panels"]
+        for p in panels_of(board)
     ]
     assert len(set.union(*spots)) == sum(map(len, spots)), "panels overlap"
+
+
+def test_the_dashboard_is_what_grafana_s_builder_makes() -> None:
+    made = subprocess.run(
+        [sys.executable, str(BOARD.with_name("dashboard.py")), "-"], capture_output=True, text=True
+    )
+    assert made.returncode == 0, made.stderr
+    assert made.stdout == BOARD.read_text(), "run python deploy/grafana/dashboard.py"
+
+
+def test_every_panel_has_a_description_and_a_unit() -> None:
+    for panel in panels_of(json.loads(BOARD.read_text())):
+        if panel["type"] != "row":
+            assert panel["description"] and panel["fieldConfig"]["defaults"]["unit"], panel["title"]
+
+
+def test_nothing_is_red_in_observe_mode() -> None:
+    """Values 2 and 3 are those of observe mode: promtool computes them below."""
+    stats = [p for p in json.loads(BOARD.read_text())["panels"] if p["type"] == "stat"]
+    shown = {
+        mapping["options"][value]["color"]
+        for panel in stats
+        for mapping in panel["fieldConfig"]["defaults"].get("mappings", ())
+        for value in ("2", "3")
+        if value in mapping["options"]
+    }
+    assert shown == {"blue"}
 
 
 def test_the_unit_is_accepted_and_hardened(tmp_path: Path) -> None:
@@ -289,3 +325,47 @@ def test_each_alert_has_a_section_to_open() -> None:
         )
         assert f"\n### {rule['alert']}\n" in page
     assert {rule["alert"] for rule in rules} == set(ALERTS)
+    for reason in RefusalReason:
+        assert f"`{reason.value}`" in page, reason
+
+
+@pytest.mark.parametrize(
+    ("install", "engine", "plugin", "expected"),
+    [(0, 0, 0, (2, 0, 2)), (0, 1, 1, (3, 0, 1)), (1, 0, 0, (0, -7, 0)), (1, 1, 1, (1, -7, 1))],
+)
+def test_the_stats_of_both_modes(
+    install: int, engine: int, plugin: int, expected: tuple[int, int, int], tmp_path: Path
+) -> None:
+    """Engine, generation and OpenSM on the first screen; generation 7 is installed, 0 in force."""
+    queries = {
+        panel["title"]: panel["targets"][-1]["expr"].replace("$instance", "a")
+        for panel in json.loads(BOARD.read_text())["panels"]
+        if panel["type"] == "stat"
+    }
+    titles = ("Routes in force", "Generation in force − installed", "Reachable")
+    series = {
+        'sar_agent_install_mode{instance="a"}': install,
+        'sar_agent_engine_in_force{instance="a",engine="sar"}': engine,
+        'sar_agent_engine_in_force{instance="a",engine="dfsssp"}': 1 - engine,
+        'sar_agent_generation_in_force{instance="a"}': 0,
+        'sar_agent_generation_installed{instance="a"}': 7,
+        'sar_agent_sm_reachable{instance="a"}': plugin,
+    }
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": k, "values": f"{v}x5"} for k, v in series.items()],
+        "promql_expr_test": [
+            {
+                "expr": f"sum({queries[title]})",
+                "eval_time": "2m",
+                "exp_samples": [{"labels": "{}", "value": value}],
+            }
+            for title, value in zip(titles, expected, strict=True)
+        ],
+    }
+    file = tmp_path / "test.yml"
+    file.write_text(json.dumps({"rule_files": [], "tests": [test]}))
+    done = subprocess.run(
+        [tool("promtool"), "test", "rules", str(file)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -65,7 +65,13 @@ def test_the_readme_s_table_is_what_demo_prints(demo: dict[str, Measures]) -> No
 
 def test_the_number_of_engines_is_the_list_s() -> None:
     words = {18: "eighteen", 19: "nineteen", 20: "twenty"}
-    assert f"[{words[len(engine_names())]}](docs/engines.md)" in (ROOT / "README.md").read_text()
+    assert f"[{words[len(engine_names())]}](engines.md)" in (DOCS / "README.md").read_text()
+
+
+def test_the_readme_has_at_most_500_words_and_its_status_comes_first() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(re.findall(r"\S*\w\S*", text)) <= 500
+    assert text.index("Never run on a") < text.index("![") < text.index("\n## ")
 
 
 ENGINES_ON = tables(DOCS / "research/performance.md", "### Engines on ")

@@ -12,6 +12,7 @@ import pytest
 
 from sar_agent.reference.command_entries import command_entries
 from sar_agent.reference.config_entries import config_entries
+from sar_agent.reference.error_entries import error_entries
 from sar_agent.reference.json_objects import JsonKey, json_objects
 from sar_agent.reference.metric_entries import alert_expressions, metric_entries
 from sar_agent.reference.pages import reference_pages
@@ -26,7 +27,7 @@ INPUT = (*FABRIC, "--jobs", EXAMPLES / "squeue.txt")
 OBJECTS = json_objects()
 
 
-@pytest.mark.parametrize("name", ["configuration.md", "commands.md", "json.md", "metrics.md"])
+@pytest.mark.parametrize("name", list(reference_pages(RULES)))
 def test_a_page_is_what_the_code_says(name: str) -> None:
     written = (FOLDER / name).read_text()
     assert written == reference_pages(RULES)[name], "run python -m sar_agent.reference"
@@ -41,6 +42,13 @@ def test_every_entry_is_explained() -> None:
             assert option.help, f"{command.words} {option.names}"
     for metric in metric_entries(RULES):
         assert metric.meaning and metric.name.startswith(("sar_agent_", "process_")), metric
+
+
+def test_errors_are_found_with_their_remedies() -> None:
+    entries = list(error_entries())
+    assert len(entries) > 150
+    assert any(e.sentence == "no such file" and e.remedy == "check the path" for e in entries)
+    assert any(e.kind == "Unavailable" and "cannot serve metrics" in e.sentence for e in entries)
 
 
 def test_an_alert_is_listed_with_each_metric_that_it_reads() -> None:

@@ -1,0 +1,72 @@
+"""Every sentence with which a command or the agent refuses something, from the source code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+MEANINGS = {
+    "InputError": ("2", "A file, an option or a name is wrong."),
+    "TooMany": ("2", "The input asks for more than is allowed."),
+    "ConfigError": ("2", "The configuration file is wrong."),
+    "Unavailable": ("1", "Slurm, OpenSM or another program did not answer as it should."),
+    "Unserved": ("1", "An engine cannot route this fabric."),
+    "CheckFailed": ("1", "Routes failed a check, and are not installed."),
+    "CreditLoop": ("1", "Routes could deadlock, and are not installed."),
+    "NotSafe": ("1", "The way from the routes in force to the new ones is not safe."),
+    "NotYet": ("1", "OpenSM is at work; the agent tries again."),
+    "SarError": ("1", "The command cannot do this now."),
+}
+"""Classes of `sar_agent.errors` and a few others: exit code, and what they mean."""
+
+
+@dataclass(frozen=True)
+class ErrorEntry:
+    """One sentence; values are written as an ellipsis."""
+
+    room: str
+    kind: str
+    sentence: str
+    remedy: str
+
+
+def error_entries() -> Iterator[ErrorEntry]:
+    """All errors of the package whose sentence is written where they are raised."""
+    root = Path(str(files("sar_agent")))
+    seen = set()
+    for file in sorted(root.rglob("*.py")):
+        room = file.relative_to(root).parts[0].removesuffix(".py")
+        for entry in _in_file(room, file.read_text(encoding="utf-8")):
+            if entry not in seen:
+                seen.add(entry)
+                yield entry
+
+
+def _in_file(room: str, source: str) -> Iterator[ErrorEntry]:
+    calls = [
+        node.exc
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
+    ]
+    for call in sorted(calls, key=lambda call: call.lineno):
+        kind = call.func.id if isinstance(call.func, ast.Name) else ""
+        sentence = _text(call.args[0]) if kind in MEANINGS and call.args else ""
+        if len(sentence.strip("… ;:")) > 8:
+            remedy = next((_text(k.value) for k in call.keywords if k.arg == "remedy"), "")
+            yield ErrorEntry(room, kind, sentence, remedy)
+
+
+def _text(node: ast.expr) -> str:
+    """What a literal says; an ellipsis for the values in it, and for any other expression."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return " ".join(text.split())
+        case ast.JoinedStr(values=parts):
+            words = (p.value if isinstance(p, ast.Constant) else "…" for p in parts)
+            return " ".join("".join(map(str, words)).split())
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return f"{_text(left)} {_text(right)}"
+    return "…"

@@ -1,0 +1,57 @@
+"""`make site`: all pages become one site, and every link and anchor in them leads somewhere."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+BUILD = ROOT / "docs" / "site" / "build.py"
+
+
+def test_the_site_is_built_without_a_broken_link(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(BUILD), str(tmp_path)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    for page in ("index.html", "docs/troubleshooting.html", "docs/reference/errors.html"):
+        assert (tmp_path / "site" / page).exists(), page
+
+
+@pytest.mark.parametrize("link", ["nowhere.md", "README.md#no-such-heading", "images/none.png"])
+def test_a_broken_link_is_an_error(link: str, tmp_path: Path) -> None:
+    """In a copy of the repository's pages."""
+    docs = tmp_path / "copy" / "docs"
+    (docs / "site").mkdir(parents=True)
+    for file in ("build.py", "site_slug.py"):
+        (docs / "site" / file).write_text((BUILD.parent / file).read_text())
+    config = (BUILD.parent / "mkdocs.yml").read_text().split("\nnav:")[0]
+    (docs / "site" / "mkdocs.yml").write_text(config + "\n")
+    (tmp_path / "copy" / "README.md").write_text("# Start\n\n[docs](docs/README.md)\n")
+    page = docs / "README.md"
+    for target, code in (("../README.md#start", 0), (link, 1)):
+        page.write_text(f"# Index\n\n[there]({target})\n")
+        build = [sys.executable, str(docs / "site" / "build.py"), str(tmp_path / "out")]
+        assert subprocess.run(build, capture_output=True).returncode == code, target
+
+
+def test_every_page_of_docs_is_in_the_navigation_or_the_index() -> None:
+    config = (BUILD.parent / "mkdocs.yml").read_text().replace("!!python/name:", "")
+    listed = set(_pages_of(yaml.safe_load(config)["nav"]))
+    assert all((ROOT / page).exists() for page in listed)
+    index = (ROOT / "docs/README.md").read_text()
+    for page in (ROOT / "docs").rglob("*.md"):
+        path = page.relative_to(ROOT / "docs").as_posix()
+        assert f"({path}" in index or path in ("README.md", "reference/README.md"), path
+
+
+def _pages_of(entries: object) -> list[str]:
+    if isinstance(entries, str):
+        return [entries]
+    values = entries.values() if isinstance(entries, dict) else entries
+    assert isinstance(values, list) or hasattr(values, "__iter__")
+    return [page for value in values for page in _pages_of(value)]

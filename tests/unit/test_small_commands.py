@@ -1,0 +1,235 @@
+"""`config`, `order`, `anonymize`, `status --check`, `route --dry-run`, and notes on stderr."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sar_agent.agent.state import State
+from sar_agent.agent.status import AgentStatus
+from sar_agent.commands import service
+from sar_agent.commands.status_check import MonitoringCode, judge_status
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.install.subnet_manager import SmStatus
+from sar_agent.jobs.mapping import mix_of_records
+from sar_agent.quality import measure
+from sar_agent.routing import Options, load_engine
+from sar_agent.slurm.job_files import read_jobs_file
+from sar_agent.slurm.switch_order import in_switch_order
+from tests.unit.test_cli import sar_agent
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+FABRIC = EXAMPLES / "cluster.ibnetdiscover"
+JOBS = EXAMPLES / "squeue.txt"
+BOTH = ("--fabric", FABRIC, "--jobs", JOBS)
+
+
+def test_config_check_finds_what_the_model_cannot(tmp_path: Path) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text("[agent]\nengine = 'sarplus'\n[fabric]\nfile = '/nowhere/fabric'\n")
+    done = sar_agent("config", "check", "--config", file)
+    assert done.returncode == 2
+    assert "agent.engine: " in done.stderr and "sar-plus" in done.stderr
+    assert "fabric.file = '/nowhere/fabric': no such file" in done.stderr
+    file.write_text("[agent]\nmode = 'install'\n")
+    done = sar_agent("config", "check", "--config", file)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{file}: no problem; changed from the defaults: agent.mode\n"
+
+
+def test_config_show_prints_what_can_be_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text("[agent]\ninterval_seconds = 12\n")
+    monkeypatch.setenv("SAR_AGENT_CONFIG", str(file))
+    shown = sar_agent("config", "show").stdout
+    assert "interval_seconds = 12  # changed\n" in shown
+    (tmp_path / "again.toml").write_text(shown)
+    again = sar_agent("config", "show", "--config", tmp_path / "again.toml").stdout
+    assert again == shown
+
+
+def test_hosts_of_a_job_come_switch_by_switch() -> None:
+    """Near leaf switches follow each other, whatever the order of the job's hosts."""
+    fabric = load_fabric("xgft:3;2,2,2;1,2,2")
+    hosts = sorted(fabric.hosts)
+    known, unknown = in_switch_order(fabric, [*hosts[::-1], "elsewhere"])
+    assert unknown == ["elsewhere"]
+    assert [host for host, _ in known] == hosts
+    assert len({switch for _, switch in known}) == 4
+
+
+@pytest.mark.parametrize(
+    ("form", "first"),
+    [("hostfile", "n001 slots=2"), ("rankfile", "rank 0=n001 slot=0"), ("list", "n001,n002,n003")],
+)
+def test_order_prints_files_of_mpi(form: str, first: str) -> None:
+    done = sar_agent("order", "4711", *BOTH, "--form", form, "--tasks-per-node", "2")
+    assert done.stdout.startswith(first)
+    if form == "rankfile":
+        assert len(done.stdout.splitlines()) == 18
+        assert "rank 17=n019 slot=1\n" in done.stdout
+
+
+def test_order_of_a_job_that_does_not_run() -> None:
+    done = sar_agent("order", "99", *BOTH)
+    assert done.returncode == 2 and "no job 99 is running" in done.stderr
+
+
+def test_anonymous_copies_have_the_same_measures_and_no_name(tmp_path: Path) -> None:
+    done = sar_agent(
+        *("anonymize", *BOTH, "--out", tmp_path, "--key", "secret"),
+        *("--routes", EXAMPLES / "opensm-lfts.dump"),
+        *("--topology-conf", EXAMPLES / "topology.conf"),
+    )
+    assert done.returncode == 0, done.stderr
+    text = "".join(file.read_text() for file in tmp_path.iterdir())
+    for name in ("n001", "S1-0", "leaf", "4711", "ada", "phys", "0002c903", "0008f104"):
+        assert name not in text, name
+    ours = sar_agent("measure", *BOTH, "--routes", EXAMPLES / "opensm-lfts.dump", "--json")
+    copy = ("--fabric", tmp_path / "fabric.net", "--jobs", tmp_path / "jobs.txt")
+    theirs = sar_agent("measure", *copy, "--routes", tmp_path / "lfts.dump", "--json")
+    assert _without_names(theirs.stdout) == _without_names(ours.stdout)
+    files = ("--fabric", tmp_path / "fabric.net", "--topology-conf", tmp_path / "topology.conf")
+    assert sar_agent("topology", "check", *files).returncode == 0
+
+
+def _without_names(output: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(output)
+    for job in found["jobs_detail"]:
+        del job["job"]
+    return found
+
+
+@pytest.mark.parametrize("spec", ["xgft:3;4,4,4;1,4,4", "torus:4x4,hosts=2"])
+@pytest.mark.parametrize("engine", ["sar-plus", "dfsssp", "minhop"])
+def test_engines_compute_the_same_for_a_copy(spec: str, engine: str, tmp_path: Path) -> None:
+    """GUIDs keep their order, by which ties are broken."""
+    fabric = load_fabric(spec)
+    hosts = sorted(fabric.hosts)
+    (tmp_path / "map").write_text("".join(f"{h} {1 + i % 5}\n" for i, h in enumerate(hosts)))
+    out = tmp_path / "copy"
+    sar_agent("anonymize", "--fabric", spec, "--jobs", tmp_path / "map", "--out", out)
+    results = []
+    for network, jobs in (
+        (fabric, tmp_path / "map"),
+        (load_fabric(out / "fabric.net"), out / "jobs.txt"),
+    ):
+        mix = mix_of_records(network, read_jobs_file(jobs)).mix
+        routes = load_engine(engine).route(network, mix, Options())
+        results.append((routes.egress.tobytes(), measure(network, mix, routes).load_max))
+    assert results[0] == results[1]
+
+
+def test_one_key_gives_the_same_names_again(tmp_path: Path) -> None:
+    texts = []
+    for number, key in enumerate(("a", "a", "b")):
+        out = tmp_path / str(number)
+        sar_agent("anonymize", *BOTH, "--out", out, "--key", key)
+        texts.append((out / "jobs.txt").read_text())
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_bad_input_leaves_no_copies(tmp_path: Path) -> None:
+    (tmp_path / "jobs").write_text("a b c d\n")
+    out = tmp_path / "out"
+    done = sar_agent("anonymize", "--fabric", FABRIC, "--jobs", tmp_path / "jobs", "--out", out)
+    assert done.returncode == 2 and not out.exists()
+
+
+OURS = SmStatus(
+    engine="sar", ours=True, identity="a", generation=3, highest_generation=3, switches=4,
+    hca_ports=8,
+)  # fmt: skip
+
+
+def status(**changed: Any) -> AgentStatus:
+    wanted = State.model_construct(identity="a", generation=3, hold=None)
+    whole = AgentStatus("install", "agent 17", wanted, OURS, "", [1, 2, 3])
+    return replace(whole, **changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "words"),
+    [
+        ({}, "OK", "generation 3 is in force"),
+        ({"running": ""}, "CRITICAL", "the agent is not running"),
+        ({"in_force": None, "problem": "no answer"}, "CRITICAL", "does not answer: no answer"),
+        ({"unread": "state.json cannot be read"}, "CRITICAL", "cannot be read"),
+        ({"wanted": None}, "WARNING", "no routes were installed yet"),
+        ({"in_force": replace(OURS, ours=False, engine="dfsssp")}, "WARNING", "engine dfsssp"),
+        ({"in_force": replace(OURS, identity="b")}, "WARNING", "generation 3 is in force, not 3"),
+        ({"in_force": replace(OURS, unsettled="2 switches")}, "WARNING", "2 switches"),
+        ({"mode": "observe"}, "OK", "observes"),
+        ({"mode": "observe", "running": ""}, "WARNING", "not running (observe mode)"),
+    ],
+)
+def test_the_state_as_a_code_of_monitoring(changed: dict[str, Any], code: str, words: str) -> None:
+    found, sentence = judge_status(status(**changed))
+    assert found.name == code and words in sentence
+
+
+def test_status_check_prints_one_line_and_returns_its_code(tmp_path: Path) -> None:
+    assert [code.value for code in MonitoringCode] == [0, 1, 2, 3]
+    done = sar_agent("status", "--check", "--config", tmp_path / "none.toml")
+    assert done.returncode == 3
+    assert done.stdout.startswith("sar-agent UNKNOWN: ") and done.stdout.count("\n") == 1
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "routes"
+    done = sar_agent("route", *BOTH, "--engine", "dfsssp", "--out", out, "--dry-run")
+    assert f"would be written to {out}" in done.stdout and not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("jobs", "words"),
+    [
+        ("4716|PENDING||batch|grace|chem|16|N/A|\n", "has no running job"),
+        ("", "has no running job"),
+        ("cn001 1\ncn002 1\n", "no host of the 1 jobs"),
+        ("n001 1\nn002 1\n", "none of the 1 jobs in"),
+    ],
+)
+def test_routes_for_nobody_are_noted(jobs: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "jobs").write_text(jobs)
+    done = sar_agent("route", "--fabric", FABRIC, "--jobs", tmp_path / "jobs", "--engine", "dfsssp")
+    assert done.returncode == 0
+    assert words in done.stderr
+
+
+def test_compiling_is_announced_where_stderr_is_no_terminal(tmp_path: Path) -> None:
+    code = "from sar_agent.cli import main; main()"
+    command = [sys.executable, "-c", code, "measure", "--fabric", str(FABRIC), "--jobs", str(JOBS)]
+    command += ["--routes", str(EXAMPLES / "opensm-lfts.dump")]
+    fresh = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(command, env=fresh, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("compiling kernels") == 1
+    again = subprocess.run(command, env=fresh, capture_output=True, text=True)
+    assert "compiling" not in again.stderr
+
+
+def test_lines_of_the_journal_have_a_priority(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = os.fstat(2)
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    try:
+        for stream, mark in ((f"{found.st_dev}:{found.st_ino}", "<4>"), ("1:2", "")):
+            monkeypatch.setenv("JOURNAL_STREAM", stream)
+            service.log_to_stderr()
+            logging.getLogger("x").warning("two\nlines")
+            assert capfd.readouterr().err == f"{mark}warning: two\n{mark}lines\n"
+    finally:
+        root.handlers[:], root.level = before
