@@ -46,6 +46,7 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     (OPERATE, "explain", ask.explain),
     (OPERATE, "rollback", service.rollback),
     (OPERATE, "warm-up", service.warm_up),
+    (OPERATE, "fetch-state", service.fetch_state),
     (ROUTES, "route", routes.route),
     (ROUTES, "measure", routes.measure),
     (ROUTES, "check", routes.check),

@@ -116,11 +116,13 @@ def build_daemon(
     pacer: ReroutePacer | None = None,
     wakers: Wakers | None = None,
     listens: bool = True,
+    metrics: Metrics | None = None,
 ) -> AgentDaemon:
     """An agent with its intake of messages. `listens`: the intake will be started, so subscribers
-    and requests for routing keys are heard. Raises as `build_agent`."""
+    and requests for routing keys are heard. `metrics`: those of this process, where it has had an
+    agent before. Raises as `build_agent`."""
     folder, wakers = config.agent.state_dir, wakers or Wakers()
-    metrics = Metrics(__version__, config.agent.mode, config.agent.engine)
+    metrics = metrics or Metrics(__version__, config.agent.mode, config.agent.engine)
     unexpected, problems = UnexpectedErrors(metrics.unexpected_errors), ProblemLog(log)
     engine = load_engine(config.agent.engine)
     # The subnet manager, and what it has in force.

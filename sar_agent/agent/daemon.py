@@ -12,6 +12,8 @@ import logging
 import signal
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from types import FrameType
 
 from sar_agent import __version__
@@ -19,7 +21,9 @@ from sar_agent.agent.build import Wakers, build_daemon
 from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
 from sar_agent.agent.waiting import PassTimer, WakeEvents
 from sar_agent.config.model import Config
+from sar_agent.install.subnet_manager import SubnetManager
 from sar_agent.keys.make_key import warm
+from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.systemd import Notifier
 
@@ -28,58 +32,90 @@ FALTERING = 5.0
 """Seconds until the next pass where even the wait between two passes failed."""
 
 
+@dataclass(frozen=True)
+class DaemonSignals:
+    """`stop`: this process is to end. `wake`: something happened."""
+
+    wake: threading.Event = field(default_factory=threading.Event)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def listen(self, also: Callable[[], None] = lambda: None) -> None:
+        """SIGTERM and SIGINT set both, and call `also`."""
+
+        def end(number: int, frame: FrameType | None) -> None:
+            self.stop.set()
+            also()
+            self.wake.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, end)
+
+
 def run(config: Config) -> None:
     """Returns after SIGTERM or SIGINT. Raises `SarError` where it cannot start: another agent
     runs, the metrics' port is taken, the engine is unknown."""
-    wake, stop, edited = threading.Event(), threading.Event(), threading.Event()
+    signals, notifier = DaemonSignals(), Notifier()
+    with Lock(config.agent.state_dir, "agent.lock"):
+        signals.listen()
+        try:
+            run_passes(config, signals, notifier)
+        finally:
+            notifier.stopping()
+    log.info("stopped; the routes in force stay")
 
-    def end(number: int, frame: FrameType | None) -> None:
-        stop.set()
-        wake.set()
+
+def run_passes(
+    config: Config,
+    signals: DaemonSignals,
+    notifier: Notifier,
+    manager: SubnetManager | None = None,
+    metrics: Metrics | None = None,
+) -> None:
+    """Pass after pass until `signals.stop`, of an agent that begins with what is on disk.
+
+    `manager`: instead of the configured one. `metrics` are served already."""
+    wake, stop, edited = signals.wake, signals.stop, threading.Event()
 
     def touched() -> None:
         edited.set()
         wake.set()
 
-    notifier, pacer = Notifier(), ReroutePacer(PaceLimits.of(config.agent))
-    with Lock(config.agent.state_dir, "agent.lock"):
-        daemon = build_daemon(config, pacer=pacer, wakers=Wakers(wake.set, touched))
-        agent, events = daemon.agent, daemon.events
-        observer, requests = agent.observer, agent.keys.pool.requests
-        timer = PassTimer(
-            agent, config, WakeEvents(wake, stop, edited), events.inbox, pacer, notifier.alive
-        )
-        agent.keys.publish()
-        if address := config.agent.metrics_host_port:
-            agent.metrics.serve(*address)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, end)
-        events.start()
+    pacer = ReroutePacer(PaceLimits.of(config.agent))
+    daemon = build_daemon(
+        config, manager, pacer=pacer, wakers=Wakers(wake.set, touched), metrics=metrics
+    )
+    agent, events = daemon.agent, daemon.events
+    observer, requests = agent.observer, agent.keys.pool.requests
+    timer = PassTimer(
+        agent, config, WakeEvents(wake, stop, edited), events.inbox, pacer, notifier.alive
+    )
+    agent.keys.publish()
+    if metrics is None and (address := config.agent.metrics_host_port):
+        agent.metrics.serve(*address)
+    events.start()
+    if observer.topology:
+        observer.topology.start()
+    log.info(
+        "sar-agent %s, %s mode, engine %s", __version__, config.agent.mode, config.agent.engine
+    )
+    notifier.ready()
+    warmed = False
+    guard = agent.unexpected.guard
+    try:
+        while not stop.is_set():
+            edited.clear()
+            pacer.begin(time.monotonic())
+            guard("events", lambda: observer.hints.add(events.inbox.take()), None)
+            report = agent.pass_once()
+            pacer.end(time.monotonic())
+            guard("events", lambda: events.queue_read(observer.running()), None)
+            if not requests.closed and not warmed:  # for sites that start without `warm-up`
+                warmed = True
+                threading.Thread(target=warm, daemon=True).start()
+            notifier.alive(report.sentence)
+            if not guard("waiting", timer.wait, False):
+                stop.wait(FALTERING)
+    finally:
+        events.stop()
         if observer.topology:
-            observer.topology.start()
-        log.info(
-            "sar-agent %s, %s mode, engine %s", __version__, config.agent.mode, config.agent.engine
-        )
-        notifier.ready()
-        warmed = False
-        guard = agent.unexpected.guard
-        try:
-            while not stop.is_set():
-                edited.clear()
-                pacer.begin(time.monotonic())
-                guard("events", lambda: observer.hints.add(events.inbox.take()), None)
-                report = agent.pass_once()
-                pacer.end(time.monotonic())
-                guard("events", lambda: events.queue_read(observer.running()), None)
-                if not requests.closed and not warmed:  # for sites that start without `warm-up`
-                    warmed = True
-                    threading.Thread(target=warm, daemon=True).start()
-                notifier.alive(report.sentence)
-                if not guard("waiting", timer.wait, False):
-                    stop.wait(FALTERING)
-        finally:
-            notifier.stopping()
-            events.stop()
-            if observer.topology:
-                observer.topology.stop()
-    log.info("stopped; the routes in force stay")
+            observer.topology.stop()

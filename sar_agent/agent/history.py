@@ -88,10 +88,12 @@ class History:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "history.sqlite"
 
-    def add(self, row: Row) -> None:
-        """Add a row, and delete the oldest past `KEPT`."""
-        values = [json.dumps(v) if k in _JSON else v for k, v in asdict(row).items()]
-        marks = ", ".join("?" * len(values))
+    def add(self, *rows: Row) -> None:
+        """Add rows, and delete the oldest past `KEPT`."""
+        values = [
+            [json.dumps(v) if k in _JSON else v for k, v in asdict(row).items()] for row in rows
+        ]
+        marks = ", ".join("?" * len(_COLUMNS))
         try:
             os.close(open_owned(self.path))  # SQLite would go by the umask, and by who runs it
         except OSError as error:
@@ -99,13 +101,20 @@ class History:
         with self._open() as base:
             columns = ", ".join(_COLUMNS)
             _add_columns(base)
-            base.execute(f"INSERT INTO decisions ({columns}) VALUES ({marks})", values)
+            base.executemany(f"INSERT INTO decisions ({columns}) VALUES ({marks})", values)
             base.execute(
                 "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?", (KEPT,)
             )
 
     def last(self, count: int) -> list[Row]:
         """The newest `count` rows, newest first; empty where nothing was ever decided."""
+        return self._select("ORDER BY id DESC LIMIT ?", count)
+
+    def after(self, at: float, count: int) -> list[Row]:
+        """The oldest `count` rows of decisions made after `at` (Unix seconds), oldest first."""
+        return self._select("WHERE at > ? ORDER BY at, id LIMIT ?", at, count)
+
+    def _select(self, rest: str, *values: float) -> list[Row]:
         if not self.path.exists():
             return []
         with self._open(write=False) as base:
@@ -114,7 +123,7 @@ class History:
             if not columns:
                 return []
             found = base.execute(
-                f"SELECT {', '.join(columns)} FROM decisions ORDER BY id DESC LIMIT ?", (count,)
+                f"SELECT {', '.join(columns)} FROM decisions {rest}", values
             ).fetchall()
         none = dict.fromkeys(_COLUMNS)
         rows = [none | dict(zip(columns, values, strict=True)) for values in found]

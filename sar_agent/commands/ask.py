@@ -33,11 +33,16 @@ def status(
 
     if check:
         _check(config)
-    report = read_agent_status(load_config(config))
+    settings = load_config(config)
+    report, peer = read_agent_status(settings), None
+    if settings.standby.enabled:
+        from sar_agent.standby.report import peer_json, peer_words
+
+        peer = peer_json(settings)
     if as_json:
-        print_json(report.json())
+        print_json(report.json() | {"peer": peer})
     else:
-        typer.echo(report.words())
+        typer.echo(report.words() + (f"\n{peer_words(peer)}" if peer else ""))
 
 
 def _check(config: Path) -> NoReturn:

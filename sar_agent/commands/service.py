@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 
 def run(config: ConfigOption = CONFIG_PATH) -> None:
     """Run the agent as a daemon: watch Slurm and the fabric, and match the routes to the jobs."""
-    from sar_agent.agent.daemon import run as run_daemon
-
     log_to_stderr()
-    run_daemon(_for_writing(config, "run"))
+    settings = _for_writing(config, "run")
+    if settings.standby.enabled:
+        from sar_agent.standby.run import run as run_daemon
+    else:
+        from sar_agent.agent.daemon import run as run_daemon
+    run_daemon(settings)
 
 
 def once(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
@@ -105,6 +108,22 @@ def warm_up(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> 
             else "all kernels were compiled already"
         )
         typer.echo(f"engine {settings.agent.engine}: {summary} ({done.seconds:.1f} s)")
+
+
+def fetch_state(config: ConfigOption = CONFIG_PATH) -> None:
+    """Copy the state of the other agent ([standby]), before this machine's OpenSM starts.
+
+    OpenSM then begins with the routes that are in force. Exit code 1 if the other agent does not
+    answer.
+    """
+    from sar_agent.errors import InputError
+    from sar_agent.standby.report import fetch
+
+    log_to_stderr()
+    settings = _for_writing(config, "fetch-state")
+    if not settings.standby.enabled:
+        raise InputError("no other agent is configured", file=config, remedy="set standby.peer")
+    typer.echo(fetch(settings))
 
 
 def _for_writing(config: Path, command: str) -> Config:

@@ -22,6 +22,7 @@ from sar_agent.config.engine import EngineSettings
 from sar_agent.config.events import EventsConfig
 from sar_agent.config.keys import KeysConfig
 from sar_agent.config.slurm import SlurmConfig
+from sar_agent.config.standby import StandbyConfig
 from sar_agent.config.types import (
     ABSOLUTE,
     Absolute,
@@ -323,6 +324,7 @@ class Config(Section, frozen=True):
     events: EventsConfig = Field(default_factory=lambda: EventsConfig())
     keys: KeysConfig = Field(default_factory=lambda: KeysConfig())
     update: UpdateConfig = Field(default_factory=lambda: UpdateConfig())
+    standby: StandbyConfig = Field(default_factory=lambda: StandbyConfig())
 
     @property
     def fabric_from_plugin(self) -> bool:

@@ -23,7 +23,7 @@ from sar_agent.telemetry.job_distribution import JobDistribution
 
 Which = Literal["in_force", "planned"]
 ERROR_PLACES = (
-    *("pass", "keys", "status", "events", "waiting", "server", "spool"),
+    *("pass", "keys", "status", "events", "waiting", "server", "spool", "peer"),
     *("look at Slurm", "look at the fabric", "look at the topology"),
 )
 """Parts of the agent that catch unexpected errors."""
@@ -207,7 +207,34 @@ class UpdateMetrics(MetricGroup):
     )
 
 
-class Metrics(RouteMetrics, SiteMetrics, PassMetrics, EventMetrics, KeyMetrics, UpdateMetrics):
+class StandbyMetrics(MetricGroup):
+    """The agent of a second OpenSM, if there is one."""
+
+    standby_configured = gauge("standby_configured", "1 if the section [standby] names a peer.")
+    standby = gauge(
+        "standby", "1 while this agent copies its peer's state and installs nothing, else 0."
+    )
+    term = gauge("term", "Term of this agent's state: it grows when another agent takes over.")
+    peer_answered = gauge(
+        "peer_answered_timestamp_seconds", "Unix time at which the peer last answered."
+    )
+    peer_copied = gauge(
+        "peer_copied_timestamp_seconds",
+        "Unix time at which this agent's copy was last seen to be the same as the peer's state.",
+    )
+    peer_generation = gauge("peer_generation", "Generation in the peer's state.")
+    peer_refused = counter("peer_refused", "States of the peer that were refused.")
+
+
+class Metrics(
+    RouteMetrics,
+    SiteMetrics,
+    PassMetrics,
+    EventMetrics,
+    KeyMetrics,
+    UpdateMetrics,
+    StandbyMetrics,
+):
     """All metrics of one agent, in a registry of their own."""
 
     def __init__(self, version: str, mode: str, engine: str) -> None:

@@ -63,7 +63,7 @@ class LoopSite:
         """The TOML file, with other keys of [agent]."""
         path = self.folder / "sar-agent.toml"
         sections = self.settings | {"agent": self.settings["agent"] | agent}
-        path.write_text("\n".join(_section(name, keys) for name, keys in sections.items()))
+        path.write_text("\n".join(toml_section(name, keys) for name, keys in sections.items()))
         return path
 
     def command(self, *words: str, **agent: Any) -> list[str]:
@@ -193,7 +193,7 @@ class LoopSite:
                 assert plan.forwarding[0, rows[int(here, 16)], column] == int(port), run.stdout
 
 
-def _section(name: str, keys: Mapping[str, Any]) -> str:
+def toml_section(name: str, keys: Mapping[str, Any]) -> str:
     lines = [f"[{name}]"]
     for key, value in keys.items():
         if isinstance(value, dict):

@@ -1,0 +1,263 @@
+"""What an agent does about its peer, again and again: look at its claim, then adopt its state, take
+a higher term, or do nothing (`terms.precedence`)."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sar_agent.agent.history import History
+from sar_agent.agent.state import StateStore
+from sar_agent.config.model import Config
+from sar_agent.errors import SarError
+from sar_agent.install.subnet_manager import SmStatus
+from sar_agent.standby.adopt import StateRefused, receive
+from sar_agent.standby.channel import PeerProblem, tls_context
+from sar_agent.standby.peer_client import PeerClient, PeerState
+from sar_agent.standby.snapshot import SnapshotSource, StateFolders
+from sar_agent.standby.terms import Claim, Precedence, TermRecord, TermStore, precedence
+from sar_agent.util.lock_file import Lock
+from sar_agent.util.problem_log import ProblemLog
+
+log = logging.getLogger(__name__)
+PATIENCE = 60.0
+"""Seconds to wait for a person's rollback that is under way."""
+OVERLAP = 3600.0
+"""Seconds by which the clocks of two machines may differ: so far back decisions are compared."""
+
+
+@dataclass
+class PeerReport:
+    """What is known of the peer. Times are Unix seconds, 0 for never."""
+
+    claim: Claim | None = None
+    answered_at: float = 0.0
+    same_at: float = 0.0
+    """When this agent's copy was last seen to be the peer's state."""
+    problem: str = ""
+    refused: int = 0
+    adopted: int = 0
+
+
+@dataclass(frozen=True)
+class _Last:
+    """The last look, with which nothing was left to do."""
+
+    digest: str = ""
+    claims: object = None
+
+
+@dataclass
+class PeerLink:
+    """`installs`: whether this agent makes passes, so that nothing may be copied. Methods are called
+    by one thread at a time, which `lock` is for."""
+
+    config: Config
+    installs: Callable[[], bool]
+    status: Callable[[], SmStatus | None]
+    """The own subnet manager's status now; None where it does not answer."""
+    report: PeerReport = field(default_factory=PeerReport)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        """Raises `InputError` where the certificate cannot be used."""
+        agent, standby = self.config.agent, self.config.standby
+        certificate = Path(standby.certificate)
+        self.folders = StateFolders.of(agent)
+        self.terms, self.history = TermStore(agent.state_dir), History(agent.state_dir)
+        self.client = PeerClient(standby.peer_host_port, tls_context(certificate, server=False))
+        self._source = SnapshotSource(self.folders)
+        self._problems = ProblemLog(log)
+        self._last = _Last()
+        self._rows_of: tuple[object, ...] = ()
+
+    def claim(self) -> Claim:
+        """What this agent says about its state. Raises `InputError`."""
+        record, status = self.terms.load(), self.status()
+        state = StateStore(self.folders.state).load()
+        generation = state.generation if state else 0
+        newest = self.history.last(1)
+        heard = status.highest_generation if status else 0
+        return Claim(
+            node=record.node,
+            name=socket.gethostname()[:255],
+            master=self.installs() and status is not None and status.role == "master",
+            term=record.term,
+            holder=record.holder,
+            generation=generation,
+            highest=max(generation, heard, record.highest),
+            decided=newest[0].at if newest else 0.0,
+        )
+
+    def exchange(self) -> bool:
+        """Look at the peer, and do what follows. False where the peer did not answer, or its state
+        was refused; that is logged once."""
+        with self.lock:
+            try:
+                self._exchange()
+            except StateRefused as error:
+                self.report.refused += 1
+                self._problem(str(error))
+                return False
+            except SarError as error:
+                self._problem(str(error))
+                return False
+            except OSError as error:
+                self._problem(f"the other agent's state cannot be kept: {error.strerror}")
+                return False
+            self._problem("")
+            return True
+
+    def exchange_once(self) -> None:
+        """The same for a command. Raises `SarError`."""
+        with self.lock:
+            self._exchange()
+
+    def take_over(self) -> TermRecord:
+        """This agent's OpenSM is the master: the last state of the peer, if it answers, and a term
+        of its own, unless the state is its own. Raises `InputError`."""
+        with self.lock:
+            if not self.report.problem:  # else it did not answer a moment ago, either
+                self.exchange()
+            record = self.terms.load()
+            peer = self.report.claim
+            heard = max(record.term, peer.term if peer else 0)
+            if record.holder != record.node or heard > record.term:
+                record = self._take_term(record, heard + 1)
+            return record
+
+    def close(self) -> None:
+        """End the connection."""
+        with self.lock:
+            self.client.close()
+
+    def _exchange(self) -> None:
+        peer = self.client.look(self._last.digest)
+        record, own = self.terms.load(), self.claim()
+        if peer.claim.node == record.node:
+            raise StateRefused(
+                f"the agent at {self.client.name} is this one, or a copy of it: remove "
+                f"{self.terms.path} on the machine that was copied"
+            )
+        self.report.claim, self.report.answered_at = peer.claim, time.time()
+        if peer.claim.highest > record.highest:
+            record = record.model_copy(update={"highest": peer.claim.highest})
+            self.terms.save(record)
+        match precedence(own, peer.claim):
+            case Precedence.ADOPT if not self.installs():
+                self._adopt(peer, own, record)
+            case Precedence.REFUSE if not self.installs():
+                raise StateRefused(
+                    f"the state of {peer.claim.name} is refused: it says generation "
+                    f"{peer.claim.generation}, and this agent has generation {own.generation} of "
+                    f"the same term {own.term}"
+                )
+            case Precedence.RAISE:
+                self._take_term(record, peer.claim.term + 1)
+                log.warning(
+                    "%s has had a term of its own (%d, generation %d) while this OpenSM was a "
+                    "master, too; its state is replaced by that of this agent",
+                    peer.claim.name,
+                    peer.claim.term,
+                    peer.claim.generation,
+                )
+            case _:
+                self._last = _Last()
+        two = own.master and peer.claim.master
+        self._problems.problem(
+            "masters",
+            f"the OpenSM of {peer.claim.name} is a master, too: either the fabric is in two parts, "
+            "or one of them gives way in a moment" * two,
+            "one OpenSM is the master again",
+        )
+        self._add_rows(peer)
+
+    def _adopt(self, peer: PeerState, own: Claim, record: TermRecord) -> None:
+        claims = (own.term, own.holder, self._source.version())
+        if peer.files is None and self._last.claims == claims:
+            self.report.same_at = time.time()
+            return
+        if peer.files is None:  # the own state has changed since
+            self._last = _Last()
+            peer = self.client.look()
+            assert peer.files is not None
+        with Lock(self.folders.state, "pass.lock", PATIENCE):
+            snapshot = self._source.take()
+            try:
+                same = snapshot.digest == peer.digest
+                put = None
+                if not same:
+                    put = receive(
+                        self.client,
+                        peer,
+                        snapshot,
+                        self.folders,
+                        same_term=peer.claim.term == own.term,
+                    )
+            finally:
+                snapshot.close()
+            if put:
+                status = self.status()
+                put(status is None or status.role != "master")
+            updated = record.model_copy(
+                update={
+                    "term": peer.claim.term,
+                    "holder": peer.claim.holder,
+                    "highest": max(record.highest, peer.claim.highest),
+                    "copied_at": time.time() if put else record.copied_at,
+                }
+            )
+            if updated != record:
+                self.terms.save(updated)
+        if peer.claim.term > own.term and own.term and own.holder == own.node:
+            log.warning(
+                "the state of %s counts now (term %d, generation %d): its OpenSM became the master "
+                "after this one, whose state (term %d, generation %d) is replaced",
+                peer.claim.name,
+                peer.claim.term,
+                peer.claim.generation,
+                own.term,
+                own.generation,
+            )
+        if put:
+            self.report.adopted += 1
+            log.info(
+                "copied the state of %s: generation %d, term %d",
+                peer.claim.name,
+                peer.claim.generation,
+                peer.claim.term,
+            )
+        self.report.same_at = time.time()
+        claims = (updated.term, updated.holder, self._source.version())
+        self._last = _Last(peer.digest, claims)
+
+    def _take_term(self, record: TermRecord, term: int) -> TermRecord:
+        record = record.model_copy(update={"term": term, "holder": record.node})
+        self.terms.save(record)
+        return record
+
+    def _add_rows(self, peer: PeerState) -> None:
+        """The peer's decisions that this history does not have; both keep all of them."""
+        version = (peer.claim.node, peer.claim.decided)
+        if version == self._rows_of:
+            return
+        newest = self.history.last(1)
+        after = newest[0].at - OVERLAP if newest else 0.0
+        while rows := self.client.rows(after):
+            known = {row.at for row in self.history.after(after, 1 << 30)}
+            if new := [row for row in rows if row.at not in known]:
+                self.history.add(*new)
+            after = rows[-1].at
+        self._rows_of = version
+
+    def _problem(self, sentence: str) -> None:
+        self.report.problem = sentence
+        self._problems.problem("peer", sentence, "the other agent answers again")
+
+
+__all__ = ["PeerLink", "PeerProblem", "PeerReport"]

@@ -1,0 +1,222 @@
+"""Serves this agent's snapshots to its peer, and to nobody else.
+
+A client has `HANDSHAKE` seconds to show the certificate; until then it has no answer, one of few
+places, and one thread. No address has more than half of the places, and a place whose client failed
+stays taken for a moment, which bounds how often anybody can try.
+
+Requests:
+
+    {"ask": "look", "known": DIGEST}     the claim, and the files unless the digest is still valid
+    {"ask": "get", "files": [DIGEST …]}  the bytes of these files, one after the other
+    {"ask": "rows", "after": SECONDS}    the oldest decisions after this time
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import ssl
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+
+from sar_agent.agent.history import History
+from sar_agent.errors import SarError, Unavailable
+from sar_agent.standby.channel import Channel, PeerProblem
+from sar_agent.standby.snapshot import MOST_FILES, Snapshot, SnapshotSource
+from sar_agent.standby.terms import Claim
+from sar_agent.util.problem_log import ProblemLog
+
+log = logging.getLogger(__name__)
+HANDSHAKE = 5.0
+PLACES = 8
+AFTER_FAILURE = 0.5
+BACKLOG = 16
+ROWS = 500
+"""Decisions in an answer."""
+LEAST_INTERVAL = 0.02
+"""Seconds between two requests of one connection."""
+
+
+class PeerServer:
+    """Answers at `address` between `start` and `stop`. `claim` is called in other threads."""
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        context: ssl.SSLContext,
+        claim: Callable[[], Claim],
+        source: SnapshotSource,
+        history: History,
+    ) -> None:
+        self._address, self._context = address, context
+        self._claim, self._source, self._history = claim, source, history
+        self._taking = threading.Lock()
+        self._places = threading.Lock()
+        self._taken: Counter[str] = Counter()
+        self._open: set[socket.socket] = set()
+        self._problems = ProblemLog(log)
+        self._listener: socket.socket | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Listen. Raises `Unavailable`."""
+        host, port = self._address
+        listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+            listener.listen(BACKLOG)
+        except OSError as error:
+            listener.close()
+            raise Unavailable(
+                f"cannot listen for the other agent on {host}:{port} ({error.strerror or error}); "
+                "set standby.listen to a free address"
+            ) from error
+        self._listener = listener
+        self._thread = threading.Thread(target=self._accept, name="standby", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the listener and all connections."""
+        listener, self._listener = self._listener, None
+        with self._places:
+            ends = [*self._open]
+        for end in ([listener] if listener else []) + ends:
+            _cut(end)
+        if listener:
+            listener.close()
+        if self._thread:
+            self._thread.join(HANDSHAKE)
+
+    def _accept(self) -> None:
+        while (listener := self._listener) is not None:
+            try:
+                raw, address = listener.accept()
+            except OSError:
+                if self._listener is None:
+                    return
+                time.sleep(AFTER_FAILURE)  # no file descriptor left
+                continue
+            host = address[0]
+            with self._places:
+                full = self._taken.total() >= PLACES or self._taken[host] >= PLACES // 2
+                if not full:
+                    self._taken[host] += 1
+                    self._open.add(raw)
+            if full:
+                raw.close()
+                continue
+            try:
+                threading.Thread(target=self._serve, args=(raw, host), daemon=True).start()
+            except RuntimeError:  # no thread left
+                self._release(raw, host)
+
+    def _serve(self, raw: socket.socket, host: str) -> None:
+        late = None
+        try:
+            raw.settimeout(HANDSHAKE)
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            secure = self._context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
+            with self._places:  # the handle has moved into `secure`
+                self._open.discard(raw)
+                self._open.add(secure)
+            raw = secure
+            late = threading.Timer(HANDSHAKE, _cut, (secure,))
+            late.daemon = True
+            late.start()
+            secure.do_handshake()
+            late.cancel()
+            self._problems.problem("refused", "")
+            self._answer_all(Channel(secure, host))
+        except (OSError, ValueError, RuntimeError) as error:
+            self._problems.problem(
+                "refused", f"a client at {host} has shown no certificate of ours ({_brief(error)})"
+            )
+            time.sleep(AFTER_FAILURE)
+        except SarError as error:
+            log.debug("%s", error)
+        finally:
+            if late:
+                late.cancel()
+            self._release(raw, host)
+
+    def _release(self, raw: socket.socket, host: str) -> None:
+        with suppress(OSError):
+            raw.close()
+        with self._places:
+            self._open.discard(raw)
+            self._taken[host] -= 1
+            if not self._taken[host]:
+                del self._taken[host]
+
+    def _answer_all(self, channel: Channel) -> None:
+        snapshot: Snapshot | None = None
+        try:
+            while request := channel.receive():
+                began = time.monotonic()
+                match request.get("ask"):
+                    case "look":
+                        if snapshot:
+                            snapshot.close()
+                            snapshot = None
+                        snapshot = self._look(channel, request.get("known"))
+                    case "get" if snapshot:
+                        _send_files(channel, snapshot, request.get("files"))
+                    case "rows":
+                        channel.send(self._rows(request.get("after")))
+                    case _:
+                        raise PeerProblem(f"{channel.name}: unknown request")
+                time.sleep(max(0.0, LEAST_INTERVAL - (time.monotonic() - began)))
+        finally:
+            if snapshot:
+                snapshot.close()
+            channel.close()
+
+    def _look(self, channel: Channel, known: Any) -> Snapshot | None:
+        try:
+            with self._taking:  # the claim is that of the files, or newer than it
+                snapshot = self._source.take()
+                claim = self._claim()
+        except (SarError, OSError) as error:
+            channel.send({"error": str(error)[:1000]})
+            return None
+        answer: dict[str, Any] = {"claim": claim.model_dump(), "digest": snapshot.digest}
+        if known != snapshot.digest:
+            answer["files"] = [file.model_dump() for file in snapshot.files]
+        channel.send(answer)
+        return snapshot
+
+    def _rows(self, after: Any) -> dict[str, Any]:
+        if not isinstance(after, int | float):
+            raise PeerProblem("rows after what?")
+        try:
+            return {"rows": [asdict(row) for row in self._history.after(float(after), ROWS)]}
+        except SarError as error:
+            return {"error": str(error)[:1000]}
+
+
+def _send_files(channel: Channel, snapshot: Snapshot, digests: Any) -> None:
+    known = {file.digest for file in snapshot.files}
+    if (
+        not isinstance(digests, list)
+        or len(digests) > MOST_FILES
+        or not all(isinstance(digest, str) and digest in known for digest in digests)
+    ):
+        raise PeerProblem(f"{channel.name}: asked for files that are not in the snapshot")
+    for digest in digests:
+        for piece in snapshot.read(digest):
+            channel.send_bytes(piece)
+
+
+def _cut(raw: socket.socket) -> None:
+    with suppress(OSError):
+        socket.socket.shutdown(raw, socket.SHUT_RDWR)  # SSLSocket's own is for one thread
+
+
+def _brief(error: Exception) -> str:
+    return str(getattr(error, "reason", None) or getattr(error, "strerror", None) or error)[:100]
