@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 
 from sar_agent.agent.commit import Arrival, Committer, HistoryEntry
+from sar_agent.agent.counted_traffic import CountedTraffic
 from sar_agent.agent.decide import (
     REPAIRS,
     Decision,
@@ -77,6 +78,7 @@ class Agent:
     committer: Committer
     keys: KeyInstaller
     pacing: Pacing
+    counted: CountedTraffic
     backoff: Backoff
     """What failed is tried again, but ever less often."""
     saw_no_jobs: bool = False
@@ -134,6 +136,7 @@ class Agent:
         self.publisher.observation(site)
         state = self.installed.load_state(site.status)
         before = self.publisher.measure_in_force(site.in_force, site.fabric, site.mix)
+        self.counted.observe(site, before)
         self.keys.resume(site, state)
         # Decide.
         observing = self.config.agent.mode != "install"
