@@ -13,6 +13,7 @@ from pathlib import Path
 from sar_agent import __version__
 from sar_agent.agent.amendments import Amendments
 from sar_agent.agent.commit import Committer
+from sar_agent.agent.counted_traffic import CountedTraffic
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.history import DecisionLog, History
 from sar_agent.agent.install_keys import KeyInstaller
@@ -179,7 +180,8 @@ def build_daemon(
         listens=listens and events.has_address,
     )
     publisher = Publisher(metrics, _map_path(config), problems)
-    decisions = DecisionLog(History(folder), "agent", problems)
+    counted = CountedTraffic(config, metrics, problems, unexpected)
+    decisions = DecisionLog(History(folder), "agent", problems, counted.summary)
     committer = Committer(transit, installed, decisions, publisher)
     keys = KeyInstaller(config, pool, observer, planner, committer, coordinator, metrics)
     agent = Agent(
@@ -198,6 +200,7 @@ def build_daemon(
         committer,
         keys,
         Pacing(config.agent, pacer),
+        counted,
         Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds),
     )
     return AgentDaemon(agent, events)

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from sar_agent.agent.build import Site, build_site
+from sar_agent.agent.counted_traffic import counted_now
+from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.planner import Planner
 from sar_agent.check.reachability import check_reachability
 from sar_agent.config.model import Config
-from sar_agent.errors import InputError
+from sar_agent.errors import InputError, SarError
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import F64
 from sar_agent.five_phase.protocol import CoordinatorState
 from sar_agent.five_phase.storage import CoordinatorStorage
 from sar_agent.install.transit import transition_to
@@ -35,6 +38,12 @@ class JobUnderRoutes:
     own_routes: int
     """This job's among them."""
     worst_link: str
+    load: float = 0.0
+    """The predicted load of its worst link."""
+    shared_with: list[str] = field(default_factory=list)
+    """Other jobs with routes over its worst link, those with the most first."""
+    counted: float | None = None
+    """The share of its speed that its worst link carried in the last window; None if not known."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,8 @@ class JobExplanation:
     keys: list[KeyDescription] = field(default_factory=list)
     """The job's routing keys."""
     update_mode: str = "fast"
+    counters: str = ""
+    """The window of `counted`, or why there is none; empty where no counters are configured."""
     subscribers: int = 0
     """The job's processes that have subscribed to five-phase updates."""
 
@@ -76,8 +87,22 @@ class JobExplanation:
                     f"{under.worst_link} with {under.efi_max} routes, {under.own_routes} of them "
                     "this job's"
                 )
+                shared = under.shared_with
+                lines.append(
+                    f"  predicted load {under.load:.2f}"
+                    + (
+                        ""
+                        if under.counted is None
+                        else f", counted {under.counted:.1%} of its speed"
+                    )
+                    + ("; no other job uses it" if not shared else "; shared with job ")
+                    + ", ".join(shared[:10])
+                    + (f" and {len(shared) - 10} more" if len(shared) > 10 else "")
+                )
             elif self.multi_switch:
                 lines.append(f"{name}: not known")
+        if self.counters and self.multi_switch:
+            lines.append(f"counters: {self.counters}")
         if self.transition:
             lines.append(f"from one to the other: {self.transition}")
         lines += [key.words() for key in self.keys]
@@ -112,8 +137,10 @@ def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplana
     job = next((job for job in mix.jobs if job.id == wanted), None)
     in_force = planned = transition = None
     routes = observed.in_force.routes if observed.in_force else None
+    counters, share = "", None
     if job:
-        in_force = _in_force(routes, fabric, mix, job)
+        counters, share = _counted(config, observed)
+        in_force = _in_force(routes, fabric, mix, job, share)
         engine = load_engine(config.agent.engine)
         plan = Planner(config, engine).plan(1, fabric, mix)
         planned = _under(fabric, mix, job, plan.routes)
@@ -126,28 +153,55 @@ def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplana
         in_force=in_force,
         planned=planned,
         transition=transition.words if transition else "",
+        counters=counters,
         keys=keys_of(fabric, routes, Leases(config.agent.state_dir), record.numbers),
         update_mode=config.update.mode,
         subscribers=sum(member.job in record.numbers for member in saved.members.values()),
     )
 
 
+def _counted(config: Config, observed: Observation) -> tuple[str, F64 | None]:
+    """The window of counters in words, or why there is none; and float64[C], the share of its speed
+    that each channel carried, NaN where not known."""
+    if config.counters.source == "off":
+        return "", None
+    try:
+        window = counted_now(config, observed).window
+    except SarError as error:
+        return str(error), None
+    words = f"{window.source}, {window.seconds:.0f} s that ended {window.ended:.0f} s ago"
+    return words, np.where(window.known, window.share, np.nan)
+
+
 def _in_force(
-    routes: Routes | None, fabric: Fabric, mix: JobMix, job: Job
+    routes: Routes | None, fabric: Fabric, mix: JobMix, job: Job, share: F64 | None
 ) -> JobUnderRoutes | None:
     if routes is None or check_reachability(fabric, routes).unreachable_pairs:
         return None
-    return _under(fabric, mix, job, routes)
+    return _under(fabric, mix, job, routes, share)
 
 
-def _under(fabric: Fabric, mix: JobMix, job: Job, routes: Routes) -> JobUnderRoutes:
-    all_jobs = traffic_of(fabric, mix, routes).efi
+def _under(
+    fabric: Fabric, mix: JobMix, job: Job, routes: Routes, share: F64 | None = None
+) -> JobUnderRoutes:
+    traffic = traffic_of(fabric, mix, routes)
+    all_jobs = traffic.efi
     own = traffic_of(fabric, JobMix.of([job]), routes).efi
     worst = int(np.argmax(np.where(own > 0, all_jobs, -1)))
+    users = []
+    for j, other in enumerate(mix.jobs):
+        part = slice(int(traffic.lists.offset[j]), int(traffic.lists.offset[j + 1]))
+        count = int(traffic.lists.routes[part][traffic.lists.channel[part] == worst].sum())
+        if count and other.id != job.id:
+            users.append((-count, other.id))
+    counted = None if share is None or np.isnan(share[worst]) else float(share[worst])
     return JobUnderRoutes(
         engine=routes.engine,
         links=int((own > 0).sum()),
         efi_max=int(all_jobs[worst]),
         own_routes=int(own[worst]),
         worst_link=fabric.channel_name(worst),
+        load=float(traffic.load[worst]),
+        shared_with=[id for _, id in sorted(users)],
+        counted=counted,
     )

@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -71,10 +71,14 @@ class Row:
     """`direct`, `staged`, `five-phase`; empty where nothing was installed."""
     phases: dict[str, Any] | None = None
     """The five-phase update, if there was one: number, subscribers, late ones, seconds by phase."""
+    counted: dict[str, Any] | None = None
+    """What ports counted in the last window before: rank correlation with the prediction, the share
+    of the top that was predicted, the largest share of its speed that a link carried, and how many
+    links were hot but not predicted. None where no window could be used."""
 
 
 _COLUMNS = [column.name for column in fields(Row)]
-_JSON = ("before", "predicted", "achieved", "phases")
+_JSON = ("before", "predicted", "achieved", "phases", "counted")
 
 
 def summary(measures: Measures | None) -> dict[str, Any] | None:
@@ -142,8 +146,16 @@ class History:
 class DecisionLog:
     """Writes decisions of `who` to `history`; a full disk is logged, and no reason to fail."""
 
-    def __init__(self, history: History, who: str, problems: ProblemLog) -> None:
+    def __init__(
+        self,
+        history: History,
+        who: str,
+        problems: ProblemLog,
+        counted: Callable[[], dict[str, Any] | None] = lambda: None,
+    ) -> None:
+        """`counted` is called for each decision; `Row.counted` is what it returns."""
         self.history, self.who, self.problems = history, who, problems
+        self.counted = counted
 
     def add(
         self,
@@ -182,6 +194,7 @@ class DecisionLog:
             achieved=summary(achieved),
             how=how,
             phases=phases,
+            counted=self.counted(),
         )
         try:
             self.history.add(row)

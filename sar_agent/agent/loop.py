@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from sar_agent.agent.amendments import Amendments
 from sar_agent.agent.commit import Arrival, Committer, HistoryEntry
+from sar_agent.agent.counted_traffic import CountedTraffic
 from sar_agent.agent.decide import (
     REPAIRS,
     Decision,
@@ -79,6 +80,7 @@ class Agent:
     committer: Committer
     keys: KeyInstaller
     pacing: Pacing
+    counted: CountedTraffic
     backoff: Backoff
     """What failed is tried again, but ever less often."""
     saw_no_jobs: bool = False
@@ -136,6 +138,7 @@ class Agent:
         self.publisher.observation(site)
         state = self.installed.load_state(site.status)
         before = self.publisher.measure_in_force(site.in_force, site.fabric, site.mix)
+        self.counted.observe(site, before)
         observing = self.config.agent.mode != "install"
         sm = self.manager.name
         obstacle = install_obstacle(observing, site.status, site.status_problem, sm) or unfinished

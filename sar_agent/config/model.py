@@ -18,6 +18,7 @@ from annotated_types import DocInfo
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
+from sar_agent.config.counters import CountersConfig
 from sar_agent.config.engine import EngineSettings
 from sar_agent.config.events import EventsConfig
 from sar_agent.config.keys import KeysConfig
@@ -325,6 +326,7 @@ class Config(Section, frozen=True):
     keys: KeysConfig = Field(default_factory=lambda: KeysConfig())
     update: UpdateConfig = Field(default_factory=lambda: UpdateConfig())
     standby: StandbyConfig = Field(default_factory=lambda: StandbyConfig())
+    counters: CountersConfig = Field(default_factory=lambda: CountersConfig())
 
     @property
     def fabric_from_plugin(self) -> bool:

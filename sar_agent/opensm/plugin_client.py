@@ -70,6 +70,8 @@ class PluginStatus(_Answer):
     routings: int  # grows with each set of tables that was sent out
     lft_blocks_confirmed: int
     last_build_unix: int
+    perfmgr: bool = False  # whether OpenSM's PerfMgr counts; an older plugin does not say
+    perfmgr_sweep: int = 0  # the number of its last sweep since OpenSM started
 
     @property
     def settled(self) -> bool:
@@ -92,6 +94,14 @@ class FabricAnswer(_Answer):
 
     path: Path
     digest: str  # 16 hex digits; the same as long as nothing changed
+
+
+class CountersAnswer(_Answer):
+    """What PerfMgr counted was written to `path`."""
+
+    path: Path
+    ports: int
+    sweep: int  # PerfMgr's last
 
 
 class DumpAnswer(_Answer):
@@ -164,6 +174,13 @@ class PluginClient:
         is under way.
         """
         return self._command("fabric", FabricAnswer)
+
+    def counters(self) -> CountersAnswer:
+        """Have what PerfMgr counted written (opensm_bridge/COUNTERS.md).
+
+        Raises SarError with the plugin's own sentence where PerfMgr is off.
+        """
+        return self._command("counters", CountersAnswer)
 
     def notice(
         self, kind: Literal["unpath", "repath"], update: int, generation: int

@@ -89,7 +89,10 @@ def test_every_error_at_once_with_its_key_value_and_remedy() -> None:
         ("slurm.squeue = 'squeue'", "array"),
         ("fabric.host_pattern = '('", "not a regular expression"),
         ("fabric.environment.a = 1", "string"),
-        ("foo: no such key", "there are agent, events, fabric, keys, opensm, slurm, standby"),
+        (
+            "foo: no such key",
+            "there are agent, counters, events, fabric, keys, opensm, slurm, standby",
+        ),
     ]
     assert len(found) == len(expected)
     for start, part in expected:

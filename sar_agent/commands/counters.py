@@ -1,0 +1,21 @@
+"""`counters`: what the ports counted, beside what was predicted."""
+
+from __future__ import annotations
+
+import typer
+
+from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_json
+
+
+def counters(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
+    """Compare the bytes that links carried with the predicted loads, over the last window."""
+    from sar_agent.agent.build import build_site
+    from sar_agent.agent.counted_traffic import comparison_words, counted_now
+    from sar_agent.config.model import load_config
+
+    settings = load_config(config)
+    comparison = counted_now(settings, build_site(settings).observer.observe()).comparison
+    if as_json:
+        print_json(comparison.json())
+    else:
+        typer.echo(comparison_words(comparison))

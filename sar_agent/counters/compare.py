@@ -1,0 +1,223 @@
+"""The predicted load of each link beside the bytes that it carried.
+
+Predictions are shares of a link's speed if all jobs send all the time. Jobs do not, so the two are
+compared by rank. For the sentence on single links, one scale is fitted: the share of the predicted
+load that the busier links carried (`SCALE_QUANTILE` of the ratios).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.counters.window import CounterWindow
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import F64
+from sar_agent.jobs import JobMix
+from sar_agent.quality.channel_traffic import Traffic
+
+SCALE_QUANTILE = 0.9
+COUNTED_TOP, PREDICTED_TOP = 0.01, 0.05
+MOST_NAMED = 20
+"""Hot links that are reported by name."""
+
+
+@dataclass(frozen=True)
+class LinkCompared:
+    """One link."""
+
+    link: str
+    predicted: float
+    """Load, 1.0 is its speed."""
+    explained: float
+    """The predicted load at the fitted scale."""
+    counted: float
+    """The share of its speed that it carried."""
+
+
+@dataclass(frozen=True)
+class JobCompared:
+    """One job, and the links that it uses."""
+
+    job: str
+    links: int
+    worst_link: str
+    """The link with the largest predicted load."""
+    predicted: float
+    counted: float | None
+    """Of that link; None where not known."""
+    hottest_link: str
+    """The link of the job that carried the largest share of its speed; empty where not known."""
+    hottest: float | None
+    waits_share: float | None
+    """Share of all waits in the fabric that its links have; None where no waits are known."""
+    weight: float | None = None
+    """What its ports sent, as a share of their speed; None where not measured."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A window."""
+
+    source: str
+    seconds: float
+    age: float
+    links: int
+    """Live channels."""
+    known: int
+    """Of these, with a counter."""
+    rank: float | None
+    """Spearman's rank correlation of predicted load and counted share; None where one of them is
+    the same on all links."""
+    top: float | None
+    """Share of the counted top 1 % that was predicted in the top 5 %; None without traffic."""
+    counted_max: float
+    counted_mean: float
+    scale: float
+    """Fitted share of the predicted load that links carried."""
+    hot: tuple[LinkCompared, ...]
+    """Hot but not predicted, the hottest first, at most `MOST_NAMED`."""
+    hot_links: int
+    """The number of all of them."""
+    jobs: tuple[JobCompared, ...]
+    notes: tuple[str, ...]
+
+    def json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return asdict(self)
+
+
+def average_ranks(values: NDArray[np.float64]) -> F64:
+    """float64[N]: ranks from 1; equal values have the mean of their ranks.
+
+    >>> average_ranks(np.array([5.0, 1.0, 5.0])).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    ranks: F64 = (last - (count - 1) / 2)[place]
+    return ranks
+
+
+def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float | None:
+    """Spearman's coefficient, ties with their mean rank; None if `a` or `b` is constant. Values are
+    compared with the precision of float32: sums in another order are not another load."""
+    if len(a) < 2:
+        return None
+    first, second = (average_ranks(x.astype(np.float32).astype(np.float64)) for x in (a, b))
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return None
+    return float(np.clip(np.corrcoef(first, second)[0, 1], -1.0, 1.0))
+
+
+def top_share(predicted: F64, counted: F64) -> float | None:
+    """The share of the counted top 1 % that is in the predicted top 5 %; None without traffic."""
+    if not (counted > 0).any():
+        return None
+    few = max(1, int(np.ceil(COUNTED_TOP * len(counted))))
+    many = max(1, int(np.ceil(PREDICTED_TOP * len(counted))))
+    hot = counted >= np.partition(counted, -few)[-few]
+    likely = (predicted >= np.partition(predicted, -many)[-many]) & (predicted > 0)
+    return float(likely[hot & (counted > 0)].mean())
+
+
+def fitted_scale(predicted: F64, counted: F64) -> float:
+    """The share of the predicted load that the busier links carried; 0 without a prediction."""
+    used = predicted > 0
+    if not used.any():
+        return 0.0
+    return float(np.quantile(counted[used] / predicted[used], SCALE_QUANTILE, method="lower"))
+
+
+def compare(
+    fabric: Fabric,
+    window: CounterWindow,
+    predicted: F64,
+    traffic: Traffic | None = None,
+    *,
+    hot_load: float = 0.3,
+    hot_factor: float = 2.0,
+    weights: Mapping[str, float] | None = None,
+) -> Comparison:
+    """Compares float64[C] loads, `predicted` for the time of the window, with the window. `traffic`
+    has the jobs of now and their links; `weights` the measured weights of jobs, by their ids."""
+    known = np.flatnonzero(window.known)
+    load, counted = predicted[known], window.share[known]
+    scale = fitted_scale(load, counted)
+    hot = np.flatnonzero((counted >= hot_load) & (counted > hot_factor * scale * load))
+    hot = hot[np.argsort(-counted[hot], kind="stable")]
+    named = tuple(
+        LinkCompared(
+            fabric.channel_name(int(known[i])),
+            float(load[i]),
+            float(scale * load[i]),
+            float(counted[i]),
+        )
+        for i in hot[:MOST_NAMED]
+    )
+    return Comparison(
+        source=window.source,
+        seconds=window.seconds,
+        age=window.ended,
+        links=int(fabric.channel_up.sum()),
+        known=len(known),
+        rank=rank_correlation(load, counted),
+        top=top_share(load, counted),
+        counted_max=float(counted.max(initial=0.0)),
+        counted_mean=float(counted.mean()) if len(known) else 0.0,
+        scale=scale,
+        hot=named,
+        hot_links=len(hot),
+        jobs=_jobs(fabric, window, predicted, traffic, weights or {}) if traffic else (),
+        notes=window.notes,
+    )
+
+
+def _jobs(
+    fabric: Fabric,
+    window: CounterWindow,
+    predicted: F64,
+    traffic: Traffic,
+    weights: Mapping[str, float],
+) -> tuple[JobCompared, ...]:
+    all_waits = float(np.nansum(window.waits))
+    found = []
+    offset = traffic.lists.offset
+    for j, job in enumerate(traffic.mix.jobs):
+        links = traffic.lists.channel[offset[j] : offset[j + 1]].astype(np.int64)
+        if not len(links):
+            continue
+        worst = int(links[np.argmax(predicted[links])])
+        counted = links[window.known[links]]
+        hottest = int(counted[np.argmax(window.share[counted])]) if len(counted) else -1
+        waits = window.waits[links]
+        waited = all_waits > 0 and not np.isnan(waits).all()
+        found.append(
+            JobCompared(
+                job=job.id,
+                links=len(links),
+                worst_link=fabric.channel_name(worst),
+                predicted=float(predicted[worst]),
+                counted=float(window.share[worst]) if window.known[worst] else None,
+                hottest_link=fabric.channel_name(hottest) if hottest >= 0 else "",
+                hottest=float(window.share[hottest]) if hottest >= 0 else None,
+                waits_share=float(np.nansum(waits)) / all_waits if waited else None,
+                weight=weights.get(job.id),
+            )
+        )
+    return tuple(found)
+
+
+def job_shares(mix: JobMix, window: CounterWindow) -> dict[str, float]:
+    """What each job's ports sent in the window, as the mean share of their speed; without jobs of
+    which no port is known."""
+    found = {}
+    for job in mix.jobs:
+        share = window.terminal_share[job.terminals]
+        if not np.isnan(share).all():
+            found[job.id] = float(np.nanmean(share))
+    return found

@@ -1,0 +1,95 @@
+"""Reader of the counters that OpenSM's plugin writes: `opensm_bridge/COUNTERS.md`."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from sar_agent.counters.readings import MOST_PORTS, WORD, PortReadings
+from sar_agent.errors import InputError
+
+AGAIN = "ask the plugin again"
+_HEADER = struct.Struct("<8sIIQIIIIQQII")
+_PORT_BYTES = 66
+_DATA, _WAITS, _STUCK = 1, 2, 4
+
+
+def read_counters_file(path: str | Path) -> PortReadings:
+    """The readings of a file. Raises `InputError` where it is missing, unreadable or damaged."""
+    path = Path(path)
+    try:
+        if path.stat().st_size > _HEADER.size + _PORT_BYTES * MOST_PORTS:
+            raise InputError("is too large for counters", file=path, remedy=AGAIN)
+        image = path.read_bytes()
+    except (OSError, ValueError) as error:
+        what = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"cannot be read ({what})", file=path, remedy=AGAIN) from error
+    return decode_counters(image, str(path))
+
+
+def decode_counters(image: bytes, name: str = "OpenSM's counters") -> PortReadings:
+    """The readings of a file's bytes; `name` is for messages. Raises `InputError`."""
+    ports = _sizes(image, name)
+    at = _HEADER.size
+    wide = np.frombuffer(image, "<u8", 6 * ports, at).reshape(6, ports)
+    narrow = np.frombuffer(image, "<u4", 4 * ports, at + 48 * ports).reshape(4, ports)
+    small = np.frombuffer(image, np.uint8, 2 * ports, at + 64 * ports).reshape(2, ports)
+    guid, sent, received, _, _, waits = wide.astype(np.uint64)
+    age, window, wait_window, sweeps = narrow
+    port, flags = small
+
+    def require(holds: object, what: str) -> None:
+        if not holds:
+            raise InputError(f"damaged: {what}", file=name, remedy=AGAIN)
+
+    ascending = (guid[1:] > guid[:-1]) | ((guid[1:] == guid[:-1]) & (port[1:] > port[:-1]))
+    require(ascending.all(), "ports are not ascending")
+    require((flags < 8).all(), "an unknown flag")
+    counted, waited = (flags & _DATA) > 0, (flags & _WAITS) > 0
+    require((window[counted] > 0).all() and (wait_window[waited] > 0).all(), "a window of 0 s")
+    seconds = window / 1000.0
+    # Waits are read by a request of their own; they are given for the same window as the bytes.
+    ratio = np.divide(window, wait_window, out=np.ones(ports), where=waited & counted)
+    most = np.uint64((1 << 64) // WORD - 1)
+    return PortReadings(
+        source="OpenSM's PerfMgr",
+        identity=f"sweep {int(np.median(sweeps[counted])) if counted.any() else 0}",
+        guid=guid,
+        lid=np.zeros(ports, np.int32),
+        port=port.astype(np.int32),
+        sent=np.minimum(sent, most) * np.uint64(WORD),
+        received=np.minimum(received, most) * np.uint64(WORD),
+        waits=np.minimum(waits * ratio, float(1 << 62)).astype(np.uint64),
+        seconds=seconds,
+        age=age / 1000.0,
+        counted=counted,
+        waits_counted=waited & counted,
+        stuck=(flags & _STUCK) > 0,
+        went_back=np.zeros(ports, np.bool_),
+    )
+
+
+def _sizes(image: bytes, name: str) -> int:
+    """The number of ports, from a header that fits the file. Raises `InputError`."""
+    if len(image) < _HEADER.size:
+        raise InputError(f"damaged: {len(image)} bytes, no header", file=name, remedy=AGAIN)
+    magic, version, header, size, ports, _, _, _, _, zero, payload_crc, header_crc = (
+        _HEADER.unpack_from(image)
+    )
+    if magic != b"SARCOUNT":
+        raise InputError("is not a file of counters", file=name, remedy=AGAIN)
+    if version != 1:
+        raise InputError(
+            f"has version {version}, this agent reads version 1",
+            file=name,
+            remedy="install agent and plugin from one release",
+        )
+    whole = _HEADER.size + _PORT_BYTES * ports
+    if header != _HEADER.size or size != whole or len(image) != whole or zero:
+        raise InputError(f"damaged: {len(image)} of {whole} bytes", file=name, remedy=AGAIN)
+    if zlib.crc32(image[:60]) != header_crc or zlib.crc32(image[_HEADER.size :]) != payload_crc:
+        raise InputError("damaged: a checksum is wrong", file=name, remedy=AGAIN)
+    return int(ports)

@@ -1,0 +1,166 @@
+"""Counters from a Prometheus server: the series now and one window ago.
+
+Of each counter, its value and the time of its sample are asked for (`timestamp()`), since exporters
+are scraped at different times. infiniband_exporter counts bytes; UFM Telemetry exports the counters
+themselves, words of 4 bytes, and writes GUIDs without 0x.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sar_agent.config.counters import Series
+from sar_agent.counters.readings import MOST_PORTS, WORD, PortReadings, PortTotals, difference
+from sar_agent.errors import Unavailable
+
+LONGEST = 256 * 2**20
+"""The most bytes of an answer; 70,000 ports are some 20 MB."""
+
+
+@dataclass(frozen=True)
+class SeriesNames:
+    """The series of an exporter: names of sent, received and waits for switches and HCAs."""
+
+    sent: tuple[str, ...]
+    received: tuple[str, ...]
+    waits: tuple[str, ...]
+    guid_label: str
+    port_label: str
+    bytes_each: int
+
+
+SERIES: dict[Series, SeriesNames] = {
+    "infiniband_exporter": SeriesNames(
+        (
+            "infiniband_switch_port_transmit_data_bytes_total",
+            "infiniband_hca_port_transmit_data_bytes_total",
+        ),
+        (
+            "infiniband_switch_port_receive_data_bytes_total",
+            "infiniband_hca_port_receive_data_bytes_total",
+        ),
+        (
+            "infiniband_switch_port_transmit_wait_total",
+            "infiniband_hca_port_transmit_wait_total",
+        ),
+        "guid",
+        "port",
+        1,
+    ),
+    "ufm": SeriesNames(
+        ("PortXmitDataExtended",),
+        ("PortRcvDataExtended",),
+        ("PortXmitWaitExt", "PortXmitWait"),
+        "node_guid",
+        "port_num",
+        WORD,
+    ),
+}
+Port = tuple[int, int]
+"""GUID and port number."""
+
+
+class PrometheusCounters:
+    """The source `prometheus`."""
+
+    def __init__(self, url: str, series: Series, window: float, deadline: float) -> None:
+        """`window` and `deadline` (of a whole reading) in seconds."""
+        self.url, self.names = url.rstrip("/"), SERIES[series]
+        self.series, self.window, self.deadline = series, window, deadline
+
+    def read(self) -> PortReadings:
+        """The window that ends now. Raises `Unavailable`, and `WindowLeftOut`."""
+        now = time.time()
+        end = time.monotonic() + self.deadline
+        before = self._totals(now - self.window, end)
+        return difference(before, self._totals(now, end), now)
+
+    def _totals(self, at: float, end: float) -> PortTotals:
+        sent = self._samples(self.names.sent, at, end)
+        times = self._samples(self.names.sent, at, end, "timestamp")
+        received = self._samples(self.names.received, at, end)
+        waits = self._samples(self.names.waits, at, end)
+        ports = [port for port in sent if port in times]
+        each = self.names.bytes_each
+
+        def column(values: dict[Port, float], scale: int = 1) -> Any:
+            # Prometheus' numbers are float64: exact below 2^53 bytes, rounded to 1 KB at 2^63.
+            found = np.array([values.get(port, 0.0) for port in ports], np.float64) * scale
+            return np.clip(found, 0, 2.0**63).astype(np.uint64)
+
+        return PortTotals(
+            source=f"{self.url} ({self.series})",
+            guid=np.array([port[0] for port in ports], np.uint64),
+            lid=np.zeros(len(ports), np.int32),
+            port=np.array([port[1] for port in ports], np.int32),
+            sent=column(sent, each),
+            received=column(received, each),
+            waits=column(waits),
+            at=np.array([times[port] for port in ports], np.float64),
+        )
+
+    def _samples(
+        self, names: tuple[str, ...], at: float, end: float, function: str = ""
+    ) -> dict[Port, float]:
+        """Value by port, of all series of these names."""
+        selector = '{__name__=~"' + "|".join(names) + '"}'
+        # timestamp() drops the name, so it is applied to one series at a time.
+        queries = [f"timestamp({name})" for name in names] if function else [selector]
+        found: dict[Port, float] = {}
+        for query in queries:
+            for entry in self._query(query, at, end):
+                port = self._port(entry)
+                if port is not None:
+                    found[port] = float(entry["value"][1])
+        return found
+
+    def _port(self, entry: dict[str, Any]) -> Port | None:
+        """None for a series without GUID and port."""
+        labels = entry["metric"]
+        try:
+            guid = int(str(labels[self.names.guid_label]), 16)
+            port = int(str(labels[self.names.port_label]))
+        except (KeyError, ValueError):
+            return None
+        return (guid, port) if 0 < guid < 1 << 64 and 0 < port < 256 else None
+
+    def _query(self, query: str, at: float, end: float) -> list[dict[str, Any]]:
+        left = end - time.monotonic()
+        if left <= 0:
+            raise self._late()
+        form = urllib.parse.urlencode({"query": query, "time": f"{at:.3f}"}).encode()
+        try:
+            with urllib.request.urlopen(f"{self.url}/api/v1/query", form, timeout=left) as answer:
+                text = answer.read(LONGEST + 1)
+            if len(text) > LONGEST:
+                raise Unavailable(f"{self.url}: the answer is longer than {LONGEST >> 20} MiB")
+            body = json.loads(text)
+            result = body["data"]["result"]
+            for entry in result:
+                float(entry["value"][1]), dict(entry["metric"])
+        except urllib.error.HTTPError as error:
+            said = " ".join(error.read(300).decode("utf-8", "replace").split())
+            raise Unavailable(f"{self.url} answered HTTP {error.code}: {said}") from error
+        except TimeoutError as error:
+            raise self._late() from error
+        except OSError as error:
+            why = getattr(error, "reason", None) or error.strerror or error
+            raise Unavailable(
+                f"{self.url}: Prometheus does not answer ({why}); is counters.prometheus_url right?"
+            ) from error
+        except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+            raise Unavailable(f"{self.url}: not an answer of Prometheus") from error
+        if len(result) > MOST_PORTS:
+            raise Unavailable(f"{self.url}: {len(result)} series are more than a subnet has ports")
+        return list(result)
+
+    def _late(self) -> Unavailable:
+        return Unavailable(f"{self.url}: Prometheus gave no answer within {self.deadline:g} s")
