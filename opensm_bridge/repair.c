@@ -35,16 +35,11 @@ struct job {
 	struct repair_state x;
 };
 
-static const struct routes *plan_of(const struct routes *r)
-{
-	return r->amended ? r->amended->plan : r;
-}
-
 /* Room for one repair. */
 static bool make_room(struct job *j)
 {
 	struct repair_state *x = &j->x;
-	const struct routes *plan = plan_of(j->now);
+	const struct routes *plan = j->now->amended ? j->now->amended->plan : j->now;
 	const size_t s = plan->switches, ports = s * plan->wide, packets = 2 * s * plan->lanes;
 	bool good = certificate_make(&x->who, plan);
 
@@ -79,6 +74,11 @@ static bool make_room(struct job *j)
 	ROOM(x->broken, s);
 	ROOM(x->order, s);
 	ROOM(x->path, s);
+	ROOM(x->chain, s);
+	ROOM(x->member, s);
+	ROOM(x->inside, s);
+	ROOM(x->suspect, s);
+	ROOM(x->known, s);
 	ROOM(x->sorted, ports);
 	ROOM(x->stack, packets);
 	ROOM(x->came_from, packets);
@@ -93,7 +93,8 @@ static void drop_room(struct job *j)
 		j->row, j->concerned, j->hosts, j->after, j->block[0], j->block[1], j->block[2], j->replaced_row, j->replaced_by,
 		x->up, x->far, x->rank, x->added, x->uses, x->counted, x->reach, x->reach_now, x->rising,
 		x->held[0], x->held[1], x->needs, x->arrival, x->next_arrival, x->child, x->next_child,
-		x->broken, x->order, x->path, x->sorted, x->stack, x->came_from};
+		x->broken, x->order, x->path, x->chain, x->member, x->inside, x->known, x->suspect, x->sorted,
+		x->stack, x->came_from};
 
 	certificate_free(&x->who);
 	for (size_t i = 0; i < sizeof(rooms) / sizeof(*rooms); i++)
@@ -210,10 +211,11 @@ static bool replacements_differ(const struct job *j)
 static bool find_concerned(struct job *j)
 {
 	const struct routes *now = j->now;
-	const struct repair_state *x = &j->x;
+	struct repair_state *x = &j->x;
 	uint8_t dead[256], any = 0;
 
 	memset(j->concerned, 0, now->columns);
+	j->x.suspects = 0;
 	for (uint32_t s = 0; s < x->switches; s++) {
 		const uint8_t *row = routes_row(now, now->forwarding, x->offset, s);
 		const uint8_t *planned = routes_row(x->plan, x->plan->forwarding, x->offset, s);
@@ -225,6 +227,8 @@ static bool find_concerned(struct job *j)
 				most |= dead[p] = x->far[(size_t)s * x->wide + p] == ROUTES_NO_SWITCH;
 		if (!x->up[s])
 			continue;
+		if (most || (now->amended && memcmp(row, planned, now->columns)))
+			x->suspect[x->suspects++] = s;
 		for (uint32_t d = 0; most && d < now->columns; d++)
 			any |= j->concerned[d] |= dead[row[d]];
 		for (uint32_t d = 0; now->amended && d < now->columns; d++)
@@ -248,13 +252,12 @@ static struct routes *next_of(struct job *j)
 /* Whether all live hosts reach the end by these entries. */
 static bool all_arrive(struct job *j, const uint8_t *entry)
 {
-	struct repair_state *x = &j->x;
+	bool all = true;
 
-	repair_follow(x, entry, x->reach);
-	for (uint32_t s = 0; s < x->switches; s++)
-		if (j->hosts[s] && x->reach[s] != LEADS)
-			return false;
-	return true;
+	repair_follow(&j->x, entry, j->x.reach);
+	for (uint32_t i = 0; i < j->x.members; i++)
+		all = all && (!j->hosts[j->x.member[i]] || j->x.reach[j->x.member[i]] == LEADS);
+	return all;
 }
 
 /*
@@ -270,18 +273,20 @@ static void repair_one(struct job *j)
 	x->restores = j->now->amended ? RESTORE_ALL : RESTORE_NONE;
 	repair_column(x);
 	j->later += x->later;
-	if (!x->later || !x->covered || all_arrive(j, first))
-		return;
-	x->now = first;
-	x->new = j->after;
-	x->restores = RESTORE_ALL;
-	repair_column(x);
-	if (all_arrive(j, j->after))
-		j->dropping = true;
-	else
-		j->hopeless = true;
-	x->now = now;
-	x->new = first;
+	if (x->later && x->covered && !all_arrive(j, first)) {
+		repair_end_column(x);
+		x->now = first;
+		x->new = j->after;
+		x->restores = RESTORE_ALL;
+		repair_column(x);
+		if (all_arrive(j, j->after))
+			j->dropping = true;
+		else
+			j->hopeless = true;
+		x->now = now;
+		x->new = first;
+	}
+	repair_end_column(x);
 }
 
 /* Repairs the concerned ones of up to AT_ONCE columns. */
@@ -299,18 +304,21 @@ static bool repair_block(struct job *j, uint32_t first)
 		for (uint32_t i = 0; i < count; i++) {
 			j->block[0][(size_t)i * x->switches + s] =
 				routes_row(now, now->forwarding, x->offset, s)[which[i]];
-			j->block[1][(size_t)i * x->switches + s] =
-				routes_row(plan, plan->forwarding, x->offset, s)[which[i]];
+			if (now->amended)
+				j->block[1][(size_t)i * x->switches + s] =
+					routes_row(plan, plan->forwarding, x->offset, s)[which[i]];
 		}
 	for (uint32_t i = 0; i < count; i++) {
 		x->column = which[i];
 		x->end = routes_end(plan, which[i]);
 		x->covered = certificate_covers(plan, which[i]);
 		x->now = j->block[0] + (size_t)i * x->switches;
-		x->planned = j->block[1] + (size_t)i * x->switches;
+		x->planned = j->block[now->amended != NULL] + (size_t)i * x->switches;
 		x->new = j->block[2] + (size_t)i * x->switches;
 		repair_one(j);
-		for (uint32_t s = 0; s < x->switches; s++) {
+		for (uint32_t m = 0; m < x->members; m++) {
+			const uint32_t s = x->member[m];
+
 			if (x->new[s] == x->now[s])
 				continue;
 			if (!next_of(j))
@@ -328,6 +336,7 @@ static bool repair_offset(struct job *j)
 	if (!find_concerned(j))
 		return true;
 	memset(j->x.counted, 0, j->x.switches);
+	repair_begin(&j->x);
 	for (uint32_t first = 0; first < j->now->columns; first += AT_ONCE)
 		if (!repair_block(j, first))
 			return false;
@@ -335,7 +344,7 @@ static bool repair_offset(struct job *j)
 }
 
 /* Completes the amended copy. */
-static bool finish(struct job *j, double milliseconds)
+static bool finish(struct job *j, double took)
 {
 	const struct amendment *before = j->now->amended;
 	struct amendment *a = j->next->amended;
@@ -349,7 +358,7 @@ static bool finish(struct job *j, double milliseconds)
 	a->entries = j->changed;
 	a->later = j->later;
 	a->dropping = j->dropping && !j->hopeless;
-	a->milliseconds = milliseconds;
+	a->milliseconds = took;
 	a->replaced = j->replaced;
 	a->replaced_row = j->replaced_row;
 	a->replaced_by = j->replaced_by;
@@ -358,7 +367,7 @@ static bool finish(struct job *j, double milliseconds)
 	return true;
 }
 
-static double now_in_milliseconds(void)
+static double milliseconds(void)
 {
 	struct timespec now;
 
@@ -369,25 +378,24 @@ static double now_in_milliseconds(void)
 struct routes *repair(struct routes *now, const struct live *live, struct reason *why)
 {
 	struct job j = {.now = now, .live = live};
-	const double begun = now_in_milliseconds();
+	const double begun = milliseconds();
 	bool good = make_room(&j);
 
-	if (!good)
-		REASON(why, "no memory to repair the routes");
-	else if ((good = match_switches(&j, why))) {
+	REASON(why, "no memory to repair the routes");
+	if (good && (good = match_switches(&j, why))) {
 		match_cables(&j);
 		for (unsigned o = 0; good && o < now->offsets && o < live->lids_per_port; o++) {
 			j.x.offset = o;
 			good = repair_offset(&j);
 		}
 		good = good && (!(cables_differ(&j) || replacements_differ(&j)) || next_of(&j));
-		good = good && (!j.next || finish(&j, now_in_milliseconds() - begun));
-		if (!good)
-			REASON(why, "no memory to repair the routes");
+		good = good && (!j.next || finish(&j, milliseconds() - begun));
 	}
 	drop_room(&j);
-	if (good)
+	if (good) {
+		*why = (struct reason){.text = ""};
 		return j.next ? j.next : routes_hold(now);
+	}
 	routes_drop(j.next);
 	return NULL;
 }

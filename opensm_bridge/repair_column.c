@@ -14,76 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-void repair_follow(struct repair_state *x, const uint8_t *entry, uint8_t *reach)
-{
-	memset(reach, UNKNOWN, x->switches);
-	reach[x->end] = LEADS;
-	for (uint32_t s = 0; s < x->switches; s++) {
-		uint32_t here = s, length = 0;
-		uint8_t result = ENDLESS;
-
-		if (!x->up[s])
-			reach[s] = ENDLESS;
-		while (reach[here] == UNKNOWN) {
-			const uint32_t far = repair_far(x, here, entry[here]);
-
-			reach[here] = FOLLOWED;
-			x->path[length++] = here;
-			if (far == ROUTES_NO_SWITCH)
-				break;
-			here = far >> 8;
-		}
-		if (reach[here] == LEADS)
-			result = LEADS;
-		while (length)
-			reach[x->path[--length]] = result;
-	}
-}
-
-/* The lanes in which numbers rise to the end if a packet leaves `s` by `port`. */
-static unsigned rising_by(const struct repair_state *x, uint32_t s, uint8_t port)
-{
-	const uint32_t far = repair_far(x, s, port), next = far >> 8;
-	unsigned rising = 0;
-
-	if (far == ROUTES_NO_SWITCH || !x->rank[(size_t)s * x->wide + port])
-		return 0;
-	for (unsigned lane = 0; lane < x->plan->lanes; lane++) {
-		const uint32_t number = repair_number(x, lane, s, port);
-		unsigned on;
-
-		if (number && next != x->end && x->rising[next]) {
-			on = certificate_lane(x->plan, next, far & 255, x->new[next], lane);
-			if (x->rising[next] >> on & 1 && number < repair_number(x, on, next, x->new[next]))
-				rising |= 1u << lane;
-		} else if (number && next == x->end) {
-			rising |= 1u << lane;
-		}
-	}
-	return rising;
-}
-
-/* Sets `rising` of the switches that keep their entries, or take those of the plan. */
+/* Sets `rising` of the members that keep their entries, or take those of the plan. */
 static void find_rising(struct repair_state *x)
 {
-	uint8_t *known = x->reach; /* FOUND: `rising` is set */
-
-	memset(x->rising, 0, x->switches * sizeof(*x->rising));
-	for (uint32_t s = 0; s < x->switches; s++) {
-		uint32_t here = s, length = 0;
-
-		while (known[here] == LEADS && here != x->end) {
-			known[here] = FOUND;
-			x->path[length++] = here;
-			here = repair_far(x, here, x->new[here]) >> 8;
-		}
-		while (length) {
-			here = x->path[--length];
-			x->rising[here] = (uint16_t)rising_by(x, here, x->new[here]);
-		}
-	}
-	for (uint32_t s = 0; s < x->switches; s++)
-		known[s] = known[s] == FOUND ? LEADS : known[s];
+	for (uint32_t i = 0; i < x->members; i++) /* that of the others is set by the search */
+		x->known[x->member[i]] = x->reach[x->member[i]] != LEADS;
+	for (uint32_t i = 0; i < x->members; i++)
+		(void)repair_rising(x, x->member[i]);
 }
 
 /* Whether no packet of a host passes the switch by the entries in force. */
@@ -120,12 +57,14 @@ static bool serves(const struct repair_state *x, uint32_t from, uint8_t port_in,
 }
 
 /* The lanes that rise by `port` if it may be the new entry of a broken switch `s`; else 0. */
-static unsigned admissible(const struct repair_state *x, uint32_t s, uint8_t port)
+static unsigned admissible(struct repair_state *x, uint32_t s, uint8_t port)
 {
 	const uint32_t far = repair_far(x, s, port), next = far >> 8;
-	const unsigned rising = rising_by(x, s, port);
 	const unsigned begin = x->covered ? certificate_begin(&x->who, x->offset, s, x->column, port) : 0;
+	unsigned rising;
 
+	(void)repair_rising(x, next);
+	rising = repair_rising_by(x, s, port);
 	if (!rising || begin & ~rising || is_barred(x, s, port))
 		return 0;
 	for (uint32_t u = x->arrival[s]; u != ROUTES_NO_SWITCH; u = x->next_arrival[u])
@@ -272,7 +211,7 @@ static void balance(struct repair_state *x)
 			least = cost;
 		}
 		x->new[s] = best;
-		x->rising[s] = (uint16_t)rising_by(x, s, best);
+		x->rising[s] = (uint16_t)repair_rising_by(x, s, best);
 		x->reach[s] = LEADS;
 	}
 }
@@ -335,30 +274,31 @@ static void fill(struct repair_state *x)
 static void list_arrivals(struct repair_state *x)
 {
 	mixture_in_force(x);
-	for (uint32_t s = 0; s < x->switches; s++)
-		x->arrival[s] = ROUTES_NO_SWITCH;
-	for (uint32_t s = 0; s < x->switches; s++)
-		if (x->held[0][s]) {
-			const uint32_t next = repair_far(x, s, x->now[s]) >> 8;
+	for (uint32_t i = 0; i < x->members; i++)
+		x->arrival[x->member[i]] = ROUTES_NO_SWITCH;
+	for (uint32_t i = 0; i < x->members; i++) {
+		const uint32_t s = x->member[i], next = repair_far(x, s, x->now[s]) >> 8;
 
-			x->next_arrival[s] = x->arrival[next];
-			x->arrival[next] = s;
-		}
+		if (!x->held[0][s] || !x->inside[next])
+			continue;
+		x->next_arrival[s] = x->arrival[next];
+		x->arrival[next] = s;
+	}
 }
 
 /* Sets the entries that stay, or return to the plan's, and lists the broken switches. False if that makes a loop. */
 static bool keep(struct repair_state *x)
 {
-	uint32_t leading = 1;
+	uint32_t leading = 0;
 
 	repair_follow(x, x->now, x->reach_now);
 	if (x->restores)
 		repair_follow(x, x->planned, x->reach);
 	x->broken_count = 0;
-	for (uint32_t s = 0; s < x->switches; s++) {
+	for (uint32_t i = 0; i < x->members; i++) {
+		const uint32_t s = x->member[i];
+
 		x->new[s] = x->now[s];
-		if (!x->up[s] || s == x->end)
-			continue;
 		if (x->restores && x->reach[s] == LEADS && (x->restores == RESTORE_ALL || is_unused(x, s)))
 			x->new[s] = x->planned[s];
 		else if (x->reach_now[s] != LEADS)
@@ -368,8 +308,8 @@ static bool keep(struct repair_state *x)
 	for (uint32_t i = 0; i < x->broken_count; i++)
 		x->new[x->broken[i]] = NO_ENTRY;
 	repair_follow(x, x->new, x->reach);
-	for (uint32_t s = 0; s < x->switches; s++)
-		leading -= x->reach[s] == LEADS;
+	for (uint32_t i = 0; i < x->members; i++)
+		leading -= x->reach[x->member[i]] == LEADS;
 	if (leading)
 		return false;
 	find_rising(x);
@@ -423,6 +363,9 @@ void repair_column(struct repair_state *x)
 	uint32_t culprit = ROUTES_NO_SWITCH;
 
 	x->wanted = x->restores;
+	memcpy(x->new, x->now, x->switches);
+	memset(x->known, 0, x->switches);
+	repair_find_members(x);
 	x->barred_count = 0;
 	x->strict = true;
 	for (;;) {
@@ -444,4 +387,12 @@ void repair_column(struct repair_state *x)
 	}
 	add_loads(x);
 	x->later = count_later(x);
+}
+
+void repair_end_column(struct repair_state *x)
+{
+	for (uint32_t i = 0; i < x->members; i++) {
+		x->inside[x->member[i]] = 0;
+		x->reach[x->member[i]] = x->reach_now[x->member[i]] = LEADS;
+	}
 }

@@ -26,6 +26,7 @@ struct repair_state {
 	struct certificate who;
 	uint32_t switches, wide;
 	uint8_t *up;	 /* [switches] the switch is live */
+	uint32_t *suspect, suspects; /* live switches with a dead channel, or with other entries than the plan's */
 	uint32_t *far;	 /* [switches][wide] far end of a live cable that is where the plan has it; else ROUTES_NO_SWITCH */
 	uint32_t *rank;	 /* [switches][wide] the channel's largest number in any lane; 0: a repair may not use it */
 	uint64_t *added; /* [switches][wide] load that this repair has added, in the unit of `loads` */
@@ -41,15 +42,19 @@ struct repair_state {
 	const uint8_t *now, *planned; /* [switches] the column in force, and that of the plan */
 	uint8_t *new;		      /* [switches] the result */
 
+	/* The switches whose path may change. All others, and all on their paths, keep their entries. */
+	uint32_t *member, members;
+	uint8_t *inside; /* [switches] 1: it is a member */
 	uint8_t *reach, *reach_now; /* enum reach: whether the new entries, and those in force, lead to the end */
-	uint16_t *rising;	    /* lanes in which numbers rise to the end if a packet leaves by the new entry */
+	uint16_t *rising; /* lanes in which numbers rise to the end if a packet leaves by the new entry, if `known` */
+	uint8_t *known;
 	uint16_t *held[2];	    /* lanes in which packets leave by the entry in force, and by the new one */
 	uint16_t *needs;	    /* lanes that a switch's new entry must serve */
 	uint32_t *arrival, *next_arrival; /* lists: switches whose entries in force lead to a switch */
 	uint32_t *child, *next_child;	  /* lists: switches whose chosen entries lead to a switch */
 	uint32_t *broken, *order;	  /* switches without a path; the same in the order in which they got one */
 	uint32_t broken_count, order_count;
-	uint32_t *path;
+	uint32_t *path, *chain;
 	struct channel *sorted; /* [switches * wide] */
 	struct step *stack;	/* [2 * switches * lanes] */
 	struct step *came_from; /* [2][switches][lanes] */
@@ -70,10 +75,25 @@ static inline uint32_t repair_number(const struct repair_state *x, unsigned lane
 	return x->plan->numbers[((size_t)lane * x->switches + s) * x->wide + port];
 }
 
-/* Sets `new` for the column. */
+/* Sets `new` for the column, and the members; repair_end_column() forgets them. */
 void repair_column(struct repair_state *x);
+void repair_end_column(struct repair_state *x);
 
-/* Sets `reach` of all switches to LEADS or ENDLESS. */
+/* repair_paths.c: */
+
+/* Finds the members: the switches with a dead entry, or another one than the plan's, and those whose path leads there. */
+void repair_find_members(struct repair_state *x);
+
+/* The lanes in which numbers rise to the end if a packet leaves `s` by `port`, as far as `rising` of the next is known. */
+unsigned repair_rising_by(const struct repair_state *x, uint32_t s, uint8_t port);
+
+/* Before the first column: all switches that are up lead to the end, as far as is known. */
+void repair_begin(struct repair_state *x);
+
+/* The lanes in which numbers rise to the end from a switch that leads there. */
+unsigned repair_rising(struct repair_state *x, uint32_t s);
+
+/* Sets `reach` of all members to LEADS or ENDLESS. */
 void repair_follow(struct repair_state *x, const uint8_t *entry, uint8_t *reach);
 
 /*

@@ -5,8 +5,6 @@
  */
 #include "repair_column.h"
 
-#include <string.h>
-
 static size_t place(const struct repair_state *x, struct step at)
 {
 	return ((size_t)at.entry * x->switches + at.s) * x->plan->lanes + at.lane;
@@ -29,9 +27,11 @@ void mixture_in_force(struct repair_state *x)
 {
 	const struct routes *r = x->plan;
 
-	memset(x->held[0], 0, x->switches * sizeof(*x->held[0]));
-	for (uint32_t from = 0; x->covered && from < x->switches; from++) {
-		const unsigned begin = x->up[from] && from != x->end && leads_on(x, from, 0) ?
+	for (uint32_t i = 0; i < x->members; i++)
+		x->held[0][x->member[i]] = 0;
+	for (uint32_t i = 0; x->covered && i < x->members; i++) {
+		const uint32_t from = x->member[i];
+		const unsigned begin = leads_on(x, from, 0) ?
 			certificate_begin(&x->who, x->offset, from, x->column, x->now[from]) : 0;
 
 		for (unsigned first = 0; begin >> first; first++) {
@@ -40,7 +40,7 @@ void mixture_in_force(struct repair_state *x)
 
 			if (!(begin >> first & 1))
 				continue;
-			while (s != x->end && leads_on(x, s, 0) && !(x->held[0][s] >> lane & 1)) {
+			while (x->inside[s] && leads_on(x, s, 0) && !(x->held[0][s] >> lane & 1)) {
 				const uint32_t far = repair_far(x, s, x->now[s]);
 
 				x->held[0][s] |= (uint16_t)(1u << lane);
@@ -96,6 +96,13 @@ static bool step_rises(struct repair_state *x, struct step at, size_t *depth, ui
 
 	if (!number)
 		return *culprit = cause(x, at), false;
+	if (next != x->end && !x->inside[next]) {
+		const unsigned on = certificate_lane(x->plan, next, far & 255, x->now[next], at.lane);
+
+		if (repair_rising(x, next) >> on & 1 && repair_number(x, on, next, x->now[next]) > number)
+			return true;
+		return *culprit = cause(x, at), false;
+	}
 	for (uint8_t entry = 0; next != x->end && entry < 2; entry++) {
 		struct step on = {next, entry, 0};
 
@@ -115,11 +122,10 @@ bool mixture_rises(struct repair_state *x, uint32_t *culprit)
 
 	if (!x->covered)
 		return true;
-	memset(x->held[0], 0, x->switches * sizeof(*x->held[0]));
-	memset(x->held[1], 0, x->switches * sizeof(*x->held[1]));
-	for (uint32_t s = 0; s < x->switches; s++)
-		if (x->up[s] && s != x->end)
-			begin(x, s, &depth);
+	for (uint32_t i = 0; i < x->members; i++)
+		x->held[0][x->member[i]] = x->held[1][x->member[i]] = 0;
+	for (uint32_t i = 0; i < x->members; i++)
+		begin(x, x->member[i], &depth);
 	while (depth)
 		if (!step_rises(x, x->stack[--depth], &depth, culprit))
 			return false;

@@ -10,9 +10,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sar_agent.formats.routes_file import DROPPED, NO_ROUTE, NO_SWITCH, RoutesFile
+from sar_agent.formats.routes_file import DROPPED, NO_SWITCH, RoutesFile
 
-U8, U32, I64 = NDArray[np.uint8], NDArray[np.uint32], NDArray[np.int64]
+U8 = NDArray[np.uint8]
+U32 = NDArray[np.uint32]
+I64 = NDArray[np.int64]
 
 
 def numbered(file: RoutesFile) -> RoutesFile | None:
@@ -62,8 +64,8 @@ def begin_lanes(file: RoutesFile) -> U32:
     for s in np.flatnonzero(file.senders):
         highest = int(file.switch_ports[s])
         ports |= {(int(s), p) for p in range(1, highest + 1) if file.far_ends[s, p] == NO_SWITCH}
-    for s, entry in ports:
-        begin[s] |= np.uint32(1) << file.hop_lanes[s, entry].astype(np.uint32)
+    for leaf, entry in ports:
+        begin[leaf] |= np.uint32(1) << file.hop_lanes[leaf, entry].astype(np.uint32)
     return begin
 
 
@@ -111,7 +113,7 @@ def _follow(
                 for first in range(depends.shape[0]):
                     if not (wanted >> np.uint32(first)) & np.uint32(1):
                         continue
-                    s, lane, p = source, first, port
+                    s, lane, p = np.int64(source), first, port
                     while True:
                         amount[s * wide + p] += 1
                         v = np.int64(far[s, p] >> 8)
@@ -173,6 +175,3 @@ def _order(file: RoutesFile, depends: U8) -> U32 | None:
             if not waits[to]:
                 heapq.heappush(heap, key(to))
     return number if done == len(nodes) else None
-
-
-assert NO_ROUTE == 255

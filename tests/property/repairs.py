@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import networkx as nx
 import numpy as np
 
-from sar_agent.formats.routes_file import NO_ROUTE, NO_SWITCH, RoutesFile
+from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile
 from tests.certificates import begin_lanes, lane_table, sends
 
 
@@ -86,11 +86,11 @@ class Judge:
     def mixtures_are_sound(self, tables: list[np.ndarray]) -> bool:
         """Whether no packet of a host can loop, and no credit loop can form, while each switch has
         its entries from any of the tables."""
-        depends = nx.DiGraph()
+        depends: nx.DiGraph[tuple[int, int, int]] = nx.DiGraph()
         for o, column in self.live_columns():
             if not self.covered(column):
                 continue
-            turns = nx.DiGraph()
+            turns: nx.DiGraph[int] = nx.DiGraph()
             todo = [
                 (s, port, lane)
                 for s in range(len(self.up))
@@ -170,6 +170,3 @@ class Judge:
             if s not in label and on and label.get(on[0], 0.0) > number:
                 label[s] = number
         return {s for s in label if label[s] > 0}
-
-
-assert NO_ROUTE == 255

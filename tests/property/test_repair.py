@@ -40,7 +40,7 @@ def plan_of(
     fabric = degraded(load_fabric(spec), seed, cut)
     files = []
     for offset in range(offsets):
-        options = Options(max_lanes=8, lanes=lanes or "path")
+        options = Options(max_lanes=8, lanes="hop" if lanes == "hop" else "path")
         routes = load_engine(engine).route(fabric, synthetic_mix(fabric, seed + offset), options)
         if lanes:
             routes = assign_lanes(fabric, routes, options)
