@@ -31,6 +31,7 @@ from sar_agent.events.message import RefusalReason
 from sar_agent.fabric import Fabric
 from sar_agent.five_phase.coordinator import Coordinator
 from sar_agent.five_phase.messages import Phase
+from sar_agent.install.amended import completed
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmStatus
@@ -311,7 +312,10 @@ def not_as_planned(before: InForce, plan: Plan, state: State) -> str:
         return before.status.unsettled or "switches have not confirmed what they were sent"
     if before.status.unknown_terminals:
         return f"{before.status.unknown_terminals} ports are not in the routes in force yet"
-    if wrong := differences(plan.routes_file, before.file):
+    wrong = differences(plan.routes_file, before.file)
+    if wrong and before.status.amendments:
+        wrong = plan.routes.entries_changed(completed(plan.fabric, before.routes))
+    if wrong:
         return f"{wrong} entries in force differ from the plan"
     return ""
 

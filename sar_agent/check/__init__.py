@@ -1,9 +1,9 @@
 """The checks that routes must pass before they are installed."""
 
-from sar_agent.check.channel_numbers import certificate_of
+from sar_agent.check.certificate import certificate_of, host_places
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.registered import Check, Finding
-from sar_agent.check.unknown_senders import prove_senders, senders_proved
+from sar_agent.check.unknown_senders import senders_proved
 from sar_agent.check.verdict import CheckResult, Verdict, check_changed, check_routes
 
 __all__ = [
@@ -15,6 +15,6 @@ __all__ = [
     "certificate_of",
     "check_changed",
     "check_routes",
-    "prove_senders",
+    "host_places",
     "senders_proved",
 ]

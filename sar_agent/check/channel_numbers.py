@@ -23,7 +23,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.check.hop_lanes import NO_HOPS, HopLanes
-from sar_agent.check.proof import ProvedTables
 from sar_agent.check.wiring import U32, Wiring
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.levels import levels_of
@@ -89,31 +88,6 @@ def tables_rise(
         _paths_rise(wiring, *_by_hop(hops), row, levels, sources, flat)
         for row, levels in zip(egress, level, strict=True)
     )
-
-
-def certificate_of(fabric: Fabric, proved: ProvedTables, used: U8, kept: U32 | None = None) -> U32:
-    """The channel numbers of proved tables, uint32[L, S, P]: `kept`, those of earlier tables, where
-    they rise and number all live channels, so that the tables can be mixed in that order; else new
-    ones.
-
-    `used` (uint8[L, S · P · P]) are the dependencies of hosts, known and unknown
-    (`prove_senders`). Where it can be, the order serves all other traffic, too."""
-    wiring, hops, planes = proved.wiring, proved.hops, [used]
-    if proved.everyone:
-        planes.insert(0, used | (proved.counts[len(used) :] > 0).view(np.uint8))
-    for wanted in planes:
-        if kept is not None and _serves(wiring, wanted, kept, hops):
-            return kept
-        numbers = channel_numbers(fabric, wiring, wanted, hops)
-        if numbers is not None:
-            return numbers
-    raise AssertionError("unreachable: routes that passed the check have an order")
-
-
-def _serves(wiring: Wiring, planes: Planes, numbers: U32, hops: HopLanes | None) -> bool:
-    """Whether the numbers rise, and every live channel has one in all lanes."""
-    live = wiring.next.reshape(wiring.switches, -1)[:, :-1] < wiring.switches
-    return dependencies_rise(wiring, planes, numbers, hops) and bool(numbers[:, live].all())
 
 
 def _by_hop(hops: HopLanes | None) -> tuple[HopLanes, bool]:

@@ -15,8 +15,6 @@ it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
@@ -35,22 +33,8 @@ SEARCH = 16
 """Dependencies that a search for a loop examines in the time of one path."""
 
 
-class ProvedSenders(NamedTuple):
-    """Where hosts that a plan does not know may send, and what their traffic adds to the proof."""
-
-    switches: Bool
-    """bool[S], live switches."""
-    used: U8
-    """uint8[L, S · P · P]: the dependencies of all hosts, known and unknown, in each lane."""
-
-
 def senders_proved(fabric: Fabric, routes: Routes, proved: ProvedTables) -> Bool:
-    """The switches of `prove_senders`."""
-    return prove_senders(fabric, routes, proved).switches
-
-
-def prove_senders(fabric: Fabric, routes: Routes, proved: ProvedTables) -> ProvedSenders:
-    """The live switches at which hosts that `routes` do not know may send without closing a
+    """bool[S]: live switches at which hosts that `routes` do not know may send without closing a
     credit loop; never more than `routes.senders`, where that is given. `proved` is the proof that
     the check of `routes` left behind."""
     may = fabric.switch_up if routes.senders is None else fabric.switch_up & routes.senders
@@ -67,7 +51,7 @@ def prove_senders(fabric: Fabric, routes: Routes, proved: ProvedTables) -> Prove
         free = free_ports(fabric, proved.wiring).any(axis=1)
         for switches in (rest & leaf, rest & ~leaf & free):
             search.halve(switches)
-    return ProvedSenders(search.proved_switches, search.used)
+    return search.proved_switches
 
 
 def with_senders(fabric: Fabric, wiring: Wiring, senders: Bool) -> Wiring:
@@ -124,9 +108,14 @@ class UnknownSenders:
         """Adds to `used` uint8[L, S · P · P] the dependencies of hosts at `sources` on paths to
         the LIDs of the switches `lids` and, with `to_hosts`, to all known hosts. At `new` switches
         hosts may be at any port."""
-        proved, terminals = self.proved, self.fabric.terminals
+        terminals = self.fabric.terminals
         asked = _led_to(self.fabric, lids)
-        asked[:terminals] |= (proved.wiring.destination_kind[:terminals] == HOSTS) & to_hosts
+        asked[:terminals] |= (self.proved.wiring.destination_kind[:terminals] == HOSTS) & to_hosts
+        self.follow_to(sources, new, asked, used)
+
+    def follow_to(self, sources: Bool, new: Bool, asked: Bool, used: U8) -> None:
+        """The same for the destinations `asked`, bool[D]."""
+        proved = self.proved
         by_hop = proved.hops is not None
         hops = NO_HOPS
         if proved.hops:

@@ -18,7 +18,8 @@ from sar_agent.check import (
     Verdict,
     certificate_of,
     check_changed,
-    prove_senders,
+    host_places,
+    senders_proved,
 )
 from sar_agent.check.transition import Transition
 from sar_agent.fabric import Fabric
@@ -115,11 +116,13 @@ def make_plan(
     lanes = None if proved.hops is None else proved.hops.lane
     routes = replace(routes, egress=proved.egress, hop_lane=lanes)
     with stage("senders"):
-        senders, used = prove_senders(fabric, routes, proved)
-        routes = replace(routes, senders=senders)
+        expected = host_places(fabric) if routes.senders is None else routes.senders
+        routes = replace(routes, senders=expected)
+        routes = replace(routes, senders=senders_proved(fabric, routes, proved))
+        assert routes.senders is not None
     with stage("certificate"):
         kept = before.numbers if before and order is None else order
-        numbers = certificate_of(fabric, proved, used, kept)
+        numbers = certificate_of(fabric, proved, routes.senders, kept)
     with stage("measure"):
         traffic = traffic_of(fabric, mix, routes, before.traffic if before else None)
         measures = measure(fabric, mix, routes, traffic=traffic)

@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 
 from tests.bench import (
+    certificate,
     event_flood,
     event_latency,
     fabric_sources,
@@ -44,6 +45,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "keys-live": key_latency.tables,
     "five-phase": five_phase.tables,
     "keys": key_times.tables,
+    "certificate": certificate.tables,
 }
 KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "performance": performance.tables,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.check import certificate_of, check_changed, prove_senders
+from sar_agent.check import certificate_of, check_changed, senders_proved
 from sar_agent.check.channel_numbers import channel_numbers, dependencies_rise, tables_rise
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.transition import Transition, Way, examine
@@ -40,8 +40,7 @@ def certified(fabric: Fabric, routes: Routes) -> tuple[ProvedTables, np.ndarray]
     """The proof of routes that pass the check, and their numbers."""
     verdict, proved = check_changed(fabric, routes, None)
     assert verdict.passed and proved
-    used = prove_senders(fabric, routes, proved).used
-    return proved, certificate_of(fabric, proved, used)
+    return proved, certificate_of(fabric, proved, senders_proved(fabric, routes, proved))
 
 
 def rise(fabric: Fabric, routes: Routes, numbers: np.ndarray) -> bool:
@@ -289,7 +288,7 @@ def test_numbers_change_no_verdict_on_real_shapes(spec: str, lanes: str) -> None
         )
         proved, numbers = certified(fabric, after)
         kept = certificate_of(
-            fabric, proved, prove_senders(fabric, after, proved).used, certified(fabric, before)[1]
+            fabric, proved, senders_proved(fabric, after, proved), certified(fabric, before)[1]
         )
         for order in (numbers, kept):
             found = examine(fabric, before, after, proved, numbers=order)

@@ -22,6 +22,7 @@ from sar_agent.formats.conversion import file_to_routes
 from sar_agent.install.amended import completed
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
+from tests.unit.test_keys import BOB, Site
 from tests.unit.test_loop import JOBS, World
 
 
@@ -192,6 +193,27 @@ def test_the_dump_of_a_repair_keeps_the_numbers_in_force(world: Repaired) -> Non
     assert tables is not None and tables.numbers is not None and tables.loads is not None
     assert numbers.shape == plan.numbers.shape
     assert tables.loads.max() == 65536
+
+
+def test_keys_and_shelter_are_gone_on_from_too(tmp_path: Path) -> None:
+    site = Site(tmp_path, reoptimise_seconds=3600, reoptimise_gain=10)
+    assert site.pass_().result is Result.INSTALLED
+    key = site.ask()
+    assert key["state"] == "in_force" and key["offset"] == 2
+    site.cut()
+    site.bridge.repair(site.fabric)
+    amended = site.tables()
+    assert site.pass_().result is Result.NOTHING
+    assert np.array_equal(site.tables(), amended) and site.bridge.loads == [1, 2]
+    # The key is made again for the changed fabric, and installed beside what the plugin left.
+    site.agent.serve_keys()
+    assert site.bridge.generation == 3 and site.bridge.amendments == 0
+    gone = amended == 255
+    touched = {int(o) for o in np.argwhere((site.tables() != amended) & ~gone)[:, 0]}
+    assert touched <= {2}, "offset 0, the shelter, and unused offsets stay"
+    assert site.say("key-list")["keys"][0]["offset"] == 2
+    assert site.once().result is Result.NOTHING
+    assert site.ask(BOB, job="2")["state"] == "in_force"
 
 
 def test_spines_without_a_route_are_completed_and_hosts_without_one_are_not(
