@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 
 #include "bridge.h"
 
@@ -64,6 +65,20 @@ static bool start(struct bridge *b, struct reason *why)
 	       sigusr2_start(b, why) && server_open(b, why) && engine_register(b, why);
 }
 
+/*
+ * The position of OpenSM's log in the structure is uncertain, too, so this goes to the system's log, and to stderr, which a
+ * daemon has closed. The version is the first field, and OpenSM has just compared it with ours.
+ */
+static void report_other_build(const osm_opensm_t *osm)
+{
+	static const char text[] = "sarbridge: not loaded: it was built with the headers of " OSM_VERSION
+				   ", and the running %s has other fields; build it again with the headers "
+				   "of the running one\n";
+
+	fprintf(stderr, text, osm->osm_version);
+	syslog(LOG_DAEMON | LOG_ERR, text, osm->osm_version);
+}
+
 static void *create(struct osm_opensm *osm)
 {
 	struct bridge *b;
@@ -71,9 +86,7 @@ static void *create(struct osm_opensm *osm)
 	pthread_condattr_t clock;
 
 	if (!layout_is_ours(osm)) {
-		/* The position of OpenSM's log in the structure is uncertain, too, so this goes to stderr. */
-		fprintf(stderr, "sarbridge: not built for this OpenSM; build it again with the "
-				"headers of the running one\n");
+		report_other_build(osm);
 		return NULL;
 	}
 	b = calloc(1, sizeof(*b));

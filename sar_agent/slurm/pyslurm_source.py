@@ -7,6 +7,8 @@ whose values have the attributes read below, and on errors that are `PyslurmErro
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Collection, Iterator
 from importlib import import_module
 from typing import Any
@@ -18,6 +20,9 @@ from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.settings import SlurmSettings
 from sar_agent.slurm.states import RUNNING_STATES
 
+IMPORT_DEADLINE = 60.0
+"""Seconds; where slurm.conf comes from slurmctld (configless), the import waits for that."""
+
 
 class PyslurmSource:
     """Slurm's queue, read by libslurm with its own timeouts (`MessageTimeout` in slurm.conf).
@@ -27,6 +32,7 @@ class PyslurmSource:
 
     def __init__(self, states: Collection[str] = RUNNING_STATES) -> None:
         self.states = frozenset(states)
+        _import_in_a_child()
         try:
             self._pyslurm: Any = import_module("pyslurm")
             self._load = self._pyslurm.Jobs.load
@@ -67,6 +73,34 @@ class PyslurmSource:
             else:
                 if record:
                     yield record
+
+
+def _import_in_a_child() -> None:
+    """Import pyslurm where it may end the process: libslurm calls exit() when it is loaded and
+    finds no slurm.conf, or one with an error. Raises `InputError` with its words."""
+    if "pyslurm" in sys.modules:
+        return
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; import pyslurm"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=IMPORT_DEADLINE,
+        )
+    except subprocess.TimeoutExpired:
+        said = f"no answer within {IMPORT_DEADLINE:g} s"
+    else:
+        if not done.returncode:
+            return
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        said = lines[-1][:200] if lines else f"exit code {done.returncode}"
+    raise InputError(
+        f"slurm.source = 'pyslurm', but importing pyslurm fails ({said})",
+        remedy="pip install 'sar-agent[pyslurm]' in your Slurm's major.minor, give the agent a "
+        "readable slurm.conf (SLURM_CONF), or use squeue",
+    )
 
 
 def _record(job: Any, states: Collection[str]) -> JobRecord | None:

@@ -14,7 +14,7 @@ from typing import Any
 from sar_agent.errors import InputError
 from sar_agent.jobs.record import JobRecord, merge_components, traffic_hint
 from sar_agent.slurm.hostlist import expand
-from sar_agent.slurm.states import RUNNING_STATES
+from sar_agent.slurm.states import RUNNING_STATES, state_of_flags
 
 
 def parse_squeue_json(
@@ -44,7 +44,7 @@ def _records(
     for place, job in enumerate(jobs, 1):
         try:
             record = _record(job, states)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 f"job no. {place} of the list is broken ({error!r:.200})", file=source
             ) from error
@@ -56,8 +56,8 @@ def _records(
 
 def _record(job: dict[str, Any], states: Collection[str]) -> JobRecord | None:
     state = job["job_state"]
-    if isinstance(state, list):  # since 23.11: the base state, then flags; squeue prints flags
-        state = state[-1]
+    if isinstance(state, list):  # since 23.11 (data_parser v0.0.40): the base state, then flags
+        state = state_of_flags(state)
     nodes = job.get("nodes") or ""
     if state not in states or not nodes:
         return None

@@ -45,3 +45,27 @@ STATE_CODES = {
 """squeue's short state codes (`%t`) and the long names (`%T`); squeue(1), "JOB STATE CODES"."""
 
 STATES = frozenset(STATE_CODES.values())
+
+FLAGS_BY_PRECEDENCE = (
+    "COMPLETING",
+    "STAGE_OUT",
+    "CONFIGURING",
+    "EXPEDITING",
+    "RESIZING",
+    "REQUEUED",
+    "REQUEUE_FED",
+    "REQUEUE_HOLD",
+    "SPECIAL_EXIT",
+    "STOPPED",
+    "REVOKED",
+    "RESV_DEL_HOLD",
+    "SIGNALING",
+)
+"""The flags that squeue's text prints instead of the base state, the first that is set (Slurm's
+`job_state_string`, 23.02 to 26.05). Other flags, such as POWER_UP_NODE, it never prints."""
+
+
+def state_of_flags(states: list[str]) -> str:
+    """The state that squeue's text would print for a list of a base state and flags, as the JSON
+    of Slurm 23.11 and later has it. Raises `IndexError` for an empty list."""
+    return next((flag for flag in FLAGS_BY_PRECEDENCE if flag in states[1:]), states[0])

@@ -1,9 +1,10 @@
 """Slurm's topology.yaml (Slurm 25.05 and later), where a site keeps its topologies in one file.
 
-The file is read as Slurm reads it (topology.yaml(5)): a list of topologies, each `flat: true`, a
-`block:` or a `tree:` with `switches:` that have `switch:` and `nodes:` or `children:`. Of several
-trees the one with `cluster_default: true` is used, else the first. A file without a tree has no
-leaf switches and is refused.
+The file is read as Slurm reads it (topology.yaml(5) of 25.05 to 26.05): a list of topologies, each
+`flat:`, `block:`, `ring:`, `torus3d:` or a `tree:` with `switches:` that have `switch:` and
+`nodes:` or `children:`. Of several trees the one with `cluster_default: true` is used, else the
+first. The other kinds name groups of nodes, not leaf switches; a file without a tree is refused
+with the name and the kind of each topology.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sar_agent.errors import InputError
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.topology import SlurmSwitch, SlurmTopology, topology_of
 
+KINDS = ("tree", "block", "flat", "ring", "torus3d")
 _REMEDY = "a tree is `- topology: NAME` with `tree: {switches: [{switch: …, nodes: …}, …]}`"
 
 
@@ -59,14 +61,23 @@ class _Reading:
 
     def tree(self, root: Any) -> Any:
         """The node of the tree that Slurm uses."""
-        trees = []
+        trees, others = [], []
         for topology in self.items(root, "a list of topologies"):
             keys = self.keys(topology)
             if "tree" in keys:
                 default = keys.get("cluster_default")
                 trees.append((default is not None and self.text(default).lower() == "true", keys))
+                continue
+            name = self.text(keys["topology"]) if "topology" in keys else "without a name"
+            kind = next((kind for kind in KINDS if kind in keys), "")
+            others.append(f"{name} is {kind}" if kind else f"{name} is of an unknown kind")
         if not trees:
-            self.fail(root, "no topology in it is a tree")
+            found = f" ({', '.join(others[:5])})" if others else ""
+            self.fail(
+                root,
+                f"no topology in it is a tree{found}, so it names no leaf switches",
+                'set slurm.topology_conf = "" to take leaf switches from the fabric',
+            )
         return next((keys for default, keys in trees if default), trees[0][1])["tree"]
 
     def switches(self, tree: Any) -> tuple[dict[str, SlurmSwitch], list[InputError]]:

@@ -102,6 +102,17 @@ def test_pyslurm_away_and_nonsense(queue: dict[int, Any]) -> None:
         source.poll()
 
 
+def test_a_libslurm_that_ends_the_process_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    code = "import os, sys\nprint('fatal: no slurm.conf', file=sys.stderr)\nos._exit(1)\n"
+    (tmp_path / "pyslurm.py").write_text(code)
+    monkeypatch.delitem(sys.modules, "pyslurm", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=r"importing pyslurm fails \(fatal: no slurm.conf\)"):
+        PyslurmSource()
+
+
 @pytest.mark.parametrize("module", [None, ModuleType("pyslurm")])
 def test_no_pyslurm_or_an_old_one_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType | None

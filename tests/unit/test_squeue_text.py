@@ -145,6 +145,20 @@ def test_json_flags_after_the_base_state_count():
     assert parse_squeue_json(json.dumps({"jobs": [job]})) == ()
 
 
+@pytest.mark.parametrize(
+    ("states", "seen"),
+    [
+        (["RUNNING", "CONFIGURING", "POWER_UP_NODE"], "CONFIGURING"),
+        (["RUNNING", "POWER_UP_NODE"], "RUNNING"),
+        (["RUNNING", "SIGNALING", "STOPPED"], "STOPPED"),
+        (["SUSPENDED"], "SUSPENDED"),
+    ],
+)
+def test_json_states_are_those_that_squeue_prints(states, seen):
+    job = OLD | {"job_state": states}
+    assert parse_squeue_json(json.dumps({"jobs": [job]}))[0].state == seen
+
+
 def test_json_admin_comment_wins():
     job = OLD | {"comment": "sar:ring", "admin_comment": "sar:alltoall"}
     assert parse_squeue_json(json.dumps({"jobs": [job]}))[0].traffic == "alltoall"
@@ -159,6 +173,7 @@ def test_json_admin_comment_wins():
         ('{"jobs": [{}]}', "no. 1 .*job_state"),
         (json.dumps({"jobs": [OLD | {"nodes": "n["}]}), "no. 1 .*host list"),
         (json.dumps({"jobs": [OLD | {"start_time": "x"}]}), "no. 1 .*broken"),
+        (json.dumps({"jobs": [OLD | {"job_state": []}]}), "no. 1 .*broken"),
     ],
 )
 def test_broken_json_is_named(text, said):
@@ -234,3 +249,58 @@ def test_real_json(name):
     expected = {str(job["job_id"]) for job in jobs if job["job_state"] == "RUNNING"}
     assert set(by_id(read_jobs_file(path))) == expected
     assert {job["job_state"] for job in jobs} <= STATES
+
+
+SET = {"set": True, "infinite": False}
+UNSET = {"set": False, "infinite": False, "number": 0}
+
+
+def of_data_parser(version: int) -> dict[str, object]:
+    """A job as `squeue --json` of this data_parser prints the fields that are read: types from
+    PARSER_ARRAY(JOB_INFO) in Slurm's sources (src/plugins/data_parser/v0.0.VERSION/parsers.c)."""
+    return {
+        "account": "physics",
+        "admin_comment": "",
+        "array_job_id": SET | {"number": 40},
+        "array_task_id": SET | {"number": 3},
+        "comment": "sar:ring",
+        "het_job_id": SET | {"number": 0},
+        "het_job_offset": UNSET,
+        "job_id": 43,
+        "job_state": "RUNNING" if version == 39 else ["RUNNING"],
+        "nodes": "n[1-2]",
+        "partition": "batch",
+        "start_time": 1763500000 if version == 39 else SET | {"number": 1763500000},
+        "user_id": 1000,
+        "user_name": "ada",
+    }
+
+
+RELEASES = {
+    39: "23.02",
+    40: "23.11",
+    41: "24.05",
+    42: "24.11",
+    43: "25.05",
+    44: "25.11",
+    45: "26.05",
+}
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_json_of_every_data_parser(version):
+    document = {
+        "jobs": [of_data_parser(version)],
+        "last_update": SET | {"number": 1763500001},
+        "meta": {
+            "plugin": {"type": "openapi/slurmctld", "data_parser": f"data_parser/v0.0.{version}"},
+            "slurm": {"release": RELEASES[version]},
+        },
+        "errors": [],
+        "warnings": [],
+    }
+    assert parse_squeue_json(json.dumps(document)) == (
+        JobRecord(
+            "40_3", ("n1", "n2"), "RUNNING", "ada", "batch", 1763500000.0, "ring", 1000, ("43",)
+        ),
+    )

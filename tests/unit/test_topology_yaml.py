@@ -39,6 +39,19 @@ MANUAL = """\
         nodes: node[03-04]
 - topology: topo4
   flat: true
+- topology: topo5
+  ring:
+    rings:
+      - ring: ring0
+        nodes: node[01-08]
+- topology: topo6
+  torus3d:
+    toruses:
+      - name: pod1
+        dims: {x: 4, y: 4, z: 2}
+        nodes: node[01-32]
+        placements:
+          - dims: {x: 2, y: 2, z: 1}
 """
 
 
@@ -68,6 +81,15 @@ TREE = "- topology: t\n  tree:\n    switches:\n"
     ("text", "line", "said"),
     [
         ("- topology: t\n  flat: true\n", 1, "no topology in it is a tree"),
+        (
+            "- topology: gb\n  block: {block_sizes: [4], blocks: [{block: b1, nodes: n1}]}\n"
+            "- topology: r\n  ring: {rings: [{ring: r0, nodes: 'n[01-08]'}]}\n"
+            "- topology: pod\n  torus3d: {toruses: [{name: p, dims: {x: 2, y: 2, z: 2}}]}\n"
+            "- topology: f\n  flat: {alpha_step_rank: true}\n- topology: new\n  mesh: {}\n",
+            1,
+            "no topology in it is a tree (gb is block, r is ring, pod is torus3d, f is flat, "
+            "new is of an unknown kind), so it names no leaf switches",
+        ),
         ("a: [1, 2\n", None, "is not YAML"),
         ("", None, "a list of topologies: a list is required"),
         ("topology: t\n", 1, "a list of topologies: a list is required"),
