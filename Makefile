@@ -7,7 +7,7 @@ ALL_CORES := --numprocesses auto --dist worksteal
 # The tests of a file share daemons, so they run in one process. Each file starts its own, on its own ports and in its own folders.
 BY_FILE := --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: setup system-packages bridge spank demo demo-live test test-long test-fast bench site lint clean
+.PHONY: venv setup system-packages bridge spank demo demo-live test test-long test-fast bench site lint clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,7 +15,7 @@ help:
 	@echo "make demo-live  the whole loop: ibsim, OpenSM with our plugin, Slurm, the agent (as root)"
 	@echo "make test       install Debian packages, build the C parts, run unit, property and live tests (as root)"
 	@echo "make test-long  the same tests with more examples and larger runs"
-	@echo "make test-fast  unit and property tests only; make bench; make lint; make site; make setup"
+	@echo "make test-fast  unit and property tests only; make bench; make lint; make site; make venv (the commands only); make setup"
 
 # The stamps depend on the two pyproject.toml alone, so a second `make demo` does not touch the network.
 # The demo needs neither linters nor a test runner, so it installs half the packages.
@@ -28,6 +28,9 @@ $(VENV)/.run: pyproject.toml sar_lab/pyproject.toml
 $(VENV)/.all: $(VENV)/.run
 	$(PIP) --editable '.[dev]' --editable './sar_lab[papers,replay]'
 	touch $@
+
+# The commands alone, without linters and test runners: what assess and demo need.
+venv: $(VENV)/.run
 
 setup: $(VENV)/.all
 
