@@ -7,7 +7,7 @@ ALL_CORES := --numprocesses auto --dist worksteal
 # The tests of a file share daemons, so they run in one process. Each file starts its own, on its own ports and in its own folders.
 BY_FILE := --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: setup system-packages bridge spank deb rpm dist test-packages demo demo-live test test-long test-fast bench site lint clean
+.PHONY: venv setup system-packages bridge spank deb rpm dist test-packages demo demo-live test test-long test-fast bench site lint clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,7 +16,7 @@ help:
 	@echo "make test       install Debian packages, build the C parts, run unit, property and live tests (as root)"
 	@echo "make test-long  the same tests with more examples and larger runs"
 	@echo "make deb        Debian packages in out/packages; make rpm; make dist (wheels and sdists)"
-	@echo "make test-fast  unit and property tests only; make bench; make lint; make site; make setup"
+	@echo "make test-fast  unit and property tests only; make bench; make lint; make site; make venv (the commands only); make setup"
 
 # The stamps depend on the two pyproject.toml alone, so a second `make demo` does not touch the network.
 # The demo needs neither linters nor a test runner, so it installs half the packages.
@@ -29,6 +29,9 @@ $(VENV)/.run: pyproject.toml sar_lab/pyproject.toml
 $(VENV)/.all: $(VENV)/.run
 	$(PIP) --editable '.[dev]' --editable './sar_lab[papers,replay]'
 	touch $@
+
+# The commands alone, without linters and test runners: what assess and demo need.
+venv: $(VENV)/.run
 
 setup: $(VENV)/.all
 
