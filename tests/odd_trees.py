@@ -20,7 +20,7 @@ class _Site:
 
     def switch(self, name: str) -> int:
         self.used.append(0)
-        return self.builder.add_switch(self.guids.pop(), name, 64)
+        return self.builder.add_switch(self.guids.pop(), name, 200)
 
     def switches(self, name: str, count: int) -> list[int]:
         return [self.switch(f"{name}-{i}") for i in range(count)]
@@ -46,9 +46,11 @@ class _Site:
 def site(
     *, rails: int = 2, pods: int = 2, leaves: int = 3, spines: int = 3, cores: int = 3,
     hosts: int = 4, storage: int = 2, bridges: int = 0, management: int = 3, seed: int = 0,
+    joined: bool = False,
 ) -> Fabric:  # fmt: skip
-    """Each rail is a three-level tree of its own. Rails meet only at storage leaves, which are
-    cabled to some cores of every rail; management switches hang in a chain below the first leaf.
+    """Each rail is a three-level tree of its own, or all have the same cores (`joined`). Else rails
+    meet only at storage leaves, which are cabled to some cores of every rail. Management switches
+    are cabled to one or two switches of any level, or to each other.
 
     `bridges`: leaves cabled to the spines of one pod in every rail; without `storage` they are all
     that joins the rails, so leaves of different rails share no root."""
@@ -57,7 +59,7 @@ def site(
     tops: list[list[int]] = []
     middles: list[list[list[int]]] = []
     for rail in range(rails):
-        tops.append(made.switches(f"core-{rail}", cores))
+        tops.append(tops[0] if joined and rail else made.switches(f"core-{rail}", cores))
         below.append([])
         middles.append([])
         for pod in range(pods):
@@ -75,7 +77,7 @@ def site(
             for _ in range(hosts):
                 made.host([below[rail][pod][n] for rail in range(rails)])
     for n, leaf in enumerate(made.switches("storage", storage)):
-        for rail in range(rails):
+        for rail in range(1 if joined else rails):
             for k in range(2):
                 made.cable(leaf, tops[rail][(n + k) % cores])
         for _ in range(3):
@@ -85,12 +87,15 @@ def site(
             for spine in middles[rail][0]:
                 made.cable(leaf, spine)
         made.host([leaf], Kind.STORAGE)
-    above = [below[0][0][0], below[0][-1][-1]]
-    for n, switch in enumerate(made.switches("management", management)):
-        for other in above[: 1 + (n < 2)]:
+    everywhere = [
+        s for rail in range(rails) for tier in (below, middles) for p in tier[rail] for s in p
+    ]
+    everywhere += tops[0]
+    for switch in made.switches("management", management):
+        for other in made.random.sample(everywhere, made.random.choice([1, 1, 2])):
             made.cable(switch, other)
-        above = [switch]
-        for _ in range(4 if n < 2 else 3):
+        everywhere += [switch] * (len(everywhere) // 3)
+        for _ in range(made.random.choice([3, 4])):
             made.host([switch], Kind.OTHER)
     return made.builder.build()
 

@@ -37,16 +37,25 @@ class HostPaths(NamedTuple):
         return len(order) == fabric.channels
 
 
+def rise_then_fall(fabric: Fabric, graph: Graph, hops: U8) -> bool:
+    """Whether all shortest paths from hosts go up, then down; `hops` uint8[S, S]."""
+    level = levels_of(fabric)
+    by_level = np.argsort(level, kind="stable").astype(np.uint32)
+    found: bool = all_up_then_down(graph, hops, level, by_level, fabric.terminals_at > 0)
+    return found
+
+
 def host_paths(fabric: Fabric, graph: Graph, hops: U8, egress: U8) -> HostPaths:
     """The hosts' routes of the tables `egress` uint8[T + S, S]; `hops` uint8[S, S]. O(D S) unless
     all shortest paths go up, then down."""
-    level, hosts = levels_of(fabric), fabric.terminals_at > 0
-    by_level = np.argsort(level, kind="stable").astype(np.uint32)
+    level = levels_of(fabric)
     rises = level[fabric.channel_target] > level[fabric.channel_source]
-    if all_up_then_down(graph, hops, level, by_level, hosts):
+    if rise_then_fall(fabric, graph, hops):
         return HostPaths(True, rises, np.zeros((0, 0), np.uint8))
     rows = np.zeros(fabric.destinations, np.bool_)
     rows[: fabric.terminals] = fabric.is_host_port
     depends = empty_dependencies(fabric, 1)
-    collect_dependencies(offset_tables_of(fabric, egress, None, hosts, rows), depends)
+    collect_dependencies(
+        offset_tables_of(fabric, egress, None, fabric.terminals_at > 0, rows), depends
+    )
     return HostPaths(False, rises, depends[0])

@@ -19,6 +19,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.hop_counts import FAR
+from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.unused_routes import LevelTurns
 
@@ -150,6 +151,47 @@ def repair_rows(
                 right = _closer(graph, hop, v, turn)
             if port != right:
                 tree[v] = right
+
+
+@njit(cache=True)
+def keep_in_dag(
+    graph: Graph,
+    cache: DagCache,
+    turns: LevelTurns,
+    root_of: U32,
+    rows: U32,
+    sends: Bool,
+    egress: U8,
+) -> int:  # pragma: no cover
+    """Changes the entries of `rows` (destinations, those of one switch together) on paths from the
+    switches `sends` bool[S] that lead along channels which the cache does not keep; returns how
+    many these are."""
+    changed = 0
+    passed = np.empty(egress.shape[1], np.bool_)
+    for d in rows:
+        row = dag_row(graph, cache, root_of[d])
+        order, start, edge = cache.order[row], cache.start[row], cache.edge[row]
+        tree = egress[d]
+        passed[:] = sends
+        for back in range(cache.size[row] - 1):
+            i = cache.size[row] - np.uint32(1) - np.uint32(back)
+            v = order[i]
+            if not passed[v]:
+                continue
+            turn = turns.terminal[d]
+            if turns.level[v] > 0:
+                turn = turns.leaf[root_of[d]] // turns.stride[turns.level[v]]
+            via = edge[start[i] + turn % (start[i + np.uint32(1)] - start[i])]
+            kept = False
+            for e in range(start[i], start[i + np.uint32(1)]):
+                if graph.port[edge[e]] == tree[v]:
+                    via = edge[e]
+                    kept = True
+            if not kept:
+                tree[v] = graph.port[via]
+                changed += 1
+            passed[graph.target[via]] = True
+    return changed
 
 
 @njit(cache=True)

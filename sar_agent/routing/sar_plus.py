@@ -22,12 +22,18 @@ from sar_agent.jobs.model import moved_mix
 from sar_agent.routing.demand_items import Objective
 from sar_agent.routing.dfsssp import dfsssp_order
 from sar_agent.routing.engine import Options, PreviousRoutes
+from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.graph.hop_counts import all_hops
+from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
+from sar_agent.routing.host_paths import rise_then_fall
 from sar_agent.routing.loop_free_fill import fill_loop_free
+from sar_agent.routing.one_lane import one_lane_cache, with_fewest_lanes
 from sar_agent.routing.repair import (
     SuspectEntries,
     all_entries,
     carry_over,
     entries_near_changed_hops,
+    keep_in_dag,
     repair_rows,
     same_indices,
 )
@@ -62,23 +68,16 @@ class SarPlus:
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for every fabric; the check decides whether one virtual lane is enough."""
         began = time.perf_counter()
-        egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
-        balance = RouteBalance(fabric, mix, egress, options.objective)
-        turns = turns_of(fabric)
-        spread_trees(
-            balance.graph,
-            balance.cache,
-            turns,
-            balance.work.root,
-            balance.work.last_port,
-            terminal_rows(fabric, turns),
-            egress,
-        )
-        balance.place(balance.terminals)
-        balance.improve(ITEMS)
-        _no_worse_than_others(balance, turns)
-        _storage(balance)
-        fill_loop_free(fabric, balance.graph, balance.cache, balance.hops, egress)
+        graph = graph_of(fabric)
+        hops = all_hops(graph)
+
+        def balanced(cache: DagCache) -> tuple[U8, float, RouteBalance]:
+            balance = _balanced(fabric, mix, options.objective, cache)
+            return balance.egress, balance.score()[0], balance
+
+        balance, found, some = with_fewest_lanes(fabric, graph, hops, balanced)
+        cache = new_cache(fabric) if some else balance.cache
+        fill_loop_free(fabric, graph, cache, hops, balance.egress, found)
         return self._keep(balance, began)
 
     def reroute(
@@ -100,7 +99,13 @@ class SarPlus:
         last, self._last = self._last, None  # it is about to change
         if last and last.mark == made.routes.mark and last.balance.objective == objective:
             return last.balance
-        balance = RouteBalance(made.fabric, made.mix, made.routes.egress[0].copy(), objective)
+        fabric, egress = made.fabric, made.routes.egress[0].copy()
+        balance = RouteBalance(fabric, made.mix, egress, objective)
+        graph, hops = balance.graph, balance.hops
+        if made.routes.virtual_lanes == 1 and not rise_then_fall(fabric, graph, hops):
+            cache = one_lane_cache(fabric, graph)
+            if cache and not _keep_in_dag(balance, cache, egress.copy()):
+                balance = RouteBalance(fabric, made.mix, egress, objective, cache)
         balance.counted = False
         return balance
 
@@ -115,6 +120,27 @@ class SarPlus:
         )
         self._last = _Last(routes.mark, balance)
         return routes
+
+
+def _balanced(fabric: Fabric, mix: JobMix, objective: Objective, cache: DagCache) -> RouteBalance:
+    """Tables for all host ports by the shortest paths that `cache` keeps."""
+    egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+    balance = RouteBalance(fabric, mix, egress, objective, cache)
+    turns = turns_of(fabric)
+    spread_trees(
+        balance.graph,
+        cache,
+        turns,
+        balance.work.root,
+        balance.work.last_port,
+        terminal_rows(fabric, turns),
+        egress,
+    )
+    balance.place(balance.terminals)
+    balance.improve(ITEMS)
+    _no_worse_than_others(balance, turns)
+    _storage(balance)
+    return balance
 
 
 def _no_worse_than_others(balance: RouteBalance, turns: LevelTurns) -> None:
@@ -159,7 +185,7 @@ def _grown(balance: RouteBalance, order: I32, who: U8) -> U8:
     fabric = balance.fabric
     egress = np.full_like(balance.egress, NO_ROUTE)
     weight = np.zeros(fabric.channels, np.int64)
-    parts = fabric, balance.graph, balance.hops, balance.mix
+    parts = fabric, balance.graph, balance.cache, balance.hops, balance.mix
     grow(*parts, order, who, weight, egress)
     return egress
 
@@ -179,6 +205,7 @@ def _storage(balance: RouteBalance) -> None:
     grow(
         fabric,
         balance.graph,
+        balance.cache,
         balance.hops,
         mix,
         rest,
@@ -186,6 +213,15 @@ def _storage(balance: RouteBalance) -> None:
         routes.units[0, : fabric.channels],
         balance.egress,
     )
+
+
+def _keep_in_dag(balance: RouteBalance, cache: DagCache, egress: U8) -> int:
+    """Changes the host ports' entries along channels that `cache` does not keep; how many."""
+    fabric, turns = balance.fabric, turns_of(balance.fabric)
+    root_of, rows = fabric.destination_switch.astype(np.uint32), terminal_rows(fabric, turns)
+    sends = fabric.terminals_at > 0
+    changed: int = keep_in_dag(balance.graph, cache, turns, root_of, rows, sends, egress)
+    return changed
 
 
 def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
@@ -197,7 +233,12 @@ def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
     old = before.fabric
     egress = carry_over(old, fabric, before.egress)
     mix = moved_mix(before.mix, old, fabric)
-    balance = RouteBalance(fabric, mix, egress, before.objective)
+    cache = None
+    if len(before.cache.place):
+        same = same_indices(old, fabric)
+        cache = new_cache(fabric, before.cache.place) if same else None
+        cache = cache or one_lane_cache(fabric, graph_of(fabric))
+    balance = RouteBalance(fabric, mix, egress, before.objective, cache)
     wanted = np.ones(fabric.destinations, np.bool_)
     wanted[: fabric.terminals] = fabric.is_host_port
     suspects, whole = _suspect_entries(before, balance)
@@ -213,6 +254,8 @@ def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
         whole,
         egress,
     )
+    if cache:
+        _keep_in_dag(balance, cache, egress)
     for d in np.flatnonzero(~fabric.is_host_port):
         switch = fabric.terminal_switch[d]
         egress[d] = egress[fabric.terminals + switch]

@@ -32,7 +32,7 @@ from sar_agent.routing.demand_items import (
 )
 from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.hop_counts import all_hops
-from sar_agent.routing.graph.shortest_path_dag import new_cache
+from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
 from sar_agent.routing.hot_channels import SourcesToMove, all_moved, lift_hot, trees_over
 from sar_agent.routing.pending_paths import AGAIN, scratch_for
 from sar_agent.routing.repair import neighbours_of
@@ -54,9 +54,16 @@ in random order, because heaviest first is a good order but not always the best.
 class RouteBalance:
     """Tables `egress` uint8[T + S, S] whose job paths carry `loads`; both change in place."""
 
-    def __init__(self, fabric: Fabric, mix: JobMix, egress: U8, objective: Objective) -> None:
+    def __init__(
+        self,
+        fabric: Fabric,
+        mix: JobMix,
+        egress: U8,
+        objective: Objective,
+        cache: DagCache | None = None,
+    ) -> None:
         self.fabric, self.egress, self.objective = fabric, egress, objective
-        self.graph, self.cache = graph_of(fabric), new_cache(fabric)
+        self.graph, self.cache = graph_of(fabric), cache or new_cache(fabric)
         self.by_port = fabric.channel_by_port.astype(np.uint32)
         channels = max(1, fabric.channels)
         share = np.full(channels, ROUTES_SHARE, np.float32)

@@ -18,6 +18,7 @@ from numba import njit
 from sar_agent.fabric.model import I32, U8, U32
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.hop_counts import FAR
+from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
 from sar_agent.routing.siblings import ALONE, Siblings
 
 ARENA_WORDS = 32 << 20
@@ -69,10 +70,17 @@ def _most_words(graph: Graph) -> int:  # pragma: no cover
 
 @njit(cache=True)
 def visit_order_of(
-    graph: Graph, siblings: Siblings, orders: VisitOrders, hop: U8, busy: U32, root: int
+    graph: Graph,
+    cache: DagCache,
+    siblings: Siblings,
+    orders: VisitOrders,
+    hop: U8,
+    busy: U32,
+    root: int,
 ) -> np.uint32:  # pragma: no cover
     """Where `root`'s visit order begins in the arena; it is made if it is not there. `hop`
-    uint8[S]: the hops to the root. Switches that are `busy` do not need the port towards the lowest
+    uint8[S]: the hops to the root. Where `cache` leaves shortest paths out, so does the order, and
+    switches have no siblings. Switches that are `busy` do not need the port towards the lowest
     GUID."""
     begin: np.uint32 = orders.begin[root]
     if begin != NOT_YET:
@@ -83,7 +91,10 @@ def visit_order_of(
         orders.used[0] = 0
     begin = orders.used[0]
     arena, first, way = orders.arena, orders.first, orders.way
-    _look_outside(graph, siblings, hop, first, way)
+    if len(cache.place):
+        _look_in_dag(graph, cache, root, first, way)
+    else:
+        _look_outside(graph, siblings, hop, first, way)
     size = _sort(hop, root, orders, arena[begin:])
     at = header = begin + one + size
     h = np.uint8(0)
@@ -136,6 +147,26 @@ def _look_outside(
                     way[n] = c
                     n += one
     first[len(hop)] = n
+
+
+@njit(cache=True)
+def _look_in_dag(
+    graph: Graph, cache: DagCache, root: int, first: U32, way: U32
+) -> None:  # pragma: no cover
+    """Lists in `way`, from `first[v]` on, the channels of v in the root's DAG."""
+    one = np.uint32(1)
+    row = dag_row(graph, cache, root)
+    order, start, edge = cache.order[row], cache.start[row], cache.edge[row]
+    first[:] = 0
+    for i in range(one, cache.size[row]):
+        first[order[i] + one] = start[i + one] - start[i]
+    for v in range(len(first) - 1):
+        first[v + 1] += first[v]
+    for i in range(one, cache.size[row]):
+        n = first[order[i]]
+        for e in range(start[i], start[i + one]):
+            way[n] = edge[e]
+            n += one
 
 
 @njit(cache=True)

@@ -25,8 +25,9 @@ from sar_agent.fabric.model import I32, I64, U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.hop_counts import all_hops
-from sar_agent.routing.graph.shortest_path_dag import new_cache
+from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
 from sar_agent.routing.loop_free_fill import fill_loop_free
+from sar_agent.routing.one_lane import with_fewest_lanes
 from sar_agent.routing.repair import neighbours_of
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.siblings import ALONE, Siblings, siblings_of
@@ -84,16 +85,23 @@ def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, 
     """
     began = time.perf_counter()
     graph = graph_of(fabric)
-    egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     hops = all_hops(graph)
-    grow(fabric, graph, hops, mix, order, count, np.zeros(fabric.channels, np.int64), egress)
-    fill_loop_free(fabric, graph, new_cache(fabric), hops, egress)
+
+    def grown(cache: DagCache) -> tuple[U8, float, U8]:
+        egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+        weight = np.zeros(fabric.channels, np.int64)
+        grow(fabric, graph, cache, hops, mix, order, count, weight, egress)
+        return egress, float(weight.max(initial=0)), egress
+
+    egress, found, _ = with_fewest_lanes(fabric, graph, hops, grown)
+    fill_loop_free(fabric, graph, new_cache(fabric), hops, egress, found)
     return egress, time.perf_counter() - began
 
 
 def grow(
     fabric: Fabric,
     graph: Graph,
+    cache: DagCache,
     hops: U8,
     mix: JobMix,
     order: I32 | U32,
@@ -102,12 +110,16 @@ def grow(
     egress: U8,
 ) -> None:
     """Grows these trees as `grow_trees` does, into `egress` uint8[T + S, S], starting from `weight`
-    int64[C]; `hops` uint8[S, S] are those between switches."""
+    int64[C], by the shortest paths that `cache` keeps; `hops` uint8[S, S] are those between
+    switches."""
     siblings = siblings_of(fabric, graph)
+    if len(cache.place):
+        siblings = siblings._replace(group=np.full_like(siblings.group, ALONE))
     priced = np.full(len(siblings.port), TOO_FAR, np.int64)
     priced[siblings.place] = HOP + (weight << 8) + graph.port
     _grow(
         graph,
+        cache,
         siblings,
         new_visit_orders(graph, siblings),
         hops,
@@ -125,6 +137,7 @@ def grow(
 @njit(cache=True)
 def _grow(
     graph: Graph,
+    cache: DagCache,
     siblings: Siblings,
     orders: VisitOrders,
     hops: U8,
@@ -158,7 +171,7 @@ def _grow(
             egress[d] = egress[model]
             egress[d, root] = last_port[d]
             continue
-        at = visit_order_of(graph, siblings, orders, hops[root], sources.at_switch, root)
+        at = visit_order_of(graph, cache, siblings, orders, hops[root], sources.at_switch, root)
         size = orders.arena[at]
         visits = orders.arena[at + one : at + one + size]
         script = orders.arena[at + one + size :]

@@ -5,7 +5,7 @@
 `shortest_path_dag`   breadth-first search towards a root, with all shortest paths
 `next_hops`           following one destination's forwarding table
 `successors`          how the algorithms below see a graph, whatever it is stored as
-`topological_order`   Kahn's algorithm; an order of a graph with cycles that disagrees with few edges
+`topological_order`   Kahn's algorithm, also for graphs with cycles
 `pearce_kelly`        an acyclic order kept while edges come, places in an array
 `two_way_search`      the same for many more edges, labels in a list
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sar_agent.fabric.model import I32, U32, Fabric
+from sar_agent.fabric.model import I32, U8, U32, Fabric
 from sar_agent.routing.graph.csr import Graph
 
 CACHE_BYTES = 256 << 20
@@ -40,9 +40,18 @@ class DagCache(NamedTuple):
     """`lowest[r, i]`: of order[r, i]'s channels the one towards the switch of lowest GUID."""
     hop: I32
     """int32[S], scratch."""
+    place: I32
+    """int32[S]: paths go up to switches of higher place, then down, where shortest paths do; empty:
+    all shortest paths are kept."""
+    turn: U8
+    """uint8[S]: of the DAG that was built last, `FALLS`, `RISES` or `TURNS` for each switch."""
 
 
-def new_cache(fabric: Fabric) -> DagCache:
+FALLS, RISES, TURNS = 0, 1, 2
+"""The paths of a switch: all go down; all go up, then down; one that neither does."""
+
+
+def new_cache(fabric: Fabric, place: I32 | None = None) -> DagCache:
     """An empty cache: a row for each leaf switch (fewer past `CACHE_BYTES`), one for all others."""
     switches, edges = fabric.switches, fabric.channels // 2 + 1
     rows = max(1, min(len(fabric.leaves), CACHE_BYTES // (4 * (edges + 3 * switches))))
@@ -57,6 +66,8 @@ def new_cache(fabric: Fabric) -> DagCache:
         edge=np.empty((rows + 1, edges), np.uint32),
         lowest=np.empty((rows + 1, switches), np.uint32),
         hop=np.empty(switches, np.int32),
+        place=np.empty(0, np.int32) if place is None else place,
+        turn=np.empty(switches, np.uint8),
     )
 
 
@@ -110,4 +121,51 @@ def dag_row(graph: Graph, cache: DagCache, root: int) -> np.uint32:  # pragma: n
         start[i] = edges
     cache.size[row] = size
     cache.tag[row] = root
+    if len(cache.place):
+        _turn_once(graph, cache, row)
     return row
+
+
+@njit(cache=True)
+def _turn_once(graph: Graph, cache: DagCache, row: np.uint32) -> None:  # pragma: no cover
+    """Keeps the channels of paths that go up, then down; a switch without such a path keeps only
+    the channel towards the switch of lowest GUID.
+
+    A switch whence shortest paths go down only goes down, whatever comes to it from above.
+    """
+    order, start, edge = cache.order[row], cache.start[row], cache.edge[row]
+    turn, place = cache.turn, cache.place
+    turn[order[0]] = FALLS
+    kept, first = np.uint32(0), np.uint32(0)
+    for i in range(np.uint32(1), cache.size[row]):
+        v, last = order[i], start[i + np.uint32(1)]
+        best = np.uint8(TURNS)
+        for e in range(first, last):
+            w = graph.target[edge[e]]
+            if place[w] < place[v]:
+                if turn[w] == FALLS:
+                    best = np.uint8(FALLS)
+            elif turn[w] != TURNS:
+                best = min(best, np.uint8(RISES))
+        turn[v] = best
+        only = cache.lowest[row, i]
+        start[i] = kept
+        for e in range(first, last):
+            c = edge[e]
+            w = graph.target[c]
+            if best == TURNS:
+                keeps = c == only
+            elif best == FALLS:
+                keeps = place[w] < place[v] and turn[w] == FALLS
+            else:
+                keeps = place[w] > place[v] and turn[w] != TURNS
+            if keeps:
+                edge[kept] = c
+                if (
+                    kept == start[i]
+                    or graph.rank[w] < graph.rank[graph.target[cache.lowest[row, i]]]
+                ):
+                    cache.lowest[row, i] = c
+                kept += np.uint32(1)
+        first = last
+    start[cache.size[row]] = kept

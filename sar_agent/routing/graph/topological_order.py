@@ -40,7 +40,7 @@ def kahn_order(
     >>> order_of([0, 1, 2, 3], [1, 0, 0])  # 0 → 1 → 0, 2 → 0
     [2]
     """
-    nodes, one = np.uint32(len(order)), np.uint32(1)
+    nodes = np.uint32(len(order))
     waiting[:] = 0
     for node in range(nodes):
         for k in range(successors(graph, np.uint32(node), into)):

@@ -1,0 +1,53 @@
+"""Tables that need one virtual lane, where these are nearly as good as any.
+
+A second lane costs service level tables at every port, seconds at each install, and half of the
+buffers. Free choice among shortest paths needs one as soon as some paths turn on a leaf, which
+other paths of the same length seldom must. So where the engine's tables close a credit loop, they
+are made once more by shortest paths that go up, then down, wherever there are such
+(`turn_order.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8
+from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
+from sar_agent.routing.host_paths import HostPaths, host_paths
+from sar_agent.routing.turn_order import turn_order
+
+WORTH = 1.02
+"""How many times the largest load of the engine's tables one lane may cost."""
+
+Made = TypeVar("Made")
+
+
+def one_lane_cache(fabric: Fabric, graph: Graph) -> DagCache | None:
+    """A cache of shortest paths among which no choice closes a credit loop between hosts; None
+    where no such paths were found."""
+    place = turn_order(fabric, graph)
+    return None if place is None else new_cache(fabric, place)
+
+
+def with_fewest_lanes(
+    fabric: Fabric,
+    graph: Graph,
+    hops: U8,
+    make: Callable[[DagCache], tuple[U8, float, Made]],
+) -> tuple[Made, HostPaths, bool]:
+    """What `make` makes of a cache: tables uint8[T + S, S], the largest load, and whatever else is
+    to be returned. Also their dependencies, and whether only some shortest paths were used. All
+    shortest paths are used unless one lane is too few for them and enough for the others, at most
+    `WORTH` times the load."""
+    egress, load, made = make(new_cache(fabric))
+    found = host_paths(fabric, graph, hops, egress)
+    if found.one_lane(fabric) or (cache := one_lane_cache(fabric, graph)) is None:
+        return made, found, False
+    egress, other_load, other = make(cache)
+    others = host_paths(fabric, graph, hops, egress)
+    if other_load > WORTH * load or not others.one_lane(fabric):
+        return made, found, False
+    return other, others, True

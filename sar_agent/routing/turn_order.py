@@ -1,0 +1,159 @@
+"""An order of the switches by which nearly all shortest paths go up, then down.
+
+Paths that turn once, at their highest switch, close no credit loop in one lane
+(`updown_paths.py`). On a tree any order by level does. Real trees have management switches below
+leaf switches, storage below several trees, hosts at spines, and cables that are gone: some pairs of
+leaf switches then have no shortest path that turns once, and free choice takes paths that turn on a
+leaf, for which the whole fabric would pay with a second lane. Here levels are tried for several
+ideas of what a leaf is. A pair without a path that turns once keeps one that turns more often; that
+may still close no loop, which is examined for all paths together. If it does, switches on which
+such paths turn are *lifted* above all others, one at a time, as long as that leaves fewer: a leaf
+between two trees is a root for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sar_agent.errors import Unserved
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.levels import levels_above
+from sar_agent.fabric.model import I32, I64, U8, U32
+from sar_agent.fabric.tree import tree_levels
+from sar_agent.routing.channel_dependencies import empty_dependencies
+from sar_agent.routing.graph.csr import Graph, channel_graph_of
+from sar_agent.routing.graph.shortest_path_dag import TURNS, DagCache, dag_row, new_cache
+from sar_agent.routing.graph.successors import PRESENT
+from sar_agent.routing.graph.topological_order import dependency_order
+
+LEAF_CABLES = 0.2
+"""Share of the cables that join two leaf switches where the fabric is no tree at all: tori and
+Dragonflies are not examined further."""
+IDEAS_OF_LEAVES = 4
+LIFTED = 16
+"""The most switches that are lifted."""
+LIFTS_TRIED = 8
+"""How many switches are tried for each that is lifted."""
+
+
+def turn_order(fabric: Fabric, graph: Graph) -> I32 | None:
+    """int32[S], the place of each switch: of all paths that `DagCache` keeps for it, no choice
+    closes a credit loop between hosts. None where no such order was found."""
+    cache = new_cache(fabric)._replace(slot=np.zeros(fabric.switches, np.uint32))
+    net, leaves = channel_graph_of(fabric), fabric.leaves.astype(np.uint32)
+
+    def examined(place: I32) -> _Examined:
+        cache.tag[:] = -1
+        depends, turns = empty_dependencies(fabric, 1)[0], np.zeros(fabric.switches, np.int64)
+        counts = _examine(graph, cache._replace(place=place), leaves, turns, depends)
+        loop = counts[0] > 0 and len(dependency_order(net, depends)) < fabric.channels
+        return _Examined(bool(loop), int(counts[0]), -int(counts[1]), place, turns)
+
+    heights = [examined(_place_of(fabric, graph, height)) for height in _heights(fabric)]
+    if not heights:
+        return None
+    best = min(heights, key=_Examined.rank)
+    for _ in range(LIFTED):
+        if not best.loop:
+            return best.place
+        often = np.lexsort((graph.rank, -best.turns))[:LIFTS_TRIED]
+        lifts = [_lifted(best.place, s) for s in often[best.turns[often] > 0].tolist()]
+        better = min(map(examined, lifts), key=_Examined.rank, default=best)
+        if better.rank()[:2] >= best.rank()[:2]:
+            break
+        best = better
+    return None if best.loop else best.place
+
+
+class _Examined(NamedTuple):
+    loop: bool
+    """Whether the paths that are kept may close one."""
+    pairs: int
+    """Ordered pairs of leaf switches whose paths turn more than once."""
+    left_out: int
+    """Minus the channels on shortest paths that are kept, over all roots."""
+    place: I32
+    turns: I64
+    """int64[S]: how many of the pairs' paths turn up at each switch."""
+
+    def rank(self) -> tuple[bool, int, int]:
+        return self.loop, self.pairs if self.loop else 0, self.left_out
+
+
+def _heights(fabric: Fabric) -> Iterator[NDArray[np.integer]]:
+    """int[S]: levels of the switches, under several ideas of what a leaf switch is."""
+    with suppress(Unserved):
+        yield tree_levels(fabric)
+    source = fabric.channel_source[fabric.channel_up]
+    target = fabric.channel_target[fabric.channel_up]
+    hosts = np.unique(fabric.terminals_at[fabric.leaves])
+    few = np.linspace(0, len(hosts) - 1, IDEAS_OF_LEAVES).round().astype(int)
+    for least in hosts[np.unique(few)] if len(hosts) else []:
+        level = levels_above(fabric, np.flatnonzero(fabric.terminals_at >= least))
+        if ((level[source] == 0) & (level[target] == 0)).sum() <= LEAF_CABLES * len(source):
+            yield level
+
+
+def _place_of(fabric: Fabric, graph: Graph, height: NDArray[np.integer]) -> I32:
+    """int32[S]: by height, then by number of cables, then by GUID."""
+    cables = np.bincount(fabric.channel_source[fabric.channel_up], minlength=fabric.switches)
+    place = np.empty(fabric.switches, np.int32)
+    place[np.lexsort((graph.rank, cables, height))] = np.arange(fabric.switches)
+    return place
+
+
+def _lifted(place: I32, switch: int) -> I32:
+    above: I32 = (place - (place > place[switch])).astype(np.int32)
+    above[switch] = len(place) - 1
+    return above
+
+
+@njit(cache=True)
+def _examine(
+    graph: Graph, cache: DagCache, leaves: U32, turns: I64, depends: U8
+) -> tuple[np.int64, np.int64]:  # pragma: no cover
+    """Counts the ordered pairs of `leaves` whose path turns more than once, and the channels that
+    the cache keeps; `turns` int64[S] counts the switches at which these paths turn up. Sets
+    `depends` uint8[C, W] for what the kept paths between leaves make wait."""
+    one = np.uint32(1)
+    pairs = kept = np.int64(0)
+    at = np.zeros(len(turns), np.uint32)
+    passed = np.zeros(len(turns), np.bool_)
+    place = cache.place
+    for root in leaves:
+        row = dag_row(graph, cache, root)
+        order, start, edge = cache.order[row], cache.start[row], cache.edge[row]
+        kept += np.int64(start[cache.size[row]])
+        passed[:] = False
+        passed[leaves] = True
+        for i in range(cache.size[row]):
+            at[order[i]] = i
+        for back in range(cache.size[row] - 1):
+            i = cache.size[row] - one - np.uint32(back)
+            v = order[i]
+            if not passed[v]:
+                continue
+            for e in range(start[i], start[i + one]):
+                w = graph.target[edge[e]]
+                passed[w] = True
+                for then in range(start[at[w]], start[at[w] + one]):
+                    depends[edge[e], edge[then] - graph.offset[w]] = PRESENT
+        for leaf in leaves:
+            if cache.hop[leaf] < 0 or cache.turn[leaf] != TURNS:
+                continue
+            pairs += 1
+            v, fell = leaf, False
+            while v != root:
+                w = graph.target[edge[start[at[v]]]]
+                rises = place[w] > place[v]
+                if rises and fell:
+                    turns[v] += 1
+                fell = not rises
+                v = w
+    return pairs, kept
