@@ -64,7 +64,7 @@ def test_promtool_accepts_the_rules() -> None:
         [tool("promtool"), "check", "rules", str(RULES)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "12 rules found" in done.stdout
+    assert "13 rules found" in done.stdout
 
 
 ALERTS = {
@@ -94,9 +94,15 @@ ALERTS = {
     "SarKeysFail": ({'sar_key_installs_total{result="failed"}': "0 0 1x20"}, "5m"),
     "SarUpdateStuck": ({"sar_update_phase": "2x20"}, "11m"),
     "SarEventsRefused": ({'sar_events_refused_total{reason="credential"}': "0+10x60"}, "20m"),
+    "SarPeerStale": (
+        {"sar_standby_configured": "1x20", "sar_peer_answered_timestamp_seconds": "2x20"},
+        "6m",
+    ),
     "SarUnexpectedErrors": ({'sar_unexpected_errors_total{where="pass"}': "0 0 1x20"}, "5m"),
 }
 QUIET = {
+    "sar_standby_configured": "1x120",
+    "sar_peer_answered_timestamp_seconds": "0+60x120",
     'up{job="sar-agent"}': "1x120",
     "sar_install_mode": "1x120",
     'sar_engine_in_force{engine="sar"}': "1x120",
