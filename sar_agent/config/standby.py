@@ -15,7 +15,7 @@ class StandbyConfig(Section, frozen=True):
 
     peer: Address = Field(
         default="",
-        description='address of the other agent, such as sm2:9779. "" means that there is none',
+        description='address of the other agent, such as sm2:9779. "" if this is the only agent',
     )
     listen: Address = Field(
         default="", description="address at which the other agent reads, such as 0.0.0.0:9779"

@@ -59,8 +59,9 @@ def tls_context(certificate: Path, *, server: bool) -> ssl.SSLContext:
         context.load_cert_chain(certificate, password=_no_password)
         context.load_verify_locations(cafile=certificate)
     except ssl.SSLError as error:
+        why = getattr(error, "reason", None) or error.strerror
         raise InputError(
-            f"is not a private key with its certificate ({error.reason or error})",
+            f"is not a private key with its certificate ({why})",
             file=certificate,
             remedy=remedy,
         ) from error
@@ -147,7 +148,7 @@ def connect(address: tuple[str, int], context: ssl.SSLContext, deadline: float) 
     except (OSError, ValueError) as error:
         if raw:
             raw.close()
-        if isinstance(error, ssl.SSLError):
+        if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
             why = "it is no agent with our certificate"
         else:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__

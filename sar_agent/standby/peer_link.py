@@ -54,8 +54,8 @@ class _Last:
 
 @dataclass
 class PeerLink:
-    """`installs`: whether this agent makes passes, so that nothing may be copied. Methods are called
-    by one thread at a time, which `lock` is for."""
+    """`installs`: whether this agent makes passes, so that nothing may be copied. `lock` is for
+    methods that are called by several threads."""
 
     config: Config
     installs: Callable[[], bool]
@@ -73,7 +73,7 @@ class PeerLink:
         self.client = PeerClient(standby.peer_host_port, tls_context(certificate, server=False))
         self._source = SnapshotSource(self.folders)
         self._problems = ProblemLog(log)
-        self._last = _Last()
+        self._last, self._silent = _Last(), False
         self._rows_of: tuple[object, ...] = ()
 
     def claim(self) -> Claim:
@@ -103,6 +103,12 @@ class PeerLink:
             except StateRefused as error:
                 self.report.refused += 1
                 self._problem(str(error))
+                return False
+            except PeerProblem as error:
+                # How it fails may differ from try to try; that it fails is logged once.
+                if not self._silent:
+                    self._problem(str(error))
+                self._silent, self.report.problem = True, str(error)
                 return False
             except SarError as error:
                 self._problem(str(error))
@@ -256,7 +262,7 @@ class PeerLink:
         self._rows_of = version
 
     def _problem(self, sentence: str) -> None:
-        self.report.problem = sentence
+        self.report.problem, self._silent = sentence, False
         self._problems.problem("peer", sentence, "the other agent answers again")
 
 

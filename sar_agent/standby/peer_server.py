@@ -14,6 +14,7 @@ Requests:
 from __future__ import annotations
 
 import logging
+import math
 import socket
 import ssl
 import threading
@@ -29,13 +30,14 @@ from sar_agent.errors import SarError, Unavailable
 from sar_agent.standby.channel import Channel, PeerProblem
 from sar_agent.standby.snapshot import MOST_FILES, Snapshot, SnapshotSource
 from sar_agent.standby.terms import Claim
-from sar_agent.util.problem_log import ProblemLog
 
 log = logging.getLogger(__name__)
 HANDSHAKE = 5.0
 PLACES = 8
 AFTER_FAILURE = 0.5
 BACKLOG = 16
+LOG_INTERVAL = 60.0
+"""Seconds between two log lines about strangers."""
 ROWS = 500
 """Decisions in an answer."""
 LEAST_INTERVAL = 0.02
@@ -59,7 +61,7 @@ class PeerServer:
         self._places = threading.Lock()
         self._taken: Counter[str] = Counter()
         self._open: set[socket.socket] = set()
-        self._problems = ProblemLog(log)
+        self._strangers, self._logged = 0, -math.inf
         self._listener: socket.socket | None = None
         self._thread: threading.Thread | None = None
 
@@ -131,12 +133,9 @@ class PeerServer:
             late.start()
             secure.do_handshake()
             late.cancel()
-            self._problems.problem("refused", "")
             self._answer_all(Channel(secure, host))
         except (OSError, ValueError, RuntimeError) as error:
-            self._problems.problem(
-                "refused", f"a client at {host} has shown no certificate of ours ({_brief(error)})"
-            )
+            self._refused(host, error)
             time.sleep(AFTER_FAILURE)
         except SarError as error:
             log.debug("%s", error)
@@ -144,6 +143,20 @@ class PeerServer:
             if late:
                 late.cancel()
             self._release(raw, host)
+
+    def _refused(self, host: str, error: Exception) -> None:
+        """Logged now and then: strangers must not fill the log."""
+        with self._places:
+            self._strangers += 1
+            if time.monotonic() - self._logged < LOG_INTERVAL:
+                return
+            count, self._strangers, self._logged = self._strangers, 0, time.monotonic()
+        log.warning(
+            "%d clients have shown no certificate of ours, the last one at %s (%s)",
+            count,
+            host,
+            _brief(error),
+        )
 
     def _release(self, raw: socket.socket, host: str) -> None:
         with suppress(OSError):

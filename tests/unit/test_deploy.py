@@ -74,7 +74,7 @@ def test_promtool_accepts_the_rules() -> None:
         [tool("promtool"), "check", "rules", str(RULES)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "15 rules found" in done.stdout
+    assert "16 rules found" in done.stdout
 
 
 ALERTS = {
@@ -110,9 +110,15 @@ ALERTS = {
     "SarHoldForgotten": ({"sar_agent_rollback_hold": "1x1600"}, "1500m"),
     "SarFabricStale": ({"sar_agent_fabric_read_timestamp_seconds": "60x200"}, "127m"),
     "SarKeysLost": ({"sar_agent_keys_lost": "1x60"}, "16m"),
+    "SarPeerStale": (
+        {"sar_agent_standby_configured": "1x20", "sar_agent_peer_answered_timestamp_seconds": "2x20"},
+        "6m",
+    ),
     "SarUnexpectedErrors": ({'sar_agent_unexpected_errors_total{where="pass"}': "0 0 1x20"}, "5m"),
 }
 QUIET = {
+    "sar_agent_standby_configured": "1x120",
+    "sar_agent_peer_answered_timestamp_seconds": "0+60x120",
     'up{job="sar-agent"}': "1x120",
     "sar_agent_install_mode": "1x120",
     'sar_agent_engine_in_force{engine="sar"}': "1x120",

@@ -207,16 +207,24 @@ class Pair:
         self.one.relay.join()
         self.two.relay.join()
 
-    def watch(self, holds: Callable[[], bool], seconds: float) -> tuple[float, int, int]:
-        """Until `holds()`: the seconds that took, how often all tables were read meanwhile, and
-        the largest number of entries that differed from the first reading."""
+    def watch(
+        self, act: Callable[[], None], holds: Callable[[], bool], seconds: float
+    ) -> tuple[float, int, int]:
+        """From `act()`, which runs beside, until it has ended and `holds()`: the seconds that took,
+        how often all tables were read meanwhile, and the largest number of entries that differed
+        from those before."""
         before, most, readings = self.tables(), 0, 0
         began = time.monotonic()
-        while not (over := holds()) and time.monotonic() - began < seconds * PATIENCE:
+        acting = threading.Thread(target=act)
+        acting.start()
+        while not (over := not acting.is_alive() and holds()):
+            if time.monotonic() - began > seconds * PATIENCE:
+                break
             now = self.tables()
             readings += 1
             most = max(most, changed(before, now))
         took = time.monotonic() - began
+        acting.join()
         most = max(most, changed(before, self.tables()))
         assert over, f"{self.one.log()[-3000:]}\n---\n{self.two.log()[-3000:]}"
         return took, readings + 1, most
