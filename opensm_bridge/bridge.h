@@ -49,7 +49,7 @@ struct bridge {
 	struct install *in_force; /* what this engine installed last */
 	uint64_t fingerprint;	  /* of the topology at the last routing */
 	bool primed;		  /* the heavy sweep after the start has been requested */
-	unsigned followed;	  /* the number of the repair after which another routing was requested */
+	unsigned followed;	  /* the last repair that was confirmed */
 	bool taken_over;	  /* the sweep that is under way is the first as master */
 	bool engine_is_set_up;
 
@@ -80,6 +80,7 @@ struct bridge {
 	bool take_file;	  /* read routes.sar at the next routing, which is the first as master */
 	bool loading, stopping, routed, lanes_asked;
 	enum phase phase;
+	time_t follow_at; /* on CLOCK_MONOTONIC: when the routing that a repair needs is requested again; 0: none is */
 	char engine_in_force[32], routes_engine[ROUTES_ENGINE_SIZE];
 	uint64_t generation_in_force;
 	unsigned amendments; /* repairs of the routes in force since they were loaded */
@@ -151,6 +152,8 @@ bool engine_register(struct bridge *b, struct reason *why);
 
 /* events.c: OpenSM's event reports. */
 void events_report(void *bridge, osm_epi_event_id_t event, void *data);
+/* To be called every second: requests the routing that a repair needs again if OpenSM has ignored the request. */
+void events_follow(struct bridge *b);
 
 /* reload.c: has OpenSM install routes.next, and waits for the result. `generation` 0: whichever the file has. */
 bool reload(struct bridge *b, uint64_t generation, const char *proved_from, struct reason *why);

@@ -7,6 +7,8 @@
 
 #include "bridge.h"
 
+#define FOLLOW_INTERVAL 2 /* seconds: a sweep that was under way may have ignored the request */
+
 static uint32_t count_hca_ports(const osm_subn_t *subn)
 {
 	uint32_t count = 0;
@@ -32,16 +34,38 @@ static void note_unconfirmed(struct bridge *b)
 			  b->unconfirmed, b->unconfirmed_blocks, b->unconfirmed_ports);
 }
 
+static void request_routing(struct bridge *b)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	b->follow_at = now.tv_sec + FOLLOW_INTERVAL;
+	b->osm->subn.force_reroute = TRUE;
+	osm_opensm_sweep(b->osm);
+}
+
 /* All switches have confirmed a repair: now the entries may be set that had to wait for that. */
 static void follow_repair(struct bridge *b, const struct amendment *amended)
 {
 	const unsigned repairs = amended ? amended->repairs : 0;
 
 	if (amended && amended->later && repairs != b->followed) {
-		b->osm->subn.force_reroute = TRUE;
-		osm_opensm_sweep(b->osm);
+		pthread_mutex_lock(&b->mutex);
+		request_routing(b);
+		pthread_mutex_unlock(&b->mutex);
 	}
 	b->followed = repairs;
+}
+
+void events_follow(struct bridge *b)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	pthread_mutex_lock(&b->mutex);
+	if (b->follow_at && now.tv_sec >= b->follow_at && !b->stopping && state_is_master(b))
+		request_routing(b);
+	pthread_mutex_unlock(&b->mutex);
 }
 
 static void routing_done(struct bridge *b)

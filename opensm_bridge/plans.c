@@ -189,6 +189,7 @@ static void take_offer(struct bridge *b, struct offer *o, struct reason *file_pr
 	pthread_mutex_lock(&b->mutex);
 	b->phase = ROUTING;
 	b->building = b->asked;
+	b->follow_at = 0;
 	*o = (struct offer){.load = b->load_routes, .last_good = routes_hold(b->last_good), .take_file = b->take_file};
 	memcpy(o->proved_from, b->proved_from, sizeof(o->proved_from));
 	b->load_routes = NULL;

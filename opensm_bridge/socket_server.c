@@ -94,8 +94,9 @@ static void *serve_all(void *argument)
 		struct pollfd wait[] = {{.fd = s->listener, .events = POLLIN},
 					{.fd = s->stop, .events = POLLIN}};
 
-		if (poll(wait, 2, -1) < 0 && errno != EINTR)
+		if (poll(wait, 2, 1000) < 0 && errno != EINTR)
 			return NULL;
+		events_follow(s->bridge);
 		if (wait[1].revents)
 			return NULL;
 		/* The listener is nonblocking, because another thread may accept the client first. */
