@@ -34,9 +34,10 @@ def read_ibnetdiscover(
 
     The text may be what a terminal or a page shows: without tabs, indented, with Windows' line
     ends, a byte-order mark, prompts and colours; the file may be gzipped. A node's GUID is the one
-    of its id in quotes, as in cables and tables, also where chassis print another. A host without a usable description is named by its node id, `H-0002c90300080e84`;
-    routers (`Rt`) and aggregation nodes are terminals of kind OTHER. `Fabric.notes` lists what was
-    corrected or left out.
+    of its id in quotes, as in cables and tables, also where chassis print another. A host without
+    a usable description is named by its node id, `H-0002c90300080e84`; routers (`Rt`) and
+    aggregation nodes are terminals of kind OTHER. `Fabric.notes` lists what was corrected or left
+    out.
 
     Raises `InputError` for text that is not ibnetdiscover's output, is cut short, or contradicts
     itself.
