@@ -12,7 +12,9 @@ from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.node_records import AGAIN, parse_lines
 from sar_agent.util.text_files import source_text
 
-_SEEN = re.compile(r"^# Topology file: generated on|^switchguid=0x[0-9a-f]+\(", re.MULTILINE)
+_SEEN = re.compile(
+    r"^[ \t]*(?:# Topology file: generated on|switchguid=0x[0-9a-f]+\()", re.MULTILINE
+)
 
 
 class Ibnetdiscover:
@@ -30,10 +32,12 @@ def read_ibnetdiscover(
 ) -> Fabric:
     """The fabric of a file, or of text (a string with line ends in it; `name` is for messages).
 
-    Tabs may be missing, line ends may be Windows', the file may be gzipped or have a byte-order
-    mark. A host without a usable description is named by its node id, `H-0002c90300080e84`;
-    routers (`Rt`) and aggregation nodes are terminals of kind OTHER. `Fabric.notes` lists what was
-    corrected or left out.
+    The text may be what a terminal or a page shows: without tabs, indented, with Windows' line
+    ends, a byte-order mark, prompts and colours; the file may be gzipped. A node's GUID is the one
+    of its id in quotes, as in cables and tables, also where chassis print another. A host without
+    a usable description is named by its node id, `H-0002c90300080e84`; routers (`Rt`) and
+    aggregation nodes are terminals of kind OTHER. `Fabric.notes` lists what was corrected or left
+    out.
 
     Raises `InputError` for text that is not ibnetdiscover's output, is cut short, or contradicts
     itself.

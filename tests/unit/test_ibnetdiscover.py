@@ -12,6 +12,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.model import Kind
+from sar_agent.fabric.spec import parse_fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from tests.fabric_texts import SMALL, differences, ibnetdiscover_text
 
@@ -218,7 +219,7 @@ def test_a_capture_of_a_terminal_is_read(prompt: str, end: str, tmp_path: Path) 
 def test_a_job_that_ends_between_the_lines_and_an_indented_page_are_read() -> None:
     whole = read_ibnetdiscover(SMALL)
     indented = "\n".join(f"    {line}" for line in SMALL.split("\n"))
-    assert differences(read_ibnetdiscover(indented), whole) == []
+    assert differences(parse_fabric(indented, "page"), whole) == []
     fabric = read_ibnetdiscover(SMALL.replace("\nvendid", "\n[1]+  Done    sleep 60\nvendid", 1))
     assert fabric.notes == ("1 line was not understood, the first is line 6",)
 
