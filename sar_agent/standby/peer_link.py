@@ -221,7 +221,8 @@ class PeerLink:
             if updated != record:
                 self.terms.save(updated)
         if peer.claim.term > own.term and own.term and own.holder == own.node:
-            log.warning(
+            log.log(
+                logging.WARNING if put and own.generation > peer.claim.generation else logging.INFO,
                 "the state of %s counts now (term %d, generation %d): its OpenSM became the master "
                 "after this one, whose state (term %d, generation %d) is replaced",
                 peer.claim.name,

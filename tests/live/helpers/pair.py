@@ -31,6 +31,8 @@ from tests.live.helpers.loop import FABRIC, toml_section
 from tests.live.helpers.site import ROOT, plugin
 from tests.standby_certificate import certificate
 
+POLLING = {"sminfo_polling_timeout": "1000", "polling_retry_number": "4"}
+"""How a standby OpenSM watches its master: it takes over after some 5 s."""
 CLI = [sys.executable, "-c", "from sar_agent.cli import main; main()"]
 
 
@@ -248,7 +250,7 @@ def pair(folder: Path, spec: str = FABRIC) -> Iterator[Pair]:
         for number, (name, host, priority) in enumerate((("one", "n001", 9), ("two", "n010", 1))):
             here = folder / name
             here.mkdir()
-            sm = OpenSM(fabric, host=host, plugin=plugin(), priority=priority)
+            sm = OpenSM(fabric, host=host, plugin=plugin(), priority=priority, options=POLLING)
             stack.enter_context(sm)
             relay = Relay(ports[1 - number])
             stack.callback(relay.cut)
