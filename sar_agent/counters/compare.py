@@ -22,6 +22,8 @@ from sar_agent.quality.channel_traffic import Traffic
 
 SCALE_QUANTILE = 0.9
 COUNTED_TOP, PREDICTED_TOP = 0.01, 0.05
+RESOLUTION = 1e-4
+"""Share of a link's speed below which two links count alike: ports count MADs, too."""
 MOST_NAMED = 20
 """Hot links that are reported by name."""
 
@@ -104,11 +106,10 @@ def average_ranks(values: NDArray[np.float64]) -> F64:
 
 
 def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float | None:
-    """Spearman's coefficient, ties with their mean rank; None if `a` or `b` is constant. Values are
-    compared with the precision of float32: sums in another order are not another load."""
+    """Spearman's coefficient, ties with their mean rank; None if `a` or `b` is constant."""
     if len(a) < 2:
         return None
-    first, second = (average_ranks(x.astype(np.float32).astype(np.float64)) for x in (a, b))
+    first, second = average_ranks(a), average_ranks(b)
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
     return float(np.clip(np.corrcoef(first, second)[0, 1], -1.0, 1.0))
@@ -165,7 +166,7 @@ def compare(
         age=window.ended,
         links=int(fabric.channel_up.sum()),
         known=len(known),
-        rank=rank_correlation(load, counted),
+        rank=rank_correlation(*_comparable(fabric, window, known, load)),
         top=top_share(load, counted),
         counted_max=float(counted.max(initial=0.0)),
         counted_mean=float(counted.mean()) if len(known) else 0.0,
@@ -175,6 +176,17 @@ def compare(
         jobs=_jobs(fabric, window, predicted, traffic, weights or {}) if traffic else (),
         notes=window.notes,
     )
+
+
+def _comparable(
+    fabric: Fabric, window: CounterWindow, known: NDArray[np.int64], load: F64
+) -> tuple[F64, F64]:
+    """Loads and counted bytes of the known channels as shares of their speed, equal where they
+    differ by no more than sums in another order, or by MADs. All bytes are divided by one length
+    of the window, since those of single ports are known to a few ms only."""
+    room = fabric.channel_rate[known].astype(np.float64) * 1e9 / 8 * window.seconds
+    counted = np.rint(window.sent[known] / (room * RESOLUTION))
+    return load.astype(np.float32).astype(np.float64), counted
 
 
 def _jobs(

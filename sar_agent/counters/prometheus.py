@@ -64,6 +64,8 @@ SERIES: dict[Series, SeriesNames] = {
         WORD,
     ),
 }
+_open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+"""Without a proxy from the environment: the server is the site's own."""
 Port = tuple[int, int]
 """GUID and port number."""
 
@@ -138,7 +140,7 @@ class PrometheusCounters:
             raise self._late()
         form = urllib.parse.urlencode({"query": query, "time": f"{at:.3f}"}).encode()
         try:
-            with urllib.request.urlopen(f"{self.url}/api/v1/query", form, timeout=left) as answer:
+            with _open(f"{self.url}/api/v1/query", form, timeout=left) as answer:
                 text = answer.read(LONGEST + 1)
             if len(text) > LONGEST:
                 raise Unavailable(f"{self.url}: the answer is longer than {LONGEST >> 20} MiB")

@@ -19,6 +19,10 @@ import numpy as np
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.state import StateStore
 from sar_agent.config.model import load_config, parse_config
+from sar_agent.counters import align
+from sar_agent.counters.counter_files import decode_counter_text
+from sar_agent.counters.plugin_file import decode_counters
+from sar_agent.counters.readings import difference
 from sar_agent.events.authority import Authority
 from sar_agent.events.counters import MessageCounters
 from sar_agent.events.dispatch import Dispatcher, JobEvents
@@ -53,6 +57,7 @@ from sar_agent.slurm.squeue_text import parse_squeue_pipe
 from sar_agent.slurm.topology_files import read_topology
 from sar_agent.telemetry.metrics import Metrics
 from sar_lab.history.files import read_history
+from tests.bench.counter_window import counters_image
 from tests.fabric_texts import SMALL
 from tests.fake_opensm import FakeBridge
 from tests.grids import by_dimension, routes_by, torus
@@ -77,7 +82,7 @@ def readers() -> Iterator[list[Reader]]:
     above = shm if shm.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="sar-mutated-", dir=above) as name:
         found = list[Reader]()
-        for make in (_fabrics, _slurm, _tables, _own):
+        for make in (_fabrics, _slurm, _tables, _own, _counters):
             folder = Path(name) / make.__name__
             folder.mkdir()
             found += make(folder)
@@ -97,6 +102,20 @@ def _file(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], objec
         return read(path)
 
     return act
+
+
+def _counters(folder: Path) -> Iterator[Reader]:
+    image = counters_image(TREE, np.linspace(0.0, 0.5, TREE.channels))
+    yield Reader(
+        "counters of the plugin", (image,), lambda data: align(TREE, decode_counters(data))
+    )
+
+    def window(content: str) -> object:
+        after = decode_counter_text(content, "file", 200.0)
+        before = decode_counter_text(text.PERFQUERY.decode(), "file", 20.0)
+        return align(TREE, difference(before, after, 201.0))
+
+    yield Reader("counter files", (text.PERFQUERY, text.IBDIAGNET_PM), _text(window))
 
 
 def _fabrics(folder: Path) -> Iterator[Reader]:

@@ -153,3 +153,22 @@ MESSAGES = (
     _message("unsubscribe", subscriber="a" * 16),
     b"status",
 )
+
+PERFQUERY = b"""\
+# Port extended counters: Lid 1 port 5 (CapMask: 0x1300)
+PortSelect:......................5
+PortXmitData:....................4711
+PortRcvData:.....................42
+# Port counters: Lid 2 port 6 (CapMask: 0x1300)
+PortXmitData:....................11
+PortXmitWait:....................5
+"""
+IBDIAGNET_PM = b"""\
+---------------------------------------------
+Port=5 Lid=0x0007 GUID=0x0008f10401000000 Device=52000 Port Name=sw1/P5
+---------------------------------------------
+port_xmit_data=0xffffffff
+port_xmit_wait=0x10
+port_xmit_data_extended=0x200000000
+port_rcv_data_extended=NA
+"""

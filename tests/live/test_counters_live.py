@@ -1,0 +1,182 @@
+"""Bytes as the prediction has them are put into ibsim's counters, and come back through PerfMgr,
+the plugin and the agent; then one link carries more than the jobs explain."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import F64
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.formats.conversion import file_to_routes
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job
+from sar_agent.opensm.plugin_client import PluginRefused
+from sar_agent.quality.channel_traffic import traffic_of
+from sar_lab.live.process import wait_until
+from sar_lab.live.slurm import SlurmCluster
+from tests.live.helpers.loop import FABRIC, LoopSite, loop_site
+
+pytestmark = pytest.mark.live
+
+PERFMGR = {"perfmgr": "TRUE", "perfmgr_sweep_time_s": "2", "perfmgr_redir": "FALSE"}
+BUSIEST = 0.5
+"""Share of its speed that the busiest link carries."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[SlurmCluster]:
+    with SlurmCluster("n[001-016]", leaf_size=4) as cluster:
+        yield cluster
+
+
+class Counters:
+    """ibsim's counters of 64 bits; they only grow."""
+
+    def __init__(self, site: LoopSite, fabric: Fabric) -> None:
+        self.site, self.fabric = site, fabric
+        self.words: dict[str, int] = {}
+
+    def count(self, share: F64, ports: Mapping[str, float]) -> None:
+        """Once PerfMgr has swept again: one window in which each channel carries `share` of its
+        speed, and each host in `ports` sends that share of its own."""
+        before = self.site.bridge.status().perfmgr_sweep
+        assert wait_until(lambda: self.site.bridge.status().perfmgr_sweep > before, 30, 0.02)
+        fabric = self.fabric
+        for c in np.flatnonzero(share):
+            near, far = fabric.channel_source[c], fabric.channel_target[c]
+            words = int(share[c] * fabric.channel_rate[c] * 1e9 / 8 * 2 / 4)
+            back = fabric.channel_port[fabric.channel_reverse[c]]
+            self._add(f'"{fabric.switch_name[near]}"[{fabric.channel_port[c]}]', "Xmit", words)
+            self._add(f'"{fabric.switch_name[far]}"[{back}]', "Rcv", words)
+        for host, part in ports.items():
+            (t,) = fabric.hosts[host]
+            words = int(part * fabric.terminal_rate[t] * 1e9 / 8 * 2 / 4)
+            self._add(f'"{host}"[1]', "Xmit", words)
+
+    def _add(self, port: str, way: str, words: int) -> None:
+        name = f"{port} PortCountersExtended.Port{way}Data"
+        self.words[name] = self.words.get(name, 0) + words
+        self.site.fabric.console(f"PerformanceSet {name}={self.words[name]}")
+
+
+def shares(load: F64) -> F64:
+    """Loads as shares of the speed, in steps that windows of 1.9 to 2.1 s do not mix up."""
+    return np.where(load > 0, np.rint(load / load.max() * BUSIEST * 50) / 50, 0.0)
+
+
+def test_counted_as_predicted_then_one_link_more_while_jobs_come_and_go(
+    tmp_path: Path, cluster: SlurmCluster
+) -> None:
+    with loop_site(tmp_path, cluster, options=PERFMGR) as site:
+        site.settings["counters"] = {
+            "source": "plugin",
+            "weights": "observe",
+            "weights_smoothing_seconds": 1,
+        }
+        fabric = load_fabric(FABRIC)
+        counters = Counters(site, fabric)
+        jobs: dict[str, list[int]] = {}
+
+        def start(nodes: str, numbers: list[int]) -> str:
+            job = str(cluster.salloc(nodes))
+            jobs[job] = numbers
+            return job
+
+        def load() -> F64:
+            hosts = {
+                job: [t for n in ns for t in fabric.hosts[f"n{n:03}"]] for job, ns in jobs.items()
+            }
+            mix = JobMix.of([make_job(job, terminals) for job, terminals in hosts.items()])
+            return traffic_of(fabric, mix, file_to_routes(fabric, site.plan())).load
+
+        def until(
+            holds: Callable[[dict[tuple[str, ...], float]], bool], more: Mapping[int, float]
+        ) -> None:
+            """Windows as predicted, with other shares for the channels in `more`."""
+            for _ in range(40):
+                share = shares(load())
+                for channel, value in more.items():
+                    share[channel] = value
+                counters.count(share, {f"n{n:03}": 0.25 for ns in jobs.values() for n in ns})
+                if wait_until(lambda: holds(metrics(site)), 1.9, 0.1):
+                    return
+            raise AssertionError((metrics(site), site.log()[-2000:]))
+
+        first = start("n[001,005,009]", [1, 5, 9])
+        start("n[002,006,010,014]", [2, 6, 10, 14])
+        site.start()
+        site.wait_installed()
+        until(as_predicted, {})
+
+        cluster.scancel(first)
+        del jobs[first]
+        generation = site.wait_installed().generation_in_force
+        last = start("n[003-004,011-012]", [3, 4, 11, 12])
+        site.wait_installed(generation)
+        until(as_predicted, {})
+        until(lambda m: m.get(("weight",), 0) == pytest.approx(0.25, rel=0.2), {})
+
+        now = load()
+        quiet = int(np.argmin(np.where(now > 0, now, np.inf)))
+        name = fabric.channel_name(quiet)
+        until(lambda m: m.get(("hot",)) == 1 and m.get(("rank",), 1) < 0.999, {quiet: 0.9})
+        assert wait_until(lambda: f"hot but not predicted: {name} carried" in site.log(), 10)
+
+        def asked() -> bool:
+            counters.count(shares(now) + 0.9 * (np.arange(len(now)) == quiet), {})
+            wait_until(lambda: metrics(site).get(("hot",)) == 1, 1.9, 0.1)
+            code, out, _ = site.ask("counters", "--json")
+            return code == 0 and [link["link"] for link in json.loads(out)["hot"]] == [name]
+
+        assert wait_until(asked, 60, 0.1)
+        code, out, err = site.ask("explain", last)
+        assert code == 0, err
+        assert "counters: OpenSM's PerfMgr" in out
+        assert "predicted load" in out
+        rows = [row for row in site.rows() if row.counted]
+        assert not rows or set(rows[0].counted or {}) == {"rank", "top", "counted_max", "hot_links"}
+
+
+def as_predicted(found: Mapping[tuple[str, ...], float]) -> bool:
+    """A window in which all bytes are where they were predicted."""
+    return (
+        found.get(("rank",), 0) == pytest.approx(1.0, abs=1e-12)
+        and found.get(("top",)) == 1
+        and found.get(("hot",)) == 0
+    )
+
+
+def metrics(site: LoopSite) -> dict[tuple[str, ...], float]:
+    """The metrics of this test by short names; those without a series are missing."""
+    names = {
+        "prediction_rank_correlation": "rank",
+        "prediction_top_ratio": "top",
+        "unexplained_hot_links": "hot",
+        "measured_job_weight_mean": "weight",
+    }
+    found = site.metrics()
+    return {
+        (short,): value
+        for (name, *_), value in found.items()
+        for end, short in names.items()
+        if name.endswith(end)
+    }
+
+
+def test_without_perfmgr_nothing_is_counted(tmp_path: Path, cluster: SlurmCluster) -> None:
+    with loop_site(tmp_path, cluster) as site:
+        site.settings["counters"] = {"source": "plugin"}
+        assert site.bridge.status().perfmgr is False
+        with pytest.raises(PluginRefused, match=r"PerfMgr is off.*set perfmgr TRUE") as refused:
+            site.bridge.counters()
+        assert refused.value.code == "perfmgr-off"
+        assert not (site.sm.run_dir / "counters.sar").exists()
+        code, out, err = site.ask("counters")
+        assert (code, out) == (1, "")
+        assert "PerfMgr is off" in err

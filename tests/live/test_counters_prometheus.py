@@ -1,0 +1,112 @@
+"""Counters by way of a real Prometheus that scrapes the series of two exporters."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from sar_agent.config.counters import Series
+from sar_agent.counters import CounterWindow, WindowLeftOut, align, compare
+from sar_agent.counters.prometheus import PrometheusCounters
+from sar_agent.errors import SarError, Unavailable
+from sar_agent.fabric.model import F64
+from sar_agent.fabric.spec import load_fabric
+from sar_lab.live.process import PATIENCE, free_port, wait_until
+from sar_lab.live.prometheus import Prometheus
+
+pytestmark = pytest.mark.live
+
+TREE = load_fabric("xgft:2;4,4;1,4")
+BEGAN = time.time() - 1e5
+
+
+def share() -> F64:
+    """Different on every channel, at most 0.6."""
+    return np.linspace(0.01, 0.6, TREE.channels)
+
+
+def exported() -> str:
+    """The series of infiniband_exporter and of UFM Telemetry, as both count since `BEGAN`."""
+    lines, counted = [], share() * TREE.channel_rate * 1e9 / 8 * (time.time() - BEGAN)
+    for c, sent in enumerate(counted):
+        guid, port = int(TREE.switch_guid[TREE.channel_source[c]]), TREE.channel_port[c]
+        received = counted[TREE.channel_reverse[c]]
+        ours = f'{{guid="{guid:#018x}",port="{port}",switch="s"}}'
+        ufm = f'{{source="{guid:#x}",node_guid="{guid:x}",port_guid="{guid:x}",port_num="{port}"}}'
+        lines += [
+            f"infiniband_switch_port_transmit_data_bytes_total{ours} {sent:.0f}",
+            f"infiniband_switch_port_receive_data_bytes_total{ours} {received:.0f}",
+            f"PortXmitDataExtended{ufm} {sent // 4:.0f}",
+            f"PortRcvDataExtended{ufm} {received // 4:.0f}",
+        ]
+    return "".join(f"{line}\n" for line in sorted(lines))
+
+
+@contextmanager
+def exporter() -> Iterator[str]:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = exported().encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="module")
+def prometheus() -> Iterator[Prometheus]:
+    with exporter() as target, Prometheus([target]) as made:
+        yield made
+
+
+@pytest.mark.parametrize("series", ["infiniband_exporter", "ufm"])
+def test_a_window_of_each_exporter(prometheus: Prometheus, series: Series) -> None:
+    source = PrometheusCounters(prometheus.url, series, 6.0, 10.0 * PATIENCE)
+    windows: list[CounterWindow] = []
+
+    def there() -> bool:
+        try:
+            windows.append(align(TREE, source.read()))
+        except SarError:  # until the first window is over
+            return False
+        return windows[-1].known.all() and np.allclose(windows[-1].share, share(), rtol=0.1)
+
+    assert wait_until(there, 40, 0.5)
+    assert windows[-1].seconds == pytest.approx(6.0, abs=2)
+    comparison = compare(TREE, windows[-1], share() * 3)
+    assert comparison.rank is not None
+    assert comparison.rank > 0.99
+    assert comparison.scale == pytest.approx(1 / 3, rel=0.1)
+    assert comparison.hot_links == 0
+
+
+def test_a_prometheus_without_these_series(prometheus: Prometheus) -> None:
+    source = PrometheusCounters(f"{prometheus.url}/", "infiniband_exporter", 1e6, 10.0 * PATIENCE)
+    with pytest.raises(WindowLeftOut, match=r"\(infiniband_exporter\) has no counter of a port"):
+        source.read()
+
+
+def test_no_prometheus() -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(Unavailable, match=r"does not answer .*is counters.prometheus_url right\?"):
+        PrometheusCounters(url, "ufm", 60.0, 5.0).read()
+    with exporter() as other, pytest.raises(Unavailable, match=r"answered HTTP 501|not an answer"):
+        PrometheusCounters(f"http://{other}", "ufm", 60.0, 5.0).read()

@@ -1,0 +1,368 @@
+"""Windows of counters: what is believed, what is left out with which sentence, and comparisons."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from sar_agent.counters import PortReadings, WindowLeftOut, align, compare
+from sar_agent.counters.compare import fitted_scale, rank_correlation, top_share
+from sar_agent.counters.counter_files import FileCounters, decode_counter_text
+from sar_agent.counters.job_weights import JobWeights
+from sar_agent.counters.plugin_file import decode_counters, read_counters_file
+from sar_agent.counters.predicted import PredictedLoads
+from sar_agent.counters.readings import STUCK, WORD, PortTotals, difference
+from sar_agent.errors import InputError, Unavailable
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.lids import assign_lids
+from sar_agent.fabric.model import F64
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job
+from sar_agent.quality.channel_traffic import Traffic, traffic_of
+from sar_agent.routing import Options, load_engine
+from tests.live.helpers.built import built
+
+SECONDS = 180.0
+TREE = load_fabric("xgft:2;6,6;1,6")
+MIX = JobMix.of([make_job("1", range(0, 36, 5)), make_job("2", range(1, 24, 4))])
+
+
+def traffic(fabric: Fabric = TREE, mix: JobMix = MIX) -> Traffic:
+    return traffic_of(fabric, mix, load_engine("minhop").route(fabric, mix, Options()))
+
+
+def readings(fabric: Fabric, share: F64, hosts: float = 0.0) -> PortReadings:
+    """As PerfMgr would report that each channel carried `share` of its speed, both ends counting;
+    HCA ports sent the share `hosts`."""
+    c, t = fabric.channels, fabric.terminals
+    sent = np.rint(share * fabric.channel_rate * 1e9 / 8 * SECONDS).astype(np.uint64)
+    ports = c + t
+    own = np.rint(hosts * fabric.terminal_rate * 1e9 / 8 * SECONDS).astype(np.uint64)
+    zero = np.zeros(ports, np.uint64)
+    return PortReadings(
+        source="test",
+        identity="1",
+        guid=np.concatenate([fabric.switch_guid[fabric.channel_source], fabric.terminal_node_guid]),
+        lid=np.zeros(ports, np.int32),
+        port=np.concatenate([fabric.channel_port, fabric.terminal_port_number]).astype(np.int32),
+        sent=np.concatenate([sent, own]),
+        received=np.concatenate([sent[fabric.channel_reverse], np.zeros(t, np.uint64)]),
+        waits=zero + np.uint64(18),
+        seconds=np.full(ports, SECONDS),
+        age=np.full(ports, 3.0),
+        counted=np.ones(ports, np.bool_),
+        waits_counted=np.ones(ports, np.bool_),
+        stuck=np.zeros(ports, np.bool_),
+        went_back=np.zeros(ports, np.bool_),
+    )
+
+
+GOOD = readings(TREE, traffic().load * 0.1, hosts=0.3)
+FEW, MANY = slice(0, 1), slice(0, 5)
+"""Of 72 channels: one is left out by itself, five are more than one in twenty."""
+
+
+def changed(where: slice, **values: Any) -> PortReadings:
+    arrays = {}
+    for name, value in values.items():
+        arrays[name] = getattr(GOOD, name).copy()
+        arrays[name][where] = value
+    return replace(GOOD, **arrays)
+
+
+WRONG = [
+    ({"went_back": True, "counted": False}, "the counter went back"),
+    ({"stuck": True}, "a counter of 32 bits stood at its maximum"),
+    ({"age": 200.0}, "the counter is of another window"),
+    ({"seconds": 400.0}, "the counter is of another window"),
+    ({"sent": np.uint64(1) << np.uint64(60)}, "the counter jumped by more than the link can carry"),
+]
+
+
+@pytest.mark.parametrize(("values", "what"), WRONG)
+def test_one_bad_port_is_left_out_by_name_and_many_leave_out_the_window(
+    values: dict[str, Any], what: str
+) -> None:
+    window = align(TREE, changed(FEW, **values))
+    assert window.notes == (f"{what} on 1 of 72 links, such as {TREE.channel_name(0)}; left out",)
+    assert not window.known[0]
+    assert window.known[1:].all()
+    with pytest.raises(WindowLeftOut) as left_out:
+        align(TREE, changed(MANY, **values))
+    assert str(left_out.value) == (
+        f"test: {what} on 5 of 72 links, such as {TREE.channel_name(0)}; the window is left out"
+    )
+
+
+def test_a_good_window_has_every_byte_where_it_was_counted() -> None:
+    window = align(TREE, GOOD)
+    assert window.known.all()
+    assert window.notes == ()
+    assert np.allclose(window.share, traffic().load * 0.1, atol=1e-9)
+    assert np.allclose(window.terminal_share, 0.3)
+    assert np.allclose(window.waits, 0.1)
+    assert (window.seconds, window.ended) == (SECONDS, 3.0)
+
+
+def test_a_third_of_the_ports_is_missing() -> None:
+    kept = np.arange(len(GOOD.port)) >= 24
+    window = align(TREE, changed(slice(0, 24), counted=False))
+    assert window.known.sum() == 48
+    with pytest.raises(WindowLeftOut, match=r"25 of 72 links are missing, such as .*left out$"):
+        align(TREE, changed(slice(0, 25), counted=False))
+    arrays = {
+        name: value[kept] for name, value in vars(GOOD).items() if isinstance(value, np.ndarray)
+    }
+    assert align(TREE, replace(GOOD, **arrays)).known.sum() == 48
+
+
+def test_a_port_that_moved_counts_unlike_the_far_end_of_its_cable() -> None:
+    share = np.full(TREE.channels, 0.4)
+    good = readings(TREE, share)
+    received = good.received.copy()
+    received[: TREE.channels] = np.roll(received[: TREE.channels], 1)
+    assert align(TREE, replace(good, received=received)).known.all(), "all carry the same"
+    for wrong, raises in ((1, False), (12, True)):
+        sent = good.sent.copy()
+        sent[:wrong] //= np.uint64(5)
+        if raises:
+            with pytest.raises(WindowLeftOut, match="the two ends of a cable count unlike on 12"):
+                align(TREE, replace(good, sent=sent))
+        else:
+            assert not align(TREE, replace(good, sent=sent)).known[0]
+
+
+def test_times_that_cannot_be() -> None:
+    with pytest.raises(WindowLeftOut, match=r"ends 60 s in the future; the clocks"):
+        align(TREE, replace(GOOD, age=GOOD.age - 63))
+    with pytest.raises(WindowLeftOut, match=r"are 903 s old; nobody reads them"):
+        align(TREE, replace(GOOD, age=GOOD.age + 900))
+    with pytest.raises(WindowLeftOut, match="no port was read twice yet"):
+        align(TREE, replace(GOOD, counted=np.zeros_like(GOOD.counted)))
+
+
+def test_ports_of_another_fabric_and_readings_by_lid() -> None:
+    with pytest.raises(WindowLeftOut, match="72 of 72 links are missing"):
+        align(TREE, replace(GOOD, guid=GOOD.guid ^ np.uint64(1 << 63)))
+    switch_lid, terminal_lid = assign_lids(TREE)
+    fabric = replace(TREE, switch_lid=switch_lid, terminal_lid=terminal_lid)
+    lids = np.concatenate([fabric.switch_lid[fabric.channel_source], fabric.terminal_lid])
+    by_lid = replace(GOOD, guid=np.zeros_like(GOOD.guid), lid=lids.astype(np.int32))
+    window = align(fabric, by_lid)
+    assert np.array_equal(window.sent, align(TREE, GOOD).sent)
+    assert np.allclose(window.terminal_share, 0.3)
+
+
+def test_an_hca_s_port_is_also_counted_by_its_leaf_switch() -> None:
+    t = TREE.terminals
+    leaf = replace(
+        GOOD,
+        guid=np.concatenate([GOOD.guid[: TREE.channels], TREE.switch_guid[TREE.terminal_switch]]),
+        port=np.concatenate([GOOD.port[: TREE.channels], TREE.terminal_switch_port]),
+        received=np.concatenate([GOOD.received[: TREE.channels], GOOD.sent[-t:]]),
+        sent=np.concatenate([GOOD.sent[: TREE.channels], np.zeros(t, np.uint64)]),
+    )
+    assert np.allclose(align(TREE, leaf).terminal_share, 0.3)
+
+
+def test_as_predicted_is_rank_one_and_a_perturbed_link_is_named() -> None:
+    found = traffic()
+    comparison = compare(TREE, align(TREE, GOOD), found.load, found)
+    assert comparison.rank == pytest.approx(1.0, abs=1e-12)
+    assert comparison.top == 1.0
+    assert comparison.scale == pytest.approx(0.1)
+    assert comparison.hot_links == 0
+    quiet = int(np.argmin(np.where(found.load > 0, found.load, np.inf)))
+    share = found.load * 0.1
+    share[quiet] = 0.8
+    more = compare(TREE, align(TREE, readings(TREE, share)), found.load, found)
+    assert [link.link for link in more.hot] == [TREE.channel_name(quiet)]
+    assert more.hot[0].counted == pytest.approx(0.8)
+    assert more.rank is not None
+    assert more.rank < 0.999
+    assert more.top == 0.0
+    job = next(job for job in more.jobs if job.hottest == pytest.approx(0.8))
+    assert job.hottest_link == TREE.channel_name(quiet)
+
+
+def test_ranks_are_scipy_s() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        a, b = rng.integers(0, 6, (2, 40)).astype(np.float64)
+        assert rank_correlation(a, b) == pytest.approx(spearmanr(a, b).statistic)
+    assert rank_correlation(np.ones(5), np.arange(5.0)) is None
+    assert rank_correlation(np.ones(1), np.ones(1)) is None
+
+
+def test_top_and_scale_by_hand() -> None:
+    predicted = np.arange(100.0)
+    assert top_share(predicted, np.where(predicted == 99, 5.0, 0.1)) == 1.0
+    assert top_share(predicted, np.where(predicted == 90, 5.0, 0.1)) == 0.0
+    assert top_share(predicted, np.zeros(100)) is None
+    assert fitted_scale(np.array([1.0, 2, 0]), np.array([0.5, 1, 7])) == 0.5
+    assert fitted_scale(np.zeros(3), np.ones(3)) == 0.0
+
+
+def totals(at: float, sent: list[int], source: str = "x") -> PortTotals:
+    n = len(sent)
+    return PortTotals(
+        source,
+        np.arange(1, n + 1, dtype=np.uint64),
+        np.zeros(n, np.int32),
+        np.ones(n, np.int32),
+        np.array(sent, np.uint64),
+        np.array(sent, np.uint64),
+        np.array(sent, np.uint64),
+        np.full(n, at),
+    )
+
+
+def test_differences_of_totals() -> None:
+    found = difference(
+        totals(100.0, [10, 20, 30]), totals(160.0, [15, 19, WORD * STUCK, 7]), now=170.0
+    )
+    assert found.sent.tolist() == [5, 0, WORD * STUCK - 30, 0]
+    assert found.counted.tolist() == [True, False, True, False]
+    assert found.went_back.tolist() == [False, True, False, False]
+    assert found.stuck.tolist() == [False, False, True, False]
+    assert found.seconds[0] == 60
+    assert found.age[0] == 10
+    with pytest.raises(WindowLeftOut, match="is not later than"):
+        difference(totals(100.0, [1]), totals(100.0, [2]), 100.0)
+    with pytest.raises(WindowLeftOut, match="x has no counter of a port"):
+        difference(totals(100.0, []), totals(101.0, [2]), 101.0)
+
+
+PERFQUERY = """\
+# Port extended counters: Lid 7 port 1 (CapMask: 0x1300)
+PortSelect:......................1
+CounterSelect:...................0x0000
+PortXmitData:....................{0}
+PortRcvData:.....................3
+PortXmitPkts:....................9
+# Port counters: Lid 7 port 2 (CapMask: 0x1300)
+PortXmitData:....................11
+PortXmitWait:....................5
+# Port extended counters: Lid 7 port 255
+PortXmitData:....................1000000
+"""
+IBDIAGNET = """\
+---------------------------------------------
+Port=3 Lid=0x0007 GUID=0x248a070300f88ff0 Device=52000 Port Name=sw1/P3
+---------------------------------------------
+link_down_counter=0x0
+port_xmit_data=0xffffffff
+port_xmit_wait=0x10
+port_xmit_data_extended=0x200000000
+port_rcv_data_extended=NA
+"""
+
+
+def test_perfquery_s_output() -> None:
+    found = decode_counter_text(PERFQUERY.format(12), "p.txt", 5.0)
+    assert (found.lid.tolist(), found.port.tolist()) == ([7, 7], [1, 2])
+    assert found.sent.tolist() == [48, 44]
+    assert found.received.tolist() == [12, 0]
+    assert found.waits.tolist() == [0, 5]
+
+
+def test_ibdiagnet_s_dump() -> None:
+    found = decode_counter_text(IBDIAGNET, "ibdiagnet2.pm", 5.0)
+    assert found.guid.tolist() == [0x248A070300F88FF0]
+    assert found.port.tolist() == [3]
+    assert found.sent.tolist() == [4 * 0x200000000]
+    assert found.waits.tolist() == [16]
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^f: has no counter of a port; give the output"):
+        decode_counter_text("hello\n", "f", 0.0)
+    with pytest.raises(InputError, match=r"^f:4: PortXmitData is no counter of 64 bits"):
+        decode_counter_text(PERFQUERY.format(1 << 64), "f", 0.0)
+    with pytest.raises(Unavailable, match=r"has 0 files, and a window needs two"):
+        FileCounters(str(tmp_path / "*.txt")).read()
+
+
+def test_two_files_are_a_window(tmp_path: Path) -> None:
+    now = time.time()
+    for name, at, sent in (("a", now - 300, 1), ("b", now - 200, 100), ("c", now - 20, 1100)):
+        path = tmp_path / name
+        path.write_text(PERFQUERY.format(sent))
+        os.utime(path, (at, at))
+    found = FileCounters(str(tmp_path / "*")).read()
+    assert found.sent.tolist() == [4000, 0]
+    assert found.seconds[0] == pytest.approx(180, abs=0.01)
+    assert found.age[0] == pytest.approx(20, abs=5)
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Written by the plugin's own writer."""
+    path = tmp_path_factory.mktemp("counters") / "counters.sar"
+    program = built("opensm_bridge", "test_port_counters")
+    subprocess.run([program, path, "72"], check=True, capture_output=True)
+    return path.read_bytes()
+
+
+def test_the_plugin_s_file(image: bytes, tmp_path: Path) -> None:
+    found = decode_counters(image)
+    assert len(found.port) == 72 + 10 * 36
+    assert found.identity == "sweep 3"
+    assert found.counted.all()
+    assert (found.seconds == 180).all()
+    assert (found.age == 1).all()
+    switches = found.guid < 1 << 40
+    assert (
+        found.sent[switches] == WORD * (1000 * found.guid + found.port.astype(np.uint64))[switches]
+    ).all()
+    assert found.waits_counted.tolist() == switches.tolist()
+    with pytest.raises(InputError, match="cannot be read"):
+        read_counters_file(tmp_path / "none")
+
+
+def test_damaged_files_of_the_plugin(image: bytes) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        broken = bytearray(image)
+        broken[int(rng.integers(len(image)))] ^= int(rng.integers(1, 256))
+        with pytest.raises(InputError):
+            decode_counters(bytes(broken))
+    for end in (0, 10, 63, 64, len(image) - 1):
+        with pytest.raises(InputError, match="damaged"):
+            decode_counters(image[:end])
+
+
+def test_loads_of_a_window_are_averaged_over_its_passes() -> None:
+    loads, one, three = PredictedLoads(), np.array([1.0]), np.array([3.0])
+    loads.add(0.0, b"f", one)
+    loads.add(30.0, b"f", one)
+    loads.add(60.0, b"f", three)
+    assert loads.over(0.0, 60.0, b"f").tolist() == [1.0]
+    assert loads.over(30.0, 90.0, b"f").tolist() == [2.0]
+    assert loads.over(50.0, 90.0, b"f").tolist() == [2.5]
+    with pytest.raises(WindowLeftOut, match="predicted for 60 s of a window of 160 s only"):
+        loads.over(-100.0, 60.0, b"f")
+    loads.add(90.0, b"g", one)
+    with pytest.raises(WindowLeftOut, match="the fabric has changed"):
+        loads.over(60.0, 120.0, b"g")
+    loads.add(100.0, b"g", None)
+    with pytest.raises(WindowLeftOut, match="predicted for 10 s of a window of 20 s"):
+        loads.over(95.0 - 5, 110.0, b"g")
+
+
+def test_weights_are_smoothed_and_only_of_whole_windows() -> None:
+    weights, window = JobWeights(SECONDS), align(TREE, GOOD)
+    assert weights.measured(MIX, window) == {}, "they may have started within the window"
+    assert weights.measured(MIX, window) == pytest.approx({"1": 0.3, "2": 0.3})
+    idle = align(TREE, readings(TREE, np.zeros(TREE.channels)))
+    only = JobMix.of([job for job in MIX.jobs if job.id == "1"])
+    assert weights.measured(only, idle) == pytest.approx({"1": 0.3 / np.e})
