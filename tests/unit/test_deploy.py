@@ -111,7 +111,10 @@ ALERTS = {
     "SarFabricStale": ({"sar_agent_fabric_read_timestamp_seconds": "60x200"}, "127m"),
     "SarKeysLost": ({"sar_agent_keys_lost": "1x60"}, "16m"),
     "SarPeerStale": (
-        {"sar_agent_standby_configured": "1x20", "sar_agent_peer_answered_timestamp_seconds": "2x20"},
+        {
+            "sar_agent_standby_configured": "1x20",
+            "sar_agent_peer_answered_timestamp_seconds": "2x20",
+        },
         "6m",
     ),
     "SarUnexpectedErrors": ({'sar_agent_unexpected_errors_total{where="pass"}': "0 0 1x20"}, "5m"),
