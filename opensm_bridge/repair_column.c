@@ -257,7 +257,8 @@ static void fill(struct repair_state *x)
 
 			if (x->reach[s] != ENDLESS)
 				continue;
-			if (far != ROUTES_NO_SWITCH && x->reach[far >> 8] == LEADS && !is_barred(x, s, x->now[s]))
+			if (far != ROUTES_NO_SWITCH && x->reach[far >> 8] == LEADS && !is_barred(x, s, x->now[s]) &&
+			    !(x->covered && x->who.sends[s]))
 				x->new[s] = x->now[s];
 			else if (!may_fill(x, s) || (far != ROUTES_NO_SWITCH && !any) || !fill_one(x, s))
 				continue;
@@ -265,9 +266,13 @@ static void fill(struct repair_state *x)
 			found = true;
 		}
 	}
-	for (uint32_t i = 0; i < x->broken_count; i++)
-		if (x->reach[x->broken[i]] == ENDLESS && repair_far(x, x->broken[i], x->now[x->broken[i]]) != ROUTES_NO_SWITCH)
-			x->new[x->broken[i]] = x->now[x->broken[i]];
+	for (uint32_t i = 0; i < x->broken_count; i++) {
+		const uint32_t s = x->broken[i];
+
+		if (x->reach[s] == ENDLESS && x->reach_now[s] != LEADS &&
+		    repair_far(x, s, x->now[s]) != ROUTES_NO_SWITCH)
+			x->new[s] = x->now[s];
+	}
 }
 
 /* Sets `held` to the lanes in force, and lists the switches that lead packets to each switch. */
@@ -286,11 +291,35 @@ static void list_arrivals(struct repair_state *x)
 	}
 }
 
-/* Sets the entries that stay, or return to the plan's, and lists the broken switches. False if that makes a loop. */
-static bool keep(struct repair_state *x)
+/* Whether numbers rise on the paths of the hosts at a member that leads to the end. */
+static bool hosts_rise(const struct repair_state *x, uint32_t s)
 {
-	uint32_t leading = 0;
+	return !x->covered || !(certificate_begin(&x->who, x->offset, s, x->column, x->new[s]) & ~x->rising[s]);
+}
 
+static void add_broken(struct repair_state *x, uint32_t s)
+{
+	x->new[s] = NO_ENTRY;
+	x->broken[x->broken_count++] = s;
+}
+
+/* Follows the new entries; the members that do not reach the end any more are broken, too. */
+static void add_cut_off(struct repair_state *x)
+{
+	repair_follow(x, x->new, x->reach);
+	for (uint32_t i = 0; i < x->members; i++)
+		if (x->reach[x->member[i]] != LEADS && x->new[x->member[i]] != NO_ENTRY)
+			add_broken(x, x->member[i]);
+	find_rising(x);
+}
+
+/*
+ * Sets the entries that stay, or return to the plan's, and lists the broken switches. Among them are those whose hosts'
+ * paths no longer rise, because they lead again through what was dead, and the entries there were changed meanwhile.
+ */
+static void begin(struct repair_state *x)
+{
+	list_arrivals(x);
 	repair_follow(x, x->now, x->reach_now);
 	if (x->restores)
 		repair_follow(x, x->planned, x->reach);
@@ -302,25 +331,25 @@ static bool keep(struct repair_state *x)
 		if (x->restores && x->reach[s] == LEADS && (x->restores == RESTORE_ALL || is_unused(x, s)))
 			x->new[s] = x->planned[s];
 		else if (x->reach_now[s] != LEADS)
-			x->broken[x->broken_count++] = s;
-		leading += x->reach_now[s] == LEADS || x->new[s] != x->now[s];
+			add_broken(x, s);
 	}
-	for (uint32_t i = 0; i < x->broken_count; i++)
-		x->new[x->broken[i]] = NO_ENTRY;
-	repair_follow(x, x->new, x->reach);
+	add_cut_off(x);
 	for (uint32_t i = 0; i < x->members; i++)
-		leading -= x->reach[x->member[i]] == LEADS;
-	if (leading)
-		return false;
-	find_rising(x);
-	return true;
+		if (x->reach[x->member[i]] == LEADS && !hosts_rise(x, x->member[i]))
+			add_broken(x, x->member[i]);
+	add_cut_off(x);
 }
 
-static void begin(struct repair_state *x)
+/* Whether the new entries alone are sound. */
+static bool is_sound(struct repair_state *x)
 {
-	list_arrivals(x);
-	while (!keep(x))
-		x->restores--;
+	bool sound = true;
+
+	repair_follow(x, x->new, x->reach);
+	find_rising(x);
+	for (uint32_t i = 0; i < x->members; i++)
+		sound = sound && (x->reach[x->member[i]] != LEADS || hosts_rise(x, x->member[i]));
+	return sound;
 }
 
 static void add_loads(struct repair_state *x)
@@ -385,6 +414,7 @@ void repair_column(struct repair_state *x)
 			break;
 		}
 	}
+	x->sound = is_sound(x);
 	add_loads(x);
 	x->later = count_later(x);
 }

@@ -38,6 +38,7 @@ struct repair_state {
 	bool strict; /* no new entry leads to a switch whose entry in force no packet of a host has taken */
 	bool covered;	       /* hosts send to the column */
 	enum restores wanted, restores; /* which switches return to the plan if their path there is whole */
+	bool sound;		/* result: false if no sound entries were found */
 	uint32_t later;		/* result: entries that may be set once the new ones are confirmed */
 	const uint8_t *now, *planned; /* [switches] the column in force, and that of the plan */
 	uint8_t *new;		      /* [switches] the result */
