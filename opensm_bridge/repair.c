@@ -89,7 +89,7 @@ static bool make_room(struct job *j)
 
 static void drop_room(struct job *j)
 {
-	struct repair_state *x = &j->x;
+	const struct repair_state *x = &j->x;
 	void *const rooms[] = {
 		j->row, j->concerned, j->hosts, j->after, j->block[0], j->block[1], j->block[2], j->replaced_row, j->replaced_by,
 		x->up, x->far, x->rank, x->added, x->uses, x->counted, x->reach, x->reach_now, x->rising,
@@ -97,7 +97,7 @@ static void drop_room(struct job *j)
 		x->broken, x->order, x->path, x->chain, x->member, x->inside, x->known, x->suspect, x->sorted,
 		x->stack, x->came_from};
 
-	certificate_free(&x->who);
+	certificate_free(&j->x.who);
 	for (size_t i = 0; i < sizeof(rooms) / sizeof(*rooms); i++)
 		free(rooms[i]);
 }

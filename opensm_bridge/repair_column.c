@@ -150,35 +150,6 @@ static void find_needs(struct repair_state *x)
 	}
 }
 
-/* Predicted load of one entry of switch `s` that leads out by `port`, in the unit of `loads`. */
-static uint64_t load_of(struct repair_state *x, uint32_t s, uint8_t port)
-{
-	const struct routes *r = x->plan;
-	uint32_t *uses = x->uses + (size_t)s * x->wide;
-
-	if (!x->counted[s]) {
-		const uint8_t *row = routes_row(r, r->forwarding, x->offset, s);
-
-		memset(uses, 0, x->wide * sizeof(*uses));
-		for (uint32_t d = 0; d < r->columns; d++)
-			if (row[d] < x->wide)
-				uses[row[d]]++;
-		x->counted[s] = 1;
-	}
-	return port < x->wide && uses[port] ? r->loads[(size_t)s * x->wide + port] / uses[port] + 1 : 1;
-}
-
-/* What decides between ports: the entry in force is best, then that of the plan, then the least load; a rotation decides
- * between equal loads. */
-static uint64_t cost_of(const struct repair_state *x, uint32_t s, uint8_t port)
-{
-	const size_t at = (size_t)s * x->wide + port;
-
-	if (port == x->now[s] || port == x->planned[s])
-		return port != x->now[s];
-	return 2 + ((x->plan->loads[at] + x->added[at]) << 8 | (port + x->column) % x->wide);
-}
-
 static bool children_are_served(const struct repair_state *x, uint32_t s, uint8_t port, unsigned rising)
 {
 	for (uint32_t u = x->child[s]; u != ROUTES_NO_SWITCH; u = x->next_child[u])
@@ -199,7 +170,7 @@ static void balance(struct repair_state *x)
 
 		for (unsigned port = 1; port < x->wide; port++) {
 			const uint32_t far = x->far[(size_t)s * x->wide + port];
-			const uint64_t cost = cost_of(x, s, (uint8_t)port);
+			const uint64_t cost = repair_cost(x, s, (uint8_t)port);
 			unsigned rising;
 
 			if (far == ROUTES_NO_SWITCH || x->reach[far >> 8] != LEADS || cost >= least)
@@ -225,9 +196,9 @@ static bool fill_one(struct repair_state *x, uint32_t s)
 		const uint32_t far = x->far[(size_t)s * x->wide + port];
 
 		if (far == ROUTES_NO_SWITCH || x->reach[far >> 8] != LEADS ||
-		    cost_of(x, s, (uint8_t)port) >= least)
+		    repair_cost(x, s, (uint8_t)port) >= least)
 			continue;
-		least = cost_of(x, s, (uint8_t)port);
+		least = repair_cost(x, s, (uint8_t)port);
 		x->new[s] = (uint8_t)port;
 	}
 	return least != UINT64_MAX;
@@ -352,16 +323,6 @@ static bool is_sound(struct repair_state *x)
 	return sound;
 }
 
-static void add_loads(struct repair_state *x)
-{
-	for (uint32_t i = 0; i < x->broken_count; i++) {
-		const uint32_t s = x->broken[i];
-
-		if (x->new[s] != NO_ENTRY && x->new[s] != x->now[s])
-			x->added[(size_t)s * x->wide + x->new[s]] += load_of(x, s, x->planned[s]);
-	}
-}
-
 static bool find_entries(struct repair_state *x)
 {
 	begin(x);
@@ -415,7 +376,7 @@ void repair_column(struct repair_state *x)
 		}
 	}
 	x->sound = is_sound(x);
-	add_loads(x);
+	repair_add_loads(x);
 	x->later = count_later(x);
 }
 

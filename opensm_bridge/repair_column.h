@@ -80,6 +80,12 @@ static inline uint32_t repair_number(const struct repair_state *x, unsigned lane
 void repair_column(struct repair_state *x);
 void repair_end_column(struct repair_state *x);
 
+/* repair_loads.c: what decides between ports: the entry in force is best, then that of the plan, then the least load; a
+ * rotation decides between equal loads. */
+uint64_t repair_cost(const struct repair_state *x, uint32_t s, uint8_t port);
+/* Adds the predicted load of the new entries. */
+void repair_add_loads(struct repair_state *x);
+
 /* repair_paths.c: */
 
 /* Finds the members: the switches with a dead entry, or another one than the plan's, and those whose path leads there. */

@@ -94,7 +94,7 @@ def judge(
     assert all(judged.up[s] for _, s, _ in changed)
     left_out = list(judged.missing(done.forwarding))
     assert judged.mixtures_are_sound([done.forwarding])
-    # What is in force may be unsound already: a switch that was cut off comes back with its entries.
+    # What is in force may be unsound: a switch that was cut off comes back with its entries.
     if judged.mixtures_are_sound([before]):
         assert judged.mixtures_are_sound([before, done.forwarding])
     else:
