@@ -28,6 +28,7 @@ struct job {
 	uint8_t *hosts;	    /* [switches] live hosts are there */
 	uint8_t *block[3];  /* [AT_ONCE][switches] columns: in force, planned, new */
 	uint8_t *after;	    /* [switches] a column after the next repair */
+	struct reason *why;
 	uint32_t replaced, *replaced_row;
 	uint64_t *replaced_by;
 	uint32_t changed, later;
@@ -88,7 +89,7 @@ static bool make_room(struct job *j)
 
 static void drop_room(struct job *j)
 {
-	struct repair_state *x = &j->x;
+	const struct repair_state *x = &j->x;
 	void *const rooms[] = {
 		j->row, j->concerned, j->hosts, j->after, j->block[0], j->block[1], j->block[2], j->replaced_row, j->replaced_by,
 		x->up, x->far, x->rank, x->added, x->uses, x->counted, x->reach, x->reach_now, x->rising,
@@ -96,7 +97,7 @@ static void drop_room(struct job *j)
 		x->broken, x->order, x->path, x->chain, x->member, x->inside, x->known, x->suspect, x->sorted,
 		x->stack, x->came_from};
 
-	certificate_free(&x->who);
+	certificate_free(&j->x.who);
 	for (size_t i = 0; i < sizeof(rooms) / sizeof(*rooms); i++)
 		free(rooms[i]);
 }
@@ -269,10 +270,12 @@ static void repair_one(struct job *j)
 	struct repair_state *x = &j->x;
 	uint8_t *first = x->new;
 	const uint8_t *now = x->now;
+	bool sound;
 
 	x->restores = j->now->amended ? RESTORE_ALL : RESTORE_NONE;
 	repair_column(x);
 	j->later += x->later;
+	sound = x->sound;
 	if (x->later && x->covered && !all_arrive(j, first)) {
 		repair_end_column(x);
 		x->now = first;
@@ -285,6 +288,7 @@ static void repair_one(struct job *j)
 			j->hopeless = true;
 		x->now = now;
 		x->new = first;
+		x->sound = sound;
 	}
 	repair_end_column(x);
 }
@@ -316,6 +320,10 @@ static bool repair_block(struct job *j, uint32_t first)
 		x->planned = j->block[now->amended != NULL] + (size_t)i * x->switches;
 		x->new = j->block[2] + (size_t)i * x->switches;
 		repair_one(j);
+		if (!x->sound)
+			return REASON_OF(j->why, "stale", "no sound way to 0x%016" PRIx64 " was found",
+					 which[i] < plan->terminals ? plan->terminal_guid[which[i]] :
+								      plan->switch_guid[x->end]), false;
 		for (uint32_t m = 0; m < x->members; m++) {
 			const uint32_t s = x->member[m];
 
@@ -377,7 +385,7 @@ static double milliseconds(void)
 
 struct routes *repair(struct routes *now, const struct live *live, struct reason *why)
 {
-	struct job j = {.now = now, .live = live};
+	struct job j = {.now = now, .live = live, .why = why};
 	const double begun = milliseconds();
 	bool good = make_room(&j);
 

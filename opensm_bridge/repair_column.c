@@ -150,35 +150,6 @@ static void find_needs(struct repair_state *x)
 	}
 }
 
-/* Predicted load of one entry of switch `s` that leads out by `port`, in the unit of `loads`. */
-static uint64_t load_of(struct repair_state *x, uint32_t s, uint8_t port)
-{
-	const struct routes *r = x->plan;
-	uint32_t *uses = x->uses + (size_t)s * x->wide;
-
-	if (!x->counted[s]) {
-		const uint8_t *row = routes_row(r, r->forwarding, x->offset, s);
-
-		memset(uses, 0, x->wide * sizeof(*uses));
-		for (uint32_t d = 0; d < r->columns; d++)
-			if (row[d] < x->wide)
-				uses[row[d]]++;
-		x->counted[s] = 1;
-	}
-	return port < x->wide && uses[port] ? r->loads[(size_t)s * x->wide + port] / uses[port] + 1 : 1;
-}
-
-/* What decides between ports: the entry in force is best, then that of the plan, then the least load; a rotation decides
- * between equal loads. */
-static uint64_t cost_of(const struct repair_state *x, uint32_t s, uint8_t port)
-{
-	const size_t at = (size_t)s * x->wide + port;
-
-	if (port == x->now[s] || port == x->planned[s])
-		return port != x->now[s];
-	return 2 + ((x->plan->loads[at] + x->added[at]) << 8 | (port + x->column) % x->wide);
-}
-
 static bool children_are_served(const struct repair_state *x, uint32_t s, uint8_t port, unsigned rising)
 {
 	for (uint32_t u = x->child[s]; u != ROUTES_NO_SWITCH; u = x->next_child[u])
@@ -199,7 +170,7 @@ static void balance(struct repair_state *x)
 
 		for (unsigned port = 1; port < x->wide; port++) {
 			const uint32_t far = x->far[(size_t)s * x->wide + port];
-			const uint64_t cost = cost_of(x, s, (uint8_t)port);
+			const uint64_t cost = repair_cost(x, s, (uint8_t)port);
 			unsigned rising;
 
 			if (far == ROUTES_NO_SWITCH || x->reach[far >> 8] != LEADS || cost >= least)
@@ -225,9 +196,9 @@ static bool fill_one(struct repair_state *x, uint32_t s)
 		const uint32_t far = x->far[(size_t)s * x->wide + port];
 
 		if (far == ROUTES_NO_SWITCH || x->reach[far >> 8] != LEADS ||
-		    cost_of(x, s, (uint8_t)port) >= least)
+		    repair_cost(x, s, (uint8_t)port) >= least)
 			continue;
-		least = cost_of(x, s, (uint8_t)port);
+		least = repair_cost(x, s, (uint8_t)port);
 		x->new[s] = (uint8_t)port;
 	}
 	return least != UINT64_MAX;
@@ -257,7 +228,8 @@ static void fill(struct repair_state *x)
 
 			if (x->reach[s] != ENDLESS)
 				continue;
-			if (far != ROUTES_NO_SWITCH && x->reach[far >> 8] == LEADS && !is_barred(x, s, x->now[s]))
+			if (far != ROUTES_NO_SWITCH && x->reach[far >> 8] == LEADS && !is_barred(x, s, x->now[s]) &&
+			    !(x->covered && x->who.sends[s]))
 				x->new[s] = x->now[s];
 			else if (!may_fill(x, s) || (far != ROUTES_NO_SWITCH && !any) || !fill_one(x, s))
 				continue;
@@ -265,9 +237,13 @@ static void fill(struct repair_state *x)
 			found = true;
 		}
 	}
-	for (uint32_t i = 0; i < x->broken_count; i++)
-		if (x->reach[x->broken[i]] == ENDLESS && repair_far(x, x->broken[i], x->now[x->broken[i]]) != ROUTES_NO_SWITCH)
-			x->new[x->broken[i]] = x->now[x->broken[i]];
+	for (uint32_t i = 0; i < x->broken_count; i++) {
+		const uint32_t s = x->broken[i];
+
+		if (x->reach[s] == ENDLESS && x->reach_now[s] != LEADS &&
+		    repair_far(x, s, x->now[s]) != ROUTES_NO_SWITCH)
+			x->new[s] = x->now[s];
+	}
 }
 
 /* Sets `held` to the lanes in force, and lists the switches that lead packets to each switch. */
@@ -286,11 +262,35 @@ static void list_arrivals(struct repair_state *x)
 	}
 }
 
-/* Sets the entries that stay, or return to the plan's, and lists the broken switches. False if that makes a loop. */
-static bool keep(struct repair_state *x)
+/* Whether numbers rise on the paths of the hosts at a member that leads to the end. */
+static bool hosts_rise(const struct repair_state *x, uint32_t s)
 {
-	uint32_t leading = 0;
+	return !x->covered || !(certificate_begin(&x->who, x->offset, s, x->column, x->new[s]) & ~x->rising[s]);
+}
 
+static void add_broken(struct repair_state *x, uint32_t s)
+{
+	x->new[s] = NO_ENTRY;
+	x->broken[x->broken_count++] = s;
+}
+
+/* Follows the new entries; the members that do not reach the end any more are broken, too. */
+static void add_cut_off(struct repair_state *x)
+{
+	repair_follow(x, x->new, x->reach);
+	for (uint32_t i = 0; i < x->members; i++)
+		if (x->reach[x->member[i]] != LEADS && x->new[x->member[i]] != NO_ENTRY)
+			add_broken(x, x->member[i]);
+	find_rising(x);
+}
+
+/*
+ * Sets the entries that stay, or return to the plan's, and lists the broken switches. Among them are those whose hosts'
+ * paths no longer rise, because they lead again through what was dead, and the entries there were changed meanwhile.
+ */
+static void begin(struct repair_state *x)
+{
+	list_arrivals(x);
 	repair_follow(x, x->now, x->reach_now);
 	if (x->restores)
 		repair_follow(x, x->planned, x->reach);
@@ -302,35 +302,25 @@ static bool keep(struct repair_state *x)
 		if (x->restores && x->reach[s] == LEADS && (x->restores == RESTORE_ALL || is_unused(x, s)))
 			x->new[s] = x->planned[s];
 		else if (x->reach_now[s] != LEADS)
-			x->broken[x->broken_count++] = s;
-		leading += x->reach_now[s] == LEADS || x->new[s] != x->now[s];
+			add_broken(x, s);
 	}
-	for (uint32_t i = 0; i < x->broken_count; i++)
-		x->new[x->broken[i]] = NO_ENTRY;
-	repair_follow(x, x->new, x->reach);
+	add_cut_off(x);
 	for (uint32_t i = 0; i < x->members; i++)
-		leading -= x->reach[x->member[i]] == LEADS;
-	if (leading)
-		return false;
+		if (x->reach[x->member[i]] == LEADS && !hosts_rise(x, x->member[i]))
+			add_broken(x, x->member[i]);
+	add_cut_off(x);
+}
+
+/* Whether the new entries alone are sound. */
+static bool is_sound(struct repair_state *x)
+{
+	bool sound = true;
+
+	repair_follow(x, x->new, x->reach);
 	find_rising(x);
-	return true;
-}
-
-static void begin(struct repair_state *x)
-{
-	list_arrivals(x);
-	while (!keep(x))
-		x->restores--;
-}
-
-static void add_loads(struct repair_state *x)
-{
-	for (uint32_t i = 0; i < x->broken_count; i++) {
-		const uint32_t s = x->broken[i];
-
-		if (x->new[s] != NO_ENTRY && x->new[s] != x->now[s])
-			x->added[(size_t)s * x->wide + x->new[s]] += load_of(x, s, x->planned[s]);
-	}
+	for (uint32_t i = 0; i < x->members; i++)
+		sound = sound && (x->reach[x->member[i]] != LEADS || hosts_rise(x, x->member[i]));
+	return sound;
 }
 
 static bool find_entries(struct repair_state *x)
@@ -385,7 +375,8 @@ void repair_column(struct repair_state *x)
 			break;
 		}
 	}
-	add_loads(x);
+	x->sound = is_sound(x);
+	repair_add_loads(x);
 	x->later = count_later(x);
 }
 

@@ -38,6 +38,7 @@ struct repair_state {
 	bool strict; /* no new entry leads to a switch whose entry in force no packet of a host has taken */
 	bool covered;	       /* hosts send to the column */
 	enum restores wanted, restores; /* which switches return to the plan if their path there is whole */
+	bool sound;		/* result: false if no sound entries were found */
 	uint32_t later;		/* result: entries that may be set once the new ones are confirmed */
 	const uint8_t *now, *planned; /* [switches] the column in force, and that of the plan */
 	uint8_t *new;		      /* [switches] the result */
@@ -78,6 +79,12 @@ static inline uint32_t repair_number(const struct repair_state *x, unsigned lane
 /* Sets `new` for the column, and the members; repair_end_column() forgets them. */
 void repair_column(struct repair_state *x);
 void repair_end_column(struct repair_state *x);
+
+/* repair_loads.c: what decides between ports: the entry in force is best, then that of the plan, then the least load; a
+ * rotation decides between equal loads. */
+uint64_t repair_cost(const struct repair_state *x, uint32_t s, uint8_t port);
+/* Adds the predicted load of the new entries. */
+void repair_add_loads(struct repair_state *x);
 
 /* repair_paths.c: */
 

@@ -65,6 +65,13 @@ static uint32_t cause(const struct repair_state *x, struct step at)
 	return ROUTES_NO_SWITCH;
 }
 
+/* Sets `culprit`; false if the entries in force alone are the cause, so that no new entry can help. */
+static bool blame(const struct repair_state *x, struct step at, uint32_t *culprit)
+{
+	*culprit = at.entry ? at.s : cause(x, at);
+	return *culprit != ROUTES_NO_SWITCH;
+}
+
 static void push(struct repair_state *x, struct step at, struct step from, size_t *depth)
 {
 	if (x->held[at.entry][at.s] >> at.lane & 1)
@@ -95,13 +102,13 @@ static bool step_rises(struct repair_state *x, struct step at, size_t *depth, ui
 	const uint32_t number = repair_number(x, at.lane, at.s, port);
 
 	if (!number)
-		return *culprit = cause(x, at), false;
+		return !blame(x, at, culprit);
 	if (next != x->end && !x->inside[next]) {
 		const unsigned on = certificate_lane(x->plan, next, far & 255, x->now[next], at.lane);
 
 		if (repair_rising(x, next) >> on & 1 && repair_number(x, on, next, x->now[next]) > number)
 			return true;
-		return *culprit = cause(x, at), false;
+		return !blame(x, at, culprit);
 	}
 	for (uint8_t entry = 0; next != x->end && entry < 2; entry++) {
 		struct step on = {next, entry, 0};
@@ -109,8 +116,9 @@ static bool step_rises(struct repair_state *x, struct step at, size_t *depth, ui
 		if (!leads_on(x, next, entry))
 			continue;
 		on.lane = (uint8_t)certificate_lane(x->plan, next, far & 255, port_of(x, next, entry), at.lane);
-		if (repair_number(x, on.lane, next, port_of(x, next, entry)) <= number)
-			return *culprit = entry ? next : cause(x, at), false;
+		if (repair_number(x, on.lane, next, port_of(x, next, entry)) <= number &&
+		    blame(x, entry ? on : at, culprit))
+			return false;
 		push(x, on, at, depth);
 	}
 	return true;

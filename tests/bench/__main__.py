@@ -15,6 +15,7 @@ from tests.bench import (
     event_flood,
     event_latency,
     fabric_sources,
+    failure_live,
     failures,
     five_phase,
     install_latency,
@@ -37,6 +38,7 @@ from tests.bench.table import Table
 BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "squeue": squeue_poll.tables,
     "install": install_latency.tables,
+    "failure-live": failure_live.tables,
     "fabric": fabric_sources.tables,
     "once": second_start.tables,
     "time": job_times.tables,

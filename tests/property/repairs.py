@@ -121,6 +121,28 @@ class Judge:
                 return False
         return nx.is_directed_acyclic_graph(depends)
 
+    def rises(self, table: np.ndarray) -> bool:
+        """Whether the numbers rise along all paths of hosts."""
+        numbers, hops = self.file.numbers, self.file.hop_lanes
+        assert numbers is not None
+        for o, column in self.live_columns():
+            for source in np.flatnonzero(self.sender) if self.covered(column) else ():
+                s, port = int(source), int(table[o, source, column])
+                for first in self.first_lanes(o, s, column, port) if self.far(s, port) else ():
+                    here, lane, last = s, first, 0
+                    while here != self.end(column):
+                        out = int(table[o, here, column])
+                        on = self.far(here, out)
+                        if on is None:
+                            break
+                        if not last < numbers[lane, here, out]:
+                            return False
+                        last, (here, entered) = int(numbers[lane, here, out]), on
+                        after = int(table[o, here, column])
+                        if hops is not None and after < hops.shape[2]:
+                            lane = int(hops[here, entered, after])
+        return True
+
     def concerned(self, table: np.ndarray, plan: np.ndarray) -> set[tuple[int, int]]:
         """(offset, column) where a live switch's entry is dead, or is not that of the plan."""
         found = set()
