@@ -239,11 +239,11 @@ class FakeBridge:
 
 
 def repaired(file: RoutesFile, fabric: Fabric) -> RoutesFile:
-    """Routes in one lane for what is left of their fabric: entries whose way is cut take the
-    channel with the largest number that still rises (the plugin balances), or no route; to switches
-    any that closes no circle."""
-    assert file.numbers is not None and file.lanes == 1
-    numbers, wide = file.numbers[0], file.numbers.shape[2]
+    """Routes, one lane an offset, for what is left of their fabric: entries whose way is cut take
+    the channel with the largest number that still rises (the plugin balances), or no route; to
+    switches any that closes no circle."""
+    assert file.numbers is not None and file.hop_lanes is None
+    wide = file.numbers.shape[2]
     row = {int(guid): s for s, guid in enumerate(file.switch_guids)}
     ends = np.full((len(file.switch_guids), wide), -1)
     for c in np.flatnonzero(fabric.channel_up):
@@ -252,9 +252,12 @@ def repaired(file: RoutesFile, fabric: Fabric) -> RoutesFile:
             for end in (fabric.channel_source, fabric.channel_target)
         )
         ends[source, fabric.channel_port[c]] = target
-    channels = sorted(np.argwhere(ends >= 0).tolist(), key=lambda at: -int(numbers[at[0], at[1]]))
     tables = file.forwarding.copy()
     for o, d in np.ndindex(len(tables), tables.shape[2]):
+        lane = 0 if file.service_levels is None else int(file.service_levels[o].max())
+        numbers = file.numbers[lane]
+        channels = np.argwhere(ends >= 0)
+        channels = channels[np.argsort(-numbers[channels[:, 0], channels[:, 1]].astype(np.int64))]
         t = d - len(file.terminal_guids)
         root = t if t >= 0 else int(file.terminal_leaf[d])
         left: dict[int, float] = {}  # the number by which a switch sends

@@ -72,6 +72,7 @@ class Amendments:
             return state, ""
         state = self.installed.follow(plan, found, state)
         self.planner.resume(plan)
+        self.planner.keep_shelter(plan)
         changed = None
         with suppress(SarError):  # the generation is not kept
             kept = file_to_routes(site.fabric, self.installed.generations.read(plan.generation))
@@ -118,6 +119,7 @@ class Amendments:
             self._since = status.identity, self.clock()
         if self.clock() - self._since[1] < self.quiet:
             return ""
+        self.planner.keep_shelter(None)
         name = self.installed.manager.name
         return f"generation {status.generation} is in force as {name} has repaired it"
 

@@ -26,7 +26,7 @@ from sar_agent.jobs.partition_policy import read_partitions
 from sar_agent.quality import Measures
 from sar_agent.routing import Engine, Options, PreviousRoutes, Rerouting, Routes, load_engine
 from sar_agent.routing.lanes import with_lanes, with_levels_of
-from sar_agent.routing.lid_offsets import KeyRows, base_of, stack
+from sar_agent.routing.lid_offsets import SHELTER, KeyRows, base_of, stack
 from sar_agent.routing.minimise_changes import keep_unchanged_rows
 from sar_agent.routing.repair import same_indices
 from sar_agent.routing.updn import Updn
@@ -249,6 +249,16 @@ class Planner:
         """After a restart: start from `plan`, which is in force."""
         self._tend_at = self._next_look(plan)
         self.adopt(plan)
+
+    def keep_shelter(self, plan: Plan | None) -> None:
+        """Use the shelter of `plan`, which was amended, on its fabric: subscribers may be on it.
+        None: make another with the next plan."""
+        self._shelter = None
+        routes = plan.routes if plan else None
+        if plan and routes and len(routes.egress) > SHELTER:
+            one = replace(routes, egress=routes.egress[SHELTER : SHELTER + 1], senders=None, mark=0)
+            one = replace(one, service_level=None, virtual_lanes=1, hop_lane=None)
+            self._shelter = plan.fabric.digest, one
 
     def tend(self, fabric: Fabric, mix: JobMix) -> str:
         """Why better routes should be installed although nothing changed; the next `plan` uses

@@ -10,8 +10,9 @@ channels that lead up come first, the lowest first, then those that lead down, t
 On trees all dependencies agree with it, so every live channel has the number that leaves most room,
 also channels that no path uses yet. Elsewhere a channel is moved behind those that it must follow,
 and ties are broken, so that of any two channels one may follow the other. The preferred order is
-taken from the levels of a tree or, where that contradicts more dependencies, from the distances to
-the switch nearest to all leaf switches (as Up*/Down* does on other fabrics).
+taken from the levels of a tree. If dependencies contradict it, two others are tried: one from the
+distances to the switch nearest to all leaf switches (as Up*/Down* does on other fabrics), and one
+without any preference. The numbers along which most turns between channels rise are taken.
 """
 
 from __future__ import annotations
@@ -39,17 +40,26 @@ def channel_numbers(
     """uint32[L, S, P]: the number of the channel that leaves switch s by port p in lane l, above 0
     for all live channels and 0 for other ports; along each dependency in `planes` it rises. None
     where the dependencies close a cycle."""
+    floor = _preferred(fabric, wiring, levels_of(fabric).astype(np.int64), hops)
+    if not _falling(wiring, *_by_hop(hops), planes, floor):
+        return _ranked(fabric, wiring, floor)
+    other = _preferred(fabric, wiring, -_distances(fabric, wiring), hops)
+    best, most = None, -1
+    for least in (floor, other, (floor > 0).astype(np.uint32)):
+        level = _levels(wiring, *_by_hop(hops), planes, least)
+        if not len(level):
+            return None
+        numbers = _ranked(fabric, wiring, level)
+        if (turns := _rising_turns(wiring, numbers.reshape(len(numbers), -1))) > most:
+            best, most = numbers, turns
+    return best
+
+
+def _ranked(fabric: Fabric, wiring: Wiring, level: U32) -> U32:
+    """`channel_numbers` by rising level (uint32[L · S · P]), switch GUID and port."""
     lanes, ports = int(wiring.lanes), int(wiring.ports)
     shape = (lanes, wiring.switches, ports)
     live = wiring.next.reshape(wiring.switches, ports + 1)[:, :-1] < wiring.switches
-    floor = _preferred(fabric, wiring, planes, levels_of(fabric).astype(np.int64), hops)
-    if floor[1]:
-        distance = -_distances(fabric, wiring)
-        other = _preferred(fabric, wiring, planes, distance, hops)
-        floor = min(floor, other, key=lambda found: found[1])
-    level = _levels(wiring, *_by_hop(hops), planes, floor[0])
-    if not len(level):
-        return None
     by_guid = np.argsort(fabric.switch_guid, kind="stable")
     ranked = level.reshape(shape).transpose(1, 2, 0)[by_guid].ravel()
     rank = np.empty(len(ranked), np.uint32)
@@ -95,12 +105,11 @@ def _by_hop(hops: HopLanes | None) -> tuple[HopLanes, bool]:
 
 
 def _preferred(
-    fabric: Fabric, wiring: Wiring, planes: Planes, height: NDArray[np.int64], hops: HopLanes | None
-) -> tuple[U32, int]:
-    """(uint32[L · S · P], the preferred number of each live channel; the number of dependencies
-    along which it does not rise). A channel leads up to a switch of greater `height`, or of
-    greater GUID at the same height. A higher lane comes after all channels of lower ones if packets
-    change lanes; else lanes do not meet."""
+    fabric: Fabric, wiring: Wiring, height: NDArray[np.int64], hops: HopLanes | None
+) -> U32:
+    """uint32[L · S · P]: the preferred number of each live channel. A channel leads up to a switch
+    of greater `height`, or of greater GUID at the same height. A higher lane comes after all
+    channels of lower ones if packets change lanes; else lanes do not meet."""
     switches, ports = wiring.switches, int(wiring.ports)
     order = np.lexsort((fabric.switch_guid, height))
     place = np.empty(switches + 2, np.int64)
@@ -110,8 +119,8 @@ def _preferred(
     number = np.where(place[following] > near, near, 2 * switches + 1 - near)
     number[following >= switches] = 0
     lanes = np.arange(int(wiring.lanes))[:, None, None] * (2 * switches + 1 if hops else 0)
-    floor = np.where(number > 0, number + lanes, 0).astype(np.uint32).ravel()
-    return floor, int(_falling(wiring, *_by_hop(hops), planes, floor))
+    floor: U32 = np.where(number > 0, number + lanes, 0).astype(np.uint32).ravel()
+    return floor
 
 
 def _distances(fabric: Fabric, wiring: Wiring) -> NDArray[np.int64]:
@@ -171,6 +180,25 @@ def _falling(
                     number = numbers[base + channel]
                     falling += number == 0 or number >= numbers[then + w * ports + q]
     return falling
+
+
+@njit(cache=True)
+def _rising_turns(wiring: Wiring, numbers: U32) -> int:  # pragma: no cover
+    """How many pairs of channels that follow each other rise in one lane, back to the same switch
+    not counted; `numbers` uint32[L, S · P]."""
+    switches, ports = np.uint32(wiring.sends.shape[1]), wiring.ports
+    width, one, rising = ports + np.uint32(1), np.uint32(1), 0
+    for lane in range(wiring.lanes):
+        for s in range(switches):
+            for p in range(one, ports):
+                w = np.uint32(wiring.next[s * width + p])
+                if w >= switches:
+                    continue
+                for q in range(one, ports):
+                    after = wiring.next[w * width + q]
+                    if after < switches and after != s:
+                        rising += numbers[lane, s * ports + p] < numbers[lane, w * ports + q]
+    return rising
 
 
 @njit(cache=True)
