@@ -51,6 +51,7 @@ def build(folder: Path) -> None:
     if (folder / "pages").exists():
         shutil.rmtree(folder / "pages")
     copy_pages(folder / "pages")
+    shutil.copyfile(Path(__file__).with_name("site.css"), folder / "pages" / "site.css")
     for name in ("mkdocs.yml", "site_slug.py"):
         shutil.copyfile(Path(__file__).with_name(name), folder / name)
     done = subprocess.run(

@@ -33,6 +33,26 @@ GENERATORS = {
 FOLDER_FILES = ("ibdiagnet2.ibnetdiscover", "ibdiagnet2.lst", "opensm-subnet.lst")
 """Dumps of the fabric in the folders that ibdiagnet and OpenSM write, the most complete first."""
 
+_LIKELY_MISTAKES = (
+    (
+        re.compile(r"^(?:CA|Switch|Router): .*:$[\s\S]*==>", re.MULTILINE),
+        "iblinkinfo's output", "save what ibnetdiscover prints",
+    ),
+    (
+        re.compile(r"^\d+[^|\n]*\|(?:RUNNING|PENDING|COMPLETING|[A-Z_]+)\|", re.MULTILINE),
+        "squeue's output", "are --fabric and --jobs exchanged?",
+    ),
+    (
+        re.compile(r"^Unicast lids \[", re.MULTILINE),
+        "a dump of forwarding tables", "give it as --routes; as --fabric, ibnetdiscover's output",
+    ),
+    (
+        re.compile(r"^SwitchName=", re.MULTILINE),
+        "Slurm's topology.conf", "save what ibnetdiscover prints",
+    ),
+)  # fmt: skip
+"""Files that are given by mistake: how they are recognised, their name, and the remedy."""
+
 _SPEC = re.compile(r"([a-z]+):.*")
 
 
@@ -97,6 +117,9 @@ def parse_fabric(text: str, name: str, mapper: HostMapper | None = None) -> Fabr
             continue
         if fabric_format.recognises(text):
             return fabric_format.read(text, name, mapper)
+    for seen, what, remedy in _LIKELY_MISTAKES:
+        if seen.search(text):
+            raise InputError(f"this is {what}, not a fabric", file=name, remedy=remedy)
     raise InputError(
         "not a fabric in any known format" + "".join(broken),
         file=name,

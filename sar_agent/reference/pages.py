@@ -11,7 +11,7 @@ from sar_agent.reference.command_entries import EXIT_CODES, CommandEntry, comman
 from sar_agent.reference.config_entries import ConfigEntry, config_entries, config_sections
 from sar_agent.reference.error_entries import MEANINGS, error_entries
 from sar_agent.reference.json_objects import json_objects
-from sar_agent.reference.metric_entries import metric_entries
+from sar_agent.reference.metric_entries import MetricEntry, metric_entries
 
 GENERATED = "<!-- Written by `python -m sar_agent.reference`; change the code instead. -->\n"
 
@@ -134,12 +134,17 @@ def _metrics(rules: str) -> Iterator[str]:
         (
             f"`{e.name}`" + "".join(f", `{label}`" for label in e.labels),
             f"{e.type}, {e.unit}" if e.unit else e.type,
-            _prose(e.meaning),
-            ", ".join(f"[{a}](../troubleshooting.md#{a.lower()})" for a in e.alerts),
+            _prose(e.meaning) + _alerts(e),
         )
         for e in metric_entries(rules)
     ]
-    yield from table(("name, labels", "type, unit", "meaning", "alert"), rows)
+    yield from table(("name, labels", "type, unit", "meaning and alerts"), rows)
+
+
+def _alerts(entry: MetricEntry) -> str:
+    """` Alert: SarAgentDown.`, as a link; empty if no alert reads the metric."""
+    links = [f"[{alert}](../troubleshooting.md#{alert.lower()})" for alert in entry.alerts]
+    return f" Alert: {', '.join(links)}." if links else ""
 
 
 def _errors() -> Iterator[str]:

@@ -68,7 +68,10 @@ def assess(
     out: Annotated[Path, typer.Option("--out", help="folder for the report")] = Path("out/assess"),
     as_json: JsonOption = False,
 ) -> None:
-    """Estimate what a cluster would gain; writes an HTML report and installs nothing."""
+    """Estimate what a cluster would gain; writes an HTML report and installs nothing.
+
+    Exit code 1 if no answer is possible, because no job runs on this network.
+    """
     from sar_agent.routing import load_engine
     from sar_lab.assess import assess as run
     from sar_lab.assess.assess_page import write_assessment
@@ -92,9 +95,10 @@ def assess(
         say=progress,
     )
     page = write_assessment(found, out)
+    nothing_known = found.judgement.kind == "unknown" and found.course is None
     if as_json:
         print_json({**found.json(), "page": str(page)})
-        return
+        raise typer.Exit(int(nothing_known))
     typer.echo(found.judgement.sentence)
     typer.echo(found.judgement.why)
     if found.ratings.assumed:
@@ -105,3 +109,4 @@ def assess(
     for left in given.left_out:
         typer.echo(f"left out: {left}")
     typer.echo(f"Open {page.resolve()}")
+    raise typer.Exit(int(nothing_known))

@@ -136,9 +136,11 @@ def test_nothing_to_gain_is_said_plainly(
     jobs: dict[str, list[str]], kind: str, word: str, tmp_path: Path
 ) -> None:
     given_of(load_fabric(SPEC), jobs, tmp_path)
-    found = said(
+    done = sar_agent(
         "assess", "--fabric", SPEC, "--jobs", tmp_path / "map", *QUICK, "--out", tmp_path, "--json"
     )
+    assert done.returncode == (kind == "unknown")
+    found = json.loads(done.stdout)
     verdict = found["verdict"]
     assert isinstance(verdict, dict)
     assert (verdict["kind"], verdict["saved"]) == (kind, 0.0)

@@ -27,7 +27,7 @@ def test_a_broken_link_is_an_error(link: str, tmp_path: Path) -> None:
     """In a copy of the repository's pages."""
     docs = tmp_path / "copy" / "docs"
     (docs / "site").mkdir(parents=True)
-    for file in ("build.py", "site_slug.py"):
+    for file in ("build.py", "site_slug.py", "site.css"):
         (docs / "site" / file).write_text((BUILD.parent / file).read_text())
     config = (BUILD.parent / "mkdocs.yml").read_text().split("\nnav:")[0]
     (docs / "site" / "mkdocs.yml").write_text(config + "\n")

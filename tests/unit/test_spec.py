@@ -52,6 +52,28 @@ def test_files_that_are_none(content: bytes | None, message: str, tmp_path: Path
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            'CA: n001 HCA-1:\n      0x0002c90300000001      1  1[  ] ==( 4X 10.0 Gbps)==> 2 "S"\n',
+            "this is iblinkinfo's output, not a fabric; save what ibnetdiscover prints",
+        ),
+        (
+            "4711|RUNNING|n[001-003]|batch|ada|phys|3|2026-11-20T08:12:44|\n",
+            "this is squeue's output, not a fabric; are --fabric and --jobs exchanged?",
+        ),
+        ("Unicast lids [0-46] of switch Lid 2 guid 0x1 ('S'):\n", "this is a dump of forwarding"),
+        ("SwitchName=s0 Nodes=n[001-006]\n", "this is Slurm's topology.conf"),
+    ],
+)
+def test_a_likely_mistake_is_named(content: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text(content)
+    with pytest.raises(InputError) as caught:
+        load_fabric(tmp_path / "file")
+    assert str(caught.value).startswith(f"{tmp_path / 'file'}: {message}")
+
+
 def test_directory(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is a directory without .*; name a file in it"):
         load_fabric(str(tmp_path))
