@@ -22,7 +22,7 @@ from sar_agent.jobs.model import moved_mix
 from sar_agent.routing.demand_items import Objective
 from sar_agent.routing.dfsssp import dfsssp_order
 from sar_agent.routing.engine import Options, PreviousRoutes
-from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
 from sar_agent.routing.host_paths import rise_then_fall
@@ -100,12 +100,8 @@ class SarPlus:
         if last and last.mark == made.routes.mark and last.balance.objective == objective:
             return last.balance
         fabric, egress = made.fabric, made.routes.egress[0].copy()
-        balance = RouteBalance(fabric, made.mix, egress, objective)
-        graph, hops = balance.graph, balance.hops
-        if made.routes.virtual_lanes == 1 and not rise_then_fall(fabric, graph, hops):
-            cache = one_lane_cache(fabric, graph)
-            if cache and not _keep_in_dag(balance, cache, egress.copy()):
-                balance = RouteBalance(fabric, made.mix, egress, objective, cache)
+        cache = _cache_of(made)
+        balance = RouteBalance(fabric, made.mix, egress, objective, cache)
         balance.counted = False
         return balance
 
@@ -117,6 +113,7 @@ class SarPlus:
             jobs_digest=balance.mix.digest(balance.fabric),
             seconds=time.perf_counter() - began,
             mark=next(_marks),
+            turn_order=balance.cache.place,
         )
         self._last = _Last(routes.mark, balance)
         return routes
@@ -215,13 +212,26 @@ def _storage(balance: RouteBalance) -> None:
     )
 
 
-def _keep_in_dag(balance: RouteBalance, cache: DagCache, egress: U8) -> int:
+def _cache_of(made: PreviousRoutes) -> DagCache | None:
+    """The paths to which these routes keep; where that is not known, those of one lane if they keep
+    to these. None: all shortest paths."""
+    fabric, order = made.fabric, made.routes.turn_order
+    if order is not None:
+        return new_cache(fabric, order) if len(order) else None
+    graph = graph_of(fabric)
+    if made.routes.virtual_lanes > 1 or rise_then_fall(fabric, graph, all_hops(graph)):
+        return None
+    cache = one_lane_cache(fabric, graph)
+    if cache and _keep_in_dag(fabric, graph, cache, made.routes.egress[0].copy()):
+        return None
+    return cache
+
+
+def _keep_in_dag(fabric: Fabric, graph: Graph, cache: DagCache, egress: U8) -> int:
     """Changes the host ports' entries along channels that `cache` does not keep; how many."""
-    fabric, turns = balance.fabric, turns_of(balance.fabric)
-    root_of, rows = fabric.destination_switch.astype(np.uint32), terminal_rows(fabric, turns)
-    sends = fabric.terminals_at > 0
-    changed: int = keep_in_dag(balance.graph, cache, turns, root_of, rows, sends, egress)
-    return changed
+    turns, root_of = turns_of(fabric), fabric.destination_switch.astype(np.uint32)
+    rows, sends = terminal_rows(fabric, turns), fabric.terminals_at > 0
+    return int(keep_in_dag(graph, cache, turns, root_of, rows, sends, egress))
 
 
 def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
@@ -255,7 +265,7 @@ def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
         egress,
     )
     if cache:
-        _keep_in_dag(balance, cache, egress)
+        _keep_in_dag(fabric, balance.graph, cache, egress)
     for d in np.flatnonzero(~fabric.is_host_port):
         switch = fabric.terminal_switch[d]
         egress[d] = egress[fabric.terminals + switch]
