@@ -25,7 +25,7 @@ from sar_agent.routing.engine import Options, PreviousRoutes
 from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
-from sar_agent.routing.host_paths import rise_then_fall
+from sar_agent.routing.host_paths import host_paths, rise_then_fall
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.one_lane import one_lane_cache, with_fewest_lanes
 from sar_agent.routing.repair import (
@@ -219,7 +219,9 @@ def _cache_of(made: PreviousRoutes) -> DagCache | None:
     if order is not None:
         return new_cache(fabric, order) if len(order) else None
     graph = graph_of(fabric)
-    if made.routes.virtual_lanes > 1 or rise_then_fall(fabric, graph, all_hops(graph)):
+    if made.routes.virtual_lanes > 1 or rise_then_fall(
+        fabric, graph, all_hops(graph), between_hosts=True
+    ):
         return None
     cache = one_lane_cache(fabric, graph)
     if cache and _keep_in_dag(fabric, graph, cache, made.routes.egress[0].copy()):
@@ -244,10 +246,8 @@ def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
     egress = carry_over(old, fabric, before.egress)
     mix = moved_mix(before.mix, old, fabric)
     cache = None
-    if len(before.cache.place):
-        same = same_indices(old, fabric)
-        cache = new_cache(fabric, before.cache.place) if same else None
-        cache = cache or one_lane_cache(fabric, graph_of(fabric))
+    if len(before.cache.place) and same_indices(old, fabric):
+        cache = new_cache(fabric, before.cache.place)
     balance = RouteBalance(fabric, mix, egress, before.objective, cache)
     wanted = np.ones(fabric.destinations, np.bool_)
     wanted[: fabric.terminals] = fabric.is_host_port
@@ -266,12 +266,28 @@ def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
     )
     if cache:
         _keep_in_dag(fabric, balance.graph, cache, egress)
+    balance = _in_one_lane(balance)
     for d in np.flatnonzero(~fabric.is_host_port):
         switch = fabric.terminal_switch[d]
         egress[d] = egress[fabric.terminals + switch]
         egress[d, switch] = fabric.terminal_switch_port[d]
     balance.counted = False
     return balance
+
+
+def _in_one_lane(balance: RouteBalance) -> RouteBalance:
+    """The same balance, or, where its routes close a credit loop that others do not, that of
+    tables with entries moved to such."""
+    fabric, graph, hops, egress = balance.fabric, balance.graph, balance.hops, balance.egress
+    if rise_then_fall(fabric, graph, hops, between_hosts=True):
+        return balance
+    if host_paths(fabric, graph, hops, egress).one_lane(fabric):
+        return balance
+    cache = one_lane_cache(fabric, graph)
+    if cache is None:
+        return balance
+    _keep_in_dag(fabric, graph, cache, egress)
+    return RouteBalance(fabric, balance.mix, egress, balance.objective, cache)
 
 
 def _suspect_entries(before: RouteBalance, after: RouteBalance) -> tuple[SuspectEntries, Bool]:
