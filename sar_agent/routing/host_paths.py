@@ -37,12 +37,14 @@ class HostPaths(NamedTuple):
         return len(order) == fabric.channels
 
 
-def rise_then_fall(fabric: Fabric, graph: Graph, hops: U8) -> bool:
-    """Whether all shortest paths from hosts go up, then down; `hops` uint8[S, S]."""
+def rise_then_fall(fabric: Fabric, graph: Graph, hops: U8, *, between_hosts: bool) -> bool:
+    """Whether all shortest paths from hosts, to hosts or to all switches, go up, then down; `hops`
+    uint8[S, S]."""
     level = levels_of(fabric)
     by_level = np.argsort(level, kind="stable").astype(np.uint32)
-    found: bool = all_up_then_down(graph, hops, level, by_level, fabric.terminals_at > 0)
-    return found
+    hosts = fabric.terminals_at > 0
+    ends = hosts if between_hosts else np.ones_like(hosts)
+    return bool(all_up_then_down(graph, hops, level, by_level, hosts, ends))
 
 
 def host_paths(fabric: Fabric, graph: Graph, hops: U8, egress: U8) -> HostPaths:
@@ -50,7 +52,7 @@ def host_paths(fabric: Fabric, graph: Graph, hops: U8, egress: U8) -> HostPaths:
     all shortest paths go up, then down."""
     level = levels_of(fabric)
     rises = level[fabric.channel_target] > level[fabric.channel_source]
-    if rise_then_fall(fabric, graph, hops):
+    if rise_then_fall(fabric, graph, hops, between_hosts=False):
         return HostPaths(True, rises, np.zeros((0, 0), np.uint8))
     rows = np.zeros(fabric.destinations, np.bool_)
     rows[: fabric.terminals] = fabric.is_host_port

@@ -22,10 +22,10 @@ from sar_agent.jobs.model import moved_mix
 from sar_agent.routing.demand_items import Objective
 from sar_agent.routing.dfsssp import dfsssp_order
 from sar_agent.routing.engine import Options, PreviousRoutes
-from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
-from sar_agent.routing.host_paths import rise_then_fall
+from sar_agent.routing.host_paths import host_paths, rise_then_fall
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.one_lane import one_lane_cache, with_fewest_lanes
 from sar_agent.routing.repair import (
@@ -100,12 +100,8 @@ class SarPlus:
         if last and last.mark == made.routes.mark and last.balance.objective == objective:
             return last.balance
         fabric, egress = made.fabric, made.routes.egress[0].copy()
-        balance = RouteBalance(fabric, made.mix, egress, objective)
-        graph, hops = balance.graph, balance.hops
-        if made.routes.virtual_lanes == 1 and not rise_then_fall(fabric, graph, hops):
-            cache = one_lane_cache(fabric, graph)
-            if cache and not _keep_in_dag(balance, cache, egress.copy()):
-                balance = RouteBalance(fabric, made.mix, egress, objective, cache)
+        cache = _cache_of(made)
+        balance = RouteBalance(fabric, made.mix, egress, objective, cache)
         balance.counted = False
         return balance
 
@@ -117,6 +113,7 @@ class SarPlus:
             jobs_digest=balance.mix.digest(balance.fabric),
             seconds=time.perf_counter() - began,
             mark=next(_marks),
+            turn_order=balance.cache.place,
         )
         self._last = _Last(routes.mark, balance)
         return routes
@@ -215,13 +212,28 @@ def _storage(balance: RouteBalance) -> None:
     )
 
 
-def _keep_in_dag(balance: RouteBalance, cache: DagCache, egress: U8) -> int:
+def _cache_of(made: PreviousRoutes) -> DagCache | None:
+    """The paths to which these routes keep; where that is not known, those of one lane if they keep
+    to these. None: all shortest paths."""
+    fabric, order = made.fabric, made.routes.turn_order
+    if order is not None:
+        return new_cache(fabric, order) if len(order) else None
+    graph = graph_of(fabric)
+    if made.routes.virtual_lanes > 1 or rise_then_fall(
+        fabric, graph, all_hops(graph), between_hosts=True
+    ):
+        return None
+    cache = one_lane_cache(fabric, graph)
+    if cache and _keep_in_dag(fabric, graph, cache, made.routes.egress[0].copy()):
+        return None
+    return cache
+
+
+def _keep_in_dag(fabric: Fabric, graph: Graph, cache: DagCache, egress: U8) -> int:
     """Changes the host ports' entries along channels that `cache` does not keep; how many."""
-    fabric, turns = balance.fabric, turns_of(balance.fabric)
-    root_of, rows = fabric.destination_switch.astype(np.uint32), terminal_rows(fabric, turns)
-    sends = fabric.terminals_at > 0
-    changed: int = keep_in_dag(balance.graph, cache, turns, root_of, rows, sends, egress)
-    return changed
+    turns, root_of = turns_of(fabric), fabric.destination_switch.astype(np.uint32)
+    rows, sends = terminal_rows(fabric, turns), fabric.terminals_at > 0
+    return int(keep_in_dag(graph, cache, turns, root_of, rows, sends, egress))
 
 
 def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
@@ -234,10 +246,8 @@ def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
     egress = carry_over(old, fabric, before.egress)
     mix = moved_mix(before.mix, old, fabric)
     cache = None
-    if len(before.cache.place):
-        same = same_indices(old, fabric)
-        cache = new_cache(fabric, before.cache.place) if same else None
-        cache = cache or one_lane_cache(fabric, graph_of(fabric))
+    if len(before.cache.place) and same_indices(old, fabric):
+        cache = new_cache(fabric, before.cache.place)
     balance = RouteBalance(fabric, mix, egress, before.objective, cache)
     wanted = np.ones(fabric.destinations, np.bool_)
     wanted[: fabric.terminals] = fabric.is_host_port
@@ -255,13 +265,29 @@ def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
         egress,
     )
     if cache:
-        _keep_in_dag(balance, cache, egress)
+        _keep_in_dag(fabric, balance.graph, cache, egress)
+    balance = _in_one_lane(balance)
     for d in np.flatnonzero(~fabric.is_host_port):
         switch = fabric.terminal_switch[d]
         egress[d] = egress[fabric.terminals + switch]
         egress[d, switch] = fabric.terminal_switch_port[d]
     balance.counted = False
     return balance
+
+
+def _in_one_lane(balance: RouteBalance) -> RouteBalance:
+    """The same balance, or, where its routes close a credit loop that others do not, that of
+    tables with entries moved to such."""
+    fabric, graph, hops, egress = balance.fabric, balance.graph, balance.hops, balance.egress
+    if rise_then_fall(fabric, graph, hops, between_hosts=True):
+        return balance
+    if host_paths(fabric, graph, hops, egress).one_lane(fabric):
+        return balance
+    cache = one_lane_cache(fabric, graph)
+    if cache is None:
+        return balance
+    _keep_in_dag(fabric, graph, cache, egress)
+    return RouteBalance(fabric, balance.mix, egress, balance.objective, cache)
 
 
 def _suspect_entries(before: RouteBalance, after: RouteBalance) -> tuple[SuspectEntries, Bool]:

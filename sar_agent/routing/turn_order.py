@@ -38,40 +38,48 @@ Dragonflies are not examined further."""
 IDEAS_OF_LEAVES = 4
 LIFTED = 16
 """The most switches that are lifted."""
-LIFTS_TRIED = 8
+LIFTS_TRIED = 4
 """How many switches are tried for each that is lifted."""
 
 
 def turn_order(fabric: Fabric, graph: Graph) -> I32 | None:
     """int32[S], the place of each switch: of all paths that `DagCache` keeps for it, no choice
     closes a credit loop between hosts. None where no such order was found."""
+    found = (order.place for order in turn_orders(fabric, graph) if not order.loop)
+    return next(found, None)
+
+
+def turn_orders(fabric: Fabric, graph: Graph) -> Iterator[TurnOrder]:
+    """Orders of the switches, best first; then ever fewer pairs turn more than once. None where
+    the fabric resembles no tree."""
     cache = new_cache(fabric)._replace(slot=np.zeros(fabric.switches, np.uint32))
     net, leaves = channel_graph_of(fabric), fabric.leaves.astype(np.uint32)
 
-    def examined(place: I32) -> _Examined:
+    def examined(place: I32) -> TurnOrder:
         cache.tag[:] = -1
         depends, turns = empty_dependencies(fabric, 1)[0], np.zeros(fabric.switches, np.int64)
         counts = _examine(graph, cache._replace(place=place), leaves, turns, depends)
         loop = counts[0] > 0 and len(dependency_order(net, depends)) < fabric.channels
-        return _Examined(bool(loop), int(counts[0]), -int(counts[1]), place, turns)
+        return TurnOrder(bool(loop), int(counts[0]), -int(counts[1]), place, turns)
 
     heights = [examined(_place_of(fabric, graph, height)) for height in _heights(fabric)]
-    if not heights:
-        return None
-    best = min(heights, key=_Examined.rank)
-    for _ in range(LIFTED):
-        if not best.loop:
-            return best.place
+    heights.sort(key=TurnOrder.rank)
+    yield from heights
+    best = min(heights, key=lambda order: order.pairs, default=None)
+    for _ in range(LIFTED if best else 0):
+        assert best
         often = np.lexsort((graph.rank, -best.turns))[:LIFTS_TRIED]
         lifts = [_lifted(best.place, s) for s in often[best.turns[often] > 0].tolist()]
-        better = min(map(examined, lifts), key=_Examined.rank, default=best)
-        if better.rank()[:2] >= best.rank()[:2]:
+        better = min(map(examined, lifts), key=TurnOrder.rank, default=best)
+        if better.pairs >= best.pairs:
             break
         best = better
-    return None if best.loop else best.place
+        yield best
 
 
-class _Examined(NamedTuple):
+class TurnOrder(NamedTuple):
+    """An order of the switches, and what became of the shortest paths."""
+
     loop: bool
     """Whether the paths that are kept may close one."""
     pairs: int
@@ -79,10 +87,12 @@ class _Examined(NamedTuple):
     left_out: int
     """Minus the channels on shortest paths that are kept, over all roots."""
     place: I32
+    """int32[S]"""
     turns: I64
     """int64[S]: how many of the pairs' paths turn up at each switch."""
 
     def rank(self) -> tuple[bool, int, int]:
+        """Less is better."""
         return self.loop, self.pairs if self.loop else 0, self.left_out
 
 

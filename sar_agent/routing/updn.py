@@ -13,24 +13,25 @@ on that way has the same destination. Both cost O(S + C) for each terminal.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.levels import levels_of
-from sar_agent.fabric.model import I32, U8, U32, Bool
+from sar_agent.fabric.model import I32, I64, U8, U32, Bool
 from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
 from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.hop_counts import all_hops
-from sar_agent.routing.graph.shortest_path_dag import new_cache
+from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
 from sar_agent.routing.loop_free_fill import fill_loop_free
-from sar_agent.routing.minhop import leaf_by_leaf
+from sar_agent.routing.minhop import leaf_by_leaf, spread_over_dags
 from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.routing.turn_order import turn_orders
 from sar_agent.routing.updown_paths import (
     Orientation,
     RootDistances,
@@ -84,31 +85,84 @@ def tree_order(fabric: Fabric, graph: Graph) -> Orientation:
     return legal
 
 
-def updn_order(fabric: Fabric, graph: Graph) -> Orientation:
-    """The orientation by tree levels where all leaves then reach each other; else by hops from the
-    switch nearest to all leaves, which connects any connected fabric."""
-    leaves = fabric.leaves.astype(np.uint32)
-    try:
-        height: NDArray[np.integer] = tree_levels(fabric)
-    except Unserved:
-        height = levels_of(fabric)
-    legal = orient(fabric, height)
-    if height.any() and unreached_leaves(graph, legal, new_row(fabric), leaves)[0] < 0:
-        return legal
+def updn_order(fabric: Fabric, graph: Graph) -> Orientation | DagCache:
+    """The orientation by tree levels where all leaves then reach each other; else the best of these
+    for traffic between all: the orientation by hops from the switch nearest to all leaves, which
+    connects any connected fabric but turns everything around that one; orientations by other orders
+    of the switches (`turn_order.py`) under which all leaves reach each other; shortest paths among
+    which no choice closes a credit loop."""
+    leaves, row = fabric.leaves.astype(np.uint32), new_row(fabric)
+    with suppress(Unserved):
+        legal = orient(fabric, tree_levels(fabric))
+        if unreached_leaves(graph, legal, row, leaves)[0] < 0:
+            return legal
     hops = all_hops(graph).astype(np.int64)
     up = fabric.switch_up
     distance = np.where(up, hops[:, leaves].sum(axis=1), hops.sum() + 1)
     root = np.lexsort((fabric.switch_guid, distance))[0]
-    return orient(fabric, -hops[root])
+    ways: list[Orientation | DagCache] = [orient(fabric, -hops[root])]
+    legal = orient(fabric, levels_of(fabric))
+    if levels_of(fabric).any() and unreached_leaves(graph, legal, row, leaves)[0] < 0:
+        ways.insert(0, legal)
+    for order in turn_orders(fabric, graph):
+        legal = orient(fabric, order.place)
+        if unreached_leaves(graph, legal, row, leaves)[0] < 0:
+            ways.append(legal)
+        if not order.loop:
+            ways.append(new_cache(fabric, order.place))
+    return min(ways, key=lambda way: _busiest(fabric, graph, way)) if ways[1:] else ways[0]
 
 
-def _grow(fabric: Fabric, graph: Graph, legal: Orientation, *, main: bool) -> U8:
+def _busiest(fabric: Fabric, graph: Graph, ways: Orientation | DagCache) -> int:
+    """How many routes between host ports the busiest channel carries."""
+    found = _most_routes(
+        graph,
+        fabric.channel_by_port.astype(np.uint32),
+        fabric.destination_switch.astype(np.uint32),
+        fabric.terminals_at.astype(np.int64),
+        _host_rows(fabric, graph, ways, main=False),
+    )
+    return int(found)
+
+
+@njit(cache=True)
+def _most_routes(
+    graph: Graph, by_port: U32, root_of: U32, at_switch: I64, egress: U8
+) -> np.int64:  # pragma: no cover
+    routes = np.zeros(len(graph.target), np.int64)
+    for d in range(len(egress)):
+        tree, root = egress[d], root_of[d]
+        if tree[root] == NO_ROUTE:
+            continue
+        for s in range(len(tree)):
+            v = np.uint32(s)
+            hops = 0
+            while at_switch[s] and v != root and hops < len(tree):
+                c = by_port[v, tree[v]]
+                if c >= len(routes):
+                    break
+                routes[c] += at_switch[s]
+                v = graph.target[c]
+                hops += 1
+    return np.int64(routes.max()) if len(routes) else np.int64(0)
+
+
+def _grow(fabric: Fabric, graph: Graph, ways: Orientation | DagCache, *, main: bool) -> U8:
     """uint8[T + S, S]: egress ports to all destinations."""
+    egress = _host_rows(fabric, graph, ways, main=main)
+    fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
+    return egress
+
+
+def _host_rows(fabric: Fabric, graph: Graph, ways: Orientation | DagCache, *, main: bool) -> U8:
+    """uint8[T + S, S]: egress ports to host ports, `NO_ROUTE` elsewhere."""
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     order = leaf_by_leaf(fabric)[: fabric.terminals]
     order = order[fabric.is_host_port[order]]
-    egress[order] = legal_rows(fabric, graph, legal, order, main=main)
-    fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
+    if isinstance(ways, DagCache):
+        spread_over_dags(fabric, graph, ways, order, egress)
+    else:
+        egress[order] = legal_rows(fabric, graph, ways, order, main=main)
     return egress
 
 

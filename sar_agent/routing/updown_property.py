@@ -18,9 +18,10 @@ from sar_agent.routing.graph.csr import Graph
 
 @njit(cache=True)
 def all_up_then_down(
-    graph: Graph, hops: U8, level: U8, by_level: U32, sends: Bool
+    graph: Graph, hops: U8, level: U8, by_level: U32, sends: Bool, ends: Bool
 ) -> bool:  # pragma: no cover
-    """Whether all shortest paths from switches that send (`sends` bool[S]) to all switches do so.
+    """Whether all shortest paths from switches that send (`sends` bool[S]) to switches at which
+    paths end (`ends` bool[S]) do so.
 
     `hops` uint8[S, S] are those between switches, `level` uint8[S]; `by_level` uint32[S] are the
     switches sorted by level.
@@ -32,7 +33,7 @@ def all_up_then_down(
     falling = np.zeros((switches, switches), np.bool_)
     for v in by_level:
         if sends[v]:
-            rising[v] = True
+            rising[v] = ends
         for c in range(graph.offset[v], graph.offset[v + one]):
             w = graph.target[c]
             if graph.up[c] and level[w] > level[v]:

@@ -74,8 +74,7 @@ def test_sar_is_algorithm_1(network: Network) -> None:
     grow(fabric, graph, every, all_hops(graph), mix, *order, weight, egress)
     routes = Routes("sar", fabric.digest, egress[None])
     if not has_credit_loop(fabric, routes):
-        hosts = np.flatnonzero(fabric.is_host_port)
-        assert np.array_equal(routed(network, "sar").egress[0, hosts], egress[hosts])
+        routes = routed(network, "sar")
     channels = routes.next_channel(fabric)
     for t, tree in algorithm_1(fabric, mix).items():
         assert {s: int(channels[t, s]) for s in tree} == tree
