@@ -22,7 +22,6 @@ from sar_agent.formats.routes_file import decode, read_generation
 from sar_agent.keys.leases import Lease
 from sar_agent.standby.peer_client import PeerClient, PeerState
 from sar_agent.standby.snapshot import (
-    CONNECTIONS,
     GENERATION,
     LISTS,
     ROUTES,
@@ -139,9 +138,9 @@ def _put(
         for file in [f"generations/{name}" for name in kept] + list(LISTS):
             if (staging / file).exists():
                 (staging / file).replace(folders.path(file))
-        for file in [*CONNECTIONS, *folders.names()]:
+        for file in folders.names():
             if file not in files and file not in (STATE, ROUTES):
-                (folders.state / file).unlink(missing_ok=True)
+                folders.path(file).unlink(missing_ok=True)
         if with_routes and (staging / ROUTES).exists():
             make_folder(folders.run, PUBLIC_FOLDER)
             write_bytes(folders.path(ROUTES), (staging / ROUTES).read_bytes(), READABLE)

@@ -148,7 +148,9 @@ def connect(address: tuple[str, int], context: ssl.SSLContext, deadline: float) 
     except (OSError, ValueError) as error:
         if raw:
             raw.close()
-        if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+        if isinstance(error, ssl.SSLEOFError):
+            why = "it ended the connection"
+        elif isinstance(error, ssl.SSLError):
             why = "it is no agent with our certificate"
         else:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__

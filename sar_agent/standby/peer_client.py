@@ -129,5 +129,7 @@ class PeerClient:
                 return self._ask(request)
             raise
         if "error" in answer:
-            raise PeerProblem(f"the other agent at {self.name}: {str(answer['error'])[:1000]}")
+            raise PeerProblem(
+                f"the other agent at {self.name}: {' '.join(str(answer['error'])[:1000].split())}"
+            )
         return answer

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sar_agent.agent.history import History
+from sar_agent.agent.history import KEPT, History
 from sar_agent.agent.state import StateStore
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
@@ -19,7 +19,7 @@ from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.standby.adopt import StateRefused, receive
 from sar_agent.standby.channel import PeerProblem, tls_context
 from sar_agent.standby.peer_client import PeerClient, PeerState
-from sar_agent.standby.snapshot import SnapshotSource, StateFolders
+from sar_agent.standby.snapshot import CONNECTIONS, SnapshotSource, StateFolders
 from sar_agent.standby.terms import Claim, Precedence, TermRecord, TermStore, precedence
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.problem_log import ProblemLog
@@ -210,6 +210,9 @@ class PeerLink:
             if put:
                 status = self.status()
                 put(status is None or status.role != "master")
+            if peer.claim.term != own.term:  # the subscribers of an earlier term are not known
+                for name in CONNECTIONS:
+                    (self.folders.state / name).unlink(missing_ok=True)
             updated = record.model_copy(
                 update={
                     "term": peer.claim.term,
@@ -255,10 +258,11 @@ class PeerLink:
             return
         newest = self.history.last(1)
         after = newest[0].at - OVERLAP if newest else 0.0
+        known = {row.at for row in self.history.after(after, KEPT)}
         while rows := self.client.rows(after):
-            known = {row.at for row in self.history.after(after, 1 << 30)}
             if new := [row for row in rows if row.at not in known]:
                 self.history.add(*new)
+                known.update(row.at for row in new)
             after = rows[-1].at
         self._rows_of = version
 

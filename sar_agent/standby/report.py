@@ -13,7 +13,7 @@ from sar_agent.standby.channel import tls_context
 from sar_agent.standby.peer_client import PeerClient, PeerState
 from sar_agent.standby.peer_link import PeerLink
 from sar_agent.standby.snapshot import SnapshotSource, StateFolders
-from sar_agent.standby.terms import TermStore
+from sar_agent.standby.terms import TermRecord, TermStore
 
 
 def peer_json(config: Config) -> dict[str, Any] | None:
@@ -22,7 +22,7 @@ def peer_json(config: Config) -> dict[str, Any] | None:
         return None
     known: dict[str, Any] = {"address": config.standby.peer, "problem": ""}
     try:
-        record = TermStore(config.agent.state_dir).load()
+        record = TermStore(config.agent.state_dir).read() or TermRecord()
         known |= {
             "term": record.term,
             "own_term": bool(record.holder) and record.holder == record.node,

@@ -56,7 +56,7 @@ class StandbyDaemon:
         self._passes: DaemonSignals | None = None
         """Of the passes under way, while this OpenSM is the master."""
         self._polled, self._master_since = -math.inf, math.inf
-        self._refused = 0
+        self._refused = self._heard = 0
         self._problems = ProblemLog(log)
         self.link = PeerLink(config, lambda: self._master, lambda: self._status)
         self.server = PeerServer(
@@ -175,7 +175,9 @@ class StandbyDaemon:
             )
 
     def _highest(self) -> int:
-        return self.link.terms.load().highest
+        with suppress(SarError):
+            self._heard = self.link.terms.load().highest
+        return self._heard
 
     def _follow(self, status: SmStatus | None) -> None:
         """Look whether this agent could take over, then wait a little."""

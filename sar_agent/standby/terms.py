@@ -49,7 +49,7 @@ class Claim(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     node: str = Field(pattern="^[0-9a-f]{16}$")
-    name: str = Field(max_length=255)
+    name: str = Field(pattern=r"^[A-Za-z0-9._-]{0,255}$")
     """The machine's name, for sentences."""
     master: bool
     """Whether its OpenSM is the master, and this agent the one that installs."""
@@ -84,6 +84,8 @@ def precedence(own: Claim, peer: Claim) -> Precedence:
         return Precedence.OWN
     if peer.term != own.term:
         return Precedence.ADOPT if peer.term > own.term else Precedence.OWN
+    if not peer.holder and not own.holder:  # both are from before there were two
+        return Precedence.ADOPT if peer.generation > own.generation else Precedence.OWN
     if peer.holder != own.holder:  # both took this term, apart from each other
         theirs = peer.master, peer.generation, peer.node
         ours = own.master, own.generation, own.node
@@ -101,17 +103,23 @@ class TermStore:
         self.path = folder / "standby.json"
 
     def load(self) -> TermRecord:
-        """The record on disk."""
+        """The record on disk, made where there is none."""
+        if record := self.read():
+            return record
+        record = TermRecord()
+        try:
+            make_folder(self.path.parent)
+        except OSError as error:
+            raise InputError(str(error.strerror), file=self.path.parent) from error
+        self.save(record)
+        return record
+
+    def read(self) -> TermRecord | None:
+        """The record on disk; None where there is none."""
         try:
             return TermRecord.model_validate_json(self.path.read_bytes())
         except FileNotFoundError:
-            record = TermRecord()
-            try:
-                make_folder(self.path.parent)
-            except OSError as error:
-                raise InputError(str(error.strerror), file=self.path.parent) from error
-            self.save(record)
-            return record
+            return None
         except (OSError, ValidationError) as error:
             raise InputError(
                 f"cannot be used ({type(error).__name__})",

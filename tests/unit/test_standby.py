@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import ssl
-import subprocess
-import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sar_agent.agent.history import History, Row
-from sar_agent.config.model import Config, ConfigError, parse_config
-from sar_agent.errors import InputError, SarError
-from sar_agent.formats.routes_file import encode, read_generation
+from sar_agent.formats.routes_file import read_generation
 from sar_agent.install.subnet_manager import SmStatus
-from sar_agent.standby.channel import PeerProblem, tls_context
+from sar_agent.standby.channel import PeerProblem
 from sar_agent.standby.numbering import NumberedAbove
 from sar_agent.standby.peer_client import PeerClient
-from sar_agent.standby.peer_link import PeerLink
-from sar_agent.standby.peer_server import PeerServer
-from sar_agent.standby.report import fetch, peer_json, peer_words
-from sar_agent.standby.snapshot import SnapshotSource, StateFolders
-from sar_agent.standby.terms import Claim, Precedence, TermRecord, TermStore, precedence
-from sar_lab.live.process import free_port, wait_until
+from sar_agent.standby.snapshot import CONNECTIONS
+from sar_agent.standby.terms import Claim, Precedence, precedence
 from tests.standby_certificate import certificate
-from tests.unit.routes_vectors import small_routes
+from tests.standby_sides import Side, routes_image, two_sides
 
 A, B = "a" * 16, "b" * 16
 
@@ -65,6 +52,9 @@ def claim(node: str = A, **values: Any) -> Claim:
         (claim(A, term=2, holder=A), claim(B, term=2, holder=A, generation=9), "OWN"),
         (claim(A, term=1, holder=B), claim(B, term=3, generation=0), "OWN"),
         (claim(A, term=1, holder=B, generation=6), claim(B, generation=5), "REFUSE"),
+        # Both are from before there were two agents.
+        (claim(A, term=0, holder=""), claim(B, term=0, holder="", generation=6), "ADOPT"),
+        (claim(A, term=0, holder=""), claim(B, term=0, holder="", generation=4), "OWN"),
         # Both took term 4, apart from each other: the master's, else the higher generation.
         (claim(A, term=4), claim(B, term=4, master=True, generation=2), "ADOPT"),
         (claim(A, term=4, generation=7), claim(B, term=4, generation=8), "ADOPT"),
@@ -97,88 +87,6 @@ def test_two_standbys_never_copy_each_other_in_turn(seed: int) -> None:
         assert precedence(b, lead) is Precedence.ADOPT
 
 
-# ---- two folders, and a connection between them
-
-
-def routes_image(generation: int) -> bytes:
-    return encode(replace(small_routes(), generation=generation))
-
-
-def row(at: float, generation: int) -> Row:
-    return Row(at, "agent", "jobs_changed", "why", "installed", "", "sar", generation, 3, 0.1, 7)
-
-
-class Side:
-    """An agent's folders, and its end of the link. Its OpenSM is `role`."""
-
-    def __init__(self, folder: Path, secret: Path, listen: int, peer: int) -> None:
-        folder.mkdir()
-        self.config = Config.model_validate(
-            {
-                "agent": {"state_dir": str(folder / "state"), "run_dir": str(folder / "run")},
-                "standby": {
-                    "peer": f"127.0.0.1:{peer}",
-                    "listen": f"127.0.0.1:{listen}",
-                    "certificate": str(secret),
-                },
-            },
-            strict=False,
-        )
-        self.state, self.run = folder / "state", folder / "run"
-        (self.state / "generations").mkdir(parents=True)
-        self.run.mkdir()
-        self.role, self.installs, self.highest = "standby", False, 0
-        self.link = PeerLink(self.config, lambda: self.installs, self.status)
-        self.server = PeerServer(
-            ("127.0.0.1", listen),
-            tls_context(secret, server=True),
-            self.link.claim,
-            SnapshotSource(self.link.folders),
-            self.link.history,
-        )
-        self.server.start()
-
-    def status(self) -> SmStatus:
-        return SmStatus(role=self.role, highest_generation=self.highest)
-
-    def lead(self) -> TermRecord:
-        """As when its OpenSM becomes the master."""
-        self.role = "master"
-        record = self.link.take_over()
-        self.installs = True
-        return record
-
-    def follow(self) -> None:
-        self.role, self.installs = "standby", False
-
-    def put(self, generation: int) -> None:
-        """As an install does."""
-        image = routes_image(generation)
-        (self.state / f"generations/{generation}.sar").write_bytes(image)
-        (self.run / "routes.sar").write_bytes(image)
-        self.write_state(generation)
-        self.link.history.add(row(1000.0 + generation, generation))
-
-    def write_state(self, generation: int) -> None:
-        state = {
-            "generation": generation,
-            "engine": "sar",
-            "jobs": [["n1", "n2"]],
-            "fabric_digest": "00" * 32,
-            "installed_at": 1.0,
-            "identity": str(generation),
-        }
-        path = self.state / "state.new"
-        path.write_text(json.dumps(state))
-        path.replace(self.state / "state.json")
-
-    def generation(self) -> int:
-        return int(json.loads((self.state / "state.json").read_text())["generation"])
-
-    def numbers(self) -> list[int]:
-        return sorted(int(path.stem) for path in (self.state / "generations").glob("*.sar"))
-
-
 @pytest.fixture(scope="module")
 def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return certificate(tmp_path_factory.mktemp("secret") / "standby.pem")
@@ -186,12 +94,8 @@ def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def sides(tmp_path: Path, secret: Path) -> Iterator[tuple[Side, Side]]:
-    ports = free_port(), free_port()
-    made = Side(tmp_path / "a", secret, *ports), Side(tmp_path / "b", secret, *ports[::-1])
-    yield made
-    for side in made:
-        side.server.stop()
-        side.link.close()
+    with two_sides(tmp_path, secret) as made:
+        yield made
 
 
 def test_a_standby_copies_all_that_matters(sides: tuple[Side, Side]) -> None:
@@ -235,6 +139,10 @@ def test_a_takeover_and_the_way_back(sides: tuple[Side, Side]) -> None:
     assert b.link.exchange()
     a.follow()
     assert b.lead().term == 2 and b.generation() == 3
+    for name in CONNECTIONS:
+        (a.state / name).write_text("of term 1")
+    assert a.link.exchange() and a.link.report.adopted == 0, "the files are the same"
+    assert not [name for name in CONNECTIONS if (a.state / name).exists()]
     b.put(4)
     assert a.link.exchange() and a.generation() == 4 and a.link.terms.load().term == 2
     b.follow()
@@ -395,201 +303,3 @@ class _Says:
 
     def close(self) -> None:
         pass
-
-
-# ---- who gets an answer
-
-
-def test_nobody_without_the_certificate_gets_anything(
-    sides: tuple[Side, Side], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    a, b = sides
-    a.lead()
-    a.put(4)
-    address = a.config.standby.listen_host_port
-    other = certificate(tmp_path / "other.pem")
-    stranger = PeerClient(address, tls_context(other, server=False))
-    with pytest.raises(PeerProblem, match="it is no agent with our certificate"):
-        stranger.look()
-    # One that accepts every server, with a wrong certificate or none.
-    for own in (other, None):
-        anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
-        if own:
-            anybody.load_cert_chain(own)
-        with pytest.raises(PeerProblem):
-            PeerClient(address, anybody).look()
-    with socket.create_connection(address) as plain:
-        plain.sendall(b'{"ask":"look"}\n' * 3)
-        plain.settimeout(20)
-        answer = b""
-        with suppress(ConnectionResetError):
-            while piece := plain.recv(4096):
-                answer += piece
-        assert len(answer) < 100 and b"claim" not in answer
-    told = [line for line in caplog.messages if "have shown no certificate of ours" in line]
-    assert len(told) == 1, "strangers do not fill the log"
-    assert b.link.exchange(), "the peer is served all the same"
-
-
-def test_silent_strangers_take_few_places_for_a_short_time(
-    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    a, b = sides
-    a.lead()
-    a.put(4)
-    assert b.link.exchange()
-    monkeypatch.setattr("sar_agent.standby.peer_server.HANDSHAKE", 0.5)
-    threads = threading.active_count()
-    silent = [socket.create_connection(a.config.standby.listen_host_port) for _ in range(40)]
-    assert b.link.exchange(), "a connection that is open stays"
-    assert threading.active_count() <= threads + 2 * 8
-    for one in silent:
-        one.settimeout(30)
-        assert one.recv(1) == b"", "the server ends it"
-        one.close()
-    b.link.close()
-    assert wait_until(b.link.exchange, 20)
-
-
-def test_a_certificate_that_others_may_read_is_refused(tmp_path: Path) -> None:
-    path = certificate(tmp_path / "standby.pem")
-    path.chmod(0o644)
-    with pytest.raises(InputError, match="may read or change it; chown root"):
-        tls_context(path, server=True)
-    path.chmod(0o600)
-    path.write_text("no key")
-    with pytest.raises(InputError, match="is not a private key with its certificate"):
-        tls_context(path, server=True)
-    with pytest.raises(InputError, match="cannot be read"):
-        tls_context(tmp_path / "none.pem", server=False)
-    locked = tmp_path / "locked.pem"
-    words = "openssl req -x509 -newkey rsa:2048 -days 1 -subj /CN=x -passout pass:secret"
-    subprocess.run(
-        [*words.split(), "-keyout", str(locked), "-out", str(locked)], check=True,
-        capture_output=True,
-    )  # fmt: skip
-    locked.chmod(0o600)
-    with pytest.raises(InputError, match="is not a private key"):
-        tls_context(locked, server=True)
-
-
-AUTHORITY = """[ca]
-default_ca = it
-[it]
-database = index
-new_certs_dir = .
-serial = serial
-default_md = sha256
-policy = names
-[names]
-commonName = supplied
-"""
-
-
-def test_a_certificate_that_has_expired_still_serves(tmp_path: Path) -> None:
-    path = tmp_path / "old.pem"
-    (tmp_path / "ca.cnf").write_text(AUTHORITY)
-    (tmp_path / "index").write_text("")
-    (tmp_path / "serial").write_text("01")
-    curve = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=x"
-    for words in (
-        f"req {curve} -keyout key -out request",
-        "ca -config ca.cnf -batch -notext -selfsign -keyfile key -in request -out cert "
-        "-startdate 20200101000000Z -enddate 20210101000000Z",
-    ):
-        subprocess.run(["openssl", *words.split()], cwd=tmp_path, check=True, capture_output=True)
-    path.write_text((tmp_path / "key").read_text() + (tmp_path / "cert").read_text())
-    path.chmod(0o600)
-    ports = free_port(), free_port()
-    a, b = Side(tmp_path / "a", path, *ports), Side(tmp_path / "b", path, *ports[::-1])
-    try:
-        a.lead()
-        a.put(4)
-        assert b.link.exchange(), b.link.report.problem
-    finally:
-        a.server.stop()
-        b.server.stop()
-
-
-# ---- snapshots, status, configuration
-
-
-def test_a_snapshot_is_of_one_moment(tmp_path: Path, secret: Path) -> None:
-    side = Side(tmp_path / "a", secret, free_port(), free_port())
-    side.put(1)
-    source, stop, seen = SnapshotSource(side.link.folders), threading.Event(), set()
-
-    def install() -> None:
-        generation = 2
-        while not stop.is_set():
-            side.write_state(generation)
-            generation += 1
-            time.sleep(0.001)
-
-    thread = threading.Thread(target=install)
-    thread.start()
-    try:
-        end = time.monotonic() + 1
-        while time.monotonic() < end:
-            try:
-                snapshot = source.take()
-            except SarError as error:
-                assert "change too often" in str(error)
-                continue
-            first = snapshot.contents("state.json")
-            time.sleep(0.002)
-            assert snapshot.contents("state.json") == first, "it stays what it was"
-            assert first is not None
-            seen.add(json.loads(first)["generation"])
-            snapshot.close()
-    finally:
-        stop.set()
-        thread.join()
-        side.server.stop()
-    assert len(seen) > 3
-    assert len(list(Path("/proc/self/fd").iterdir())) < 200
-
-
-def test_fetch_and_status(sides: tuple[Side, Side]) -> None:
-    a, b = sides
-    assert peer_json(Config()) is None
-    a.lead()
-    a.put(4)
-    assert fetch(b.config) == "the peer's state was copied: generation 4, term 1"
-    assert fetch(b.config).startswith("the peer's state is here already, or is newer here")
-    shown = peer_json(b.config)
-    assert shown is not None and shown["same_state"] and shown["installs"]
-    name = socket.gethostname()
-    assert f"{name} at {b.config.standby.peer} installs, generation 4, term 1" in peer_words(shown)
-    assert "the same state here, term 1; copied " in peer_words(shown)
-    a.server.stop()
-    shown = peer_json(b.config)
-    assert shown is not None and "does not answer" in peer_words(shown)
-    with pytest.raises(PeerProblem, match="does not answer"):
-        fetch(b.config)
-
-
-def test_the_section_is_whole_or_empty() -> None:
-    with pytest.raises(ConfigError, match="listen and certificate is missing; set all three"):
-        parse_config('[standby]\npeer = "sm2:9779"\n')
-    with pytest.raises(ConfigError, match="certificate: give an absolute path"):
-        parse_config('[standby]\npeer = "sm2:1"\nlisten = "0.0.0.0:1"\ncertificate = "x"\n')
-
-
-def test_a_broken_record_names_its_remedy(tmp_path: Path) -> None:
-    store = TermStore(tmp_path)
-    node = store.load().node
-    assert store.load().node == node, "made once"
-    store.path.write_text("{")
-    with pytest.raises(InputError, match=r"cannot be used .* remove it"):
-        store.load()
-
-
-def test_rows_after_a_time(tmp_path: Path) -> None:
-    history = History(tmp_path)
-    assert history.after(0, 10) == []
-    history.add(row(3, 3), row(1, 1), row(2, 2))
-    assert [r.generation for r in history.after(1, 10)] == [2, 3]
-    assert [r.generation for r in history.after(0, 2)] == [1, 2]
-    assert StateFolders.of(Config().agent).state == Path("/var/lib/sar-agent")

@@ -1,0 +1,232 @@
+"""The connection between two agents: who is served, and what a snapshot, `status` and the settings
+are."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from sar_agent.agent.history import History
+from sar_agent.config.model import Config, ConfigError, parse_config
+from sar_agent.errors import InputError, SarError
+from sar_agent.standby.channel import PeerProblem, tls_context
+from sar_agent.standby.peer_client import PeerClient
+from sar_agent.standby.report import fetch, peer_json, peer_words
+from sar_agent.standby.snapshot import SnapshotSource, StateFolders
+from sar_agent.standby.terms import TermStore
+from sar_lab.live.process import free_port, wait_until
+from tests.standby_certificate import certificate
+from tests.standby_sides import Side, row, two_sides
+
+
+@pytest.fixture(scope="module")
+def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return certificate(tmp_path_factory.mktemp("secret") / "standby.pem")
+
+
+@pytest.fixture
+def sides(tmp_path: Path, secret: Path) -> Iterator[tuple[Side, Side]]:
+    with two_sides(tmp_path, secret) as made:
+        yield made
+
+
+# ---- who gets an answer
+
+
+def test_nobody_without_the_certificate_gets_anything(
+    sides: tuple[Side, Side], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    a, b = sides
+    a.lead()
+    a.put(4)
+    address = a.config.standby.listen_host_port
+    other = certificate(tmp_path / "other.pem")
+    stranger = PeerClient(address, tls_context(other, server=False))
+    with pytest.raises(PeerProblem, match="it is no agent with our certificate"):
+        stranger.look()
+    # One that accepts every server, with a wrong certificate or none.
+    for own in (other, None):
+        anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+        if own:
+            anybody.load_cert_chain(own)
+        with pytest.raises(PeerProblem):
+            PeerClient(address, anybody).look()
+    with socket.create_connection(address) as plain:
+        plain.sendall(b'{"ask":"look"}\n' * 3)
+        plain.settimeout(20)
+        answer = b""
+        with suppress(ConnectionResetError):
+            while piece := plain.recv(4096):
+                answer += piece
+        assert len(answer) < 100 and b"claim" not in answer
+    told = [line for line in caplog.messages if "have shown no certificate of ours" in line]
+    assert len(told) == 1, "strangers do not fill the log"
+    assert b.link.exchange(), "the peer is served all the same"
+
+
+def test_silent_strangers_take_few_places_for_a_short_time(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = sides
+    a.lead()
+    a.put(4)
+    assert b.link.exchange()
+    monkeypatch.setattr("sar_agent.standby.peer_server.HANDSHAKE", 0.5)
+    threads = threading.active_count()
+    silent = [socket.create_connection(a.config.standby.listen_host_port) for _ in range(40)]
+    assert b.link.exchange(), "a connection that is open stays"
+    assert threading.active_count() <= threads + 2 * 8
+    for one in silent:
+        one.settimeout(30)
+        assert one.recv(1) == b"", "the server ends it"
+        one.close()
+    b.link.close()
+    assert wait_until(b.link.exchange, 20)
+
+
+def test_a_certificate_that_others_may_read_is_refused(tmp_path: Path) -> None:
+    path = certificate(tmp_path / "standby.pem")
+    path.chmod(0o644)
+    with pytest.raises(InputError, match="may read or change it; chown root"):
+        tls_context(path, server=True)
+    path.chmod(0o600)
+    path.write_text("no key")
+    with pytest.raises(InputError, match="is not a private key with its certificate"):
+        tls_context(path, server=True)
+    with pytest.raises(InputError, match="cannot be read"):
+        tls_context(tmp_path / "none.pem", server=False)
+    locked = tmp_path / "locked.pem"
+    words = "openssl req -x509 -newkey rsa:2048 -days 1 -subj /CN=x -passout pass:secret"
+    subprocess.run(
+        [*words.split(), "-keyout", str(locked), "-out", str(locked)], check=True,
+        capture_output=True,
+    )  # fmt: skip
+    locked.chmod(0o600)
+    with pytest.raises(InputError, match="is not a private key"):
+        tls_context(locked, server=True)
+
+
+AUTHORITY = """[ca]
+default_ca = it
+[it]
+database = index
+new_certs_dir = .
+serial = serial
+default_md = sha256
+policy = names
+[names]
+commonName = supplied
+"""
+
+
+def test_a_certificate_that_has_expired_still_serves(tmp_path: Path) -> None:
+    path = tmp_path / "old.pem"
+    (tmp_path / "ca.cnf").write_text(AUTHORITY)
+    (tmp_path / "index").write_text("")
+    (tmp_path / "serial").write_text("01")
+    curve = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=x"
+    for words in (
+        f"req {curve} -keyout key -out request",
+        "ca -config ca.cnf -batch -notext -selfsign -keyfile key -in request -out cert "
+        "-startdate 20200101000000Z -enddate 20210101000000Z",
+    ):
+        subprocess.run(["openssl", *words.split()], cwd=tmp_path, check=True, capture_output=True)
+    path.write_text((tmp_path / "key").read_text() + (tmp_path / "cert").read_text())
+    path.chmod(0o600)
+    with two_sides(tmp_path, path) as (a, b):
+        a.lead()
+        a.put(4)
+        assert b.link.exchange(), b.link.report.problem
+
+
+# ---- snapshots, status, configuration
+
+
+def test_a_snapshot_is_of_one_moment(tmp_path: Path, secret: Path) -> None:
+    side = Side(tmp_path / "a", secret, free_port(), free_port())
+    side.put(1)
+    source, stop, seen = SnapshotSource(side.link.folders), threading.Event(), set()
+
+    def install() -> None:
+        generation = 2
+        while not stop.is_set():
+            side.write_state(generation)
+            generation += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=install)
+    thread.start()
+    try:
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            try:
+                snapshot = source.take()
+            except SarError as error:
+                assert "change too often" in str(error)
+                continue
+            first = snapshot.contents("state.json")
+            time.sleep(0.002)
+            assert snapshot.contents("state.json") == first, "it stays what it was"
+            assert first is not None
+            seen.add(json.loads(first)["generation"])
+            snapshot.close()
+    finally:
+        stop.set()
+        thread.join()
+        side.server.stop()
+    assert len(seen) > 3
+    assert len(list(Path("/proc/self/fd").iterdir())) < 200
+
+
+def test_fetch_and_status(sides: tuple[Side, Side]) -> None:
+    a, b = sides
+    assert peer_json(Config()) is None
+    a.lead()
+    a.put(4)
+    assert fetch(b.config) == "the peer's state was copied: generation 4, term 1"
+    assert fetch(b.config).startswith("the peer's state is here already, or is newer here")
+    shown = peer_json(b.config)
+    assert shown is not None and shown["same_state"] and shown["installs"]
+    name = socket.gethostname()
+    assert f"{name} at {b.config.standby.peer} installs, generation 4, term 1" in peer_words(shown)
+    assert "the same state here, term 1; copied " in peer_words(shown)
+    a.server.stop()
+    shown = peer_json(b.config)
+    assert shown is not None and "does not answer" in peer_words(shown)
+    with pytest.raises(PeerProblem, match="does not answer"):
+        fetch(b.config)
+
+
+def test_the_section_is_whole_or_empty() -> None:
+    with pytest.raises(ConfigError, match="listen and certificate is missing; set all three"):
+        parse_config('[standby]\npeer = "sm2:9779"\n')
+    with pytest.raises(ConfigError, match="certificate: give an absolute path"):
+        parse_config('[standby]\npeer = "sm2:1"\nlisten = "0.0.0.0:1"\ncertificate = "x"\n')
+
+
+def test_a_broken_record_names_its_remedy(tmp_path: Path) -> None:
+    store = TermStore(tmp_path)
+    node = store.load().node
+    assert store.load().node == node, "made once"
+    store.path.write_text("{")
+    with pytest.raises(InputError, match=r"cannot be used .* remove it"):
+        store.load()
+
+
+def test_rows_after_a_time(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    assert history.after(0, 10) == []
+    history.add(row(3, 3), row(1, 1), row(2, 2))
+    assert [r.generation for r in history.after(1, 10)] == [2, 3]
+    assert [r.generation for r in history.after(0, 2)] == [1, 2]
+    assert StateFolders.of(Config().agent).state == Path("/var/lib/sar-agent")
