@@ -5,6 +5,7 @@ Nothing here changes routes, and no failure of a counter fails a pass.
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.unexpected_errors import UnexpectedErrors
+
+log = logging.getLogger(__name__)
 
 
 class CountedTraffic:
@@ -45,6 +48,8 @@ class CountedTraffic:
         self._identity = ""
         """The last window that was looked at."""
         self._traffic: Traffic | None = None
+        self._hot: tuple[str, ...] = ()
+        """The links that were last logged as hot but not predicted."""
 
     def observe(self, site: Observation, measures: Measures | None) -> None:
         """After a pass saw `site`, with the measures of the routes in force. Never raises: what is
@@ -74,7 +79,10 @@ class CountedTraffic:
         self.last = comparison
         self.metrics.show_comparison(name, comparison)
         self.problems.problem("counters", "", "counters can be used again")
-        self.problems.problem("hot links", hot_words(comparison), "no link is hot unexpectedly")
+        hot = tuple(sorted(link.link for link in comparison.hot))
+        if hot != self._hot:  # a ProblemLog would take another link for the same problem
+            log.warning("%s", hot_words(comparison) or "no link is hot without being predicted")
+            self._hot = hot
 
     def summary(self) -> dict[str, Any] | None:
         """The last window, for the history; None where none could be used."""

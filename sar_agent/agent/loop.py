@@ -374,10 +374,8 @@ class Agent:
     def _basis(self, state: State | None, obstacle: str) -> RoutesBasis | None:
         """What the routes were made for with which new ones are compared: those installed or, where
         nothing can be installed, those planned last."""
-        if not obstacle:
-            return state.basis if state else None
-        planned = self.installed.planned
-        return planned.basis if planned else None
+        source = self.installed.planned if obstacle else state
+        return source.basis if source else None
 
     def _basis_of(self, plan: Plan, site: Observation) -> RoutesBasis:
         engine = self.config.agent.engine

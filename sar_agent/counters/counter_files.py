@@ -28,8 +28,8 @@ from sar_agent.fabric.cabling import MAX_LID
 
 MOST_BYTES = 1 << 28
 REMEDY = "give the output of perfquery -x, or ibdiagnet2's file ibdiagnet2.pm"
-_PERFQUERY = re.compile(r"# Port (extended )?counters: Lid (\d+) port (\d+)")
-_IBDIAGNET = re.compile(r"Port=(\d+) Lid=(0x[0-9a-fA-F]+|\d+) GUID=(0x[0-9a-fA-F]+)\b")
+_PERFQUERY = re.compile(r"# Port (extended )?counters: Lid (\d{1,6}) port (\d{1,4})\b")
+_IBDIAGNET = re.compile(r"Port=(\d{1,4}) Lid=\w{1,10} GUID=0x([0-9a-fA-F]{1,16})\b")
 _VALUE = re.compile(r"(\w+)(?::\.*|=)(0x[0-9a-fA-F]+|\d+)$")
 _NAMES = {
     "PortXmitData": "sent",
@@ -83,12 +83,16 @@ def decode_counter_text(text: str, name: str, at: float) -> PortTotals:
             place = (0, int(match[2]), int(match[3]))
             extended = " extended" if match[1] else ""
         elif match := _IBDIAGNET.match(line):
-            place, extended = (int(match[3], 16), 0, int(match[1])), ""
+            place, extended = (int(match[2], 16), 0, int(match[1])), ""
+        elif line.startswith(("# Port ", "Port=")):
+            raise InputError("names no port", file=name, line=number, remedy=REMEDY)
         else:
             value = _VALUE.match(line)
             key = _NAMES.get(value[1]) if value else None
             if value and key and here is not None:
-                if len(value[2]) > 20 or int(value[2], 0) >= 1 << 64:
+                short = len(value[2]) <= 20
+                count = int(value[2], 16 if value[2].startswith("0x") else 10) if short else -1
+                if not 0 <= count < 1 << 64:
                     raise InputError(
                         f"{value[1]} is no counter of 64 bits",
                         file=name,
@@ -96,10 +100,10 @@ def decode_counter_text(text: str, name: str, at: float) -> PortTotals:
                         remedy=REMEDY,
                     )
                 wide = extended if key in ("sent", "received") else ""
-                ports.values[here][key + wide] = int(value[2], 0)
+                ports.values[here][key + wide] = count
             continue
-        guid, lid, port = place
-        if guid >= 1 << 64 or lid > MAX_LID or not 0 < port < 255:
+        _, lid, port = place
+        if lid > MAX_LID or not 0 < port < 255:
             here = None  # port 0 of a switch, and the sum of all ports (255), are no links
             continue
         here = place

@@ -90,13 +90,13 @@ class PrometheusCounters:
         times = self._samples(self.names.sent, at, end, "timestamp")
         received = self._samples(self.names.received, at, end)
         waits = self._samples(self.names.waits, at, end)
-        ports = [port for port in sent if port in times]
+        ports = [port for port in sent if np.isfinite(times.get(port, np.nan))]
         each = self.names.bytes_each
 
         def column(values: dict[Port, float], scale: int = 1) -> Any:
             # Prometheus' numbers are float64: exact below 2^53 bytes, rounded to 1 KB at 2^63.
             found = np.array([values.get(port, 0.0) for port in ports], np.float64) * scale
-            return np.clip(found, 0, 2.0**63).astype(np.uint64)
+            return np.clip(np.nan_to_num(found), 0, 2.0**63).astype(np.uint64)
 
         return PortTotals(
             source=f"{self.url} ({self.series})",

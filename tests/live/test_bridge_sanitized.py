@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from sar_agent.counters.plugin_file import decode_counters
 from sar_agent.errors import SarError
 from sar_agent.fabric.opensm_file import read_opensm_fabric
 from tests.live.helpers.site import plugin, site
@@ -20,7 +21,8 @@ def test_no_sanitizer_complains(monkeypatch: pytest.MonkeyPatch) -> None:
     libasan = subprocess.check_output(["gcc", "-print-file-name=libasan.so"], text=True).strip()
     # umad2sim and OpenSM have errors of their own: go on after those, look for our frames below.
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=1:halt_on_error=0")
-    with site(plugin=plugin("libsarbridge-asan.so"), preload=libasan) as here:
+    perfmgr = {"perfmgr": "TRUE", "perfmgr_sweep_time_s": "1", "perfmgr_redir": "FALSE"}
+    with site(plugin=plugin("libsarbridge-asan.so"), preload=libasan, options=perfmgr) as here:
         for generation in range(1, 5):
             here.load(here.tree.routes(generation, shift=generation, lanes=2, offsets=2))
         here.fabric.drop("leaf3", 100, LINEAR_FORWARDING_TABLE)
@@ -42,6 +44,8 @@ def test_no_sanitizer_complains(monkeypatch: pytest.MonkeyPatch) -> None:
         here.bridge.dump()
         assert read_opensm_fabric(here.bridge.fabric().path).fabric.terminals == 16
         assert here.bridge.notice("unpath", 1, 4).subscribed == 0
+        here.wait(lambda s: s.perfmgr_sweep >= 3)
+        assert decode_counters(here.bridge.counters().path.read_bytes()).counted.any()
         with contextlib.suppress(SarError):
             here.load(here.tree.routes(9))
         here.sm.stop()

@@ -13,7 +13,17 @@ from tests.property.mutator import mutated
 from tests.property.readers import Reader, readers
 
 NAMES = [
-    *("LFT dump", "door", "fabric, any", "fdbs", "hints.json", "host list", "ibnetdiscover"),
+    *(
+        "LFT dump",
+        "counter files",
+        "counters, sums right",
+        "door",
+        "fabric, any",
+        "fdbs",
+        "hints.json",
+        "host list",
+        "ibnetdiscover",
+    ),
     *("ibsim .net", "job map", "leases.json", "partition policy", "partitions.conf"),
     *("phases of ranks", "plugin's status", "psl", "routes file", "routes file, sums right"),
     *("sacct history", "settings", "settings, file", "slurmrestd JSON", "slvl", "squeue JSON"),

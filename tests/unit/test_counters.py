@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from sar_agent.agent.counted_traffic import CountedTraffic, comparison_words
+from sar_agent.config.model import ConfigError, parse_config
 from sar_agent.counters import PortReadings, WindowLeftOut, align, compare
 from sar_agent.counters.compare import fitted_scale, rank_correlation, top_share
 from sar_agent.counters.counter_files import FileCounters, decode_counter_text
@@ -20,7 +24,8 @@ from sar_agent.counters.job_weights import JobWeights
 from sar_agent.counters.plugin_file import decode_counters, read_counters_file
 from sar_agent.counters.predicted import PredictedLoads
 from sar_agent.counters.readings import STUCK, WORD, PortTotals, difference
-from sar_agent.errors import InputError, Unavailable
+from sar_agent.counters.sources import counter_source
+from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import F64
@@ -29,6 +34,10 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.routing import Options, load_engine
+from sar_agent.telemetry.declare import PREFIX
+from sar_agent.telemetry.metrics import Metrics
+from sar_agent.util.problem_log import ProblemLog
+from sar_agent.util.unexpected_errors import UnexpectedErrors
 from tests.live.helpers.built import built
 
 SECONDS = 180.0
@@ -366,3 +375,93 @@ def test_weights_are_smoothed_and_only_of_whole_windows() -> None:
     idle = align(TREE, readings(TREE, np.zeros(TREE.channels)))
     only = JobMix.of([job for job in MIX.jobs if job.id == "1"])
     assert weights.measured(only, idle) == pytest.approx({"1": 0.3 / np.e})
+
+
+class Source:
+    """Gives what it is told to."""
+
+    def __init__(self, given: PortReadings | SarError) -> None:
+        self.given = given
+
+    def read(self) -> PortReadings:
+        if isinstance(self.given, SarError):
+            raise self.given
+        return self.given
+
+
+def test_the_agent_compares_each_window_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO)
+    clock = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    metrics, found = Metrics("0", "observe", "minhop"), traffic()
+    routes = load_engine("minhop").route(TREE, MIX, Options())
+    site: Any = SimpleNamespace(
+        fabric=TREE, mix=MIX, in_force=SimpleNamespace(routes=routes), records=()
+    )
+    measures: Any = SimpleNamespace(channel_load=found.load)
+    problems = ProblemLog(logging.getLogger("x"))
+    source = Source(Unavailable("no answer"))
+    config = parse_config('[counters]\nweights = "observe"\n')
+    counted = CountedTraffic(
+        config, metrics, problems, UnexpectedErrors(metrics.unexpected_errors), source
+    )
+
+    def value(name: str) -> float | None:
+        return metrics.registry.get_sample_value(PREFIX + name, {"source": "off"})
+
+    counted.observe(site, measures)
+    assert counted.summary() is None
+    assert value("counters_usable") == 0
+    source.given = GOOD
+    counted.observe(site, measures)
+    assert "loads were predicted for 0 s of a window of 180 s only" in caplog.text
+    clock[0] += SECONDS + 3
+    counted.observe(site, measures)
+    assert counted.summary() == {
+        "rank": pytest.approx(1.0),
+        "top": 1.0,
+        "counted_max": pytest.approx(found.load.max() * 0.1),
+        "hot_links": 0,
+    }
+    assert value("counters_usable") == 1
+    assert value("prediction_rank_correlation") == pytest.approx(1.0)
+    first = counted.last
+    counted.observe(site, measures)
+    assert counted.last is first, "the same window is not compared again"
+
+    for n, link in enumerate((3, 4)):
+        share = found.load * 0.1
+        share[link] = 0.9
+        source.given = replace(readings(TREE, share), identity=f"hot {n}")
+        counted.observe(site, measures)
+        assert f"hot but not predicted: {TREE.channel_name(link)} carried 90%" in caplog.text
+        assert value("unexplained_hot_links") == 1
+    assert counted.last is not None
+    assert TREE.channel_name(4) in comparison_words(counted.last)
+    source.given = replace(readings(TREE, np.zeros(TREE.channels)), identity="idle")
+    counted.observe(site, measures)
+    assert value("prediction_rank_correlation") is None, "all links carried the same"
+    assert value("unexplained_hot_links") == 0
+
+
+def test_what_nobody_foresaw_fails_no_pass(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = Metrics("0", "observe", "minhop")
+    site: Any = SimpleNamespace()
+    CountedTraffic(
+        parse_config(""),
+        metrics,
+        ProblemLog(logging.getLogger("x")),
+        UnexpectedErrors(metrics.unexpected_errors),
+        Source(GOOD),
+    ).observe(site, None)
+    assert "AttributeError" in caplog.text
+
+
+def test_the_settings_of_files() -> None:
+    with pytest.raises(ConfigError, match="give an absolute pattern"):
+        parse_config('[counters]\nsource = "files"\n')
+    assert counter_source(parse_config("")) is None
+    made = counter_source(parse_config('[counters]\nsource = "files"\nfiles = "/x/*"\n'))
+    assert isinstance(made, FileCounters)
