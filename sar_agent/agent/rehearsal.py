@@ -21,6 +21,7 @@ from sar_agent.config.model import Config
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
+from sar_agent.install.amended import completed
 from sar_agent.install.recent import longest_way
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs import JobMix
@@ -75,7 +76,10 @@ def _rehearse_on(config: Config, fabric: Fabric) -> None:
         transition_to(plan, present)
         if present:
             for before in (1, 3):  # packets of so many tables before
-                examine(now, present, plan.routes, plan.proved, also=[present] * before)
+                also = [present] * before
+                examine(now, present, plan.routes, plan.proved, also=also)
+                examine(now, present, plan.routes, plan.proved, also=also, numbers=plan.numbers)
+        completed(now, replace(plan.routes, egress=plan.routes.egress.copy()))
         senders_proved(now, plan.routes, plan.proved)
         longest_way(now, replace(plan.routes, egress=plan.routes.egress.copy()))  # as read back
         present = plan.routes

@@ -29,14 +29,8 @@ def certificate_of(
 
     `senders` bool[S] are switches at which unknown hosts may send (`senders_proved`). Where paths
     of aggregation units close a cycle, these are not covered."""
-    wiring, hops, paths = proved.wiring, proved.hops, UnknownSenders(fabric, proved)
-    used: U8 = (proved.counts[: int(wiring.lanes)] > 0).view(np.uint8)
-    none = np.zeros_like(senders)
-    paths.follow(paths.hosts | senders, senders, False, senders, used)
-    new = senders if hops else senders & ~paths.hosts
-    if new.any():
-        paths.follow(new, senders, True, none, used)
-    planes = [used]
+    paths, none = UnknownSenders(fabric, proved), np.zeros_like(senders)
+    planes = [used := host_planes(fabric, proved, senders)]
     units = fabric.terminal_up & ~fabric.is_host_port
     if units.any():
         planes.insert(0, used.copy())
@@ -48,10 +42,24 @@ def certificate_of(
     for wanted in planes:
         if kept is not None and _serves(proved, wanted, kept):
             return kept
-        numbers = channel_numbers(fabric, wiring, wanted, hops)
+        numbers = channel_numbers(fabric, proved.wiring, wanted, proved.hops)
         if numbers is not None:
             return numbers
     raise AssertionError("unreachable: routes that passed the check have an order")
+
+
+def host_planes(fabric: Fabric, proved: ProvedTables, senders: Bool | None) -> U8:
+    """uint8[L, S · P · P]: the dependencies of hosts in proved tables, known ones and those that
+    may be at the switches `senders` (bool[S])."""
+    used: U8 = (proved.counts[: int(proved.wiring.lanes)] > 0).view(np.uint8)
+    if senders is None or not senders.any():
+        return used
+    paths = UnknownSenders(fabric, proved)
+    paths.follow(paths.hosts | senders, senders, False, senders, used)
+    new = senders if proved.hops else senders & ~paths.hosts
+    if new.any():
+        paths.follow(new, senders, True, np.zeros_like(senders), used)
+    return used
 
 
 def _serves(proved: ProvedTables, planes: Planes, numbers: U32) -> bool:

@@ -20,6 +20,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.check.certificate import host_planes
 from sar_agent.check.channel_numbers import channel_numbers, dependencies_rise
 from sar_agent.check.explain_hazard import describe_credit_loop, describe_hazard, describe_losses
 from sar_agent.check.intermediate_tables import IntermediateTables, find_intermediate_tables
@@ -225,7 +226,7 @@ class _Mixtures:
         known = proved is not None and sets.knows(proved)
         if known and proved:
             self.planes = sets.proved_planes(proved)
-            left = self._compare()
+            left = self._compare(proved)
             if not self.safe and not self._hazard:
                 self._mix(left)
         # With unknown hosts, the proved planes hold dependencies that cannot occur: count again.
@@ -248,7 +249,7 @@ class _Mixtures:
             channel_numbers(sets.fabric, sets.wiring, hosts, hops) if numbers is None else numbers
         )
 
-    def _compare(self) -> Bool:
+    def _compare(self, proved: ProvedTables) -> Bool:
         """bool[O, D]: the trees of which the numbers prove all mixtures, without a walk, or all
         open trees where they prove nothing; `safe` if they prove the other trees after a walk."""
         sets, lanes = self.sets, int(self.sets.wiring.lanes)
@@ -259,15 +260,15 @@ class _Mixtures:
                 sets.wiring, planes[:lanes], self.numbers, hops
             )
 
-        if self.numbers is None or not rise(self.planes):
+        if self.numbers is None or not rise(host_planes(sets.fabric, proved, sets.other.senders)):
             return self.open
-        proved = sets.rising(self.pair, self.open, self.numbers)
-        walked, planes = self.open & ~proved, sets.planes()
+        quick = sets.rising(self.pair, self.open, self.numbers)
+        walked, planes = self.open & ~quick, sets.planes()
         if walked.any():
             self._walk(walked, planes)
         self.rising = self.safe = not self._hazard and rise(planes)
         self.planes |= planes
-        return proved
+        return quick
 
     def _mix(self, which: Bool) -> None:
         self._walk(which, self.planes)
