@@ -123,7 +123,7 @@ def longest_way(
     a route that loops counts as all switches. `known` is the result for the tables `old` on the
     same fabric: only routes that differ are walked."""
     ports = fabric.channel_by_port
-    following = np.where(ports < 0, -1, fabric.channel_target[ports]).astype(np.int32)
+    following = np.append(fabric.channel_target, -1)[ports].astype(np.int32)
     if known is None or old is None or old.shape != routes.egress.shape:
         hops, differs = np.zeros(routes.egress.shape[:2], np.int32), None
     else:

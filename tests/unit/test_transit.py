@@ -349,3 +349,10 @@ def test_a_history_of_an_older_agent_is_read_and_gone_on_with(tmp_path: Path) ->
     assert history.last(1) == [ROW]
     history.add(ROW)
     assert history.last(9) == [ROW, ROW]
+
+
+def test_routes_on_a_single_switch_have_no_hops() -> None:
+    """What remains of a fabric beside the master's OpenSM, when its leaf switch is cut off."""
+    fabric = load_fabric("xgft:1;4;1")
+    routes = load_engine("minhop").route(fabric, JobMix(()), Options())
+    assert not longest_way(fabric, routes).any()
