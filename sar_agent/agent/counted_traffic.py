@@ -81,7 +81,10 @@ class CountedTraffic:
         self.problems.problem("counters", "", "counters can be used again")
         hot = tuple(sorted(link.link for link in comparison.hot))
         if hot != self._hot:  # a ProblemLog would take another link for the same problem
-            log.warning("%s", hot_words(comparison) or "no link is hot without being predicted")
+            if hot:
+                log.warning("%s", hot_words(comparison))
+            else:
+                log.info("no link is hot without being predicted any more")
             self._hot = hot
 
     def summary(self) -> dict[str, Any] | None:

@@ -16,8 +16,9 @@ from sar_agent.config.model import Config, description_of
 
 WIDTH = 100
 HEAD = """\
-# The settings of sar-agent: every key with its default. Copy this file to /etc/sar-agent.toml and
-# keep the keys that you change. Test the result with `sar-agent once`.
+# The settings of sar-agent: every key with its default. Copy this file to
+# /etc/sar-agent/sar-agent.toml and keep the keys that you change. Test the result with
+# `sar-agent once`.
 """
 
 

@@ -167,7 +167,7 @@ def compare(
         links=int(fabric.channel_up.sum()),
         known=len(known),
         rank=rank_correlation(*_comparable(fabric, window, known, load)),
-        top=top_share(load, counted),
+        top=top_share(load, np.where(counted < RESOLUTION, 0.0, counted)),
         counted_max=float(counted.max(initial=0.0)),
         counted_mean=float(counted.mean()) if len(known) else 0.0,
         scale=scale,

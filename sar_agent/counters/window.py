@@ -59,8 +59,11 @@ class CounterWindow:
 def align(fabric: Fabric, readings: PortReadings) -> CounterWindow:
     """The window on the fabric's indices. Raises `WindowLeftOut`, with one sentence."""
     if not readings.counted.any():
-        why = "a counter went back" if readings.went_back.any() else "no port was read twice yet"
-        raise WindowLeftOut(f"{readings.source}: {why}, so there is no window; wait for the next")
+        if readings.went_back.any():
+            why = "the counters went back; somebody cleared them, or the dumps are in wrong order"
+        else:
+            why = "no port was read twice yet, so there is no window; wait for the next reading"
+        raise WindowLeftOut(f"{readings.source}: {why}")
     seconds, age = _window(readings)
     row = _channel_rows(fabric, readings)
     live = np.flatnonzero(fabric.channel_up)

@@ -53,6 +53,7 @@ def render(assessment: Assessment) -> str:
             gainers=assessment.gainers[:JOBS_SHOWN],
             counts=_counts(assessment),
             pictures=_pictures(given.fabric, before, after) if after and given.mix.jobs else None,
+            counted=_counted(assessment),
             timeline=Markup(timeline(assessment.course)) if assessment.course else None,
             classes=list(enumerate(heat_map.NAMES)),
             change=change,
@@ -113,6 +114,15 @@ def _pictures(fabric: Fabric, before: RatedRoutes, after: RatedRoutes) -> dict[s
         "most": MOST_HOT,
         "rows": drawing.rows(fabric),
     }
+
+
+def _counted(assessment: Assessment) -> dict[str, Any] | None:
+    """The map of what links carried, in the colours of the loads."""
+    if assessment.counted is None:
+        return None
+    inside, tall = heat_map.heat_map(assessment.given.fabric, assessment.counted.window.share)
+    comparison = assessment.counted.comparison
+    return {"map": Markup(inside), "height": round(tall), "window": comparison}
 
 
 def _hottest(load: heat_map.Loads) -> np.ndarray:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from sar_agent.counters import PortReadings
+from sar_lab.assess.counted import CountedLinks, counted_links
 from sar_lab.assess.judgement import Judgement, judge
 from sar_lab.assess.limits import limits_of
 from sar_lab.assess.over_time import SAMPLES, RatingsOverTime, rate_over_time
@@ -43,6 +45,8 @@ class Assessment:
     limits: tuple[str, ...]
     classes: tuple[TrafficClass, ...]
     seconds: float
+    counted: CountedLinks | None = None
+    """What links carried, where dumps of counters were given."""
 
     @property
     def gainers(self) -> tuple[JobGain, ...]:
@@ -74,6 +78,7 @@ class Assessment:
             "topology": None if given.topology is None else list(given.topology),
             "left_out": [asdict(left) for left in given.left_out],
             "remarks": list(given.remarks),
+            "counted": self.counted and self.counted.json(),
             "limits": list(self.limits),
             "seconds": self.seconds,
         }
@@ -87,14 +92,18 @@ def assess(
     adaptive: bool = False,
     samples: int = SAMPLES,
     simulate: bool = True,
+    counters: PortReadings | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Assessment:
-    """Raises `SarError` where no engine at all serves the fabric."""
+    """Raises `SarError` where no engine at all serves the fabric, or counters cannot be used."""
     began = time.perf_counter()
     ratings = rate_all(given.fabric, given.mix, given.today, engines, simulate=simulate, say=say)
+    counted = None
+    if counters is not None:
+        counted = counted_links(given.fabric, given.mix, ratings.before, counters)
     judgement = judge(given, ratings, adaptive)
     course = rate_over_time(given.placed, ratings, samples, say) if given.placed else None
     limits = limits_of(given, ratings, adaptive)
     classes = traffic_classes(given.fabric, adaptive)
     seconds = time.perf_counter() - began
-    return Assessment(command, given, ratings, judgement, course, limits, classes, seconds)
+    return Assessment(command, given, ratings, judgement, course, limits, classes, seconds, counted)

@@ -46,6 +46,22 @@ def assess(
         Path | None,
         typer.Option("--topology-conf", help="Slurm's topology.conf or topology.yaml"),
     ] = None,
+    counters: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--counters",
+            help="what links really carry: two dumps of perfquery or ibdiagnet2 (give it twice, "
+            "the earlier one first)",
+        ),
+    ] = None,
+    counter_seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--counter-seconds",
+            min=0.1,
+            help="time between the two dumps, if their files were copied since",
+        ),
+    ] = None,
     engine: Annotated[
         list[str] | None,
         typer.Option(
@@ -72,9 +88,11 @@ def assess(
 
     Exit code 1 if no answer is possible, because no job runs on this network.
     """
+    from sar_agent.agent.counted_traffic import comparison_words
     from sar_agent.routing import load_engine
     from sar_lab.assess import assess as run
     from sar_lab.assess.assess_page import write_assessment
+    from sar_lab.assess.counted import read_two_dumps
     from sar_lab.assess.rate import ENGINES
     from sar_lab.assess.site_data import read_site_data
     from sar_lab.mixes.replay_inputs import fabric_of
@@ -83,6 +101,7 @@ def assess(
     names = tuple(engine or ENGINES)
     for name in names:
         load_engine(name)  # reports an unknown name before the long computation
+    readings = read_two_dumps(counters, counter_seconds) if counters else None
     network, remarks = fabric_of(fabric)
     given = read_site_data(network, jobs, history, routes, topology, remarks)
     found = run(
@@ -92,6 +111,7 @@ def assess(
         adaptive=adaptive,
         samples=samples,
         simulate=simulate,
+        counters=readings,
         say=progress,
     )
     page = write_assessment(found, out)
@@ -106,6 +126,8 @@ def assess(
             f"before: {found.ratings.before.name}, as no tables were given (--routes); "
             f"after: {found.ratings.after.name if found.ratings.after else 'none'}"
         )
+    if found.counted is not None:
+        typer.echo(comparison_words(found.counted.comparison))
     for left in given.left_out:
         typer.echo(f"left out: {left}")
     typer.echo(f"Open {page.resolve()}")

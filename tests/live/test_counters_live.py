@@ -40,11 +40,12 @@ class Counters:
 
     def __init__(self, site: LoopSite, fabric: Fabric) -> None:
         self.site, self.fabric = site, fabric
-        self.words: dict[str, int] = {}
+        self.counts: dict[str, int] = {}
 
-    def count(self, share: F64, ports: Mapping[str, float]) -> None:
+    def count(self, share: F64, ports: Mapping[str, float], waits: int = -1) -> None:
         """Once PerfMgr has swept again: one window in which each channel carries `share` of its
-        speed, and each host in `ports` sends that share of its own."""
+        speed, and each host in `ports` sends that share of its own; packets wait at channel
+        `waits`."""
         before = self.site.bridge.status().perfmgr_sweep
         assert wait_until(lambda: self.site.bridge.status().perfmgr_sweep > before, 30, 0.02)
         fabric = self.fabric
@@ -52,17 +53,21 @@ class Counters:
             near, far = fabric.channel_source[c], fabric.channel_target[c]
             words = int(share[c] * fabric.channel_rate[c] * 1e9 / 8 * 2 / 4)
             back = fabric.channel_port[fabric.channel_reverse[c]]
-            self._add(f'"{fabric.switch_name[near]}"[{fabric.channel_port[c]}]', "Xmit", words)
-            self._add(f'"{fabric.switch_name[far]}"[{back}]', "Rcv", words)
+            port = f'"{fabric.switch_name[near]}"[{fabric.channel_port[c]}]'
+            self._add(f"{port} PortCountersExtended.PortXmitData", words)
+            self._add(
+                f'"{fabric.switch_name[far]}"[{back}] PortCountersExtended.PortRcvData', words
+            )
+            if c == waits:
+                self._add(f"{port} PortCounters.PortXmitWait", 1000)
         for host, part in ports.items():
             (t,) = fabric.hosts[host]
             words = int(part * fabric.terminal_rate[t] * 1e9 / 8 * 2 / 4)
-            self._add(f'"{host}"[1]', "Xmit", words)
+            self._add(f'"{host}"[1] PortCountersExtended.PortXmitData', words)
 
-    def _add(self, port: str, way: str, words: int) -> None:
-        name = f"{port} PortCountersExtended.Port{way}Data"
-        self.words[name] = self.words.get(name, 0) + words
-        self.site.fabric.console(f"PerformanceSet {name}={self.words[name]}")
+    def _add(self, counter: str, count: int) -> None:
+        self.counts[counter] = self.counts.get(counter, 0) + count
+        self.site.fabric.console(f"PerformanceSet {counter}={self.counts[counter]}")
 
 
 def shares(load: F64) -> F64:
@@ -129,10 +134,12 @@ def test_counted_as_predicted_then_one_link_more_while_jobs_come_and_go(
         assert wait_until(lambda: f"hot but not predicted: {name} carried" in site.log(), 10)
 
         def asked() -> bool:
-            counters.count(shares(now) + 0.9 * (np.arange(len(now)) == quiet), {})
+            counters.count(np.where(np.arange(len(now)) == quiet, 0.9, shares(now)), {}, quiet)
             wait_until(lambda: metrics(site).get(("hot",)) == 1, 1.9, 0.1)
             code, out, _ = site.ask("counters", "--json")
-            return code == 0 and [link["link"] for link in json.loads(out)["hot"]] == [name]
+            found = json.loads(out) if code == 0 else {"hot": [], "jobs": []}
+            waited = [job["hottest_link"] for job in found["jobs"] if job["waits_share"] == 1.0]
+            return [link["link"] for link in found["hot"]] == [name] and set(waited) == {name}
 
         assert wait_until(asked, 60, 0.1)
         code, out, err = site.ask("explain", last)

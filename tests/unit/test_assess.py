@@ -15,6 +15,8 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
+from sar_agent.quality.channel_traffic import traffic_of
+from sar_agent.routing import Options, load_engine
 from sar_lab.assess.heat_map import classes, heat_map, level_bars, levels
 from sar_lab.assess.judgement import judge
 from sar_lab.assess.rate import Ratings, rate_all
@@ -359,3 +361,50 @@ def test_a_fabric_of_one_switch_has_nothing_to_draw() -> None:
     ratings = rate_all(fabric, JobMix(()), None, ("minhop", "sar-plus"))
     assert levels(fabric) == []
     assert ratings.before.time == 1.0
+
+
+def counter_dumps(folder: Path, seconds: float) -> tuple[Path, Path]:
+    """Two dumps of ibdiagnet2 between which each link carried a share of its load under minhop."""
+    fabric = load_fabric(SPEC)
+    mix = read_site_data(fabric, "mix:3", None, None, None).mix
+    load = traffic_of(fabric, mix, load_engine("minhop").route(fabric, mix, Options())).load
+    words = (load / load.max() / 2 * fabric.channel_rate * 1e9 / 8 / 4 * seconds).astype(np.int64)
+    guid = fabric.switch_guid[fabric.channel_source]
+    files = []
+    for name, times in (("begin.pm", 1), ("end.pm", 2)):
+        files.append(folder / name)
+        files[-1].write_text(
+            "".join(
+                f"Port={fabric.channel_port[c]} Lid=0x1 GUID={int(guid[c]):#018x} Device=1 "
+                f"Port Name=x\nport_xmit_data_extended={int(words[c]) * times:#x}\n"
+                f"port_rcv_data_extended={int(words[fabric.channel_reverse[c]]) * times:#x}\n"
+                for c in range(fabric.channels)
+            )
+        )
+    return files[0], files[1]
+
+
+def test_what_links_really_carried(tmp_path: Path) -> None:
+    begin, end = counter_dumps(tmp_path, 90.0)
+    command = ("assess", *SAME, *QUICK, "--no-simulate", "--out", tmp_path / "out")
+    given = ("--counters", begin, "--counters", end, "--counter-seconds", 90)
+    found = said(*command, *given, "--json")["counted"]
+    assert found["rank"] == pytest.approx(1.0)
+    assert found["counted_max"] == pytest.approx(0.5, rel=1e-3)
+    assert (found["known"], found["hot_links"], found["seconds"]) == (48, 0, 90.0)
+    page = (tmp_path / "out/index.html").read_text()
+    assert "What the links really carried" in page
+    assert "is 1.00; 1 means" in page
+    without = said(*command, "--json")
+    assert without["counted"] is None
+    assert "really carried" not in (tmp_path / "out/index.html").read_text()
+    for files, why in (
+        (("--counters", begin), "names 1 file; give it twice"),
+        (
+            ("--counters", end, "--counters", begin, "--counter-seconds", 90),
+            "the counters went back; somebody cleared them, or the dumps",
+        ),
+    ):
+        run = sar_agent(*command, *files)
+        assert run.returncode in (1, 2)
+        assert why in run.stderr
