@@ -23,10 +23,9 @@ from sar_agent.opensm.file_lfts import LftsFile, LftsSwap, plan_text, read_lfts_
 from sar_agent.opensm.file_read_back import ASK_AGAIN, TablesReader, TablesReading
 from sar_agent.opensm.file_reload import SweepRequest
 from sar_agent.opensm.file_tables import DumpUnfinished
+from sar_agent.opensm.plugin_install import OUR_ENGINE
 from sar_agent.util.stages import stage
 
-ENGINE = "file"
-"""OpenSM's name of the routing engine that reads the file."""
 ANOTHER_SWEEP = 10.0
 """Seconds to wait for a second dump: the first may be of a sweep that began before the request."""
 IGNORED = (
@@ -187,7 +186,7 @@ class FileManager(SubnetManager):
         ours = file is not None and not wrong
         generation = file.generation if file else 0
         return SmStatus(
-            engine=ENGINE if ours else "unknown",
+            engine=OUR_ENGINE if ours else "unknown",
             ours=ours,
             identity=file.identity if file and ours else "",
             generation=generation if ours else 0,

@@ -104,7 +104,7 @@ def test_jobs_come_and_go_and_routes_follow(
             "jobs_changed",
         }
         said = site.cli("status").stdout
-        assert f"in force   engine file, generation {second}" in said
+        assert f"in force   engine sar, generation {second}" in said
 
         # OpenSM keeps the dead link in its tables until the agent has written others.
         site.fabric.unlink("S1-0", 5)
