@@ -36,18 +36,18 @@ def with_fewest_lanes(
     fabric: Fabric,
     graph: Graph,
     hops: U8,
-    make: Callable[[DagCache], tuple[U8, float, Made]],
+    make: Callable[[DagCache], tuple[U8, Callable[[], float], Made]],
 ) -> tuple[Made, HostPaths, bool]:
-    """What `make` makes of a cache: tables uint8[T + S, S], the largest load, and whatever else is
-    to be returned. Also their dependencies, and whether only some shortest paths were used. All
-    shortest paths are used unless one lane is too few for them and enough for the others, at most
-    `WORTH` times the load."""
+    """What `make` makes of a cache: tables uint8[T + S, S], the function that tells their largest
+    load, and whatever is to be returned. Also their dependencies, and whether only some shortest
+    paths were used. All shortest paths are used unless one lane is too few for them and enough for
+    the others, at most `WORTH` times the load."""
     egress, load, made = make(new_cache(fabric))
     found = host_paths(fabric, graph, hops, egress)
     if found.one_lane(fabric) or (cache := one_lane_cache(fabric, graph)) is None:
         return made, found, False
     egress, other_load, other = make(cache)
     others = host_paths(fabric, graph, hops, egress)
-    if other_load > WORTH * load or not others.one_lane(fabric):
+    if other_load() > WORTH * load() or not others.one_lane(fabric):
         return made, found, False
     return other, others, True

@@ -9,7 +9,7 @@ repairs tables after a failure.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import NamedTuple
 
@@ -71,9 +71,9 @@ class SarPlus:
         graph = graph_of(fabric)
         hops = all_hops(graph)
 
-        def balanced(cache: DagCache) -> tuple[U8, float, RouteBalance]:
+        def balanced(cache: DagCache) -> tuple[U8, Callable[[], float], RouteBalance]:
             balance = _balanced(fabric, mix, options.objective, cache)
-            return balance.egress, balance.score()[0], balance
+            return balance.egress, lambda: balance.score()[0], balance
 
         balance, found, some = with_fewest_lanes(fabric, graph, hops, balanced)
         cache = new_cache(fabric) if some else balance.cache

@@ -15,6 +15,7 @@ destination.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.one_lane import with_fewest_lanes
 from sar_agent.routing.repair import neighbours_of
 from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.routing.sar_plus_balance import RouteBalance
 from sar_agent.routing.siblings import ALONE, Siblings, siblings_of
 from sar_agent.routing.visit_order import VisitOrders, new_visit_orders, visit_order_of
 
@@ -87,11 +89,19 @@ def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, 
     graph = graph_of(fabric)
     hops = all_hops(graph)
 
-    def grown(cache: DagCache) -> tuple[U8, float, U8]:
+    def grown(cache: DagCache) -> tuple[U8, Callable[[], float], U8]:
         egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
         weight = np.zeros(fabric.channels, np.int64)
         grow(fabric, graph, cache, hops, mix, order, count, weight, egress)
-        return egress, float(weight.max(initial=0)), egress
+
+        def largest() -> float:
+            if not mix.jobs:
+                return float(weight.max(initial=0))
+            balance = RouteBalance(fabric, mix, egress, "load")
+            balance.put_back(balance.terminals)
+            return balance.score()[0]
+
+        return egress, largest, egress
 
     egress, found, _ = with_fewest_lanes(fabric, graph, hops, grown)
     fill_loop_free(fabric, graph, new_cache(fabric), hops, egress, found)
