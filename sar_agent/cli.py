@@ -13,7 +13,7 @@ from collections.abc import Callable
 import typer
 
 from sar_agent import __version__
-from sar_agent.commands import ask, counters, engines, key, routes, service, topology
+from sar_agent.commands import ask, compare_counters, engines, key, routes, service, topology
 from sar_agent.errors import SarError
 from sar_agent.util.extensions import extensions, load_point
 
@@ -34,7 +34,7 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     (OPERATE, "status", ask.status),
     (OPERATE, "history", ask.history),
     (OPERATE, "explain", ask.explain),
-    (OPERATE, "counters", counters.counters),
+    (OPERATE, "counters", compare_counters.counters),
     (OPERATE, "rollback", service.rollback),
     (OPERATE, "warm-up", service.warm_up),
     (ROUTES, "route", routes.route),
