@@ -16,8 +16,8 @@ from sar_agent import __version__
 from sar_agent.commands import (
     anonymize,
     ask,
+    compare_counters,
     config_file,
-    counters,
     engines,
     key,
     order,
@@ -45,7 +45,7 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     (OPERATE, "status", ask.status),
     (OPERATE, "history", ask.history),
     (OPERATE, "explain", ask.explain),
-    (OPERATE, "counters", counters.counters),
+    (OPERATE, "counters", compare_counters.counters),
     (OPERATE, "rollback", service.rollback),
     (OPERATE, "warm-up", service.warm_up),
     (OPERATE, "fetch-state", service.fetch_state),

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sar_agent.counters import PortReadings
-from sar_lab.assess.counted import CountedLinks, counted_links
+from sar_lab.assess.counted_links import CountedLinks, counted_links
 from sar_lab.assess.judgement import Judgement, judge
 from sar_lab.assess.limits import limits_of
 from sar_lab.assess.over_time import SAMPLES, RatingsOverTime, rate_over_time

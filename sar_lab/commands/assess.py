@@ -92,7 +92,7 @@ def assess(
     from sar_agent.routing import load_engine
     from sar_lab.assess import assess as run
     from sar_lab.assess.assess_page import write_assessment
-    from sar_lab.assess.counted import read_two_dumps
+    from sar_lab.assess.counted_links import read_two_dumps
     from sar_lab.assess.rate import ENGINES
     from sar_lab.assess.site_data import read_site_data
     from sar_lab.mixes.replay_inputs import fabric_of
