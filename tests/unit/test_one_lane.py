@@ -87,3 +87,12 @@ def test_no_such_paths_on_a_torus_or_a_dragonfly() -> None:
     for spec in ("torus:4x4", "dragonfly:a=4,p=2,h=2"):
         fabric = load_fabric(spec)
         assert one_lane_cache(fabric, graph_of(fabric)) is None
+
+
+def test_updn_turns_not_everything_around_one_switch_for_a_few_pairs() -> None:
+    fabric = site(joined=True, pods=3, leaves=4, seed=5)
+    mix = synthetic_mix(fabric, 1)
+    routes = load_engine("updn").route(fabric, mix, Options())
+    assert check_routes(fabric, routes).passed
+    found = measure(fabric, mix, routes)
+    assert found.load_max <= 2 * found.lower_bound_load_max
