@@ -57,9 +57,14 @@ class Amendments:
         """The state with what is in force now, and why to wait with any decision: the manager is
         not done with its repair. Empty where there is nothing to wait for."""
         status, found, began = site.status, site.in_force, time.monotonic()
-        if status is None or state is None or not is_amended(status, state, site.fabric):
+        if status is None or state is None:
             return state, ""
-        what = f"{self.installed.manager.name} has repaired generation {status.generation} itself"
+        name = self.installed.manager.name
+        if not is_amended(status, state, site.fabric):
+            changed = is_of(status, state) and site.fabric.digest.hex() != state.fabric_digest
+            busy = changed and status.state != "built"
+            return state, f"{name} is not done with the changed fabric" if busy else ""
+        what = f"{name} has repaired generation {status.generation} itself"
         if found is None or found.status.state != "built" or found.identity != status.identity:
             return state, f"{what}, and is not done with it"
         try:
@@ -73,11 +78,11 @@ class Amendments:
         state = self.installed.follow(plan, found, state)
         self.planner.resume(plan)
         self.planner.keep_shelter(plan)
-        changed = None
+        difference = None
         with suppress(SarError):  # the generation is not kept
             kept = file_to_routes(site.fabric, self.installed.generations.read(plan.generation))
-            changed = table_changes(site.fabric, kept, found.routes)
-        many = f"; {changed.entries} entries differ from the plan" if changed else ""
+            difference = table_changes(site.fabric, kept, found.routes)
+        many = f"; {difference.entries} entries differ from the plan" if difference else ""
         log.info("%s; the tables pass the checks, going on from them%s", what, many)
         self.decisions.add(
             Decision(Reason.AMENDED, f"{what}{many}"),
@@ -87,7 +92,7 @@ class Amendments:
             seconds=time.monotonic() - began,
             before=None,
             plan=plan,
-            changed=changed,
+            changed=difference,
             achieved=plan.measures,
         )
         return state, ""
@@ -133,7 +138,12 @@ class Amendments:
 def is_amended(status: SmStatus, state: State, fabric: Fabric) -> bool:
     """Whether the generation that `state` names is in force, and the manager has changed it, or
     changed it back, since the state was saved."""
-    if not status.ours or not status.generation or status.generation != state.generation:
+    if not is_of(status, state):
         return False
     moved = status.amendments > 0 and fabric.digest.hex() != state.fabric_digest
     return moved or status.identity != state.identity
+
+
+def is_of(status: SmStatus, state: State) -> bool:
+    """Whether the generation that `state` names is in force, with amendments or without."""
+    return status.ours and bool(status.generation) and status.generation == state.generation

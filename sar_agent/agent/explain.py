@@ -95,7 +95,11 @@ class JobExplanation:
                         if under.counted is None
                         else f", counted {under.counted:.1%} of its speed"
                     )
-                    + ("; no other job uses it" if not shared else "; shared with job ")
+                    + (
+                        "; no other job uses it"
+                        if not shared
+                        else f"; shared with job{'s' * (len(shared) > 1)} "
+                    )
                     + ", ".join(shared[:10])
                     + (f" and {len(shared) - 10} more" if len(shared) > 10 else "")
                 )

@@ -14,7 +14,13 @@ import pytest
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.routes_file import RoutesFile, read_routes_file, write_routes_file
+from sar_agent.formats.routes_file import (
+    HOPS,
+    NUMBERS,
+    RoutesFile,
+    read_routes_file,
+    write_routes_file,
+)
 from sar_agent.install.plan import make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.opensm.plugin_client import PluginClient, PluginRefused
@@ -82,7 +88,7 @@ def test_installed_read_back_and_clean_whatever_the_level(name: str) -> None:
     with installed(*grid) as here:
         found = here.install(3)
         wanted, got = here.two.hop_lane, found.hop_lanes
-        assert wanted is not None and got is not None and found.flags == 1
+        assert wanted is not None and got is not None and found.flags == HOPS | NUMBERS
         assert np.array_equal(got, wanted[np.argsort(here.fabric.switch_guid)])
         assert here.bridge.status().lanes == 2
         seen = set()

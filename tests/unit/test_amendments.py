@@ -70,6 +70,21 @@ def test_the_agent_goes_on_from_what_the_plugin_repaired(world: Repaired) -> Non
     assert status.ours and "generation 1 with 1 repairs of its own" in status.words()
 
 
+def test_it_waits_while_opensm_may_be_repairing(world: Repaired) -> None:
+    """OpenSM has discovered the change, and its plugin is not done with new tables."""
+    world.cut()
+    world.bridge.fabric = world.fabric
+    world.bridge.topology_changes += 1
+    world.bridge.state = "building"
+    report = world.once()
+    assert report.result is Result.LATER and "not done with the changed fabric" in report.sentence
+    world.bridge.state = "built"
+    world.bridge.repair(world.fabric)
+    assert world.once().result is Result.NOTHING
+    assert History(world.folder / "state").last(1)[0].reason == "amended"
+    assert world.bridge.loads == [1]
+
+
 def test_the_next_plan_starts_from_it(world: Repaired) -> None:
     world.cut_and_repair()
     world.once()
