@@ -156,9 +156,11 @@ def test_the_agents_do_not_reach_each_other(two: Pair) -> None:
     watch(two, two.join, lambda: two.copied(two.one, two.two), "the agents reach each other again")
 
 
+@pytest.mark.long
 def test_both_are_masters_for_a_moment(two: Pair) -> None:
     """The fabric falls into S1-0 with S2-0, and the rest: each OpenSM is the master of its part.
-    Then the cables are back, and one of two masters gives way."""
+    Then the cables are back, and one of two masters gives way. Long, because stock OpenSM often
+    hangs in this handover under ibsim (docs/ha.md), and the test then starts it again."""
     before = generation(two.one)
     cables = [("S1-0", 6), ("S1-1", 5), ("S1-2", 5), ("S1-3", 5)]
     for cable in cables:
@@ -179,8 +181,12 @@ def test_both_are_masters_for_a_moment(two: Pair) -> None:
     assert wait_until(leader.installs, 90), leader.log()[-3000:]
     assert wait_until(lambda: generation(leader) > highest and leader.installs(), 90)
     assert wait_until(lambda: two.copied(leader, other), 90), other.log()[-3000:]
-    assert leader.term().term == other.term().term
-    assert leader.term().holder == other.term().holder == leader.term().node
+
+    def agreed() -> bool:
+        first, second = leader.term(), other.term()
+        return first.term == second.term and first.holder == second.holder == first.node
+
+    assert wait_until(agreed, 90), (leader.term(), other.term())
     lids = readback.lids(leader.sm.folder / "cache")
     plan = read_routes_file(other.sm.routes_path)
     assert readback.wanted(plan, lids) == two.tables(), "also the copy is what switches have"
