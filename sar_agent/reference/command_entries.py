@@ -26,6 +26,8 @@ class CommandOption:
     """One option, or one argument if `names` has no dash."""
 
     names: tuple[str, ...]
+    value: str
+    """What its value is called, such as `FILE`; empty for a flag."""
     required: bool
     flag: bool
     repeatable: bool
@@ -69,10 +71,12 @@ def _option(parameter: Any) -> CommandOption:
         bounds = f"{low:g} … {high:g}"
     else:
         bounds = f"{low:g} or more" if low is not None else ""
+    flag = bool(getattr(parameter, "is_flag", False))
     return CommandOption(
         (*parameter.opts, *parameter.secondary_opts),
+        "" if flag else str(parameter.metavar or parameter.name.replace("_", "-").upper()),
         parameter.required,
-        bool(getattr(parameter, "is_flag", False)),
+        flag,
         parameter.multiple or parameter.nargs == -1,
         bounds,
         _default(parameter.default),

@@ -7,22 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.commands.manual_pages import FILES, command_pages, setting_groups
 from sar_agent.config.model import Config
+from sar_agent.reference.command_entries import command_entries
+from sar_agent.reference.config_entries import config_entries
+from sar_agent.reference.manual_pages import FILES
 
 
 def test_every_command_and_key_is_there() -> None:
     manual = FILES["sar-agent.1"]().replace("\\-", "-")
-    pages = command_pages()
-    assert {"run", "once", "status", "topology check", "key list"} <= {page.name for page in pages}
-    for page in pages:
-        assert page.help and f".SS {page.name}\n" in manual
-        for option in page.options:
-            assert all(name in manual for name in option.names)
+    commands = list(command_entries())
+    assert {"run", "once", "status", "topology check", "key list"} <= {c.words for c in commands}
+    for command in commands:
+        assert command.help and f".SS {command.words}\n" in manual
+        for option in command.options:
+            named = option.names if option.names[0].startswith("-") else (option.value,)
+            assert all(name in manual for name in named)
     settings = FILES["sar-agent.toml.5"]().replace("\\-", "-")
-    groups = {name: keys for name, _, keys in setting_groups()}
-    assert set(groups) == set(Config.model_fields)
-    assert all(f"\\fB{key.name}\\fR = " in settings for keys in groups.values() for key in keys)
+    keys = list(config_entries())
+    assert {key.section for key in keys} == set(Config.model_fields)
+    assert all(f"\\fB{key.key}\\fR = " in settings for key in keys)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,141 @@
+"""Man pages and shell completion, made from the command line and the settings model.
+
+`python -m sar_agent.reference.manual_pages FOLDER` writes sar-agent.1, sar-agent.toml.5 and
+sar-agent.bash.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from itertools import groupby
+from pathlib import Path
+
+from sar_agent import __version__
+from sar_agent.config.model import DEFAULT_PATH
+from sar_agent.reference.command_entries import CommandOption, command_entries
+from sar_agent.reference.config_entries import config_entries, config_sections
+
+
+def _plain(text: str | None) -> str:
+    """Paragraphs without the marks of typer's help."""
+    paragraphs = re.split(r"\n\s*\n", (text or "").replace("\b", "").strip())
+    return "\n\n".join(" ".join(each.split()) for each in paragraphs)
+
+
+def _roff(text: str) -> str:
+    """One paragraph; a line must not begin with a dot or an apostrophe."""
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(r"(?m)^([.'])", r"\\&\1", text)
+
+
+def _names(option: CommandOption) -> str:
+    """An option's names and its value; an argument has only the latter."""
+    if not option.names[0].startswith("-"):
+        return f"\\fB{_roff(option.value)}\\fR"
+    names = ", ".join(f"\\fB{_roff(name)}\\fR" for name in option.names)
+    return names + (f" \\fI{_roff(option.value)}\\fR" if option.value else "")
+
+
+def commands_manual() -> str:
+    """sar-agent(1)."""
+    lines = [
+        f'.TH SAR-AGENT 1 "" "sar-agent {__version__}" "User Commands"',
+        ".SH NAME",
+        "sar\\-agent \\- InfiniBand routes for the jobs that Slurm runs",
+        ".SH SYNOPSIS",
+        ".B sar\\-agent",
+        "COMMAND [OPTIONS]",
+        ".SH DESCRIPTION",
+        _roff(
+            "Watches Slurm's running jobs, computes InfiniBand routes for them, proves the routes "
+            "free of credit loops, and has OpenSM install them. In observe mode, the default, "
+            "it changes nothing."
+        ),
+    ]
+    for panel, entries in groupby(command_entries(), lambda entry: entry.panel):
+        lines.append(f".SH {_roff((panel or 'Commands').upper())}")
+        for entry in entries:
+            lines += [f".SS {_roff(entry.words)}", *_roff(_plain(entry.help)).split("\n\n")]
+            for option in entry.options:
+                lines += [".TP", _names(option), _roff(option.help or "Required.")]
+    lines += [
+        ".SH EXIT STATUS",
+        ".TP\n0\nDone.",
+        ".TP\n1\nA check failed, or another program did not answer.",
+        ".TP\n2\nBad input.",
+        ".SH FILES",
+        f".TP\n.I {_roff(str(DEFAULT_PATH))}\nThe settings; see sar\\-agent.toml(5).",
+        ".TP\n.I /var/lib/sar\\-agent\nState, history, kept generations.",
+        ".SH SEE ALSO",
+        ".BR sar\\-agent.toml (5),\n.BR opensm (8),\n.BR squeue (1)",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def settings_manual() -> str:
+    """sar-agent.toml(5)."""
+    lines = [
+        f'.TH SAR-AGENT.TOML 5 "" "sar-agent {__version__}" "File Formats"',
+        ".SH NAME",
+        "sar\\-agent.toml \\- settings of sar\\-agent",
+        ".SH SYNOPSIS",
+        f".I {_roff(str(DEFAULT_PATH))}",
+        ".SH DESCRIPTION",
+        _roff(
+            "TOML. Every key has a default, so an empty file is valid. An unknown key is an error."
+        ),
+    ]
+    meanings = dict(config_sections())
+    for section, entries in groupby(config_entries(), lambda entry: entry.section):
+        lines += [f".SH [{section}]", _roff(" ".join((meanings[section].__doc__ or "").split()))]
+        for entry in entries:
+            text = f"{entry.description[0].upper()}{entry.description[1:]}."
+            lines += [".TP", f"\\fB{_roff(entry.key)}\\fR = {_roff(entry.default)}", _roff(text)]
+    lines += [".SH SEE ALSO", ".BR sar\\-agent (1)"]
+    return "\n".join(lines) + "\n"
+
+
+def bash_completion() -> str:
+    """Completes commands and options without starting Python."""
+    commands = list(command_entries())
+    first = sorted({command.words.split()[0] for command in commands})
+    cases: dict[str, list[str]] = {}
+    for command in commands:
+        words = command.words.split()
+        if len(words) > 1:
+            cases.setdefault(words[0], []).append(words[1])
+        options = [n for option in command.options for n in option.names if n.startswith("-")]
+        cases[command.words] = [*options, "--help"]
+    lines = [
+        "# Completion of sar-agent for bash.",
+        "_sar_agent() {",
+        '  local word=${COMP_WORDS[COMP_CWORD]} path="${COMP_WORDS[1]} ${COMP_WORDS[2]}" words=',
+        "  COMPREPLY=()",
+        '  if [ "$COMP_CWORD" -eq 1 ]; then',
+        f'    words="{" ".join(first)} --help --version"',
+        "  else",
+        '    case "$path" in',
+    ]
+    for name, words in sorted(cases.items(), key=lambda case: -len(case[0].split())):
+        pattern = f'"{name}"' if " " in name else f'"{name} "*'
+        lines.append(f'      {pattern}) words="{" ".join(words)}" ;;')
+    lines += [
+        "    esac",
+        "  fi",
+        '  COMPREPLY=($(compgen -W "$words" -- "$word"))',
+        "}",
+        "complete -o default -F _sar_agent sar-agent",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+FILES = {
+    "sar-agent.1": commands_manual,
+    "sar-agent.toml.5": settings_manual,
+    "sar-agent.bash": bash_completion,
+}
+
+if __name__ == "__main__":
+    for name, make in FILES.items():
+        (Path(sys.argv[1]) / name).write_text(make())
