@@ -2,7 +2,7 @@
  * Repairs one column. Broken are the switches from which the entries in force no longer lead to the destination. All others
  * keep their entries. The broken ones get new entries by "latest departure": the channels that leave them are taken by
  * falling number, and a channel is chosen if numbers rise from it to the destination. That reaches every switch that any
- * rising path reaches. Then, in the same order, each switch may take another channel that serves whoever chose it as well:
+ * rising path reaches. Then, in the same order, each switch may take another channel that also serves the switches that chose it:
  * the entry of the plan, else the one with the least load.
  *
  * A new entry may lead on only to larger numbers than those by which packets arrive according to the entries in force,

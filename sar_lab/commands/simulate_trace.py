@@ -89,7 +89,7 @@ def simulate_trace(
         typer.Option(
             "--load-levels",
             min=1,
-            help="with --adaptive: number of loads that are told apart (default: 8)",
+            help="with --adaptive: number of load levels (default: 8)",
         ),
     ] = None,
     partitions: PartitionsOption = None,
