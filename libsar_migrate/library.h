@@ -34,7 +34,8 @@ struct sar_migrate {
 	bool unsubscribed;
 
 	struct sa *sa; /* NULL: no notices; only the agent announces updates */
-	int64_t inform_at;
+	int64_t inform_at; /* when the SA is asked next for its notices */
+	bool informed;	   /* it has granted the last request */
 
 	int trace; /* descriptor of the trace file; -1: none */
 };

@@ -8,6 +8,7 @@
 #include "connection.h"
 
 #define INFORM_INTERVAL 10000 /* ms: an SM that was restarted has lost the subscription */
+#define INFORM_PATIENCE 4000  /* ms for the SA's answers: until then the kernel repeats what sa_inform() has sent */
 #define INFORM_RETRY 1000
 #define RETRY 10 /* ms after a failed operation on a queue pair, and between polls of umad2sim */
 
@@ -27,7 +28,17 @@ static void inform(struct sar_migrate *m, int64_t now)
 
 	if (sent)
 		m->sa_problem.text[0] = '\0';
-	m->inform_at = now + (sent && m->inform_at ? INFORM_INTERVAL : INFORM_RETRY);
+	m->informed = false;
+	m->inform_at = now + (sent ? INFORM_PATIENCE : INFORM_RETRY);
+}
+
+static void informed(struct sar_migrate *m, int64_t now)
+{
+	if (m->informed || !sa_informed(m->sa))
+		return;
+	m->informed = true;
+	m->inform_at = now + INFORM_INTERVAL;
+	trace(m, "informed", ",\"update\":%" PRIu64, m->rules.update);
 }
 
 static void move(struct sar_migrate *m, int64_t now)
@@ -87,6 +98,7 @@ void step(struct sar_migrate *m)
 	if (m->sa) {
 		while (sa_notice(m->sa, &notice))
 			receive_notice(m, &notice);
+		informed(m, now);
 		if (now >= m->inform_at && !m->stopping)
 			inform(m, now);
 	}

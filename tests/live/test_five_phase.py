@@ -150,6 +150,7 @@ def assert_consistent(site: Phased, before: RoutesFile, *subscribers: Subscriber
     site.wait_installed(before.generation)
     site.wait_all_on(0, *subscribers)
     assert wait_until(lambda: site.saved_phase() == "idle", 30)
+    site.wait_built()
     after = site.dumped()
     assert (after.forwarding[1] == before.forwarding[1]).all()
     kept = Generations(site.folder / "state").read(site.rows()[0].generation)

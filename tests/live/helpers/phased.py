@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sar_agent.agent.history import History, Row
+from sar_agent.errors import SarError
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.routes_file import RoutesFile, read_routes_file
 from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
@@ -155,8 +156,23 @@ class Phased:
         assert wait_until(there, seconds, 0.05), self.log()
         return self.bridge.status()
 
+    def wait_built(self) -> None:
+        """The routes are in force, also in an OpenSM that was started again."""
+
+        def built() -> bool:
+            try:
+                status = self.bridge.status()
+            except SarError:
+                return False  # the socket is that of the OpenSM before
+            return status.settled and status.generation_in_force == self.rows()[0].generation
+
+        assert wait_until(built, 60), (self.bridge.status(), self.log())
+
     def wait_subscribed(self, count: int) -> None:
+        """At the agent, and each process also for OpenSM's notices."""
         assert wait_until(lambda: self.asked()["subscribers"] == count, 30), self.log()
+        for one in self.subscribers:
+            one.wait("informed")
 
     def wait_phase(self, phase: str, seconds: float = 30) -> None:
         assert wait_until(lambda: self.saved_phase() == phase, seconds, 0.002), self.log()
