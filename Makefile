@@ -50,7 +50,9 @@ demo: $(VENV)/.run
 
 demo-live: $(VENV)/.run system-packages
 	$(MAKE) bridge
-	SAR_PLUGIN=$(CURDIR)/opensm_bridge/build/libsarbridge.so $(BIN)/sar-agent demo-live
+	$(MAKE) -C opensm_bridge build/libumad_timeouts.so
+	SAR_PLUGIN=$(CURDIR)/opensm_bridge/build/libsarbridge.so \
+		SAR_UMAD_TIMEOUTS=$(CURDIR)/opensm_bridge/build/libumad_timeouts.so $(BIN)/sar-agent demo-live
 
 test: setup system-packages lint
 	$(MAKE) bridge spank

@@ -20,6 +20,9 @@ from sar_lab.live.process import PATIENCE, Daemon, find_program, wait_for, wait_
 
 _NODE = re.compile(r"^(Switch|Hca|Ca|Rt)\s*(\d+)", re.MULTILINE)
 _UMAD2SIM = "umad2sim/libumad2sim.so"
+TIMEOUTS = "SAR_UMAD_TIMEOUTS"
+"""Names the library that gives programs under ibsim the kernel's time limits for MADs
+(opensm_bridge/tests/umad_timeouts.c). Without it OpenSM waits forever for a lost answer."""
 _LFT_CAP = 49152  # entries of a switch's table: all unicast LIDs
 _PACKAGES = {
     "ibsim": "ibsim-utils",
@@ -114,7 +117,12 @@ class Ibsim:
 
     def env(self, host: str | None = None, *, sm: bool = False) -> dict[str, str]:
         """The environment that connects a program to this fabric, at port 1 of node `host`."""
-        env = {**os.environ, "LD_PRELOAD": str(umad2sim()), "IBSIM_SOCKNAME": self._name}
+        libraries = [os.environ.get(TIMEOUTS, ""), str(umad2sim())]
+        env = {
+            **os.environ,
+            "LD_PRELOAD": " ".join(filter(None, libraries)),
+            "IBSIM_SOCKNAME": self._name,
+        }
         env["PATH"] = f"{env.get('PATH', '')}:/usr/sbin:/sbin"
         env.pop("SIM_HOST", None)
         if host is not None:

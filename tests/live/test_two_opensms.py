@@ -156,11 +156,9 @@ def test_the_agents_do_not_reach_each_other(two: Pair) -> None:
     watch(two, two.join, lambda: two.copied(two.one, two.two), "the agents reach each other again")
 
 
-@pytest.mark.long
 def test_both_are_masters_for_a_moment(two: Pair) -> None:
     """The fabric falls into S1-0 with S2-0, and the rest: each OpenSM is the master of its part.
-    Then the cables are back, and one of two masters gives way. Long, because stock OpenSM often
-    hangs in this handover under ibsim (docs/ha.md), and the test then starts it again."""
+    Then the cables are back, and one of two masters gives way."""
     before = generation(two.one)
     cables = [("S1-0", 6), ("S1-1", 5), ("S1-2", 5), ("S1-3", 5)]
     for cable in cables:
