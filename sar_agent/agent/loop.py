@@ -316,8 +316,7 @@ class Agent:
             installed_at=0.0,
             identity="",
         )
-        known = site.in_force if site.just_read else None
-        return self.committer.commit(plan, go, state, entry, known=known)
+        return self.committer.commit(plan, go, state, entry, known=site.in_force)
 
     def _failed(self, error: SarError, entry: HistoryEntry, site: Observation) -> Report:
         """Nothing was installed. `NotYet` is no failure: a later pass may find the manager done."""
