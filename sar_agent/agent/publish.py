@@ -108,20 +108,19 @@ class Publisher:
             self._mapped = records
             self.problems.problem("map", "", "the job-to-terminal map can be written again")
 
-    def measure_arrival(self, in_force: InForce, plan: Plan) -> Measures | None:
-        """Measures of the routes in force, after `plan` was installed."""
-        if in_force.routes.same_tables(plan.routes):
-            self._measured["in_force"].put(plan)
-        return self.measure_in_force(in_force, plan.fabric, plan.mix)
-
     def measure_in_force(
-        self, in_force: InForce | None, fabric: Fabric, mix: JobMix
+        self, in_force: InForce | None, fabric: Fabric, mix: JobMix, plan: Plan | None = None
     ) -> Measures | None:
         """Measures of the routes in force; None where they are not known, or do not reach all. Ours
-        may leave switches that no packet passes without a route, after a repair."""
+        may leave switches that no packet passes without a route, after a repair. `plan` has been
+        measured: its measures serve if these are its tables."""
         routes = in_force.routes if in_force else None
         if routes and in_force and in_force.status.amendments:
             routes = completed(fabric, routes)
+        if routes and plan and plan.fabric.digest == fabric.digest:
+            known = self._measured["in_force"]
+            if not known.has(fabric, routes) and routes.same_tables(plan.routes):
+                known.put(plan)
         return self._measure("in_force", fabric, mix, routes)
 
     def planned(self, routes: Routes | None, fabric: Fabric, mix: JobMix) -> None:
