@@ -103,9 +103,8 @@ class Amendments:
         is at work: once it is done, there may be routes to start from."""
         if state is None or not self.planner.needs_start(state.engine):
             return
-        known = site.in_force if site.just_read else None
         try:
-            plan = self.installed.plan(state, site.fabric, known)
+            plan = self.installed.plan(state, site.fabric, site.in_force)
         except NotYet:
             raise
         except SarError as error:

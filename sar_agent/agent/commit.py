@@ -110,7 +110,7 @@ class Committer:
         self.installed.keep(result, state.model_copy(update=update), replaces)
         achieved = None
         if entry:
-            achieved = self.publisher.measure_in_force(result.in_force, plan.fabric, plan.mix)
+            achieved = self.publisher.measure_in_force(result.in_force, plan.fabric, plan.mix, plan)
             self.decisions.add(
                 entry.decision,
                 Result.INSTALLED,

@@ -59,15 +59,15 @@ class InstalledRoutes:
         """Identity of the plan in force; empty where this process does not know it."""
         return self._plan[0] if self._plan else ""
 
-    def read(self, status: SmStatus | None, fabric: Fabric) -> tuple[InForce | None, bool]:
+    def read(self, status: SmStatus | None, fabric: Fabric) -> InForce | None:
         """The tables in force on the indices of `fabric`, whichever engine made them; None where
-        they are not known. And whether they were read from the manager just now.
+        they are not known.
 
         `status` is the manager's, None where it does not answer."""
         version = status.tables_version if status else None
         read_from = version, fabric.digest
         if version is not None and read_from == self._read_from:
-            return self._in_force, False
+            return self._in_force
         self._in_force, self._read_from = None, None
         try:
             self._in_force, problem = self.manager.routes_in_force(fabric, wait=False), ""
@@ -75,7 +75,7 @@ class InstalledRoutes:
         except SarError as error:
             problem = f"what is in force is not known: {error}"
         self.problems.problem("tables", problem)
-        return self._in_force, True
+        return self._in_force
 
     def load_state(self, status: SmStatus | None) -> State | None:
         """The saved state. Raises `InputError` where it cannot be read while our routes are in

@@ -137,17 +137,24 @@ class Agent:
         self.pacing.observed(site)
         self.publisher.observation(site)
         state = self.installed.load_state(site.status)
-        before = self.publisher.measure_in_force(site.in_force, site.fabric, site.mix)
-        self.counted.observe(site, before)
         observing = self.config.agent.mode != "install"
         sm = self.manager.name
         obstacle = install_obstacle(observing, site.status, site.status_problem, sm) or unfinished
         repairing = ""
+        saved = state
         if not obstacle:
             state, repairing = self.amendments.follow(site, state)
+        followed = self.planner.last if state is not saved else None
+        if followed:
+            self.keys.pool.follow(site.fabric, followed.routes)
+            self.pacing.again()
+        before = self.publisher.measure_in_force(
+            site.in_force, site.fabric, site.mix, self.planner.last
+        )
+        self.counted.observe(site, before)
         self.keys.resume(site, state)
         # Decide.
-        decision = self._decide(site, state, obstacle)
+        decision = self._decide(site, state, obstacle, tend=not followed)
         postponed = repairing or self._postponed(decision, site, obstacle)
         if postponed:
             self._publish_last_plan(site, state)
@@ -162,8 +169,11 @@ class Agent:
             return Report(Result.FAILED, f"nothing can be installed: {obstacle}", report.reason)
         return report
 
-    def _decide(self, site: Observation, state: State | None, obstacle: str) -> Decision:
-        """The first reason for other routes; where there is none, whether better ones are known."""
+    def _decide(
+        self, site: Observation, state: State | None, obstacle: str, *, tend: bool
+    ) -> Decision:
+        """The first reason for other routes; where there is none, and with `tend`, whether better
+        ones are known: that takes as long as all routes from scratch."""
         hold = state.held if state and not obstacle else None
         self.metrics.held.set(hold is not None and hold.active(site.records, time.time()))
         observed = ObservedState(
@@ -178,7 +188,7 @@ class Agent:
         decision = decide(self._basis(state, obstacle), observed, hold)
         if decision.reason or decision.held:
             return decision
-        if better := self.planner.tend(site.fabric, site.mix):
+        if tend and (better := self.planner.tend(site.fabric, site.mix)):
             return Decision(Reason.BETTER, better)
         if not obstacle and self.updates.shelter_owed:
             return Decision(Reason.SHELTER, "the shelter in force is that of another fabric")
@@ -316,8 +326,7 @@ class Agent:
             installed_at=0.0,
             identity="",
         )
-        known = site.in_force if site.just_read else None
-        return self.committer.commit(plan, go, state, entry, known=known)
+        return self.committer.commit(plan, go, state, entry, known=site.in_force)
 
     def _failed(self, error: SarError, entry: HistoryEntry, site: Observation) -> Report:
         """Nothing was installed. `NotYet` is no failure: a later pass may find the manager done."""

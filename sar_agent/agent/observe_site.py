@@ -100,8 +100,6 @@ class Observation:
     status_problem: str
     in_force: InForce | None = None
     """The routes in force on the fabric's indices; None where they are not known."""
-    just_read: bool = False
-    """Whether `in_force` was read for this observation, not remembered from an earlier one."""
 
     @property
     def records(self) -> tuple[JobRecord, ...]:
@@ -171,19 +169,17 @@ class SiteObserver:
             raise Unavailable(f"Slurm's jobs are not known: {self.queue.problem}")
         fabric = self.fabric.value
         jobs = self.jobs_on(fabric)
-        in_force, just_read = self.installed.read(reading.status, fabric)
-        return Observation(
-            fabric, jobs, edited, reading.status, reading.problem, in_force, just_read
-        )
+        in_force = self.installed.read(reading.status, fabric)
+        return Observation(fabric, jobs, edited, reading.status, reading.problem, in_force)
 
     def observe_fabric_again(self, site: Observation) -> Observation | None:
-        """`site` on the fabric as it is now; None where the fabric cannot be read, or has not
-        changed."""
+        """`site` on the fabric as it is now, without the routes in force; None where the fabric
+        cannot be read, or has not changed."""
         self.refresh_fabric()
         fabric = self.fabric.value
         if fabric is None or fabric.digest == site.fabric.digest:
             return None
-        return replace(site, fabric=fabric, jobs=self.jobs_on(fabric), just_read=False)
+        return replace(site, fabric=fabric, jobs=self.jobs_on(fabric), in_force=None)
 
     def jobs_on(self, fabric: Fabric) -> JobsOnFabric:
         """The multi-switch jobs, decided once: by the leaf switches of the fabric's live ports,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sar_agent.agent.observe_site import Observation, SiteObserver
-from sar_agent.check.reachability import check_reachability
+from sar_agent.check.reachability import Reachability, check_reachability
 from sar_agent.errors import CheckFailed, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.install.amended import completed
@@ -19,6 +19,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.jobmap import write_jobmap
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality import Measures, measure
+from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.routing.routes import Routes
 from sar_agent.telemetry.metrics import Metrics, Which
 from sar_agent.util.owned_files import PUBLIC_FOLDER, make_folder
@@ -27,27 +28,36 @@ from sar_agent.util.stages import stage
 
 
 class CachedMeasures:
-    """Measures of one set of routes under one job mix."""
+    """Measures of one set of routes under one job mix. Of the same routes under other jobs, only
+    the jobs that changed are counted."""
 
     def __init__(self) -> None:
-        self._key: object = None
-        self._measures: Measures | None = None
+        self._last: tuple[Traffic, Measures] | None = None
 
     def get(self, fabric: Fabric, mix: JobMix, routes: Routes) -> Measures:
         """Raises `CheckFailed` where a table does not lead everywhere: it cannot be measured."""
-        key = fabric.digest, mix.key, routes.digest
-        if key != self._key or self._measures is None:
-            reach = check_reachability(fabric, routes)
+        before = self._last[0] if self._last else None
+        same = before is not None and self.has(fabric, routes)
+        if not (same and self._last and self._last[0].mix.key == mix.key):
+            reach = Reachability(0, "") if same else check_reachability(fabric, routes)
             if reach.unreachable_pairs:
                 raise CheckFailed(f"{reach.unreachable_pairs} pairs do not reach; {reach.first}")
             with stage("measure"):
-                self._measures, self._key = measure(fabric, mix, routes), key
-        return self._measures
+                traffic = traffic_of(fabric, mix, routes, before)
+                self._last = traffic, measure(fabric, mix, routes, traffic=traffic)
+        return self._last[1]
+
+    def has(self, fabric: Fabric, routes: Routes) -> bool:
+        """Whether these tables on this fabric were measured last, under any jobs."""
+        return bool(
+            self._last
+            and self._last[0].fabric.digest == fabric.digest
+            and self._last[0].routes.same_tables(routes)
+        )
 
     def put(self, plan: Plan) -> None:
         """A plan has been measured already."""
-        self._key = plan.fabric.digest, plan.mix.key, plan.routes.digest
-        self._measures = plan.measures
+        self._last = plan.traffic, plan.measures
 
 
 class Publisher:
@@ -99,13 +109,18 @@ class Publisher:
             self.problems.problem("map", "", "the job-to-terminal map can be written again")
 
     def measure_in_force(
-        self, in_force: InForce | None, fabric: Fabric, mix: JobMix
+        self, in_force: InForce | None, fabric: Fabric, mix: JobMix, plan: Plan | None = None
     ) -> Measures | None:
         """Measures of the routes in force; None where they are not known, or do not reach all. Ours
-        may leave switches that no packet passes without a route, after a repair."""
+        may leave switches that no packet passes without a route, after a repair. `plan` has been
+        measured: its measures serve if these are its tables."""
         routes = in_force.routes if in_force else None
         if routes and in_force and in_force.status.amendments:
             routes = completed(fabric, routes)
+        if routes and plan and plan.fabric.digest == fabric.digest:
+            known = self._measured["in_force"]
+            if not known.has(fabric, routes) and routes.same_tables(plan.routes):
+                known.put(plan)
         return self._measure("in_force", fabric, mix, routes)
 
     def planned(self, routes: Routes | None, fabric: Fabric, mix: JobMix) -> None:

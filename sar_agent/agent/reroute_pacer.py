@@ -139,6 +139,11 @@ class Pacing:
         if self.pacer:
             self.pacer.calm()
 
+    def again(self) -> None:
+        """The next pass is due at once."""
+        if self.pacer:
+            self.pacer.ripe(time.monotonic())
+
     def acted(self) -> None:
         """Other routes are installed, or planned where nothing is installed."""
         if self.pacer:

@@ -89,8 +89,7 @@ def rollback(
             hold=hold,
             identity="",
         )
-        known = observed.in_force if observed.just_read else None
-        outcome = committer.commit(plan, go, after, entry, known=known, must_save=True)
+        outcome = committer.commit(plan, go, after, entry, known=observed.in_force, must_save=True)
     assert isinstance(outcome, Installed)  # `go` never waits
     return (
         f"the tables of generation {number} are in force again as generation "

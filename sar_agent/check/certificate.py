@@ -9,6 +9,8 @@ tables and for repairs.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from sar_agent.check.channel_numbers import Planes, channel_numbers, dependencies_rise
@@ -69,13 +71,14 @@ def _serves(proved: ProvedTables, planes: Planes, numbers: U32) -> bool:
     return dependencies_rise(wiring, planes, numbers, proved.hops) and bool(numbers[:, live].all())
 
 
+@lru_cache(maxsize=2)
 def host_places(fabric: Fabric) -> Bool:
     """bool[S]: switches at which a plan should expect unknown hosts: all but the upper switches of
     a tree without hosts. Paths to these would have to be repaired as those to hosts, and if a cable
     to a spine dies, no path that goes up and then down leads from that leaf switch to it.
 
     A switch without hosts is a leaf switch if two of the switches above it are also above one
-    leaf switch with hosts."""
+    leaf switch with hosts. The result is kept, so it cannot be written to."""
     try:
         level = tree_levels(fabric)
     except Unserved:
@@ -90,4 +93,5 @@ def host_places(fabric: Fabric) -> Bool:
     shared = near @ joined[np.ix_(above, leaves)].astype(np.float32)
     places: Bool = hosts | (level == 0)
     places[empty] = (shared >= 2).any(axis=1)
+    places.flags.writeable = False
     return places

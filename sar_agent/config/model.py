@@ -82,7 +82,7 @@ class AgentConfig(Section, EngineSettings, frozen=True):
         default=30.0, description="time between two readings of Slurm's queue"
     )
     fabric_debounce_seconds: Seconds = Field(
-        default=1.0,
+        default=0.2,
         description="time to wait after a change in the fabric, so that a burst of changes causes "
         "one reroute",
     )

@@ -28,7 +28,7 @@ class OpensmConfig(Section, frozen=True):
         "deadline (60); with the method file, until the routes are read back",
     )
     poll_seconds: Annotated[float, Field(ge=0.05, le=3600)] = Field(
-        default=2.0, description="interval at which OpenSM is asked whether something changed"
+        default=0.5, description="interval at which OpenSM is asked whether something changed"
     )
     fabric_source: Literal["", "plugin", "ibnetdiscover"] = Field(
         default="",

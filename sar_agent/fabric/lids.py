@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from sar_agent.errors import InputError
@@ -9,6 +11,7 @@ from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.model import I32, Fabric
 
 
+@lru_cache(maxsize=4)
 def assign_lids(fabric: Fabric, lmc: int = 0) -> tuple[I32, I32]:
     """Base LIDs: (int32[S] of switches, int32[T] of terminals), each 1 … 0xBFFF.
 
@@ -17,7 +20,8 @@ def assign_lids(fabric: Fabric, lmc: int = 0) -> tuple[I32, I32]:
     file. The other nodes, often all, get the lowest free LIDs in the order of the file (a switch
     before an HCA at the same position, an HCA's ports by number).
 
-    Raises `InputError` for an `lmc` outside 0 … 7, and where the LIDs do not suffice.
+    The result is kept, so it cannot be written to. Raises `InputError` for an `lmc` outside 0 … 7,
+    and where the LIDs do not suffice.
     """
     if not 0 <= lmc <= 7:
         raise InputError(f"lmc {lmc} is outside 0 … 7")
@@ -30,6 +34,11 @@ def assign_lids(fabric: Fabric, lmc: int = 0) -> tuple[I32, I32]:
     taken = np.zeros(MAX_LID + 1 + size, np.bool_)
     taken[0] = taken[MAX_LID + 1 :] = True
     lids = np.zeros(len(known), np.int32)
+    fits = (known > 0) & (known + need - 1 <= MAX_LID) & (known % need == 0)
+    used = known[fits, None] + np.arange(size)
+    used = used[np.arange(size) < need[fits, None]]
+    if fits.all() and len(np.unique(used)) == len(used):  # as under OpenSM
+        order, lids = [], known.astype(np.int32)
     for node in order:
         lid, count = int(known[node]), int(need[node])
         if 0 < lid <= MAX_LID and lid % count == 0 and not taken[lid : lid + count].any():
@@ -52,4 +61,5 @@ def assign_lids(fabric: Fabric, lmc: int = 0) -> tuple[I32, I32]:
         lids[node] = lid
         taken[lid : lid + count] = True
         lowest[count] = lid + count
+    lids.flags.writeable = False
     return lids[: fabric.switches], lids[fabric.switches :]

@@ -38,8 +38,10 @@ def _differ(before: Routes, after: Routes, offset: int) -> int:
         return 0 if len(before.egress) == len(after.egress) else after.egress[0].size
     at = offset, own_rows(after, offset)
     old, new = before.egress[at], after.egress[at]
-    # The service level of a route from a switch to itself is never used.
-    wrong = (old != new) | ((_levels(before)[at] != _levels(after)[at]) & (new != 0))
+    wrong = old != new
+    if before.service_level is not None or after.service_level is not None:
+        # The service level of a route from a switch to itself is never used.
+        wrong |= (_levels(before)[at] != _levels(after)[at]) & (new != 0)
     return int((wrong & (old != NO_ROUTE)).sum())
 
 

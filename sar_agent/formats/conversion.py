@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8
 from sar_agent.formats.routes_file import DROPPED, NO_ROUTE, NO_SWITCH, RoutesFile
+from sar_agent.formats.table_order import Index, reordered
 from sar_agent.routing.routes import Routes
 
 EVERY_LEVEL = 0xFFFF
@@ -53,16 +54,22 @@ def routes_to_file(
         terminal_guids=fabric.terminal_guid,
         terminal_leaf=fabric.terminal_switch.astype(np.uint32),
         switch_ports=fabric.switch_ports.astype(np.uint8),
-        forwarding=np.ascontiguousarray(routes.egress.transpose(0, 2, 1)),
+        forwarding=_by_switch(routes.egress),
         far_ends=_far_ends(fabric),
         senders=senders.astype(np.uint8),
-        service_levels=None if table is None else np.ascontiguousarray(table.transpose(0, 2, 1)),
+        service_levels=None if table is None else _by_switch(table),
         sl_to_vl=None if table is None else _sl_to_vl(lanes, levels, table),
         fallback_sl=np.zeros(offsets, np.uint8) if by_path else None,
         hop_lanes=hops,
         numbers=numbers,
         loads=loads,
     )
+
+
+def _by_switch(tables: U8) -> U8:
+    """uint8[O, S, D] of uint8[O, D, S]."""
+    every = [np.arange(size) for size in tables.shape[1:]]
+    return np.stack([reordered(table, every[1], every[0], NO_ROUTE) for table in tables])
 
 
 def _sl_to_vl(lanes: int, levels: int, table: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -146,11 +153,16 @@ class _CommonIndices(NamedTuple):
 
     def table(self, fabric: Fabric, rows: U8, missing: int) -> U8:
         """uint8[O, D, S] on the fabric's indices, from `rows` uint8[O, S, D] on the file's."""
-        ours = np.full((len(rows), fabric.destinations, fabric.switches), missing, np.uint8)
-        for offset, table in enumerate(rows):
-            part = table[np.ix_(self.theirs_s, self.theirs_d)].T
-            ours[offset][np.ix_(self.ours_d, self.ours_s)] = part
-        return ours
+        destinations = _places(self.ours_d, self.theirs_d, fabric.destinations)
+        switches = _places(self.ours_s, self.theirs_s, fabric.switches)
+        return np.stack([reordered(table, destinations, switches, missing) for table in rows])
+
+
+def _places(ours: NDArray[np.intp], theirs: NDArray[np.intp], size: int) -> Index:
+    """int64[size]: the index of `theirs` for each of `ours`, -1 for others."""
+    places = np.full(size, -1, np.int64)
+    places[ours] = theirs
+    return places
 
 
 def _common_indices(fabric: Fabric, file: RoutesFile) -> _CommonIndices:

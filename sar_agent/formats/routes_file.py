@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sar_agent.errors import InputError
+from sar_agent.formats.table_order import faults
 from sar_agent.util.owned_files import READABLE
 from sar_agent.util.text_files import write_bytes
 
@@ -313,6 +314,7 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
     )
     levels, sl_to_vl, hop_lanes, had = (part.get(number) for number in (6, 7, 9, 12))
     numbers, loads = part.get(13), part.get(14)
+    own_is_zero, ports_exist = _are_ports(forwarding, switch_ports, NO_ROUTE)
     _require(
         file,
         (bool(np.all(guids[1:] > guids[:-1])), "switch GUIDs are not strictly ascending"),
@@ -322,11 +324,8 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
             bool(np.all((switch_ports >= 1) & (switch_ports < UNKNOWN))),
             "a switch's port count is out of range",
         ),
-        (_own_is_zero(forwarding), "port 0 must be, and only be, a switch's own column"),
-        (
-            _ports_exist(forwarding, switch_ports, NO_ROUTE),
-            "an egress port is higher than its switch's highest port",
-        ),
+        (own_is_zero, "port 0 must be, and only be, a switch's own column"),
+        (ports_exist, "an egress port is higher than its switch's highest port"),
         (levels is None or bool(np.all(levels < 16)), "a service level above 15"),
         (
             sl_to_vl is None or bool(np.all((sl_to_vl < lanes) | (sl_to_vl == DROPPED))),
@@ -337,7 +336,7 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
         (far_good, "a cable's far end is out of range"),
         (bool(np.all(part[11] <= 1)), "a switch's senders are neither 0 nor 1"),
         (
-            had is None or (_own_is_zero(had) and _ports_exist(had, switch_ports, UNKNOWN)),
+            had is None or all(_are_ports(had, switch_ports, UNKNOWN)),
             "an entry that a switch may have instead is not one of its ports",
         ),
         (loads is None or bool(np.all(loads <= MAX_LOAD)), f"a load above {MAX_LOAD}"),
@@ -354,16 +353,14 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
     )
 
 
-def _own_is_zero(table: Any) -> bool:
-    """Whether port 0 is in each switch's own column of uint8[O, S, D], and nowhere else."""
-    switches = np.arange(table.shape[1])
-    own = table[:, switches, table.shape[2] - len(switches) + switches]
-    return not own.any() and np.count_nonzero(table == OWN_PORT) == own.size
-
-
-def _ports_exist(table: Any, highest: Any, least_word: int) -> bool:
-    """Whether each entry of uint8[O, S, D] is a port of its switch, or `least_word` or above."""
-    return bool(np.all((table <= highest[None, :, None]) | (table >= least_word)))
+def _are_ports(tables: Any, highest: Any, least_word: int) -> tuple[bool, bool]:
+    """Of uint8[O, S, D]: whether port 0 is in each switch's own column, and nowhere else; whether
+    each entry is a port of its switch, or `least_word` or above."""
+    switches = np.arange(tables.shape[1])
+    own = tables[:, switches, tables.shape[2] - len(switches) + switches]
+    found = [faults(table, highest, least_word) for table in tables]
+    zeros = sum(zero for _, zero in found)
+    return not own.any() and zeros == own.size, not any(wrong for wrong, _ in found)
 
 
 _REMEDY = "write it again with sar-agent; the last good routes stay in force"

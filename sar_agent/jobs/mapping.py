@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sar_agent.fabric import Fabric
-from sar_agent.jobs.model import JobMix, make_job, multi_switch_mix
+from sar_agent.jobs.model import Job, JobMix, live_part, make_job, multi_switch_mix
 from sar_agent.jobs.record import JobRecord
 
 
@@ -26,10 +27,14 @@ def mix_of_host_sets(fabric: Fabric, jobs: Iterable[frozenset[str]]) -> JobMix:
 
 def mix_of_records(fabric: Fabric, records: Iterable[JobRecord]) -> MappedJobs:
     """The multi-switch jobs, with all terminals (every rail) of each job's hosts."""
-    unknown: set[str] = set()
-    jobs = []
-    for record in records:
-        unknown.update(host for host in record.hosts if host not in fabric.hosts)
-        known = [t for host in record.hosts for t in fabric.hosts.get(host, ())]
-        jobs.append(make_job(record.id, known, record.traffic, record.weight))
-    return MappedJobs(multi_switch_mix(fabric, jobs), frozenset(unknown))
+    mapped = [_mapped(fabric, record) for record in records]
+    mix = JobMix.of(job for job, _ in mapped if job)
+    return MappedJobs(mix, frozenset().union(*(unknown for _, unknown in mapped)))
+
+
+@lru_cache(maxsize=2048)
+def _mapped(fabric: Fabric, record: JobRecord) -> tuple[Job | None, frozenset[str]]:
+    """The job on the fabric, None where it is no multi-switch job there, and its unknown hosts."""
+    known = [t for host in record.hosts for t in fabric.hosts.get(host, ())]
+    job = live_part(fabric, make_job(record.id, known, record.traffic, record.weight))
+    return job, frozenset(host for host in record.hosts if host not in fabric.hosts)

@@ -110,10 +110,11 @@ def multi_switch_mix(fabric: Fabric, jobs: Iterable[Job]) -> JobMix:
     A job on one host sends nothing into the fabric even where the host's rails end on several
     leaf switches; terminals whose link is down take no part.
     """
-    return JobMix.of(kept for job in jobs if (kept := _live_part(fabric, job)))
+    return JobMix.of(kept for job in jobs if (kept := live_part(fabric, job)))
 
 
-def _live_part(fabric: Fabric, job: Job) -> Job | None:
+def live_part(fabric: Fabric, job: Job) -> Job | None:
+    """The job's live terminals; None where they are not on several hosts and leaf switches."""
     live = job.terminals[fabric.terminal_up[job.terminals]]
     hosts = {fabric.terminal_host[t] for t in live}
     if len(hosts) > 1 and len(np.unique(fabric.terminal_switch[live])) > 1:
@@ -131,7 +132,7 @@ def moved_mix(mix: JobMix, before: Fabric, after: Fabric) -> JobMix:
         if not moved.any():
             return mix
         # A leaf switch died or came back: most jobs are as they were.
-        kept = (_live_part(after, j) if moved[j.terminals].any() else j for j in mix.jobs)
+        kept = (live_part(after, j) if moved[j.terminals].any() else j for j in mix.jobs)
         return JobMix.of(job for job in kept if job)
     order = np.argsort(after.terminal_guid)
     guids = after.terminal_guid[order]

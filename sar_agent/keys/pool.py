@@ -2,15 +2,17 @@
 
 `agent/install_keys.py` installs them. Keys are no part of a repair: where the fabric has changed,
 routes for it are planned and installed without keys (their LID offsets fall back to the shelter's
-tables). Then the keys are made again, some at a time, and installed and saved together. If the
-present fabric can no longer support a key, the key is dropped and the job continues: its LID offset
-falls back to the Up*/Down* tables.
+tables). Then the keys are made again, some at a time, and installed and saved together. Where the
+subnet manager has repaired the tables in force, keys with them, only those are made again whose
+flows share links more than before. If the present fabric can no longer support a key, the key is
+dropped and the job continues: its LID offset falls back to the Up*/Down* tables.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -95,6 +97,24 @@ class KeyPool:
                     fabric, lease.hosts, phases, lease.offset, routes
                 )
         self.leases.put(lost)
+        self.report()
+
+    def follow(self, fabric: Fabric, routes: Routes) -> None:
+        """Go on from `routes`, which are in force as the subnet manager has repaired them for
+        `fabric`, keys included. A key whose flows share links more than before is owed."""
+        self._move_to(fabric)
+        kept = []
+        for lease in map(self.leases.get, list(self._owed)):
+            if lease is None or lease.lost or lease.offset >= len(routes.egress):
+                continue
+            with suppress(SarError):  # `remake` says what no longer fits
+                phases = phases_of_wish(fabric, lease.hosts, lease.wish)
+                made = from_routes(fabric, lease.hosts, phases, lease.offset, routes)
+                if made.own <= lease.own:
+                    self._made[lease.key] = made
+                    self._owed.remove(lease.key)
+                    kept.append(lease.model_copy(update={"fabric": fabric.digest.hex()}))
+        self.leases.put(kept)
         self.report()
 
     def load(self, besides: Collection[Key] = ()) -> I32:

@@ -78,6 +78,17 @@ class Routes:
                 same += int(np.count_nonzero(old[part] == new[part]))
         return self.egress.size - same
 
+    def same_tables(self, other: Routes) -> bool:
+        """Whether tables, service levels and lanes hop by hop are equal: `digest`, but quicker."""
+
+        def same(name: str) -> bool:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine is None or theirs is None:
+                return mine is theirs
+            return mine is theirs or np.array_equal(mine, theirs)
+
+        return all(map(same, ("egress", "service_level", "hop_lane")))
+
     @property
     def digest(self) -> bytes:
         """32 bytes that identify the tables, service levels and lanes hop by hop, and nothing

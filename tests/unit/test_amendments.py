@@ -22,6 +22,7 @@ from sar_agent.formats.conversion import file_to_routes
 from sar_agent.install.amended import completed
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
+from tests.fake_opensm import job
 from tests.unit.test_keys import BOB, Site
 from tests.unit.test_loop import JOBS, World
 
@@ -210,6 +211,94 @@ def test_the_dump_of_a_repair_keeps_the_numbers_in_force(world: Repaired) -> Non
     assert tables.loads.max() == 65536
 
 
+def test_a_recomputation_waits_for_the_next_pass(
+    world: Repaired, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All routes from scratch take seconds; until then nobody knows what is in force."""
+    asked: list[str] = []
+
+    def tend(*_: object) -> str:
+        asked.append(world.agent.installed.identity)
+        return ""
+
+    monkeypatch.setattr(world.agent.planner, "tend", tend)
+    world.cut_and_repair()
+    world.once()
+    assert asked == []
+    world.once()
+    assert asked == ["1+1"]
+
+
+def used(world: World, switch: int, port: int) -> bool:
+    """Whether a route to another switch leaves by that port."""
+    table = file_to_routes(world.fabric, world.bridge.tables).egress[0]  # type: ignore[arg-type]
+    return bool((table[:, switch] == port).any())
+
+
+@pytest.mark.parametrize("another", [False, True])
+def test_a_cable_that_comes_back_is_used(tmp_path: Path, another: bool) -> None:
+    """The plan was made without it. `another` one dies at the same time, which the plugin
+    repairs."""
+    world = World(tmp_path)
+    world.source.records = (job("3", *(f"n{n:03}" for n in (*range(1, 5), *range(9, 17)))),)
+    whole = world.fabric
+    world.cut()
+    assert world.once().result is Result.INSTALLED and not used(world, 0, 5)
+    world.bridge.topology_changes += 1
+    at = (whole.channel_source == 1) & (whole.channel_port == 5)
+    now = whole.with_links_down(np.flatnonzero(at).tolist()) if another else whole
+    write_ibsim_net(now, world.net)
+    if another:
+        world.bridge.repair(now)
+        assert world.once().result is Result.NOTHING, "what the plugin did, first"
+    report = world.once()
+    expected = Reason.BETTER if another else Reason.FABRIC
+    assert (report.result, report.reason) == (Result.INSTALLED, expected), report.sentence
+    assert used(world, 0, 5)
+
+
+def test_keys_are_repaired_with_the_tables(tmp_path: Path) -> None:
+    site = Site(tmp_path, reoptimise_seconds=3600, reoptimise_gain=10)
+    assert site.pass_().result is Result.INSTALLED
+    assert site.ask()["state"] == "in_force"
+    own = {lease.key: lease.own for lease in site.agent.keys.pool.leases}
+    site.cut()
+    site.bridge.repair(site.fabric)
+    amended = site.tables()
+    assert site.pass_().result is Result.NOTHING
+    pool = site.agent.keys.pool
+    made = {lease.key: pool.made(lease.key) for lease in pool.leases}
+    worse = [key for key, key_made in made.items() if key_made is None]
+    assert pool.owed == bool(worse) == site.desk.busy
+    for key, key_made in made.items():
+        if key_made is not None:
+            assert key_made.own <= own[key]
+    # No request and no plan: what became worse is made again in the next turn.
+    site.agent.serve_keys()
+    assert not pool.owed and site.bridge.loads == [1, 2, 3][: 3 if worse else 2]
+    assert all(lease.fabric == site.fabric.digest.hex() for lease in pool.leases)
+    touched = {int(o) for o in np.argwhere((site.tables() != amended) & (amended != 255))[:, 0]}
+    assert touched <= {2}
+    assert site.once().result is Result.NOTHING
+
+
+def test_a_key_that_a_repair_made_worse_is_made_again_at_once(tmp_path: Path) -> None:
+    site = Site(tmp_path, reoptimise_seconds=3600, reoptimise_gain=10)
+    site.pass_()
+    site.ask()
+    pool = site.agent.keys.pool
+    pool.leases.put([lease.model_copy(update={"own": 0}) for lease in pool.leases])
+    site.cut()
+    site.bridge.repair(site.fabric)
+    assert site.pass_().result is Result.NOTHING
+    assert pool.owed and site.desk.busy, "whatever its flows share now, it is more"
+    site.agent.serve_keys()
+    assert not pool.owed and site.bridge.loads == [1, 2, 3]
+    (lease,) = pool.leases
+    assert lease.own > 0 and lease.fabric == site.fabric.digest.hex() and not lease.lost
+    assert site.say("key-list")["keys"][0]["offset"] == 2
+
+
 def test_keys_and_shelter_are_gone_on_from_too(tmp_path: Path) -> None:
     site = Site(tmp_path, reoptimise_seconds=3600, reoptimise_gain=10)
     assert site.pass_().result is Result.INSTALLED
@@ -220,7 +309,7 @@ def test_keys_and_shelter_are_gone_on_from_too(tmp_path: Path) -> None:
     amended = site.tables()
     assert site.pass_().result is Result.NOTHING
     assert np.array_equal(site.tables(), amended) and site.bridge.loads == [1, 2]
-    # With the next request keys are made again for the changed fabric, beside what is in force.
+    # The next request is served beside what is in force.
     for _ in range(5):
         answer = site.ask(BOB, job="2")
         site.now += 2

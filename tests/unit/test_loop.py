@@ -412,10 +412,31 @@ def test_what_cannot_be_read_back_is_not_replaced(
     world.source.records = JOBS[:1]
     with monkeypatch.context() as patch:
         patch.setattr(world.bridge, "dump", no_room)
+        world.bridge.routings += 1  # what was read back last may have changed
         report = world.once()
     assert report.result is Result.FAILED and "could not be read back" in report.sentence
     assert world.bridge.loads == [1]
     assert world.once().result is Result.INSTALLED
+
+
+def test_tables_are_read_once_for_an_install(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read back after the last install is known until OpenSM routes again."""
+    dump, dumps = world.bridge.dump, []
+
+    def counted() -> Any:
+        dumps.append(1)
+        return dump()
+
+    world.once()
+    monkeypatch.setattr(world.bridge, "dump", counted)
+    world.source.records = JOBS[:1]
+    assert world.once().result is Result.INSTALLED
+    assert len(dumps) == 1, "to read the new tables back"
+    assert world.once().result is Result.NOTHING and len(dumps) == 1
+    world.bridge.routings += 1
+    world.source.records = JOBS
+    assert world.once().result is Result.INSTALLED
+    assert len(dumps) == 3, "another routing: also what is to be replaced"
 
 
 def test_no_jobs_at_all(world: World) -> None:

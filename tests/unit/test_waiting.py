@@ -12,13 +12,16 @@ import pytest
 
 from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
 from sar_agent.agent.waiting import PassTimer, WakeEvents
+from sar_agent.config.model import Config
 from sar_agent.events.authority import Authority
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.keys.requests import KeyRequests
 from tests.fake_opensm import FakeBridge
 from tests.unit.test_loop import JOBS, World
 
-INTERVAL, POLL = 30.0, 2.0
+CONFIG = Config()
+INTERVAL, POLL = 30.0, CONFIG.opensm.poll_seconds
+SETTLED = POLL + CONFIG.agent.fabric_debounce_seconds
 
 
 class Turned:
@@ -127,9 +130,6 @@ def loop(tmp_path: Path) -> Loop:
     return made
 
 
-SETTLED = POLL + 1.0
-
-
 def test_quiet_is_a_whole_interval(loop: Loop) -> None:
     assert loop.go() == INTERVAL
     assert len(loop.asked) >= INTERVAL / POLL, "and the plugin is asked all along"
@@ -139,6 +139,14 @@ def test_an_install_of_its_own_is_no_move(loop: Loop) -> None:
     loop.world.source.records = JOBS[:1]
     assert loop.go() == INTERVAL
     assert loop.bridge.loads == [1, 2]
+
+
+def test_a_cable_that_comes_back_is_looked_at_within_a_second(loop: Loop) -> None:
+    def back() -> None:
+        loop.bridge.topology_changes += 1
+
+    loop.clock.at.append((10.4, back))
+    assert loop.go() <= 10.4 + SETTLED < 11.4
 
 
 def test_a_fallback_while_it_waits(loop: Loop) -> None:
@@ -158,7 +166,7 @@ def test_a_fallback_right_after_an_install(loop: Loop) -> None:
     def dump_and_fall() -> Path:
         nonlocal dumps
         path, dumps = dump(), dumps + 1
-        if dumps == 2:  # the first is what was in force before
+        if dumps == 1:  # what was in force before is known
             loop.bridge.fall_back()
         return path
 

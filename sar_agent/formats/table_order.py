@@ -1,0 +1,50 @@
+"""The two orders of forwarding tables: a row is a destination in `Routes`, a switch in files.
+
+Each kernel passes once over the entries; numpy's fancy indexing takes ten times as long.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sar_agent.fabric.model import U8
+
+Index = NDArray[np.int64]
+_STRIP = 64
+"""Source rows at a time: of 13,000 entries each, they stay in the second-level cache."""
+
+
+def reordered(table: U8, rows: Index, columns: Index, missing: int) -> U8:
+    """uint8[R, C]: entry [i, j] is `table[columns[j], rows[i]]`, or `missing` where `rows` (int64
+    [R]) or `columns` (int64[C]) is -1."""
+    made = _reorder(table, np.maximum(rows, 0), np.maximum(columns, 0))
+    made[rows < 0] = missing
+    made[:, columns < 0] = missing
+    return made
+
+
+@njit(cache=True, nogil=True)
+def _reorder(table: U8, rows: Index, columns: Index) -> U8:  # pragma: no cover
+    made = np.empty((len(rows), len(columns)), np.uint8)
+    for first in range(0, len(columns), _STRIP):
+        last = min(first + _STRIP, len(columns))
+        for i in range(len(rows)):
+            at = np.uint64(rows[i])
+            for j in range(first, last):
+                made[i, j] = table[np.uint64(columns[j]), at]
+    return made
+
+
+@njit(cache=True, nogil=True)
+def faults(table: U8, highest: U8, least_word: int) -> tuple[int, int]:  # pragma: no cover
+    """Of uint8[S, D]: how many entries are neither a port of their switch, up to `highest` (uint8
+    [S]), nor `least_word` or above; and how many are 0."""
+    wrong, zeros = 0, 0
+    for s in range(len(table)):
+        row, most = table[s], highest[s]
+        for port in row:
+            wrong += (port > most) & (port < least_word)
+            zeros += port == 0
+    return wrong, zeros
