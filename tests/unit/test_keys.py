@@ -143,7 +143,7 @@ def test_a_key_is_in_force_and_only_its_offset_changes(site: Site) -> None:
 def test_a_key_avoids_what_other_jobs_send_on_offset_0(
     site: Site, busy: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A shift over four leaf switches needs one of two spines: the one that job 2 uses less."""
+    """One flow takes the spine that job 2 uses less."""
     fabric = site.fabric
     spines = np.setdiff1d(np.arange(fabric.switches), fabric.leaves)
     asked: list[frozenset[int]] = []
@@ -153,7 +153,7 @@ def test_a_key_avoids_what_other_jobs_send_on_offset_0(
         return np.where(fabric.channel_target == spines[busy], 0.9, 0.1)
 
     monkeypatch.setattr(install_keys, "load_besides", load)
-    site.ask(traffic="shift:1")
+    site.ask(traffic=None, pairs=[0, 1])
     assert asked == [frozenset(t for host in TORUS_HOSTS for t in fabric.hosts[host])]
     made = site.agent.keys.pool.made(("1", "x"))
     assert made is not None
