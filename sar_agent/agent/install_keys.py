@@ -18,6 +18,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 
 from sar_agent.agent.commit import Arrival, Committer
 from sar_agent.agent.observe_site import Observation, SiteObserver
@@ -28,7 +29,6 @@ from sar_agent.check.transition import Way
 from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, InputError, SarError, TooMany, Unserved
 from sar_agent.events.message import RefusalReason
-from sar_agent.fabric import Fabric
 from sar_agent.five_phase.coordinator import Coordinator
 from sar_agent.five_phase.messages import Phase
 from sar_agent.install.amended import completed
@@ -40,6 +40,7 @@ from sar_agent.jobs.record import JobRecord
 from sar_agent.keys.pool import KeyDraft, KeyPool
 from sar_agent.keys.requests import none
 from sar_agent.keys.tickets import Ticket
+from sar_agent.quality.channel_traffic import load_besides
 from sar_agent.routing.lid_offsets import FIRST_KEY
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.lock_file import Lock
@@ -173,7 +174,9 @@ class KeyInstaller:
         def enough() -> bool:
             return self.clock() >= until
 
-        if self.clock() < self._retry_at or not self.pool.remake(in_force.fabric, enough):
+        if self.clock() < self._retry_at or not self.pool.remake(
+            in_force.fabric, enough, partial(load_besides, in_force.traffic)
+        ):
             self._wait(tickets, "keys are being made for the changed fabric")
             return
         if self.pool.owed:
@@ -182,7 +185,7 @@ class KeyInstaller:
         records = self._records(tickets)
         drafts: list[KeyDraft] = []
         for ticket in tickets:
-            if draft := self._draft(ticket, records.get(ticket.job), in_force.fabric, drafts):
+            if draft := self._draft(ticket, records.get(ticket.job), in_force, drafts):
                 drafts.append(draft)
             if enough():
                 break
@@ -197,7 +200,7 @@ class KeyInstaller:
                 self.pool.requests.answer(ticket, none(why))
 
     def _draft(
-        self, ticket: Ticket, record: JobRecord | None, fabric: Fabric, drafts: list[KeyDraft]
+        self, ticket: Ticket, record: JobRecord | None, in_force: Plan, drafts: list[KeyDraft]
     ) -> KeyDraft | None:
         requests = self.pool.requests
         if record is None:
@@ -214,7 +217,8 @@ class KeyInstaller:
             requests.answer(ticket, {"ok": False, "error": sentence})
             return None
         try:
-            return self.pool.draft(ticket, record, fabric, drafts)
+            others_load = partial(load_besides, in_force.traffic)
+            return self.pool.draft(ticket, record, in_force.fabric, drafts, others_load)
         except Unserved as error:
             requests.answer(ticket, none(str(error)))
         except InputError as error:

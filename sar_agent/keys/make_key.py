@@ -1,7 +1,9 @@
 """Makes a job's key on a fabric, shifted away from the present keys; and counts flows on each link.
 
-A shift is chosen by the load of other jobs' keys on each channel. Each of those keys counts with
-its busiest phase there, since the phase that a job is in is not known.
+A shift is chosen by the load of other jobs on each channel. Each of their keys counts with its
+busiest phase there, since the phase that a job is in is not known; jobs without a key count with
+their load on LID offset 0, as if all did an all-to-all: a load of 1 is as much as one flow at full
+speed.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.model import F64, I32, U8
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs.patterns import Phase
 from sar_agent.keys.flows import phases_of_wish
@@ -98,9 +100,9 @@ def flows_over(fabric: Fabric, rows: KeyRows, sources: I32, targets: I32) -> I32
     return crossed
 
 
-def make(fabric: Fabric, hosts: Sequence[str], wish: TrafficWish, load: I32) -> LinkedKey:
-    """A key with the best shift for `load`, int32[C]. Raises `InputError` for traffic that is not
-    valid, `Unserved` for a fabric that supports no keys."""
+def make(fabric: Fabric, hosts: Sequence[str], wish: TrafficWish, load: I32 | F64) -> LinkedKey:
+    """A key with the best shift for `load` [C], in flows. Raises `InputError` for traffic that is
+    not valid, `Unserved` for a fabric that supports no keys."""
     phases = phases_of_wish(fabric, hosts, wish)
     key = make_key(_tree(fabric), phases)
     shift = choose_shift(key, load)

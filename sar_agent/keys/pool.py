@@ -21,7 +21,7 @@ import numpy as np
 from sar_agent.config.keys import KeysConfig
 from sar_agent.errors import SarError, Unserved
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32
+from sar_agent.fabric.model import F64, I32
 from sar_agent.jobs.record import JobRecord
 from sar_agent.keys.flows import hosts_of, phases_of_wish
 from sar_agent.keys.leases import Lease, Leases, free_offset
@@ -37,6 +37,8 @@ MOST_OF_A_JOB = 126
 """Leases of one job: as many as there may be LID offsets for keys."""
 MOST_RANKS_OF_A_UID = 1 << 18
 """Numbers in the pairs of all leases of one user: they are kept, and saved."""
+LoadBesides = Callable[[frozenset[int]], F64]
+"""float64[C]: the load on LID offset 0 of the jobs that have none of these terminals."""
 Key = tuple[str, str]
 """Job, by the number that clients use, and phase."""
 
@@ -122,9 +124,15 @@ class KeyPool:
         return load_of(self._on(), (m for key, m in self._made.items() if key not in besides))
 
     def draft(
-        self, ticket: Ticket, record: JobRecord, fabric: Fabric, drafts: list[KeyDraft]
+        self,
+        ticket: Ticket,
+        record: JobRecord,
+        fabric: Fabric,
+        drafts: list[KeyDraft],
+        others_load: LoadBesides,
     ) -> KeyDraft:
-        """A key for the ticket beside those in force and `drafts`. Raises `InputError` for traffic
+        """A key for the ticket beside those in force and `drafts`, and beside jobs without a key.
+        Raises `InputError` for traffic
         that is not valid, `Unserved` where no key can serve it."""
         assert self._fabric is not None and self._fabric.digest == fabric.digest
         key = ticket.job, ticket.phase
@@ -136,7 +144,8 @@ class KeyPool:
         self._room_for(ticket, record.uid)
         load = load_of(fabric, others.values())
         hosts = hosts_of(record, ticket.wish.nodes)
-        made = make(fabric, hosts, ticket.wish, load)
+        with_keys = ports_of(fabric, hosts).union(*(m.ports for m in others.values()))
+        made = make(fabric, hosts, ticket.wish, load + others_load(with_keys))
         taken = [(offset_of[k], m.ports) for k, m in others.items()]
         offset = free_offset(1 << fabric.lmc, made.ports, taken)
         if offset is None:
@@ -229,13 +238,13 @@ class KeyPool:
         """Whether there are leases whose rows are not in force on the present fabric."""
         return bool(self._owed or self._remade)
 
-    def remake(self, fabric: Fabric, enough: Callable[[], bool]) -> bool:
+    def remake(self, fabric: Fabric, enough: Callable[[], bool], others_load: LoadBesides) -> bool:
         """Make rows of leases for a changed fabric: at least one, and until `enough` returns True.
         True once all are made; then they are to be installed, and `remade` called."""
         self._move_to(fabric)
         while self._owed:
             if lease := self.leases.get(self._owed.pop(0)):
-                self._remake(lease, fabric)
+                self._remake(lease, fabric, others_load)
             if enough():
                 break
         if not self.owed:
@@ -250,12 +259,14 @@ class KeyPool:
         self._remade = {}
         self.report()
 
-    def _remake(self, lease: Lease, fabric: Fabric) -> None:
+    def _remake(self, lease: Lease, fabric: Fabric, others_load: LoadBesides) -> None:
         load = self.load()
+        keyed = (ports_of(fabric, other.hosts) for other in self.leases)
         try:
             if lease.offset >= 1 << fabric.lmc:
                 raise Unserved(f"OpenSM runs with LMC {fabric.lmc} now")
-            made = make(fabric, lease.hosts, lease.wish, load)
+            static = others_load(frozenset().union(*keyed))
+            made = make(fabric, lease.hosts, lease.wish, load + static)
             if lease.lost and not self._is_free(lease, made):
                 raise Unserved("another job's key has its LID offset now")
         except SarError as error:

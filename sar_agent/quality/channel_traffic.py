@@ -9,6 +9,7 @@ traffic before. So after any number of changes the result has the same bits as a
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -95,6 +96,19 @@ def traffic_of(
     links = lists.offset[1:] - lists.offset[:-1]
     switches = np.diff(sources.leaf_offset).astype(np.int64)
     return Traffic(efi, load, job_efi, job_load, links, switches, lists, fabric, mix, routes)
+
+
+def load_besides(traffic: Traffic, terminals: Collection[int]) -> NDArray[np.float64]:
+    """float64[C]: the `load` of the jobs that have none of these terminals."""
+    offset, channel, routes = traffic.lists
+    demand = route_demand(traffic.fabric, traffic.mix)
+    load = np.zeros(traffic.fabric.channels)
+    away = np.array(sorted(terminals), np.int32)
+    for j, job in enumerate(traffic.mix.jobs):
+        if not np.isin(job.terminals, away).any():
+            at = slice(offset[j], offset[j + 1])
+            load[channel[at]] += routes[at] * demand[j]  # a job has each channel once
+    return load / traffic.fabric.channel_rate
 
 
 _NO_LISTS = ChannelLists(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint32))

@@ -6,7 +6,7 @@ are the digits of one price, the most important first, and a destination's tree 
 of all Up*/Down* shortest paths from the leaves where its partition's members are:
 
     held by, or used beside, a partition it must not meet  >  load  >  another partition's link
-    >  a switch its own partition has not used
+    >  a switch that fewer routes of its own partition pass
 
 Loads count only the traffic of members, so unused routes add nothing (Section 4). Partitions with
 the strictest policies come first, and the hosts of a leaf in the order of the paper's Algorithm 2.
@@ -89,6 +89,8 @@ class PFTree:
             np.zeros(max(1, fabric.channels), np.bool_),
         )
         senders = senders_of(fabric, mix, partitions)
+        weight = partitions.weights(fabric.terminals)
+        counted = weight if self.share(options) < 1.0 else np.ones(fabric.terminals)
         broken = grow_partition_trees(
             graph,
             legal,
@@ -96,10 +98,10 @@ class PFTree:
             senders,
             fabric.terminal_switch.astype(np.uint32),
             fabric.terminal_switch_port.astype(np.uint8),
-            order_terminals(fabric, partitions, home, legal.higher),
+            order_terminals(fabric, partitions, home, legal.higher, counted),
             isolation[home],
             policy[home],
-            partitions.weights(fabric.terminals),
+            weight,
             _quotas(fabric, partitions, legal.higher),
             self.share(options),
             self.one_way(options),
@@ -182,10 +184,13 @@ def senders_of(fabric: Fabric, mix: JobMix, partitions: Partitions) -> Partition
     )
 
 
-def order_terminals(fabric: Fabric, partitions: Partitions, home: I32, higher: Bool) -> U32:
+def order_terminals(
+    fabric: Fabric, partitions: Partitions, home: I32, higher: Bool, weight: F64
+) -> U32:
     """uint32[·]: live host ports; the strictest policy first, then leaf by leaf; inside a leaf in
     the order of Algorithm 2: members of one partition at indices that differ by the number of ways
-    up."""
+    up, then the heaviest first (Section 7). `weight` float64[T] is constant where weights do not
+    count."""
     ups = np.bincount(fabric.channel_source[higher], minlength=fabric.switches)
     policy = np.array([*(p.policy for p in partitions.parts), Policy.DEF], np.int64)
     by_policy: list[list[int]] = [[], [], []]
@@ -198,7 +203,7 @@ def order_terminals(fabric: Fabric, partitions: Partitions, home: I32, higher: B
             continue
         at_leaf = at_leaf[np.argsort(policy[home[at_leaf]], kind="stable")]
         width = int(ups[fabric.terminal_switch[at_leaf[0]]])
-        for t in _algorithm_2(at_leaf.tolist(), home, width):
+        for t in sorted(_algorithm_2(at_leaf.tolist(), home, width), key=lambda t: -weight[t]):
             by_policy[int(policy[home[t]])].append(t)
     return np.array(by_policy[0] + by_policy[1] + by_policy[2], np.uint32)
 

@@ -20,7 +20,8 @@ NOBODY = np.int32(-1)
 
 # Digits of a price. Sums over ten hops stay below the next digit, and all in float64's 53 bits.
 MARKED = 1.0
-"""The price of a switch that the destination's partition does not use yet."""
+"""The price of a switch that the destination's partition does not use yet; one that n routes of the
+partition pass costs 1/(n + 1) of it, so that of several marked switches that with most is taken."""
 SHARED = 64.0
 """The price of a link that another partition uses."""
 LOAD = 1024.0
@@ -122,8 +123,9 @@ def grow_partition_trees(
                     other = user != NOBODY and user != group
                     if other:
                         price += SHARED
-                    if marks[group, w] == 0:
-                        price += MARKED
+                    # Downwards (Algorithm 3) the mark of the upper end decides, upwards
+                    # (Algorithm 4) that of the end ahead.
+                    price += MARKED / (1.0 + marks[group, w if stage else v])
                     if other and (phy or owners.held[c]):
                         price += FORBIDDEN
                     elif phy and user == NOBODY:

@@ -1,9 +1,9 @@
 """Virtual lanes for partitions that share links (pftree-2016, Algorithm 5, with corrected
 branches).
 
-A `vlane` partition that shares a link between switches with any other gets a lane of its own; all
-others travel in lane 0. If lanes run out, mode `strict` fails; `best-effort` starts again at lane 1
-and warns. Legal paths close no cycle, so no lane is needed against deadlock.
+A `vlane` partition that shares a link between switches with one that has no lane of its own gets
+one; all others travel in lane 0. If lanes run out, mode `strict` fails; `best-effort` starts again
+at lane 1 and warns. Legal paths close no cycle, so no lane is needed against deadlock.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def partition_lanes(
             continue
         group = int(isolation[i])
         if group not in given:
-            members = np.flatnonzero(isolation == group)
-            own_links = uses[members].any(axis=0)
-            others = np.delete(uses, members, axis=0).any(axis=0)
+            own_links = uses[:-1][isolation == group].any(axis=0)
+            in_lane_0 = ~np.isin(isolation, [group, *given])
+            others = uses[np.append(in_lane_0, True)].any(axis=0)
             if not (own_links & others).any():
                 continue
             wanted = len(set(given.values())) + 1

@@ -19,8 +19,8 @@ from sar_agent.fabric.xgft import parse_xgft, xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Partition, Partitions, Policy, make_partitions
 from sar_agent.routing.engine import Engine, Options, load_engine
-from sar_agent.routing.pftree import PFTree
 from sar_agent.routing.routes import Routes
+from sar_lab.papers.pftree_printed import PFTreeAsPrinted
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ def draw_victims(tree: Table3Tree, seed: int) -> VictimDraw:
 
 
 def partitions_of(draw: VictimDraw, weights: dict[int, float] | None = None) -> Partitions:
-    """The victims' partition with policy `phy`, which only -ext respects, and the rest without "
-    "one."""
+    """The victims' partition with policy `phy`, which only -ext respects, and the rest without
+    one."""
     return make_partitions(
         (
             Partition("victim", 1, draw.victims, Policy.PHY),
@@ -104,14 +104,3 @@ def routed(draw: VictimDraw, engine: str, weights: dict[int, float] | None = Non
 @cache
 def _engine(name: str) -> Engine:
     return PFTreeAsPrinted() if name == PFTreeAsPrinted.name else load_engine(name)
-
-
-class PFTreeAsPrinted(PFTree):
-    """pFTree with the paper's choice of one way down to each host, by downward load only. Our
-    version lets each leaf switch take its cheapest way, and so separates partitions that this one
-    mixes."""
-
-    name = "pftree-printed"
-
-    def one_way(self, options: Options) -> bool:
-        return True

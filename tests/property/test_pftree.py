@@ -16,7 +16,9 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Partition, Partitions, Policy, make_partitions
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.routing.pftree import _algorithm_2
+from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.pftree import _algorithm_2, order_terminals
+from sar_agent.routing.updn import tree_order
 from tests.examples import share
 
 NOBODY = JobMix(())
@@ -213,9 +215,48 @@ def test_strict_says_who_and_where() -> None:
         routed(fabric, partitions, "pftree-ext")
     assert 'partition 2 must share the link "L' in str(failed.value)
     lanes = partitioned(fabric, "ac vlane", "bd vlane")
-    with pytest.raises(CheckFailed, match="partition 2 needs a virtual lane of its own"):
-        routed(fabric, lanes, "pftree-ext", max_lanes=2)
-    assert routed(fabric, lanes, "pftree-ext", max_lanes=3).virtual_lanes == 3
+    with pytest.raises(CheckFailed, match="partition 1 needs a virtual lane of its own"):
+        routed(fabric, lanes, "pftree-ext", max_lanes=1)
+
+
+def test_of_two_partitions_that_share_links_only_with_each_other_one_needs_a_lane() -> None:
+    """Algorithm 5: a lane of its own only beside a partition that has none."""
+    fabric = tree(["abe", "cdf"], 1)
+    two = partitioned(fabric, "ac vlane", "bd vlane", "ef phy", strict=False)
+    two = make_partitions(two.parts[:2], fabric)  # e and f are no hosts of a partition
+    assert routed(fabric, two, "pftree-ext", max_lanes=3).virtual_lanes == 3, "lane 0 is e's, f's"
+    alone = tree(["ab", "cd"], 1)
+    routes = routed(alone, partitioned(alone, "ac vlane", "bd vlane"), "pftree-ext", max_lanes=2)
+    assert routes.virtual_lanes == 2
+    three = tree(["abc", "def"], 1)
+    parts = partitioned(three, "ad vlane", "be vlane", "cf vlane")
+    assert routed(three, parts, "pftree-ext", max_lanes=3).virtual_lanes == 3
+
+
+def test_on_the_way_down_the_upper_switch_with_most_routes_of_the_partition_is_taken() -> None:
+    """Section 6.2: counts, not flags. Partition 1 has two hosts routed over one root and one over
+    the other; the next leaf's host follows the two, where weights leave the choice free."""
+    fabric = tree(["abc", "de", "f"], 2)
+    heavy = {fabric.hosts["a"][0]: 2.0}
+    partitions = partitioned(fabric, "abcf", "de", weight=heavy)
+    routes = routed(fabric, partitions, "pftree-wt")
+    first = roots(fabric, routes, "abc", "L3")
+    assert first["b"] == first["c"] != first["a"], "2 and 1 + 1 are balanced"
+    assert roots(fabric, routes, "f", "L1")["f"] == first["b"]
+
+
+def test_the_heaviest_hosts_of_a_leaf_come_first() -> None:
+    """Section 7: else the light ones fill the ports that the heavy ones need."""
+    fabric = tree(["abcd", "ef"], 2)
+    heavy = {fabric.hosts["c"][0]: 100.0, fabric.hosts["d"][0]: 60.0}
+    order = order_terminals(
+        fabric,
+        partitions := partitioned(fabric, "abcdef", weight=heavy),
+        partitions.of_terminal(fabric.terminals),
+        tree_order(fabric, graph_of(fabric)).higher,
+        partitions.weights(fabric.terminals),
+    )
+    assert order[:2].tolist() == [fabric.hosts["c"][0], fabric.hosts["d"][0]]
 
 
 def test_groups_may_share() -> None:

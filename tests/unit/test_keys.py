@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sar_agent.agent import install_keys
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.state import State
 from sar_agent.agent.status import AgentStatus
@@ -25,6 +26,8 @@ from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import file_to_routes
 from sar_agent.formats.routes_file import read_routes_file
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.keys import leases
 from sar_agent.keys import pool as manager
 from sar_agent.keys.description import keys_of
@@ -32,6 +35,8 @@ from sar_agent.keys.flows import phases_of_wish, rank_hosts
 from sar_agent.keys.make_key import from_routes
 from sar_agent.keys.requests import KeyRequests
 from sar_agent.keys.tickets import TrafficWish
+from sar_agent.quality.channel_traffic import Traffic, load_besides, traffic_of
+from sar_agent.routing import Options, load_engine
 from tests.fake_opensm import job
 from tests.live.helpers.listening import with_lids
 from tests.unit.test_loop import World
@@ -132,6 +137,40 @@ def test_a_key_is_in_force_and_only_its_offset_changes(site: Site) -> None:
     assert site.value("sar_agent_key_offsets_free") == 5
     assert site.value("sar_agent_key_installs_total", result="installed") == 1
     assert site.agent.installed.generations.numbers() == [2], "a rollback goes behind keys"
+
+
+@pytest.mark.parametrize("busy", [0, 1])
+def test_a_key_avoids_what_other_jobs_send_on_offset_0(
+    site: Site, busy: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One flow takes the spine that job 2 uses less."""
+    fabric = site.fabric
+    spines = np.setdiff1d(np.arange(fabric.switches), fabric.leaves)
+    asked: list[frozenset[int]] = []
+
+    def load(traffic: Traffic, terminals: frozenset[int]) -> np.ndarray:
+        asked.append(terminals)
+        return np.where(fabric.channel_target == spines[busy], 0.9, 0.1)
+
+    monkeypatch.setattr(install_keys, "load_besides", load)
+    site.ask(traffic=None, pairs=[0, 1])
+    assert asked == [frozenset(t for host in TORUS_HOSTS for t in fabric.hosts[host])]
+    made = site.agent.keys.pool.made(("1", "x"))
+    assert made is not None
+    assert set(fabric.channel_target[made.use > 0]) & set(spines) == {spines[1 - busy]}
+
+
+def test_the_load_besides_some_terminals_is_that_of_the_other_jobs() -> None:
+    fabric = load_fabric("xgft:3;4,3,3;1,2,2")
+    mix = synthetic_mix(fabric, 3)
+    routes = load_engine("dfsssp").route(fabric, mix, Options())
+    traffic = traffic_of(fabric, mix, routes)
+    assert len(mix.jobs) > 1
+    assert np.allclose(load_besides(traffic, ()), traffic.load)
+    gone = mix.jobs[1]
+    rest = JobMix.of([one for one in mix.jobs if one is not gone])
+    found = load_besides(traffic, frozenset(gone.terminals[:1].tolist()))
+    assert np.allclose(found, traffic_of(fabric, rest, routes).load)
 
 
 def test_jobs_share_an_offset_and_leave_each_other_s_rows_alone(site: Site) -> None:
