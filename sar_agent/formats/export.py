@@ -70,9 +70,7 @@ def _ibdm(folder: Path, fabric: Fabric, routes: Routes) -> None:
     switch_lid, terminal_lid, order = _lids(fabric)
     write_subnet_lst(fabric, (switch_lid, terminal_lid), folder / "subnet.lst")
     lid = np.concatenate([terminal_lid, switch_lid])[order]
-    lines = PortLines(
-        [b"0x%04X : " % to for to in lid.tolist()], [b"  : 00   : yes\n"] * len(lid)
-    )
+    lines = PortLines([b"0x%04X : " % to for to in lid.tolist()], [b"  : 00   : yes\n"] * len(lid))
     with (folder / "fdbs").open("wb") as file:
         for s in range(fabric.switches):
             guid = int(fabric.switch_guid[s])
