@@ -22,6 +22,7 @@ from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.subnet_lst import write_subnet_lst
 from sar_agent.formats.orcs import write_orcs
+from sar_agent.formats.port_lines import PortLines
 from sar_agent.routing.routes import NO_ROUTE, Routes
 
 
@@ -41,17 +42,19 @@ def _lids(fabric: Fabric) -> tuple[I32, I32, I32]:
 def _lfts(folder: Path, fabric: Fabric, routes: Routes) -> None:
     switch_lid, terminal_lid, order = _lids(fabric)
     lid = np.concatenate([terminal_lid, switch_lid])[order]
-    names = [_lfts_name(fabric, d) for d in order]
-    with (folder / "lfts.dump").open("w") as file:
+    lines = PortLines(
+        [b"0x%04x " % to for to in lid.tolist()],
+        [f" : {_lfts_name(fabric, d)}\n".encode() for d in order],
+    )
+    with (folder / "lfts.dump").open("wb") as file:
         for s in range(fabric.switches):
             ports = routes.egress[0, order, s]
             file.write(
                 f"Unicast lids [0-{lid[-1]}] of switch Lid {switch_lid[s]} "
-                f"guid 0x{fabric.switch_guid[s]:016x} ({fabric.switch_name[s]}):\n"
+                f"guid 0x{fabric.switch_guid[s]:016x} ({fabric.switch_name[s]}):\n".encode()
             )
-            kept = [i for i in range(len(order)) if ports[i] != NO_ROUTE]
-            file.writelines(f"0x{lid[i]:04x} {ports[i]:03d} : {names[i]}\n" for i in kept)
-            file.write(f"{len(kept)} valid lids dumped\n")
+            file.write(lines.text(ports))
+            file.write(b"%d valid lids dumped\n" % np.count_nonzero(ports != NO_ROUTE))
 
 
 def _lfts_name(fabric: Fabric, destination: int) -> str:
@@ -67,15 +70,14 @@ def _ibdm(folder: Path, fabric: Fabric, routes: Routes) -> None:
     switch_lid, terminal_lid, order = _lids(fabric)
     write_subnet_lst(fabric, (switch_lid, terminal_lid), folder / "subnet.lst")
     lid = np.concatenate([terminal_lid, switch_lid])[order]
-    with (folder / "fdbs").open("w") as file:
+    lines = PortLines([b"0x%04X : " % to for to in lid.tolist()], [b"  : 00   : yes\n"] * len(lid))
+    with (folder / "fdbs").open("wb") as file:
         for s in range(fabric.switches):
-            file.write(f"osm_ucast_mgr_dump_ucast_routes: Switch 0x{fabric.switch_guid[s]:016x}\n")
-            file.write("LID    : Port : Hops : Optimal\n")
-            rows = zip(lid, routes.egress[0, order, s], strict=True)
-            file.writelines(
-                f"0x{to:04X} : {port:03d}  : 00   : yes\n" for to, port in rows if port != NO_ROUTE
-            )
-            file.write("\n")
+            guid = int(fabric.switch_guid[s])
+            file.write(b"osm_ucast_mgr_dump_ucast_routes: Switch 0x%016x\n" % guid)
+            file.write(b"LID    : Port : Hops : Optimal\n")
+            file.write(lines.text(routes.egress[0, order, s]))
+            file.write(b"\n")
     (folder / "empty.mcfdbs").write_text("")  # ibdmchk insists on the file
     with (folder / "psl").open("w") as file:
         file.writelines(_path_levels(fabric, routes, lid, order))

@@ -19,6 +19,7 @@ import numpy as np
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.lids import assign_lids
+from sar_agent.formats.port_lines import PortLines
 from sar_agent.install.plan import Plan
 from sar_agent.opensm.file_tables import GuidTables, parse_tables
 from sar_agent.routing.routes import NO_ROUTE
@@ -79,9 +80,10 @@ def _body(plan: Plan) -> Iterator[bytes]:
     offset[offset >= len(egress)] = 0
     order = np.argsort(lid, kind="stable")
     column, offset = column[order], offset[order]
-    begin = [b"0x%04x " % number for number in lid[order].tolist()]
-    end = [b" : portguid 0x%016x:\n" % number for number in guid[order].tolist()]
-    text = [b"%03d" % port for port in range(256)]
+    lines = PortLines(
+        [b"0x%04x " % number for number in lid[order].tolist()],
+        [b" : portguid 0x%016x:\n" % number for number in guid[order].tolist()],
+    )
     for s in range(fabric.switches):
         ports = egress[offset, column, s]
         ports[column == fabric.terminals + s] = 0
@@ -89,10 +91,8 @@ def _body(plan: Plan) -> Iterator[bytes]:
             f"Unicast lids [0-{int(lid.max())}] of switch Lid {switch_lid[s]} "
             f"guid 0x{fabric.switch_guid[s]:016x} ({fabric.switch_name[s]}):\n"
         ).encode()
-        kept = np.flatnonzero(ports != NO_ROUTE).tolist()
-        values = ports.tolist()
-        yield b"".join([begin[i] + text[values[i]] + end[i] for i in kept])
-        yield b"%d valid lids dumped\n" % len(kept)
+        yield lines.text(ports)
+        yield b"%d valid lids dumped\n" % np.count_nonzero(ports != NO_ROUTE)
 
 
 def read_lfts_file(path: Path) -> LftsFile | None:
