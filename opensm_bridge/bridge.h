@@ -23,6 +23,7 @@
 #include <opensm/osm_opensm.h>
 
 #include "fit.h"
+#include "hops.h"
 #include "known.h"
 #include "live.h"
 #include "options.h"
@@ -47,6 +48,8 @@ struct bridge {
 	/* Used by OpenSM's sweep thread only, or with osm->lock held. */
 	struct install *next;	  /* build_lid_matrices chose it for build_tables, which OpenSM calls next */
 	struct install *in_force; /* what this engine installed last */
+	struct walked walked;	  /* the routes that were found to fit last */
+	struct hops hops;	  /* of the fabric at the last routing that our engine chose routes for */
 	uint64_t fingerprint;	  /* of the topology at the last routing */
 	bool primed;		  /* the heavy sweep after the start has been requested */
 	unsigned followed;	  /* the last repair that was confirmed */
@@ -107,7 +110,7 @@ struct install *plans_choose(struct bridge *b);
 /* install.c */
 struct install *install_new(struct live *live, osm_switch_t **sw, struct fit *fit,
 			    struct routes *routes);
-void install_hops(const struct install *i);
+void install_hops(const struct install *i, struct hops *hops);
 void install_tables(struct install *i);
 void install_free(struct install *i);
 struct install {
@@ -115,7 +118,14 @@ struct install {
 	osm_switch_t **sw;
 	struct fit fit;
 	struct routes *routes;
+	struct lid_use *use;	 /* all LIDs; NULL once the tables are filled in */
+	uint32_t uses;
 	struct lid_place *place; /* by LID, for service levels; NULL if the routes have none */
+};
+struct lid_use { /* the column and the offset of a LID */
+	uint32_t column;
+	uint16_t lid;
+	uint8_t offset;
 };
 struct lid_place {
 	uint32_t row, column;

@@ -17,7 +17,7 @@ static int build_lid_matrices(void *context)
 	b->next = plans_choose(b);
 	if (!b->next)
 		return -1;
-	install_hops(b->next);
+	install_hops(b->next, &b->hops);
 	return 0;
 }
 

@@ -28,12 +28,14 @@
 struct walk {
 	const struct routes *routes;
 	const struct live *live;
+	struct walked *walked;
 	const struct fit *fit;
 	uint8_t *hosts;		/* [switch] it has live terminals */
 	uint32_t *next;		/* [switch][AT_ONCE] */
 	uint64_t *reaches;	/* [switch] the last target that it is known to reach */
 	uint64_t *passed;	/* [switch] the last path that led through it */
 	uint64_t targets, paths; /* counters of both */
+	bool drops[AT_ONCE];	 /* an entry on the way to this target drops packets */
 };
 
 struct target {
@@ -129,6 +131,7 @@ static bool look_ahead(struct walk *w, unsigned offset, uint32_t s, const struct
 			if (port == ROUTES_NO_ROUTE && w->routes->amended &&
 			    (!w->hosts[s] || w->routes->amended->dropping)) {
 				w->next[(size_t)s * AT_ONCE + i] = DROPPED;
+				w->drops[i] = true;
 				continue;
 			}
 			if (port == ROUTES_NO_ROUTE)
@@ -172,16 +175,31 @@ static bool all_arrive(struct walk *w, unsigned i, const struct target *target, 
 	return true;
 }
 
+/* Walks up to AT_ONCE targets. */
 static bool walk_some(struct walk *w, const struct target *target, unsigned count,
 		      unsigned offset, struct reason *why)
 {
+	memset(w->drops, 0, sizeof(w->drops));
 	for (uint32_t s = 0; s < w->live->switches; s++)
 		if (!look_ahead(w, offset, s, target, count, why))
 			return false;
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < count; i++) {
 		if (!all_arrive(w, i, &target[i], why))
 			return false;
+		/* Whether packets may be dropped depends on where hosts are now, so it is looked at every time. */
+		w->walked->arrives[(size_t)offset * w->routes->columns + target[i].column] = !w->drops[i];
+	}
 	return true;
+}
+
+/* Adds a target, unless its column was walked before and nothing on the way has changed. */
+static unsigned add_target(const struct walk *w, unsigned offset, struct target *target, unsigned count, uint32_t column,
+			   uint32_t at, uint64_t guid)
+{
+	if (w->walked->arrives[(size_t)offset * w->routes->columns + column])
+		return count;
+	target[count] = (struct target){column, at, guid};
+	return count + 1;
 }
 
 static bool walk_all(struct walk *w, unsigned offset, struct reason *why)
@@ -195,37 +213,57 @@ static bool walk_all(struct walk *w, unsigned offset, struct reason *why)
 		const uint32_t t = d - live->switches;
 
 		if (d < live->switches)
-			target[count++] = (struct target){terminals + w->fit->row[d], d, live->sw[d].guid};
+			count = add_target(w, offset, target, count, terminals + w->fit->row[d], d, live->sw[d].guid);
 		else if (w->fit->column[t] < terminals) /* the others use the column of their leaf switch */
-			target[count++] = (struct target){w->fit->column[t], live->end[t].leaf,
-							  live->end[t].guid};
-		if (count == AT_ONCE || (count && d + 1 == live->switches + live->terminals)) {
-			if (!walk_some(w, target, count, offset, why))
-				return false;
+			count = add_target(w, offset, target, count, w->fit->column[t], live->end[t].leaf,
+					   live->end[t].guid);
+		if (count == AT_ONCE && !walk_some(w, target, count, offset, why))
+			return false;
+		if (count == AT_ONCE)
 			count = 0;
-		}
 	}
-	return true;
+	return !count || walk_some(w, target, count, offset, why);
 }
 
-static bool walk_every_offset(const struct fit *fit, const struct routes *r,
-			      const struct live *live, struct reason *why)
+/* Columns that nothing live is reached by were not walked: a walk is due when it comes back. */
+static void forget_dead(struct walk *w, unsigned offset, uint8_t *is_target)
 {
-	struct walk w = {.routes = r, .live = live, .fit = fit};
+	const uint32_t terminals = w->routes->terminals;
+	uint8_t *arrives = w->walked->arrives + (size_t)offset * w->routes->columns;
+
+	memset(is_target, 0, w->routes->columns);
+	for (uint32_t s = 0; s < w->live->switches; s++)
+		is_target[terminals + w->fit->row[s]] = 1;
+	for (uint32_t t = 0; t < w->live->terminals; t++)
+		is_target[w->fit->column[t]] = 1;
+	for (uint32_t d = 0; d < w->routes->columns; d++)
+		arrives[d] &= is_target[d];
+}
+
+static bool walk_every_offset(const struct fit *fit, struct walked *walked, const struct live *live,
+			      struct reason *why)
+{
+	const struct routes *r = walked->routes;
+	struct walk w = {.routes = r, .live = live, .fit = fit, .walked = walked};
+	uint8_t *is_target = malloc(r->columns);
 	bool good = false;
 
 	w.hosts = calloc(live->switches, sizeof(*w.hosts));
 	w.next = malloc((size_t)live->switches * AT_ONCE * sizeof(*w.next));
 	w.reaches = calloc(live->switches, sizeof(*w.reaches));
 	w.passed = calloc(live->switches, sizeof(*w.passed));
-	if (!w.hosts || !w.next || !w.reaches || !w.passed)
+	if (!w.hosts || !w.next || !w.reaches || !w.passed || !is_target)
 		REASON(why, "no memory to check the routes");
 	else
 		good = true;
 	for (uint32_t t = 0; good && t < live->terminals; t++)
 		w.hosts[live->end[t].leaf] = 1;
-	for (unsigned o = 0; good && o < r->offsets && o < live->lids_per_port; o++)
-		good = walk_all(&w, o, why);
+	for (unsigned o = 0; good && o < r->offsets; o++) {
+		if (o < live->lids_per_port)
+			good = walk_all(&w, o, why);
+		forget_dead(&w, o, is_target);
+	}
+	free(is_target);
 	free(w.hosts);
 	free(w.next);
 	free(w.reaches);
@@ -233,8 +271,11 @@ static bool walk_every_offset(const struct fit *fit, const struct routes *r,
 	return good;
 }
 
-bool fit_find(struct fit *fit, const struct routes *r, const struct live *live, struct reason *why)
+bool fit_find(struct fit *fit, struct walked *last, struct routes *r, const struct live *live, struct reason *why)
 {
+	struct walked walked;
+	bool good;
+
 	memset(fit, 0, sizeof(*fit));
 	fit->row = malloc((live->switches + 1) * sizeof(*fit->row));
 	fit->column = malloc((live->terminals + 1) * sizeof(*fit->column));
@@ -243,7 +284,16 @@ bool fit_find(struct fit *fit, const struct routes *r, const struct live *live, 
 	if (!match_switches(fit, r, live, why) || !offers_lanes(r, live, why) ||
 	    !cables_end_as_planned(fit, r, live, why) || !match_terminals(fit, r, live, why))
 		return false;
-	return walk_every_offset(fit, r, live, why);
+	if (!walked_since(&walked, last, r, live, fit->row))
+		return REASON(why, "no memory to check the routes"), false;
+	good = walk_every_offset(fit, &walked, live, why);
+	if (good && last) {
+		walked_free(last);
+		*last = walked;
+	} else {
+		walked_free(&walked);
+	}
+	return good;
 }
 
 void fit_free(struct fit *fit)

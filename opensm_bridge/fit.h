@@ -7,6 +7,7 @@
 #include "live.h"
 #include "reason.h"
 #include "routes_file.h"
+#include "walked.h"
 
 struct fit {
 	uint32_t *row;	  /* of each live switch */
@@ -14,8 +15,11 @@ struct fit {
 	uint32_t unknown, vanished; /* live terminals not in the file; terminals of the file that are gone */
 };
 
-/* False and `why` unless every live node reaches every other over live links, without a loop. */
-bool fit_find(struct fit *fit, const struct routes *routes, const struct live *live,
+/*
+ * False and `why` unless every live node reaches every other over live links, without a loop. `last` is what the last walk
+ * found, which saves walking what has not changed; it becomes what this one found, if the routes fit. It may be NULL.
+ */
+bool fit_find(struct fit *fit, struct walked *last, struct routes *routes, const struct live *live,
 	      struct reason *why);
 void fit_free(struct fit *fit);
 

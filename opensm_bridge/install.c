@@ -6,23 +6,56 @@
 
 #define LIDS 0xc000 /* unicast LIDs end at 0xbfff */
 
+static uint32_t use_lids(const struct install *i, struct lid_use *use, uint32_t count, unsigned low, unsigned high,
+			 uint32_t column)
+{
+	for (unsigned lid = low; lid && lid <= high; lid++) {
+		if (use)
+			use[count] = (struct lid_use){column, (uint16_t)lid, (uint8_t)fit_offset(i->routes, lid, low)};
+		count++;
+	}
+	return count;
+}
+
+/* Lists all LIDs, unless `use` is NULL; returns their number. */
+static uint32_t list_lids(const struct install *i, struct lid_use *use)
+{
+	const struct live *live = &i->live;
+	uint32_t count = 0;
+
+	for (uint32_t s = 0; s < live->switches; s++)
+		count = use_lids(i, use, count, live->sw[s].lid_low, live->sw[s].lid_high,
+				 i->routes->terminals + i->fit.row[s]);
+	for (uint32_t t = 0; t < live->terminals; t++)
+		count = use_lids(i, use, count, live->end[t].lid_low, live->end[t].lid_high, i->fit.column[t]);
+	return count;
+}
+
 /* Takes ownership of the contents of `live`, `sw` and `fit`, and a reference to `routes`; NULL without memory. */
 struct install *install_new(struct live *live, osm_switch_t **sw, struct fit *fit,
 			    struct routes *routes)
 {
 	struct install *i = calloc(1, sizeof(*i));
 
+	if (i) {
+		i->live = *live;
+		i->fit = *fit;
+		i->routes = routes;
+		i->uses = list_lids(i, NULL);
+		i->use = malloc((i->uses + 1) * sizeof(*i->use));
+	}
 	if (i && routes->service_levels)
 		i->place = calloc(LIDS, sizeof(*i->place));
-	if (!i || (routes->service_levels && !i->place)) {
+	if (!i || !i->use || (routes->service_levels && !i->place)) {
+		if (i)
+			free(i->use), free(i->place);
 		free(i);
 		fit_free(fit);
 		return NULL;
 	}
-	i->live = *live;
+	(void)list_lids(i, i->use);
 	i->sw = sw;
-	i->fit = *fit;
-	i->routes = routes_hold(routes);
+	routes_hold(routes);
 	return i;
 }
 
@@ -34,37 +67,38 @@ void install_free(struct install *i)
 	fit_free(&i->fit);
 	routes_drop(i->routes);
 	free(i->sw);
+	free(i->use);
 	free(i->place);
 	free(i);
 }
 
 /*
  * OpenSM builds its multicast trees, and fallback engines their tables, from the hop count over every port of every switch
- * to every switch. The numbers are those of OpenSM's own step, but computed by one breadth-first search per switch instead
- * of repeated rounds over all neighbours.
+ * to every switch. The numbers are those of OpenSM's own step. OpenSM has just set all of them to "no path".
  */
-void install_hops(const struct install *i)
+void install_hops(const struct install *i, struct hops *hops)
 {
 	const struct live *live = &i->live;
-	uint8_t *hops = malloc(live->switches);
-	uint32_t *queue = malloc(live->switches * sizeof(*queue));
 
-	for (uint32_t target = 0; hops && queue && target < live->switches; target++) {
+	if (!hops_update(hops, live))
+		return; /* multicast then has no paths until the next routing */
+	for (uint32_t target = 0; target < live->switches; target++) {
 		const uint16_t lid = live->sw[target].lid_low;
+		const uint8_t *count = hops_of(hops, target);
 
-		hops_to(live, target, hops, queue);
-		osm_switch_set_hops(i->sw[target], lid, 0, 0);
-		for (uint32_t s = 0; s < live->switches; s++)
-			for (unsigned p = 1; p <= live->sw[s].ports; p++) {
-				const uint32_t peer = live->peer[live->sw[s].first_port + p];
+		for (uint32_t s = 0; s < live->switches; s++) {
+			const uint32_t *peer = live->peer + live->sw[s].first_port;
+			uint8_t *row;
 
-				if (peer != NO_PEER && hops[peer] < 254)
-					osm_switch_set_hops(i->sw[s], lid, (uint8_t)p,
-							    (uint8_t)(hops[peer] + 1));
-			}
+			/* This makes the row if OpenSM has none, and refuses a LID that it has no row for. */
+			if (count[s] == HOPS_UNREACHABLE || osm_switch_set_hops(i->sw[s], lid, 0, count[s]))
+				continue;
+			row = i->sw[s]->hops[lid];
+			for (unsigned p = 1; p <= live->sw[s].ports; p++)
+				if (peer[p] != NO_PEER && count[peer[p]] < HOPS_MOST)
+					row[p] = (uint8_t)(count[peer[p]] + 1);
+		}
 	}
-	free(hops);
-	free(queue);
 }
 
 static void set_place(struct install *i, unsigned lid, uint32_t row, uint32_t column,
@@ -97,21 +131,24 @@ static void fill_table(const struct install *i, uint32_t s)
 {
 	const struct routes *r = i->routes;
 	osm_switch_t *sw = i->sw[s];
+	const uint8_t *row[UINT8_MAX + 1];
 
-	for (uint32_t d = 0; d < i->live.switches; d++) {
-		const struct live_switch *to = &i->live.sw[d];
+	for (unsigned o = 0; o < r->offsets; o++)
+		row[o] = routes_row(r, r->forwarding, o, i->fit.row[s]);
+	for (uint32_t n = 0; n < i->uses; n++)
+		if (i->use[n].lid <= sw->max_lid_ho)
+			sw->new_lft[i->use[n].lid] = row[i->use[n].offset][i->use[n].column];
+}
 
-		for (unsigned lid = to->lid_low; lid && lid <= to->lid_high && lid <= sw->max_lid_ho; lid++)
-			sw->new_lft[lid] =
-				routes_row(r, r->forwarding, fit_offset(r, lid, to->lid_low),
-					   i->fit.row[s])[r->terminals + i->fit.row[d]];
-	}
+/* A leaf switch delivers to its terminals at the ports where they are now. */
+static void fill_last_hops(const struct install *i)
+{
 	for (uint32_t t = 0; t < i->live.terminals; t++) {
 		const struct live_terminal *to = &i->live.end[t];
+		osm_switch_t *sw = i->sw[to->leaf];
 
 		for (unsigned lid = to->lid_low; lid <= to->lid_high && lid <= sw->max_lid_ho; lid++)
-			sw->new_lft[lid] = fit_port(&i->fit, r, &i->live,
-						    fit_offset(r, lid, to->lid_low), s, t);
+			sw->new_lft[lid] = to->leaf_port;
 	}
 }
 
@@ -119,10 +156,13 @@ void install_tables(struct install *i)
 {
 	for (uint32_t s = 0; s < i->live.switches; s++)
 		fill_table(i, s);
+	fill_last_hops(i);
 	if (i->place)
 		fill_places(i);
 	/* OpenSM's switches and names are valid only while its lock is held. */
 	live_free(&i->live);
 	free(i->sw);
+	free(i->use);
 	i->sw = NULL;
+	i->use = NULL;
 }

@@ -84,13 +84,13 @@ struct choice {
 };
 
 /* Chooses `routes` if they fit the fabric, unless they are NULL or others have been chosen already. */
-static void try_routes(struct choice *c, struct routes *routes, struct reason *why)
+static void try_routes(struct bridge *b, struct choice *c, struct routes *routes, struct reason *why)
 {
 	struct fit fit;
 
 	if (!routes || c->chosen)
 		return;
-	if (!fit_find(&fit, routes, &c->live, why))
+	if (!fit_find(&fit, &b->walked, routes, &c->live, why))
 		fit_free(&fit);
 	else if (!(c->chosen = install_new(&c->live, c->sw, &fit, routes)))
 		REASON(why, "no memory to install the routes");
@@ -117,12 +117,12 @@ static void try_own(struct bridge *b, struct choice *c, struct routes *routes, s
 	if (routes->numbers)
 		repaired = repair(routes, &c->live, &unrepaired);
 	if (repaired && repaired != routes) {
-		try_routes(c, repaired, &unrepaired);
+		try_routes(b, c, repaired, &unrepaired);
 		if (c->chosen)
 			log_repair(b, repaired);
 	}
 	routes_drop(repaired);
-	try_routes(c, routes, why);
+	try_routes(b, c, routes, why);
 	if (c->chosen || !*unrepaired.text)
 		return;
 	REASON_OF(why, "stale", "a repair of generation %ju does not reach all hosts: %.400s",
@@ -217,7 +217,7 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 		return;
 	remember_topology(b, &c->live);
 	if (o->load && is_as_proved(b, &c->live, o->proved_from, load))
-		try_routes(c, o->load, load);
+		try_routes(b, c, o->load, load);
 	try_own(b, c, o->file, own);
 	try_own(b, c, o->last_good, own);
 }

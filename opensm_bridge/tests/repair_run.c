@@ -15,6 +15,7 @@
 
 #include "../certificate.h"
 #include "../fit.h"
+#include "../hops.h"
 #include "../repair.h"
 #include "../routes_write.h"
 
@@ -22,6 +23,9 @@ struct lacks {
 	uint8_t *dead_port, *dead_switch, *dead_host, *replaced; /* by row and port, row, column, row */
 	uint32_t *far;
 };
+
+static struct walked walked;
+static struct hops hops;
 
 static double milliseconds(void)
 {
@@ -108,13 +112,48 @@ static void whole(struct lacks *l, const struct routes *r)
 	memcpy(l->far, r->far_ends, ports * sizeof(*l->far));
 }
 
+/* Whether the routes fit. The walk over what has changed since the last ones must find what a walk over everything finds. */
+static bool fits(struct routes *r, const struct live *live, struct reason *why)
+{
+	struct reason whole = {.text = ""};
+	struct fit fit;
+	bool good = fit_find(&fit, NULL, r, live, &whole);
+
+	fit_free(&fit);
+	if (fit_find(&fit, &walked, r, live, why) != good) {
+		fprintf(stderr, "a walk over the changes finds \"%s\", and one over everything \"%s\"\n", why->text,
+			whole.text);
+		abort();
+	}
+	fit_free(&fit);
+	return good;
+}
+
+/* The hop counts that were kept must be those of a search. */
+static void check_hops(const struct live *live)
+{
+	uint8_t *count = room(live->switches, 1);
+	uint32_t *queue = room(live->switches, sizeof(*queue));
+
+	if (!hops_update(&hops, live))
+		abort();
+	for (uint32_t t = 0; t < live->switches; t++) {
+		hops_to(live, t, count, queue);
+		if (memcmp(count, hops_of(&hops, t), live->switches)) {
+			fprintf(stderr, "the hop counts to switch %u are wrong\n", t);
+			abort();
+		}
+	}
+	free(count);
+	free(queue);
+}
+
 /* Repairs `now` and answers; returns the routes that are in force then. */
 static struct routes *go(struct routes *now, const struct routes *plan, const struct lacks *l, const char *folder,
 			 unsigned number)
 {
 	struct reason why = {.text = ""};
 	struct live live;
-	struct fit fit;
 	struct routes *next;
 	char path[4096];
 	double begun, repaired;
@@ -123,8 +162,7 @@ static struct routes *go(struct routes *now, const struct routes *plan, const st
 	begun = milliseconds();
 	next = repair(now, &live, &why);
 	repaired = milliseconds();
-	if (next && fit_find(&fit, next, &live, &why)) {
-		fit_free(&fit);
+	if (next && fits(next, &live, &why)) {
 		printf("%u changed %u later %u dropping %u ms %.3f fit %.3f\n", number,
 		       next == now ? 0 : next->amended->entries, next->amended ? next->amended->later : 0,
 		       next->amended && next->amended->dropping, repaired - begun, milliseconds() - repaired);
@@ -135,12 +173,11 @@ static struct routes *go(struct routes *now, const struct routes *plan, const st
 		routes_drop(now);
 		now = next;
 	} else {
-		if (next) {
-			fit_free(&fit);
-			routes_drop(next);
-		}
+		(void)(now != plan && fits(now, &live, &(struct reason){.text = ""}));
+		routes_drop(next);
 		printf("%u refused %s\n", number, why.text);
 	}
+	check_hops(&live);
 	live_free(&live);
 	return now;
 }
@@ -200,6 +237,8 @@ int main(int count, char *arguments[])
 		}
 		fflush(stdout);
 	}
+	walked_free(&walked);
+	hops_free(&hops);
 	routes_drop(now);
 	routes_drop(plan);
 	free(l.dead_port);

@@ -91,7 +91,7 @@ static struct routes *repaired(struct routes *now)
 	routes_drop(now);
 	if (!next)
 		return NULL;
-	CHECK(fit_find(&fit, next, &fabric.live, &why), "%s", why.text);
+	CHECK(fit_find(&fit, NULL, next, &fabric.live, &why), "%s", why.text);
 	fit_free(&fit);
 	CHECK(!verdict(next), "an amended file has a certificate, too");
 	return next;
@@ -146,7 +146,7 @@ static void no_way_is_invented(void)
 	small_fabric(&fabric);
 	cut();
 	next = repair(plan, &fabric.live, &why);
-	CHECK(next && !fit_find(&fit, next, &fabric.live, &why), "0 does not reach 1");
+	CHECK(next && !fit_find(&fit, NULL, next, &fabric.live, &why), "0 does not reach 1");
 	if (next)
 		fit_free(&fit);
 	CHECK(strstr(why.text, "no route"), "%s", why.text);
