@@ -20,16 +20,17 @@ class MappedJobs:
 
 def mix_of_host_sets(fabric: Fabric, jobs: Iterable[frozenset[str]]) -> JobMix:
     """The mix of jobs of which only the hosts are known; their ids are numbers."""
-    terminals = [[t for host in hosts for t in fabric.hosts.get(host, ())] for hosts in jobs]
+    terminals = [[t for host in hosts for t in fabric.job_ports.get(host, ())] for hosts in jobs]
     return multi_switch_mix(fabric, (make_job(str(i), t) for i, t in enumerate(terminals)))
 
 
 def mix_of_records(fabric: Fabric, records: Iterable[JobRecord]) -> MappedJobs:
-    """The multi-switch jobs, with all terminals (every rail) of each job's hosts."""
+    """The multi-switch jobs, with the terminals of each job's hosts that jobs use: every rail,
+    or those that `fabric.job_hcas` names."""
     unknown: set[str] = set()
     jobs = []
     for record in records:
         unknown.update(host for host in record.hosts if host not in fabric.hosts)
-        known = [t for host in record.hosts for t in fabric.hosts.get(host, ())]
+        known = [t for host in record.hosts for t in fabric.job_ports.get(host, ())]
         jobs.append(make_job(record.id, known, record.traffic, record.weight))
     return MappedJobs(multi_switch_mix(fabric, jobs), frozenset(unknown))
