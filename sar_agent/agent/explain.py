@@ -134,7 +134,7 @@ def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplana
     saved = CoordinatorStorage(config.agent.state_dir).load() or CoordinatorState()
     leaves: dict[str, list[str]] = {}
     for host in record.hosts:
-        for terminal in fabric.hosts.get(host, ()):
+        for terminal in fabric.job_ports.get(host, ()):
             names = leaves.setdefault(fabric.switch_name[fabric.terminal_switch[terminal]], [])
             if host not in names:
                 names.append(host)

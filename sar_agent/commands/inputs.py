@@ -36,6 +36,15 @@ FabricOption = Annotated[
         "generated one: xgft:3;12,12,12;1,12,12, dragonfly:a=16,p=8,h=8 or torus:8x8x8,hosts=4",
     ),
 ]
+HcaOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--hca",
+        metavar="GLOB",
+        help="HCAs (mlx5_[0-3]) or HCA ports (mlx5_0/1) that jobs use, where hosts have several; "
+        "may be repeated; without it, all",
+    ),
+]
 JobsOption = Annotated[
     str,
     typer.Option(
@@ -63,13 +72,13 @@ def print_json(result: dict[str, Any]) -> None:
     typer.echo(json.dumps(result))
 
 
-def read_fabric(spec: str) -> Fabric:
-    """The fabric of `--fabric`. Raises `InputError` if it is not connected."""
+def read_fabric(spec: str, hcas: list[str] | None = None) -> Fabric:
+    """The fabric of `--fabric`, with `--hca`. Raises `InputError` if it is not connected."""
     from sar_agent.fabric.components import require_connected
-    from sar_agent.fabric.spec import load_fabric
+    from sar_agent.fabric.job_hcas import load_with_hcas
 
     announce_compiling()
-    fabric = load_fabric(spec)
+    fabric = load_with_hcas(spec, hcas)
     require_connected(fabric)
     return fabric
 

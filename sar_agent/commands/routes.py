@@ -12,6 +12,7 @@ from sar_agent.commands.engine_options import with_engine_options
 from sar_agent.commands.inputs import (
     EngineOption,
     FabricOption,
+    HcaOption,
     JobsOption,
     JsonOption,
     PartitionsOption,
@@ -54,6 +55,7 @@ def route(
         ),
     ] = "",
     partitions: PartitionsOption = None,
+    hca: HcaOption = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -75,7 +77,7 @@ def route(
 
     formats = _export_formats(export, out)
     chosen = load_engine(engine)
-    network = read_fabric(fabric)
+    network = read_fabric(fabric, hca)
     mix = read_mix(jobs, network)
     options = replace(options, partitions=read_partitions(partitions, network, mix))
     if is_source_routed(chosen) and out is None:
@@ -128,14 +130,18 @@ def route(
 
 
 def measure(
-    fabric: FabricOption, jobs: JobsOption, routes: RoutesOption, as_json: JsonOption = False
+    fabric: FabricOption,
+    jobs: JobsOption,
+    routes: RoutesOption,
+    hca: HcaOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure routes under jobs: dark fiber, effective EFI, load and throughput, with bounds."""
     from sar_agent.check.reachability import check_reachability
     from sar_agent.errors import CheckFailed
     from sar_agent.quality import measure as measure_routes
 
-    network = read_fabric(fabric)
+    network = read_fabric(fabric, hca)
     mix = read_mix(jobs, network)
     tables = read_routes(routes, network)
     reach = check_reachability(network, tables, between_hosts=True)

@@ -110,8 +110,8 @@ def warm_up(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> 
         typer.echo(f"engine {settings.agent.engine}: {summary} ({done.seconds:.1f} s)")
 
 
-def fetch_state(config: ConfigOption = CONFIG_PATH) -> None:
-    """Copy the state of the other agent ([standby]), before this machine's OpenSM starts.
+def fetch_state(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
+    """Copy the state of the other agent (section standby), before this machine's OpenSM starts.
 
     OpenSM then begins with the routes that are in force. Exit code 1 if the other agent does not
     answer.
@@ -123,7 +123,11 @@ def fetch_state(config: ConfigOption = CONFIG_PATH) -> None:
     settings = _for_writing(config, "fetch-state")
     if not settings.standby.enabled:
         raise InputError("no other agent is configured", file=config, remedy="set standby.peer")
-    typer.echo(fetch(settings))
+    sentence = fetch(settings)
+    if as_json:
+        print_json({"sentence": sentence})
+    else:
+        typer.echo(sentence)
 
 
 def _for_writing(config: Path, command: str) -> Config:

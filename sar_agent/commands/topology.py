@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
+from sar_agent.commands.inputs import FabricOption, HcaOption, JsonOption, print_json
 
 app = typer.Typer(
     name="topology",
@@ -22,14 +22,15 @@ def check(
     conf: Annotated[
         Path, typer.Option("--topology-conf", help="Slurm's topology.conf or topology.yaml")
     ] = Path("/etc/slurm/topology.conf"),
+    hca: HcaOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the differences between Slurm's topology and the fabric; exit code 1 if any."""
-    from sar_agent.fabric.spec import load_fabric
+    from sar_agent.fabric.job_hcas import load_with_hcas
     from sar_agent.slurm.topology_check import compare_topology
     from sar_agent.slurm.topology_files import read_topology, topology_in_use
 
-    network = load_fabric(fabric)
+    network = load_with_hcas(fabric, hca)
     conf = topology_in_use(conf)
     topology = read_topology(conf, strict=False)
     leaf_of = {host: sorted(leaves)[0] for host, leaves in topology.leaves_of.items()}
@@ -52,17 +53,18 @@ def generate(
     out: Annotated[
         Path | None, typer.Option("--out", help="file to write; without it, print the topology")
     ] = None,
+    hca: HcaOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a topology.conf that fits the fabric.
 
     It has the leaf switches, islands of leaf switches that are near each other, and one root.
     """
-    from sar_agent.fabric.spec import load_fabric
+    from sar_agent.fabric.job_hcas import load_with_hcas
     from sar_agent.slurm.topology_generate import generate_topology, topology_conf, topology_yaml
     from sar_agent.util.text_files import write_text
 
-    tree = generate_topology(load_fabric(fabric))
+    tree = generate_topology(load_with_hcas(fabric, hca))
     if as_json:
         switches = [
             {"name": each.name, "nodes": list(each.nodes), "switches": list(each.children)}

@@ -210,6 +210,11 @@ class FabricConfig(Section, frozen=True):
     short_names: bool = Field(
         default=True, description="shorten host names to their first part: n001.cluster.org to n001"
     )
+    job_hcas: list[str] = Field(
+        default=[],
+        description="glob patterns of the HCAs (mlx5_[0-3]) or HCA ports (mlx5_0/1) that jobs use, "
+        "where hosts have several; all if empty",
+    )
 
     @field_validator("host_pattern")
     @classmethod
@@ -229,6 +234,7 @@ class FabricConfig(Section, frozen=True):
             tuple(self.storage_hosts),
             tuple(self.other_hosts),
             self.short_names,
+            tuple(self.job_hcas),
         )
 
 

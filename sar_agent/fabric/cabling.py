@@ -196,7 +196,11 @@ def _terminal(
     extras = node.extras
     node_guid = _node_guid(node)
     host, hca, kind = name_port(
-        mapper, node.kind, node_guid, extras.get("description", node.description)
+        mapper,
+        node.kind,
+        node_guid,
+        extras.get("description", node.description),
+        int(extras.get("port", number)),
     )
     return _Port(
         node, node_guid, int(extras.get("port", number)), guid, lid, extras.get("host", host), hca,

@@ -65,10 +65,12 @@ class HostMapper:
     """Globs of host names: login, management, …; storage takes precedence where both match."""
     short_names: bool = True
     """Cut `n001.cluster.org` to `n001`, as Slurm's NodeName usually is."""
+    job_hcas: tuple[str, ...] = ()
+    """Globs of the HCAs (`mlx5_[0-3]`) or HCA ports (`mlx5_0/1`) that jobs use; all where empty."""
 
     def __post_init__(self) -> None:
         # Configuration files give lists; a frozen, hashable object needs tuples.
-        for key in ("vendor_names", "storage_hosts", "other_hosts"):
+        for key in ("vendor_names", "storage_hosts", "other_hosts", "job_hcas"):
             object.__setattr__(self, key, tuple(getattr(self, key)))
         _ = self._regex
 
@@ -107,6 +109,11 @@ class HostMapper:
             return Kind.STORAGE
         return Kind.OTHER if _matches(host, self.other_hosts) else Kind.COMPUTE
 
+    def used_by_jobs(self, hca: str, port: int) -> bool:
+        """Whether jobs use this port of an HCA; an HCA without a name is matched by `/1`, `/2`."""
+        chosen = self.job_hcas
+        return not chosen or _matches(hca, chosen) or _matches(f"{hca}/{port}", chosen)
+
 
 def hca_order(hca: str) -> list[str | tuple[int, str]]:
     """A sorting key that puts `mlx5_2` before `mlx5_10`, for numbers of any length."""
@@ -131,15 +138,19 @@ def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(translate, globs)))
 
 
-def name_port(mapper: HostMapper, letter: str, guid: int, description: str) -> NamedTerminal:
-    """The host, HCA and kind of a node. `letter` is the node's type, H or R; a node without a
-    usable description is a host of its own, named by its GUID."""
+def name_port(
+    mapper: HostMapper, letter: str, guid: int, description: str, port: int
+) -> NamedTerminal:
+    """The host, HCA and kind of port number `port` of a node. `letter` is the node's type, H or R;
+    a node without a usable description is a host of its own, named by its GUID."""
     host, hca, kind = mapper(description)
     if letter == "R":
         kind = Kind.OTHER
     if host is None:
         host = f"{letter}-{guid:016x}"
         kind = mapper.kind(host) if kind == Kind.COMPUTE else kind
+    if kind == Kind.COMPUTE and not mapper.used_by_jobs(hca, port):
+        kind = Kind.OTHER
     return NamedTerminal(host, hca, kind)
 
 

@@ -176,6 +176,14 @@ class Fabric:
         return {host: tuple(terminals) for host, terminals in terminals_of.items()}
 
     @cached_property
+    def job_ports(self) -> dict[str, tuple[int, ...]]:
+        """Host name to the terminals that its jobs use: those of kind COMPUTE (`fabric.job_hcas`
+        may choose some HCAs), or all if none is."""
+        compute = self.terminal_kind == Kind.COMPUTE
+        chosen = {h: tuple(t for t in ports if compute[t]) for h, ports in self.hosts.items()}
+        return {host: chosen[host] or ports for host, ports in self.hosts.items()}
+
+    @cached_property
     def digest(self) -> bytes:
         """32 bytes that identify nodes, cables and link states, whatever the order of the source.
 

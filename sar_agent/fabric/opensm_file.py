@@ -207,9 +207,13 @@ def _fabric(p: _FileArrays, mapper: HostMapper, name: str) -> Fabric:
 
     nodes = p.port_node[far].tolist()
     kinds, guids = p.node_type.tolist(), p.node_guid.tolist()
-    named = [name_port(mapper, _LETTER[kinds[n]], guids[n], p.name[n]) for n in nodes]
+    numbers = p.port_number[far].tolist()
+    named = [
+        name_port(mapper, _LETTER[kinds[n]], guids[n], p.name[n], number)
+        for n, number in zip(nodes, numbers, strict=True)
+    ]
     port_guids = p.port_guid[far]
-    ports = port_order(named, position.tolist(), p.port_number[far].tolist(), port_guids.tolist())
+    ports = port_order(named, position.tolist(), numbers, port_guids.tolist())
     pick = np.array(ports, np.int64)
     far, near, position = far[pick], near[pick], position[pick]
     own = np.flatnonzero((p.port_number == 0) & (p.node_type[p.port_node] == _SWITCH))

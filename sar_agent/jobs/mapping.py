@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 from sar_agent.fabric import Fabric
 from sar_agent.jobs.model import Job, JobMix, live_part, make_job, multi_switch_mix
@@ -21,20 +21,26 @@ class MappedJobs:
 
 def mix_of_host_sets(fabric: Fabric, jobs: Iterable[frozenset[str]]) -> JobMix:
     """The mix of jobs of which only the hosts are known; their ids are numbers."""
-    terminals = [[t for host in hosts for t in fabric.hosts.get(host, ())] for hosts in jobs]
+    terminals = [[t for host in hosts for t in fabric.job_ports.get(host, ())] for hosts in jobs]
     return multi_switch_mix(fabric, (make_job(str(i), t) for i, t in enumerate(terminals)))
 
 
 def mix_of_records(fabric: Fabric, records: Iterable[JobRecord]) -> MappedJobs:
-    """The multi-switch jobs, with all terminals (every rail) of each job's hosts."""
-    mapped = [_mapped(fabric, record) for record in records]
-    mix = JobMix.of(job for job, _ in mapped if job)
-    return MappedJobs(mix, frozenset().union(*(unknown for _, unknown in mapped)))
+    """The multi-switch jobs, with the terminals of each job's hosts that jobs use: every rail,
+    or those that `fabric.job_hcas` names. Jobs of the last call on this fabric are remembered."""
+    before = _mapped.get(fabric, {})
+    mapped = [(record, before.get(record) or _map(fabric, record)) for record in records]
+    _mapped[fabric] = dict(mapped)
+    mix = JobMix.of(job for _, (job, _) in mapped if job)
+    return MappedJobs(mix, frozenset().union(*(unknown for _, (_, unknown) in mapped)))
 
 
-@lru_cache(maxsize=2048)
-def _mapped(fabric: Fabric, record: JobRecord) -> tuple[Job | None, frozenset[str]]:
+_Mapped = tuple[Job | None, frozenset[str]]
+_mapped: WeakKeyDictionary[Fabric, dict[JobRecord, _Mapped]] = WeakKeyDictionary()
+
+
+def _map(fabric: Fabric, record: JobRecord) -> _Mapped:
     """The job on the fabric, None where it is no multi-switch job there, and its unknown hosts."""
-    known = [t for host in record.hosts for t in fabric.hosts.get(host, ())]
+    known = [t for host in record.hosts for t in fabric.job_ports.get(host, ())]
     job = live_part(fabric, make_job(record.id, known, record.traffic, record.weight))
     return job, frozenset(host for host in record.hosts if host not in fabric.hosts)

@@ -19,13 +19,13 @@ def synthetic_jobs(
     """Jobs `1`, `2`, … on `busy` of the compute hosts; the same for the same seed and fabric."""
     random = np.random.default_rng(seed)
     usable = fabric.terminal_up & (fabric.terminal_kind == Kind.COMPUTE)
-    hosts = [h for h, terminals in fabric.hosts.items() if usable[list(terminals)].all()]
+    hosts = [h for h, terminals in fabric.job_ports.items() if usable[list(terminals)].all()]
     order = random.permutation(len(hosts))[: round(busy * len(hosts))]
     jobs: list[Job] = []
     start = 0
     while start + 2 <= len(order):
         size = int(np.exp(random.uniform(np.log(2), np.log(largest + 1))))
-        terminals = [t for h in order[start : start + size] for t in fabric.hosts[hosts[h]]]
+        terminals = [t for h in order[start : start + size] for t in fabric.job_ports[hosts[h]]]
         jobs.append(make_job(str(len(jobs) + 1), terminals))
         start += size
     return tuple(jobs)

@@ -87,7 +87,7 @@ def _rails(fabric: Fabric, hosts: Sequence[str]) -> list[I32]:
     """For each rail int32[hosts]: the terminal of each host, -1 where it has none or it is down."""
     rails: dict[int, I32] = {}
     for index, host in enumerate(hosts):
-        for terminal in fabric.hosts.get(host, ()):
+        for terminal in fabric.job_ports.get(host, ()):
             if fabric.terminal_up[terminal]:
                 rail = int(fabric.terminal_rail[terminal])
                 rails.setdefault(rail, np.full(len(hosts), -1, np.int32))[index] = terminal

@@ -14,12 +14,12 @@ def compare_topology(fabric: Fabric, leaf_of: Mapping[str, str]) -> list[str]:
     each.
 
     Leaf names need not be the fabric's; compared is which hosts share a leaf. Rails of one host may
-    be on different switches, so hosts are compared by the switches of their first rail. Storage
-    and other kinds of hosts are not expected in Slurm.
+    be on different switches, so hosts are compared by the switches of the first rail that jobs
+    use. Storage and other kinds of hosts are not expected in Slurm.
     """
     compute = {
         host: int(fabric.terminal_switch[ports[0]])
-        for host, ports in fabric.hosts.items()
+        for host, ports in fabric.job_ports.items()
         if fabric.terminal_kind[ports[0]] == Kind.COMPUTE
     }
     differences = []

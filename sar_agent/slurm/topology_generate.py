@@ -42,8 +42,9 @@ class Generated:
 
 
 def generate_topology(fabric: Fabric) -> Generated:
-    """The tree of the fabric's compute hosts. A host with ports on several leaves is where its
-    first live port is; hosts without a live port, or without a name, are left out.
+    """The tree of the fabric's compute hosts. A host with ports on several leaves is
+    where the first live port that jobs use is; hosts without a live port, or without a name, are
+    left out.
 
     Raises `InputError` for a fabric without any.
     """
@@ -103,7 +104,7 @@ def _hosts(fabric: Fabric) -> tuple[dict[str, int], list[str]]:
     """Compute hosts and their leaf switches, and a sentence for each group left out."""
     leaf_of: dict[str, int] = {}
     dead, nameless = [], []
-    for host, ports in fabric.hosts.items():
+    for host, ports in fabric.job_ports.items():
         if fabric.terminal_kind[ports[0]] != Kind.COMPUTE:
             continue
         live = [port for port in ports if fabric.terminal_up[port]]

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from sar_agent.commands.announce import announce_compiling, progress
-from sar_agent.commands.inputs import JsonOption, print_json
+from sar_agent.commands.inputs import HcaOption, JsonOption, print_json
 
 
 def assess(
@@ -62,6 +62,7 @@ def assess(
             help="time between the two dumps, if their files were copied since",
         ),
     ] = None,
+    hca: HcaOption = None,
     engine: Annotated[
         list[str] | None,
         typer.Option(
@@ -102,7 +103,7 @@ def assess(
     for name in names:
         load_engine(name)  # reports an unknown name before the long computation
     readings = read_two_dumps(counters, counter_seconds) if counters else None
-    network, remarks = fabric_of(fabric)
+    network, remarks = fabric_of(fabric, hca)
     given = read_site_data(network, jobs, history, routes, topology, remarks)
     found = run(
         given,

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from sar_agent.commands.inputs import JsonOption, print_json
+
 
 def make_trace(
     program: Annotated[str, typer.Argument(help="alltoall, cartesian, cgd128 or wrf256")],
@@ -41,6 +43,7 @@ def make_trace(
     out: Annotated[
         Path | None, typer.Option("--out", help="file to write; without it, print the trace")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write the messages of a well-known program as a trace, phase by phase."""
     from sar_agent.errors import InputError
@@ -56,10 +59,14 @@ def make_trace(
         )
     wish = ProgramOptions(ranks, jobs, _sizes(size), iterations, utilization, rate, seed)
     text = PROGRAMS[program](wish)
-    if out is None:
-        typer.echo(text, nl=False)
-    else:
+    if out is not None:
         write_text(out, text)
+    if as_json:
+        print_json(
+            {"program": program, "trace": None if out else text, "written": out and str(out)}
+        )
+    elif out is None:
+        typer.echo(text, nl=False)
 
 
 def _sizes(text: str) -> tuple[float, float] | None:

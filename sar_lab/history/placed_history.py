@@ -40,9 +40,9 @@ class PlacedHistory:
 
 
 def place_history(history: JobHistory, fabric: Fabric) -> PlacedHistory:
-    """Maps each job to all rails of its hosts. Hosts that are not in the fabric, and jobs without
-    any host in it, are left out and counted."""
-    terminals = [np.array(fabric.hosts.get(h, ()), np.int32) for h in history.hosts]
+    """Maps each job to those terminals of its hosts that jobs use. Hosts that are not in the
+    fabric, and jobs without any host in it, are left out and counted."""
+    terminals = [np.array(fabric.job_ports.get(h, ()), np.int32) for h in history.hosts]
     known = np.array([len(t) > 0 for t in terminals], np.bool_)
     made: dict[bytes, Job | None] = {}
     jobs: list[Job | None] = []

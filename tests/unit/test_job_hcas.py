@@ -1,0 +1,106 @@
+"""HCAs chosen by name or port, where a host has several: `fabric.job_hcas` and `--hca`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.hostnames import HostMapper
+from sar_agent.fabric.job_hcas import load_with_hcas
+from sar_agent.fabric.model import Kind
+from sar_agent.fabric.opensm_file import decode_opensm_fabric
+from sar_agent.fabric.spec import parse_fabric
+from sar_agent.jobs.mapping import mix_of_records
+from sar_agent.jobs.record import JobRecord
+from tests.fabric_texts import SMALL
+from tests.opensm_files import image_of_text
+from tests.unit.test_cli import sar_agent
+
+TWO_RAILS = SMALL.replace("MT4129 ConnectX7   Mellanox Technologies", "n002 mlx5_2")
+"""n001 has mlx5_2 and mlx5_10 on leaf 1, n002 two ports of mlx5_2 on leaves 1 and 2."""
+
+
+def ports(fabric: Fabric, host: str) -> list[tuple[str, int]]:
+    """(HCA, port number) of what the host's jobs use."""
+    return [
+        (fabric.terminal_description[t].split()[-1], int(fabric.terminal_port_number[t]))
+        for t in fabric.job_ports[host]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("globs", "first", "second"),
+    [
+        ((), [("mlx5_2", 1), ("mlx5_10", 1)], [("mlx5_2", 1), ("mlx5_2", 2)]),
+        (("mlx5_2",), [("mlx5_2", 1)], [("mlx5_2", 1), ("mlx5_2", 2)]),
+        (("mlx5_2/2", "mlx5_1?"), [("mlx5_10", 1)], [("mlx5_2", 2)]),
+        (("*/1",), [("mlx5_2", 1), ("mlx5_10", 1)], [("mlx5_2", 1)]),
+        (("mlx5_10",), [("mlx5_10", 1)], [("mlx5_2", 1), ("mlx5_2", 2)]),  # n002 has none: all
+    ],
+)
+def test_both_readers_choose_the_same_ports(
+    globs: tuple[str, ...], first: list[tuple[str, int]], second: list[tuple[str, int]]
+) -> None:
+    mapper = HostMapper(job_hcas=globs)
+    for fabric in (
+        parse_fabric(TWO_RAILS, "test", mapper),
+        decode_opensm_fabric(image_of_text(TWO_RAILS), mapper).fabric,
+    ):
+        assert (ports(fabric, "n001"), ports(fabric, "n002")) == (first, second)
+        assert fabric.digest == parse_fabric(TWO_RAILS, "test").digest, "it is the same fabric"
+
+
+def test_an_hca_without_a_name_is_chosen_by_its_port() -> None:
+    fabric = parse_fabric(SMALL, "test", HostMapper(job_hcas=("/2",)))
+    chosen = fabric.job_ports["H-00000000000a0030"]
+    assert fabric.terminal_port_number[list(chosen)].tolist() == [2]
+
+
+def test_a_job_has_the_ports_that_were_chosen() -> None:
+    record = JobRecord("7", ("n001", "n002"), "RUNNING")
+    mapper = HostMapper(job_hcas=("mlx5_2/2", "mlx5_2/1"))
+    fabric = parse_fabric(TWO_RAILS, "test", mapper)
+    (job,) = mix_of_records(fabric, [record]).mix.jobs
+    names = [fabric.terminal_description[t] for t in job.terminals]
+    assert sorted(names) == ["n001 mlx5_2", "n002 mlx5_2", "n002 mlx5_2"]
+    leaf = parse_fabric(TWO_RAILS, "test", HostMapper(job_hcas=("*/1",)))
+    assert mix_of_records(leaf, [record]).mix.jobs == (), "all port 1 are on one leaf switch"
+
+
+def test_storage_stays_storage() -> None:
+    mapper = HostMapper(storage_hosts=("n002",), job_hcas=("mlx5_10",))
+    fabric = parse_fabric(TWO_RAILS, "test", mapper)
+    kinds = fabric.terminal_kind[list(fabric.hosts["n002"])]
+    assert np.all(kinds == Kind.STORAGE)
+
+
+def test_the_option(tmp_path: Path) -> None:
+    dump = tmp_path / "dump"
+    dump.write_text(TWO_RAILS)
+    leaves = {
+        hca: {
+            host: switch["name"]
+            for switch in json.loads(
+                sar_agent("topology", "generate", "--fabric", dump, "--hca", hca, "--json").stdout
+            )["switches"]
+            for host in switch["nodes"]
+        }
+        for hca in ("*/1", "*/2")
+    }
+    assert leaves["*/1"]["n002"] == leaves["*/1"]["n001"]
+    assert leaves["*/2"]["n002"] != leaves["*/1"]["n002"]
+    done = sar_agent("topology", "generate", "--fabric", dump, "--hca", "hfi1_*")
+    assert done.returncode == 2
+    assert "no HCA matches hfi1_*; the first of its node descriptions is 'n001 mlx5_2'" in (
+        done.stderr
+    )
+
+
+def test_hosts_of_a_generated_fabric_have_one_hca() -> None:
+    with pytest.raises(InputError, match="--hca is for dumps"):
+        load_with_hcas("xgft:2;4,4;1,2", ["mlx5_0"])
