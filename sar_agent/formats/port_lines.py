@@ -29,4 +29,5 @@ class PortLines:
         kept = ports != NO_ROUTE
         if kept.all():
             return self._text.tobytes()
-        return self._text[np.repeat(kept, self._length)].tobytes()
+        lines = self._text[np.repeat(kept, self._length)]
+        return bytes(lines.tobytes())
