@@ -1,15 +1,21 @@
-"""squeue, slurmrestd and `squeue --json` on one live cluster: equal records. (A real pyslurm cannot
-be installed here: tests/unit/test_sources.py holds it to its documentation only.)"""
+"""squeue, slurmrestd, `squeue --json` and pyslurm on one live cluster: equal records.
+
+pyslurm must be built for the Slurm that is installed, and no registry has it for Debian's. Its test
+runs where `import pyslurm` would find one: `git clone` of github.com/PySlurm/pyslurm at the tag of
+the release (v22.5.3, v24.11.0), `pip install` in a venv, that folder in PYTHONPATH."""
 
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import secrets
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -101,6 +107,40 @@ def test_equal_records_of_every_kind_of_job(slurm: SlurmCluster, tmp_path: Path)
         slurm.scancel(wide)
         assert wait_until(lambda: records(squeue) == records(rest), 10)
         assert wide not in records(rest)
+
+
+POLL = """
+import pickle, sys
+from sar_agent.slurm.pyslurm_source import PyslurmSource
+poll = PyslurmSource().poll()
+sys.stdout.buffer.write(pickle.dumps((poll.records, poll.skipped)))
+"""
+
+
+def records_of_pyslurm(slurm: SlurmCluster) -> dict[str, JobRecord]:
+    """In a process of its own: libslurm reads slurm.conf once, and may end its process."""
+    done = subprocess.run([sys.executable, "-c", POLL], env=slurm.env(), capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    found, skipped = pickle.loads(done.stdout)
+    assert not skipped
+    return {job.id: job for job in found}
+
+
+@pytest.mark.skipif(find_spec("pyslurm") is None, reason="no pyslurm for this Slurm is installed")
+def test_a_real_pyslurm_gives_the_records_of_squeue(slurm: SlurmCluster) -> None:
+    wide = slurm.salloc("n[001-002,005,009-010]", "--comment=a|b sar:ring")
+    het = slurm.salloc("n003", ":", "-N1", "-w", "n007")
+    array = slurm.run("sbatch", "--parsable", "--array=0-4%2", "-N1", "--wrap", "sleep 600").strip()
+    slurm.run("sbatch", "--hold", "-N2", "--wrap", "true")
+    stopped = slurm.salloc(2)
+    slurm.run("scontrol", "suspend", stopped)
+    squeue = SqueueSource(deadline=30)
+    wanted = {wide, het, stopped, f"{array}_0", f"{array}_1"}
+    assert wait_until(lambda: set(records(squeue)) == wanted, 30)
+    assert wait_until(lambda: records(squeue) == records_of_pyslurm(slurm), 10)
+    assert records_of_pyslurm(slurm)[wide].traffic == "ring"
+    slurm.scancel(wide)
+    assert wait_until(lambda: records(squeue) == records_of_pyslurm(slurm), 10)
 
 
 def test_a_token_lets_in_and_no_token_does_not(slurm: SlurmCluster, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -46,3 +47,14 @@ def test_bash_completes(words: tuple[str, ...], offered: str, tmp_path: Path) ->
     )
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [offered], done.stderr
+
+
+def test_every_option_of_sar_notify_is_in_its_manual() -> None:
+    folder = Path(__file__).parents[2] / "slurm_spank"
+    usage = re.search(r"usage\[\] =(.*?);\n\n", (folder / "sar_notify.c").read_text(), re.DOTALL)
+    assert usage
+    options = re.findall(r'^\t"  (\w+)=', usage[1], re.MULTILINE)
+    assert {"agent", "timeout", "debug"} <= set(options)
+    manual = (folder / "sar-notify.1").read_text()
+    described = re.findall(r"^\.TP\n\\fB(\w+)\\fR=", manual, re.MULTILINE)
+    assert described == options
