@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +26,8 @@ from sar_agent.commands.inputs import (
 from sar_agent.config.engine import Options
 
 if TYPE_CHECKING:
+    from sar_agent.check import ProvedTables
+    from sar_agent.check.carried_certificate import LaneNumbers
     from sar_agent.fabric import Fabric
     from sar_agent.routing import Routes
 
@@ -185,14 +187,16 @@ def check(
 ) -> None:
     """Prove that routes reach every pair, without a routing loop or a credit loop.
 
-    Exit code 1 if they do not, or if there is no safe transition from the routes of --from.
+    If a routes file carries a certificate (docs/safety.md), it is verified, too. Exit code 1 if
+    something fails, or if there is no safe transition from the routes of --from.
     """
-    from sar_agent.check import check_routes
+    from sar_agent.check.verdict import check_changed
     from sar_agent.errors import CheckFailed
 
     network = read_fabric(fabric)
     tables = read_routes(routes, network)
-    verdict = check_routes(network, tables)
+    verdict, proved = check_changed(network, tables, None)
+    lanes = _certificate(routes, network, tables, proved)
     entries = blocks = transition = None
     if before is not None:
         from sar_agent.check.transition import examine
@@ -214,6 +218,11 @@ def check(
                 "deadlock_free_everyone": verdict.deadlock_free_everyone,
                 "lanes_hop_by_hop": verdict.hop_by_hop,
                 "problems": list(verdict.problems),
+                "certificate": lanes
+                and {
+                    "valid": all(lane.rising for lane in lanes),
+                    "lanes": [asdict(lane) | {"rising": lane.rising} for lane in lanes],
+                },
                 "entries_changed": entries,
                 "blocks_changed": blocks,
                 "transition": transition and transition.way.value,
@@ -222,12 +231,18 @@ def check(
             }
         )
     verdict.require()
+    falling = [lane for lane in lanes or () if not lane.rising]
     if not as_json:
         typer.echo(
             f"{tables.engine}: every pair is reached without a loop; no credit loop in "
             + verdict.lanes_hold
             + ("" if entries is None else f"; {entries} entries in {blocks} blocks change")
         )
+        for lane in lanes or ():
+            rise = "the numbers rise along every path"
+            if not lane.rising:
+                rise = f"the numbers do not rise along {lane.falling} pairs of channels"
+            typer.echo(f"certificate, lane {lane.lane}: {lane.channels} channels, {rise}")
         if transition:
             typer.echo(f"from {before}: {transition.words}")
         if not verdict.deadlock_free_everyone:
@@ -235,8 +250,27 @@ def check(
                 "note: traffic to the LIDs of the switches or of their aggregation units could "
                 "close a credit loop; packets of jobs take no part in it"
             )
+    if falling:
+        raise CheckFailed(
+            f"the certificate of {routes} is not valid: lane {falling[0].lane}: {falling[0].first}"
+        )
     if transition and not transition.stages:
         raise CheckFailed(f"from {before}: {transition.words}")
+
+
+def _certificate(
+    path: Path, fabric: Fabric, routes: Routes, proved: ProvedTables | None
+) -> tuple[LaneNumbers, ...] | None:
+    """The certificate of a routes file by lane; None where the routes have none, or failed."""
+    from sar_agent.check.carried_certificate import judge_certificate
+    from sar_agent.formats.conversion import file_to_numbers
+    from sar_agent.formats.read_tables import read_carried
+
+    file = read_carried(path) if proved else None
+    numbers = file_to_numbers(fabric, file) if file else None
+    if proved is None or numbers is None:
+        return None
+    return judge_certificate(fabric, proved, routes.senders, numbers)
 
 
 def _export_formats(export: str, out: Path | None) -> list[str]:

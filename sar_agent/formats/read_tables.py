@@ -13,7 +13,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.formats.fdbs import read_fdbs
 from sar_agent.formats.lane_files import with_lanes
 from sar_agent.formats.lfts_dump import read_lfts_dump
-from sar_agent.formats.routes_file import MAGIC
+from sar_agent.formats.routes_file import MAGIC, RoutesFile, read_routes_file
 from sar_agent.formats.routes_folder import NAME, read_routes_folder, routes_of_file
 from sar_agent.routing.routes import Routes
 from sar_agent.util.text_files import read_text
@@ -53,6 +53,13 @@ def read_tables(path: Path, fabric: Fabric) -> Routes:
             remedy=KNOWN,
         )
     return with_lanes(routes, fabric, path.parent / "psl", path.parent / "slvl")
+
+
+def read_carried(path: Path) -> RoutesFile | None:
+    """The routes file at `path`, or in that folder; None for other formats. Raises `InputError`
+    where it is broken."""
+    path = path / NAME if path.is_dir() else path
+    return read_routes_file(path) if _starts(path).startswith(MAGIC) else None
 
 
 def _starts(path: Path) -> bytes:

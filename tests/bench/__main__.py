@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 
 from tests.bench import (
+    agent_pass,
     certificate,
     event_flood,
     event_latency,
@@ -39,6 +40,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "squeue": squeue_poll.tables,
     "install": install_latency.tables,
     "failure-live": failure_live.tables,
+    "pass": agent_pass.tables,
     "fabric": fabric_sources.tables,
     "once": second_start.tables,
     "time": job_times.tables,
