@@ -63,11 +63,12 @@ class LastReading(Generic[_T]):
         return True
 
     def stale(self) -> str:
-        """`problem`, and how old the value used instead is; empty where it is fresh."""
-        if not self.problem:
+        """`problem`, and how old the value used instead is; empty where it is fresh, and before the
+        first value, since then the pass fails with `problem`."""
+        if not (self.problem and self.at):
             return ""
         age = time.monotonic() - self.since
-        return self.problem + (f"; going on with what was read {age:.0f} s ago" if self.at else "")
+        return f"{self.problem}; going on with what was read {age:.0f} s ago"
 
 
 @dataclass(frozen=True)

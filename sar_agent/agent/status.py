@@ -124,6 +124,8 @@ def read_agent_status(config: Config, manager: SubnetManager | None = None) -> A
         status = manager.status()
     except SarError as error:
         problem = str(error)
+        if config.agent.mode == "observe" and config.opensm.lfts_dump:
+            problem += f"; in observe mode the agent reads {config.opensm.lfts_dump} instead"
     try:
         wanted = StateStore(folder).load()
     except SarError as error:

@@ -13,7 +13,10 @@ from sar_agent.reference.error_entries import MEANINGS, error_entries
 from sar_agent.reference.json_objects import json_objects
 from sar_agent.reference.metric_entries import MetricEntry, metric_entries
 
-GENERATED = "<!-- Written by `python -m sar_agent.reference`; change the code instead. -->\n"
+GENERATED = (
+    "<!-- Written by `python -m sar_agent.reference`; change the code instead. -->\n\n"
+    "[All pages](../README.md) · [Glossary](../glossary.md)\n"
+)
 
 
 def reference_pages(rules: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sar_agent.commands.announce import progress
 from sar_agent.commands.inputs import (
     FabricOption,
     JobsOption,
@@ -32,7 +33,7 @@ def demo(
 
     network = read_fabric(fabric)
     mix = read_mix(jobs, network)
-    found = run_demo(network, mix, fabric_spec=fabric, jobs_spec=jobs)
+    found = run_demo(network, mix, fabric_spec=fabric, jobs_spec=jobs, say=progress)
     page = write_demo(found, out)
     if as_json:
         print_json({**found.json(), "page": str(page)})

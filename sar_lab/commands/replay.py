@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sar_agent.commands.announce import progress
 from sar_agent.commands.engine_options import engine_option
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
 from sar_agent.config.engine import Objective
@@ -131,9 +132,9 @@ def replay(
     )
     with ExitStack() as stack:
         client = stack.enter_context(dask_client(dask)) if dask else None
-        progress = stack.enter_context(_bar(quiet=as_json))
+        bar = stack.enter_context(_bar(quiet=as_json))
         pool = pool_for(workers, client)
-        found = run_replay(jobs, work, out, pool, command, progress)
+        found = run_replay(jobs, work, out, pool, command, bar)
     if as_json:
         print_json({**found, "out": str(out)})
         return
@@ -168,7 +169,7 @@ def _moment(text: str | None) -> float | None:
 
 @contextmanager
 def _bar(quiet: bool) -> Iterator[Progress]:
-    """A progress bar with the time left, on stderr if that is a terminal."""
+    """A progress bar with the time left, or lines where stderr is no terminal."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -184,6 +185,22 @@ def _bar(quiet: bool) -> Iterator[Progress]:
         TextColumn("replay"), BarColumn(), MofNCompleteColumn(), TextColumn("chunks,"),
         TimeElapsedColumn(), TextColumn("elapsed,"), TimeRemainingColumn(), TextColumn("left"),
     )  # fmt: skip
-    with Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
+    if not (quiet or console.is_terminal):
+        yield _lines()
+        return
+    with Progress(*columns, console=console, disable=quiet) as bar:
         task = bar.add_task("replay", total=None)
         yield lambda done, all: bar.update(task, completed=done, total=all)
+
+
+def _lines() -> Callable[[int, int], None]:
+    """A line for every tenth of the chunks."""
+    tenth = 0
+
+    def line(done: int, all: int) -> None:
+        nonlocal tenth
+        if (now := 10 * done // max(all, 1)) > tenth:
+            tenth = now
+            progress(f"replay: {done} of {all} chunks")
+
+    return line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,9 +51,10 @@ def run_demo(
     fabric_spec: str = FABRIC,
     jobs_spec: str = JOBS,
     seeds: range = SEEDS,
+    say: Callable[[str], None] = lambda step: None,
 ) -> Demo:
-    """Runs the comparisons. The small one is first and loads the kernels, so that the `seconds` of
-    the others measure the engines alone.
+    """Runs the comparisons; `say` gets the name of each. The small one is first and loads the
+    kernels, so that the `seconds` of the others measure the engines alone.
 
     Raises `InputError` where no job spans two leaf switches.
     """
@@ -62,7 +64,10 @@ def run_demo(
             remedy="give jobs that do; otherwise there is nothing to compare",
         )
     began = time.perf_counter()
+    say("three jobs")
     small = compare_three_jobs()
+    say(f"{len(mix.jobs)} jobs on {fabric.terminals} hosts")
     main = compare_engines(fabric, mix)
+    say("more and more hosts in jobs")
     points = sweep(seeds=seeds)
     return Demo(fabric_spec, jobs_spec, small, main, points, time.perf_counter() - began)

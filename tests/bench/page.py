@@ -34,6 +34,8 @@ TREES = (SMALL, MIDDLE, LARGE, LARGEST)
 
 HEAD = """# Performance
 
+[All pages](../README.md) · [Glossary](../glossary.md)
+
 The time to compute routes, their quality, how much of them changes, and how all this grows.
 Quality is a ratio to a proved bound: no minimal-hop routing is better than 1. Missed goals are
 marked.

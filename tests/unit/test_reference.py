@@ -145,6 +145,8 @@ def test_the_json_keys_of_a_command_are_listed(command: str, site: Path) -> None
     done = sar_agent(*command.split(), *words, "--json")
     assert done.returncode == 0, done.stderr
     assert not (site / "new").exists(), "a dry run writes nothing"
+    if command in ("assess", "demo"):
+        assert done.stderr.count("\n… ") >= 2, "progress, though stderr is no terminal"
     assert list(differences(command, json.loads(done.stdout))) == []
 
 

@@ -39,14 +39,26 @@ def test_a_broken_link_is_an_error(link: str, tmp_path: Path) -> None:
         assert subprocess.run(build, capture_output=True).returncode == code, target
 
 
-def test_every_page_of_docs_is_in_the_navigation_or_the_index() -> None:
+def test_every_page_of_docs_is_in_the_navigation_and_the_index() -> None:
     config = (BUILD.parent / "mkdocs.yml").read_text().replace("!!python/name:", "")
     listed = set(_pages_of(yaml.safe_load(config)["nav"]))
     assert all((ROOT / page).exists() for page in listed)
     index = (ROOT / "docs/README.md").read_text()
     for page in (ROOT / "docs").rglob("*.md"):
         path = page.relative_to(ROOT / "docs").as_posix()
-        assert f"({path}" in index or path in ("README.md", "reference/README.md"), path
+        assert path in ("README.md", "reference/README.md") or (
+            f"({path}" in index and f"docs/{path}" in listed
+        ), path
+
+
+def test_every_page_of_docs_leads_to_the_index_and_the_glossary() -> None:
+    docs = ROOT / "docs"
+    for page in docs.rglob("*.md"):
+        path = page.relative_to(docs)
+        if path.as_posix() not in ("README.md", "glossary.md"):
+            up = "../" * (len(path.parts) - 1)
+            line = f"[All pages]({up}README.md) · [Glossary]({up}glossary.md)"
+            assert line in page.read_text().splitlines()[:5], f"{path}: its third line is {line}"
 
 
 def _pages_of(entries: object) -> list[str]:

@@ -233,3 +233,30 @@ def test_lines_of_the_journal_have_a_priority(
             assert capfd.readouterr().err == f"{mark}warning: two\n{mark}lines\n"
     finally:
         root.handlers[:], root.level = before
+
+
+@pytest.fixture
+def no_plugin(tmp_path: Path) -> Path:
+    """A configuration in observe mode: the fabric's command fails; there is a dump of tables."""
+    for name in ("state", "run"):
+        (tmp_path / name).mkdir()
+    file = tmp_path / "agent.toml"
+    file.write_text(
+        f'[agent]\nstate_dir = "{tmp_path}/state"\nrun_dir = "{tmp_path}/run"\n'
+        f'[slurm]\nsqueue = ["{EXAMPLES}/squeue"]\n'
+        f'[fabric]\ncommand = ["sh", "-c", "echo first >&2; echo no umad here >&2; exit 3"]\n'
+        f'[opensm]\nlfts_dump = "{EXAMPLES}/opensm-lfts.dump"\n'
+    )
+    return file
+
+
+def test_what_a_program_said_on_stderr_is_shown_whole_and_once(no_plugin: Path) -> None:
+    done = sar_agent("once", "--config", no_plugin)
+    assert done.returncode == 1
+    said = "sh failed with exit code 3: first no umad here"
+    assert done.stderr.count(said) == 1, done.stderr
+
+
+def test_status_names_the_dump_that_observe_mode_reads(no_plugin: Path) -> None:
+    done = sar_agent("status", "--config", no_plugin)
+    assert f"in observe mode the agent reads {EXAMPLES}/opensm-lfts.dump instead" in done.stdout
