@@ -36,6 +36,7 @@ from sar_agent.agent.outcome import (
     Waiting,
     words_of,
 )
+from sar_agent.agent.page_feed import PageFeed
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
 from sar_agent.agent.reroute_pacer import TOO_LITTLE, Pacing, planning_basis
@@ -81,6 +82,7 @@ class Agent:
     keys: KeyInstaller
     pacing: Pacing
     counted: CountedTraffic
+    page: PageFeed
     backoff: Backoff
     """What failed is tried again, but ever less often."""
     saw_no_jobs: bool = False
@@ -109,6 +111,7 @@ class Agent:
             self.metrics.last_success.set(now)
         level = logging.ERROR if report.result is Result.FAILED else logging.INFO
         log.log(level, "%s", report.sentence)
+        self.page.finish(report)
         return report
 
     def serve_keys(self) -> None:
@@ -139,6 +142,7 @@ class Agent:
         state = self.installed.load_state(site.status)
         before = self.publisher.measure_in_force(site.in_force, site.fabric, site.mix)
         self.counted.observe(site, before)
+        self.page.observed(site, before)
         observing = self.config.agent.mode != "install"
         sm = self.manager.name
         obstacle = install_obstacle(observing, site.status, site.status_problem, sm) or unfinished
@@ -226,6 +230,7 @@ class Agent:
                 result = Result.LATER
             case Installed():
                 result = Result.INSTALLED
+                self.page.installed(outcome)
         self.metrics.reroutes.labels(decision.reason.value, result.value).inc()
         seconds = time.monotonic() - entry.began
         if result is not Result.INSTALLED:
