@@ -104,7 +104,7 @@ def _json() -> Iterator[str]:
         "Commands with `--json` print one object on one line. Keys are a contract: they are added, "
         "and are renamed only with a line in [CHANGELOG.md](../../CHANGELOG.md). Errors stay "
         "sentences on stderr, with the [exit code](commands.md#exit-codes). Keys in *italics* may "
-        "be missing. The objects after GET are answers of `sar-agent run` at `agent.metrics_address`, "
+        "be missing. Objects after GET are answers of `sar-agent run` at `agent.metrics_address`, "
         "for [its page](../live-page.md)."
     )
     objects = json_objects()
