@@ -20,6 +20,7 @@ from sar_agent.agent.install_keys import KeyInstaller
 from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.observe_site import SiteObserver
+from sar_agent.agent.page_feed import PageFeed
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
 from sar_agent.agent.reroute_pacer import Pacing, ReroutePacer
@@ -39,6 +40,7 @@ from sar_agent.install.transit import Transit
 from sar_agent.jobs.source import JobSource, job_source
 from sar_agent.keys.pool import KeyPool
 from sar_agent.keys.requests import KeyRequests
+from sar_agent.live_page import LivePages
 from sar_agent.routing import load_engine
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.backoff import Backoff
@@ -118,10 +120,11 @@ def build_daemon(
     wakers: Wakers | None = None,
     listens: bool = True,
     metrics: Metrics | None = None,
+    pages: LivePages | None = None,
 ) -> AgentDaemon:
     """An agent with its intake of messages. `listens`: the intake will be started, so subscribers
     and requests for routing keys are heard. `metrics`: those of this process, where it has had an
-    agent before. Raises as `build_agent`."""
+    agent before. `pages` are shown what passes do. Raises as `build_agent`."""
     folder, wakers = config.agent.state_dir, wakers or Wakers()
     metrics = metrics or Metrics(__version__, config.agent.mode, config.agent.engine)
     unexpected, problems = UnexpectedErrors(metrics.unexpected_errors), ProblemLog(log)
@@ -201,6 +204,14 @@ def build_daemon(
         keys,
         Pacing(config.agent, pacer),
         counted,
+        PageFeed(
+            config,
+            pages or LivePages(""),
+            counted,
+            installed,
+            (problems, observer.problems),
+            unexpected,
+        ),
         Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds),
     )
     return AgentDaemon(agent, events)

@@ -45,6 +45,13 @@ class CountedTraffic:
         self.weights = JobWeights(self.settings.weights_smoothing_seconds)
         self.last: Comparison | None = None
         """The last window that could be used."""
+        self.window: CounterWindow | None = None
+        """The same window, on the channels of the fabric whose digest is `cables`."""
+        self.cables = b""
+        self.ended_at = 0.0
+        """When it ended, Unix seconds."""
+        self.problem = ""
+        """Why the newest window could not be used; empty where it could, or is not complete."""
         self._identity = ""
         """The last window that was looked at."""
         self._traffic: Traffic | None = None
@@ -73,10 +80,12 @@ class CountedTraffic:
             comparison = self._compare(site, window, now)
             self._identity = readings.identity
         except SarError as error:
-            self.problems.problem("counters", f"counters: {error}")
+            self.problem = f"counters: {error}"
+            self.problems.problem("counters", self.problem)
             self.metrics.show_left_out(name)
             return
-        self.last = comparison
+        self.last, self.window, self.problem = comparison, window, ""
+        self.cables, self.ended_at = site.fabric.digest, time.time() - window.ended
         self.metrics.show_comparison(name, comparison)
         self.problems.problem("counters", "", "counters can be used again")
         hot = tuple(sorted(link.link for link in comparison.hot))
@@ -86,6 +95,13 @@ class CountedTraffic:
             else:
                 log.info("no link is hot without being predicted any more")
             self._hot = hot
+
+    @property
+    def why_not(self) -> str:
+        """Why there is no window, where nothing is wrong."""
+        if self.source is None:
+            return "no counters are read: counters.source is off"
+        return "the first window is not complete yet"
 
     def summary(self) -> dict[str, Any] | None:
         """The last window, for the history; None where none could be used."""

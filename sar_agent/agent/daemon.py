@@ -9,6 +9,7 @@ and so do events of Slurm's hooks (`events/`), as soon as the pacer allows.
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
 import time
@@ -23,6 +24,8 @@ from sar_agent.agent.waiting import PassTimer, WakeEvents
 from sar_agent.config.model import Config
 from sar_agent.install.subnet_manager import SubnetManager
 from sar_agent.keys.make_key import warm
+from sar_agent.live_page import LivePages
+from sar_agent.live_page.web_app import WebApp
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.systemd import Notifier
@@ -51,6 +54,11 @@ class DaemonSignals:
             signal.signal(number, end)
 
 
+def new_pages() -> LivePages:
+    """The pages of this process, before its first pass."""
+    return LivePages(f"{os.getpid()}-{time.time_ns():x}")
+
+
 def run(config: Config) -> None:
     """Returns after SIGTERM or SIGINT. Raises `SarError` where it cannot start: another agent
     runs, the metrics' port is taken, the engine is unknown."""
@@ -70,10 +78,11 @@ def run_passes(
     notifier: Notifier,
     manager: SubnetManager | None = None,
     metrics: Metrics | None = None,
+    pages: LivePages | None = None,
 ) -> None:
     """Pass after pass until `signals.stop`, of an agent that begins with what is on disk.
 
-    `manager`: instead of the configured one. `metrics` are served already."""
+    `manager`: instead of the configured one. `metrics` and `pages` are served already."""
     wake, stop, edited = signals.wake, signals.stop, threading.Event()
 
     def touched() -> None:
@@ -81,8 +90,14 @@ def run_passes(
         wake.set()
 
     pacer = ReroutePacer(PaceLimits.of(config.agent))
+    own_pages = pages or new_pages()
     daemon = build_daemon(
-        config, manager, pacer=pacer, wakers=Wakers(wake.set, touched), metrics=metrics
+        config,
+        manager,
+        pacer=pacer,
+        wakers=Wakers(wake.set, touched),
+        metrics=metrics,
+        pages=own_pages,
     )
     agent, events = daemon.agent, daemon.events
     observer, requests = agent.observer, agent.keys.pool.requests
@@ -91,7 +106,7 @@ def run_passes(
     )
     agent.keys.publish()
     if metrics is None and (address := config.agent.metrics_host_port):
-        agent.metrics.serve(*address)
+        agent.metrics.serve(*address, WebApp(own_pages, config.agent.page))
     events.start()
     if observer.topology:
         observer.topology.start()

@@ -36,6 +36,7 @@ from sar_agent.agent.outcome import (
     Waiting,
     words_of,
 )
+from sar_agent.agent.page_feed import PageFeed
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
 from sar_agent.agent.reroute_pacer import TOO_LITTLE, Pacing, planning_basis
@@ -81,6 +82,7 @@ class Agent:
     keys: KeyInstaller
     pacing: Pacing
     counted: CountedTraffic
+    page: PageFeed
     backoff: Backoff
     """What failed is tried again, but ever less often."""
     saw_no_jobs: bool = False
@@ -109,6 +111,7 @@ class Agent:
             self.metrics.last_success.set(now)
         level = logging.ERROR if report.result is Result.FAILED else logging.INFO
         log.log(level, "%s", report.sentence)
+        self.page.finish(report)
         return report
 
     def serve_keys(self) -> None:
@@ -152,6 +155,7 @@ class Agent:
             site.in_force, site.fabric, site.mix, self.planner.last
         )
         self.counted.observe(site, before)
+        self.page.observed(site, before)
         self.keys.resume(site, state)
         # Decide.
         decision = self._decide(site, state, obstacle, tend=not followed)
@@ -236,6 +240,7 @@ class Agent:
                 result = Result.LATER
             case Installed():
                 result = Result.INSTALLED
+                self.page.installed(outcome)
         self.metrics.reroutes.labels(decision.reason.value, result.value).inc()
         seconds = time.monotonic() - entry.began
         if result is not Result.INSTALLED:

@@ -145,7 +145,13 @@ class AgentConfig(Section, EngineSettings, frozen=True):
     )
     metrics_address: Address = Field(
         default="127.0.0.1:9777",
-        description='address at which Prometheus scrapes. "" serves no metrics',
+        description='address at which Prometheus scrapes, and of the page. "" serves neither',
+    )
+    page: Literal["loopback", "any", "off"] = Field(
+        default="loopback",
+        description="who may read the page at metrics_address, which shows job numbers, hosts and "
+        "names of switches: loopback is this machine (a tunnel, or a proxy that asks for a "
+        "password), any is everybody who reaches the address",
     )
 
     @model_validator(mode="after")

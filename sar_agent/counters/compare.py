@@ -173,7 +173,7 @@ def compare(
         scale=scale,
         hot=named,
         hot_links=len(hot),
-        jobs=_jobs(fabric, window, predicted, traffic, weights or {}) if traffic else (),
+        jobs=compare_jobs(fabric, window, predicted, traffic, weights) if traffic else (),
         notes=window.notes,
     )
 
@@ -189,14 +189,18 @@ def _comparable(
     return load.astype(np.float32).astype(np.float64), counted
 
 
-def _jobs(
+def compare_jobs(
     fabric: Fabric,
-    window: CounterWindow,
+    window: CounterWindow | None,
     predicted: F64,
     traffic: Traffic,
-    weights: Mapping[str, float],
+    weights: Mapping[str, float] | None = None,
 ) -> tuple[JobCompared, ...]:
-    all_waits = float(np.nansum(window.waits))
+    """The jobs of `traffic` with their links; without a window, nothing of them is counted."""
+    share = window.share if window else np.zeros(fabric.channels)
+    known = window.known if window else np.zeros(fabric.channels, np.bool_)
+    waits = window.waits if window else np.full(fabric.channels, np.nan)
+    all_waits = float(np.nansum(waits))
     found = []
     offset = traffic.lists.offset
     for j, job in enumerate(traffic.mix.jobs):
@@ -204,21 +208,21 @@ def _jobs(
         if not len(links):
             continue
         worst = int(links[np.argmax(predicted[links])])
-        counted = links[window.known[links]]
-        hottest = int(counted[np.argmax(window.share[counted])]) if len(counted) else -1
-        waits = window.waits[links]
-        waited = all_waits > 0 and not np.isnan(waits).all()
+        counted = links[known[links]]
+        hottest = int(counted[np.argmax(share[counted])]) if len(counted) else -1
+        own = waits[links]
+        waited = all_waits > 0 and not np.isnan(own).all()
         found.append(
             JobCompared(
                 job=job.id,
                 links=len(links),
                 worst_link=fabric.channel_name(worst),
                 predicted=float(predicted[worst]),
-                counted=float(window.share[worst]) if window.known[worst] else None,
+                counted=float(share[worst]) if known[worst] else None,
                 hottest_link=fabric.channel_name(hottest) if hottest >= 0 else "",
-                hottest=float(window.share[hottest]) if hottest >= 0 else None,
-                waits_share=float(np.nansum(waits)) / all_waits if waited else None,
-                weight=weights.get(job.id),
+                hottest=float(share[hottest]) if hottest >= 0 else None,
+                waits_share=float(np.nansum(own)) / all_waits if waited else None,
+                weight=(weights or {}).get(job.id),
             )
         )
     return tuple(found)

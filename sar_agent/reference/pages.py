@@ -107,12 +107,15 @@ def _json() -> Iterator[str]:
         "Commands with `--json` print one object on one line. Keys are a contract: they are added, "
         "and are renamed only with a line in [CHANGELOG.md](../../CHANGELOG.md). Errors stay "
         "sentences on stderr, with the [exit code](commands.md#exit-codes). Keys in *italics* may "
-        "be missing."
+        "be missing. Objects after GET are answers of `sar-agent run` at `agent.metrics_address`, "
+        "for [its page](../live-page.md)."
     )
     objects = json_objects()
     inner = {key.object for keys in objects.values() for key in keys if key.object}
     for name, keys in objects.items():
         heading = f"Object {name}" if name in inner else f"sar-agent {name}"
+        if name.startswith("/"):
+            heading = f"GET {name}"
         yield f"\n## {heading}\n"
         rows = []
         for key in keys:

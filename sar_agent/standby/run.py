@@ -16,11 +16,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from sar_agent import __version__
-from sar_agent.agent.daemon import DaemonSignals, run_passes
+from sar_agent.agent.daemon import DaemonSignals, new_pages, run_passes
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SmStatus, load_subnet_manager
 from sar_agent.jobs.source import job_source
+from sar_agent.live_page import PageSnapshot, Trouble
+from sar_agent.live_page.web_app import WebApp
 from sar_agent.standby.channel import tls_context
 from sar_agent.standby.numbering import NumberedAbove
 from sar_agent.standby.peer_link import PeerLink
@@ -47,7 +49,7 @@ class StandbyDaemon:
         self.config = config
         self.metrics = Metrics(__version__, config.agent.mode, config.agent.engine)
         self.unexpected = UnexpectedErrors(self.metrics.unexpected_errors)
-        self.signals, self.notifier = DaemonSignals(), Notifier()
+        self.signals, self.notifier, self.pages = DaemonSignals(), Notifier(), new_pages()
         self._manager, self._source = load_subnet_manager(config), job_source(config.slurm)
         self._status: SmStatus | None = None
         """The own subnet manager's status when it was last asked; None where it did not answer."""
@@ -72,7 +74,7 @@ class StandbyDaemon:
         stop, threads = self.signals.stop, []
         self.metrics.standby_configured.set(1)
         if address := self.config.agent.metrics_host_port:
-            self.metrics.serve(*address)
+            self.metrics.serve(*address, WebApp(self.pages, self.config.agent.page))
         self.signals.listen(self._end_passes)
         self.server.start()
         try:
@@ -162,7 +164,7 @@ class StandbyDaemon:
             passes.stop.set()
         manager = NumberedAbove(load_subnet_manager(self.config), self._highest)
         try:
-            run_passes(self.config, passes, self.notifier, manager, self.metrics)
+            run_passes(self.config, passes, self.notifier, manager, self.metrics, self.pages)
         finally:
             self._passes = None
             with self.link.lock:
@@ -187,6 +189,7 @@ class StandbyDaemon:
         words = f"{self._manager.name} {what}; this agent installs nothing"
         self._problems.problem("role", words)
         self.notifier.alive(words)
+        self.pages.show(self._standby_page(words, status))
         now = time.time()
         if status:
             self.metrics.show_sm(status.engine, status.generation, status.unknown_terminals)
@@ -199,6 +202,21 @@ class StandbyDaemon:
             self.unexpected.guard("look at Slurm", self._poll_slurm, None)
         self.signals.wake.wait(min(self.config.opensm.poll_seconds, 0.5))
         self.signals.wake.clear()
+
+    def _standby_page(self, words: str, status: SmStatus | None) -> PageSnapshot:
+        """What the page of an agent that only copies shows."""
+        agent = self.config.agent
+        return PageSnapshot(
+            number=-1 - int(time.time()),  # passes count from 1, and may have come before
+            at=time.time(),
+            version=__version__,
+            mode="standby",
+            engine=agent.engine,
+            interval=agent.interval_seconds,
+            result="standby",
+            sentence=words,
+            troubles=() if status else (Trouble(words),),
+        )
 
     def _poll_slurm(self) -> None:
         """Whether the queue can be read: that is worth an alert before this agent needs it."""

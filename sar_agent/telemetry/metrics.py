@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from time import perf_counter
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from prometheus_client import Info, ProcessCollector, disable_created_metrics
 
@@ -20,11 +20,15 @@ from sar_agent.opensm.plugin_install import OUR_ENGINE
 from sar_agent.quality.measures import Measures
 from sar_agent.telemetry.counter_metrics import CounterMetrics
 from sar_agent.telemetry.declare import MetricGroup, counter, gauge, seconds
+from sar_agent.telemetry.http_server import serve_http
 from sar_agent.telemetry.job_distribution import JobDistribution
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
 
 Which = Literal["in_force", "planned"]
 ERROR_PLACES = (
-    *("pass", "keys", "status", "counters", "events", "waiting", "server", "spool", "peer"),
+    *("pass", "keys", "status", "counters", "events", "waiting", "server", "spool", "peer", "page"),
     *("look at Slurm", "look at the fabric", "look at the topology"),
 )
 """Parts of the agent that catch unexpected errors."""
@@ -341,13 +345,14 @@ class Metrics(
             self.stage_seconds.labels(stage).observe(duration)
             self.stage_last.labels(stage).set(duration)
 
-    def serve(self, host: str, port: int) -> None:
-        """Answers scrapes in a thread that ends with the process. Raises `Unavailable` if the port
-        is in use or this machine does not have the address."""
-        from prometheus_client import start_http_server
+    def serve(self, host: str, port: int, page: WSGIApplication | None = None) -> None:
+        """Answers scrapes in threads that end with the process; `page` answers what is not
+        /metrics. Raises `Unavailable` if the port is in use or this machine does not have the
+        address."""
+        from prometheus_client import make_wsgi_app
 
         try:
-            start_http_server(port, host, self.registry)
+            serve_http(host, port, {"/metrics": make_wsgi_app(self.registry)}, page)
         except OSError as error:
             raise Unavailable(
                 f"cannot serve metrics on {host}:{port} ({error.strerror}); "

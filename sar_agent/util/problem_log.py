@@ -12,11 +12,13 @@ class ProblemLog:
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
         self._logged: dict[str, str] = {}
+        self._present: dict[str, str] = {}
 
     def problem(self, topic: str, sentence: str, over: str = "") -> None:
         """Logs `sentence`, the present problem of `topic`, or `over` once it has ended.
 
         `sentence` is empty where there is no problem; numbers in it do not make a new problem."""
+        self._present[topic] = sentence
         key = re.sub(r"\d+", "", sentence)
         if key == self._logged.get(topic, ""):
             return
@@ -25,3 +27,7 @@ class ProblemLog:
             self._log.warning("%s", sentence)
         elif over:
             self._log.info("%s", over)
+
+    def present(self) -> tuple[str, ...]:
+        """The problems that have not ended, in the order in which their topics first appeared."""
+        return tuple(filter(None, self._present.values()))

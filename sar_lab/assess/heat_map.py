@@ -8,66 +8,23 @@ are one SVG path of dashes, so that 20,000 links take 200 kB.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.levels import levels_of
+from sar_agent.live_page.load_classes import channel_levels, load_classes
 from sar_lab.demo.charts import text
 
 WIDTH = 840
-EDGES = (0.5, 1.0, 1.5, 2.0, 3.0)
-"""Upper bounds of the load classes 1 … 5. Class 0 is an unused link, class 6 is above all "
-"bounds."""
-NAMES = ("unused", "up to ½ full", "½ to full", "to 1½ times full", "to 2 times", "to 3 times",
-         "more than 3 times")  # fmt: skip
-HAIR = 1e-6
 Loads = NDArray[np.float64]
-
-
-class SwitchLevel(NamedTuple):
-    """The channels of one level and direction."""
-
-    name: str
-    channels: NDArray[np.int64]
-
-
-def classes(load: Loads) -> NDArray[np.int64]:
-    """int64[C]: the load class of each channel, 0 … 6."""
-    result = 1 + np.searchsorted(np.array(EDGES) + HAIR, load)
-    return np.where(load > 0, result, 0).astype(np.int64)
-
-
-def levels(fabric: Fabric) -> list[SwitchLevel]:
-    """Live channels by level and direction, from the leaf switches upwards."""
-    level = levels_of(fabric).astype(np.int64)
-    source, target = level[fabric.channel_source], level[fabric.channel_target]
-    top = int(level.max(initial=0))
-    result = []
-    for low in range(top + 1):
-        for a, b in ((low, low), (low, low + 1), (low + 1, low)):
-            own = np.flatnonzero(fabric.channel_up & (source == a) & (target == b))
-            if len(own):
-                result.append(SwitchLevel(_name(a, b, top), own))
-    return result
-
-
-def _name(a: int, b: int, top: int) -> str:
-    names = {0: "leaf switches"} | ({top: "top switches"} if top else {})
-    of = names.get(a, f"switches of level {a}")
-    to = names.get(b, f"switches of level {b}")
-    if a == b:
-        return f"between {of}"
-    return f"{of} {'up' if b > a else 'down'} to {to}"
 
 
 def heat_map(fabric: Fabric, load: Loads) -> tuple[str, float]:
     """(the inside of an `<svg viewBox="0 0 840 height">`, height)."""
-    kind = classes(load)
+    kind = load_classes(load)
     parts, y = [], 0.0
-    for level in levels(fabric):
+    for level in channel_levels(fabric):
         source = fabric.channel_source[level.channels]
         order = np.lexsort((-load[level.channels], source))
         channels, source = level.channels[order], source[order]
@@ -99,7 +56,7 @@ def level_bars(fabric: Fabric, before: Loads, after: Loads) -> tuple[str, float]
     """(the inside of an `<svg viewBox="0 0 840 height">`, height): two bars for each level, which
     show the share of its links in each load class, before and after."""
     parts, y = [], 0.0
-    for level in levels(fabric):
+    for level in channel_levels(fabric):
         parts.append(
             text(0, y + 20, f"{level.name} ({len(level.channels):,} links)", style="heading")
         )
@@ -108,7 +65,7 @@ def level_bars(fabric: Fabric, before: Loads, after: Loads) -> tuple[str, float]
             own = load[level.channels]
             parts.append(text(86, y + 19, word, "end"))
             x = 98.0
-            for k, count in enumerate(np.bincount(classes(own), minlength=7).tolist()):
+            for k, count in enumerate(np.bincount(load_classes(own), minlength=7).tolist()):
                 wide = count / len(own) * 560
                 if count:
                     parts.append(

@@ -15,9 +15,10 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
+from sar_agent.live_page.load_classes import channel_levels, load_classes
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine
-from sar_lab.assess.heat_map import classes, heat_map, level_bars, levels
+from sar_lab.assess.heat_map import heat_map, level_bars
 from sar_lab.assess.judgement import judge
 from sar_lab.assess.rate import Ratings, rate_all
 from sar_lab.assess.site_data import SiteData, read_site_data, typical_moment
@@ -272,16 +273,16 @@ def test_the_map_has_each_live_link_that_is_used_once() -> None:
     fabric = load_fabric(SPEC).with_links_down([0])
     load = np.arange(fabric.channels, dtype=np.float64) / 10
     inside, tall = heat_map(fabric, load)
-    kinds = np.bincount(classes(load[fabric.channel_up]), minlength=7)
+    kinds = np.bincount(load_classes(load[fabric.channel_up]), minlength=7)
     drawn: Counter[int] = Counter()
     for line in inside.splitlines():
         if line.startswith("<path"):
             drawn[int(line.split('class="h')[1][0])] += line.count("M")
     assert drawn == {k: n for k, n in enumerate(kinds.tolist()) if k and n}
     assert tall > 0
-    assert sum(len(level.channels) for level in levels(fabric)) == fabric.channels - 2
+    assert sum(len(level.channels) for level in channel_levels(fabric)) == fabric.channels - 2
     assert "4.70 × full" in level_bars(fabric, load, load)[0]
-    assert classes(np.array([0, 0.1, 0.5, 0.6, 1.0, 1.2, 3.0, 3.1])).tolist() == [
+    assert load_classes(np.array([0, 0.1, 0.5, 0.6, 1.0, 1.2, 3.0, 3.1])).tolist() == [
         0, 1, 1, 2, 2, 3, 5, 6
     ]  # fmt: skip
 
@@ -359,7 +360,7 @@ def one_switch() -> Fabric:
 def test_a_fabric_of_one_switch_has_nothing_to_draw() -> None:
     fabric = one_switch()
     ratings = rate_all(fabric, JobMix(()), None, ("minhop", "sar-plus"))
-    assert levels(fabric) == []
+    assert channel_levels(fabric) == []
     assert ratings.before.time == 1.0
 
 

@@ -1,0 +1,184 @@
+"""Hands each finished pass to the page as an immutable snapshot.
+
+A pass pays for references only. The one exception is a changed fabric, which is compared with the
+one before (`live_page/lost_links.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from sar_agent import __version__
+from sar_agent.agent.counted_traffic import CountedTraffic, hot_words
+from sar_agent.agent.history import History
+from sar_agent.agent.installed_routes import InstalledRoutes
+from sar_agent.agent.observe_site import Observation
+from sar_agent.agent.outcome import Installed, Report, Result
+from sar_agent.config.model import Config
+from sar_agent.fabric import Fabric
+from sar_agent.install.subnet_manager import InForce, SmStatus
+from sar_agent.jobs import JobMix
+from sar_agent.live_page import LivePages, PageSnapshot, Trouble
+from sar_agent.live_page.lost_links import LostLinks
+from sar_agent.quality import Measures
+from sar_agent.util.problem_log import ProblemLog
+from sar_agent.util.unexpected_errors import UnexpectedErrors
+
+DECISIONS = 20
+"""Decisions on the page."""
+_SHOWN = ("at", "who", "reason", "why", "result", "message", "engine", "generation", "jobs",
+          "seconds", "entries_changed", "transition", "before", "predicted", "how",
+          "counted")  # fmt: skip
+
+
+class PageFeed:
+    """`observed`, perhaps `installed`, and `finish` for each pass; none of them raises."""
+
+    def __init__(
+        self,
+        config: Config,
+        pages: LivePages,
+        counted: CountedTraffic,
+        installed: InstalledRoutes,
+        problems: Sequence[ProblemLog],
+        unexpected: UnexpectedErrors,
+    ) -> None:
+        self.config, self.pages, self.counted = config, pages, counted
+        self.routes, self.problems, self.unexpected = installed, problems, unexpected
+        self._history = History(config.agent.state_dir)
+        self._written = 0
+        """When the history was last written, as far as it has been read."""
+        self._decisions: tuple[dict[str, Any], ...] = ()
+        self._lost = LostLinks()
+        self._number = 0
+        self._site: Observation | None = None
+        self._fabric: Fabric | None = None
+        self._mix: JobMix | None = None
+        self._in_force: InForce | None = None
+        self._measures: Measures | None = None
+        self._since: tuple[object, float] = (None, 0.0)
+        """What was in force when it was last looked at, and since when it is known to be."""
+        self._wrong: dict[str, float] = {}
+        """What is wrong, without its numbers, and since when."""
+
+    def observed(self, site: Observation, measures: Measures | None) -> None:
+        """What a pass saw, with the measures of the routes in force."""
+        self._site, self._in_force, self._measures = site, site.in_force, measures
+        self._fabric, self._mix = site.fabric, site.mix
+        self.unexpected.guard("page", lambda: self._lost.see(site.fabric), None, part=True)
+
+    def installed(self, outcome: Installed) -> None:
+        """The pass has put these routes in force."""
+        self._fabric, self._mix = outcome.plan.fabric, outcome.plan.mix
+        self._in_force = outcome.result.in_force
+        self._measures = outcome.achieved or outcome.plan.measures
+
+    def finish(self, report: Report) -> None:
+        """The pass has ended."""
+        self.unexpected.guard("page", lambda: self._finish(report), None)
+
+    def _finish(self, report: Report) -> None:
+        self._number += 1
+        site, in_force, counted = self._site, self._in_force, self.counted
+        fabric, measures = self._fabric, self._measures
+        if fabric is None or measures is None or len(measures.channel_load) != fabric.channels:
+            measures = None
+        window = counted.window
+        if fabric is None or counted.cables != fabric.digest:
+            window = None
+        status = in_force.status if in_force else site.status if site else None
+        agent = self.config.agent
+        self.pages.show(
+            PageSnapshot(
+                number=self._number,
+                at=time.time(),
+                version=__version__,
+                mode=agent.mode,
+                engine=agent.engine,
+                interval=agent.interval_seconds,
+                result=report.result.value,
+                sentence=report.sentence,
+                troubles=self._troubles(report, site, status),
+                in_force=self._shown(status),
+                fabric=fabric,
+                mix=self._mix,
+                routes=in_force.routes if in_force and measures else None,
+                load=measures.channel_load if measures else None,
+                measures=_numbers(measures),
+                window=window,
+                comparison=counted.last if window is not None else None,
+                counted_at=counted.ended_at,
+                counters=counted.problem or ("" if window is not None else counted.why_not),
+                decisions=self._last_decisions(),
+            )
+        )
+
+    def _shown(self, status: SmStatus | None) -> dict[str, Any] | None:
+        if status is None:
+            return None
+        what = (status.engine, status.identity, status.process)
+        if what != self._since[0]:
+            self._since = what, time.time()
+        state = self.routes.load_state(None) if status.ours else None
+        mine = state is not None and state.identity == status.identity
+        return {
+            "engine": status.engine,
+            "ours": status.ours,
+            "generation": status.generation,
+            "amendments": status.amendments,
+            "since": state.installed_at if mine and state else self._since[1],
+            "held": mine and state is not None and state.hold is not None,
+            "routing": state.engine if mine and state else "",
+        }
+
+    def _troubles(
+        self, report: Report, site: Observation | None, status: SmStatus | None
+    ) -> tuple[Trouble, ...]:
+        """What is wrong, the most urgent first; each with the time when it was first shown."""
+        said: list[str] = []
+        if report.result in (Result.FAILED, Result.WAITING):
+            said.append(report.sentence)
+        if site is not None and site.status is None and self.config.agent.mode == "install":
+            said.append(site.status_problem)
+        if status is not None and not status.ours and self.config.agent.mode == "install":
+            said.append(f"engine {status.engine} is in force, not the agent's routes")
+        if status is not None and status.unsettled:
+            said.append(status.unsettled)
+        lost = self._lost.troubles()
+        for problems in self.problems:
+            said += problems.present()
+        if self.counted.last is not None and not self.counted.problem:
+            said.append(hot_words(self.counted.last))
+        first, now = self._wrong, time.time()
+        unique = [text for text in dict.fromkeys(said) if text]
+        kept = [t for t in unique if not any(t != other and t in other for other in unique)]
+        since = {text: first.get(_without_numbers(text), now) for text in kept}
+        self._wrong = {_without_numbers(text): at for text, at in since.items()}
+        own = tuple(Trouble(text, at) for text, at in since.items())
+        return (*own[:1], *lost, *own[1:])
+
+    def _last_decisions(self) -> tuple[dict[str, Any], ...]:
+        """The newest rows; read again only where the history was written since."""
+        try:
+            written = self._history.path.stat().st_mtime_ns
+        except OSError:
+            return self._decisions
+        if written != self._written:
+            rows = self._history.last(DECISIONS)
+            self._decisions = tuple({name: getattr(r, name) for name in _SHOWN} for r in rows)
+            self._written = written
+        return self._decisions
+
+
+def _without_numbers(sentence: str) -> str:
+    """Equal for sentences on the same problem, such as `read 6 s ago` and `read 36 s ago`."""
+    return re.sub(r"\d+", "", sentence)
+
+
+def _numbers(measures: Measures | None) -> dict[str, Any]:
+    names = ("load_max", "lower_bound_load_max", "dark_fiber_ratio", "throughput_min", "switches",
+             "terminals", "channels")  # fmt: skip
+    return {} if measures is None else {name: getattr(measures, name) for name in names}

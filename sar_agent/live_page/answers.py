@@ -1,0 +1,114 @@
+"""The JSON objects of the page, each made of one snapshot; `json_keys.toml` explains their keys."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from sar_agent.counters.compare import compare_jobs
+from sar_agent.live_page.cells import HeatCells, thousandths
+from sar_agent.live_page.snapshot import PageSnapshot
+from sar_agent.quality.channel_traffic import Traffic
+
+MOST_JOBS = 2000
+"""Jobs in `api/state.json`, those with the largest predicted load."""
+
+
+def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
+    """What is wrong, what is in force, the jobs and the last decisions."""
+    jobs: list[dict[str, Any]] = []
+    if page.fabric is not None and page.load is not None and traffic is not None:
+        weights = page.comparison.jobs if page.comparison else ()
+        known = {job.job: job.weight for job in weights if job.weight is not None}
+        compared = compare_jobs(page.fabric, page.window, page.load, traffic, known)
+        sizes = {job.id: len(job.terminals) for job in traffic.mix.jobs}
+        leaves = dict(zip(sizes, traffic.job_switches.tolist(), strict=True))
+        jobs = [
+            asdict(job) | {"ports": sizes[job.job], "switches": leaves[job.job]} for job in compared
+        ]
+        jobs.sort(key=lambda job: (-job["predicted"], job["job"]))
+    return {
+        "snapshot": page.number,
+        "at": page.at,
+        "interval": page.interval,
+        "version": page.version,
+        "mode": page.mode,
+        "engine": page.engine,
+        "result": page.result,
+        "sentence": page.sentence,
+        "wrong": [asdict(trouble) for trouble in page.troubles],
+        "in_force": page.in_force,
+        "fabric": page.fabric.digest.hex()[:16] if page.fabric else None,
+        "measures": page.measures,
+        "counters": _counters(page),
+        "jobs": jobs[:MOST_JOBS],
+        "jobs_total": len(page.mix.jobs) if page.mix else 0,
+        "decisions": list(page.decisions),
+    }
+
+
+def _counters(page: PageSnapshot) -> dict[str, Any]:
+    comparison = page.comparison
+    if comparison is None:
+        return {"problem": page.counters}
+    names = ("source", "seconds", "links", "known", "rank", "top", "counted_max", "counted_mean",
+             "hot_links")  # fmt: skip
+    return {"problem": page.counters, "ended": page.counted_at} | {
+        name: getattr(comparison, name) for name in names
+    }
+
+
+def loads_answer(page: PageSnapshot, cells: HeatCells) -> dict[str, Any]:
+    """Predicted and counted share of every cell's speed, in thousandths."""
+    assert page.fabric is not None
+    channels, window = cells.channel, page.window
+    return {
+        "snapshot": page.number,
+        "fabric": page.fabric.digest.hex()[:16],
+        "predicted": None if page.load is None else thousandths(page.load[channels]),
+        "counted": None
+        if window is None
+        else thousandths(window.share[channels], window.known[channels]),
+    }
+
+
+def job_answer(job: str, cells: HeatCells, traffic: Traffic) -> dict[str, Any] | None:
+    """The cells that a job uses; None where there is no such multi-switch job."""
+    for j, candidate in enumerate(traffic.mix.jobs):
+        if candidate.id == job:
+            part = slice(int(traffic.lists.offset[j]), int(traffic.lists.offset[j + 1]))
+            used = cells.cell[traffic.lists.channel[part].astype(np.int64)]
+            hosts = {traffic.fabric.terminal_host[t] for t in candidate.terminals.tolist()}
+            return {"job": job, "cells": np.sort(used[used >= 0]).tolist(), "hosts": sorted(hosts)}
+    return None
+
+
+def link_answer(
+    link: int, page: PageSnapshot, cells: HeatCells, traffic: Traffic | None
+) -> dict[str, Any] | None:
+    """One cell: its name, its loads, and the jobs that use it; None where there is no such cell."""
+    if not 0 <= link < len(cells.channel) or page.fabric is None:
+        return None
+    c, window = int(cells.channel[link]), page.window
+    users: list[dict[str, Any]] = []
+    if traffic is not None:
+        at = np.flatnonzero(traffic.lists.channel[: traffic.lists.offset[-1]] == c)
+        owner = np.searchsorted(traffic.lists.offset, at, side="right") - 1
+        routes = traffic.lists.routes[at].astype(np.int64)
+        order = np.argsort(-routes, kind="stable")
+        users = [
+            {"job": traffic.mix.jobs[int(owner[i])].id, "routes": int(routes[i])} for i in order
+        ]
+    known = window is not None and bool(window.known[c])
+    waits = float(window.waits[c]) if window is not None and known else float("nan")
+    return {
+        "link": link,
+        "name": page.fabric.channel_name(c),
+        "rate": float(page.fabric.channel_rate[c]),
+        "predicted": None if page.load is None else float(page.load[c]),
+        "counted": float(window.share[c]) if window is not None and known else None,
+        "waits": None if np.isnan(waits) else waits,
+        "jobs": users,
+    }

@@ -1,0 +1,143 @@
+"""The answers to HTTP requests for the page: each is made of the newest snapshot, once.
+
+`show` is called by the agent and only stores a reference. An answer is computed by the first
+request that needs it and kept until the next snapshot; one at a time, so that many readers take no
+more of the processor than one.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from sar_agent.live_page.answers import job_answer, link_answer, loads_answer, state_answer
+from sar_agent.live_page.cells import HeatCells
+from sar_agent.live_page.snapshot import PageSnapshot
+from sar_agent.quality.channel_traffic import Traffic, traffic_of
+
+STATIC = {
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/page.css": ("page.css", "text/css; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/heat.js": ("heat.js", "text/javascript; charset=utf-8"),
+}
+JSON = "application/json"
+WORTH_PACKING = 2048
+MOST_KEPT = 64
+"""Answers that are kept of one snapshot; of more, all are computed again."""
+
+
+@dataclass(frozen=True)
+class PageAnswer:
+    """A body, its type, and a tag that is the same for the same body."""
+
+    body: bytes
+    packed: bytes
+    """The body by gzip; empty where that is not worth it."""
+    kind: str
+    tag: str
+
+
+class LivePages:
+    """Thread-safe. `process` is part of all tags: it differs after a restart."""
+
+    def __init__(self, process: str) -> None:
+        self._process = process
+        self._snapshot = PageSnapshot()
+        self._lock = threading.Lock()
+        self._kept: dict[str, PageAnswer | None] = {}
+        self._kept_of: PageSnapshot | None = None
+        self._cells: tuple[bytes, HeatCells] | None = None
+        self._traffic: Traffic | None = None
+
+    def show(self, snapshot: PageSnapshot) -> None:
+        """From now on, answers are of this snapshot."""
+        self._snapshot = snapshot
+
+    def answer(self, path: str, value: str = "") -> PageAnswer | None:
+        """The answer for a path, `value` being its parameter; None where there is none."""
+        with self._lock:
+            page = self._snapshot
+            if page is not self._kept_of or len(self._kept) >= MOST_KEPT:
+                self._kept, self._kept_of = {}, page
+            key = f"{path}?{value}"
+            if key not in self._kept:
+                self._kept[key] = self._make(path, value, page)
+            return self._kept[key]
+
+    def _make(self, path: str, value: str, page: PageSnapshot) -> PageAnswer | None:
+        if path in STATIC:
+            name, kind = STATIC[path]
+            body = (files("sar_agent.live_page") / "static" / name).read_bytes()
+            return _answer(body, kind, self._process)
+        tag = f"{self._process}-{page.number}"
+        makers: dict[str, Callable[[], Any]] = {
+            "/api/state.json": lambda: state_answer(page, self._traffic_of(page)),
+            "/api/fabric.json": lambda: self._fabric(page),
+            "/api/loads.json": lambda: self._loads(page),
+            "/api/job.json": lambda: self._job(value, page),
+            "/api/link.json": lambda: self._link(value, page),
+        }
+        made = makers[path]() if path in makers else None
+        if made is None:
+            return None
+        if path == "/api/fabric.json":
+            tag = f"{self._process}-{made['fabric']}"
+        text = json.dumps(made, separators=(",", ":"), allow_nan=False)
+        return _answer(text.encode(), JSON, tag)
+
+    def _fabric(self, page: PageSnapshot) -> Any:
+        cells = self._cells_of(page)
+        return cells.json(page.fabric) if cells and page.fabric else None
+
+    def _loads(self, page: PageSnapshot) -> Any:
+        cells = self._cells_of(page)
+        return loads_answer(page, cells) if cells else None
+
+    def _job(self, job: str, page: PageSnapshot) -> Any:
+        cells, traffic = self._cells_of(page), self._traffic_of(page)
+        return job_answer(job, cells, traffic) if cells and traffic else None
+
+    def _link(self, link: str, page: PageSnapshot) -> Any:
+        cells = self._cells_of(page)
+        if cells is None or not link.isdecimal() or len(link) > 9:
+            return None
+        return link_answer(int(link), page, cells, self._traffic_of(page))
+
+    def _cells_of(self, page: PageSnapshot) -> HeatCells | None:
+        if page.fabric is None:
+            return None
+        if self._cells is None or self._cells[0] != page.fabric.digest:
+            self._cells = page.fabric.digest, HeatCells.of(page.fabric)
+        return self._cells[1]
+
+    def _traffic_of(self, page: PageSnapshot) -> Traffic | None:
+        fabric, mix, routes = page.fabric, page.mix, page.routes
+        if fabric is None or mix is None or routes is None:
+            return None
+        last = self._traffic
+        same = last is not None and last.fabric is fabric and last.routes is routes
+        if last is None or not same or not _same_jobs(last, page):
+            self._traffic = traffic_of(fabric, mix, routes, before=last)
+        return self._traffic
+
+
+def _same_jobs(traffic: Traffic, page: PageSnapshot) -> bool:
+    assert page.mix is not None
+    old, new = traffic.mix.jobs, page.mix.jobs
+    return len(old) == len(new) and all(
+        a.id == b.id and a.weight == b.weight and np.array_equal(a.terminals, b.terminals)
+        for a, b in zip(old, new, strict=True)
+    )
+
+
+def _answer(body: bytes, kind: str, tag: str) -> PageAnswer:
+    packed = gzip.compress(body, 3, mtime=0) if len(body) >= WORTH_PACKING else b""
+    return PageAnswer(body, packed, kind, f'"{tag}"')

@@ -1,0 +1,62 @@
+"""What the page shows: one immutable snapshot for each finished pass.
+
+A pass only hands over what it has made anyway. Everything that the page derives from it is computed
+when somebody looks, in the thread of the HTTP server.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sar_agent.counters import Comparison, CounterWindow
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import F64
+from sar_agent.jobs import JobMix
+from sar_agent.routing.routes import Routes
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """One thing that is wrong, in a sentence; `since` in Unix seconds, 0 where not known."""
+
+    sentence: str
+    since: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class PageSnapshot:
+    """A finished pass. Arrays and objects are shared with the agent, which never changes them."""
+
+    number: int = 0
+    """Grows with each pass."""
+    at: float = 0.0
+    """When the pass ended, Unix seconds; 0 before the first."""
+    version: str = ""
+    mode: str = ""
+    engine: str = ""
+    """The configured one."""
+    interval: float = 30.0
+    """Seconds between two passes at the most."""
+    result: str = ""
+    sentence: str = "the first pass has not ended yet"
+    troubles: tuple[Trouble, ...] = ()
+    in_force: dict[str, Any] | None = None
+    """`engine`, `ours`, `generation`, `amendments`, `since`; None where not known."""
+    fabric: Fabric | None = None
+    mix: JobMix | None = None
+    routes: Routes | None = None
+    """Those in force."""
+    load: F64 | None = None
+    """float64[C], predicted for the routes in force and the jobs of now."""
+    measures: dict[str, Any] = field(default_factory=dict)
+    """The largest load, its lower bound, and others, of the same."""
+    window: CounterWindow | None = None
+    """The last window, on the channels of `fabric`."""
+    comparison: Comparison | None = None
+    counted_at: float = 0.0
+    """When that window ended, Unix seconds."""
+    counters: str = ""
+    """Why nothing is counted; empty where something is."""
+    decisions: tuple[dict[str, Any], ...] = ()
+    """The newest first."""

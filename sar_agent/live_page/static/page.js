@@ -1,0 +1,240 @@
+// Asks for the newest snapshot and shows it. Text is set as text, never as HTML.
+"use strict";
+
+const EVERY = 2000, SHOWN_JOBS = 100;
+const by = (id) => document.getElementById(id);
+let state = null, shownLoads = -1, job = "", shownJob = "", heard = 0, clockStep = 0, asking = false;
+
+async function ask(path) {
+  const answer = await fetch(path, { cache: "no-cache", signal: AbortSignal.timeout(15000) });
+  const date = Date.parse(answer.headers.get("Date") || "");
+  if (!Number.isNaN(date)) clockStep = date - Date.now();
+  if (answer.status === 404) return null;
+  if (!answer.ok) throw new Error((await answer.text()).trim() || answer.statusText);
+  return answer.json();
+}
+
+function element(name, text, kind) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (kind) made.className = kind;
+  return made;
+}
+
+function moment(seconds) {
+  const date = new Date(seconds * 1000), today = new Date().toDateString() === date.toDateString();
+  const clock = date.toTimeString().slice(0, 8);
+  const two = (number) => String(number).padStart(2, "0");
+  return today ? clock : `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock}`;
+}
+
+function length(seconds) {
+  if (seconds < 90) return `${Math.max(0, Math.round(seconds))} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86400)} days`;
+}
+
+const percent = (share) => share === null || share === undefined ? "–" : share < 0.0995 ? `${(share * 100).toFixed(1)} %` : `${Math.round(share * 100)} %`;
+const load = (value) => value === null || value === undefined ? "–" : value.toFixed(2);
+
+function showAge(problem) {
+  const age = by("age");
+  if (problem) {
+    age.className = "stale";
+    age.textContent = `${problem}${heard ? `; what follows is of ${moment(heard / 1000)}` : ""}`;
+    return;
+  }
+  if (!state) return;
+  const seconds = (Date.now() + clockStep) / 1000 - state.at, late = state.at && seconds > 3 * state.interval + 60;
+  age.className = late ? "stale" : "";
+  age.textContent = !state.at ? "the first pass is under way" : late
+    ? `no pass has ended for ${length(seconds)}: the agent waits for something, or hangs`
+    : `as of ${length(seconds)} ago · ${state.mode} mode · version ${state.version}`;
+}
+
+function showWrong() {
+  const list = by("troubles"), wrong = state.wrong;
+  by("wrong").className = state.at ? (wrong.length ? "" : "good") : "unknown";
+  by("wrong-head").textContent = wrong.length ? "What is wrong" : state.at ? "Nothing is wrong" : "Not known yet";
+  const items = wrong.map((one) => {
+    const item = element("li", one.sentence);
+    if (one.since) item.append(" ", element("small", `since ${moment(one.since)}`));
+    return item;
+  });
+  list.replaceChildren(...(items.length ? items : [element("li", state.sentence, "soft")]));
+}
+
+function fact(name, value, title) {
+  const box = element("div"), term = element("dt", name);
+  if (title) box.title = title;
+  box.append(term, element("dd", value));
+  return box;
+}
+
+function showForce() {
+  const now = state.in_force, measures = state.measures;
+  if (!now) by("force").textContent = "What is in force is not known.";
+  else {
+    const repairs = now.amendments ? `, with ${now.amendments} repairs by OpenSM` : "";
+    const what = now.ours
+      ? `Generation ${now.generation}${now.routing ? ` of engine ${now.routing}` : ""}${repairs}`
+      : `Engine ${now.engine} of the subnet manager`;
+    const age = (Date.now() + clockStep) / 1000 - now.since;
+    by("force").textContent = `${what}, since ${moment(now.since)} (${length(age)})${now.held ? "; held by a person" : ""}`;
+  }
+  const counters = state.counters, facts = [];
+  if (measures.switches !== undefined) {
+    facts.push(fact("switches, hosts' ports", `${measures.switches.toLocaleString("en")}, ${measures.terminals.toLocaleString("en")}`));
+    facts.push(fact("largest predicted load", `${load(measures.load_max)}`, `no routes can do better than ${load(measures.lower_bound_load_max)}`));
+    facts.push(fact("links that no job uses", percent(measures.dark_fiber_ratio)));
+  }
+  if (counters.counted_max !== undefined) {
+    facts.push(fact("fullest link, counted", percent(counters.counted_max)));
+    facts.push(fact("predicted and counted rank", counters.rank === null ? "–" : counters.rank.toFixed(2), "Spearman's rank correlation over all links: 1 means the same order"));
+  }
+  by("facts").replaceChildren(...facts);
+  const when = counters.ended && `Counted by ${counters.source}: ${length(counters.seconds)} that ended ${length((Date.now() + clockStep) / 1000 - counters.ended)} ago, ${counters.known} of ${counters.links} links.`;
+  by("window").textContent = [when, counters.problem && `${counters.problem}.`].filter(Boolean).join(" ");
+}
+
+function showJobs() {
+  const wanted = by("find").value.trim(), rows = [];
+  const found = state.jobs.filter((one) => !wanted || one.job.includes(wanted));
+  for (const one of found.slice(0, SHOWN_JOBS)) {
+    const row = element("tr"), first = element("td"), button = element("button", one.job);
+    button.type = "button";
+    button.dataset.job = one.job;
+    button.setAttribute("aria-pressed", String(one.job === job));
+    first.append(button);
+    if (one.job === job) row.className = "on";
+    row.append(first, element("td", load(one.predicted)), element("td", percent(one.counted)), element("td", percent(one.hottest)),
+      element("td", String(one.ports)), element("td", String(one.links)), element("td", one.worst_link, "words"));
+    if (one.hottest_link) row.children[3].title = one.hottest_link;
+    rows.push(row);
+  }
+  const body = by("jobs").tBodies[0], focused = document.activeElement?.dataset?.job;
+  body.replaceChildren(...rows);
+  if (focused) [...body.querySelectorAll("button")].find((one) => one.dataset.job === focused)?.focus();
+  by("jobs-count").textContent = String(state.jobs_total);
+  by("jobs-more").textContent = found.length > SHOWN_JOBS ? `The ${SHOWN_JOBS} with the largest predicted load; find the others by their number.`
+    : found.length ? "" : wanted ? "No such job runs on several leaf switches." : "No job runs on several leaf switches.";
+  by("clear").hidden = !job;
+}
+
+function showDecisions() {
+  const gain = (one) => {
+    const a = one.before?.load_max, b = one.predicted?.load_max;
+    if (a === undefined || b === undefined || one.result === "failed") return "";
+    const part = a ? Math.round((1 - b / a) * 100) : 0;
+    return ` Largest load ${load(a)} → ${load(b)}${part > 0 ? `, ${part} % less` : part < 0 ? `, ${-part} % more` : ""}.`;
+  };
+  const items = state.decisions.map((one) => {
+    const item = element("li", undefined, one.result === "failed" ? "failed" : "");
+    const text = `${one.result}${one.generation ? ` as generation ${one.generation}` : ""}: ${one.why || one.reason}.`;
+    item.append(element("time", moment(one.at)), " ", element("strong", text), gain(one));
+    if (one.message) item.append(` ${one.message}.`);
+    if (one.entries_changed) item.append(` ${one.entries_changed.toLocaleString("en")} entries changed${one.how ? ` (${one.how})` : ""}.`);
+    if (one.who !== "agent") item.append(` By ${one.who}.`);
+    return item;
+  });
+  by("decisions").replaceChildren(...(items.length ? items : [element("li", "none yet", "soft")]));
+}
+
+function showLevels() {
+  const fabric = Heat.fabric(), { predicted, counted } = Heat.values();
+  const rows = fabric.levels.map((level) => {
+    let most = 0, unused = 0, sum = 0, known = 0, top = 0;
+    for (let i = level.first; i < level.first + level.cells; i++) {
+      if (predicted) { if (predicted[i] > most) most = predicted[i]; if (!predicted[i]) unused++; }
+      if (counted && counted[i] >= 0) { sum += counted[i]; known++; if (counted[i] > top) top = counted[i]; }
+    }
+    const row = element("tr");
+    row.append(element("td", level.name, "words"), element("td", level.cells.toLocaleString("en")), element("td", predicted ? unused.toLocaleString("en") : "–"),
+      element("td", predicted ? load(most / 1000) : "–"), element("td", known ? percent(sum / known / 1000) : "–"), element("td", known ? percent(top / 1000) : "–"));
+    return row;
+  });
+  by("levels").tBodies[0].replaceChildren(...rows);
+}
+
+async function showLoads() {
+  if (!state.fabric) return;
+  if (Heat.fabric()?.fabric !== state.fabric) {
+    const fabric = await ask("api/fabric.json");
+    if (!fabric) return;
+    Heat.setFabric(fabric);
+    shownLoads = -1;
+  }
+  if (shownLoads !== state.snapshot) {
+    const loads = await ask("api/loads.json");
+    if (!loads || loads.fabric !== Heat.fabric().fabric) return;  // the next turn gets both
+    shownLoads = loads.snapshot;
+    Heat.setValues(loads.predicted, loads.counted);
+    showLevels();
+    shownJob = null;
+  }
+  await showJob();
+}
+
+async function showJob() {
+  if (shownJob === job) return;
+  const wanted = job, found = wanted ? await ask(`api/job.json?job=${encodeURIComponent(wanted)}`) : null;
+  if (wanted !== job) return;
+  shownJob = wanted;
+  Heat.light(found && found.cells);
+  const hosts = found && (found.hosts.length > 8 ? `${found.hosts.slice(0, 8).join(" ")} … (${found.hosts.length})` : found.hosts.join(" "));
+  const worst = state.jobs.find((one) => one.job === wanted);
+  by("picked").textContent = !wanted ? "" : found ? `Lit: the ${found.cells.length} links of job ${wanted} on ${hosts}.${worst ? ` Its worst link is ${worst.worst_link}: predicted ${load(worst.predicted)}, counted ${percent(worst.counted)}.` : ""}`
+    : `Job ${wanted} does not run on several leaf switches any more.`;
+}
+
+async function showLink(cell) {
+  const link = await ask(`api/link.json?link=${cell}`).catch(() => null);
+  if (!link || cell !== Heat.cursor()) return;
+  const users = link.jobs.slice(0, 6).map((one) => `${one.job} (${one.routes})`).join(", ");
+  const more = link.jobs.length > 6 ? ` and ${link.jobs.length - 6} more` : "";
+  by("readout").textContent = `${link.name}: predicted ${load(link.predicted)}, counted ${percent(link.counted)} of ${Math.round(link.rate)} Gbit/s`
+    + (link.waits ? `, ${Math.round(link.waits).toLocaleString("en")} waits a second` : "")
+    + (link.jobs.length ? `; jobs (routes): ${users}${more}` : "; no job uses it");
+}
+
+function pick(wanted) {
+  job = wanted === job ? "" : wanted;
+  showJobs();
+  showJob().catch(() => {});
+}
+
+async function turn() {
+  if (asking || document.hidden) return;
+  asking = true;
+  try {
+    const next = await ask("api/state.json");
+    const fresh = !state || next.snapshot !== state.snapshot || next.at !== state.at;
+    state = next;
+    heard = Date.now();
+    if (fresh) { showWrong(); showJobs(); showDecisions(); }
+    showForce();
+    await showLoads();
+    showAge("");
+    if (!document.body.dataset.snapshot) document.body.dataset.first = performance.now().toFixed(0);
+    document.body.dataset.snapshot = String(state.snapshot);
+  } catch (error) {
+    showAge(error instanceof TypeError || error.name === "TimeoutError" ? "the agent does not answer" : String(error.message));
+  } finally { asking = false; }
+}
+
+Heat.legends();
+Heat.onPick(showLink);
+by("find").addEventListener("input", () => state && showJobs());
+by("clear").addEventListener("click", () => { pick(job); by("find").focus(); });
+by("jobs").addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (button) pick(button.dataset.job);
+});
+document.addEventListener("keydown", (event) => { if (event.key === "Escape" && job) pick(job); });
+document.addEventListener("visibilitychange", turn);
+let resized = 0;
+window.addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => Heat.draw(), 80); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => Heat.draw());
+setInterval(turn, EVERY);
+turn();

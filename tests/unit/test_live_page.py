@@ -1,0 +1,285 @@
+"""The page of `sar-agent run`: who may read it, what it answers, and that it follows the passes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import socket
+import threading
+import urllib.error
+import urllib.request
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sar_agent.agent.build import build_daemon
+from sar_agent.agent.loop import Agent
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.live_page import LivePages, PageSnapshot
+from sar_agent.live_page.lost_links import LostLinks
+from sar_agent.live_page.pages import STATIC
+from sar_agent.live_page.web_app import Access, WebApp
+from sar_agent.telemetry import http_server
+from tests.bench.live_page import large_snapshot
+from tests.unit.test_loop import JOBS, World
+from tests.unit.test_reference import differences
+
+SPEC = "xgft:2;4,4;1,2"
+STATIC_FOLDER = Path(__file__).parents[2] / "sar_agent/live_page/static"
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> PageSnapshot:
+    return large_snapshot(SPEC, 3)
+
+
+def ask(app: WebApp, path: str, query: str = "", **more: str) -> tuple[str, dict[str, str], bytes]:
+    """(status, headers, body) for a client on this machine."""
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path, "QUERY_STRING": query,
+               "REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "127.0.0.1:9777"} | more  # fmt: skip
+    said: list[Any] = []
+    body = b"".join(app(environ, lambda status, headers: said.extend((status, dict(headers)))))  # type: ignore[arg-type,return-value,misc]
+    return said[0], said[1], body
+
+
+def shown(snapshot: PageSnapshot, access: Access = "loopback") -> WebApp:
+    pages = LivePages("test")
+    pages.show(snapshot)
+    return WebApp(pages, access)
+
+
+@pytest.mark.parametrize("path", ["state", "fabric", "loads", "job", "link"])
+def test_keys_are_those_of_the_reference(path: str, snapshot: PageSnapshot) -> None:
+    assert snapshot.mix is not None
+    query = {"job": f"job={snapshot.mix.jobs[0].id}", "link": "link=3"}.get(path, "")
+    decision = dict.fromkeys(
+        ("at", "who", "reason", "why", "result", "message", "engine", "generation", "jobs",
+         "seconds", "entries_changed", "transition", "before", "predicted", "how", "counted")
+    )  # fmt: skip
+    app = shown(replace(snapshot, decisions=(decision,)))
+    status, headers, body = ask(app, f"/api/{path}.json", query)
+    assert (status, headers["Content-Type"]) == ("200 OK", "application/json")
+    assert list(differences(f"/api/{path}.json", json.loads(body))) == []
+
+
+def test_links_are_those_of_the_fabric_and_of_the_job(snapshot: PageSnapshot) -> None:
+    app, fabric, window = shown(snapshot), snapshot.fabric, snapshot.window
+    assert fabric is not None and window is not None and snapshot.mix is not None
+    cells = json.loads(ask(app, "/api/fabric.json")[2])
+    loads = json.loads(ask(app, "/api/loads.json")[2])
+    assert [level["name"] for level in cells["levels"]] == [
+        "leaf switches up to top switches", "top switches down to leaf switches"
+    ]  # fmt: skip
+    names = {}
+    for cell, (s, p, t, q) in enumerate(
+        zip(*(cells[k] for k in ("source", "port", "target", "target_port")), strict=True)
+    ):
+        names[f'"{cells["switches"][s]}"[{p}] -> "{cells["switches"][t]}"[{q}]'] = cell
+    assert sorted(names) == sorted(map(fabric.channel_name, range(fabric.channels)))
+    for c in range(fabric.channels):
+        cell = names[fabric.channel_name(c)]
+        assert loads["predicted"][cell] == pytest.approx(snapshot.load[c] * 1000, abs=0.51)  # type: ignore[index]
+        assert loads["counted"][cell] == pytest.approx(window.share[c] * 1000, abs=0.51)
+        link = json.loads(ask(app, "/api/link.json", f"link={cell}")[2])
+        assert link["name"] == fabric.channel_name(c)
+        users = {user["job"] for user in link["jobs"]}
+        for job in snapshot.mix.jobs:
+            own = json.loads(ask(app, "/api/job.json", f"job={job.id}")[2])
+            assert (cell in own["cells"]) == (job.id in users)
+    jobs = json.loads(ask(app, "/api/state.json")[2])["jobs"]
+    assert len(jobs) == len(snapshot.mix.jobs)
+    for job in jobs:
+        own = json.loads(ask(app, "/api/job.json", f"job={job['job']}")[2])["cells"]
+        worst = max(loads["predicted"][cell] for cell in own)
+        assert job["predicted"] * 1000 == pytest.approx(worst, abs=0.51)
+        assert loads["predicted"][names[job["worst_link"]]] == worst
+        assert job["hottest"] * 1000 == pytest.approx(max(loads["counted"][c] for c in own), abs=1)
+
+
+def test_nothing_comes_from_elsewhere_and_nothing_is_inline(snapshot: PageSnapshot) -> None:
+    app = shown(snapshot)
+    for path, (name, kind) in STATIC.items():
+        status, headers, body = ask(app, path)
+        assert (status, headers["Content-Type"]) == ("200 OK", kind)
+        policy = headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy
+        assert body == (STATIC_FOLDER / name).read_bytes()
+        text = body.decode()
+        assert not re.search(r"https?://|//[a-z]+\.|@import|innerHTML|insertAdjacentHTML", text)
+        if name.endswith(".html"):
+            assert not re.search(r"<style|\son\w+=|\sstyle=|<script>", text)
+    assert {name for name, _ in STATIC.values()} == {file.name for file in STATIC_FOLDER.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("access", "more", "status"),
+    [
+        ("loopback", {}, 200),
+        ("loopback", {"REMOTE_ADDR": "::1", "HTTP_HOST": "[::1]:9777"}, 200),
+        ("loopback", {"REMOTE_ADDR": "::ffff:127.0.0.1", "HTTP_HOST": "localhost"}, 200),
+        ("loopback", {"REMOTE_ADDR": "10.0.0.7"}, 403),
+        ("loopback", {"HTTP_HOST": "evil.example:9777"}, 403),
+        ("loopback", {"HTTP_HOST": ""}, 403),
+        ("loopback", {"REMOTE_ADDR": "?"}, 403),
+        ("any", {"REMOTE_ADDR": "10.0.0.7", "HTTP_HOST": "sm.cluster"}, 200),
+        ("off", {}, 404),
+        ("any", {"REQUEST_METHOD": "POST"}, 405),
+        ("any", {"REQUEST_METHOD": "DELETE"}, 405),
+    ],
+)
+def test_who_may_read(
+    access: Access, more: dict[str, str], status: int, snapshot: PageSnapshot
+) -> None:
+    said, headers, body = ask(shown(snapshot, access), "/api/state.json", **more)
+    assert said.startswith(str(status))
+    assert "Content-Security-Policy" in headers
+    assert (b"jobs" in body) == (status == 200)
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("/api/job.json", ""), ("/api/job.json", "job=none"), ("/api/job.json", "job=" + "9" * 400),
+        ("/api/link.json", "link=-1"), ("/api/link.json", "link=99999999"),
+        ("/api/link.json", "link=1e3"), ("/api/link.json", "link=" + "1" * 190),
+        ("/api/job.json", "a=1&b=2&c=3"), ("/../pages.py", ""), ("/static/page.js", ""), ("", ""),
+    ],
+)  # fmt: skip
+def test_what_does_not_exist_is_404(path: str, query: str, snapshot: PageSnapshot) -> None:
+    assert ask(shown(snapshot), path, query)[0].startswith("404")
+
+
+def test_too_many_fields_are_refused(snapshot: PageSnapshot) -> None:
+    status, _, body = ask(shown(snapshot), "/api/job.json", "&".join(f"a{i}=1" for i in range(9)))
+    assert status.startswith("404") and b"Traceback" not in body
+
+
+def test_the_same_is_not_sent_twice_and_texts_are_packed(snapshot: PageSnapshot) -> None:
+    app = shown(snapshot)
+    _, headers, body = ask(app, "/page.js", HTTP_ACCEPT_ENCODING="gzip, br")
+    assert headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(body) == ask(app, "/page.js")[2]
+    tag = ask(app, "/api/fabric.json")[1]["ETag"]
+    status, _, body = ask(app, "/api/fabric.json", HTTP_IF_NONE_MATCH=tag)
+    assert (status, body) == ("304 Not Modified", b"")
+    state = ask(app, "/api/state.json")[1]["ETag"]
+    app.pages.show(replace(snapshot, number=2))
+    assert ask(app, "/api/state.json", HTTP_IF_NONE_MATCH=state)[0] == "200 OK"
+    assert ask(app, "/api/fabric.json", HTTP_IF_NONE_MATCH=tag)[0].startswith("304")
+    assert ask(app, "/", REQUEST_METHOD="HEAD")[2] == b""
+
+
+def test_before_the_first_pass_there_is_a_page_without_links() -> None:
+    app = WebApp(LivePages("test"), "loopback")
+    state = json.loads(ask(app, "/api/state.json")[2])
+    assert (state["at"], state["in_force"], state["jobs"]) == (0.0, None, [])
+    for path in ("fabric", "loads", "job", "link"):
+        assert ask(app, f"/api/{path}.json", f"{path}=1")[0].startswith("404")
+
+
+def test_lost_links_are_named_until_their_ports_are_up() -> None:
+    fabric = load_fabric(SPEC)
+    lost = LostLinks()
+    lost.see(fabric)
+    assert lost.troubles() == ()
+    up = int(np.flatnonzero(fabric.channel_source == 0)[0])
+    lost.see(fabric.with_links_down([up]))
+    (one,) = lost.troubles()
+    assert one.sentence == f"1 link is down: {fabric.channel_name(up)}" and one.since > 0
+    lost.see(fabric.with_links_down([up], [3]))
+    (both,) = lost.troubles()
+    assert both.sentence.startswith("2 links are down: ")
+    assert both.sentence.endswith(f"-> host {fabric.terminal_host[3]}")
+    lost.see(fabric.with_links_down([], [3]))
+    assert [t.sentence.split(":")[0] for t in lost.troubles()] == ["1 link is down"]
+    lost.see(fabric)
+    assert lost.troubles() == ()
+    lost.see(fabric.with_switches_down([fabric.switches - 1]))
+    (gone,) = lost.troubles()
+    assert gone.sentence == f"1 switch is down: {fabric.switch_name[-1]}"
+    lost.see(fabric)
+    assert lost.troubles() == ()
+
+
+def world_state(world: World, agent: Agent) -> dict[str, Any]:
+    app = WebApp(agent.page.pages, "loopback")
+    found: dict[str, Any] = json.loads(ask(app, "/api/state.json")[2])
+    return found
+
+
+def test_the_page_follows_the_passes(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    agent = world.agent
+    agent.pass_once()
+    state = world_state(world, agent)
+    assert (state["snapshot"], state["result"], state["wrong"]) == (1, "installed", [])
+    assert state["in_force"]["ours"] and state["in_force"]["routing"] == "sar-plus"
+    assert state["in_force"]["generation"] == state["decisions"][0]["generation"] > 0
+    assert {job["job"] for job in state["jobs"]} == {"1", "2"}
+    assert "counters.source is off" in state["counters"]["problem"]
+    assert state["measures"]["load_max"] == max(job["predicted"] for job in state["jobs"])
+    world.source.records = JOBS[:1]
+    world.cut()
+    agent.pass_once()
+    state = world_state(world, agent)
+    assert [job["job"] for job in state["jobs"]] == ["1"]
+    assert state["wrong"][0]["sentence"] == '1 link is down: "S1-0"[5] -> "S2-0"[1]'
+    world.source.away = "squeue does not answer"
+    agent.pass_once()
+    wrong = [one["sentence"] for one in world_state(world, agent)["wrong"]]
+    assert any("squeue does not answer" in sentence for sentence in wrong)
+    first = world_state(world, agent)["wrong"]
+    agent.pass_once()
+    assert [o["since"] for o in world_state(world, agent)["wrong"]] == [o["since"] for o in first]
+
+
+def test_an_error_in_the_page_fails_no_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("broken page")
+
+    monkeypatch.setattr(world.agent.page.pages, "show", broken)
+    assert world.agent.pass_once().ok
+    assert world.value("sar_agent_unexpected_errors_total", where="page") == 1
+
+
+def test_a_crowd_waits_and_scrapes_go_on(
+    snapshot: PageSnapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "MOST_AT_ONCE", 2)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    app = shown(snapshot)
+    server = http_server.serve_http("127.0.0.1", port, {"/metrics": app}, app)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    codes: list[int] = []
+
+    def read() -> None:
+        with opener.open(f"http://127.0.0.1:{port}/api/state.json", timeout=60) as answer:
+            json.loads(answer.read())
+            codes.append(answer.status)
+
+    crowd = [threading.Thread(target=read) for _ in range(20)]
+    for reader in crowd:
+        reader.start()
+    for reader in crowd:
+        reader.join()
+    assert codes == [200] * 20
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        opener.open(f"http://127.0.0.1:{port}/nothing", timeout=60)
+    server.shutdown()
+    server.server_close()
+
+
+def test_an_agent_of_single_passes_serves_nothing(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    daemon = build_daemon(world.agent.config, world.bridge.manager, world.source, listens=False)
+    assert daemon.agent.page.pages is not world.agent.page.pages
