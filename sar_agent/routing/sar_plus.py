@@ -9,14 +9,14 @@ repairs tables after a failure.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8, Bool
+from sar_agent.fabric.model import I32, U8, U32, Bool
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import moved_mix
 from sar_agent.routing.demand_items import Objective
@@ -39,7 +39,7 @@ from sar_agent.routing.repair import (
 )
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.routing.sar import destination_order
-from sar_agent.routing.sar_plus_balance import GOOD_ENOUGH, RouteBalance
+from sar_agent.routing.sar_plus_balance import DARK_WORTH, GOOD_ENOUGH, RouteBalance
 from sar_agent.routing.unused_routes import LevelTurns, spread_trees, terminal_rows, turns_of
 from sar_agent.routing.weighted_trees import EVERYONE, grow
 
@@ -143,48 +143,51 @@ def _balanced(fabric: Fabric, mix: JobMix, objective: Objective, cache: DagCache
 def _no_worse_than_others(balance: RouteBalance, turns: LevelTurns) -> None:
     """Makes sar-plus never worse than other engines. On small fabrics these can be lucky: then the
     best tables are improved instead. Where SAR leaves less dark fiber, so does sar-plus. If the
-    peak is near the least possible and no fiber is dark, the other engines are not run."""
-    near = balance.score()[0] <= GOOD_ENOUGH * balance.least_peak()
-    if near and not balance.dark:
+    peak is near the least possible and no fiber is dark, the other engines are not run; and they
+    end as soon as their peak is so high that their tables would change nothing."""
+    own, dark = balance.score(), balance.dark
+    near = own[0] <= GOOD_ENOUGH * balance.least_peak()
+    if near and not dark:
         return
-    others = _others(balance, turns, near)
-    best = next(others)
-    dark = best.dark
-    for other in others:
-        if other.score() < best.score():
-            best = other
+    most = own[0] * (DARK_WORTH if dark else 1.0)
+    order, who = destination_order(balance.fabric, balance.mix)
+    has_job = np.isin(order, balance.terminals)
+    as_sar = order[has_job], who[has_job]
+    sar = _grown(balance, *as_sar, np.inf if dark else most)
+    dfsssp = None if near else _grown(balance, *dfsssp_order(balance.fabric), most)
+    others = [other for other in (sar, _spread(balance, turns), dfsssp) if other]
+    best = min(others, key=RouteBalance.score)
     peak = best.score()[0]
-    if best.score() < balance.score():
+    if best.score() < own:
         best.improve(ITEMS)
         balance.egress[balance.terminals] = best.egress[balance.terminals]
         balance.units[:] = best.units
-    balance.reduce_dark_fiber(dark, peak)
+    if balance.dark and (sar := sar or _grown(balance, *as_sar, np.inf)):
+        balance.reduce_dark_fiber(sar.dark, peak)
 
 
-def _others(balance: RouteBalance, turns: LevelTurns, near: bool) -> Iterator[RouteBalance]:
-    """The jobs on SAR's tables, on D-mod-k's and, unless `near`, on DFSSSP's, which take
-    longest."""
-    fabric, graph, work = balance.fabric, balance.graph, balance.work
-    order, who = destination_order(fabric, balance.mix)
-    has_job = np.isin(order, balance.terminals)
-    yield balance.beside(_grown(balance, order[has_job], who[has_job]))
-    spread = np.full_like(balance.egress, NO_ROUTE)
-    rows = terminal_rows(fabric, turns)
+def _spread(balance: RouteBalance, turns: LevelTurns) -> RouteBalance:
+    """The jobs on D-mod-k's tables."""
+    egress, work = np.full_like(balance.egress, NO_ROUTE), balance.work
+    rows = terminal_rows(balance.fabric, turns)
     rows = rows[np.isin(rows, balance.terminals)]
-    spread_trees(graph, balance.cache, turns, work.root, work.last_port, rows, spread)
-    yield balance.beside(spread)
-    if not near:
-        yield balance.beside(_grown(balance, *dfsssp_order(fabric)))
+    spread_trees(balance.graph, balance.cache, turns, work.root, work.last_port, rows, egress)
+    return balance.beside(egress)
 
 
-def _grown(balance: RouteBalance, order: I32, who: U8) -> U8:
-    """uint8[T + S, S]: trees grown by weights, as SAR and DFSSSP grow them."""
+def _grown(balance: RouteBalance, order: I32, who: U8, most: float) -> RouteBalance | None:
+    """The jobs on trees grown by weights, as SAR and DFSSSP grow them; None if that loads a channel
+    more than `most`."""
     fabric = balance.fabric
-    egress = np.full_like(balance.egress, NO_ROUTE)
+    other = balance.beside(np.full_like(balance.egress, NO_ROUTE))
+
+    def too_high(terminals: U32) -> bool:
+        other.put_back(terminals[np.isin(terminals, balance.terminals)])
+        return other.score()[0] > most
+
     weight = np.zeros(fabric.channels, np.int64)
     parts = fabric, balance.graph, balance.cache, balance.hops, balance.mix
-    grow(*parts, order, who, weight, egress)
-    return egress
+    return other if grow(*parts, order, who, weight, other.egress, too_high) else None
 
 
 def _storage(balance: RouteBalance) -> None:

@@ -42,6 +42,8 @@ ROUTES_SHARE = 1 / 1024
 HOT_CHANNELS = 64
 GOOD_ENOUGH = 1.025
 """Times the least possible largest load: a peak below that is not worth more time."""
+DARK_WORTH = 1.02
+"""How many times the largest load may become for less dark fiber."""
 MOVES = (("paths", 0.995), ("paths", 0.97), ("trees", 0.995), ("in turn", 0.0), ("paths", 0.9))
 """The moves, cheapest first: place again the paths over channels at least that near the peak, the
 whole trees of these paths, or every tree, one at a time. Paths and trees are removed together
@@ -295,9 +297,10 @@ class RouteBalance:
 
     def reduce_dark_fiber(self, dark: int, most: float) -> None:
         """Moves paths to unused channels until no more than `dark` are left unused, as long as that
-        raises the largest load by no more than 2 %, and not above `most`, the peak of others."""
+        raises the largest load at most `DARK_WORTH` times, and not above `most`, the peak of
+        others."""
         loads, peak = self.loads, self.score()[0]
-        most = max(peak, min(1.02 * peak, most))
+        most = max(peak, min(DARK_WORTH * peak, most))
         for worth in (1e-4, 1e-2, 1.0):
             if self.dark <= dark:
                 break

@@ -42,6 +42,8 @@ HOP = np.int64(1 << 48)
 weights start that high; then weights; then the lowest port, which the price itself contains."""
 TOO_FAR = np.int64(1 << 61)
 WITHOUT_PORT = np.int64(-256)
+PARTS = 16
+"""How many times a caller that may stop the growing is asked."""
 
 
 class SendingTerminals(NamedTuple):
@@ -118,30 +120,39 @@ def grow(
     count: U8,
     weight: I64,
     egress: U8,
-) -> None:
+    hopeless: Callable[[U32], bool] | None = None,
+) -> bool:
     """Grows these trees as `grow_trees` does, into `egress` uint8[T + S, S], starting from `weight`
     int64[C], by the shortest paths that `cache` keeps; `hops` uint8[S, S] are those between
-    switches."""
+    switches. With `hopeless`, it is called after each sixteenth of the trees, with their terminals:
+    where it returns true, no more trees grow. Returns whether all have grown."""
     siblings = siblings_of(fabric, graph)
     if len(cache.place):
         siblings = siblings._replace(group=np.full_like(siblings.group, ALONE))
     priced = np.full(len(siblings.port), TOO_FAR, np.int64)
     priced[siblings.place] = HOP + (weight << 8) + graph.port
-    _grow(
-        graph,
-        cache,
-        siblings,
-        new_visit_orders(graph, siblings),
-        hops,
-        sources_of(fabric, mix),
-        neighbours_of(fabric),
-        fabric.channel_by_port.astype(np.uint32),
-        order.astype(np.uint32),
-        count,
-        fabric.destination_port,
-        priced,
-        egress,
-    )
+    orders = new_visit_orders(graph, siblings)
+    sources, neighbours = sources_of(fabric, mix), neighbours_of(fabric)
+    by_port, order = fabric.channel_by_port.astype(np.uint32), order.astype(np.uint32)
+    for part in np.array_split(np.arange(len(order)), PARTS if hopeless else 1):
+        _grow(
+            graph,
+            cache,
+            siblings,
+            orders,
+            hops,
+            sources,
+            neighbours,
+            by_port,
+            order[part],
+            count[part],
+            fabric.destination_port,
+            priced,
+            egress,
+        )
+        if hopeless and hopeless(order[part]):
+            return False
+    return True
 
 
 @njit(cache=True)

@@ -75,7 +75,7 @@ def _measure(name: str) -> dict[str, tuple[float, float, int]]:
     who, weight = np.full(len(hosts), EVERYONE, np.uint8), np.zeros(fabric.channels, np.int64)
 
     def grown() -> None:
-        grow(fabric, balance.graph, balance.hops, mix, hosts, who, weight, egress)
+        grow(fabric, balance.graph, balance.cache, balance.hops, mix, hosts, who, weight, egress)
 
     parts = balance.graph, balance.cache, balance.work, balance.loads, balance.scratch
     near, far = (np.ones(size // 8, np.int64) for size in (8 * fabric.channels, STREAM_BYTES))

@@ -18,11 +18,12 @@ from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, PreviousRoutes, Routes
-from sar_agent.routing.dfsssp import Dfsssp
+from sar_agent.routing.dfsssp import Dfsssp, dfsssp_order
 from sar_agent.routing.graph.hop_counts import FAR, all_hops
-from sar_agent.routing.sar import Sar
-from sar_agent.routing.sar_plus import SarPlus
-from sar_agent.routing.sar_plus_balance import GOOD_ENOUGH
+from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.routing.sar import Sar, destination_order
+from sar_agent.routing.sar_plus import SarPlus, _grown
+from sar_agent.routing.sar_plus_balance import GOOD_ENOUGH, RouteBalance
 from tests.examples import examples
 from tests.property.job_histories import job_history
 from tests.property.networks import fabrics, networks
@@ -126,6 +127,25 @@ def test_never_worse_than_sar_and_dfsssp_in_what_it_makes_least(
         assert load.load_max <= enough * 1.02 + 1e-6  # `brighten` may give 2 %
         few = max(found.effective_efi_max, GOOD_ENOUGH * routes.lower_bound_efi_max)
         assert routes.effective_efi_max <= few * 1.02
+
+
+@examples(60)
+@given(network=networks(), share=st.sampled_from((0.5, 0.9, 0.999, 1.0, 1.1)))
+def test_other_engines_end_only_where_their_peak_is_above(
+    network: tuple[Fabric, JobMix], share: float
+) -> None:
+    fabric, mix = network
+    egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+    balance = RouteBalance(fabric, mix, egress, "load")
+    for order in (destination_order(fabric, mix), dfsssp_order(fabric)):
+        whole = _grown(balance, *order, np.inf)
+        assert whole is not None
+        again = whole.beside(whole.egress)
+        assert np.array_equal(whole.units, again.units)
+        most = share * whole.score()[0]
+        other = _grown(balance, *order, most)
+        assert (other is None) == (whole.score()[0] > most)
+        assert other is None or np.array_equal(other.egress, whole.egress)
 
 
 def sharing_mix(fabric: Fabric, seed: int, jobs: int) -> JobMix:
