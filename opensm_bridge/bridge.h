@@ -60,6 +60,7 @@ struct bridge {
 	uint8_t unmarked_in;
 
 	atomic_ulong lft_blocks, heavy_sweeps;
+	atomic_ulong sl2vl_tables; /* sent to switches in routings of this engine */
 
 	pthread_mutex_t tables;
 	/* Guarded by `tables`; used by tables.c only: */
@@ -90,7 +91,7 @@ struct bridge {
 	uint32_t amended_entries;
 	double repair_milliseconds;
 	uint32_t unknown, vanished, switches, hca_ports, lanes;
-	uint32_t unconfirmed, unconfirmed_blocks, unconfirmed_ports;
+	uint32_t unconfirmed, unconfirmed_blocks, unconfirmed_ports, unconfirmed_tables;
 	uint64_t topology_changes, routings;
 	time_t built_at;
 
@@ -112,10 +113,12 @@ struct install *install_new(struct live *live, osm_switch_t **sw, struct fit *fi
 			    struct routes *routes);
 void install_hops(const struct install *i, struct hops *hops);
 void install_tables(struct install *i);
+/* OpenSM's switches are valid until its next discovery; after that, hop counts cannot be filled in any more. */
+void install_forget_osm(struct install *i);
 void install_free(struct install *i);
 struct install {
 	struct live live;
-	osm_switch_t **sw;
+	osm_switch_t **sw; /* NULL once OpenSM's switches may have changed */
 	struct fit fit;
 	struct routes *routes;
 	struct lid_use *use;	 /* all LIDs; NULL once the tables are filled in */
@@ -140,7 +143,10 @@ void lanes_vlarb(void *bridge, osm_physp_t *port, uint8_t number, ib_vl_arb_tabl
 		 unsigned length, unsigned block_number);
 
 bool lanes_are_unanswered(const ib_slvl_table_t *table);
-uint32_t lanes_count_unconfirmed(const struct bridge *b);
+struct lanes_count {
+	uint32_t ports, tables;
+};
+struct lanes_count lanes_count_unconfirmed(const struct bridge *b);
 uint64_t lanes_digest(const struct bridge *b, uint64_t hash);
 
 /* tables.c: the known contents of the switches' tables. The caller holds `tables`, and has called tables_look(). */

@@ -243,7 +243,7 @@ bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *
 		tables_look(b, LOOK_DUMP);
 		r = image_of(b, &live, sw, why);
 		result->digest = tables_digest(b, &live);
-		result->unconfirmed_ports = lanes_count_unconfirmed(b);
+		result->unconfirmed_ports = lanes_count_unconfirmed(b).ports;
 		pthread_mutex_unlock(&b->tables);
 	}
 	cl_plock_release(&b->osm->lock);

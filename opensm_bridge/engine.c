@@ -1,6 +1,7 @@
 /*
  * The routing engine "sar", which OpenSM calls first for hop counts and then for the tables, both in its sweep thread and
- * with its lock held. Routes that cannot be used are refused in the first call, before anything of OpenSM's has changed,
+ * with its lock held. Hop counts serve multicast only, and OpenSM computes that after it has sent the tables; so they are
+ * filled in then (events.c), and a repair reaches the switches earlier. Routes that cannot be used are refused in the first call, before anything of OpenSM's has changed,
  * so that the next engine starts from a clean state.
  *
  * These functions must never return a positive number: OpenSM would then build min-hop tables under this engine's name.
@@ -14,11 +15,9 @@ static int build_lid_matrices(void *context)
 	struct bridge *b = context;
 
 	install_free(b->next);
+	install_forget_osm(b->in_force);
 	b->next = plans_choose(b);
-	if (!b->next)
-		return -1;
-	install_hops(b->next, &b->hops);
-	return 0;
+	return b->next ? 0 : -1;
 }
 
 static int build_tables(void *context)

@@ -44,6 +44,13 @@ static void request_routing(struct bridge *b)
 	osm_opensm_sweep(b->osm);
 }
 
+/* OpenSM computes multicast next, and needs hop counts for it; it reads them in this thread only. */
+static void fill_hops(struct bridge *b)
+{
+	install_hops(b->in_force, &b->hops);
+	install_forget_osm(b->in_force);
+}
+
 /* All switches have confirmed a repair: now the entries may be set that had to wait for that. */
 static void follow_repair(struct bridge *b, const struct amendment *amended)
 {
@@ -74,7 +81,8 @@ static void routing_done(struct bridge *b)
 	const struct osm_routing_engine *used = b->osm->routing_engine_used;
 	const char *name = used && used->name ? used->name : "none";
 	const bool ours = !strcmp(name, SAR_ENGINE) && b->in_force;
-	const uint32_t hca_ports = count_hca_ports(subn), ports = lanes_count_unconfirmed(b);
+	const uint32_t hca_ports = count_hca_ports(subn);
+	const struct lanes_count lanes = lanes_count_unconfirmed(b);
 	const struct amendment *amended = ours ? b->in_force->routes->amended : NULL;
 	uint32_t switches, blocks;
 
@@ -95,7 +103,8 @@ static void routing_done(struct bridge *b)
 	b->vanished = ours ? b->in_force->fit.vanished : 0;
 	b->unconfirmed = switches;
 	b->unconfirmed_blocks = blocks;
-	b->unconfirmed_ports = ports;
+	b->unconfirmed_ports = lanes.ports;
+	b->unconfirmed_tables = lanes.tables;
 	note_unconfirmed(b);
 	b->switches = (uint32_t)cl_qmap_count(&subn->sw_guid_tbl);
 	b->hca_ports = hca_ports;
@@ -106,7 +115,9 @@ static void routing_done(struct bridge *b)
 	b->routings++;
 	pthread_cond_broadcast(&b->changed);
 	pthread_mutex_unlock(&b->mutex);
-	if (!ours || switches || ports)
+	if (ours)
+		fill_hops(b);
+	if (!ours || switches || lanes.ports)
 		return;
 	BRIDGE_LOG(b, OSM_LOG_INFO, "generation %ju is in force%s\n", (uintmax_t)b->in_force->routes->generation,
 		   amended ? ", repaired" : "");

@@ -74,13 +74,13 @@ void install_free(struct install *i)
 
 /*
  * OpenSM builds its multicast trees, and fallback engines their tables, from the hop count over every port of every switch
- * to every switch. The numbers are those of OpenSM's own step. OpenSM has just set all of them to "no path".
+ * to every switch. The numbers are those of OpenSM's own step. OpenSM has set all of them to "no path" before the routing.
  */
 void install_hops(const struct install *i, struct hops *hops)
 {
 	const struct live *live = &i->live;
 
-	if (!hops_update(hops, live))
+	if (!i->sw || !hops_update(hops, live))
 		return; /* multicast then has no paths until the next routing */
 	for (uint32_t target = 0; target < live->switches; target++) {
 		const uint16_t lid = live->sw[target].lid_low;
@@ -159,10 +159,15 @@ void install_tables(struct install *i)
 	fill_last_hops(i);
 	if (i->place)
 		fill_places(i);
-	/* OpenSM's switches and names are valid only while its lock is held. */
+	free(i->use);
+	i->use = NULL;
+}
+
+void install_forget_osm(struct install *i)
+{
+	if (!i)
+		return;
 	live_free(&i->live);
 	free(i->sw);
-	free(i->use);
 	i->sw = NULL;
-	i->use = NULL;
 }

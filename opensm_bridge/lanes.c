@@ -56,7 +56,8 @@ static bool planned(const struct install *i, osm_physp_t *port, uint8_t in, uint
 /* Limits the table to the lanes that the port has, as OpenSM does. */
 static void cut(ib_slvl_table_t *table, const osm_physp_t *port)
 {
-	const unsigned lanes = (1u << (ib_port_info_get_op_vls(&port->port_info) - 1)) - 1;
+	const unsigned code = ib_port_info_get_op_vls(&port->port_info);
+	const unsigned lanes = code ? (1u << (code - 1)) - 1 : 15; /* 0: the port does not say */
 
 	for (uint8_t sl = 0; sl < 16; sl++)
 		if (ib_slvl_table_get(table, sl) != ROUTES_DROPPED)
@@ -74,18 +75,14 @@ static const ib_slvl_table_t unanswered = {{0xde, 0xed, 0xde, 0xed, 0xde, 0xed, 
  * these calls. (The very last table stays unmarked: it is that of a host, or that of a hop that leaves a switch by the port
  * through which it entered.)
  */
-static void mark(struct bridge *b, osm_physp_t *port, uint8_t in, const ib_slvl_table_t *table)
+static void mark(struct bridge *b, osm_physp_t *port, uint8_t in, const ib_slvl_table_t *table, bool is_sent)
 {
 	ib_slvl_table_t *last = b->unmarked ? osm_physp_get_slvl_tbl(b->unmarked, b->unmarked_in) : NULL;
-	ib_slvl_table_t sent = *table;
 
 	if (last && !memcmp(last, &all_zero, sizeof(all_zero)))
 		*last = unanswered;
-	cut(&sent, port);
 	b->unmarked = NULL;
-	if (memcmp(&sent, &all_zero, sizeof(sent)) ||
-	    (!port->need_update && !b->osm->subn.need_update &&
-	     !memcmp(osm_physp_get_slvl_tbl(port, in), &sent, sizeof(sent))))
+	if (!is_sent || memcmp(table, &all_zero, sizeof(all_zero)))
 		return;
 	b->unmarked = port;
 	b->unmarked_in = in;
@@ -94,9 +91,17 @@ static void mark(struct bridge *b, osm_physp_t *port, uint8_t in, const ib_slvl_
 void lanes_sl2vl(void *context, osm_physp_t *port, uint8_t in, uint8_t out, ib_slvl_table_t *table)
 {
 	struct bridge *b = context;
+	const bool ours = planned(with_lanes(b), port, in, out, table);
+	ib_slvl_table_t next = *table;
+	bool is_sent;
 
-	if (planned(with_lanes(b), port, in, out, table))
-		mark(b, port, in, table);
+	cut(&next, port);
+	/* OpenSM's own rule, right after this call */
+	is_sent = port->need_update || b->osm->subn.need_update ||
+		  memcmp(osm_physp_get_slvl_tbl(port, in), &next, sizeof(next));
+	b->sl2vl_tables += is_sent && port->p_node->sw;
+	if (ours)
+		mark(b, port, in, &next, is_sent);
 }
 
 bool lanes_are_unanswered(const ib_slvl_table_t *table)
@@ -122,24 +127,25 @@ static bool is_live(osm_physp_t *port)
 	return port && ib_port_info_get_port_state(&port->port_info) != IB_LINK_DOWN;
 }
 
-static bool switch_port_confirmed(const struct install *i, osm_physp_t *port, unsigned out, unsigned ports)
+static uint32_t count_tables(const struct install *i, osm_physp_t *port, unsigned out, unsigned ports)
 {
+	uint32_t count = 0;
+
 	for (unsigned in = 0; in < ports; in++)
-		if (!confirmed(i, port, (uint8_t)in, (uint8_t)out))
-			return false;
-	return true;
+		count += !confirmed(i, port, (uint8_t)in, (uint8_t)out);
+	return count;
 }
 
 /*
- * Counts the ports of switches whose tables are not the plan's, as far as OpenSM knows. Hosts do not count: the lane by
+ * Counts the tables of switches that are not the plan's, as far as OpenSM knows, and their ports. Hosts do not count: the lane by
  * which a packet enters its leaf switch has no effect there, and a host that boots must not keep routes from being in force.
  */
-uint32_t lanes_count_unconfirmed(const struct bridge *b)
+struct lanes_count lanes_count_unconfirmed(const struct bridge *b)
 {
 	const struct osm_routing_engine *used = b->osm->routing_engine_used;
 	const struct install *i = used && used->context == b ? with_lanes(b) : NULL;
 	const cl_qmap_t *all = &b->osm->subn.sw_guid_tbl;
-	uint32_t count = 0;
+	struct lanes_count count = {0};
 
 	for (cl_map_item_t *item = cl_qmap_head(all); i && item != cl_qmap_end(all);
 	     item = cl_qmap_next(item)) {
@@ -148,8 +154,10 @@ uint32_t lanes_count_unconfirmed(const struct bridge *b)
 
 		for (unsigned out = 1; out < ports; out++) {
 			osm_physp_t *port = osm_node_get_physp_ptr(node, out);
+			const uint32_t tables = is_live(port) ? count_tables(i, port, out, ports) : 0;
 
-			count += is_live(port) && !switch_port_confirmed(i, port, out, ports);
+			count.tables += tables;
+			count.ports += tables != 0;
 		}
 	}
 	return count;

@@ -67,6 +67,7 @@ static void answer_status(struct bridge *b, char *json, size_t room)
 		 "\"amendments\":%u,\"amended_entries\":%u,\"repair_ms\":%.3f,"
 		 "\"unknown_terminals\":%u,\"vanished_terminals\":%u,\"unconfirmed_switches\":%u,"
 		 "\"unconfirmed_lft_blocks\":%u,\"unconfirmed_sl2vl_ports\":%u,"
+		 "\"unconfirmed_sl2vl_tables\":%u,\"sl2vl_tables_sent\":%lu,"
 		 "\"head_of_queue_seconds\":%.9g,\"perfmgr\":%s,\"perfmgr_sweep\":%u,"
 		 "\"heavy_sweeps\":%lu,\"topology_changes\":%ju,\"routings\":%ju,"
 		 "\"lft_blocks_confirmed\":%lu,\"last_build_unix\":%jd}",
@@ -78,7 +79,8 @@ static void answer_status(struct bridge *b, char *json, size_t room)
 		 (uintmax_t)(loaded ? loaded->generation : 0), b->osm->subn.opt.lmc,
 		 b->switches, b->hca_ports, b->lanes, b->amendments, b->amended_entries, b->repair_milliseconds,
 		 b->unknown, b->vanished, b->unconfirmed,
-		 b->unconfirmed_blocks, b->unconfirmed_ports, head_of_queue_seconds(&b->osm->subn.opt),
+		 b->unconfirmed_blocks, b->unconfirmed_ports, b->unconfirmed_tables,
+		 atomic_load(&b->sl2vl_tables), head_of_queue_seconds(&b->osm->subn.opt),
 		 counters_are_read(b) ? "true" : "false", sweep,
 		 atomic_load(&b->heavy_sweeps), (uintmax_t)b->topology_changes,
 		 (uintmax_t)b->routings, atomic_load(&b->lft_blocks), (intmax_t)b->built_at);

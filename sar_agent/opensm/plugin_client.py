@@ -69,6 +69,8 @@ class PluginStatus(_Answer):
     topology_changes: int  # grows when what was discovered differs from the time before
     routings: int  # grows with each set of tables that was sent out
     lft_blocks_confirmed: int
+    sl2vl_tables_sent: int = 0  # to switches, by our engine; one for each pair of ports
+    unconfirmed_sl2vl_tables: int = 0
     last_build_unix: int
     perfmgr: bool = False  # whether OpenSM's PerfMgr counts; an older plugin does not say
     perfmgr_sweep: int = 0  # the number of its last sweep since OpenSM started
