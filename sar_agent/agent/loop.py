@@ -143,12 +143,12 @@ class Agent:
         observing = self.config.agent.mode != "install"
         sm = self.manager.name
         obstacle = install_obstacle(observing, site.status, site.status_problem, sm) or unfinished
-        repairing = ""
-        saved = state
+        saved, repairing = state, ""
         if not obstacle:
             state, repairing = self.amendments.follow(site, state)
         followed = self.planner.last if state is not saved else None
         if followed:
+            self.publisher.new_plan(followed)
             self.keys.pool.follow(site.fabric, followed.routes)
             self.pacing.again()
         before = self.publisher.measure_in_force(

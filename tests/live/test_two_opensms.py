@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.opensm_file import read_opensm_fabric
 from sar_agent.formats.routes_file import read_routes_file
 from sar_lab.live.process import wait_until
 from tests.live.helpers import readback
 from tests.live.helpers.pair import Machine, Pair, pair
+from tests.live.helpers.readback import Tables
 
 pytestmark = pytest.mark.live
 JOBS = ("n[001,005,009]", "n[002,006,010]", "n[003-004,013]")
@@ -140,6 +143,75 @@ def test_the_masters_host_is_killed(two: Pair) -> None:
     after = generation(two.two)
     watch(two, lambda: hand_over(two), two.one.installs, "the host is back, and is handed over to")
     assert generation(two.one) == after
+
+
+def test_a_cable_dies_during_a_takeover(two: Pair) -> None:
+    """The new master's first routing repairs what the old one had in force. Its agent is not to
+    better that: then other entries may change, too."""
+    ours = two.two.sections["agent"]
+    usual = dict(ours)
+    ours |= {"reoptimise_seconds": 3600, "reoptimise_gain": 10}
+    start_again(two.two)
+    assert wait_until(lambda: two.copied(two.one, two.two), 60), two.two.log()[-3000:]
+    before, tables, cable = generation(two.one), two.tables(), ("S1-2", 5)
+    seen = read_opensm_fabric(two.one.bridge.fabric().path).fabric
+    switch = seen.switch_name.index(cable[0])
+    dead = int(seen.channel_by_port[switch, cable[1]])
+    two.one.sm.kill()
+    two.fabric.unlink(*cable)
+    try:
+        assert wait_until(two.two.installs, 120), two.two.log()[-3000:]
+        status, after = two.two.status(), two.tables()
+        assert status is not None
+        assert (status.engine_in_force, status.generation_in_force) == ("sar", before)
+        assert status.amendments > 0 and not status.last_error
+        crossing = over(seen, tables, dead)
+        other = {key for key in tables if tables[key] != after.get(key)}
+        print(f"\na cable dies during a takeover: {len(other)} entries changed")
+        assert other and other <= crossing
+        ends = {
+            (int(seen.switch_guid[seen.channel_source[c]]), int(seen.channel_port[c]))
+            for c in (dead, seen.channel_reverse[dead])
+        }
+        assert not {(guid, port) for (guid, _), port in after.items()} & ends, "nothing uses it"
+        assert wait_until(lambda: followed(two.two) == f"{before}+{status.amendments}", 60)
+        assert generation(two.two) == before
+        assert "amended" in {row.reason for row in two.two.rows()}
+    finally:
+        two.fabric.relink(*cable)
+        two.two.sm.sweep()
+        held = wait_until(lambda: two.tables() == tables, 90)
+        ours |= usual
+        start_again(two.two)
+    assert held, "back to the plan"
+
+
+def start_again(machine: Machine) -> None:
+    machine.kill_agent()
+    machine.start_agent()
+
+
+def followed(machine: Machine) -> str:
+    state = machine.state()
+    return "" if state is None else state.identity
+
+
+def over(fabric: Fabric, tables: Tables, dead: int) -> set[tuple[int, int]]:
+    """Entries (switch GUID, LID) by which packets come to the cable of that channel."""
+    cable = {dead, int(fabric.channel_reverse[dead])}
+    index = {int(guid): s for s, guid in enumerate(fabric.switch_guid)}
+    found = set()
+    for guid, lid in tables:
+        at = index[guid]
+        for _ in range(fabric.switches):
+            port = tables.get((int(fabric.switch_guid[at]), lid), 255)
+            channel = int(fabric.channel_by_port[at, port])
+            if channel in cable:
+                found.add((guid, lid))
+            if channel < 0:
+                break
+            at = int(fabric.channel_target[channel])
+    return found
 
 
 def test_the_agents_do_not_reach_each_other(two: Pair) -> None:
