@@ -89,6 +89,7 @@ struct bridge {
 	uint64_t generation_in_force;
 	unsigned amendments; /* repairs of the routes in force since they were loaded */
 	uint32_t amended_entries;
+	bool repair_drops; /* packets of some hosts are dropped until the next repair */
 	double repair_milliseconds;
 	uint32_t unknown, vanished, switches, hca_ports, lanes;
 	uint32_t unconfirmed, unconfirmed_blocks, unconfirmed_ports, unconfirmed_tables;

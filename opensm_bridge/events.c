@@ -97,6 +97,7 @@ static void routing_done(struct bridge *b)
 	b->generation_in_force = ours ? b->in_force->routes->generation : 0;
 	b->amendments = amended ? amended->repairs : 0;
 	b->amended_entries = amended ? amended->entries : 0;
+	b->repair_drops = amended && amended->dropping;
 	b->repair_milliseconds = amended ? amended->milliseconds : 0;
 	b->lanes = ours ? b->in_force->routes->lanes : 0;
 	b->unknown = ours ? b->in_force->fit.unknown : 0;

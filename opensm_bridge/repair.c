@@ -68,7 +68,7 @@ static bool make_room(struct job *j)
 	ROOM(x->arrival, s), ROOM(x->next_arrival, s);
 	ROOM(x->child, s), ROOM(x->next_child, s);
 	ROOM(x->broken, s), ROOM(x->order, s);
-	ROOM(x->path, s), ROOM(x->chain, s);
+	ROOM(x->path, s), ROOM(x->chain, s), ROOM(x->found, s);
 	ROOM(x->member, s), ROOM(x->inside, s);
 	ROOM(x->suspect, s);
 	ROOM(x->known, s);
@@ -85,7 +85,7 @@ static void drop_room(struct job *j)
 		j->row, j->concerned, j->hosts, j->after, j->block[0], j->block[1], j->block[2], j->replaced_row, j->replaced_by,
 		x->up, x->far, x->rank, x->added, x->uses, x->counted, x->reach, x->reach_now, x->rising,
 		x->held[0], x->held[1], x->needs, x->arrival, x->next_arrival, x->child, x->next_child,
-		x->broken, x->order, x->path, x->chain, x->member, x->inside, x->known, x->suspect, x->sorted,
+		x->broken, x->order, x->path, x->chain, x->found, x->member, x->inside, x->known, x->suspect, x->sorted,
 		x->stack, x->came_from};
 
 	certificate_free(&j->x.who);

@@ -23,20 +23,6 @@ static void find_rising(struct repair_state *x)
 		(void)repair_rising(x, x->member[i]);
 }
 
-/* Whether no packet of a host passes the switch by the entries in force. */
-static bool is_unused(const struct repair_state *x, uint32_t s)
-{
-	return !x->covered || (x->arrival[s] == ROUTES_NO_SWITCH && !x->who.sends[s]);
-}
-
-static bool is_barred(const struct repair_state *x, uint32_t s, uint8_t port)
-{
-	for (unsigned i = 0; i < x->barred_count; i++)
-		if (x->barred[i].s == s && x->barred[i].port == port)
-			return true;
-	return false;
-}
-
 /* Whether packets that arrive at `s` in these lanes from `from` by `port_in` go on rising if they leave by `port`. */
 static bool serves(const struct repair_state *x, uint32_t from, uint8_t port_in, unsigned lanes, uint32_t s,
 		   uint8_t port, unsigned rising)
@@ -65,7 +51,7 @@ static unsigned admissible(struct repair_state *x, uint32_t s, uint8_t port)
 
 	(void)repair_rising(x, next);
 	rising = repair_rising_by(x, s, port);
-	if (!rising || begin & ~rising || is_barred(x, s, port))
+	if (!rising || begin & ~rising || repair_is_barred(x, s, port))
 		return 0;
 	for (uint32_t u = x->arrival[s]; u != ROUTES_NO_SWITCH; u = x->next_arrival[u])
 		if (!serves(x, u, x->now[u], x->held[0][u], s, port, rising))
@@ -105,7 +91,6 @@ static void search(struct repair_state *x)
 		}
 	}
 	qsort(x->sorted, count, sizeof(*x->sorted), by_rank);
-	x->order_count = 0;
 	for (unsigned round = 0; found && round < x->plan->lanes; round++) {
 		found = false;
 		for (size_t i = 0; i < count; i++) {
@@ -187,65 +172,6 @@ static void balance(struct repair_state *x)
 	}
 }
 
-/* Gives a switch the cheapest entry that leads to a switch which has a way. */
-static bool fill_one(struct repair_state *x, uint32_t s)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (unsigned port = 1; port < x->wide; port++) {
-		const uint32_t far = x->far[(size_t)s * x->wide + port];
-
-		if (far == ROUTES_NO_SWITCH || x->reach[far >> 8] != LEADS ||
-		    repair_cost(x, s, (uint8_t)port) >= least)
-			continue;
-		least = repair_cost(x, s, (uint8_t)port);
-		x->new[s] = (uint8_t)port;
-	}
-	return least != UINT64_MAX;
-}
-
-/* Whether a remaining switch may have a way that numbers do not rise along: no packet of a host passes it. */
-static bool may_fill(const struct repair_state *x, uint32_t s)
-{
-	for (unsigned i = 0; i < x->barred_count; i++)
-		if (x->barred[i].s == s)
-			return false;
-	return is_unused(x, s);
-}
-
-/*
- * The remaining switches: those at a dead channel get any way, and the others keep the entries that lead there; if that is
- * not possible, they get a way, too. What has none keeps its entry in force up to the dead channel, where packets are
- * dropped as before.
- */
-static void fill(struct repair_state *x)
-{
-	for (bool found = true, any = false; found || !any;) {
-		any = !found; /* in a round that begins without success, any switch counts */
-		found = false;
-		for (uint32_t i = 0; i < x->broken_count; i++) {
-			const uint32_t s = x->broken[i], far = repair_far(x, s, x->now[s]);
-
-			if (x->reach[s] != ENDLESS)
-				continue;
-			if (far != ROUTES_NO_SWITCH && x->reach[far >> 8] == LEADS && !is_barred(x, s, x->now[s]) &&
-			    !(x->covered && x->who.sends[s]))
-				x->new[s] = x->now[s];
-			else if (!may_fill(x, s) || (far != ROUTES_NO_SWITCH && !any) || !fill_one(x, s))
-				continue;
-			x->reach[s] = LEADS;
-			found = true;
-		}
-	}
-	for (uint32_t i = 0; i < x->broken_count; i++) {
-		const uint32_t s = x->broken[i];
-
-		if (x->reach[s] == ENDLESS && x->reach_now[s] != LEADS &&
-		    repair_far(x, s, x->now[s]) != ROUTES_NO_SWITCH)
-			x->new[s] = x->now[s];
-	}
-}
-
 /* Sets `held` to the lanes in force, and lists the switches that lead packets to each switch. */
 static void list_arrivals(struct repair_state *x)
 {
@@ -299,7 +225,7 @@ static void begin(struct repair_state *x)
 		const uint32_t s = x->member[i];
 
 		x->new[s] = x->now[s];
-		if (x->restores && x->reach[s] == LEADS && (x->restores == RESTORE_ALL || is_unused(x, s)))
+		if (x->restores && x->reach[s] == LEADS && (x->restores == RESTORE_ALL || repair_is_unused(x, s)))
 			x->new[s] = x->planned[s];
 		else if (x->reach_now[s] != LEADS)
 			add_broken(x, s);
@@ -326,12 +252,13 @@ static bool is_sound(struct repair_state *x)
 static bool find_entries(struct repair_state *x)
 {
 	begin(x);
+	x->order_count = 0;
 	if (x->covered) {
 		search(x);
 		find_needs(x);
 		balance(x);
 	}
-	fill(x);
+	repair_fill(x);
 	for (uint32_t i = 0; x->covered && i < x->broken_count; i++)
 		if (x->reach[x->broken[i]] != LEADS && x->who.sends[x->broken[i]])
 			return false;

@@ -55,6 +55,7 @@ struct repair_state {
 	uint32_t *child, *next_child;	  /* lists: switches whose chosen entries lead to a switch */
 	uint32_t *broken, *order;	  /* switches without a path; the same in the order in which they got one */
 	uint32_t broken_count, order_count;
+	uint8_t *found;		     /* [switches] an entry that rises, where the switch may keep its own instead; or NO_ENTRY */
 	uint32_t *path, *chain;
 	struct channel *sorted; /* [switches * wide] */
 	struct step *stack;	/* [2 * switches * lanes] */
@@ -76,9 +77,26 @@ static inline uint32_t repair_number(const struct repair_state *x, unsigned lane
 	return x->plan->numbers[((size_t)lane * x->switches + s) * x->wide + port];
 }
 
+/* Whether no packet of a host passes the switch by the entries in force. */
+static inline bool repair_is_unused(const struct repair_state *x, uint32_t s)
+{
+	return !x->covered || (x->arrival[s] == ROUTES_NO_SWITCH && !x->who.sends[s]);
+}
+
+static inline bool repair_is_barred(const struct repair_state *x, uint32_t s, uint8_t port)
+{
+	for (unsigned i = 0; i < x->barred_count; i++)
+		if (x->barred[i].s == s && x->barred[i].port == port)
+			return true;
+	return false;
+}
+
 /* Sets `new` for the column, and the members; repair_end_column() forgets them. */
 void repair_column(struct repair_state *x);
 void repair_end_column(struct repair_state *x);
+
+/* repair_fill.c: the broken switches that need no rising path. */
+void repair_fill(struct repair_state *x);
 
 /* repair_loads.c: what decides between ports: the entry in force is best, then that of the plan, then the least load; a
  * rotation decides between equal loads. */

@@ -64,7 +64,7 @@ static void answer_status(struct bridge *b, char *json, size_t room)
 		 "\"engine_in_force\":\"%s\",\"routes_engine\":\"%s\","
 		 "\"generation_in_force\":%ju,\"generation_loaded\":%ju,"
 		 "\"lmc\":%u,\"switches\":%u,\"hca_ports\":%u,\"lanes\":%u,"
-		 "\"amendments\":%u,\"amended_entries\":%u,\"repair_ms\":%.3f,"
+		 "\"amendments\":%u,\"amended_entries\":%u,\"repair_drops\":%s,\"repair_ms\":%.3f,"
 		 "\"unknown_terminals\":%u,\"vanished_terminals\":%u,\"unconfirmed_switches\":%u,"
 		 "\"unconfirmed_lft_blocks\":%u,\"unconfirmed_sl2vl_ports\":%u,"
 		 "\"unconfirmed_sl2vl_tables\":%u,\"sl2vl_tables_sent\":%lu,"
@@ -77,7 +77,8 @@ static void answer_status(struct bridge *b, char *json, size_t room)
 		 b->routed ? b->engine_in_force : "none", b->routes_engine,
 		 (uintmax_t)b->generation_in_force,
 		 (uintmax_t)(loaded ? loaded->generation : 0), b->osm->subn.opt.lmc,
-		 b->switches, b->hca_ports, b->lanes, b->amendments, b->amended_entries, b->repair_milliseconds,
+		 b->switches, b->hca_ports, b->lanes, b->amendments, b->amended_entries,
+		 b->repair_drops ? "true" : "false", b->repair_milliseconds,
 		 b->unknown, b->vanished, b->unconfirmed,
 		 b->unconfirmed_blocks, b->unconfirmed_ports, b->unconfirmed_tables,
 		 atomic_load(&b->sl2vl_tables), head_of_queue_seconds(&b->osm->subn.opt),

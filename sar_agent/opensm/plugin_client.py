@@ -57,6 +57,7 @@ class PluginStatus(_Answer):
     # The plugin's own repairs of the routes in force, since they were loaded:
     amendments: int = 0
     amended_entries: int = 0  # changed by the last one
+    repair_drops: bool = False  # packets of some hosts are dropped until the next one
     repair_ms: float = 0  # that the last one took to compute
     unknown_terminals: int  # live ports that the routes in force do not know (or know elsewhere)
     vanished_terminals: int  # terminals of the routes in force that are not in the fabric

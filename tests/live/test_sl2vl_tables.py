@@ -77,6 +77,8 @@ def test_after_a_fallback_engine_what_it_has_changed_is_sent_once() -> None:
         here.sm.sweep()
         here.wait(lambda s: s.engine_in_force == "sar" and s.settled)
         back = sent_in_the_end(here)
-        assert before < back <= before + IN_ALL + 3 * 3 * 2 * OF_A_PORT, "and ports that came up again"
+        assert before < back <= before + IN_ALL + 3 * 3 * 2 * OF_A_PORT, (
+            "and ports that came up again"
+        )
         here.load(plan(2, shift=1))
         assert sent(here) == back
