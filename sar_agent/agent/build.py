@@ -14,6 +14,7 @@ from sar_agent import __version__
 from sar_agent.agent.amendments import Amendments
 from sar_agent.agent.commit import Committer
 from sar_agent.agent.counted_traffic import CountedTraffic
+from sar_agent.agent.counted_weights import CountedWeights
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.history import DecisionLog, History
 from sar_agent.agent.install_keys import KeyInstaller
@@ -26,6 +27,7 @@ from sar_agent.agent.publish import Publisher
 from sar_agent.agent.reroute_pacer import Pacing, ReroutePacer
 from sar_agent.agent.updates import Updates
 from sar_agent.config.model import Config
+from sar_agent.counters.weight_levels import WeightLevels
 from sar_agent.events.authority import Authority, trusted_uids
 from sar_agent.events.counters import MessageCounters
 from sar_agent.events.intake import EventIntake
@@ -164,6 +166,7 @@ def build_daemon(
     )
     metrics.count_waiting(lambda: len(events.inbox))
     # A pass.
+    levels = WeightLevels(config.counters.weights_interval_seconds)
     observer = SiteObserver(
         config,
         manager,
@@ -172,6 +175,7 @@ def build_daemon(
         hints,
         unexpected=unexpected,
         on_edit=wakers.edit,
+        counted_weights=levels.weights,
     )
     planner = Planner(config, engine, pool)
     five_phase = FivePhase(coordinator, manager, observer.owners_now, metrics)
@@ -203,7 +207,7 @@ def build_daemon(
         committer,
         keys,
         Pacing(config.agent, pacer),
-        counted,
+        CountedWeights(config.counters, levels, counted, planner),
         PageFeed(
             config,
             pages or LivePages(""),

@@ -1,6 +1,6 @@
 """What ports counted, beside what was predicted: after each pass, and once for a command.
 
-Nothing here changes routes, and no failure of a counter fails a pass.
+Nothing here changes routes (`counted_weights.py` does), and no failure of a counter fails a pass.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class CountedTraffic:
             self._traffic = traffic_of(
                 site.fabric, site.mix, site.in_force.routes, before=self._traffic
             )
-        observing = self.settings.weights == "observe"
+        observing = self.settings.weights != "off"
         return compare(
             site.fabric,
             window,
@@ -161,7 +161,7 @@ def counted_now(
         traffic,
         hot_load=settings.hot_load,
         hot_factor=settings.hot_factor,
-        weights=job_shares(site.mix, window) if settings.weights == "observe" else None,
+        weights=job_shares(site.mix, window) if settings.weights != "off" else None,
     )
     return CountedNow(comparison, traffic, window)
 

@@ -28,6 +28,7 @@ class Reason(StrEnum):
     TOPOLOGY = "topology_edited"
     ROLLBACK = "rollback"
     BETTER = "better_routes_found"
+    WEIGHTS = "weights_counted"
     SHELTER = "shelter_of_another_fabric"
     AMENDED = "amended"
     """The subnet manager has repaired the plan in force by itself."""

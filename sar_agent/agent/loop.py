@@ -2,19 +2,18 @@
 
 At every moment: only a plan that passed its checks is installed; what is believed to be in force
 was read back; the state on disk never claims more than that. While Slurm, the subnet manager or the
-disk does not answer, that is logged in one sentence, the routes in force stay, and the next pass
-tries again.
+disk does not answer, that is logged once, the routes in force stay, and the next pass tries again.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sar_agent.agent.amendments import Amendments
 from sar_agent.agent.commit import Arrival, Committer, HistoryEntry
-from sar_agent.agent.counted_traffic import CountedTraffic
+from sar_agent.agent.counted_weights import CountedWeights
 from sar_agent.agent.decide import (
     REPAIRS,
     Decision,
@@ -81,7 +80,7 @@ class Agent:
     committer: Committer
     keys: KeyInstaller
     pacing: Pacing
-    counted: CountedTraffic
+    counted: CountedWeights
     page: PageFeed
     backoff: Backoff
     """What failed is tried again, but ever less often."""
@@ -111,6 +110,7 @@ class Agent:
             self.metrics.last_success.set(now)
         level = logging.ERROR if report.result is Result.FAILED else logging.INFO
         log.log(level, "%s", report.sentence)
+        self.counted.ended(report)
         self.page.finish(report)
         return report
 
@@ -159,6 +159,9 @@ class Agent:
         self.keys.resume(site, state)
         # Decide.
         decision = self._decide(site, state, obstacle, tend=not followed)
+        if decision.reason is Reason.WEIGHTS:
+            site = replace(site, jobs=self.observer.jobs_on(site.fabric))
+            before = self.publisher.measure_in_force(site.in_force, site.fabric, site.mix)
         postponed = repairing or self._postponed(decision, site, obstacle)
         if postponed:
             self._publish_last_plan(site, state)
@@ -179,7 +182,7 @@ class Agent:
         """The first reason for other routes; where there is none, and with `tend`, whether better
         ones are known: that takes as long as all routes from scratch."""
         hold = state.held if state and not obstacle else None
-        self.metrics.held.set(hold is not None and hold.active(site.records, time.time()))
+        self.metrics.held.set(held := bool(hold and hold.active(site.records, time.time())))
         observed = ObservedState(
             site.records,
             site.fabric.digest,
@@ -198,6 +201,8 @@ class Agent:
             return Decision(Reason.SHELTER, "the shelter in force is that of another fabric")
         if not obstacle and (amended := self.amendments.due(site.status)):
             return Decision(Reason.AMENDED, amended)
+        if not (obstacle or held) and (weighed := self.counted.due(site)):
+            return Decision(Reason.WEIGHTS, weighed)
         return decision
 
     def _postponed(self, decision: Decision, site: Observation, obstacle: str) -> str:

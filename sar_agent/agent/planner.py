@@ -298,6 +298,20 @@ class Planner:
         what = "load" if self.options.objective == "load" else "effective EFI"
         return f"largest {what} {present:.3g}, a full recomputation has {best:.3g}"
 
+    def would_be(self, fabric: Fabric, mix: JobMix) -> Measures | None:
+        """Measures of the routes that the next plan for another mix would have; nothing is adopted.
+        None where there is no last plan for this fabric. Raises `CheckFailed` and `Unserved`."""
+        last, base = self._last, self._base
+        if last is None or base is None or last.fabric.digest != fabric.digest:
+            return None
+        engine = load_engine(self.engine.name)  # the other instance's memory is of the last plan
+        if isinstance(engine, Rerouting) and self._is_own(base):
+            before = PreviousRoutes(last.fabric, last.mix, base)
+            routes = engine.reroute(before, fabric, mix, self.options)
+        else:
+            routes = engine.route(fabric, mix, self.options)
+        return self._checked(0, fabric, mix, routes).measures
+
     def _peak(self, measures: Measures) -> float:
         return measures.load_max if self.options.objective == "load" else measures.effective_efi_max
 

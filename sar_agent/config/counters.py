@@ -14,7 +14,7 @@ Series = Literal["infiniband_exporter", "ufm"]
 
 class CountersConfig(Section, frozen=True):
     """Counters of ports: the bytes that each link carried are compared with the predicted load.
-    They change no route."""
+    They change routes only with weights = "use"."""
 
     source: Source = Field(
         default="off",
@@ -51,13 +51,22 @@ class CountersConfig(Section, frozen=True):
     hot_factor: Annotated[float, Field(gt=1, le=1000)] = Field(
         default=2.0, description="see hot_load"
     )
-    weights: Literal["off", "observe"] = Field(
+    weights: Literal["off", "observe", "use"] = Field(
         default="off",
         description="observe measures how much of their full speed the ports of each job send, and "
-        "shows it in `sar-agent counters`. No route depends on it",
+        "shows it in `sar-agent counters`. use also makes routes for these weights, in steps of 2 "
+        "and at least 1/16, where a user has said no `sar:weight=`",
     )
     weights_smoothing_seconds: Annotated[float, Field(ge=1, le=86400)] = Field(
         default=600.0, description="time over which the measured weights are averaged"
+    )
+    weights_interval_seconds: Annotated[float, Field(ge=1, le=86400 * 30)] = Field(
+        default=1800.0, description="least time between two reroutes because of measured weights"
+    )
+    weights_min_gain: Annotated[float, Field(ge=0.001, le=1)] = Field(
+        default=0.05,
+        description="relative reduction of the largest load, as the measured weights give it, that "
+        "justifies a reroute because of them: 0.05 is a twentieth",
     )
 
     @model_validator(mode="after")

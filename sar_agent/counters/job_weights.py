@@ -1,6 +1,6 @@
 """The measured weights of jobs: what their ports sent, as a share of full speed, smoothed.
 
-They are shown, and change no route.
+Whether routes are made for them is decided in `weight_levels.py`.
 """
 
 from __future__ import annotations

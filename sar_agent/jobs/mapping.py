@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 from sar_agent.fabric import Fabric
@@ -25,11 +25,15 @@ def mix_of_host_sets(fabric: Fabric, jobs: Iterable[frozenset[str]]) -> JobMix:
     return multi_switch_mix(fabric, (make_job(str(i), t) for i, t in enumerate(terminals)))
 
 
-def mix_of_records(fabric: Fabric, records: Iterable[JobRecord]) -> MappedJobs:
+def mix_of_records(
+    fabric: Fabric, records: Iterable[JobRecord], counted: Mapping[str, float] | None = None
+) -> MappedJobs:
     """The multi-switch jobs, with the terminals of each job's hosts that jobs use: every rail,
-    or those that `fabric.job_hcas` names. Jobs of the last call on this fabric are remembered."""
+    or those that `fabric.job_hcas` names. `counted` are weights by job, for jobs whose users have
+    said none. Jobs of the last call on this fabric are remembered."""
     before = _mapped.get(fabric, {})
-    mapped = [(record, before.get(record) or _map(fabric, record)) for record in records]
+    weighed = (_weighed(record, counted or {}) for record in records)
+    mapped = [(record, before.get(record) or _map(fabric, record)) for record in weighed]
     _mapped[fabric] = dict(mapped)
     mix = JobMix.of(job for _, (job, _) in mapped if job)
     return MappedJobs(mix, frozenset().union(*(unknown for _, (_, unknown) in mapped)))
@@ -37,6 +41,11 @@ def mix_of_records(fabric: Fabric, records: Iterable[JobRecord]) -> MappedJobs:
 
 _Mapped = tuple[Job | None, frozenset[str]]
 _mapped: WeakKeyDictionary[Fabric, dict[JobRecord, _Mapped]] = WeakKeyDictionary()
+
+
+def _weighed(record: JobRecord, counted: Mapping[str, float]) -> JobRecord:
+    said = (record.traffic or "").startswith("weight=")
+    return record if said else replace(record, weight=counted.get(record.id, record.weight))
 
 
 def _map(fabric: Fabric, record: JobRecord) -> _Mapped:

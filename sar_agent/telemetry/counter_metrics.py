@@ -48,8 +48,8 @@ class CounterMetrics(MetricGroup):
     )
     job_weight_mean = gauge(
         "measured_job_weight_mean",
-        "Mean over jobs of the share of full speed at which their ports send; none unless "
-        "counters.weights is observe.",
+        "Mean over jobs of the share of full speed at which their ports send; none while "
+        "counters.weights is off.",
         source=(),
     )
 

@@ -1,4 +1,4 @@
-"""Bytes as the prediction has them are put into ibsim's counters, and come back through PerfMgr,
+"""The bytes of the fluid simulation are put into ibsim's counters, and come back through PerfMgr,
 the plugin and the agent; then one link carries more than the jobs explain."""
 
 from __future__ import annotations
@@ -17,10 +17,15 @@ from sar_agent.formats.conversion import file_to_routes
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.opensm.plugin_client import PluginRefused
-from sar_agent.quality.channel_traffic import traffic_of
+from sar_agent.routing.routes import Routes
+from sar_lab.fluid import PATTERNS
+from sar_lab.fluid.flow_events import add_carried, advance, progress_of
+from sar_lab.fluid.flow_paths import link_rates, routed_links
 from sar_lab.live.process import wait_until
+from sar_lab.live.prometheus import Prometheus
 from sar_lab.live.slurm import SlurmCluster
 from tests.live.helpers.loop import FABRIC, LoopSite, loop_site
+from tests.live.helpers.site import ROOT
 
 pytestmark = pytest.mark.live
 
@@ -70,9 +75,25 @@ class Counters:
         self.site.fabric.console(f"PerformanceSet {counter}={self.counts[counter]}")
 
 
-def shares(load: F64) -> F64:
-    """Loads as shares of the speed, in steps that windows of 1.9 to 2.1 s do not mix up."""
-    return np.where(load > 0, np.rint(load / load.max() * BUSIEST * 50) / 50, 0.0)
+def simulated(fabric: Fabric, mix: JobMix, routes: Routes) -> tuple[F64, dict[str, float]]:
+    """What an all-to-all of all jobs sends by the fluid simulation, from its start until the last
+    flow has ended: float64[C], the share of each channel's speed, where the busiest has `BUSIEST`,
+    and the same for the port of each host. In steps that windows of 1.9 to 2.1 s do not mix up."""
+    flows = PATTERNS["alltoall"](fabric, mix)
+    links = routed_links(fabric, routes, flows)
+    progress = progress_of(links, flows)
+    advance(links, flows, progress, np.inf)
+    for f in range(len(flows.size)):
+        add_carried(links, progress, np.uint32(f), progress.to_go[f])
+    sent = progress.carried / link_rates(fabric)
+    assert progress.carried.sum() == pytest.approx(
+        float((flows.size * (links.stop - links.path)).sum())
+    ), "all bytes have arrived"
+    scale = BUSIEST / sent[: fabric.channels].max()
+    share = np.rint(sent * scale * 50) / 50
+    ports = share[fabric.channels : fabric.channels + fabric.terminals]
+    hosts = zip(fabric.terminal_host, ports.tolist(), strict=True)
+    return share[: fabric.channels], {host: part for host, part in hosts if part}
 
 
 def test_counted_as_predicted_then_one_link_more_while_jobs_come_and_go(
@@ -93,22 +114,23 @@ def test_counted_as_predicted_then_one_link_more_while_jobs_come_and_go(
             jobs[job] = numbers
             return job
 
-        def load() -> F64:
+        def load() -> tuple[F64, dict[str, float]]:
+            """Simulated shares of channels and hosts."""
             hosts = {
                 job: [t for n in ns for t in fabric.hosts[f"n{n:03}"]] for job, ns in jobs.items()
             }
             mix = JobMix.of([make_job(job, terminals) for job, terminals in hosts.items()])
-            return traffic_of(fabric, mix, file_to_routes(fabric, site.plan())).load
+            return simulated(fabric, mix, file_to_routes(fabric, site.plan()))
 
         def until(
             holds: Callable[[dict[tuple[str, ...], float]], bool], more: Mapping[int, float]
         ) -> None:
             """Windows as predicted, with other shares for the channels in `more`."""
             for _ in range(40):
-                share = shares(load())
+                share, ports = load()
                 for channel, value in more.items():
                     share[channel] = value
-                counters.count(share, {f"n{n:03}": 0.25 for ns in jobs.values() for n in ns})
+                counters.count(share, ports)
                 if wait_until(lambda: holds(metrics(site)), 1.9, 0.1):
                     return
             raise AssertionError((metrics(site), site.log()[-2000:]))
@@ -125,16 +147,17 @@ def test_counted_as_predicted_then_one_link_more_while_jobs_come_and_go(
         last = start("n[003-004,011-012]", [3, 4, 11, 12])
         site.wait_installed(generation)
         until(as_predicted, {})
-        until(lambda m: m.get(("weight",), 0) == pytest.approx(0.25, rel=0.2), {})
+        sending = float(np.mean([load()[1][f"n{ns[0]:03}"] for ns in jobs.values()]))
+        until(lambda m: m.get(("weight",), 0) == pytest.approx(sending, rel=0.2), {})
 
-        now = load()
+        now, ports = load()
         quiet = int(np.argmin(np.where(now > 0, now, np.inf)))
         name = fabric.channel_name(quiet)
         until(lambda m: m.get(("hot",)) == 1 and m.get(("rank",), 1) < 0.999, {quiet: 0.9})
         assert wait_until(lambda: f"hot but not predicted: {name} carried" in site.log(), 10)
 
         def asked() -> bool:
-            counters.count(np.where(np.arange(len(now)) == quiet, 0.9, shares(now)), {}, quiet)
+            counters.count(np.where(np.arange(len(now)) == quiet, 0.9, now), ports, quiet)
             wait_until(lambda: metrics(site).get(("hot",)) == 1, 1.9, 0.1)
             code, out, _ = site.ask("counters", "--json")
             found = json.loads(out) if code == 0 else {"hot": [], "jobs": []}
@@ -142,6 +165,10 @@ def test_counted_as_predicted_then_one_link_more_while_jobs_come_and_go(
             return [link["link"] for link in found["hot"]] == [name] and set(waited) == {name}
 
         assert wait_until(asked, 60, 0.1)
+        queries_and_alert(
+            site,
+            lambda: counters.count(np.where(np.arange(len(now)) == quiet, 0.9, now), ports, quiet),
+        )
         code, out, err = site.ask("explain", last)
         assert code == 0, err
         assert "counters: OpenSM's PerfMgr" in out
@@ -157,6 +184,27 @@ def as_predicted(found: Mapping[tuple[str, ...], float]) -> bool:
         and found.get(("top",)) == 1
         and found.get(("hot",)) == 0
     )
+
+
+def queries_and_alert(site: LoopSite, count: Callable[[], None]) -> None:
+    """A real Prometheus finds the series of the dashboard's row, and the alert on the link."""
+    board = json.loads((ROOT / "deploy/grafana/sar-agent.json").read_text())
+    (row,) = [one for one in board["panels"] if one["title"] == "Predicted and counted"]
+    queries = [target["expr"] for panel in row["panels"] for target in panel["targets"]]
+    assert len(queries) > 8
+    instance = f"127.0.0.1:{site.port}"
+    with Prometheus([instance], [ROOT / "deploy/prometheus/sar-agent.rules.yml"]) as prometheus:
+        alert = 'ALERTS{alertname="SarUnexplainedTraffic",alertstate="pending"}'
+
+        def pending() -> bool:
+            count()
+            return bool(prometheus.query(alert))
+
+        assert wait_until(pending, 120, 0.1), metrics(site)
+        for query in queries:
+            assert prometheus.query(query.replace("$instance", instance)), query
+        names = {one.labels["alertname"] for one in prometheus.query("ALERTS")}
+        assert "SarCountersUnusable" not in names
 
 
 def metrics(site: LoopSite) -> dict[tuple[str, ...], float]:

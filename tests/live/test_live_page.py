@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from selenium.webdriver import Chrome, Keys
+from selenium.webdriver import ActionChains, Chrome, Keys
 from selenium.webdriver.common.by import By
 
 from sar_agent.fabric.spec import load_fabric
@@ -163,8 +163,8 @@ def test_it_fits_every_screen(tmp_path: Path, cluster: SlurmCluster) -> None:
                 assert not low
                 reached = set()
                 for _ in range(40):
-                    browser.switch_to.active_element.send_keys(Keys.TAB)
-                    reached.add(browser.switch_to.active_element.tag_name)
+                    ActionChains(browser).send_keys(Keys.TAB).perform()
+                    reached.add(browser.execute_script("return document.activeElement.localName"))
                 assert {"a", "input", "button", "div", "canvas"} <= reached
                 assert console(browser) == []
     cluster.scancel(job)

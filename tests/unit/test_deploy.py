@@ -17,6 +17,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sar_agent.agent.decide import Reason
+from sar_agent.counters.compare import Comparison, JobCompared
 from sar_agent.events.message import RefusalReason
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
@@ -28,6 +29,13 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 RULES = DEPLOY / "prometheus/sar-agent.rules.yml"
 BOARD = DEPLOY / "grafana/sar-agent.json"
 _NAME = re.compile(r"\bsar_\w+")
+
+
+COMPARED = Comparison(
+    source="plugin", seconds=180.0, age=1.0, links=8, known=8, rank=0.9, top=1.0, counted_max=0.6,
+    counted_mean=0.1, scale=0.3, hot=(), hot_links=0, notes=(),
+    jobs=(JobCompared("1", 4, "a -> b", 1.0, 0.3, "a -> b", 0.3, None, weight=0.5),),
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +52,7 @@ def names() -> set[str]:
     metrics.reroutes.labels(Reason.FIRST.value, "installed").inc()
     metrics.transitions.labels("direct").inc()
     metrics.expect_messages(["start"])
+    metrics.show_comparison("plugin", COMPARED)
     text = generate_latest(metrics.registry).decode()
     return {s.name for family in text_string_to_metric_families(text) for s in family.samples}
 
@@ -74,7 +83,7 @@ def test_promtool_accepts_the_rules() -> None:
         [tool("promtool"), "check", "rules", str(RULES)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "16 rules found" in done.stdout
+    assert "19 rules found" in done.stdout
 
 
 ALERTS = {
@@ -117,9 +126,16 @@ ALERTS = {
         },
         "6m",
     ),
+    "SarCountersUnusable": ({"sar_agent_counters_usable": "0x60"}, "32m"),
+    "SarPredictionWrong": ({"sar_agent_prediction_rank_correlation": "0.1x90"}, "62m"),
+    "SarUnexplainedTraffic": ({"sar_agent_unexplained_hot_links": "3x90"}, "62m"),
     "SarUnexpectedErrors": ({'sar_agent_unexpected_errors_total{where="pass"}': "0 0 1x20"}, "5m"),
 }
 QUIET = {
+    "sar_agent_counters_usable": "1x120",
+    "sar_agent_prediction_rank_correlation": "0.8x120",
+    "sar_agent_counted_load_max": "0.5x120",
+    "sar_agent_unexplained_hot_links": "0x120",
     "sar_agent_standby_configured": "1x120",
     "sar_agent_peer_answered_timestamp_seconds": "0+60x120",
     'up{job="sar-agent"}': "1x120",
@@ -160,6 +176,11 @@ def test_each_alert_fires_when_it_should_and_alone(tmp_path: Path) -> None:
         'sar_agent_engine_in_force{engine="sar"}': "0x120",
     }
     tests.append(_case(QUIET | observing, "90m", None))
+    idle = {
+        "sar_agent_prediction_rank_correlation": "0x120",
+        "sar_agent_counted_load_max": "0.01x120",
+    }
+    tests.append(_case(QUIET | idle, "90m", None))
     file = tmp_path / "test.yml"  # JSON is YAML
     file.write_text(json.dumps({"rule_files": [str(RULES)], "tests": tests}))
     done = subprocess.run(
