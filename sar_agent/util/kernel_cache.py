@@ -18,6 +18,8 @@ from typing import Any
 
 from numba.core import caching
 
+from sar_agent.util.portable_kernels import keep_portable, load_portable
+
 log = logging.getLogger(__name__)
 
 
@@ -41,6 +43,8 @@ def outlive_cache_errors() -> None:
             return None
 
     def save_overload(self: Any, sig: Any, data: Any) -> None:
+        if keep := os.environ.get(KEEP):
+            keep_portable(Path(keep), self, sig, data)
         try:
             save(self, sig, data)
         except Exception as error:
@@ -60,28 +64,42 @@ def outlive_cache_errors() -> None:
 _warned: list[str] = []
 _IndexFile: Any = caching.IndexDataCacheFile
 SHARED = "SAR_AGENT_KERNELS"
-"""Variable with the folder of kernels that were compiled when the package was installed. It is read
-after a user's own cache, and never written; it must belong to root or to this user."""
+"""Variable with folders of kernels that a package brought along (`portable_kernels.py`) or compiled
+when it was installed, divided by colons. They are read after a user's own cache, the first that has
+the kernel counts, and they are never written; each must belong to root or to this user."""
+KEEP = "SAR_AGENT_KEEP_KERNELS"
+"""Variable with a folder into which all kernels that are compiled are written, to be brought along
+by a package. Errors of it are errors."""
+_native_only = False
+
+
+def compile_natively() -> None:
+    """From now on this process takes no kernel that was compiled for any processor: `warm-up`
+    replaces them by faster ones."""
+    global _native_only
+    _native_only = True
 
 
 def _shared(cache: Any, sig: Any, target_context: Any) -> Any:
-    """The kernel from the shared folder; None where it is not there."""
-    folder = os.environ.get(SHARED)
-    if not folder or not _trusted(folder):
-        return None
-    source = cache._impl.locator
-    path = Path(folder, source.get_suitable_cache_subpath(inspect.getfile(cache._py_func)))
-    file: Any = _IndexFile(
-        cache_path=str(path),
-        filename_base=cache._impl.filename_base,
-        source_stamp=source.get_source_stamp(),
-    )
-    try:
-        data = file.load(cache._index_key(sig, target_context.codegen()))
-    except Exception as error:
-        log.debug("%s: not used (%r)", path, error)
-        return None
-    return None if data is None else cache._impl.rebuild(target_context, data)
+    """The kernel from a shared folder; None where it is not there."""
+    codegen, source = target_context.codegen(), cache._impl.locator
+    for folder in filter(_trusted, os.environ.get(SHARED, "").split(os.pathsep)):
+        path = Path(folder, source.get_suitable_cache_subpath(inspect.getfile(cache._py_func)))
+        file: Any = _IndexFile(
+            cache_path=str(path),
+            filename_base=cache._impl.filename_base,
+            source_stamp=source.get_source_stamp(),
+        )
+        try:
+            data = file.load(cache._index_key(sig, codegen))
+            if data is None and not _native_only:
+                data = load_portable(Path(folder), cache, sig, codegen)
+        except Exception as error:
+            log.debug("%s: not used (%r)", path, error)
+            continue
+        if data is not None:
+            return cache._impl.rebuild(target_context, data)
+    return None
 
 
 def _trusted(folder: str) -> bool:
@@ -90,4 +108,4 @@ def _trusted(folder: str) -> bool:
         stat = Path(folder).stat()
     except OSError:
         return False
-    return stat.st_uid in (0, os.geteuid()) and not stat.st_mode & 0o022
+    return bool(folder) and stat.st_uid in (0, os.geteuid()) and not stat.st_mode & 0o022
