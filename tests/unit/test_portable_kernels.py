@@ -29,13 +29,16 @@ print(hits[0], sum(hits[1].values()), sum(hits[2].values()))
 
 
 def run(
-    folder: Path, *arguments: str, status: int = 0, **variables: str
+    folder: Path,
+    *arguments: str,
+    status: int = 0,
+    shared: str = "",
+    keep: dict[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
+    own = {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache")}
     done = subprocess.run(
         [sys.executable, "-c", CODE, *arguments],
-        env=os.environ
-        | {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache")}
-        | variables,
+        env=os.environ | own | {"SAR_AGENT_KERNELS": shared} | (keep or {}),
         cwd=folder,
         capture_output=True,
         text=True,
@@ -53,7 +56,7 @@ def kernels(tmp_path: Path) -> Path:
     (tmp_path / "built" / "packed" / "kernel.py").write_text(KERNEL)
     folder = tmp_path / "kernels"
     keep = {"SAR_AGENT_KEEP_KERNELS": str(folder), "NUMBA_CPU_NAME": "generic"}
-    assert run(tmp_path / "built", **keep).stdout == "42 0 1\n"
+    assert run(tmp_path / "built", keep=keep).stdout == "42 0 1\n"
     assert [path.name for path in folder.iterdir()] == ["packed.kernel"]
     return folder
 
@@ -69,29 +72,29 @@ def installed(kernels: Path) -> Path:
 def test_they_serve_wherever_the_same_sources_are_installed(kernels: Path) -> None:
     folder = installed(kernels)
     before = {path: path.read_bytes() for path in kernels.rglob("*.nb?")}
-    assert run(folder, SAR_AGENT_KERNELS=f"/nowhere:{kernels}").stdout == "42 1 0\n"
-    assert run(folder, SAR_AGENT_KERNELS="").stdout == "42 0 1\n"
+    assert run(folder, shared=f"/nowhere:{kernels}").stdout == "42 1 0\n"
+    assert run(folder, shared="").stdout == "42 0 1\n"
     assert before == {path: path.read_bytes() for path in kernels.rglob("*.nb?")}
 
 
 def test_any_other_source_of_the_package_makes_them_a_miss(kernels: Path) -> None:
     folder = installed(kernels)
     (folder / "packed" / "callee.py").write_text("changed = True\n")
-    assert run(folder, SAR_AGENT_KERNELS=str(kernels)).stdout == "42 0 1\n"
+    assert run(folder, shared=str(kernels)).stdout == "42 0 1\n"
 
 
 def test_native_kernels_are_compiled_where_they_are_wanted(kernels: Path) -> None:
     folder = installed(kernels)
-    assert run(folder, "native", SAR_AGENT_KERNELS=str(kernels)).stdout == "42 0 1\n"
+    assert run(folder, "native", shared=str(kernels)).stdout == "42 0 1\n"
 
 
 def test_kernels_that_anybody_could_have_written_are_not_taken(kernels: Path) -> None:
     folder = installed(kernels)
     kernels.chmod(0o777)
-    assert run(folder, SAR_AGENT_KERNELS=str(kernels)).stdout == "42 0 1\n"
+    assert run(folder, shared=str(kernels)).stdout == "42 0 1\n"
 
 
 def test_kernels_of_one_processor_are_refused(kernels: Path) -> None:
     keep = {"SAR_AGENT_KEEP_KERNELS": str(kernels), "NUMBA_CPU_NAME": "x86-64-v3"}
-    done = run(installed(kernels), status=1, **keep)
+    done = run(installed(kernels), status=1, keep=keep)
     assert "set NUMBA_CPU_NAME=generic" in done.stderr
