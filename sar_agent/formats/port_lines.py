@@ -27,7 +27,5 @@ class PortLines:
         """The lines of a switch, from uint8[destinations]; 255 has no line."""
         self._text[self._digits] = _DIGITS[ports]
         kept = ports != NO_ROUTE
-        if kept.all():
-            return self._text.tobytes()
-        lines = self._text[np.repeat(kept, self._length)]
-        return bytes(lines.tobytes())
+        lines = self._text if kept.all() else self._text[np.repeat(kept, self._length)]
+        return bytes(lines)

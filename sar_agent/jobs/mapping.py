@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from sar_agent.fabric import Fabric
@@ -32,24 +32,24 @@ def mix_of_records(
     or those that `fabric.job_hcas` names. `counted` are weights by job, for jobs whose users have
     said none. Jobs of the last call on this fabric are remembered."""
     before = _mapped.get(fabric, {})
-    weighed = (_weighed(record, counted or {}) for record in records)
-    mapped = [(record, before.get(record) or _map(fabric, record)) for record in weighed]
+    weighed = [(record, _weight(record, counted or {})) for record in records]
+    mapped = [(key, before.get(key) or _map(fabric, *key)) for key in weighed]
     _mapped[fabric] = dict(mapped)
     mix = JobMix.of(job for _, (job, _) in mapped if job)
     return MappedJobs(mix, frozenset().union(*(unknown for _, (_, unknown) in mapped)))
 
 
 _Mapped = tuple[Job | None, frozenset[str]]
-_mapped: WeakKeyDictionary[Fabric, dict[JobRecord, _Mapped]] = WeakKeyDictionary()
+_mapped: WeakKeyDictionary[Fabric, dict[tuple[JobRecord, float], _Mapped]] = WeakKeyDictionary()
 
 
-def _weighed(record: JobRecord, counted: Mapping[str, float]) -> JobRecord:
+def _weight(record: JobRecord, counted: Mapping[str, float]) -> float:
     said = (record.traffic or "").startswith("weight=")
-    return record if said else replace(record, weight=counted.get(record.id, record.weight))
+    return record.weight if said else counted.get(record.id, record.weight)
 
 
-def _map(fabric: Fabric, record: JobRecord) -> _Mapped:
+def _map(fabric: Fabric, record: JobRecord, weight: float) -> _Mapped:
     """The job on the fabric, None where it is no multi-switch job there, and its unknown hosts."""
     known = [t for host in record.hosts for t in fabric.job_ports.get(host, ())]
-    job = live_part(fabric, make_job(record.id, known, record.traffic, record.weight))
+    job = live_part(fabric, make_job(record.id, known, record.traffic, weight))
     return job, frozenset(host for host in record.hosts if host not in fabric.hosts)

@@ -14,14 +14,13 @@ from sar_agent.config.model import AgentConfig
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import Bool
-from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import Measures, measure
 from sar_agent.quality.bounds import Bounds, bounds_of
 from sar_agent.routing import Options, knows_jobs, load_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.routes import Routes
+from sar_lab.assess.compile_ahead import compile_parts
 from sar_lab.assess.host_ports import port_load
 from sar_lab.fluid import PATTERNS, job_times
 
@@ -135,7 +134,7 @@ def rate_all(
     for name in dict.fromkeys((*names, *(() if today else USUAL[:1]))):
         say(f"computing the routes of {name}")
         try:
-            _warm(name)
+            compile_parts((name,))  # so that `seconds` measures the engine alone
             routes = routed(load_engine(name), fabric, mix, Options())
             rated.append(_rate(name, fabric, mix, routes, bounds))
         except SarError as error:
@@ -161,12 +160,6 @@ def rate_all(
     rated = [_with_cost(r, before.routes) for r in rated]
     after = after and next(r for r in rated if r.name == after.name)
     return Ratings(before, tuple(rated), tuple(unserved), after, oblivious)
-
-
-def _warm(name: str) -> None:
-    """Loads or compiles the kernels, so that `seconds` measures the engine alone."""
-    small = xgft_fabric("xgft:2;4,4;1,2")
-    routed(load_engine(name), small, synthetic_mix(small, 1), Options())
 
 
 def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> RatedRoutes:

@@ -93,12 +93,14 @@ def assess(
     from sar_agent.routing import load_engine
     from sar_lab.assess import assess as run
     from sar_lab.assess.assess_page import write_assessment
+    from sar_lab.assess.compile_ahead import compile_ahead
     from sar_lab.assess.counted_links import read_two_dumps
     from sar_lab.assess.rate import ENGINES
     from sar_lab.assess.site_data import read_site_data
     from sar_lab.mixes.replay_inputs import fabric_of
 
     announce_compiling()
+    compile_ahead()
     names = tuple(engine or ENGINES)
     for name in names:
         load_engine(name)  # reports an unknown name before the long computation

@@ -46,7 +46,7 @@ def tables(full: bool, kept: StoredResults) -> Iterator[Table]:
         "path for one destination; their number is that of DFSSSP (each destination once), "
         "whatever an engine saves or repeats. Peak memory after the first call, interpreter and "
         "libraries included. Cached DAGs: share of `sar-plus`'s trees whose shortest-path DAG was "
-        "in the cache (256 MB) when they first grew. `fabric`: generating it.",
+        "in the cache (1.25 GB) when they first grew. `fabric`: generating it.",
     )
     found = measured(full, kept)
     for row in found:

@@ -1,0 +1,83 @@
+"""Compiles kernels in other processes before an assessment needs them.
+
+Nearly all of a first assessment is compiling, on one processor. An assessment begins with the
+engines that ignore jobs; the other processes begin with what comes last. They leave kernels in
+numba's cache, where this process finds them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+from numba.core import event
+
+from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.routing import Options, load_engine
+from sar_agent.routing.lanes import routed
+from sar_agent.routing.routes import Routes
+from sar_lab.fluid import PATTERNS, job_times
+
+PARTS = (("sar-plus", "simulate"), ("dfsssp", "sar"), ("updn", "ftree"))
+"""What each of the other processes compiles, as many as there are other processors: engines in the
+order in which they run, and the simulation of the last one's routes."""
+SMALL = "xgft:2;4,4;1,2"
+
+
+def compile_ahead() -> None:
+    """From now on, the first kernel that this process compiles starts the others. They end with
+    it."""
+    event.register("numba:compile", _Starter())  # type: ignore[no-untyped-call]
+
+
+def compile_parts(parts: tuple[str, ...]) -> None:
+    """Runs these engines, and the simulation, on a tiny fabric."""
+    fabric = xgft_fabric(SMALL)
+    mix = synthetic_mix(fabric, 1)
+    routes: Routes | None = None
+    for part in parts:
+        if part != "simulate":
+            routes = routed(load_engine(part), fabric, mix, Options())
+        elif routes:
+            job_times(fabric, mix, routes, PATTERNS["alltoall"])
+
+
+def end_with_stdin() -> None:
+    """From now on, this process ends as soon as its standard input does."""
+
+    def wait() -> None:
+        os.read(0, 1)  # sys.stdin has a lock, which the end of the process would want
+        os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+class _Starter(event.Listener):
+    def __init__(self) -> None:
+        self.started = False
+        self.others: list[subprocess.Popen[bytes]] = []
+
+    def on_start(self, event: event.Event) -> None:
+        if self.started:
+            return
+        self.started = True
+        for parts in PARTS[: len(os.sched_getaffinity(0)) - 1]:
+            code = (
+                f"import sys; sys.path[:] = {sys.path!r}; "
+                f"from {__name__} import end_with_stdin, compile_parts; "
+                f"end_with_stdin(); compile_parts({parts!r})"
+            )
+            self.others.append(
+                subprocess.Popen(
+                    [sys.executable, "-I", "-c", code],
+                    stdin=subprocess.PIPE,  # closed when this process ends, however it ends
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            )
+
+    def on_end(self, event: event.Event) -> None:
+        pass
