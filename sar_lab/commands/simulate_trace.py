@@ -64,6 +64,14 @@ def simulate_trace(
             help="with --key or --keys: how long a program waits for a key (default: 0us)",
         ),
     ] = None,
+    barrier_time: Annotated[
+        str | None,
+        typer.Option(
+            "--barrier-time",
+            help="how long a round of the barrier before each phase takes; R ranks need log2(R) "
+            "rounds (default: 0us)",
+        ),
+    ] = None,
     adaptive: Annotated[
         bool,
         typer.Option(
@@ -119,6 +127,7 @@ def simulate_trace(
     if request_time is not None and not (key or keys):
         raise InputError("--request-time is for routing keys", remedy="add --key or --keys")
     request_seconds = _time(request_time or "0us", "--request-time")
+    round_seconds = _time(barrier_time or "0us", "--barrier-time")
     router = _adaptive(adaptive, flowlet, feedback, load_levels, seed)
     sources = RouteSources(fabric, jobs, engine or [], routes or [], partitions, seed)
     if router is None:
@@ -138,7 +147,13 @@ def simulate_trace(
     for name, candidate in candidates.items():
         held = _keys(key or [], candidate)
         times = play_trace(
-            network, candidate, programs, ranks, keys=held, request_seconds=request_seconds
+            network,
+            candidate,
+            programs,
+            ranks,
+            keys=held,
+            request_seconds=request_seconds,
+            round_seconds=round_seconds,
         )
         results.append({"engine": name, **summary(times)})
     for kind in keys or ():
@@ -149,7 +164,13 @@ def simulate_trace(
             )
         computed = phase_keys(key_tree(network), shifted=kind == "nrk")
         times = play_trace(
-            network, base, programs, ranks, keys=computed, request_seconds=request_seconds
+            network,
+            base,
+            programs,
+            ranks,
+            keys=computed,
+            request_seconds=request_seconds,
+            round_seconds=round_seconds,
         )
         results.append({"engine": kind, **summary(times)})
     if as_json:

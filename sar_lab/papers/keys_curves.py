@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sar_lab.papers.claims import Claim, order
+from sar_lab.papers.claims import Claim, order, times_as_much, told_apart
 from sar_lab.papers.keys_runs import ENGINES, Setup
 from sar_lab.papers.outcome import ResultTable
 from sar_lab.papers.pictures import COLOURS, LABELS
@@ -20,37 +20,39 @@ HOW = (
     "follows from its links alone. Hosts of an application are drawn at random, sizes are powers "
     "of two. The adaptive peer is similar to Conga, not Conga itself (docs/research/simulate.md)."
 )
-Curves = dict[str, dict[float, Estimate]]
-"""Engine → x → milliseconds, over seeds."""
+Curves = dict[str, dict[float, list[float]]]
+"""Engine → x → milliseconds of each seed."""
 
 
 def curves(setups: Mapping[float, Setup], seeds: Sequence[int]) -> Curves:
     """The curve of every engine; x is the key of `setups`."""
     return {
         engine: {
-            x: median_of([1e3 * setup.worst(engine, seed) for seed in seeds])
-            for x, setup in setups.items()
+            x: [1e3 * setup.worst(engine, seed) for seed in seeds] for x, setup in setups.items()
         }
         for engine in ENGINES
     }
 
 
-def ratio(results: Curves, engine: str, other: str, x: float) -> float:
-    """How many times longer `engine` takes."""
-    return results[engine][x].value / results[other][x].value
+def ratio(results: Curves, engine: str, other: str, x: float) -> Estimate:
+    """How many times longer `engine` takes on the same seeds."""
+    return times_as_much(results[engine][x], results[other][x])
 
 
 def faster(results: Curves, engine: str, other: str, says: str) -> Claim:
-    """The claim that `engine` takes less time than `other` at every x."""
+    """The claim that `engine` takes less time than `other` at every x: it holds if the pairs tell
+    the two apart at each x, and fails if they do the other way at any."""
     times = [ratio(results, other, engine, x) for x in results[engine]]
-    ours = f"{min(times):.2f} … {max(times):.2f} times as fast"
-    return order(f"{says}: {LABELS[engine]} faster than {LABELS[other]}", min(times) > 1, ours)
+    apart = [told_apart(each) for each in times]
+    holds = False if False in apart else None if None in apart else True
+    ours = f"{', '.join(each.words() for each in times)} times as fast"
+    return order(f"{says}: {LABELS[engine]} faster than {LABELS[other]}", holds, ours)
 
 
 def table(title: str, results: Curves, words: Callable[[float], str]) -> ResultTable:
     """A row for each engine, a column for each x."""
     some = list(results[ENGINES[0]])
-    rows = [[LABELS[e], *(results[e][x].words(3) for x in some)] for e in ENGINES]
+    rows = [[LABELS[e], *(median_of(results[e][x]).words(3) for x in some)] for e in ENGINES]
     return ResultTable([f"{title}, ms", *map(words, some)], rows)
 
 
@@ -60,7 +62,7 @@ def draw(figure: Figure, panels: Mapping[str, Curves], label: str, *, log: bool 
     for axes, (title, results) in zip(places, panels.items(), strict=True):
         for engine, by_x in results.items():
             x = list(by_x)
-            each = list(by_x.values())
+            each = [median_of(draws) for draws in by_x.values()]
             colour = COLOURS[engine]
             axes.plot(
                 x,

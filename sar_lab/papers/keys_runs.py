@@ -47,9 +47,11 @@ class Setup:
     """Share of the time in communication if no link were shared."""
     sizes: tuple[float, float] = MIXED
     iterations: int = 1
+    round_seconds: float = 0.0
+    """What a round of a barrier takes."""
 
     def worst(self, engine: str, seed: int) -> float:
-        """Seconds that the worst application spends sending."""
+        """Seconds that the worst application spends sending and in barriers."""
         fabric, tree, routes = _network(self.spec)
         ranks = fabric.terminals // self.applications
         wish = ProgramOptions(
@@ -58,11 +60,19 @@ class Setup:
         trace = read_trace(PROGRAMS["cartesian"](wish))
         placement = place_ranks(fabric, trace, "random", seed)
         if engine == "conga":
-            times = play_trace(fabric, AdaptiveRouting(seed=seed), trace, placement)
+            times = play_trace(
+                fabric,
+                AdaptiveRouting(seed=seed),
+                trace,
+                placement,
+                round_seconds=self.round_seconds,
+            )
         else:
             keys = None if engine == "dmodk" else phase_keys(tree, shifted=engine == "nrk")
-            times = play_trace(fabric, routes, trace, placement, keys=keys)
-        return max(float(time.sending.sum()) for time in times)
+            times = play_trace(
+                fabric, routes, trace, placement, keys=keys, round_seconds=self.round_seconds
+            )
+        return max(time.communication for time in times)
 
 
 @cache

@@ -45,7 +45,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             )
             for name in ("smodk", "dmodk")
         ),
-        order("WRF-256: D-mod-k equals pattern-aware at every w2", not same, _but(same)),
+        order("WRF-256: D-mod-k equals pattern-aware at every w2", not same, no_roots(same)),
         order(
             "WRF-256: Random is never better than D-mod-k, and worse at w2 = 16",
             all(median_of(wrf["random"][r]).low >= wrf["dmodk"][r][0] for r in ROOTS)
@@ -56,7 +56,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         value("CG.D-128, w2 = 16, phase 5: Random", 4, median_of(phase["random"][16]).value, NEAR),
         order("CG.D-128: Random is better than D-mod-k in almost all trees", len(worse) <= 2,
               f"in {len(ROOTS) - len(worse)} of {len(ROOTS)}"),
-        order("CG.D-128: pattern-aware is never worse than Random", not apart, _but(apart)),
+        order("CG.D-128: pattern-aware is never worse than Random", not apart, no_roots(apart)),
     ]  # fmt: skip
     return outcome(
         out / f"{NAME}.png",
@@ -69,25 +69,25 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         "divides 16 the two are equal"
         if same
         else "",
-        tables=[_table(wrf, "WRF-256"), _table(cg, "CG.D-128")],
-        draw=lambda figure: _draw(figure, wrf, cg),
+        tables=[slowdown_table(wrf, "WRF-256"), slowdown_table(cg, "CG.D-128")],
+        draw=lambda figure: draw_curves(figure, wrf, cg),
     )
 
 
-def _but(roots: list[int]) -> str:
+def no_roots(roots: list[int]) -> str:
+    """Where a claim does not hold, or yes."""
     return "yes" if not roots else f"not at w2 = {', '.join(map(str, roots))}"
 
 
-def _table(by_engine: Slowdowns, title: str) -> ResultTable:
+def slowdown_table(by_engine: Slowdowns, title: str) -> ResultTable:
+    """A row for each engine, a column for some w2."""
     shown = [r for r in ROOTS if r in (16, 12, 10, 8, 4, 2, 1)]
-    rows = [
-        [name, *(median_of(by_engine[name][r]).words() for r in shown)]
-        for name in ENGINES
-    ]  # fmt: skip
+    rows = [[name, *(median_of(by_engine[name][r]).words() for r in shown)] for name in ENGINES]
     return ResultTable([f"{title}, w2 =", *map(str, shown)], rows)
 
 
-def _draw(figure: Figure, wrf: Slowdowns, cg: Slowdowns) -> None:
+def draw_curves(figure: Figure, wrf: Slowdowns, cg: Slowdowns) -> None:
+    """Both programs beside each other."""
     left, right = figure.subplots(1, 2)
     curves(left, wrf, "WRF-256")
     curves(right, cg, "CG.D-128")

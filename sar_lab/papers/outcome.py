@@ -53,10 +53,15 @@ def outcome(
         "how": how,
         "tables": [{"head": list(t.head), "rows": [list(r) for r in t.rows]} for t in tables],
     }
+    if because:
+        ours["because"] = because
     summary = ResultTable(
         ["", "published", "ours", "holds"],
-        [[c.says, c.published, c.ours, "yes" if c.holds else "**no**"] for c in claims],
+        [[c.says, c.published, c.ours, c.answer] for c in claims],
     )
     return ExperimentResult(
-        ours, verdict(claims, because), "\n".join(summary.lines()), path if drawn else None
+        ours,
+        verdict(claims, because),
+        "\n".join(summary.lines()) if claims else "",
+        path if drawn else None,
     )

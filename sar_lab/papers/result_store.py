@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sar_agent.errors import InputError
+from sar_lab.papers.claims import RULES
 from sar_lab.papers.registry import Experiment
 
 StoredResult = dict[str, Any]
@@ -44,6 +45,7 @@ def run_row(experiment: Experiment, seeds: Sequence[int], folder: Path) -> Store
         "name": experiment.NAME,
         "where": experiment.WHERE,
         "class": experiment.CLASS,
+        "rules": RULES,
         "published": experiment.PUBLISHED,
         "verdict": result.verdict,
         "table": result.table,

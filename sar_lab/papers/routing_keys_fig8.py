@@ -32,8 +32,8 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         claims.append(
             order(
                 f"{apps} applications: D-mod-k within 20 % of ARK",
-                all(0.8 <= each <= 1.2 for each in times),
-                f"{min(times):.2f} … {max(times):.2f} times ARK",
+                all(0.8 <= each.value <= 1.2 for each in times),
+                f"{', '.join(each.words() for each in times)} times ARK",
             )
         )
     claims += [faster(results[a], "nrk", "dmodk", f"{a} applications") for a in APPLICATIONS]

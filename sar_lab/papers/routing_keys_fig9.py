@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sar_lab.papers.claims import order
+from sar_lab.papers.claims import order, times_as_much, told_apart
 from sar_lab.papers.keys_curves import HOW, curves, draw, faster, table
 from sar_lab.papers.keys_runs import ENGINES, KILO, LARGE, Setup
 from sar_lab.papers.outcome import outcome
@@ -37,11 +37,12 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     for apps in APPLICATIONS:
         for engine in ENGINES:
             first, last = (results[apps][engine][float(size)] for size in (SIZES[0], SIZES[-1]))
+            gain = times_as_much(first, last)
             claims.append(
                 order(
                     f"{apps} applications, {LABELS[engine]}: 256 KB faster than 16 KB",
-                    last.value < first.value,
-                    f"{last.value:.2f} against {first.value:.2f} ms",
+                    told_apart(gain),
+                    f"{gain.words()} times as fast",
                 )
             )
         claims += [

@@ -26,7 +26,10 @@ PUBLISHED = (
     "its dark fiber is least, its jobs have most links"
 )
 SEEDS = 1
-_COLOURS = {"dfsssp": "#ee6677", "ftree": "#228833", "updn": "#ccbb44", "sar": "#4477aa"}
+_COLOURS = {
+    "opensm-dfsssp": "#ee6677", "opensm-ftree": "#228833", "opensm-updn": "#ccbb44",
+    "sar": "#4477aa",
+}  # fmt: skip
 Series = dict[str, dict[str, F64]]
 """Engine → metric → float64[samples]."""
 
@@ -42,7 +45,9 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         for system in SYSTEMS
         for metric in METRICS
         for other in OTHERS
-        if metric in ("dark_fiber_ratio", "job_links") or other == "dfsssp" or system == "tsubame"
+        if metric in ("dark_fiber_ratio", "job_links")
+        or other == "opensm-dfsssp"
+        or system == "tsubame"
     ]
     rows = [
         [SYSTEMS[system], label, *(f"{_mean(results[system][e][m], m):.1f}" for m in METRICS)]

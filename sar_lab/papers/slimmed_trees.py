@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sar_lab.packets import PacketModel
 from sar_lab.papers.pictures import COLOURS, LABELS
 from sar_lab.papers.xgft_slowdown import program, slimmed, times
 from sar_lab.statistics import median_of
@@ -23,28 +24,38 @@ Slowdowns = dict[str, dict[int, list[float]]]
 """Engine → w2 → the slowdown of each seed."""
 
 
-def slowdowns(workload: str, engines: Sequence[str], seeds: Sequence[int]) -> Slowdowns:
+def slowdowns(
+    workload: str,
+    engines: Sequence[str],
+    seeds: Sequence[int],
+    packets: PacketModel | None = None,
+) -> Slowdowns:
     """Slowdowns of the whole program, or of one phase if the workload names it. All phases take
     equally long on a crossbar, so the slowdown of a program is their mean."""
     results: Slowdowns = {}
     for name in engines:
         drawn = seeds if name in DRAWN else (0,)
         results[name] = {
-            roots: [_slowdown(workload, name, roots, seed) for seed in drawn] for roots in ROOTS
+            roots: [_slowdown(workload, name, roots, seed, packets) for seed in drawn]
+            for roots in ROOTS
         }
     return results
 
 
-def _slowdown(workload: str, name: str, roots: int, seed: int) -> float:
+def _slowdown(
+    workload: str, name: str, roots: int, seed: int, packets: PacketModel | None
+) -> float:
     base, _, phase = workload.partition(", phase ")
-    each = _times(base, name, roots, seed)
+    each = _times(base, name, roots, seed, packets)
     return each[int(phase) - 1] if phase else float(np.mean(each))
 
 
 @cache
-def _times(workload: str, name: str, roots: int, seed: int) -> list[float]:
+def _times(
+    workload: str, name: str, roots: int, seed: int, packets: PacketModel | None
+) -> list[float]:
     fabric, view = slimmed(roots)
-    return times(name, fabric, view, program(PROGRAM[workload]).phases, seed)
+    return times(name, fabric, view, program(PROGRAM[workload]).phases, seed, packets=packets)
 
 
 def curves(axes: Axes, results: Slowdowns, title: str) -> None:

@@ -9,6 +9,7 @@ the same size, so sizes and link speeds cancel out: the unit of time is a messag
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -20,17 +21,29 @@ from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
 from sar_agent.keys.routes.digits import flow_digits
 from sar_agent.routing.engine import Engine, is_source_routed, load_engine
 from sar_agent.routing.path_routes import ParentChoice, PathRoutes
+from sar_lab.fluid.flow_links import FlowLinks
+from sar_lab.fluid.flow_paths import routed_links
+from sar_lab.fluid.flow_steps import Flows
+from sar_lab.packets import PacketModel, packet_times
 from sar_lab.trace import Program, ProgramPhase, ProgramTrace
 from sar_lab.trace.parse import read_trace
-from sar_lab.trace.play_trace import play_trace
+from sar_lab.trace.play_trace import flows_of, play_trace
 from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.rank_placement import place_ranks
+
+RATE = 2.0
+"""Gbit/s of all links (Section VI)."""
 
 
 @cache
 def slimmed(roots: int) -> tuple[Fabric, XgftView]:
-    """XGFT(2;16,16;1,roots): the paper's trees of 32-port switches."""
+    """XGFT(2;16,16;1,roots): the paper's trees of 32-port switches, with links of 2 Gbit/s."""
     fabric = xgft_fabric(f"xgft:2;16,16;1,{roots}")
+    fabric = replace(
+        fabric,
+        channel_rate=np.full_like(fabric.channel_rate, RATE),
+        terminal_rate=np.full_like(fabric.terminal_rate, RATE),
+    )
     return fabric, recognise_xgft(fabric)
 
 
@@ -57,10 +70,17 @@ def _engine(name: str) -> Engine:
 
 
 def times(
-    name: str, fabric: Fabric, view: XgftView, phases: Sequence[ProgramPhase], seed: int = 0
+    name: str,
+    fabric: Fabric,
+    view: XgftView,
+    phases: Sequence[ProgramPhase],
+    seed: int = 0,
+    *,
+    packets: PacketModel | None = None,
 ) -> list[float]:
     """The time of each phase, divided by its time on a crossbar; `colored` gets the messages of
-    each phase. Ranks follow the order of the fabric."""
+    each phase. Ranks follow the order of the fabric. With `packets`, messages are segments in
+    buffers, not a fluid."""
 
     def colour(source: I32, destination: I32) -> U8:
         once = np.zeros(len(source), np.int32)
@@ -72,7 +92,18 @@ def times(
         routes = PathRoutes(name, fabric, view, choose)
         ranks = int(phase.pairs.max()) + 1
         alone = ProgramTrace(name, (Program("1", ranks, 0.0, (phase,)),))
+        if packets:
+            flows = flows_of(alone, place_ranks(fabric, alone, "linear"))
+            slowdowns.append(_packet_slowdown(routed_links(fabric, routes, flows), flows, packets))
+            continue
         time = play_trace(fabric, routes, alone, place_ranks(fabric, alone, "linear"))[0]
         # Shares of a link are summed in floats; rounding restores whole numbers.
         slowdowns.append(round(float(time.sending[0] / time.alone[0]), 9))
     return slowdowns
+
+
+def _packet_slowdown(links: FlowLinks, flows: Flows, packets: PacketModel) -> float:
+    """Until the last message arrives, divided by what the busiest host's own link needs."""
+    ends = np.concatenate([links.link[links.path], links.link[links.stop - 1]])
+    alone = np.bincount(ends, np.tile(flows.size, 2), len(links.capacity)) / links.capacity
+    return float(packet_times(links, flows, packets).end.max() / alone.max())

@@ -25,8 +25,9 @@ from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.install.plan import Plan
 from sar_agent.jobs.model import JobMix
-from sar_agent.routing import Engine, Options, Routes, load_engine
+from sar_agent.routing import Engine, Options, Routes
 from sar_agent.routing.engine import Rerouting
+from sar_lab.opensm_tables import lab_engine
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def replay_chain(
 ) -> Iterator[StateRow]:
     """A row for each state from `first` on; earlier states only determine the previous routes."""
     config = Config(agent=AgentConfig.model_validate({"engine": engine, "objective": objective}))
-    planner = Planner(config, cached_engine(load_engine(engine), from_scratch))
+    planner = Planner(config, cached_engine(lab_engine(engine), from_scratch))
     before: Plan | None = None
     for number, mix in states:
         began = time.perf_counter()

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.errors import Unserved
-from sar_agent.routing import knows_jobs, load_engine
+from sar_agent.routing import knows_jobs
 from sar_lab.history import JobHistory, LeftOut
 from sar_lab.history.job_history import EXAMPLES
+from sar_lab.opensm_tables import lab_engine
 from sar_lab.replay.pools import Pool
 from sar_lab.replay.replay_folder import ReplayFolder
 from sar_lab.replay.replay_plan import ReplayPlan
@@ -76,7 +77,7 @@ def summary_of(
     gains = [
         gain.json()
         for ours in work.engines
-        if knows_jobs(load_engine(ours))
+        if knows_jobs(lab_engine(ours))
         for gain in table1(whole, ours, [e for e in work.engines if _is_rival(e, ours)])
     ]
     return {
@@ -128,7 +129,7 @@ def _moments(
 def _is_rival(engine: str, ours: str) -> bool:
     """Table 1 compares an engine that knows the jobs with all that do not, and with those before it
     by name: sar-plus with sar."""
-    return engine < ours or not knows_jobs(load_engine(engine))
+    return engine < ours or not knows_jobs(lab_engine(engine))
 
 
 _MEANS = (

@@ -59,6 +59,13 @@ class ProgramTime:
     """float64[Q], seconds: how long they take to arrive."""
     alone: F64
     """float64[Q], seconds: how long they would take if only the hosts' own links limited them."""
+    barriers: float = 0.0
+    """Seconds that the program spends in barriers, one before each of these phases."""
+
+    @property
+    def communication(self) -> float:
+        """Seconds of messages and barriers."""
+        return float(self.sending.sum()) + self.barriers
 
     def json(self) -> dict[str, Any]:
         """The times, and the slowdown of all communication (null for a program without "
@@ -68,9 +75,9 @@ class ProgramTime:
             "job": self.program.job,
             "ranks": self.program.ranks,
             "seconds": self.seconds,
-            "communication": float(self.sending.sum()),
+            "communication": self.communication,
             "alone": alone,
-            "slowdown": float(self.sending.sum()) / alone if alone else None,
+            "slowdown": self.communication / alone if alone else None,
         }
 
 
@@ -82,16 +89,19 @@ def play_trace(
     *,
     keys: KeySource | None = None,
     request_seconds: float = 0.0,
+    round_seconds: float = 0.0,
 ) -> list[ProgramTime]:
     """Simulates all programs at the same time.
 
     `keys` answers each key request just before the phase sends; a request delays the phase by
-    `request_seconds`. Only forwarding tables can hold keys. Raises `CheckFailed` where a route does
-    not reach its destination.
+    `request_seconds`. Only forwarding tables can hold keys. A barrier comes before each phase that
+    sends; it has `barrier_rounds` rounds of `round_seconds`. Raises `CheckFailed` where a route
+    does not reach its destination.
     """
-    flows = flows_of(trace, placement, request_seconds if keys else 0.0)
+    flows = flows_of(trace, placement, request_seconds if keys else 0.0, round_seconds)
     if isinstance(routes, AdaptiveRouting):
-        return _times(fabric, trace, flows, play_adaptive(fabric, flows, routes))
+        progress = play_adaptive(fabric, flows, routes)
+        return _times(fabric, trace, flows, progress, round_seconds)
     links = routed_links(fabric, routes, flows, room=LINKS_MOST if keys else 0)
     progress = progress_of(links, flows)
     if keys and isinstance(routes, Routes):
@@ -99,7 +109,13 @@ def play_trace(
         _play_keys(fabric, routes, trace, links, flows, progress, keys)
     else:
         advance(links, flows, progress, np.inf)
-    return _times(fabric, trace, flows, progress)
+    return _times(fabric, trace, flows, progress, round_seconds)
+
+
+def barrier_rounds(ranks: int) -> int:
+    """The rounds of a dissemination barrier: in round k each rank sends to the one 2^k further on
+    (Hensgen, Finkel and Manber, 1988); a single rank needs none."""
+    return max(0, ranks - 1).bit_length()
 
 
 def by_offset(routes: Routes, offset: Mapping[str, int]) -> KeySource:
@@ -129,9 +145,11 @@ def _sending(trace: ProgramTrace) -> list[tuple[int, Any]]:
     ]
 
 
-def flows_of(trace: ProgramTrace, placement: Placement, request: float = 0.0) -> Flows:
+def flows_of(
+    trace: ProgramTrace, placement: Placement, request: float = 0.0, barrier_round: float = 0.0
+) -> Flows:
     """The flows of all programs, with a step for each phase that sends. Each key request delays its
-    phase by `request` seconds."""
+    phase by `request` seconds, each round of the barrier before it by `barrier_round`."""
     source, destination, size, job, step = [], [], [], [], []
     last: list[bool] = []
     wait: list[float] = []
@@ -141,6 +159,7 @@ def flows_of(trace: ProgramTrace, placement: Placement, request: float = 0.0) ->
             pause += phase.compute
             if not len(phase.pairs):
                 continue
+            pause += barrier_rounds(program.ranks) * barrier_round
             if phase.key is not None and phase.key != key:
                 pause += request
             key = phase.key
@@ -207,7 +226,11 @@ def _play_keys(
 
 
 def _times(
-    fabric: Fabric, trace: ProgramTrace, flows: Flows, progress: FlowProgress
+    fabric: Fabric,
+    trace: ProgramTrace,
+    flows: Flows,
+    progress: FlowProgress,
+    round_seconds: float = 0.0,
 ) -> list[ProgramTime]:
     steps = len(flows.last)
     end = np.zeros(steps)
@@ -232,7 +255,12 @@ def _times(
         begin = progress.begin[own]
         times.append(
             ProgramTime(
-                program, float(over + late - program.start), begin, end[own] - begin, alone[own]
+                program,
+                float(over + late - program.start),
+                begin,
+                end[own] - begin,
+                alone[own],
+                barrier_rounds(program.ranks) * round_seconds * len(begin),
             )
         )
     return times

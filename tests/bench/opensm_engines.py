@@ -95,10 +95,11 @@ def opensm_run_of(found: dict[str, Any]) -> OpenSMRun:
 
 
 def tables_of_opensm(
-    fabric: Fabric, engine: str, sweeps: int = 2, limit: float = 3600
+    fabric: Fabric, engine: str, sweeps: int = 2, limit: float = 3600, **options: str
 ) -> OpenSMTables:
-    """OpenSM's tables. Raises `Unavailable`, with text for a table, if there are none in time."""
-    with ibsim_for(fabric) as ibsim, started(ibsim, fabric, engine) as manager:
+    """OpenSM's tables; `options` are lines of its configuration. Raises `Unavailable`, with text
+    for a table, if there are none in time."""
+    with ibsim_for(fabric) as ibsim, started(ibsim, fabric, engine, **options) as manager:
         try:
             wait_sweeps(manager, sweeps, limit)
         except Unavailable as error:

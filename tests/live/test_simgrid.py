@@ -1,4 +1,5 @@
-"""Our fluid model against SimGrid's, an independent one: the same flows end at the same times."""
+"""Our fluid model against SimGrid's, an independent one: the same flows end at the same times; and
+packets where they have to take as long."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_links import FlowLinks
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
+from sar_lab.packets import PacketModel, packet_times
 from sar_lab.trace.parse import read_trace
 from sar_lab.trace.play_trace import flows_of
 from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
@@ -115,3 +117,37 @@ def test_programs_that_compute_and_wait_at_barriers(program: str, engine: str, m
 def test_random_flows(case: Case) -> None:
     links, flows = case
     assert end_times(links, flows) == pytest.approx(judged(links, flows), rel=NEAR)
+
+
+@pytest.mark.parametrize("spec", ["xgft:2;4,4;1,4", "xgft:3;3,3,3;1,3,3"])
+@pytest.mark.parametrize("shift", [1, 3, 5])
+def test_packets_where_no_link_is_shared(spec: str, shift: int) -> None:
+    """A shift over D-mod-k: packets take SimGrid's time and a flit for each further link."""
+    fabric = xgft_fabric(spec)
+    hosts = np.arange(fabric.terminals, dtype=np.uint32)
+    segments = 1 + hosts % 7 * 5
+    flows = one_phase(hosts, np.roll(hosts, -shift), segments)
+    links = routed_links(fabric, load_engine("dmodk").route(fabric, JobMix(()), Options()), flows)
+    flit = 8 * PacketModel.flit_bytes / 1e9 / float(links.capacity.max())
+    later = (packet_times(links, flows).end - np.array(judged(links, flows))) / flit
+    assert later == pytest.approx(links.stop - links.path - 1, abs=1e-3)
+
+
+def test_packets_of_an_incast() -> None:
+    """All send to one host: the last one ends when SimGrid says, a few flits later, and all within
+    one turn of each other."""
+    fabric = xgft_fabric("xgft:2;4,4;1,4")
+    senders = np.arange(1, fabric.terminals, dtype=np.uint32)
+    flows = one_phase(senders, np.zeros_like(senders), np.full(len(senders), 40))
+    links = routed_links(fabric, load_engine("dmodk").route(fabric, JobMix(()), Options()), flows)
+    flit = 8 * PacketModel.flit_bytes / 1e9 / float(links.capacity.max())
+    ours, theirs = packet_times(links, flows).end / flit, np.array(judged(links, flows)) / flit
+    assert ours.max() == pytest.approx(theirs.max(), abs=8)
+    assert ours.max() >= theirs.max()
+
+
+def one_phase(source: np.ndarray, destination: np.ndarray, segments: np.ndarray) -> Flows:
+    """Messages of whole segments that start together."""
+    nothing = np.zeros(len(source), np.uint32)
+    size = segments * 8 * PacketModel.segment_bytes / 1e9
+    return Flows(source, destination, size, nothing, nothing, np.ones(1, np.bool_), np.zeros(1))

@@ -13,7 +13,7 @@ from sar_agent.check import check_routes
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options
 from sar_lab.papers import oblivious_fig3, oblivious_fig4, pftree_table3
-from sar_lab.papers.claims import Claim, order, value, verdict
+from sar_lab.papers.claims import Claim, order, times_as_much, told_apart, value, verdict
 from sar_lab.papers.keys_runs import SMALL as SMALL_CLUSTER
 from sar_lab.papers.keys_runs import Setup
 from sar_lab.papers.oblivious_permutations import LARGE, SMALL, histograms
@@ -57,7 +57,7 @@ def test_wrf_is_the_ceiling_under_modulo(roots: int) -> None:
 def test_cg_d_128_phase_factors(tmp_path: Path) -> None:
     """Section VII-A and ERRATA: 7, not 8; in all 2.2."""
     result = oblivious_fig3.run([], tmp_path)
-    assert result.verdict == "reproduced"
+    assert result.verdict.startswith("reproduced (")
     assert result.picture and result.picture.stat().st_size > 1000
     fabric, view = slimmed(16)
     assert times("dmodk", fabric, view, program("cgd128").phases) == [1, 1, 1, 1, 7]
@@ -104,11 +104,48 @@ def test_a_value_holds_within_its_share(published: float, off: float, near: floa
 
 def test_verdicts() -> None:
     good, number = order("a", True), Claim("b", "1", "2", False)
-    assert verdict([good]) == "reproduced"
-    assert verdict([good, number], "of c") == "same shape; other numbers: b, because of c"
+    right = Claim("e", "1", "1", True)
+    assert verdict([good]) == "reproduced (orders 1 of 1)"
+    assert verdict([right, good], "x") == "reproduced (orders 1 of 1, values 1 of 1)"
+    assert verdict([good, number, right], "of c") == (
+        "same shape (orders 1 of 1, values 1 of 2); not: b, because of c"
+    )
     partly = verdict([good, order("d", False)])
-    assert partly == "reproduced in part (1 of 2 claims); not: d"
-    assert verdict([order("d", False)]) == "not reproduced: d"
+    assert partly == "reproduced in part (orders 1 of 2); not: d"
+    assert verdict([order("d", False)]) == "not reproduced (orders 0 of 1); not: d"
+
+
+def test_a_shape_needs_an_order_and_half_of_the_numbers() -> None:
+    right, wrong = Claim("e", "1", "1", True), Claim("b", "1", "2", False)
+    assert verdict([right, right, right, wrong]).startswith("reproduced in part (values 3 of 4)")
+    few = [order("a", True), right, wrong, wrong]
+    assert verdict(few).startswith("reproduced in part (orders 1 of 1, values 1 of 3)")
+    assert verdict([]) == "an input, no claim"
+
+
+def test_what_is_not_told_apart_does_not_hold() -> None:
+    unclear = order("a", None)
+    assert unclear.answer == "not told apart"
+    assert verdict([unclear, order("b", True)]) == (
+        "reproduced in part (orders 1 of 2); not told apart: a"
+    )
+
+
+@examples(50)
+@given(
+    seed=st.integers(0, 10**6), seeds=st.integers(2, 12), factor=st.sampled_from([0.8, 1.0, 1.25])
+)
+def test_pairs_tell_apart_what_bands_do_not(seed: int, seeds: int, factor: float) -> None:
+    """Seeds differ by far more than engines, so medians' intervals overlap; the pairs do not."""
+    random = np.random.default_rng(seed)
+    base = random.lognormal(0.0, 1.0, seeds)
+    other = base * factor * random.lognormal(0.0, 0.001, seeds)
+    times = times_as_much(other.tolist(), base.tolist())
+    assert times.low <= times.value <= times.high
+    if factor != 1.0:
+        assert told_apart(times) is (factor > 1)
+    assert told_apart(times_as_much(base.tolist(), base.tolist())) is None
+    assert told_apart(times_as_much([2.0], [1.0])) is None, "one seed tells nothing"
 
 
 SMALL_TREES = [tree for tree in TREES if tree.nodes <= 256]
@@ -185,7 +222,8 @@ def test_gather_without_noise_takes_its_root_as_long_as_senders(
 
 
 def test_table_3(tmp_path: Path) -> None:
-    assert pftree_table3.run([], tmp_path).verdict == "reproduced"
+    result = pftree_table3.run([], tmp_path)
+    assert result.verdict == "an input, no claim" and result.ours["claims"] == []
 
 
 def test_keys_free_an_application_that_is_alone() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +14,10 @@ import pytest
 from sar_agent.cli import app
 from sar_agent.errors import InputError
 from sar_lab.papers import routing_keys_fig4 as fig4
+from sar_lab.papers.claims import Claim, verdict
 from sar_lab.papers.registry import CLASSES, ExperimentResult, experiment, experiments
+from sar_lab.papers.reproduction_page import write_page
+from sar_lab.papers.result_store import stored_result
 from tests.unit.test_cli import said, sar_agent
 
 
@@ -33,7 +38,7 @@ def test_they_are_listed() -> None:
     assert where["routing-keys-fig4"][1].startswith("routing-keys-2017, Fig. 4: D-mod-k")
     names = [name for name in where if name.startswith("pftree-fig")]
     assert names == [f"pftree-fig{n}" for n in (10, 11, 13, 14, 15)]
-    names = [name for name in where if name.startswith("routing-keys")]
+    names = [name for name in where if name.startswith("routing-keys-fig")]
     assert names == [f"routing-keys-fig{n}" for n in (2, 4, 6, 7, 8, 9)]
     rows = said("lab", "list", "--json")["experiments"]
     assert isinstance(rows, list) and len(rows) == len(experiments())
@@ -96,10 +101,29 @@ def run_here(*words: str) -> None:
 
 def test_figure_2_is_as_printed(tmp_path: Path) -> None:
     result = experiment("routing-keys-fig2").run([0], tmp_path)
-    assert result.verdict == "reproduced" and result.picture and result.picture.exists()
+    assert result.verdict.startswith("reproduced (") and result.picture and result.picture.exists()
 
 
 def test_nrk_keeps_what_dmodk_lets_grow() -> None:
     tree = fig4.clos(16)
     found = [fig4.largest(tree, 16, seed) for seed in range(3)]
     assert all(one["nrk"] <= 2 < one["dmodk"] for one in found)
+
+
+def test_the_page_is_made_of_the_stored_rows_and_verdicts_follow_from_their_claims(
+    tmp_path: Path,
+) -> None:
+    docs = Path(__file__).parents[2] / "docs" / "research"
+    shutil.copytree(docs / "reproduction", tmp_path / "reproduction")
+    page = (docs / "reproduction.md").read_text()
+    assert write_page(tmp_path).read_text() == page
+    for name in experiments():
+        row = stored_result(docs, name)
+        if row is None:
+            assert re.search(rf"Not run: .*\b{name}\b", page)
+            continue
+        claims = [Claim(**claim) for claim in row["ours"]["claims"]]
+        assert row["verdict"] == verdict(claims, row["ours"].get("because", "")), name
+        assert not row["picture"] or (docs / row["picture"]).exists()
+        for claim in claims:
+            assert f"| {claim.answer} |" in row["table"]

@@ -1,0 +1,81 @@
+"""Routing Keys, Fig. 7 at 10 % utilization, over the cost of a barrier.
+
+The paper counts on barriers ("fewer barriers … less synchronization", Section IV-C) and does not
+print what one costs. The other rows let them cost nothing. This one sweeps the time of a round of a
+dissemination barrier and claims nothing: a time that was chosen by the result would be a fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sar_lab.papers.claims import times_as_much
+from sar_lab.papers.keys_runs import KILO, LARGE, Setup
+from sar_lab.papers.outcome import ResultTable, outcome
+from sar_lab.papers.pictures import COLOURS, LABELS
+from sar_lab.papers.registry import ExperimentResult
+from sar_lab.statistics import Estimate
+from sar_lab.trace.play_trace import barrier_rounds
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "routing-keys-barriers"
+WHERE = "routing-keys-2017, Figs. 7 to 9, over the cost of barriers"
+CLASS = "Q"
+PUBLISHED = (
+    "2 applications, 10 % utilization: D-mod-k and Conga take 2.7 times as long as ARK; 256 KB "
+    "messages are faster than 16 KB ones"
+)
+SEEDS = 6
+APPLICATIONS, UTILIZATION = 2, 0.1
+ROUNDS = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)
+"""Microseconds of a round."""
+RANKS = 1728 // APPLICATIONS
+OTHERS = ("dmodk", "conga")
+
+
+def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+    """Two applications under each engine and cost."""
+    against: dict[str, list[Estimate]] = {}
+    for other in OTHERS:
+        against[f"{LABELS[other]} against ARK"] = [
+            times_as_much(_worst(other, seeds, cost), _worst("ark", seeds, cost)) for cost in ROUNDS
+        ]
+    against["ARK: 16 KB against 256 KB"] = [
+        times_as_much(*(_worst("ark", seeds, cost, kilobytes) for kilobytes in (16, 256)))
+        for cost in ROUNDS
+    ]
+    rows = [[what, *(each.words() for each in line)] for what, line in against.items()]
+    return outcome(
+        out / f"{NAME}.png",
+        [],
+        f"{len(seeds)} seeds, pairs of the same seed. A barrier of {RANKS} ranks has "
+        f"{barrier_rounds(RANKS)} rounds. Sizes are mixed in the first two lines; in the last, "
+        "each rank sends 256 KB in each direction in messages of one size, at 30 % utilization.",
+        tables=[ResultTable(["time, µs a round", *(f"{cost:g}" for cost in ROUNDS)], rows)],
+        draw=lambda figure: _draw(figure, against),
+        size=(6.0, 3.6),
+    )
+
+
+def _worst(engine: str, seeds: Sequence[int], cost: float, kilobytes: int = 0) -> list[float]:
+    setup = Setup(LARGE, APPLICATIONS, UTILIZATION, round_seconds=cost * 1e-6)
+    if kilobytes:
+        size = kilobytes * KILO
+        setup = Setup(LARGE, APPLICATIONS, 0.3, (size, size), 256 // kilobytes, cost * 1e-6)
+    return [setup.worst(engine, seed) for seed in seeds]
+
+
+def _draw(figure: Figure, against: dict[str, list[Estimate]]) -> None:
+    axes = figure.subplots()
+    colours = (*(COLOURS[other] for other in OTHERS), COLOURS["ark"])
+    for (what, line), colour in zip(against.items(), colours, strict=True):
+        axes.plot(ROUNDS, [each.value for each in line], ".-", color=colour, label=what)
+        low, high = [each.low for each in line], [each.high for each in line]
+        axes.fill_between(ROUNDS, low, high, color=colour, alpha=0.2, linewidth=0)
+    axes.axhline(2.7, color="#888888", lw=0.8, ls="--", label="published, against ARK")
+    axes.set(xlabel="µs a round of a barrier", ylabel="times as long", ylim=0)
+    axes.legend(fontsize="small")

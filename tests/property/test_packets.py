@@ -1,0 +1,170 @@
+"""The packet simulator: cases worked by hand, and the fluid model where the two must agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sar_agent.errors import CheckFailed, InputError
+from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.routing import Options, load_engine
+from sar_lab.fluid.flow_events import end_times
+from sar_lab.fluid.flow_paths import routed_links
+from sar_lab.fluid.flow_steps import Flows
+from sar_lab.packets import PacketModel, PacketRun, packet_times
+from tests.examples import examples
+from tests.property.fluid import case_of
+
+MODEL = PacketModel()
+SEGMENT = 8 * MODEL.segment_bytes / 1e9
+"""Gbit."""
+FLIT = 8 * MODEL.flit_bytes / 1e9
+FLITS = MODEL.segment_bytes // MODEL.flit_bytes
+
+
+def run(
+    capacity: list[float], paths: list[list[int]], segments: list[float], **model: object
+) -> PacketRun:
+    """One step; sizes in segments."""
+    links, flows = case_of(capacity, paths, [1] * len(paths), [False] * (len(paths) - 1), [])
+    flows = flows._replace(size=np.array(segments) * SEGMENT)
+    return packet_times(links, flows, PacketModel(**model))  # type: ignore[arg-type]
+
+
+def ticks(times: np.ndarray, capacity: float = 1.0) -> list[float]:
+    """In flits' times on a link of this many Gbit/s."""
+    return [round(float(t) * capacity / FLIT, 6) for t in times]
+
+
+def test_a_message_alone_takes_its_own_time_and_a_flit_a_switch() -> None:
+    """5 segments of 128 flits over 3 links: the first flit needs 2 flits' times to the last."""
+    result = run([1, 1, 1], [[0, 1, 2]], [5])
+    assert ticks(result.end) == [5 * 128 + 2] and result.hops == 15
+    assert ticks(run([1, 1, 1], [[0, 1, 2]], [4.5]).end) == [4.5 * 128 + 2]
+    slow = run([1, 1, 1], [[0, 1, 2]], [5], hop_seconds=10 * FLIT)
+    assert ticks(slow.end) == [5 * 128 + 2 + 2 * 10]
+
+
+def test_a_slow_link_in_the_middle_sets_the_pace() -> None:
+    """1/4 of the speed: 512 ticks a segment. The next link, as fast as the first, may begin a
+    segment only so late that its last flit is there: 3 of its 4 quarters and a flit later."""
+    assert ticks(run([4, 1, 4], [[0, 1, 2]], [5]).end, 4) == [1 + 5 * 512 + 1]
+
+
+def test_two_messages_share_a_link_in_turns() -> None:
+    """Segments alternate: A B A B A B; the second starts in the turn after the first's."""
+    found = ticks(run([1, 1, 1], [[0, 2], [1, 2]], [3, 3]).end)
+    assert sorted(found) == [5 * 128 + 1, 6 * 128 + 1]
+    # One host's messages take turns, too, whatever their sizes: A B A B B B.
+    assert ticks(run([1, 1], [[0, 1], [0, 1]], [2, 4]).end) in (
+        [3 * 128 + 1, 6 * 128 + 1],
+        [4 * 128 + 1, 6 * 128 + 1],
+    )
+
+
+def test_one_place_in_the_buffer_costs_a_flit_a_segment() -> None:
+    """The place is free when the segment's last flit has left, a flit after the link is."""
+    found = ticks(run([1, 1, 1], [[0, 1, 2]], [5], buffer_segments=1).end)
+    assert found == [4 * 129 + 128 + 2]
+    assert ticks(run([1, 1, 1], [[0, 1, 2]], [5], buffer_segments=2).end) == [5 * 128 + 2]
+
+
+def test_a_full_buffer_holds_up_a_message_that_goes_elsewhere() -> None:
+    """A and B come over link 2; A goes on over a link of an eighth of the speed. Its segments fill
+    the buffer behind link 2, so B waits for them: with its own queue, but not its own buffer."""
+    capacity, paths = [8.0, 8, 8, 1, 8], [[0, 2, 3], [1, 2, 4]]
+    a, b = run(capacity, paths, [40, 40], buffer_segments=4).end
+    alone = run(capacity, paths[1:], [40], buffer_segments=4).end[0]
+    assert b > 4 * alone, "the fluid model says twice at most"
+    plenty = run(capacity, paths, [40, 40], buffer_segments=100).end
+    assert plenty[1] < 2.1 * alone
+    assert plenty[0] == pytest.approx(a, rel=0.01), "A's slow link is always busy"
+
+
+def test_a_circle_of_full_buffers_is_a_deadlock() -> None:
+    """Three links in a ring; each message crosses two of them and waits for the third's."""
+    ring = [[3, 0, 1, 6], [4, 1, 2, 7], [5, 2, 0, 8]]
+    with pytest.raises(CheckFailed, match="deadlock: packets of 3 messages"):
+        run([1.0] * 9, ring, [50, 50, 50], buffer_segments=2)
+    free = [[3, 0, 1, 6], [4, 1, 2, 7], [5, 2, 8]]
+    assert (run([1.0] * 9, free, [50, 50, 50], buffer_segments=2).end > 0).all()
+
+
+def test_phases_wait_for_each_other() -> None:
+    """The second phase begins a tick, or its computation, after the first's last flit."""
+    links, flows = case_of([1, 1], [[0, 1]] * 3, [1] * 3, [True, True], [False, True], [0, 0, 0])
+    flows = flows._replace(size=np.full(3, SEGMENT), wait=np.array([0, 500, 7]) * FLIT)
+    result = packet_times(links, flows)
+    # The third is a program of its own and meets the first: A C on both links.
+    assert ticks(result.begin) == [0, 129 + 500, 7]
+    assert ticks(result.end) == [129, 629 + 129, 7 + 250]
+
+
+def test_what_is_no_network_is_refused() -> None:
+    with pytest.raises(InputError, match="2,000 times as slow"):
+        run([2000.0, 1], [[0, 1]], [1])
+    with pytest.raises(InputError, match="segment_bytes is at least 1"):
+        PacketModel(segment_bytes=0)
+    with pytest.raises(InputError, match="no multiple of a flit"):
+        PacketModel(segment_bytes=1001)
+    with pytest.raises(InputError, match="segments"):
+        run([1.0, 1], [[0, 1]], [1e15])
+
+
+@examples(60)
+@given(data=st.data(), seed=st.integers(0, 10**6), buffer=st.sampled_from([1, 2, 8]))
+def test_against_the_fluid_model(data: st.DataObject, seed: int, buffer: int) -> None:
+    """A permutation: never faster than its busiest link and its own bytes; where no link is shared,
+    as fast as the fluid model but for a flit a hop and the buffers'."""
+    fabric = xgft_fabric(data.draw(st.sampled_from(["xgft:2;4,4;1,4", "xgft:3;3,3,3;1,3,2"])))
+    random = np.random.default_rng(seed)
+    hosts = random.permutation(fabric.terminals)
+    some = data.draw(st.integers(2, fabric.terminals))
+    source, destination = hosts[:some], np.roll(hosts[:some], 1)
+    segments = random.integers(1, 30, some)
+    flows = Flows(
+        source.astype(np.uint32),
+        destination.astype(np.uint32),
+        segments * SEGMENT,
+        np.zeros(some, np.uint32),
+        np.zeros(some, np.uint32),
+        np.ones(1, np.bool_),
+        np.zeros(1),
+    )
+    routes = load_engine("ftree").route(fabric, JobMix(()), Options())
+    links = routed_links(fabric, routes, flows)
+    result = packet_times(links, flows, PacketModel(buffer_segments=buffer))
+    speed = float(links.capacity.max())
+    used = np.zeros(len(links.capacity))
+    for f in range(some):
+        used[links.link[links.path[f] : links.stop[f]]] += segments[f]
+    hops = links.stop - links.path
+    assert result.hops == int((segments * hops).sum())
+    found = result.end * speed / FLIT
+    assert (found >= segments * FLITS + hops - 1 - 1e-6).all()
+    assert found.max() >= used.max() * FLITS
+    fluid = end_times(links, flows) * speed / FLIT
+    busiest = np.array(
+        [used[links.link[a:b]].max() for a, b in zip(links.path, links.stop, strict=True)]
+    )
+    alone = busiest == segments
+    slack = hops - 1 + (segments if buffer == 1 else 0)
+    assert (found[alone] <= fluid[alone] + slack[alone] + 1e-6).all()
+
+
+@examples(30)
+@given(count=st.integers(1, 8), segments=st.integers(1, 60), buffer=st.sampled_from([2, 8]))
+def test_equal_messages_into_one_link_take_what_the_fluid_model_says(
+    count: int, segments: int, buffer: int
+) -> None:
+    """An incast: the link is always busy, and the messages end within one turn of each other."""
+    paths = [[i, count] for i in range(count)]
+    links, flows = case_of([1] * (count + 1), paths, [1] * count, [False] * (count - 1), [])
+    flows = flows._replace(size=np.full(count, segments * SEGMENT))
+    fluid = end_times(links, flows) / FLIT
+    found = packet_times(links, flows, PacketModel(buffer_segments=buffer)).end / FLIT
+    assert round(found.max()) == round(fluid.max()) + 1
+    assert found.min() >= fluid.min() - (count - 1) * FLITS
