@@ -104,13 +104,13 @@ class Channel:
         if not line:
             return None
         if not line.endswith(b"\n"):
-            raise PeerProblem(f"the other agent at {self.name}: sent a line that is too long, or ended in it")
+            raise self._problem("it sent a line that is too long, or ended in it")
         try:
             message = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise PeerProblem(f"the other agent at {self.name}: sent a line that is not JSON") from error
+            raise self._problem("it sent a line that is not JSON") from error
         if not isinstance(message, dict):
-            raise PeerProblem(f"the other agent at {self.name}: sent a line that is no JSON object")
+            raise self._problem("it sent a line that is no JSON object")
         return message
 
     def receive_bytes(self, size: int) -> bytes:
@@ -122,7 +122,7 @@ class Channel:
         except OSError as error:
             raise self._problem(error) from error
         if len(data) < size:
-            raise PeerProblem(f"the other agent at {self.name}: the connection ended in the middle of a file")
+            raise self._problem("the connection ended in the middle of a file")
         return bytes(data)
 
     def close(self) -> None:
@@ -133,8 +133,9 @@ class Channel:
         except OSError:
             pass
 
-    def _problem(self, error: OSError) -> PeerProblem:
-        return PeerProblem(f"the other agent at {self.name}: {error.strerror or error}")
+    def _problem(self, what: OSError | str) -> PeerProblem:
+        why = what if isinstance(what, str) else what.strerror or what
+        return PeerProblem(f"the other agent at {self.name}: {why}")
 
 
 def connect(address: tuple[str, int], context: ssl.SSLContext, deadline: float) -> Channel:
