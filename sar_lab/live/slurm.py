@@ -116,6 +116,7 @@ class SlurmCluster:
             self.folder = Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="sar-slurm-"))
             )
+            self.folder.chmod(0o755)  # commands of other users read slurm.conf
             self.munge_socket = stack.enter_context(MungeDaemon()).socket
             self._write_files(self.munge_socket)
             stack.callback(end_all, f"SLURM_CONF={self.conf}")
@@ -163,11 +164,12 @@ class SlurmCluster:
             states = self.run("sinfo", "-h", "-o", "%T %N").replace("\n", ", ")
             raise SarError(f"Slurm's nodes are not all idle after {seconds:g} s: {states}")
 
-    def run(self, *command: str, timeout: float = 60.0) -> str:
-        """The output of a Slurm command. Raises SarError if it fails or takes too long."""
-        return self._run(command, timeout).stdout
+    def run(self, *command: str, timeout: float = 60.0, user: str | None = None) -> str:
+        """The output of a Slurm command. `user` runs it, in / (root only). Raises SarError if it
+        fails or takes too long."""
+        return self._run(command, timeout, user=user).stdout
 
-    def salloc(self, nodes: int | str, *options: str) -> str:
+    def salloc(self, nodes: int | str, *options: str, user: str | None = None) -> str:
         """Start a job without any process on `nodes` (a number or a host list); returns its id.
 
         Further options of salloc may follow, also `":", "-N2"` for further components.
@@ -175,7 +177,7 @@ class SlurmCluster:
         where = [f"-N{nodes}"]
         if isinstance(nodes, str):
             where = [f"-N{len(expand(nodes))}", "-w", nodes]
-        done = self._run(("salloc", "--no-shell", *where, *options), 60.0)
+        done = self._run(("salloc", "--no-shell", *where, *options), 60.0, user=user)
         granted = re.search(r"Granted job allocation (\d+)", done.stderr)
         if not granted:
             raise SarError(f"salloc granted no allocation: {done.stderr.strip()}")
@@ -198,7 +200,7 @@ class SlurmCluster:
         return self.run("squeue", *(options or ("-h", "-t", "all", "-o", "%i|%T|%N")))
 
     def _run(
-        self, command: tuple[str, ...], timeout: float, check: bool = True
+        self, command: tuple[str, ...], timeout: float, check: bool = True, user: str | None = None
     ) -> subprocess.CompletedProcess[str]:
         timeout *= PATIENCE
         try:
@@ -208,7 +210,8 @@ class SlurmCluster:
                 text=True,
                 timeout=timeout,
                 env=self.env(),
-                cwd=self.folder,  # sbatch writes slurm-*.out here
+                cwd="/" if user else self.folder,  # sbatch writes slurm-*.out here
+                user=user,
             )
         except subprocess.TimeoutExpired as error:
             raise SarError(f"{' '.join(command)}: no answer within {timeout:g} s") from error

@@ -215,7 +215,7 @@ def test_somebody_else_s_job_and_one_s_own(site: LoopSite, cluster: SpankCluster
         )
 
     assert f"job {roots} does not belong to uid {NOBODY}" in as_nobody(roots).stderr
-    own = cluster.salloc("n[009-016]", "--uid=nobody", "--chdir=/")
+    own = cluster.salloc("n[009-016]", user="nobody")
     done = as_nobody(own)
     assert "offset=2" in done.stdout, done.stderr
     cluster.scancel(own)

@@ -79,7 +79,7 @@ def test_each_node_tells_of_start_and_end(slurm, agent):
 def test_a_unix_socket_and_a_user_s_job(slurm):
     with Agent(slurm.munge_socket, slurm.folder / "events.sock") as agent:
         slurm.arguments(agent=agent.address)
-        slurm.run("srun", "-N2", "--uid=nobody", "--chdir=/", "true")
+        slurm.run("srun", "-N2", "true", user="nobody")
         assert wait_until(lambda: len(agent.events) == 4, 10)
         assert {e.uid for e in agent.events} == {0}
         assert {e.payload["user"] for e in agent.events} == {65534}

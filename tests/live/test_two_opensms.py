@@ -215,6 +215,8 @@ def over(fabric: Fabric, tables: Tables, dead: int) -> set[tuple[int, int]]:
 
 
 def test_the_agents_do_not_reach_each_other(two: Pair) -> None:
+    # An agent logs once that the other one does not answer, so it must answer before.
+    assert wait_until(lambda: "the same state here" in two.two.cli("status").stdout, 60)
     seen, before = len(two.two.log()), generation(two.one)
     two.split()
     try:
