@@ -21,6 +21,8 @@ from sar_agent.config.model import Config
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
+from sar_agent.formats.conversion import file_to_routes
+from sar_agent.formats.routes_file import decode
 from sar_agent.install.amended import completed
 from sar_agent.install.recent import longest_way
 from sar_agent.install.transit import transition_to
@@ -79,6 +81,7 @@ def _rehearse_on(config: Config, fabric: Fabric) -> None:
                 also = [present] * before
                 examine(now, present, plan.routes, plan.proved, also=also)
                 examine(now, present, plan.routes, plan.proved, also=also, numbers=plan.numbers)
+        file_to_routes(now, decode(plan.image))
         completed(now, replace(plan.routes, egress=plan.routes.egress.copy()))
         senders_proved(now, plan.routes, plan.proved)
         longest_way(now, replace(plan.routes, egress=plan.routes.egress.copy()))  # as read back

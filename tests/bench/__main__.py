@@ -24,6 +24,7 @@ from tests.bench import (
     job_times,
     key_latency,
     key_times,
+    lanes_needed,
     mixes,
     performance,
     roofline,
@@ -50,6 +51,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "five-phase": five_phase.tables,
     "keys": key_times.tables,
     "certificate": certificate.tables,
+    "lanes": lanes_needed.tables,
 }
 KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "performance": performance.tables,
