@@ -83,6 +83,13 @@ def _root(
     pass
 
 
+_REMEDIES: dict[type[OSError], str] = {
+    FileExistsError: "; name a folder, not a file",
+    NotADirectoryError: "; name a folder, not a file",
+    PermissionError: "; name a place where you may write",
+}
+
+
 def main() -> None:
     """Entry point: turns errors that a user can act on into one line and an exit code."""
     try:
@@ -104,5 +111,6 @@ def main() -> None:
     except OSError as error:
         if error.filename is None:
             raise
-        print(f"sar-agent: {error.filename}: {error.strerror}", file=sys.stderr)
+        remedy = _REMEDIES.get(type(error), "")
+        print(f"sar-agent: {error.filename}: {error.strerror}{remedy}", file=sys.stderr)
         sys.exit(2)

@@ -25,7 +25,7 @@ ConfigOption = Annotated[
     typer.Option(
         "--config",
         envvar="SAR_AGENT_CONFIG",
-        help="configuration file; deploy/sar-agent.toml explains every key",
+        help="configuration file; `sar-agent config show` prints every key",
     ),
 ]
 FabricOption = Annotated[

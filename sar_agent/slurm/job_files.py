@@ -36,4 +36,10 @@ def read_jobs_file(
             line=1,
             remedy=f"save it with: squeue -h -o '{FORMAT}', or squeue --json",
         )
+    if first.lower().startswith(("job,", "jobid,")):
+        raise InputError(
+            "this is a job history, not the running jobs",
+            file=path,
+            remedy="give it as --history of `assess` or `replay`",
+        )
     return parse_jobmap(text, path)

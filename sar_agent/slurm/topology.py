@@ -12,6 +12,9 @@ from types import MappingProxyType
 
 from sar_agent.errors import InputError
 
+NO_FILE = "check the path, or write one with `sar-agent topology generate`"
+"""The remedy where Slurm's topology file cannot be read."""
+
 
 @dataclass(frozen=True)
 class SlurmSwitch:

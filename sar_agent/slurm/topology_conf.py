@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sar_agent.errors import InputError
 from sar_agent.slurm.hostlist import expand
-from sar_agent.slurm.topology import SlurmSwitch, SlurmTopology, topology_of
+from sar_agent.slurm.topology import NO_FILE, SlurmSwitch, SlurmTopology, topology_of
 
 _PAIR = re.compile(r'(\w+)\s*=\s*("[^"]*"|[^\s"]+)(?:\s+|$)')
 _INCLUDE = re.compile(r"include(?:\s*=\s*|\s+)(.+)", re.IGNORECASE)
@@ -50,7 +50,9 @@ class _Reading:
         try:
             text = path.read_text(errors="replace")
         except OSError as error:
-            raise InputError(f"cannot be read ({error.strerror})", file=path) from error
+            raise InputError(
+                f"cannot be read ({error.strerror})", file=path, remedy=NO_FILE
+            ) from error
         for number, line in _logical_lines(text):
             if include := _INCLUDE.fullmatch(line):
                 other = path.parent / include.group(1).strip().strip('"')

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from sar_agent.errors import InputError
 from sar_agent.slurm.hostlist import expand
-from sar_agent.slurm.topology import SlurmSwitch, SlurmTopology, topology_of
+from sar_agent.slurm.topology import NO_FILE, SlurmSwitch, SlurmTopology, topology_of
 
 KINDS = ("tree", "block", "flat", "ring", "torus3d")
 _REMEDY = "a tree is `- topology: NAME` with `tree: {switches: [{switch: …, nodes: …}, …]}`"
@@ -33,7 +33,7 @@ def read_topology_yaml(path: str | Path, *, strict: bool = True) -> SlurmTopolog
     try:
         root = yaml.compose(file.read_text(errors="replace"), Loader=yaml.SafeLoader)
     except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=file) from error
+        raise InputError(f"cannot be read ({error.strerror})", file=file, remedy=NO_FILE) from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise InputError(f"is not YAML: {error.problem}", file=file, line=line) from error

@@ -8,6 +8,7 @@ is reached by the same path as ours.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -53,8 +54,10 @@ def load_extension(group: str, name: str, what: str) -> Any:
     for point in extensions(group):
         if point.name == name:
             return load_point(point, what)
-    known = ", ".join(extension_names(group))
-    remedy = f"use one of {known}" if known else "install a package that registers one"
+    known = extension_names(group)
+    remedy = f"use one of {', '.join(known)}" if known else "install a package that registers one"
+    if similar := get_close_matches(name, known, 1):
+        remedy = f"did you mean {similar[0]}? Or {remedy}"
     raise InputError(f"no {what} is called {name!r}", remedy=remedy)
 
 

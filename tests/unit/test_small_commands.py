@@ -260,3 +260,30 @@ def test_what_a_program_said_on_stderr_is_shown_whole_and_once(no_plugin: Path) 
 def test_status_names_the_dump_that_observe_mode_reads(no_plugin: Path) -> None:
     done = sar_agent("status", "--config", no_plugin)
     assert f"in observe mode the agent reads {EXAMPLES}/opensm-lfts.dump instead" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--engine", "sarplus"), "no engine is called 'sarplus'; did you mean sar-plus? Or use"),
+        (
+            ("--engine", "dfsssp", "--out", "{}/file"),
+            "file: File exists; name a folder, not a file",
+        ),
+        (("--jobs", "{}/history.csv"), "this is a job history, not the running jobs; give it as"),
+    ],
+)
+def test_mistakes_and_their_remedies(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "history.csv").write_text("job,start,end,nodelist\n1,0,1,n001\n")
+    done = sar_agent("route", *BOTH, *(word.replace("{}", str(tmp_path)) for word in words))
+    assert done.returncode == 2
+    assert sentence in done.stderr
+
+
+def test_a_topology_file_that_is_not_there() -> None:
+    done = sar_agent("topology", "check", "--fabric", FABRIC, "--topology-conf", "/nowhere.conf")
+    assert done.returncode == 2
+    assert (
+        "/nowhere.conf: cannot be read (No such file or directory); check the path" in done.stderr
+    )
