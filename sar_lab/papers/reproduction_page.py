@@ -67,7 +67,7 @@ def _lines(rows: Sequence[StoredResult], missing: Sequence[str]) -> Iterable[str
     if old := [row["name"] for row in rows if row.get("rules", 1) < RULES]:
         yield (
             f"Not run again since the rules for verdicts changed: {', '.join(old)}. Their orders "
-            "are judged by medians over seeds, not by pairs."
+            "are judged by medians over seeds, not by pairs, and baselines are our engines."
         )
         yield ""
     minutes = sum(row["seconds"] for row in rows) / 60
