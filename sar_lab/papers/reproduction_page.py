@@ -15,6 +15,8 @@ FILE = "reproduction.md"
 INTRODUCTION = f"""\
 # The papers' tables and figures, reproduced or not
 
+[All pages](../README.md) · [Glossary](../glossary.md)
+
 Written by `sar-agent lab run all --out docs/research`. `sar-agent lab list` lists the rows,
 `sar-agent lab run NAME` runs one again; the numbers of a row are in `reproduction/NAME.json`.
 
