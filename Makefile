@@ -7,7 +7,7 @@ ALL_CORES := --numprocesses auto --dist worksteal
 # The tests of a file share daemons, so they run in one process. Each file starts its own, on its own ports and in its own folders.
 BY_FILE := --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: venv setup system-packages bridge spank deb rpm dist test-packages demo demo-live test test-long test-fast bench site lint clean
+.PHONY: venv setup system-packages browser bridge spank deb rpm dist test-packages demo demo-live test test-long test-fast bench site lint clean
 .DEFAULT_GOAL := help
 
 help:
@@ -39,6 +39,10 @@ setup: $(VENV)/.all
 system-packages:
 	tests/install-debian-packages
 
+# The live page is tested in a browser where there is one.
+browser:
+	tests/install-debian-packages chromium chromium-driver || echo "The test of the live page is skipped: no Chromium."
+
 bridge:
 	$(MAKE) -C opensm_bridge
 
@@ -54,7 +58,7 @@ demo-live: $(VENV)/.run system-packages
 	SAR_PLUGIN=$(CURDIR)/opensm_bridge/build/libsarbridge.so \
 		SAR_UMAD_TIMEOUTS=$(CURDIR)/opensm_bridge/build/libumad_timeouts.so $(BIN)/sar-agent demo-live
 
-test: setup system-packages lint
+test: setup system-packages browser lint
 	$(MAKE) bridge spank
 	$(MAKE) -C c_common check
 	$(MAKE) -C agent_client check

@@ -13,11 +13,14 @@ from selenium.webdriver.common.by import By
 from sar_agent.fabric.spec import load_fabric
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
-from tests.live.helpers.browser import chromium
+from tests.live.helpers.browser import DRIVER, chromium
 from tests.live.helpers.loop import FABRIC, LoopSite, loop_site
 from tests.live.test_counters_live import PERFMGR, Counters
 
-pytestmark = pytest.mark.live
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(not Path(DRIVER).exists(), reason="no Chromium: run make browser"),
+]
 
 
 @pytest.fixture(scope="module")
