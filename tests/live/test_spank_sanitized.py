@@ -45,18 +45,28 @@ def host(munge, tmp_path) -> Host:
     return call
 
 
+def with_its_key(host: Host, *words: str) -> tuple[int, str, str]:
+    """A step that the agent answered in time: a sanitized program on a busy machine may take longer
+    than the 300 ms for which a step waits for an agent that is away."""
+    for _ in range(20):
+        answer = host("remote", *words)
+        if "had no routing key" not in answer[2]:
+            break
+    return answer
+
+
 def test_a_job_s_life(host, munge, tmp_path):
     with Agent(munge.socket) as agent:
         to = f"agent={agent.address}"
         assert host("local", "ring", to) == (0, "hooks: SPANK_SAR_TRAFFIC=ring\n", "")
         assert host("prolog", "ring", to, "debug=1")[0] == 0
         agent.answer = {"ok": True, "env": {"UCX_IB_NUM_PATHS": "1", "HOME": "/"}}
-        code, given, said = host("remote", "ring", to, "debug=1")
+        code, given, said = with_its_key(host, "ring", to, "debug=1")
         assert (code, given) == (0, "tasks: UCX_IB_NUM_PATHS=1\n")
         assert "HOME is not in the list of argument allow" in said
         site = tmp_path / "site-7"
         site.write_text("UCX_IB_NUM_PATHS=2\nUCX_IB_LID_PATH_BITS=1\n")
-        given = host("remote", "-", to, f"env_file={tmp_path}/site-%j")[1]
+        given = with_its_key(host, "-", to, f"env_file={tmp_path}/site-%j")[1]
         paths = "tasks: UCX_IB_NUM_PATHS=1\ntasks: UCX_IB_NUM_PATHS=2\n"
         assert given == paths + "tasks: UCX_IB_LID_PATH_BITS=1\n"
         assert host("epilog", "ring", to)[0] == 0
