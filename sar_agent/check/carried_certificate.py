@@ -27,7 +27,7 @@ class LaneNumbers:
     """Pairs of channels that packets of hosts take one after the other, along which the number does
     not rise."""
     first: str
-    """The first of them by names; empty where there is none."""
+    """The first such pair, with the names of its channels; empty if the numbers rise everywhere."""
 
     @property
     def rising(self) -> bool:

@@ -132,8 +132,7 @@ class KeyPool:
         others_load: LoadBesides,
     ) -> KeyDraft:
         """A key for the ticket beside those in force and `drafts`, and beside jobs without a key.
-        Raises `InputError` for traffic
-        that is not valid, `Unserved` where no key can serve it."""
+        Raises `InputError` for traffic that is not valid, `Unserved` where no key can serve it."""
         assert self._fabric is not None and self._fabric.digest == fabric.digest
         key = ticket.job, ticket.phase
         others = {k: m for k, m in self._made.items() if k != key}

@@ -1,4 +1,4 @@
-"""Programs under ibsim have the kernel's time limits for MADs: who does not answer is given up."""
+"""Programs under ibsim have the kernel's time limits for MADs: a lost request ends as timed out."""
 
 from __future__ import annotations
 
