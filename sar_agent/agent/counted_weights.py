@@ -51,7 +51,8 @@ class CountedWeights:
         if self.settings.weights != "use" or site.in_force is None:
             return ""
         levels, now = self.levels, time.monotonic()
-        jobs = [job.id for job in site.mix.jobs if not has_hint(site, job.id)]
+        given = {record.id for record in site.records if record.says_weight}
+        jobs = [job.id for job in site.mix.jobs if job.id not in given]
         proposed = levels.propose(self.counted.weights.weights, jobs)
         if proposed == levels.levels or not levels.due(now):
             return ""
@@ -84,12 +85,6 @@ class CountedWeights:
             self.levels.used(time.monotonic())
         else:
             self.levels.use(before)
-
-
-def has_hint(site: Observation, job: str) -> bool:
-    """Whether the job's user has said its weight: that is used, whatever is counted."""
-    record = next((record for record in site.records if record.id == job), None)
-    return record is not None and (record.traffic or "").startswith("weight=")
 
 
 def weighed(mix: JobMix, old: Mapping[str, int], new: Mapping[str, int]) -> JobMix:

@@ -44,8 +44,8 @@ _mapped: WeakKeyDictionary[Fabric, dict[tuple[JobRecord, float], _Mapped]] = Wea
 
 
 def _weight(record: JobRecord, counted: Mapping[str, float]) -> float:
-    said = (record.traffic or "").startswith("weight=")
-    return record.weight if said else counted.get(record.id, record.weight)
+    given = record.weight
+    return given if record.says_weight else counted.get(record.id, given)
 
 
 def _map(fabric: Fabric, record: JobRecord, weight: float) -> _Mapped:

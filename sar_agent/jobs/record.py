@@ -38,6 +38,12 @@ class JobRecord:
         return self.raw or ((self.id,) if self.id.isdecimal() else ())
 
     @property
+    def says_weight(self) -> bool:
+        """Whether the job's user has given its weight, valid or not: counted bytes do not replace
+        it."""
+        return (self.traffic or "").startswith("weight=")
+
+    @property
     def weight(self) -> float:
         """How much its terminals send compared with full speed: 0.2 for a hint `weight=0.2`.
 
