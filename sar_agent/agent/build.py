@@ -15,6 +15,7 @@ from sar_agent.agent.amendments import Amendments
 from sar_agent.agent.commit import Committer
 from sar_agent.agent.counted_traffic import CountedTraffic
 from sar_agent.agent.counted_weights import CountedWeights
+from sar_agent.agent.ended_jobs import EndedJobs
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.history import DecisionLog, History
 from sar_agent.agent.install_keys import KeyInstaller
@@ -199,6 +200,7 @@ def build_daemon(
         problems,
         installed,
         observer,
+        EndedJobs(observer, pool, transit, updates),
         planner,
         Amendments(installed, planner, decisions, config.agent.reoptimise_seconds),
         transit,

@@ -23,9 +23,10 @@ from sar_agent.agent.decide import (
     decide,
     install_obstacle,
 )
+from sar_agent.agent.ended_jobs import EndedJobs
 from sar_agent.agent.install_keys import KeyInstaller
 from sar_agent.agent.installed_routes import InstalledRoutes
-from sar_agent.agent.observe_site import Observation, SiteObserver, owners
+from sar_agent.agent.observe_site import Observation, SiteObserver
 from sar_agent.agent.outcome import (
     Installed,
     Outcome,
@@ -72,6 +73,7 @@ class Agent:
     problems: ProblemLog
     installed: InstalledRoutes
     observer: SiteObserver
+    ended: EndedJobs
     planner: Planner
     amendments: Amendments
     transit: Transit
@@ -84,8 +86,6 @@ class Agent:
     page: PageFeed
     backoff: Backoff
     """What failed is tried again, but ever less often."""
-    saw_no_jobs: bool = False
-    """Whether the last poll was empty: that is believed once the next one is, too."""
 
     def pass_once(self) -> Report:
         """Never raises: the report says what went wrong."""
@@ -134,7 +134,7 @@ class Agent:
             site = self.observer.observe()
         finally:
             self.publisher.sources(self.observer)
-        self._follow_jobs()
+        self.ended.follow()
         self._recover()
         unfinished = self.updates.end_run()
         self.pacing.observed(site)
@@ -361,20 +361,6 @@ class Agent:
                 message=str(error),
             )
         return Report(result, f"{decision.why}; {error}", decision.reason)
-
-    def _follow_jobs(self) -> None:
-        """Jobs that have ended give up their hints, keys, service levels and subscriptions."""
-        observer = self.observer
-        if observer.queue.problem:
-            return
-        queue = observer.queue.value or ()
-        if queue or self.saw_no_jobs:  # Slurm may have been asked without the right to see jobs
-            observer.hints.drop_ended(queue)
-            self.keys.pool.release_ended({number for job in queue for number in job.numbers})
-            if self.transit.levels:
-                self.transit.levels.forget_ended(job.start for job in queue)
-        self.saw_no_jobs = not queue
-        self.updates.queue_read(owners(observer.running()), observer.began)
 
     def _recover(self) -> None:
         """Finish what a process that died, or an install past its deadline, left behind. While the

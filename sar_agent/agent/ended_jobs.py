@@ -1,0 +1,34 @@
+"""What jobs give up when they have ended: hints, keys, service levels and subscriptions."""
+
+from __future__ import annotations
+
+from sar_agent.agent.observe_site import SiteObserver, owners
+from sar_agent.agent.updates import Updates
+from sar_agent.install.transit import Transit
+from sar_agent.keys.pool import KeyPool
+
+
+class EndedJobs:
+    """Compares each good poll of the queue with what is kept for jobs."""
+
+    def __init__(
+        self, observer: SiteObserver, pool: KeyPool, transit: Transit, updates: Updates
+    ) -> None:
+        self.observer, self.pool = observer, pool
+        self.transit, self.updates = transit, updates
+        self._saw_no_jobs = False
+        """Whether the last poll was empty: that is believed once the next one is, too."""
+
+    def follow(self) -> None:
+        """Nothing where the queue was not read."""
+        observer = self.observer
+        if observer.queue.problem:
+            return
+        queue = observer.queue.value or ()
+        if queue or self._saw_no_jobs:  # Slurm may have been asked without the right to see jobs
+            observer.hints.drop_ended(queue)
+            self.pool.release_ended({number for job in queue for number in job.numbers})
+            if self.transit.levels:
+                self.transit.levels.forget_ended(job.start for job in queue)
+        self._saw_no_jobs = not queue
+        self.updates.queue_read(owners(observer.running()), observer.began)
