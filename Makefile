@@ -7,7 +7,7 @@ ALL_CORES := --numprocesses auto --dist worksteal
 # The tests of a file share daemons, so they run in one process. Each file starts its own, on its own ports and in its own folders.
 BY_FILE := --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: venv setup system-packages browser bridge spank deb rpm dist test-packages demo demo-live test test-long test-fast bench site lint clean
+.PHONY: venv setup system-packages browser bridge spank deb rpm dist test-packages demo demo-live test test-long test-fast bench site lint check-c clean
 .DEFAULT_GOAL := help
 
 help:
@@ -58,14 +58,13 @@ demo-live: $(VENV)/.run system-packages
 	SAR_PLUGIN=$(CURDIR)/opensm_bridge/build/libsarbridge.so \
 		SAR_UMAD_TIMEOUTS=$(CURDIR)/opensm_bridge/build/libumad_timeouts.so $(BIN)/sar-agent demo-live
 
-test: setup system-packages browser lint
-	$(MAKE) bridge spank
-	$(MAKE) -C c_common check
-	$(MAKE) -C agent_client check
-	$(MAKE) -C opensm_bridge check
-	$(MAKE) -C slurm_spank check
-	$(MAKE) -C libsar_migrate check
-	$(MAKE) -C libsar_key check
+C_PARTS := c_common agent_client opensm_bridge slurm_spank libsar_migrate libsar_key
+check-c: $(C_PARTS:%=check-%)
+check-%: bridge spank
+	$(MAKE) -C $* check
+
+test: setup system-packages browser
+	$(MAKE) --jobs=$$(nproc) --output-sync=target lint check-c
 	# Tests without daemons run first: they compile the kernels that a daemon would else wait for.
 	SAR_EXAMPLES=$(SHARE) $(PYTEST) -m 'not long' $(ALL_CORES) tests/unit tests/property
 	# SAR_PATIENCE multiplies every time limit: the machine may be busy with other work.
