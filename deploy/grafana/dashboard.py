@@ -43,6 +43,8 @@ class Panel(NamedTuple):
     queries: dict[str, str]
     width: int = 8
     height: int = 7
+    least: float = 0
+    """Lower end of the axis."""
 
 
 TOP = (
@@ -95,7 +97,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     "Predicted and counted": (
         Panel("Rank correlation", "Of predicted load and counted bytes over all links: 1 is the "
               "same order. Below 0.3 for an hour is an alert.", "none",
-              {"sar_agent_prediction_rank_correlation": "{{source}}"}, 6),
+              {"sar_agent_prediction_rank_correlation": "{{source}}"}, 6, least=-1),
         Panel("Counted top, predicted", "Share of the busiest 1 % of links that were among the 5 % "
               "with the largest predicted load.", "percentunit",
               {"sar_agent_prediction_top_ratio": "{{source}}"}, 6),
@@ -254,7 +256,8 @@ def _graph(given: Panel) -> TimePanel:
         .height(given.height)
         .line_width(2)
         .fill_opacity(8)
-        .min(0)
+        .min(given.least)
+        .axis_soft_max(1)  # counts that are 0 all day: not an axis up to 100
         .legend(
             common.VizLegendOptions()
             .display_mode(LegendDisplayMode.LIST)
@@ -273,8 +276,8 @@ def _stats() -> Iterable[StatPanel]:
                  "2": ("observing", "blue"), "3": ("observing", "blue")})  # fmt: skip
     yield _stat("Engine in force", "The routing engine that made the tables that OpenSM uses.",
                 {"sar_agent_engine_in_force == 1": "{{engine}}"}, {}, name=True)  # fmt: skip
-    yield _stat("Generation in force − installed", "0 if OpenSM uses what the agent installed "
-                "last; always 0 in observe mode.",
+    yield _stat("In force − installed", "Generations: 0 if OpenSM uses what the agent installed last; "
+                "always 0 in observe mode.",
                 {"(sar_agent_generation_in_force - sar_agent_generation_installed) * "
                  "sar_agent_install_mode": ""},
                 {}, steps=((None, "red"), (0, "green"), (1, "red")))  # fmt: skip
@@ -309,6 +312,7 @@ def _stat(
         .datasource(SOURCE)
         .span(4)
         .height(4)
+        .text(common.VizTextDisplayOptions().value_size(30))  # the largest that fits "other engine"
         .color_mode(BigValueColorMode.BACKGROUND if words or len(steps) > 1
                     else BigValueColorMode.NONE)
         .text_mode(BigValueTextMode.NAME if name else

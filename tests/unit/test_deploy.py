@@ -372,7 +372,7 @@ def test_the_stats_of_both_modes(
         for panel in json.loads(BOARD.read_text())["panels"]
         if panel["type"] == "stat"
     }
-    titles = ("Routes in force", "Generation in force − installed", "Reachable")
+    titles = ("Routes in force", "In force − installed", "Reachable")
     series = {
         'sar_agent_install_mode{instance="a"}': install,
         'sar_agent_engine_in_force{instance="a",engine="sar"}': engine,
