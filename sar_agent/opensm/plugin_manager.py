@@ -38,6 +38,7 @@ class PluginManager(SubnetManager):
     """`path` is `routes.sar`; `lfts_dump` is OpenSM's dump, for an agent without the plugin."""
 
     name = "OpenSM"
+    calls = True
 
     def __init__(
         self,
@@ -93,6 +94,16 @@ class PluginManager(SubnetManager):
     def install(self, plan: Plan, proved_from: str | None) -> InForce:
         """By the plugin; `routes.sar` is the plan's afterwards."""
         return put_in_force(self.client, plan, self.path, proved_from)
+
+    def wait_for_call(self, answered: int) -> int:
+        """For half a minute at most."""
+        if not self.client.socket_path.exists():
+            raise Unavailable(f"{self.client.socket_path}: no such socket")
+        return self.client.await_call(answered)
+
+    def decline_call(self, call: int) -> None:
+        """The next engine then routes."""
+        self.client.decline(call)
 
     def recover(self) -> str:
         """`routes.next` becomes `routes.sar`, or is removed."""
