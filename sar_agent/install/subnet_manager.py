@@ -73,6 +73,9 @@ class SmStatus:
     """Grows when a discovery found something new."""
     tables_version: Hashable = None
     """Changes whenever the tables that switches have may have changed; None: always read them."""
+    sl2vl_tables_sent: int | None = None
+    """SL2VL tables that switches were sent for our routes since the process began, one for each
+    pair of ports; None where the manager does not count them."""
     head_of_queue_seconds: float = 0.0
     """Longest wait of a packet at the head of a queue; -1: without limit."""
     built_at: float = 0.0
@@ -178,7 +181,7 @@ class SubnetManager(Protocol):
     def decline_call(self, call: int) -> None:
         """Tell the manager that no routes will come for the call. Raises `SarError` where it is
         over."""
-        return None
+        return
 
     def recover(self) -> str:
         """Finish or undo what an install left behind whose process died or whose deadline passed;

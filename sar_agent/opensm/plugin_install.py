@@ -78,6 +78,7 @@ def sm_status(
         sweeps=status.heavy_sweeps,
         topology_changes=status.topology_changes,
         tables_version=(status.pid, status.routings, status.lft_blocks_confirmed),
+        sl2vl_tables_sent=status.sl2vl_tables_sent,
         head_of_queue_seconds=status.head_of_queue_seconds,
         built_at=status.last_build_unix,
         details=status.model_dump(mode="json"),

@@ -57,10 +57,7 @@ class PluginManager(SubnetManager):
     def status(self) -> SmStatus:
         """Raises `SarError` where the plugin does not answer."""
         self._answers = False
-        if not self.client.socket_path.exists():  # the client would try four times
-            raise Unavailable(
-                f"{self.client.socket_path}: OpenSM's plugin is not there (no such socket)"
-            )
+        self._require_socket()  # the client would try four times
         status = self.client.status()
         self._answers = True
         kept = waiting = 0
@@ -69,6 +66,12 @@ class PluginManager(SubnetManager):
         with suppress(SarError):
             waiting = read_generation(next_path(self.path))
         return sm_status(status, kept, waiting, next_path(self.path).exists())
+
+    def _require_socket(self) -> None:
+        if not self.client.socket_path.exists():
+            raise Unavailable(
+                f"{self.client.socket_path}: OpenSM's plugin is not there (no such socket)"
+            )
 
     def fabric(self) -> Fabric:
         """The subnet as OpenSM discovered it."""
@@ -97,8 +100,7 @@ class PluginManager(SubnetManager):
 
     def wait_for_call(self, answered: int) -> int:
         """For half a minute at most."""
-        if not self.client.socket_path.exists():
-            raise Unavailable(f"{self.client.socket_path}: no such socket")
+        self._require_socket()
         return self.client.await_call(answered)
 
     def decline_call(self, call: int) -> None:

@@ -15,6 +15,7 @@ import pytest
 from sar_agent.errors import Unavailable
 from sar_agent.formats.routes_file import write_routes_file
 from sar_agent.opensm.plugin_client import PluginRefused
+from tests.live.helpers.sanitized import assert_clean, sanitized
 from tests.live.helpers.site import Site, site
 
 pytestmark = pytest.mark.live
@@ -79,6 +80,14 @@ def answered(site: Called) -> None:
 def test_a_load_within_the_call_is_installed_and_no_other_engine_routes() -> None:
     with called() as site:
         answered(site)
+
+
+def test_no_sanitizer_complains_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    with called(**sanitized(monkeypatch)) as site:
+        answered(site)
+        site.here.sm.stop()
+        said = site.here.sm.output()
+    assert_clean(said)
 
 
 def test_where_nobody_answers_the_next_engine_routes() -> None:
