@@ -2,7 +2,8 @@
  * The state of the plugin, and the functions that its files call of each other.
  *
  * There are four locks. OpenSM holds its own (`osm->lock`) around every call of the routing engine, so callbacks never
- * take it; only notices.c, dump.c and fabric.c do, in threads of the socket. `tables` guards the known contents of the
+ * take it; only notices.c, dump.c and fabric.c do, in threads of the socket; a routing that waits for the agent lends it to the
+ * last two (agent_call.c). `tables` guards the known contents of the
  * switches' tables. `mutex` guards what threads of the socket and of OpenSM share; it is held only briefly, so that
  * `status` is answered at once. The order: OpenSM's lock first, then `tables`, then `mutex`. `counting` guards `counters`; its
  * holders take no other lock.
@@ -84,6 +85,13 @@ struct bridge {
 	bool take_file;	  /* read routes.sar at the next routing, which is the first as master */
 	bool loading, stopping, routed, lanes_asked;
 	enum phase phase;
+	/* agent_call.c */
+	int call_event;			/* an eventfd: readable during a call */
+	bool calling, call_declined;	/* a routing waits for the agent; the agent has no routes for it */
+	double call_begun, call_ends, heard_at; /* seconds on CLOCK_MONOTONIC; when a client listened last */
+	unsigned calls, calls_answered; /* since OpenSM started */
+	unsigned listening;		/* clients that wait for a call */
+	unsigned borrowers;		/* requests that read OpenSM's structures under the lock of the routing that waits */
 	time_t follow_at; /* on CLOCK_MONOTONIC: when the routing that a repair needs is requested again; 0: none is */
 	char engine_in_force[32], routes_engine[ROUTES_ENGINE_SIZE];
 	uint64_t generation_in_force;
@@ -174,6 +182,24 @@ void events_follow(struct bridge *b);
 
 /* reload.c: has OpenSM install routes.next, and waits for the result. `generation` 0: whichever the file has. */
 bool reload(struct bridge *b, uint64_t generation, const char *proved_from, struct reason *why);
+
+/* agent_call.c: a routing that waits for the agent's routes. These are for OpenSM's thread, in this order: */
+bool agent_call_begin(struct bridge *b, struct reason *why);
+/* The routes of a load, and the digest that they were proved from; NULL when the wait is over. */
+struct routes *agent_call_wait(struct bridge *b, char *proved_from, size_t room);
+void agent_call_refuse(struct bridge *b, const struct reason *load);
+/* Returns the seconds since the begin; `declined`: the agent had no routes. */
+double agent_call_end(struct bridge *b, bool *declined);
+/* For threads of the socket. A client that listens must leave. */
+#define MOST_LISTENING 2 /* threads of the socket */
+bool agent_call_listen(struct bridge *b);
+void agent_call_leave(struct bridge *b);
+/* The number of the call that is under way, unless it is `answered`; 0: there is none. */
+unsigned agent_call_number(struct bridge *b, unsigned answered);
+bool agent_call_decline(struct bridge *b, unsigned number);
+/* Whether a routing that waits lends OpenSM's lock; it is held until the return. */
+bool agent_call_lends(struct bridge *b);
+void agent_call_return(struct bridge *b);
 
 /* notices.c: sends a notice to the subscribers of five-phase updates; not to be called from a thread of OpenSM's. */
 struct notice;

@@ -14,6 +14,8 @@
 #include "bridge.h"
 #include "routes_write.h"
 
+#define PAUSE 2000000 /* ns between two attempts to lock OpenSM's structures */
+
 /* Port 0 in a column other than the switch's own means no route. */
 static uint8_t port_of(const osm_switch_t *sw, uint8_t entry)
 {
@@ -56,8 +58,49 @@ static void fill_nodes(struct routes *r, const struct live *live, const struct r
 	}
 }
 
+/*
+ * What a routing that waits for the agent assumes of a switch that OpenSM takes for reset, since one of its cables has died,
+ * or that has come up: the first has what it confirmed before, as for a repair (repair.h); the second has no routes.
+ */
+struct assumed {
+	bool used;
+	const struct routes *own;
+	const uint32_t *column; /* for each column of the dump, the one of `own`, or own->columns */
+};
+
+static uint8_t assumed_entry(const struct assumed *a, const struct live *live, uint32_t s, unsigned offset, uint32_t d)
+{
+	const uint32_t row = a->own ? routes_switch(a->own, live->sw[s].guid) : 0;
+
+	if (d < live->terminals && live->end[d].leaf == s)
+		return live->end[d].leaf_port;
+	if (!a->own || row == a->own->switches || a->column[d] == a->own->columns || offset >= a->own->offsets)
+		return ROUTES_NO_ROUTE;
+	return routes_row(a->own, a->own->forwarding, offset, row)[a->column[d]];
+}
+
+/* A host that `own` does not know was routed like its leaf switch (fit.h). */
+static uint32_t *own_columns(const struct live *live, const struct routes *own)
+{
+	const uint32_t count = live->terminals + live->switches;
+	uint32_t *column = malloc((count + 1) * sizeof(*column));
+
+	for (uint32_t d = 0; column && d < count; d++) {
+		const struct live_terminal *end = d < live->terminals ? &live->end[d] : NULL;
+		const uint32_t at = end ? end->leaf : d - live->terminals;
+		const uint32_t row = routes_switch(own, live->sw[at].guid);
+
+		column[d] = end ? guid_index(own->terminal_guid, own->terminals, end->guid) : own->terminals;
+		if (column[d] == own->terminals)
+			column[d] = own->terminals + row; /* own->columns if the switch is not known either */
+		else if (own->terminal_leaf[column[d]] != row)
+			column[d] = own->terminals + row;
+	}
+	return column;
+}
+
 static void fill_row(struct bridge *b, struct routes *r, const struct live *live,
-		     osm_switch_t **sw, unsigned offset, uint32_t s)
+		     osm_switch_t **sw, const struct assumed *assumed, unsigned offset, uint32_t s)
 {
 	const ib_net16_t from = cl_hton16(live->sw[s].lid_low);
 	uint8_t *port = ROUTES_FILL(uint8_t, routes_row(r, r->forwarding, offset, s));
@@ -74,6 +117,8 @@ static void fill_row(struct bridge *b, struct routes *r, const struct live *live
 
 		tables_entry(b, sw[s], lid, &sent, &instead);
 		port[d] = port_of(sw[s], sent);
+		if (assumed->used && instead == ENTRY_UNKNOWN)
+			port[d] = assumed_entry(assumed, live, s, offset, d);
 		if (had)
 			had[d] = instead == ENTRY_UNKNOWN ? ROUTES_UNKNOWN : port_of(sw[s], instead);
 		if (level)
@@ -155,14 +200,16 @@ static void fill_numbers(struct routes *r, const struct live *live, const struct
 }
 
 /* Sets `own` to the plugin's routes if they are in force, and the sizes of the file; false if no routes are in force. */
-static bool sizes_of(struct bridge *b, const struct live *live, struct routes *sizes,
+static bool sizes_of(struct bridge *b, const struct live *live, bool lent, bool assumed, struct routes *sizes,
 		     const struct routes **own, struct reason *why)
 {
+	/* OpenSM forgets the engine in use at the begin of a routing. */
 	const struct osm_routing_engine *used = b->osm->routing_engine_used;
-	const bool ours = used && used->name && !strcmp(used->name, SAR_ENGINE) && b->in_force;
+	const char *engine = lent ? b->known_engine : used ? used->name : NULL;
+	const bool ours = engine && !strcmp(engine, SAR_ENGINE) && b->in_force;
 	uint32_t switches, blocks;
 
-	if (!used) {
+	if (!engine || !*engine) {
 		REASON(why, "no routes are in force yet");
 		return false;
 	}
@@ -178,26 +225,39 @@ static bool sizes_of(struct bridge *b, const struct live *live, struct routes *s
 				 .terminals = live->terminals,
 				 .offsets = live->lids_per_port,
 				 .lanes = ours ? (*own)->lanes : 1,
-				 .flags = blocks ? ROUTES_HAD : 0,
+				 .flags = blocks && !assumed ? ROUTES_HAD : 0,
 				 .wide = widest(live)};
 	if (ours && (*own)->hop_lanes)
 		sizes->flags |= ROUTES_HOPS;
 	if (ours && (*own)->numbers)
 		sizes->flags |= ROUTES_NUMBERS;
-	snprintf(sizes->engine, sizeof(sizes->engine), "%.31s", ours ? (*own)->engine : used->name);
+	snprintf(sizes->engine, sizeof(sizes->engine), "%.31s", ours ? (*own)->engine : engine);
 	return true;
 }
 
+/* Whether all switches had confirmed the last routing that was sent. */
+static bool all_had_confirmed(struct bridge *b)
+{
+	bool good;
+
+	pthread_mutex_lock(&b->mutex);
+	good = b->routed && !b->unconfirmed;
+	pthread_mutex_unlock(&b->mutex);
+	return good;
+}
+
 /* The caller holds OpenSM's lock and `tables`; the image is written to disk after both are released. */
-static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t **sw,
+static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t **sw, bool lent,
 			       struct reason *why)
 {
 	const struct routes *own;
 	struct routes sizes, *r;
+	struct assumed assumed = {.used = lent && all_had_confirmed(b)};
 	uint8_t *hop_lanes = NULL;
+	uint32_t *column = NULL;
 	size_t hops;
 
-	if (!sizes_of(b, live, &sizes, &own, why))
+	if (!sizes_of(b, live, lent, assumed.used, &sizes, &own, why))
 		return NULL;
 	hops = (size_t)sizes.wide * sizes.wide * live->switches;
 	if (own && own->hop_lanes) {
@@ -212,13 +272,16 @@ static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t
 		return NULL;
 	}
 	qsort(live->end, live->terminals, sizeof(*live->end), by_guid);
+	assumed.column = column = own && assumed.used ? own_columns(live, own) : NULL;
+	assumed.own = column ? own : NULL;
 	fill_nodes(r, live, own);
 	fill_far_ends(r, live);
 	if (own && own->numbers && r->numbers)
 		fill_numbers(r, live, own);
 	for (unsigned o = 0; o < r->offsets; o++)
 		for (uint32_t s = 0; s < live->switches; s++)
-			fill_row(b, r, live, sw, o, s);
+			fill_row(b, r, live, sw, &assumed, o, s);
+	free(column);
 	if (hop_lanes)
 		memcpy(ROUTES_FILL(uint8_t, r->hop_lanes), hop_lanes, hops);
 	free(hop_lanes);
@@ -230,23 +293,54 @@ static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t
 	return r;
 }
 
+/* Until the structures of OpenSM can be read: with its lock, shared, or lent by a routing that waits for the agent, which is
+ * true. Otherwise a request waits while an engine computes. */
+static bool lock_or_borrow(struct bridge *b)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE};
+
+	for (;;) {
+		if (agent_call_lends(b))
+			return true;
+		if (!pthread_rwlock_tryrdlock(&b->osm->lock.lock))
+			return false;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static uint32_t count_unconfirmed_ports(struct bridge *b, bool lent)
+{
+	uint32_t ports;
+
+	if (!lent)
+		return lanes_count_unconfirmed(b).ports;
+	pthread_mutex_lock(&b->mutex);
+	ports = b->unconfirmed_ports; /* as of the last routing that was sent */
+	pthread_mutex_unlock(&b->mutex);
+	return ports;
+}
+
 bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *why)
 {
 	struct routes *r = NULL;
 	osm_switch_t **sw = NULL;
 	struct live live;
+	const bool lent = lock_or_borrow(b);
 	bool good;
 
-	cl_plock_acquire(&b->osm->lock); /* shared; waits while OpenSM computes routes */
 	if (live_from_osm(&live, &sw, b->osm, why)) {
 		pthread_mutex_lock(&b->tables);
-		tables_look(b, LOOK_DUMP);
-		r = image_of(b, &live, sw, why);
+		if (!lent) /* the routing that lends has looked, and OpenSM's new tables are empty */
+			tables_look(b, LOOK_DUMP);
+		r = image_of(b, &live, sw, lent, why);
 		result->digest = tables_digest(b, &live);
-		result->unconfirmed_ports = lanes_count_unconfirmed(b).ports;
+		result->unconfirmed_ports = count_unconfirmed_ports(b, lent);
 		pthread_mutex_unlock(&b->tables);
 	}
-	cl_plock_release(&b->osm->lock);
+	if (lent)
+		agent_call_return(b);
+	else
+		cl_plock_release(&b->osm->lock);
 	live_free(&live);
 	free(sw);
 	if (!r)

@@ -331,7 +331,11 @@ static bool copy(struct bridge *b, struct walk *w, struct reason *why)
 			return false;
 		}
 		/* Routing engines hold this lock while they compute, some for minutes, so do not block on it. */
-		if (pthread_rwlock_tryrdlock(&b->osm->lock.lock)) {
+		if (agent_call_lends(b)) {
+			good = try_copy(w, late, &wait, why);
+			agent_call_return(b);
+			free_index(w);
+		} else if (pthread_rwlock_tryrdlock(&b->osm->lock.lock)) {
 			REASON_OF(why, "busy", "OpenSM has been busy with its routes for %d s; ask again", PATIENCE);
 		} else {
 			good = try_copy(w, late, &wait, why);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_REPAIR_WAIT 10 /* seconds: a standby OpenSM takes over after 40 s by default */
+
 #define REFUSE(...) return REASON(why, __VA_ARGS__), false
 
 static bool copy(char *to, size_t room, const char *key, const char *value, struct reason *why)
@@ -42,6 +44,17 @@ static bool set_deadline(struct options *o, const char *value, struct reason *wh
 	return true;
 }
 
+static bool set_repair_wait(struct options *o, const char *value, struct reason *why)
+{
+	char *end;
+	const unsigned long seconds = strtoul(value, &end, 10);
+
+	if (*value < '0' || *value > '9' || *end || seconds > MOST_REPAIR_WAIT)
+		REFUSE("option repair_wait must be 0 to %d seconds, not \"%.60s\"", MOST_REPAIR_WAIT, value);
+	o->repair_wait = (unsigned)seconds;
+	return true;
+}
+
 static bool set(struct options *o, const char *key, const char *value, struct reason *why)
 {
 	if (!strcmp(key, "dir"))
@@ -52,7 +65,9 @@ static bool set(struct options *o, const char *key, const char *value, struct re
 		return set_group(o, value, why);
 	if (!strcmp(key, "deadline"))
 		return set_deadline(o, value, why);
-	REFUSE("unknown option \"%.60s\"; valid are dir, socket, group and deadline", key);
+	if (!strcmp(key, "repair_wait"))
+		return set_repair_wait(o, value, why);
+	REFUSE("unknown option \"%.60s\"; valid are dir, socket, group, deadline and repair_wait", key);
 }
 
 bool options_parse(struct options *o, const char *text, struct reason *why)
@@ -60,7 +75,7 @@ bool options_parse(struct options *o, const char *text, struct reason *why)
 	char *rest, *word, *copied = strdup(text ? text : "");
 	bool good = copied != NULL;
 
-	*o = (struct options){.folder = "/run/sar-agent", .group = -1, .deadline = 60};
+	*o = (struct options){.folder = "/run/sar-agent", .group = -1, .deadline = 60, .repair_wait = 2};
 	if (!copied)
 		REASON(why, "no memory");
 	for (word = good ? strtok_r(copied, " \t\n", &rest) : NULL; good && word;

@@ -13,6 +13,7 @@ struct options {
 	char socket_path[108]; /* the size of sun_path */
 	int64_t group;	       /* the group that owns the socket; -1: OpenSM's own */
 	unsigned deadline;     /* seconds that one `load` may take */
+	unsigned repair_wait;  /* seconds that a routing waits for the agent where no repair serves; 0: it does not */
 };
 
 /* `text` may be NULL, for the defaults. */

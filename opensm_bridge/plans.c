@@ -80,6 +80,7 @@ static struct routes *read_own(struct bridge *b, uint64_t highest, struct reason
 struct choice {
 	struct live live;
 	osm_switch_t **sw;
+	bool read; /* `live` is whole */
 	struct install *chosen;
 };
 
@@ -213,13 +214,58 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 	pthread_mutex_lock(&b->tables);
 	tables_look(b, LOOK_ROUTING);
 	pthread_mutex_unlock(&b->tables);
-	if (!live_from_osm(&c->live, &c->sw, b->osm, why))
+	c->read = live_from_osm(&c->live, &c->sw, b->osm, why);
+	if (!c->read)
 		return;
 	remember_topology(b, &c->live);
 	if (o->load && is_as_proved(b, &c->live, o->proved_from, load))
 		try_routes(b, c, o->load, load);
 	try_own(b, c, o->file, own);
 	try_own(b, c, o->last_good, own);
+}
+
+static void add_to(struct reason *why, const char *more)
+{
+	const size_t length = strlen(why->text);
+
+	snprintf(why->text + length, sizeof(why->text) - length, "%s%s", length ? "; " : "", more);
+}
+
+/* Where no repair of the routes in force serves: waits for the agent's. `own` is why a repair does not serve. */
+static void call_agent(struct bridge *b, struct choice *c, struct reason *own)
+{
+	struct reason not_called = {.text = ""}, load;
+	struct routes *offered;
+	char proved_from[17], late[80];
+	bool declined;
+	double took;
+
+	if (!agent_call_begin(b, &not_called)) {
+		add_to(own, not_called.text);
+		return;
+	}
+	BRIDGE_LOG(b, OSM_LOG_INFO, "%s; the agent is asked, for up to %u s\n", own->text, b->options.repair_wait);
+	while (!c->chosen && (offered = agent_call_wait(b, proved_from, sizeof(proved_from)))) {
+		load = (struct reason){.text = ""};
+		if (is_as_proved(b, &c->live, proved_from, &load))
+			try_routes(b, c, offered, &load);
+		if (!c->chosen)
+			agent_call_refuse(b, &load);
+		routes_drop(offered);
+	}
+	took = agent_call_end(b, &declined);
+	if (c->chosen) {
+		*own = (struct reason){.text = ""};
+		pthread_mutex_lock(&b->mutex);
+		b->calls_answered++;
+		pthread_mutex_unlock(&b->mutex);
+		BRIDGE_LOG(b, OSM_LOG_INFO, "the agent answered after %.2f s with generation %ju\n", took,
+			   (uintmax_t)c->chosen->routes->generation);
+		return;
+	}
+	snprintf(late, sizeof(late), "the agent was asked and %s %.1f s",
+		 declined ? "has no routes either, after" : "sent no routes within", took);
+	add_to(own, late);
 }
 
 /* Returns NULL if no routes fit; the reason is in `last_error` and in OpenSM's log. */
@@ -233,6 +279,8 @@ struct install *plans_choose(struct bridge *b)
 	notice_takeover(b);
 	take_offer(b, &o, &file);
 	choose(b, &c, &o, &load, &own);
+	if (!c.chosen && c.read && o.last_good && !o.load)
+		call_agent(b, &c, &own);
 	if (!c.chosen) {
 		live_free(&c.live);
 		free(c.sw);

@@ -52,8 +52,8 @@ static bool wait_for(struct bridge *b, uint64_t number)
 	deadline = now.tv_sec + (time_t)b->options.deadline;
 	poke_at = now.tv_sec;
 	while (goes_on(b, number) && now.tv_sec < deadline) {
-		/* Not while a slow engine works on the routing that the first poke started. */
-		if (b->building < number && now.tv_sec >= poke_at) {
+		/* Not while a slow engine works on the routing that the first poke started, or a routing waits for it. */
+		if (b->building < number && !b->calling && now.tv_sec >= poke_at) {
 			poke(b);
 			poke_at = now.tv_sec + POKE_INTERVAL;
 		}
@@ -100,6 +100,7 @@ static uint64_t queue_load(struct bridge *b, struct routes *routes, const char *
 	b->load_routes = routes;
 	snprintf(b->proved_from, sizeof(b->proved_from), "%s", proved_from);
 	b->load_problem = (struct reason){.text = ""};
+	pthread_cond_broadcast(&b->changed); /* a routing may wait for it */
 	return ++b->asked;
 }
 

@@ -69,6 +69,7 @@ static void answer_status(struct bridge *b, char *json, size_t room)
 		 "\"unconfirmed_lft_blocks\":%u,\"unconfirmed_sl2vl_ports\":%u,"
 		 "\"unconfirmed_sl2vl_tables\":%u,\"sl2vl_tables_sent\":%lu,"
 		 "\"head_of_queue_seconds\":%.9g,\"perfmgr\":%s,\"perfmgr_sweep\":%u,"
+		 "\"repair_calls\":%u,\"repair_calls_answered\":%u,"
 		 "\"heavy_sweeps\":%lu,\"topology_changes\":%ju,\"routings\":%ju,"
 		 "\"lft_blocks_confirmed\":%lu,\"last_build_unix\":%jd}",
 		 SAR_PLUGIN_VERSION, b->osm->osm_version, (int)getpid(), sm_state(b),
@@ -82,7 +83,7 @@ static void answer_status(struct bridge *b, char *json, size_t room)
 		 b->unknown, b->vanished, b->unconfirmed,
 		 b->unconfirmed_blocks, b->unconfirmed_ports, b->unconfirmed_tables,
 		 atomic_load(&b->sl2vl_tables), head_of_queue_seconds(&b->osm->subn.opt),
-		 counters_are_read(b) ? "true" : "false", sweep,
+		 counters_are_read(b) ? "true" : "false", sweep, b->calls, b->calls_answered,
 		 atomic_load(&b->heavy_sweeps), (uintmax_t)b->topology_changes,
 		 (uintmax_t)b->routings, atomic_load(&b->lft_blocks), (intmax_t)b->built_at);
 	pthread_mutex_unlock(&b->mutex);
@@ -167,6 +168,19 @@ static void answer_counters(struct bridge *b, char *json, size_t room)
 		answer_refusal(&why, json, room);
 }
 
+static void answer_decline(struct bridge *b, const char *arguments, char *json, size_t room)
+{
+	struct reason why = {.text = ""};
+	char *end;
+	const unsigned long number = strtoul(arguments, &end, 10);
+
+	REASON(&why, "no routing waits in call %.20s", arguments);
+	if (!*end && number && number <= UINT32_MAX && agent_call_decline(b, (unsigned)number))
+		snprintf(json, room, "{\"ok\":true}");
+	else
+		answer_refusal(&why, json, room);
+}
+
 static void answer_notice(struct bridge *b, const char *arguments, char *json, size_t room)
 {
 	struct reason why = {.text = ""};
@@ -182,7 +196,7 @@ static void answer_notice(struct bridge *b, const char *arguments, char *json, s
 void request_answer(struct bridge *b, const char *request, char *json, size_t room)
 {
 	const struct reason unknown = {.text = "unknown request; valid are status, load GENERATION PROVED_FROM, dump, "
-				       "fabric, counters, and notice unpath|repath UPDATE GENERATION"};
+				       "fabric, counters, await CALL, decline CALL, and notice unpath|repath UPDATE GENERATION"};
 
 	if (!strcmp(request, "status"))
 		answer_status(b, json, room);
@@ -194,6 +208,8 @@ void request_answer(struct bridge *b, const char *request, char *json, size_t ro
 		answer_fabric(b, json, room);
 	else if (!strcmp(request, "counters"))
 		answer_counters(b, json, room);
+	else if (!strncmp(request, "decline ", 8))
+		answer_decline(b, request + 8, json, room);
 	else if (!strncmp(request, "notice ", 7))
 		answer_notice(b, request + 7, json, room);
 	else

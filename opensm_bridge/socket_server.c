@@ -18,6 +18,7 @@
 #define THREADS 8
 #define REQUEST_SIZE 64
 #define ANSWER_SIZE 8192
+#define AWAIT 30 /* seconds until a client that waits for a call is answered that there is none */
 #define CLIENT_PATIENCE 5000 /* ms that a client may take to send its request, or to read the answer */
 
 struct server {
@@ -72,13 +73,64 @@ static void send_answer(const struct server *s, int client, const char *text, si
 	}
 }
 
+/* Waits until a routing calls the agent, the client leaves, or AWAIT is over. True: answer the client. */
+static bool wait_for_call(const struct server *s, int client, unsigned answered, unsigned *number)
+{
+	struct pollfd wait[] = {{.fd = client, .events = POLLIN},
+				{.fd = s->stop, .events = POLLIN},
+				{.fd = s->bridge->call_event, .events = POLLIN}};
+	struct timespec now;
+	time_t end;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end = now.tv_sec + AWAIT;
+	while (!(*number = agent_call_number(s->bridge, answered)) && now.tv_sec < end) {
+		if (poll(wait, 3, 1000) < 0 && errno != EINTR)
+			return false;
+		if (wait[0].revents || wait[1].revents) /* it has left, or talks out of turn */
+			return false;
+		if (wait[2].revents) /* a call that was answered is not over yet */
+			poll(NULL, 0, 5);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	}
+	return true;
+}
+
+/* `await CALL`: a client that has answered CALL (0: none) waits for the next one. */
+static bool answer_await(const struct server *s, int client, const char *arguments, char *json)
+{
+	unsigned number = 0;
+	char *end;
+	const unsigned long answered = strtoul(arguments, &end, 10);
+	bool good;
+
+	if (*arguments < '0' || *arguments > '9' || *end || answered > UINT32_MAX) {
+		snprintf(json, ANSWER_SIZE, "{\"ok\":false,\"code\":\"other\",\"error\":\"await needs the number of "
+					    "the last call, or 0\"}");
+		return true;
+	}
+	if (!agent_call_listen(s->bridge)) {
+		snprintf(json, ANSWER_SIZE, "{\"ok\":false,\"code\":\"busy\",\"error\":\"%d clients wait for a call "
+					    "already\"}", MOST_LISTENING);
+		return true;
+	}
+	good = wait_for_call(s, client, (unsigned)answered, &number);
+	agent_call_leave(s->bridge);
+	snprintf(json, ANSWER_SIZE, "{\"ok\":true,\"call\":%u}", number);
+	return good;
+}
+
 static void serve(const struct server *s, int client)
 {
 	char request[REQUEST_SIZE], json[ANSWER_SIZE];
 	size_t length;
+	bool answer = read_request(s, client, request);
 
-	if (read_request(s, client, request)) {
+	if (answer && !strncmp(request, "await ", 6))
+		answer = answer_await(s, client, request + 6, json);
+	else if (answer)
 		request_answer(s->bridge, request, json, sizeof(json) - 1);
+	if (answer) {
 		length = strlen(json);
 		json[length++] = '\n';
 		send_answer(s, client, json, length);
@@ -132,6 +184,11 @@ bool server_open(struct bridge *b, struct reason *why)
 		REASON(why, "no eventfd: %s", strerror(errno));
 		return false;
 	}
+	b->call_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (b->call_event < 0) {
+		REASON(why, "no eventfd: %s", strerror(errno));
+		return false;
+	}
 	if (!listen_at(s, &b->options, why))
 		return false;
 	while (s->running < THREADS && !thread_start(&s->thread[s->running], serve_all, s))
@@ -161,6 +218,9 @@ void server_close(struct bridge *b)
 	}
 	if (s->stop >= 0)
 		close(s->stop);
+	if (b->call_event >= 0)
+		close(b->call_event);
+	b->call_event = -1;
 	free(s);
 	b->server = NULL;
 }

@@ -54,6 +54,8 @@ const char *state_name(struct bridge *b)
 	const osm_subn_t *subn = &b->osm->subn;
 
 	notice_failure(b);
+	if (b->calling)
+		return "waiting";
 	if (b->phase == ROUTING)
 		return computed(b) ? "sending" : "building";
 	if (!b->routed)

@@ -80,6 +80,8 @@ class FakeBridge:
     """Whether switches have as many LIDs as hosts, not one."""
     lids: int = 0
     """Another number: LIDs were assigned again."""
+    sl2vl_tables: int = 0
+    pid: int = 1
     notices: list[tuple[str, int, int]] = field(default_factory=list)
     on_notice: list[Callable[[str, int], None]] = field(default_factory=list)
     """Subscribers: called with the kind and the update."""
@@ -145,7 +147,7 @@ class FakeBridge:
             protocol=2,
             plugin_version="fake",
             opensm_version="fake",
-            pid=1,
+            pid=self.pid,
             sm_state=self.sm_state,
             state=self.state,
             last_error=self.last_error,
@@ -168,6 +170,7 @@ class FakeBridge:
             topology_changes=self.topology_changes,
             routings=self.routings,
             lft_blocks_confirmed=0,
+            sl2vl_tables_sent=self.sl2vl_tables,
             last_build_unix=math.ceil(self.built_at),
         )
 

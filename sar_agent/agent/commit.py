@@ -120,11 +120,12 @@ class Committer:
                 before=entry.before,
                 plan=plan,
                 changed=result.changed,
+                sl2vl_tables=result.sl2vl_tables,
                 achieved=achieved,
                 how=arrival.how,
                 phases=arrival.phases,
             )
-            self.publisher.rerouted(plan, result.changed)
+            self.publisher.rerouted(plan, result.changed, result.sl2vl_tables)
         self.publisher.status(result.in_force.status)
         self.publisher.wanted(plan.generation)
         return Installed(result, achieved, arrival.how, arrival.why)

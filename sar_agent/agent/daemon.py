@@ -19,6 +19,7 @@ from types import FrameType
 
 from sar_agent import __version__
 from sar_agent.agent.build import Wakers, build_daemon
+from sar_agent.agent.repair_calls import RepairCalls
 from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
 from sar_agent.agent.waiting import PassTimer, WakeEvents
 from sar_agent.config.model import Config
@@ -101,13 +102,16 @@ def run_passes(
     )
     agent, events = daemon.agent, daemon.events
     observer, requests = agent.observer, agent.keys.pool.requests
+    calls = RepairCalls(agent.manager, wake.set)
     timer = PassTimer(
-        agent, config, WakeEvents(wake, stop, edited), events.inbox, pacer, notifier.alive
+        agent, config, WakeEvents(wake, stop, edited), events.inbox, pacer, notifier.alive, calls
     )
     agent.keys.publish()
     if metrics is None and (address := config.agent.metrics_host_port):
         agent.metrics.serve(*address, WebApp(own_pages, config.agent.page))
     events.start()
+    if config.agent.mode == "install":
+        calls.start()
     if observer.topology:
         observer.topology.start()
     log.info(
@@ -121,7 +125,9 @@ def run_passes(
             edited.clear()
             pacer.begin(time.monotonic())
             guard("events", lambda: observer.hints.add(events.inbox.take()), None)
-            report = agent.pass_once()
+            call = calls.take()
+            report = agent.pass_once(called=call > 0)
+            calls.end(call)
             pacer.end(time.monotonic())
             guard("events", lambda: events.queue_read(observer.running()), None)
             if not requests.closed and not warmed:  # for sites that start without `warm-up`
@@ -131,6 +137,7 @@ def run_passes(
             if not guard("waiting", timer.wait, False):
                 stop.wait(FALTERING)
     finally:
+        calls.stop()
         events.stop()
         if observer.topology:
             observer.topology.stop()

@@ -75,6 +75,8 @@ class Row:
     """What ports counted in the last window before: rank correlation with the prediction, the share
     of the top that was predicted, the largest share of its speed that a link carried, and how many
     links were hot but not predicted. None where no window could be used."""
+    sl2vl_tables: int | None = None
+    """SL2VL tables that OpenSM sent to switches for the install; None where nobody counts them."""
 
 
 _COLUMNS = [column.name for column in fields(Row)]
@@ -168,6 +170,7 @@ class DecisionLog:
         before: Measures | None,
         plan: Plan | None = None,
         changed: TableChanges | None = None,
+        sl2vl_tables: int | None = None,
         achieved: Measures | None = None,
         how: str = "",
         phases: dict[str, Any] | None = None,
@@ -195,6 +198,7 @@ class DecisionLog:
             how=how,
             phases=phases,
             counted=self.counted(),
+            sl2vl_tables=sl2vl_tables,
         )
         try:
             self.history.add(row)

@@ -87,9 +87,9 @@ class Agent:
     backoff: Backoff
     """What failed is tried again, but ever less often."""
 
-    def pass_once(self) -> Report:
-        """Never raises: the report says what went wrong."""
-        self.observer.begin_pass()
+    def pass_once(self, *, called: bool = False) -> Report:
+        """Never raises: the report says what went wrong. `called`: the subnet manager waits."""
+        self.observer.begin_pass(called=called)
         try:
             with (
                 Lock(self.config.agent.state_dir, "pass.lock", PASS_PATIENCE),

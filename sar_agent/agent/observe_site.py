@@ -146,6 +146,7 @@ class SiteObserver:
         self.last_status: StatusReading | None = None
         """The status that the observation of this pass saw; None before it did."""
         self.problems = ProblemLog(log)
+        self._called = False
         self._fabric_tried = 0.0
         """By `time.monotonic`, which no step of the wall clock moves."""
         self._fabric_version: tuple[int, int, int] | None = None
@@ -153,15 +154,17 @@ class SiteObserver:
         self._live: tuple[bytes, frozenset[str]] = (b"", frozenset())
         """Hosts with a live terminal, and the digest of the fabric they are in."""
 
-    def begin_pass(self) -> None:
-        """Forget which status the pass before saw."""
-        self.last_status = None
+    def begin_pass(self, *, called: bool = False) -> None:
+        """Forget which status the pass before saw. `called`: the subnet manager waits, so the last
+        reading of the queue has to do."""
+        self.last_status, self._called = None, called
 
     def observe(self) -> Observation:
         """Raises `Unavailable` only where the queue or the fabric could never be read yet."""
         self.began = time.monotonic()
-        with stage("slurm"):
-            self.poll_queue()
+        if not (self._called and self.queue.at):
+            with stage("slurm"):
+                self.poll_queue()
         self.problems.problem("slurm", self.queue.stale(), "Slurm answers again")
         self.last_status = reading = self.read_status()
         edited = self._topology_edited()

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sar_agent.agent.loop import Agent
+from sar_agent.agent.repair_calls import RepairCalls
 from sar_agent.agent.reroute_pacer import ReroutePacer
 from sar_agent.config.model import Config
 from sar_agent.events.inbox import Inbox
@@ -44,10 +45,12 @@ class PassTimer:
         inbox: Inbox,
         pacer: ReroutePacer,
         alive: Callable[[], None],
+        calls: RepairCalls,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.agent, self.config, self.woken = agent, config, woken
         self.inbox, self.pacer, self.alive, self.clock = inbox, pacer, alive, clock
+        self.calls = calls
 
     def wait(self) -> bool:
         """Return True when the next pass is to begin, or the agent to end."""
@@ -56,7 +59,7 @@ class PassTimer:
         ask_at = self.clock()  # at once: the pass may have taken minutes
         while True:
             woken.wake.clear()
-            if woken.stop.is_set():
+            if woken.stop.is_set() or self.calls.pending:
                 return True
             now = self.clock()
             # After an unforeseen error, only the end of the process comes sooner.

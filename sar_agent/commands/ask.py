@@ -101,6 +101,8 @@ def _line(row: Row) -> str:
     changed = "" if row.entries_changed is None else f", {row.entries_changed} entries"
     if row.blocks_changed is not None:
         changed += f" in {row.blocks_changed} blocks"
+    if row.sl2vl_tables:
+        changed += f" and {row.sl2vl_tables} SL2VL tables"
     if row.transition:
         changed += f", {row.transition}"
     gain = _gain(row.before, row.achieved or row.predicted)

@@ -125,7 +125,8 @@ class AgentConfig(Section, EngineSettings, frozen=True):
     reoptimise_seconds: Seconds = Field(
         default=60.0,
         description="time without changes after which incrementally computed routes are compared "
-        "with a full recomputation (if changes never stop, ten times this). 0 disables it",
+        "with a full recomputation (if changes never stop, ten times this). 0 disables it; "
+        "then routes that OpenSM's plugin has repaired are replaced by a plan at once",
     )
     reoptimise_gain: Annotated[float, Field(ge=0, le=10)] = Field(
         default=0.02,

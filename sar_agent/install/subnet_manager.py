@@ -73,6 +73,9 @@ class SmStatus:
     """Grows when a discovery found something new."""
     tables_version: Hashable = None
     """Changes whenever the tables that switches have may have changed; None: always read them."""
+    sl2vl_tables_sent: int | None = None
+    """SL2VL tables that switches were sent for our routes since the process began, one for each
+    pair of ports; None where the manager does not count them."""
     head_of_queue_seconds: float = 0.0
     """Longest wait of a packet at the head of a queue; -1: without limit."""
     built_at: float = 0.0
@@ -140,6 +143,8 @@ class SubnetManager(Protocol):
 
     name: str
     """How log lines and errors call it."""
+    calls: bool = False
+    """Whether its routing can wait for the agent's routes (`wait_for_call`)."""
 
     def status(self) -> SmStatus:
         """The manager's report on itself. Raises `SarError` where it does not answer."""
@@ -165,6 +170,18 @@ class SubnetManager(Protocol):
         Raises `SmRefused` where the manager refuses, `NotYet` where it is at work, else `SarError`.
         A manager that restarts must then find the last routes that were confirmed."""
         ...
+
+    def wait_for_call(self, answered: int) -> int:
+        """Wait, less than a minute, until a routing of the manager waits for the agent's routes,
+        because it has none for the fabric. Returns the number of the call, which is not `answered`,
+        or 0. During a call the status is `built`: tables and fabric can be read, and an `install`
+        answers it. For a thread of its own. Raises `SarError`."""
+        return 0
+
+    def decline_call(self, call: int) -> None:
+        """Tell the manager that no routes will come for the call. Raises `SarError` where it is
+        over."""
+        return
 
     def recover(self) -> str:
         """Finish or undo what an install left behind whose process died or whose deadline passed;

@@ -22,7 +22,13 @@ from sar_agent.install.changes import TableChanges, table_changes
 from sar_agent.install.levels import AssignedLevels
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.recent import RecentTables
-from sar_agent.install.subnet_manager import InForce, NotYet, SmRefused, SubnetManager
+from sar_agent.install.subnet_manager import (
+    InForce,
+    NotYet,
+    SmRefused,
+    SmStatus,
+    SubnetManager,
+)
 from sar_agent.routing.routes import Routes
 from sar_agent.util.stages import stage
 
@@ -58,6 +64,8 @@ class CommitResult:
     """Between the tables that were read right before, which the manager found unchanged, and those
     read back."""
     transition: Transition | None
+    sl2vl_tables: int | None = None
+    """SL2VL tables that OpenSM sent to switches meanwhile; None where nobody counts them."""
 
 
 def transition_to(
@@ -88,6 +96,14 @@ def transition_to(
     if verdict.numbers is not None and not verdict.rising:
         plan = replace(plan, numbers=verdict.numbers)  # in which both tables rise
     return replace(plan, transition=verdict)
+
+
+def _sl2vl_tables(before: SmStatus, now: SmStatus) -> int | None:
+    """Those sent between two reports of the same process."""
+    first, last = before.sl2vl_tables_sent, now.sl2vl_tables_sent
+    if first is None or last is None or before.process != now.process:
+        return None
+    return last - first
 
 
 class Transit:
@@ -199,7 +215,8 @@ class Transit:
         if self.levels:
             self.levels.end_others(plan.fabric, step.routes)
         changed = table_changes(plan.fabric, before.routes, now.routes)
-        return CommitResult(step, now, changed, transition)
+        sent = _sl2vl_tables(before.status, now.status)
+        return CommitResult(step, now, changed, transition, sent)
 
     def _put(self, step: Plan, before: InForce) -> tuple[Plan, InForce]:
         """Install a stage; returns it with the levels that it keeps, and what was read back."""

@@ -22,6 +22,9 @@ from sar_agent.install.subnet_manager import SmRefused
 PROTOCOL = 2
 MAX_ANSWER = 65536
 STATUS_TIMEOUT = 5.0  # the plugin answers from memory
+AWAIT_TIMEOUT = 45.0  # longer than the plugin lets a client wait for a call
+AT_REST = frozenset({"built", "waiting"})
+"""States in which tables can be read and loaded."""
 
 
 class _Answer(BaseModel):
@@ -39,10 +42,12 @@ class PluginStatus(_Answer):
     opensm_version: str
     pid: int
     sm_state: str  # master, standby, discovering, not-active
-    state: Literal["starting", "asked", "building", "sending", "built"]
+    state: Literal["starting", "asked", "building", "waiting", "sending", "built"]
     """starting: nothing was routed yet; asked: a load or a sweep was requested, and OpenSM does not
-    route yet; building: a routing engine computes, ours or another; sending: tables are being sent;
-    built: OpenSM is done with the last of them, and nothing is under way."""
+    route yet; building: a routing engine computes, ours or another; waiting: our engine has no
+    routes for this fabric, and waits for a load within OpenSM's routing (a few seconds at most; the
+    tables of before are in force); sending: tables are being sent; built: OpenSM is done with the
+    last of them, and nothing is under way."""
     last_error: str  # why the newest routes are not in force; empty when they are
     engine_in_force: (
         str  # which engine really built the tables: "sar", a stock engine, or "none" yet
@@ -59,6 +64,8 @@ class PluginStatus(_Answer):
     amended_entries: int = 0  # changed by the last one
     repair_drops: bool = False  # packets of some hosts are dropped until the next one
     repair_ms: float = 0  # that the last one took to compute
+    repair_calls: int = 0  # how often the agent was asked for routes within a routing
+    repair_calls_answered: int = 0  # how often it sent routes in time
     unknown_terminals: int  # live ports that the routes in force do not know (or know elsewhere)
     vanished_terminals: int  # terminals of the routes in force that are not in the fabric
     # As of the last routing that OpenSM finished:
@@ -79,7 +86,7 @@ class PluginStatus(_Answer):
     @property
     def settled(self) -> bool:
         """Whether nothing is under way, and the switches have confirmed all that was sent."""
-        return self.state == "built" and not (
+        return self.state in AT_REST and not (
             self.unconfirmed_switches or self.unconfirmed_lft_blocks or self.unconfirmed_sl2vl_ports
         )
 
@@ -97,6 +104,12 @@ class FabricAnswer(_Answer):
 
     path: Path
     digest: str  # 16 hex digits; the same as long as nothing changed
+
+
+class CallAnswer(_Answer):
+    """Whether a routing waits for the agent."""
+
+    call: int  # 0: none does
 
 
 class CountersAnswer(_Answer):
@@ -178,6 +191,16 @@ class PluginClient:
         """
         return self._command("fabric", FabricAnswer)
 
+    def await_call(self, answered: int) -> int:
+        """Wait, for half a minute at most, until a routing asks for routes; returns the number of
+        the call, or 0. `answered` is the last call that was heard."""
+        return self._command(f"await {answered}", CallAnswer, AWAIT_TIMEOUT).call
+
+    def decline(self, call: int) -> None:
+        """Tell the routing that waits in `call` that there are no routes for it. Raises SarError
+        where it waits no longer."""
+        self._command(f"decline {call}", _Answer)
+
     def counters(self) -> CountersAnswer:
         """Have what PerfMgr counted written (opensm_bridge/COUNTERS.md).
 
@@ -219,8 +242,8 @@ class PluginClient:
         finally:
             os.close(handle)
 
-    def _command(self, request: str, answer_type: type[_T]) -> _T:
-        answer = self._ask(request, self.timeout)
+    def _command(self, request: str, answer_type: type[_T], timeout: float = 0.0) -> _T:
+        answer = self._ask(request, timeout or self.timeout)
         try:
             refusal = _Refused.model_validate_json(answer)
             if not refusal.ok:

@@ -21,7 +21,7 @@ from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmStatus
-from sar_agent.opensm.plugin_client import PluginClient, PluginRefused, PluginStatus
+from sar_agent.opensm.plugin_client import AT_REST, PluginClient, PluginRefused, PluginStatus
 from sar_agent.util.owned_files import READABLE, sync_folder
 from sar_agent.util.stages import stage
 from sar_agent.util.text_files import write_bytes
@@ -49,7 +49,11 @@ def sm_status(
     `routes.sar` and `routes.next`; `pending`: there is a `routes.next`."""
     ours = status.engine_in_force == OUR_ENGINE
     state: Literal["starting", "at work", "built"] = (
-        status.state if status.state in ("starting", "built") else "at work"
+        "starting"
+        if status.state == "starting"
+        else "built"
+        if status.state in AT_REST
+        else "at work"
     )
     numbers = status.generation_in_force, status.generation_loaded, kept, waiting
     return SmStatus(
@@ -74,6 +78,7 @@ def sm_status(
         sweeps=status.heavy_sweeps,
         topology_changes=status.topology_changes,
         tables_version=(status.pid, status.routings, status.lft_blocks_confirmed),
+        sl2vl_tables_sent=status.sl2vl_tables_sent,
         head_of_queue_seconds=status.head_of_queue_seconds,
         built_at=status.last_build_unix,
         details=status.model_dump(mode="json"),
@@ -93,9 +98,9 @@ def read_in_force(client: PluginClient, fabric: Fabric, patience: float | None =
     until = time.monotonic() + (PATIENCE if patience is None else patience)
     while True:
         before = client.status()
-        if before.state == "built":
+        if before.state in AT_REST:
             found, after = read_now(client, fabric)
-            if after.state == "built" and after.routings == before.routings:
+            if after.state == before.state and after.routings == before.routings:
                 return found
         elif time.monotonic() >= until:
             raise NotYet(at_work(before))
@@ -119,7 +124,7 @@ def read_now(client: PluginClient, fabric: Fabric) -> tuple[InForce, PluginStatu
 
 def at_work(status: PluginStatus) -> str:
     """Why the tables in force are not certain, in a sentence; empty where they are."""
-    if status.state != "built":
+    if status.state not in AT_REST:
         return f"OpenSM is still at work on the tables ({status.state})"
     if not status.settled:
         return (
@@ -138,7 +143,7 @@ def put_in_force(client: PluginClient, plan: Plan, path: Path, proved_from: str 
     untouched, so that an OpenSM that restarts finds the last good routes.
     """
     status, file, waiting = client.status(), plan.routes_file, next_path(path)
-    if status.state != "built":
+    if status.state not in AT_REST:
         raise NotYet(at_work(status))  # an earlier load may still read the file
     with stage("write"):
         write_bytes(waiting, plan.image, READABLE)

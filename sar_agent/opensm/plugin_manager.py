@@ -38,6 +38,7 @@ class PluginManager(SubnetManager):
     """`path` is `routes.sar`; `lfts_dump` is OpenSM's dump, for an agent without the plugin."""
 
     name = "OpenSM"
+    calls = True
 
     def __init__(
         self,
@@ -56,10 +57,7 @@ class PluginManager(SubnetManager):
     def status(self) -> SmStatus:
         """Raises `SarError` where the plugin does not answer."""
         self._answers = False
-        if not self.client.socket_path.exists():  # the client would try four times
-            raise Unavailable(
-                f"{self.client.socket_path}: OpenSM's plugin is not there (no such socket)"
-            )
+        self._require_socket()  # the client would try four times
         status = self.client.status()
         self._answers = True
         kept = waiting = 0
@@ -68,6 +66,12 @@ class PluginManager(SubnetManager):
         with suppress(SarError):
             waiting = read_generation(next_path(self.path))
         return sm_status(status, kept, waiting, next_path(self.path).exists())
+
+    def _require_socket(self) -> None:
+        if not self.client.socket_path.exists():
+            raise Unavailable(
+                f"{self.client.socket_path}: OpenSM's plugin is not there (no such socket)"
+            )
 
     def fabric(self) -> Fabric:
         """The subnet as OpenSM discovered it."""
@@ -93,6 +97,15 @@ class PluginManager(SubnetManager):
     def install(self, plan: Plan, proved_from: str | None) -> InForce:
         """By the plugin; `routes.sar` is the plan's afterwards."""
         return put_in_force(self.client, plan, self.path, proved_from)
+
+    def wait_for_call(self, answered: int) -> int:
+        """For half a minute at most."""
+        self._require_socket()
+        return self.client.await_call(answered)
+
+    def decline_call(self, call: int) -> None:
+        """The next engine then routes."""
+        self.client.decline(call)
 
     def recover(self) -> str:
         """`routes.next` becomes `routes.sar`, or is removed."""

@@ -20,6 +20,7 @@ class NumberedAbove(SubnetManager):
 
     def __init__(self, manager: SubnetManager, highest: Callable[[], int]) -> None:
         self.manager, self.highest, self.name = manager, highest, manager.name
+        self.calls = manager.calls
 
     def status(self) -> SmStatus:
         """The manager's, which has heard of `highest()`, too."""
@@ -37,6 +38,14 @@ class NumberedAbove(SubnetManager):
     def install(self, plan: Plan, proved_from: str | None) -> InForce:
         """By the manager."""
         return self.manager.install(plan, proved_from)
+
+    def wait_for_call(self, answered: int) -> int:
+        """The manager's."""
+        return self.manager.wait_for_call(answered)
+
+    def decline_call(self, call: int) -> None:
+        """By the manager."""
+        self.manager.decline_call(call)
 
     def recover(self) -> str:
         """By the manager."""

@@ -145,6 +145,11 @@ class PassMetrics(MetricGroup):
         "last_reroute_blocks_changed",
         "Blocks of 64 entries, one management datagram each, that the last reroute changed.",
     )
+    sl2vl_tables = gauge(
+        "last_reroute_sl2vl_tables",
+        "SL2VL tables, one for each pair of ports, that OpenSM sent to switches for the last "
+        "reroute.",
+    )
     entries_changed_sum = counter(
         "lft_entries_changed", "Forwarding-table entries that all reroutes changed together."
     )

@@ -202,6 +202,7 @@ def test_after_a_split_the_masters_state_counts(
 
 class _Manager:
     name = "OpenSM"
+    calls = False
 
     def __init__(self, highest: int) -> None:
         self.highest = highest

@@ -79,6 +79,23 @@ def test_what_must_not_be_mixed_is_installed_in_stages(place: Place) -> None:
     assert read_routes_file(place.path).generation == 3
 
 
+def test_sl2vl_tables_of_all_stages_are_counted(place: Place) -> None:
+    def send() -> None:
+        place.fake.sl2vl_tables += 5
+
+    place.fake.on_load.append(send)
+    arrived = place.go(place.plan(around(place.fabric, NEW)))
+    assert place.fake.loads == [2, 3] and arrived.sl2vl_tables == 10
+
+
+def test_sl2vl_tables_of_another_process_are_not_subtracted(place: Place) -> None:
+    def restart() -> None:
+        place.fake.pid, place.fake.sl2vl_tables = 2, 3
+
+    place.fake.on_load.append(restart)
+    assert place.go(place.plan(around(place.fabric, OLD))).sl2vl_tables is None
+
+
 def with_two_offsets(to_last: list[int], to_middle: int) -> Routes:
     """Switch 0 leads to switch 1 by port `to_middle`, at both offsets."""
     routes = around(ring(), to_last)
@@ -344,7 +361,7 @@ def test_a_history_of_an_older_agent_is_read_and_gone_on_with(tmp_path: Path) ->
     history = History(tmp_path)
     history.add(ROW)
     with sqlite3.connect(history.path) as base:
-        for column in ("transition", "blocks_changed"):
+        for column in ("transition", "blocks_changed", "sl2vl_tables"):
             base.execute(f"ALTER TABLE decisions DROP COLUMN {column}")
     assert history.last(1) == [ROW]
     history.add(ROW)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sar_agent.agent.repair_calls import RepairCalls
 from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
 from sar_agent.agent.waiting import PassTimer, WakeEvents
 from sar_agent.config.model import Config
@@ -99,6 +100,7 @@ class Loop:
             inbox,
             self.pacer,
             lambda: None,
+            RepairCalls(self.world.agent.manager, lambda: None),
             lambda: self.clock.now,
         )
 

@@ -1,0 +1,175 @@
+/*
+ * A call to the agent from inside OpenSM's routing: where no repair of ours reaches all hosts, the routing waits for the
+ * agent's routes, for a bounded time, instead of handing the whole fabric to the next engine.
+ *
+ * All this time the routing holds OpenSM's lock, as any slow engine does. The thread that waits touches nothing of
+ * OpenSM's, so it lends the lock: requests that only read OpenSM's structures (`dump`, `fabric`) go on without taking it,
+ * and the wait does not end before they are done. Nobody is waited for who does not listen: a client that has an `await`
+ * request open.
+ *
+ * The caller of a load does not wake OpenSM during a call; the routing that is under way takes the load.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "bridge.h"
+
+#define GAP 1 /* seconds that a client may take between two requests */
+#define SLICE 200 /* ms between two looks at whether OpenSM is to end */
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* The caller holds the mutex. */
+static bool is_over(const struct bridge *b)
+{
+	const double now = seconds();
+	/* A load that was requested in time is read and checked first. */
+	const double end = b->call_ends + (b->loading ? (double)b->options.repair_wait : 0);
+
+	return b->load_routes || b->call_declined || b->stopping || osm_exit_flag || now >= end;
+}
+
+bool agent_call_begin(struct bridge *b, struct reason *why)
+{
+	const uint64_t increment = 1;
+	bool good = false;
+
+	pthread_mutex_lock(&b->mutex);
+	if (!b->options.repair_wait)
+		REASON(why, "the agent is not asked (repair_wait=0)");
+	else if (!b->listening && (!b->heard_at || seconds() - b->heard_at > GAP))
+		REASON(why, "no agent listens");
+	else if (b->loading || b->asked > b->built)
+		REASON(why, "the agent is not asked, since its last load is under way");
+	else
+		good = true;
+	if (good) {
+		b->calling = true;
+		b->call_declined = false;
+		b->calls++;
+		b->call_begun = seconds();
+		b->call_ends = b->call_begun + b->options.repair_wait;
+		if (write(b->call_event, &increment, sizeof(increment)) < 0)
+			b->call_declined = true; /* cannot happen */
+	}
+	pthread_mutex_unlock(&b->mutex);
+	return good;
+}
+
+struct routes *agent_call_wait(struct bridge *b, char *proved_from, size_t room)
+{
+	struct routes *offered;
+
+	pthread_mutex_lock(&b->mutex);
+	while (!is_over(b)) {
+		struct timespec until;
+
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += SLICE * 1000000L;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&b->changed, &b->mutex, &until);
+	}
+	offered = b->load_routes;
+	b->load_routes = NULL;
+	if (offered) {
+		b->building = b->asked;
+		snprintf(proved_from, room, "%s", b->proved_from);
+	}
+	pthread_mutex_unlock(&b->mutex);
+	return offered;
+}
+
+void agent_call_refuse(struct bridge *b, const struct reason *load)
+{
+	pthread_mutex_lock(&b->mutex);
+	b->load_problem = *load;
+	b->built = b->building;
+	pthread_cond_broadcast(&b->changed);
+	pthread_mutex_unlock(&b->mutex);
+}
+
+double agent_call_end(struct bridge *b, bool *declined)
+{
+	uint64_t count;
+	double took;
+
+	pthread_mutex_lock(&b->mutex);
+	b->calling = false;
+	while (b->borrowers)
+		pthread_cond_wait(&b->changed, &b->mutex);
+	if (read(b->call_event, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		BRIDGE_LOG(b, OSM_LOG_ERROR, "cannot read an eventfd: %s\n", strerror(errno));
+	*declined = b->call_declined;
+	took = seconds() - b->call_begun;
+	pthread_mutex_unlock(&b->mutex);
+	return took;
+}
+
+bool agent_call_listen(struct bridge *b)
+{
+	bool good;
+
+	pthread_mutex_lock(&b->mutex);
+	good = b->listening < MOST_LISTENING;
+	b->listening += good;
+	pthread_mutex_unlock(&b->mutex);
+	return good;
+}
+
+void agent_call_leave(struct bridge *b)
+{
+	pthread_mutex_lock(&b->mutex);
+	b->listening--;
+	b->heard_at = seconds();
+	pthread_mutex_unlock(&b->mutex);
+}
+
+unsigned agent_call_number(struct bridge *b, unsigned answered)
+{
+	unsigned number;
+
+	pthread_mutex_lock(&b->mutex);
+	number = b->calling && b->calls != answered ? b->calls : 0;
+	pthread_mutex_unlock(&b->mutex);
+	return number;
+}
+
+bool agent_call_decline(struct bridge *b, unsigned number)
+{
+	bool good;
+
+	pthread_mutex_lock(&b->mutex);
+	good = b->calling && b->calls == number;
+	b->call_declined |= good;
+	pthread_cond_broadcast(&b->changed);
+	pthread_mutex_unlock(&b->mutex);
+	return good;
+}
+
+bool agent_call_lends(struct bridge *b)
+{
+	bool lent;
+
+	pthread_mutex_lock(&b->mutex);
+	lent = b->calling;
+	b->borrowers += lent;
+	pthread_mutex_unlock(&b->mutex);
+	return lent;
+}
+
+void agent_call_return(struct bridge *b)
+{
+	pthread_mutex_lock(&b->mutex);
+	b->borrowers--;
+	pthread_cond_broadcast(&b->changed);
+	pthread_mutex_unlock(&b->mutex);
+}
