@@ -29,6 +29,7 @@ from sar_agent.agent.reroute_pacer import Pacing, ReroutePacer
 from sar_agent.agent.trial_state import TrialStore
 from sar_agent.agent.trials import Trials
 from sar_agent.agent.updates import Updates
+from sar_agent.agent.weight_store import WeightStore
 from sar_agent.config.model import Config
 from sar_agent.counters.weight_levels import WeightLevels
 from sar_agent.events.authority import Authority, trusted_uids
@@ -212,7 +213,7 @@ def build_daemon(
         committer,
         keys,
         Pacing(config.agent, pacer),
-        CountedWeights(config.counters, levels, counted, planner, trials),
+        CountedWeights(config.counters, levels, counted, planner, trials, WeightStore(folder)),
         PageFeed(
             config,
             pages or LivePages(""),

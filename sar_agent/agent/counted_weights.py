@@ -20,8 +20,10 @@ from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.state import State
 from sar_agent.agent.trials import Trials
+from sar_agent.agent.weight_store import SavedWeights, WeightStore
 from sar_agent.config.counters import CountersConfig
 from sar_agent.counters.weight_levels import WeightLevels, weights_of
+from sar_agent.counters.weight_priors import WeightPriors
 from sar_agent.errors import SarError
 from sar_agent.install.plan import Plan
 from sar_agent.jobs import JobMix
@@ -41,18 +43,64 @@ class CountedWeights:
         counted: CountedTraffic,
         planner: Planner,
         trials: Trials,
+        store: WeightStore,
     ) -> None:
         self.settings, self.levels = settings, levels
         self.counted, self.planner, self.trials = counted, planner, trials
+        self.store, self.priors = store, WeightPriors()
+        self._jobs: dict[str, tuple[str, str]] = {}
+        """User and name of the running jobs, by their ids."""
+        if settings.weights != "off":
+            saved = store.load()
+            counted.weights.restore(saved.jobs)
+            self.priors = WeightPriors(saved.priors)
+            if settings.weights == "use":
+                levels.use(saved.levels)
         self._before: dict[str, int] | None = None
         """The levels that are used again if the reroute under way does not come into force."""
 
     def observe(self, site: Observation, measures: Measures | None, state: State | None) -> None:
         """Compares the newest window, see `CountedTraffic.observe`, and follows a trial."""
+        guard = self.counted.unexpected.guard
+        guard("counters", lambda: self._follow(site), None, part=True)
         self.counted.observe(site, measures)
-        self.counted.unexpected.guard(
-            "counters", lambda: self.trials.observe(site, state), None, part=True
+        guard("counters", lambda: self.trials.observe(site, state), None, part=True)
+        guard("counters", self._save, None, part=True)
+
+    def _follow(self, site: Observation) -> None:
+        """Learns from jobs that have ended, and expects the same of those that have started."""
+        if self.settings.weights == "off":
+            return
+        jobs = {record.id: (record.user, record.name) for record in site.records}
+        weights, last = self.counted.weights, self._jobs
+        for job in last.keys() - jobs.keys():
+            if job in weights.weights:
+                self.priors.learn(*last[job], weights.weights[job])
+        given = {record.id for record in site.records if record.says_weight}
+        expected = {}
+        for job in jobs.keys() - last.keys() - given - weights.weights.keys():
+            prior = self.priors.of(*jobs[job])
+            if prior is not None:
+                weights.expect(job, prior)
+                expected[job] = prior
+        self._jobs = jobs
+        if expected and self.settings.weights == "use":
+            self.levels.start(expected)
+
+    def _save(self) -> None:
+        if self.settings.weights == "off":
+            return
+        saved = SavedWeights(
+            jobs=self.counted.weights.weights,
+            levels=self.levels.levels if self._before is None else self._before,
+            priors=self.priors.saved(),
         )
+        problem = ""
+        try:
+            self.store.save(saved)
+        except SarError as error:
+            problem = f"{error}; counted weights are kept in memory only"
+        self.counted.problems.problem("weights", problem)
 
     def back(self, site: Observation) -> Decision | None:
         """Back from a trial that did not get better; None where there is no such trial."""

@@ -159,7 +159,7 @@ class Agent:
         self.keys.resume(site, state)
         # Decide.
         decision = self._decide(site, state, obstacle, tend=not followed)
-        if decision.reason in (Reason.WEIGHTS, Reason.TRIAL):
+        if decision.reason and self.config.counters.weights == "use":
             site = replace(site, jobs=self.observer.jobs_on(site.fabric))
             before = self.publisher.measure_in_force(site.in_force, site.fabric, site.mix)
         postponed = repairing or self._postponed(decision, site, obstacle)
