@@ -26,7 +26,10 @@ from sar_agent.agent.page_feed import PageFeed
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
 from sar_agent.agent.reroute_pacer import Pacing, ReroutePacer
+from sar_agent.agent.trial_state import TrialStore
+from sar_agent.agent.trials import Trials
 from sar_agent.agent.updates import Updates
+from sar_agent.agent.weight_store import WeightStore
 from sar_agent.config.model import Config
 from sar_agent.counters.weight_levels import WeightLevels
 from sar_agent.events.authority import Authority, trusted_uids
@@ -190,6 +193,7 @@ def build_daemon(
     publisher = Publisher(metrics, _map_path(config), problems)
     counted = CountedTraffic(config, metrics, problems, unexpected)
     decisions = DecisionLog(History(folder), "agent", problems, counted.summary)
+    trials = Trials(config.counters, counted, installed, decisions, metrics, TrialStore(folder))
     committer = Committer(transit, installed, decisions, publisher)
     keys = KeyInstaller(config, pool, observer, planner, committer, coordinator, metrics)
     agent = Agent(
@@ -209,7 +213,7 @@ def build_daemon(
         committer,
         keys,
         Pacing(config.agent, pacer),
-        CountedWeights(config.counters, levels, counted, planner),
+        CountedWeights(config.counters, levels, counted, planner, trials, WeightStore(folder)),
         PageFeed(
             config,
             pages or LivePages(""),
@@ -217,6 +221,7 @@ def build_daemon(
             installed,
             (problems, observer.problems),
             unexpected,
+            lambda: trials.running,
         ),
         Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds),
     )

@@ -50,6 +50,10 @@ class CountedTraffic:
         self.cables = b""
         self.ended_at = 0.0
         """When it ended, Unix seconds."""
+        self.span = (0.0, 0.0)
+        """Its begin and end, by `time.monotonic`."""
+        self.windows = 0
+        """How many windows could be used."""
         self.problem = ""
         """Why the newest window could not be used; empty where it could, or is not complete."""
         self._identity = ""
@@ -86,6 +90,8 @@ class CountedTraffic:
             return
         self.last, self.window, self.problem = comparison, window, ""
         self.cables, self.ended_at = site.fabric.digest, time.time() - window.ended
+        self.span = now - window.ended - window.seconds, now - window.ended
+        self.windows += 1
         self.metrics.show_comparison(name, comparison)
         self.problems.problem("counters", "", "counters can be used again")
         hot = tuple(sorted(link.link for link in comparison.hot))

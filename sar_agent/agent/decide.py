@@ -29,6 +29,7 @@ class Reason(StrEnum):
     ROLLBACK = "rollback"
     BETTER = "better_routes_found"
     WEIGHTS = "weights_counted"
+    TRIAL = "trial_went_back"
     SHELTER = "shelter_of_another_fabric"
     AMENDED = "amended"
     """The subnet manager has repaired the plan in force by itself."""

@@ -75,12 +75,18 @@ class Row:
     """What ports counted in the last window before: rank correlation with the prediction, the share
     of the top that was predicted, the largest share of its speed that a link carried, and how many
     links were hot but not predicted. None where no window could be used."""
+    counted_after: dict[str, Any] | None = None
+    """The same of the first window that began after the routes were installed; None until then.
+    `same_jobs` says whether the multi-switch jobs were those of the window before, all the time:
+    otherwise the two cannot be compared."""
+    trial: dict[str, Any] | None = None
+    """How the trial of these routes ended, with the interval; None where none was made."""
     sl2vl_tables: int | None = None
     """SL2VL tables that OpenSM sent to switches for the install; None where nobody counts them."""
 
 
 _COLUMNS = [column.name for column in fields(Row)]
-_JSON = ("before", "predicted", "achieved", "phases", "counted")
+_JSON = ("before", "predicted", "achieved", "phases", "counted", "counted_after", "trial")
 
 
 def summary(measures: Measures | None) -> dict[str, Any] | None:
@@ -110,6 +116,20 @@ class History:
             base.executemany(f"INSERT INTO decisions ({columns}) VALUES ({marks})", values)
             base.execute(
                 "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?", (KEPT,)
+            )
+
+    def note(self, generation: int, **found: dict[str, Any]) -> None:
+        """Set columns that are still empty, in the row of the install of `generation`, if kept."""
+        names = ", ".join(f"{name} = ?" for name in found)
+        empty = " AND ".join(f"coalesce({name}, 'null') = 'null'" for name in found)
+        if not self.path.exists():
+            return
+        with self._open() as base:
+            _add_columns(base)
+            base.execute(
+                f"UPDATE decisions SET {names} WHERE id = (SELECT max(id) FROM decisions "
+                f"WHERE generation = ? AND result = 'installed') AND {empty}",
+                [*map(json.dumps, found.values()), generation],
             )
 
     def last(self, count: int) -> list[Row]:
@@ -200,11 +220,21 @@ class DecisionLog:
             counted=self.counted(),
             sl2vl_tables=sl2vl_tables,
         )
+        self._write(lambda: self.history.add(row), "this decision is not in the history")
+
+    def note(self, generation: int, **found: dict[str, Any]) -> None:
+        """What was found out later on an install, see `History.note`."""
+        self._write(
+            lambda: self.history.note(generation, **found),
+            "what ports counted is not in the history",
+        )
+
+    def _write(self, write: Callable[[], None], lost: str) -> None:
         try:
-            self.history.add(row)
+            write()
             self.problems.problem("history", "", "the history can be written again")
         except SarError as error:
-            self.problems.problem("history", f"{error}; this decision is not in the history")
+            self.problems.problem("history", f"{error}; {lost}")
 
 
 def _read(row: dict[str, Any]) -> dict[str, Any]:

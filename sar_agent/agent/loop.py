@@ -154,12 +154,12 @@ class Agent:
         before = self.publisher.measure_in_force(
             site.in_force, site.fabric, site.mix, self.planner.last
         )
-        self.counted.observe(site, before)
+        self.counted.observe(site, before, state)
         self.page.observed(site, before)
         self.keys.resume(site, state)
         # Decide.
         decision = self._decide(site, state, obstacle, tend=not followed)
-        if decision.reason is Reason.WEIGHTS:
+        if decision.reason and self.config.counters.weights == "use":
             site = replace(site, jobs=self.observer.jobs_on(site.fabric))
             before = self.publisher.measure_in_force(site.in_force, site.fabric, site.mix)
         postponed = repairing or self._postponed(decision, site, obstacle)
@@ -195,14 +195,17 @@ class Agent:
         decision = decide(self._basis(state, obstacle), observed, hold)
         if decision.reason or decision.held:
             return decision
+        if not obstacle and (back := self.counted.back(site)):
+            return back
+        tend = tend and not self.counted.trials.blocks(site)
         if tend and (better := self.planner.tend(site.fabric, site.mix)):
             return Decision(Reason.BETTER, better)
         if not obstacle and self.updates.shelter_owed:
             return Decision(Reason.SHELTER, "the shelter in force is that of another fabric")
         if not obstacle and (amended := self.amendments.due(site.status)):
             return Decision(Reason.AMENDED, amended)
-        if not (obstacle or held) and (weighed := self.counted.due(site)):
-            return Decision(Reason.WEIGHTS, weighed)
+        if not (obstacle or held) and (weighed := self.counted.due(site, state)):
+            return weighed
         return decision
 
     def _postponed(self, decision: Decision, site: Observation, obstacle: str) -> str:
@@ -295,6 +298,7 @@ class Agent:
                     transition_to(plan, in_force.routes if in_force else None), TOO_LITTLE
                 )
             try:
+                self.counted.prepare(reason, plan, site, state)
                 return self._prove_and_commit(plan, entry, site)
             except SmRefused as error:
                 again = self.observer.observe_fabric_again(site)

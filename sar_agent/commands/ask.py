@@ -108,7 +108,9 @@ def _line(row: Row) -> str:
     gain = _gain(row.before, row.achieved or row.predicted)
     problem = f"; {row.message}" if row.message else ""
     method = "" if row.how in ("", "direct") else f" [{row.how}]"
-    return f"{when}  {row.who}: {result}{method} ({row.why}){changed}{gain}{_phases(row)}{problem}"
+    line = f"{when}  {row.who}: {result}{method} ({row.why}){changed}{gain}{_phases(row)}"
+    line += f"{_counted(row)}{problem}"
+    return line
 
 
 def _phases(row: Row) -> str:
@@ -120,6 +122,16 @@ def _phases(row: Row) -> str:
     )
     late = f", {row.phases['late']} late" if row.phases["late"] else ""
     return f", {row.phases['subscribers']} subscribers: {times}{late}"
+
+
+def _counted(row: Row) -> str:
+    """The fullest link before and after, as ports counted, and how a trial ended."""
+    before, after = row.counted, row.counted_after
+    words = ""
+    if before and after:
+        jobs = "" if after["same_jobs"] else " (with other jobs)"
+        words = f", counted {before['counted_max']:.1%} → {after['counted_max']:.1%}{jobs}"
+    return words + (f"; trial {row.trial['verdict']}: {row.trial['why']}" if row.trial else "")
 
 
 def _gain(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:

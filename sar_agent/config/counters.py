@@ -10,6 +10,7 @@ from sar_agent.config.types import Deadline, Section
 
 Source = Literal["off", "plugin", "prometheus", "files"]
 Series = Literal["infiniband_exporter", "ufm"]
+TrialMeasure = Literal["load", "waits"]
 
 
 class CountersConfig(Section, frozen=True):
@@ -68,6 +69,30 @@ class CountersConfig(Section, frozen=True):
         description="relative reduction of the largest load, as the measured weights give it, that "
         "justifies a reroute because of them: 0.05 is a twentieth",
     )
+    trial_windows: Annotated[int, Field(ge=0, le=100)] = Field(
+        default=0,
+        description="reroutes for which neither jobs nor cables gave the reason (counted weights, "
+        "better routes found) stay for so many windows, and then go back unless ports counted "
+        "better than before. At least 4; 0 makes no trials",
+    )
+    trial_measure: TrialMeasure = Field(
+        default="load",
+        description="what has to get lower in a trial: load is the share of its speed that the "
+        "fullest link carried, by the mean over links; waits is PortXmitWait for each GB",
+    )
+
+    @model_validator(mode="after")
+    def _a_trial_can_be_judged(self) -> CountersConfig:
+        if 0 < self.trial_windows < 4:
+            raise ValueError(
+                f"trial_windows = {self.trial_windows} is too few to tell better from chance; give "
+                "at least 4, or 0 for no trials"
+            )
+        if self.trial_windows and self.source == "off":
+            raise ValueError(
+                'trial_windows needs counters; set source = "plugin", "prometheus" or "files"'
+            )
+        return self
 
     @model_validator(mode="after")
     def _files_are_named(self) -> CountersConfig:

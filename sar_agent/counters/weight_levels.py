@@ -49,6 +49,12 @@ class WeightLevels:
                 levels[job] = math.ceil(place - 0.25)
         return {job: level for job, level in levels.items() if level}
 
+    def start(self, expected: Mapping[str, float]) -> None:
+        """Jobs that have no level yet start at that of their expected weight."""
+        proposed = self.propose(expected, expected)
+        if new := {job: level for job, level in proposed.items() if job not in self.levels}:
+            self.use(self.levels | new)
+
     def due(self, now: float) -> bool:
         """Whether a reroute because of weights may be considered; `now` by a clock that does not
         jump."""

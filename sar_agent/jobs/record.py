@@ -19,7 +19,7 @@ class JobRecord:
     `hosts` are node names, each once. `start` is in Unix seconds, None if unknown. `traffic` is
     the word after `sar:` in the job's comment, None if there is no such word. `uid` is the
     owner's, None if unknown. `raw` are Slurm's plain numbers of the job (of each component), where
-    the source has them.
+    the source has them. `name` is the job's name, empty if unknown.
     """
 
     id: str
@@ -31,6 +31,7 @@ class JobRecord:
     traffic: str | None = None
     uid: int | None = None
     raw: tuple[str, ...] = ()
+    name: str = ""
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -54,6 +55,8 @@ class JobRecord:
         return weight if LEAST_WEIGHT <= weight <= MOST_WEIGHT else 1.0
 
 
+LONGEST_NAME = 128
+"""Characters of a job's name that are kept."""
 LEAST_WEIGHT, MOST_WEIGHT = 0.001, 100.0
 _WEIGHT = re.compile(r"weight=(\d+\.?\d*|\.\d+)")
 _TRAFFIC = re.compile(r"(?:^|[\s;,])sar:([A-Za-z0-9_.:=+\-]+)")
