@@ -14,6 +14,7 @@ from typing import Protocol
 from sar_agent.errors import InputError
 from sar_agent.fabric.dragonfly import dragonfly_fabric
 from sar_agent.fabric.hostnames import HostMapper
+from sar_agent.fabric.hyperx import hyperx_fabric
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.standins import standin_fabric
 from sar_agent.fabric.torus import torus_fabric
@@ -26,6 +27,7 @@ GENERATORS = {
     "xgft": xgft_fabric,
     "dragonfly": dragonfly_fabric,
     "torus": torus_fabric,
+    "hyperx": hyperx_fabric,
     "standin": standin_fabric,
 }
 """Spec prefix to the function that takes the whole spec."""

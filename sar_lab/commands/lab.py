@@ -1,4 +1,4 @@
-"""`sar-agent lab`: the tables and figures of the papers, computed again."""
+"""`sar-agent lab`: the tables and figures of the papers, computed again, and studies of peers."""
 
 from __future__ import annotations
 
@@ -17,16 +17,21 @@ app = typer.Typer(
 @app.command("list")
 def list_experiments(as_json: JsonOption = False) -> None:
     """List the experiments: name, class, place in the paper, and published result."""
-    from sar_lab.papers.registry import CLASSES, experiments
+    from sar_lab.papers.registry import CLASSES, experiments, peer_studies
 
-    known = experiments().values()
     if as_json:
-        rows = [
-            {"name": e.NAME, "where": e.WHERE, "class": e.CLASS, "published": e.PUBLISHED}
-            for e in known
-        ]
-        print_json({"experiments": rows})
+        kinds = {"experiments": experiments(), "peers": peer_studies()}
+        print_json(
+            {
+                kind: [
+                    {"name": e.NAME, "where": e.WHERE, "class": e.CLASS, "published": e.PUBLISHED}
+                    for e in some.values()
+                ]
+                for kind, some in kinds.items()
+            }
+        )
         return
+    known = [*experiments().values(), *peer_studies().values()]
     width = max(len(e.NAME) for e in known)
     for e in known:
         typer.echo(f"{e.NAME:{width}}  {e.CLASS}  {e.WHERE}: {e.PUBLISHED}")
@@ -36,7 +41,10 @@ def list_experiments(as_json: JsonOption = False) -> None:
 @app.command()
 def run(
     names: Annotated[
-        list[str], typer.Argument(help="names of experiments (see `sar-agent lab list`), or all")
+        list[str],
+        typer.Argument(
+            help="names of experiments (see `sar-agent lab list`), or all of the papers'"
+        ),
     ],
     out: Annotated[
         Path, typer.Option("--out", help="folder for the page, its pictures and its numbers")

@@ -19,9 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sar_agent.errors import CheckFailed, InputError
+from sar_agent.fabric.model import I64
 from sar_lab.fluid.flow_links import F64, FlowLinks
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.packets.packet_events import NONE, PacketQueues, run_packets
@@ -76,23 +76,17 @@ def packet_times(links: FlowLinks, flows: Flows, model: PacketModel | None = Non
     """Sends all flows over their links. Raises `CheckFailed` where packets wait for each other's
     buffers in a circle, and `InputError` for links too different to have a common clock."""
     model = model or PacketModel()
-    ticks, per_flit = _clock(links.capacity, model)
-    flits = np.maximum(1, np.ceil(flows.size * GIGA / BITS / model.flit_bytes - 1e-6))
-    whole = model.segment_bytes // model.flit_bytes
-    segments = np.ceil(flits / whole)
-    if segments.sum() > MOST_SEGMENTS:
-        raise InputError(
-            f"the messages are {segments.sum():,.0f} segments", remedy="send less, or larger ones"
-        )
+    ticks, per_flit = clock_of(links.capacity, model)
+    segments, last_flits = segments_of(flows.size, model)
     hop = round(model.hop_seconds * ticks)
     queues = _queues(links)
-    begin, end = np.full(len(flows.wait), -1, np.int64), np.full(len(flits), -1, np.int64)
+    begin, end = np.full(len(flows.wait), -1, np.int64), np.full(len(segments), -1, np.int64)
     hops = run_packets(
         queues,
         per_flit,
-        segments.astype(np.int64),
-        (flits - (segments - 1) * whole).astype(np.int64),
-        whole,
+        segments,
+        last_flits,
+        model.segment_bytes // model.flit_bytes,
         model.buffer_segments,
         hop,
         flows.step,
@@ -109,7 +103,20 @@ def packet_times(links: FlowLinks, flows: Flows, model: PacketModel | None = Non
     return PacketRun(begin / ticks, end / ticks, int(hops))
 
 
-def _clock(capacity: F64, model: PacketModel) -> tuple[float, NDArray[np.int64]]:
+def segments_of(size: F64, model: PacketModel) -> tuple[I64, I64]:
+    """(int64[F], int64[F]): segments of messages of `size` float64[F] Gbit, and flits of each
+    one's last. Raises `InputError` for more than `MOST_SEGMENTS`."""
+    flits = np.maximum(1, np.ceil(size * GIGA / BITS / model.flit_bytes - 1e-6))
+    whole = model.segment_bytes // model.flit_bytes
+    segments = np.ceil(flits / whole)
+    if segments.sum() > MOST_SEGMENTS:
+        raise InputError(
+            f"the messages are {segments.sum():,.0f} segments", remedy="send less, or larger ones"
+        )
+    return segments.astype(np.int64), (flits - (segments - 1) * whole).astype(np.int64)
+
+
+def clock_of(capacity: F64, model: PacketModel) -> tuple[float, I64]:
     """Ticks a second, and int64[L]: ticks of a flit on each link."""
     fastest = float(capacity.max())
     ratio = fastest / capacity

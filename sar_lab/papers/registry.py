@@ -52,8 +52,16 @@ class Experiment(Protocol):
 
 
 def experiments() -> dict[str, Experiment]:
-    """All experiments by name; Fig. 9 comes before Fig. 10."""
-    package = __name__.rpartition(".")[0]
+    """The papers' tables and figures by name; Fig. 9 comes before Fig. 10."""
+    return _in_package(__name__.rpartition(".")[0])
+
+
+def peer_studies() -> dict[str, Experiment]:
+    """Studies of published methods beside ours, by name."""
+    return _in_package("sar_lab.peers")
+
+
+def _in_package(package: str) -> dict[str, Experiment]:
     modules = {}
     for module in iter_modules(import_module(package).__path__):
         here = import_module(f"{package}.{module.name}")
@@ -67,7 +75,7 @@ def experiments() -> dict[str, Experiment]:
 
 def experiment(name: str) -> Experiment:
     """The experiment of a name. Raises `InputError` with all names."""
-    known = experiments()
+    known = experiments() | peer_studies()
     if name not in known:
         raise InputError(
             f"no experiment is called {name!r}", remedy=f"use one of {', '.join(known)}"

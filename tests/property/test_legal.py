@@ -29,7 +29,17 @@ from tests.property.oracles import live_graph, path
 
 NOBODY = JobMix(())
 TREES = ("xgft:2;3,4;1,3", "xgft:3;2,3,3;1,2,2", "xgft:3;3,2,4;1,2,3", "xgft:2;4,6;1,2")
-BY_DESTINATION = ("minhop", "updn", "ftree", "dmodk", "rnca-d", "dfsssp", "sar", "sar-plus")
+BY_DESTINATION = (
+    "minhop",
+    "updn",
+    "ftree",
+    "dmodk",
+    "dmodc",
+    "rnca-d",
+    "dfsssp",
+    "sar",
+    "sar-plus",
+)
 
 
 def legal_distance(fabric: Fabric, legal: Orientation, source: int, root: int) -> int:
@@ -83,7 +93,9 @@ def test_updn_on_odd_fabrics(fabric: Fabric) -> None:
 @pytest.mark.parametrize(
     "engine",
     [
-        name if name in ("updn", "ftree", "dmodk") else pytest.param(name, marks=pytest.mark.long)
+        name
+        if name in ("updn", "ftree", "dmodk", "dmodc")
+        else pytest.param(name, marks=pytest.mark.long)
         for name in BY_DESTINATION
     ],
 )

@@ -77,6 +77,30 @@ def test_tori(spec: str, switches: int, hosts: int, degree: dict[int, int], long
 
 
 @pytest.mark.parametrize(
+    ("spec", "switches", "hosts", "degree", "longest"),
+    [
+        ("hyperx:12x8,hosts=7", 96, 672, {18: 96}, 2),
+        ("hyperx:5", 5, 5, {4: 5}, 1),
+        ("hyperx:3x4x2,hosts=2", 24, 48, {6: 24}, 3),
+        ("hyperx:3x3,cables=2", 9, 9, {8: 9}, 2),
+        ("hyperx:1x4", 4, 4, {3: 4}, 1),
+        ("hyperx:1", 1, 1, {0: 1}, 0),
+    ],
+)
+def test_hyperx(spec: str, switches: int, hosts: int, degree: dict[int, int], longest: int) -> None:
+    fabric = load_fabric(spec)
+    assert (fabric.switches, fabric.terminals) == (switches, hosts)
+    assert degrees(fabric) == degree
+    assert diameter(fabric) == longest
+    for c in range(fabric.channels):
+        ends = [
+            fabric.switch_name[int(e[c])] for e in (fabric.channel_source, fabric.channel_target)
+        ]
+        places = [name[1:].split("-") for name in ends]
+        assert sum(a != b for a, b in zip(*places, strict=True)) == 1
+
+
+@pytest.mark.parametrize(
     ("spec", "message"),
     [
         ("dragonfly:a=4", "is not a Dragonfly; write dragonfly:a=SWITCHES"),
@@ -86,6 +110,13 @@ def test_tori(spec: str, switches: int, hosts: int, degree: dict[int, int], long
         ("dragonfly:a=4,p=2,h=2,g=10", "too few to reach 9 others; give at most g=9"),
         ("dragonfly:a=200,p=50,h=9", "needs switches of 258 ports; 254 is the most"),
         ("dragonfly:a=64,p=32,h=32", "more nodes than any InfiniBand subnet; shrink it"),
+        ("hyperx:", "is not a HyperX; write hyperx:8x12,hosts=7"),
+        ("hyperx:4x4,hosts=1,hosts=2", "is not a HyperX"),
+        ("hyperx:4x4,ports=1", "is not a HyperX"),
+        ("hyperx:4x0", "has a count of 0"),
+        ("hyperx:4,cables=0", "has a count of 0"),
+        ("hyperx:99x99,cables=2", "needs switches of 393 ports"),
+        ("hyperx:64x64,hosts=64", "more nodes than any"),
         ("torus:", "is not a torus; write torus:8x8x8"),
         ("torus:8x", "is not a torus"),
         ("torus:8x8,4", "is not a torus"),

@@ -93,9 +93,9 @@ def test_the_folder_of_a_tool_is_read(name: str, tmp_path: Path) -> None:
     assert (loaded.digest, loaded.name) == (fabric.digest, str(tmp_path / name))
 
 
-@pytest.mark.parametrize("spec", ["hyperx:4x4", "x:" + "y" * 999])
+@pytest.mark.parametrize("spec", ["hypercube:4x4", "x:" + "y" * 999])
 def test_unknown_spec(spec: str) -> None:
-    known = "no such kind of fabric; known are xgft:, dragonfly:, torus:"
+    known = "no such kind of fabric; known are xgft:, dragonfly:, torus:, hyperx:"
     with pytest.raises(InputError, match=known):
         load_fabric(spec)
 

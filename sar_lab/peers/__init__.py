@@ -1,0 +1,1 @@
+"""Studies of published methods beside ours: what `docs/research/peers.md` shows."""
