@@ -251,18 +251,30 @@ class RouteBalance:
         best = self.score()
         random = np.random.default_rng(0)  # fixed, so that results are the same
         failures = 0
+        over: dict[bytes, U32] = {}  # since the last move that helped: hot channels → trees, …
+        tried: set[tuple[str, bytes]] = set()  # … and the moves, which would only fail again
         while items > 0 and failures < len(MOVES) + SHUFFLES and best[0] > good_enough:
             what, nearly = MOVES[failures] if failures < len(MOVES) else ("shuffle", 0.97)
             failures += 1
             items -= len(self.share) // 8
             hot = self._hot(nearly * best[0], good_enough)
-            trees = self._in_order(self.terminals if what == "in turn" else self._crossing(hot))
+            key = hot.tobytes()
+            if what == "in turn":
+                trees = self._in_order(self.terminals)
+            elif key in over:
+                trees = over[key]
+            else:
+                trees = over[key] = self._in_order(self._crossing(hot))
             cost = len(trees) if what == "paths" else self._items(trees)
             if cost > items:
                 if what == "shuffle":
                     break  # all that follow would cost as much
                 continue
             items -= cost
+            if (what, key) in tried:
+                continue
+            if what != "shuffle":
+                tried.add((what, key))
             saved = self.egress[trees], self.units.copy()
             if what == "paths":
                 self._place(trees, self._lift_hot(trees, hot))
@@ -279,6 +291,8 @@ class RouteBalance:
             score = self.score()
             if score < best:
                 best, failures = score, 0
+                over.clear()
+                tried.clear()
             else:
                 self.egress[trees], self.units[:] = saved
 

@@ -80,7 +80,12 @@ def lowest_ports(graph: Graph, hops: U8, ports: U8) -> None:  # pragma: no cover
         for back in range(last - first):
             c = last - np.uint32(1) - np.uint32(back)
             if graph.up[c]:
-                hops_there, port = hops[graph.target[c]], np.uint8(graph.port[c])
-                for root in range(np.uint32(len(hops))):
-                    closer = hops_here[root] == np.uint8(hops_there[root] + np.uint8(1))
-                    row[root] = port if closer else row[root]
+                _take_port(hops_here, hops[graph.target[c]], np.uint8(graph.port[c]), row)
+
+
+@njit(cache=True)
+def _take_port(hops_here: U8, hops_there: U8, port: np.uint8, row: U8) -> None:  # pragma: no cover
+    """Writes the port where that switch is one hop closer."""
+    for root in range(np.uint32(len(hops_here))):
+        closer = np.uint8(hops_here[root] == np.uint8(hops_there[root] + np.uint8(1)))
+        row[root] ^= (row[root] ^ port) & np.uint8(np.uint8(0) - closer)

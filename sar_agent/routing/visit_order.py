@@ -140,13 +140,25 @@ def _look_outside(
             # Written in any case, counted only if it leads closer: no branch to mispredict.
             way[n] = siblings.channel[q]
             n += np.uint32(hop[siblings.beyond[q]] == near)
-        if n > first[v] and siblings.group[v] != ALONE:
+        group = siblings.group[v]
+        if group != ALONE and (n > first[v] or _any_as_far(siblings, hop, group, hop[v])):
             n = first[v]
             for c in range(graph.offset[v], graph.offset[v + one]):
                 if graph.up[c] and hop[graph.target[c]] == near:
                     way[n] = c
                     n += one
     first[len(hop)] = n
+
+
+@njit(cache=True)
+def _any_as_far(
+    siblings: Siblings, hop: U8, group: np.uint32, hops: np.uint8
+) -> bool:  # pragma: no cover
+    """Whether one of the group's upper neighbours is `hops` from the root."""
+    found = False
+    for k in range(siblings.slot[group], siblings.slot[group + np.uint32(1)]):
+        found |= hop[siblings.target[k]] == hops
+    return found
 
 
 @njit(cache=True)

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, I64, U8, U32
+from sar_agent.fabric.model import I32, I64, U8, U32, U64
 from sar_agent.jobs import JobMix
 from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.hop_counts import all_hops
@@ -37,11 +37,14 @@ from sar_agent.routing.visit_order import VisitOrders, new_visit_orders, visit_o
 
 EVERYONE, JOB = 0, 1
 
-HOP = np.int64(1 << 48)
-"""A price is hops << 48 | weight of the path << 8 | port. So hops decide first, as in OpenSM, whose
-weights start that high; then weights; then the lowest port, which the price itself contains."""
-TOO_FAR = np.int64(1 << 61)
-WITHOUT_PORT = np.int64(-256)
+NARROW = np.uint32(0x7FFF_FF00)
+WIDE = np.uint64(1 << 62)
+"""A price is the weight of a path << 8 | port: the least weight first, then the lowest port, which
+the price itself contains. Hops need no digit, because each path is compared only with others of as
+many hops. A missing channel, and a switch that is not priced yet, costs as much as this, which may
+be added up once without an overflow. Four bytes a price make the growing of trees twice as fast;
+where the weights of a path could reach `NARROW`, the rest of the trees grow with eight."""
+PORT = 255
 PARTS = 16
 """How many times a caller that may stop the growing is asked."""
 
@@ -129,30 +132,48 @@ def grow(
     siblings = siblings_of(fabric, graph)
     if len(cache.place):
         siblings = siblings._replace(group=np.full_like(siblings.group, ALONE))
-    priced = np.full(len(siblings.port), TOO_FAR, np.int64)
-    priced[siblings.place] = HOP + (weight << 8) + graph.port
+    heaviest = int(weight.max(initial=0)) << 8 | PORT
+    far = WIDE if heaviest >= NARROW else NARROW
+    priced = np.full(len(siblings.port), far, far.dtype)
+    priced[siblings.place] = (weight << 8) + graph.port
     orders = new_visit_orders(graph, siblings)
-    sources, neighbours = sources_of(fabric, mix), neighbours_of(fabric)
-    by_port, order = fabric.channel_by_port.astype(np.uint32), order.astype(np.uint32)
+    sources, ways = sources_of(fabric, mix), _ways_of(fabric, siblings)
+    order = order.astype(np.uint32)
     for part in np.array_split(np.arange(len(order)), PARTS if hopeless else 1):
-        _grow(
-            graph,
-            cache,
-            siblings,
-            orders,
-            hops,
-            sources,
-            neighbours,
-            by_port,
-            order[part],
-            count[part],
-            fabric.destination_port,
-            priced,
-            egress,
-        )
+        done = 0
+        while True:
+            done += _grow(
+                graph,
+                cache,
+                siblings,
+                orders,
+                hops,
+                sources,
+                ways,
+                order[part[done:]],
+                count[part[done:]],
+                fabric.destination_port,
+                far,
+                priced,
+                egress,
+            )
+            if done == len(part):
+                break
+            priced = np.where(priced == far, WIDE, priced)
+            far = WIDE
         if hopeless and hopeless(order[part]):
             return False
     return True
+
+
+def _ways_of(fabric: Fabric, siblings: Siblings) -> U32:
+    """uint32[S, ports, 2]: by switch and port, the next switch and the place of the channel's
+    weight, side by side for the sake of the cache; without a channel the switch itself and the
+    last place, which no channel has."""
+    near = neighbours_of(fabric)
+    place = np.full_like(near, len(siblings.port) - 1)
+    place[fabric.channel_source, fabric.channel_port] = siblings.place
+    return np.stack([near, place], axis=2)
 
 
 @njit(cache=True)
@@ -163,24 +184,26 @@ def _grow(
     orders: VisitOrders,
     hops: U8,
     sources: SendingTerminals,
-    neighbours: U32,
-    by_port: U32,
+    ways: U32,
     order: U32,
     count: U8,
     last_port: U8,
-    weight: I64,
+    far: np.uint32 | np.uint64,
+    weight: U32 | U64,
     egress: U8,
-) -> None:  # pragma: no cover
-    """`weight` int64[places]: HOP | weight << 8 | port of each channel, `TOO_FAR` where a sibling
-    lacks the channel."""
+) -> int:  # pragma: no cover
+    """`weight` [places], of the type of `far`: weight << 8 | port of each channel, `far` where a
+    sibling lacks the channel. Returns how many of the trees have grown: less than all if the price
+    of a path might reach `far`."""
     one = np.uint32(1)
     switches = len(graph.offset) - 1
-    price = np.empty(switches, np.int64)
-    side = np.empty(switches, np.int64)
-    load = np.zeros(switches, np.int64)
-    sends = sources.at_switch > 0
-    busy = np.empty_like(sends)
+    price = np.empty(switches, weight.dtype)
+    side = np.empty(switches, weight.dtype)
+    load = np.empty(switches, np.uint32)
+    sends = np.where(sources.at_switch > 0, np.uint32(0xFFFF_FFFF), np.uint32(0))
     seen = np.full(len(sources.terminal_switch), -1, np.int32)
+    most = np.uint64(sources.at_switch.sum()) << np.uint64(8)
+    heaviest = _heaviest(siblings, weight)  # or more; counted again when it may be too much
     model = np.uint32(0)  # the destination whose tree can be copied while `fresh`
     fresh = False
     for turn in range(len(order)):
@@ -196,47 +219,52 @@ def _grow(
         size = orders.arena[at]
         visits = orders.arena[at + one : at + one + size]
         script = orders.arena[at + one + size :]
-        price[:] = TOO_FAR
+        longest = (
+            np.uint64(hops[root, visits[size - one] >> np.uint32(8)]) if size else np.uint64(0)
+        )
+        if longest * heaviest >= far:
+            heaviest = _heaviest(siblings, weight)
+            if longest * heaviest >= far:
+                return turn
+        price[:] = far
         price[root] = 0
-        _price(graph, siblings, visits, script, weight, price, side)
-        if count[turn] == EVERYONE:
-            load[:] = sources.at_switch
-        else:
-            _load_of_jobs(sources, d, seen, load)
-        busy[:] = sends
+        _price(siblings, visits, script, far, weight, price, side)
         model = d
-        fresh = True
         tree = egress[d]
-        for back in range(size):
-            step = visits[size - one - back]
-            v = step >> np.uint32(8)
-            # Half of the switches above are on no path, which a branch would mispredict: no branch.
-            passed = busy[v]
-            port = np.uint8(price[v] if passed else step)
-            w = neighbours[v, port]
-            busy[w] |= passed
-            tree[v] = port
-            if load[v] > 0:
-                fresh = False
-                weight[siblings.place[by_port[v, port]]] += load[v] << 8
-                load[w] += load[v]
-                load[v] = 0
-        load[root] = 0
+        if count[turn] == EVERYONE:
+            fresh = False
+            load[:] = sources.at_switch
+            _choose_and_count(ways, visits, price, load, weight, tree)
+        else:
+            load[:] = sends
+            _choose(ways, visits, price, load, tree)
+            fresh = not _count_jobs(sources, ways, d, root, seen, far, price, weight)
+        heaviest += most
         tree[root] = last_port[d]
+    return len(order)
+
+
+@njit(cache=True)
+def _heaviest(siblings: Siblings, weight: U32 | U64) -> np.uint64:  # pragma: no cover
+    found = np.uint64(0)
+    for place in siblings.place:
+        found = max(found, np.uint64(weight[place]))
+    return found
 
 
 @njit(cache=True)
 def _price(
-    graph: Graph,
     siblings: Siblings,
     visits: U32,
     script: U32,
-    weight: I64,
-    price: I64,
-    least: I64,
+    far: np.uint32 | np.uint64,
+    weight: U32 | U64,
+    price: U32 | U64,
+    least: U32 | U64,
 ) -> None:  # pragma: no cover
-    """Writes the least price of every switch of a visit order into `price` int64[S], in which the
-    root's is 0 and all others are `TOO_FAR`; `least` int64[S] is scratch."""
+    """Writes the least price of every switch of a visit order into `price` [S], in which the
+    root's is 0 and all others are `far`; `least` [S] is scratch."""
+    number = weight.dtype.type
     one, two = np.uint32(1), np.uint32(2)
     i = s = np.uint32(0)
     while i < len(visits):
@@ -245,20 +273,20 @@ def _price(
         i += np.uint32(len(run))
         if group == ALONE:
             for step in run:
-                best = TOO_FAR
+                best = far
                 for _ in range(ways):
-                    above = price[script[s]] & WITHOUT_PORT
-                    best = min(best, above + weight[script[s + one]])
+                    above = number(price[script[s]] & ~number(PORT))
+                    best = min(best, number(above + weight[script[s + one]]))
                     s += two
                 price[step >> np.uint32(8)] = best
             continue
         size = siblings.size[group]
         at = siblings.first[group]
-        least[:size] = TOO_FAR
+        least[:size] = far
         for k in range(siblings.slot[group], siblings.slot[group + one]):
-            above = price[siblings.target[k]] & WITHOUT_PORT
+            above = number(price[siblings.target[k]] & ~number(PORT))
             for lane in range(size):
-                least[lane] = min(least[lane], above + weight[at + lane])
+                least[lane] = min(least[lane], number(above + weight[at + lane]))
             at += size
         for step in run:
             v = step >> np.uint32(8)
@@ -266,23 +294,89 @@ def _price(
 
 
 @njit(cache=True)
-def _load_of_jobs(
-    sources: SendingTerminals, d: int, seen: I32, load: I64
+def _choose(
+    ways: U32, visits: U32, price: U32 | U64, passed: U32, tree: U8
 ) -> None:  # pragma: no cover
-    """Adds to the load of each switch how many of its terminals share a job with `d`, each once.
+    """Writes the ports of a tree. `passed` uint32[S] has all bits set where packets begin, then
+    where any pass. Half of the switches above are on no path, which a branch would mispredict: no
+    branch."""
+    one = np.uint32(1)
+    for back in range(np.uint32(len(visits))):
+        step = visits[np.uint32(len(visits)) - one - np.uint32(back)]
+        v = step >> np.uint32(8)
+        mask = passed[v]
+        port = np.uint8(price[v] & mask | step & ~mask)
+        passed[ways[v, port, 0]] |= mask
+        tree[v] = port
 
-    `d` itself counts at its own leaf, from which no channel follows.
-    """
+
+@njit(cache=True)
+def _choose_and_count(
+    ways: U32, visits: U32, price: U32 | U64, load: U32, weight: U32 | U64, tree: U8
+) -> None:  # pragma: no cover
+    """Writes the ports of a tree and adds all its routes to the weights; `load` uint32[S] are the
+    terminals of each switch, then the routes that pass."""
+    number = weight.dtype.type
+    one = np.uint32(1)
+    for back in range(np.uint32(len(visits))):
+        step = visits[np.uint32(len(visits)) - one - np.uint32(back)]
+        v = step >> np.uint32(8)
+        routes = load[v]
+        mask = np.uint32(0) - np.uint32(routes > 0)
+        port = np.uint8(price[v] & mask | step & ~mask)
+        weight[ways[v, port, 1]] += number(routes) << number(8)
+        load[ways[v, port, 0]] += routes
+        tree[v] = port
+
+
+@njit(cache=True)
+def _count_jobs(
+    sources: SendingTerminals,
+    ways: U32,
+    d: int,
+    root: int,
+    seen: I32,
+    far: np.uint32 | np.uint64,
+    price: U32 | U64,
+    weight: U32 | U64,
+) -> bool:  # pragma: no cover
+    """Adds to the weights the routes to `d` from all terminals that share a job with it, each once.
+    Returns whether any of them leaves its switch."""
     first, last = sources.on_offset[d], sources.on_offset[d + 1]
+    any_leaves = False
     if last - first == 1:
         job = sources.on_job[first]
         for i in range(sources.leaf_offset[job], sources.leaf_offset[job + 1]):
-            load[sources.leaf[i]] += sources.leaf_count[i]
-        return
+            leaf, routes = sources.leaf[i], sources.leaf_count[i]
+            any_leaves |= _raise(ways, leaf, root, routes, far, price, weight)
+        return any_leaves
     for i in range(first, last):
         job = sources.on_job[i]
         for k in range(sources.job_offset[job], sources.job_offset[job + 1]):
             terminal = sources.job_terminal[k]
             if seen[terminal] != d:
                 seen[terminal] = d
-                load[sources.terminal_switch[terminal]] += 1
+                leaf = sources.terminal_switch[terminal]
+                any_leaves |= _raise(ways, leaf, root, np.uint32(1), far, price, weight)
+    return any_leaves
+
+
+@njit(cache=True)
+def _raise(
+    ways: U32,
+    v: np.uint32,
+    root: int,
+    routes: np.uint32,
+    far: np.uint32 | np.uint64,
+    price: U32 | U64,
+    weight: U32 | U64,
+) -> bool:  # pragma: no cover
+    """Adds routes from `v` along the cheapest path to the root, if it leads over any channel."""
+    number = weight.dtype.type
+    if v == root or price[v] == far:
+        return False
+    while v != root:
+        port = np.uint8(price[v])
+        weight[ways[v, port, 1]] += number(routes) << number(8)
+        v = ways[v, port, 0]
+    return True

@@ -110,6 +110,7 @@ _DIGITS = 18
 """The most digits of a number: Slurm's names have far fewer, and Python's integers no limit."""
 _NAME, _SPAN = r"[A-Za-z0-9_.\-]*", rf"[0-9]{{1,{_DIGITS}}}(?:-[0-9]{{1,{_DIGITS}}})?"
 _PART = re.compile(rf"(?![,\-])({_NAME})((?:\[{_SPAN}(?:,{_SPAN})*\]{_NAME})*)(?:,(?=.)|$)")
+_ONE_BRACKET = re.compile(rf"(?!-)({_NAME})\[({_SPAN}(?:,{_SPAN})*)\](?:,(?=.)|$)")
 _RANGES = re.compile(r"\[([^]]+)\]([^[]*)")
 _RANGE = re.compile(r"([0-9]+)-?([0-9]*)")
 
@@ -120,6 +121,11 @@ def _expand_by_hand(text: str) -> tuple[str, ...] | None:
     hosts: list[str] = []
     position = 0
     while position < len(text):
+        if one := _ONE_BRACKET.match(text, position):  # nearly all parts; takes half the time
+            position = one.end()
+            if not _add_names(one[1], one[2], hosts):
+                return None
+            continue
         match = _PART.match(text, position)
         if not match or match.end() == position:
             return None
@@ -140,6 +146,27 @@ def _expand_by_hand(text: str) -> tuple[str, ...] | None:
             names = expanded
         hosts += names
     return tuple(dict.fromkeys(hosts))
+
+
+def _add_names(prefix: str, ranges: str, hosts: list[str]) -> bool:
+    """Appends the names of `prefix[ranges]`; returns False if a range is empty. Raises `InputError`
+    for a huge list."""
+    width, name = 0, None
+    for span in ranges.split(","):
+        low, _, high = span.partition("-")
+        if name is None or len(low) != width:
+            width = len(low)
+            name = _namer(prefix, width, "")
+        if not high:
+            hosts.append(name(int(low)))
+            continue
+        first, end = int(low), int(high) + 1
+        if first >= end:
+            return False
+        if end - first + len(hosts) > _MOST_HOSTS:
+            raise InputError(f"{prefix}[{ranges[:80]}] names more than {_MOST_HOSTS} hosts")
+        hosts += map(name, range(first, end))
+    return True
 
 
 def _expand_by_nodeset(text: str) -> tuple[str, ...]:
