@@ -276,8 +276,8 @@ def _stats() -> Iterable[StatPanel]:
                  "2": ("observing", "blue"), "3": ("observing", "blue")})  # fmt: skip
     yield _stat("Engine in force", "The routing engine that made the tables that OpenSM uses.",
                 {"sar_agent_engine_in_force == 1": "{{engine}}"}, {}, name=True)  # fmt: skip
-    yield _stat("In force − installed", "Generations: 0 if OpenSM uses what the agent installed last; "
-                "always 0 in observe mode.",
+    yield _stat("In force − installed", "Generations: 0 if OpenSM uses what the agent installed "
+                "last; always 0 in observe mode.",
                 {"(sar_agent_generation_in_force - sar_agent_generation_installed) * "
                  "sar_agent_install_mode": ""},
                 {}, steps=((None, "red"), (0, "green"), (1, "red")))  # fmt: skip
