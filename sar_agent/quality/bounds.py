@@ -4,10 +4,12 @@
   channels that leave it.
 - `whole`: the traffic of a leaf to one terminal takes one channel, since a table has one port for
   it.
-- `price` (`prices.py`): the linear programming bound; it is slower, so only with `rounds`.
+- `sum` (`bundle_sums.py`): such traffic adds up to few different loads where jobs are few and
+  large.
+- `price` (`prices.py`): the linear programming bound. Both are slower, so only with `rounds`.
 
-`leaf`, `subtree` and `island` hold for all routes, `whole` for those of forwarding tables, `price`
-for minimal-hop routes.
+`leaf`, `subtree` and `island` hold for all routes, `whole` and `sum` for those of forwarding
+tables, `price` for minimal-hop routes.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
+from sar_agent.quality.bundle_sums import sum_bound
 from sar_agent.quality.cuts import Cut, island_cut, leaf_cut, subtree_cut
 from sar_agent.quality.job_spread import F64, JobSpread, spread_of
 from sar_agent.quality.prices import price_bound
@@ -67,8 +70,8 @@ def _first_best(bounds: Mapping[str, float]) -> str:
 
 
 def bounds_of(fabric: Fabric, mix: JobMix, *, rounds: int = 0, seconds: float = inf) -> Bounds:
-    """The bounds of cuts; with `rounds`, also that of prices, which are improved so many times, or
-    for `seconds`."""
+    """The bounds of cuts; with `rounds`, also that of whole bundles' sums, and that of
+    prices, which are improved so many times, or for `seconds`."""
     return bounds_from(fabric, spread_of(fabric, mix), graph_of(fabric), rounds, seconds)
 
 
@@ -86,6 +89,7 @@ def bounds_from(
         up, rate = fabric.channel_up.astype(np.float64), fabric.channel_rate.astype(np.float64)
         limits, each = (rounds, seconds / 2), np.ones_like(spread.demand)
         parts = fabric, spread, graph, new_cache(fabric)
+        cuts["sum"] = sum_bound(fabric, spread)
         cuts["price"] = (
             price_bound(*parts, each, up, *limits).bound,
             price_bound(*parts, spread.demand, rate, *limits).bound,

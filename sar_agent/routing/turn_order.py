@@ -28,9 +28,11 @@ from sar_agent.fabric.model import I32, I64, U8, U32
 from sar_agent.fabric.tree import tree_levels
 from sar_agent.routing.channel_dependencies import empty_dependencies
 from sar_agent.routing.graph.csr import Graph, channel_graph_of
+from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.graph.shortest_path_dag import TURNS, DagCache, dag_row, new_cache
 from sar_agent.routing.graph.successors import PRESENT
 from sar_agent.routing.graph.topological_order import dependency_order
+from sar_agent.routing.root_sets import heights_below_roots
 
 LEAF_CABLES = 0.2
 """Share of the cables that join two leaf switches where the fabric is no tree at all: tori and
@@ -62,7 +64,8 @@ def turn_orders(fabric: Fabric, graph: Graph) -> Iterator[TurnOrder]:
         loop = counts[0] > 0 and len(dependency_order(net, depends)) < fabric.channels
         return TurnOrder(bool(loop), int(counts[0]), -int(counts[1]), place, turns)
 
-    heights = [examined(_place_of(fabric, graph, height)) for height in _heights(fabric)]
+    places = [_place_of(fabric, graph, height) for height in heights_of(fabric, graph)]
+    heights = [examined(place) for place in {place.tobytes(): place for place in places}.values()]
     heights.sort(key=TurnOrder.rank)
     yield from heights
     best = min(heights, key=lambda order: order.pairs, default=None)
@@ -96,18 +99,24 @@ class TurnOrder(NamedTuple):
         return self.loop, self.pairs if self.loop else 0, self.left_out
 
 
-def _heights(fabric: Fabric) -> Iterator[NDArray[np.integer]]:
-    """int[S]: levels of the switches, under several ideas of what a leaf switch is."""
+def heights_of(fabric: Fabric, graph: Graph) -> Iterator[NDArray[np.integer]]:
+    """int[S]: heights of the switches, under several ideas of what a leaf switch is: levels above
+    the leaf switches, and distances from what seem to be the roots. Nothing where the fabric
+    resembles no tree."""
     with suppress(Unserved):
         yield tree_levels(fabric)
     source = fabric.channel_source[fabric.channel_up]
     target = fabric.channel_target[fabric.channel_up]
     hosts = np.unique(fabric.terminals_at[fabric.leaves])
     few = np.linspace(0, len(hosts) - 1, IDEAS_OF_LEAVES).round().astype(int)
-    for least in hosts[np.unique(few)] if len(hosts) else []:
+    levels = []
+    hops = all_hops(graph)
+    for least in hosts[np.unique(few)].tolist() if len(hosts) else []:
         level = levels_above(fabric, np.flatnonzero(fabric.terminals_at >= least))
         if ((level[source] == 0) & (level[target] == 0)).sum() <= LEAF_CABLES * len(source):
-            yield level
+            yield from heights_below_roots(fabric, hops, least)
+            levels.append(level)
+    yield from levels
 
 
 def _place_of(fabric: Fabric, graph: Graph, height: NDArray[np.integer]) -> I32:

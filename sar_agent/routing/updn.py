@@ -27,11 +27,12 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
 from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.hop_counts import all_hops
-from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
+from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.loop_free_fill import fill_loop_free
-from sar_agent.routing.minhop import leaf_by_leaf, spread_over_dags
+from sar_agent.routing.minhop import leaf_by_leaf
+from sar_agent.routing.root_sets import joining_order
 from sar_agent.routing.routes import NO_ROUTE, Routes
-from sar_agent.routing.turn_order import turn_orders
+from sar_agent.routing.turn_order import heights_of
 from sar_agent.routing.updown_paths import (
     Orientation,
     RootDistances,
@@ -85,50 +86,53 @@ def tree_order(fabric: Fabric, graph: Graph) -> Orientation:
     return legal
 
 
-def updn_order(fabric: Fabric, graph: Graph) -> Orientation | DagCache:
-    """The orientation by tree levels where all leaves then reach each other; else the best of these
-    for traffic between all: the orientation by hops from the switch nearest to all leaves, which
-    connects any connected fabric but turns everything around that one; orientations by other orders
-    of the switches (`turn_order.py`) under which all leaves reach each other; shortest paths among
-    which no choice closes a credit loop."""
+def updn_order(fabric: Fabric, graph: Graph) -> Orientation:
+    """The orientation by tree levels where all leaf switches then reach each other. Else the best
+    for traffic between all hosts of these: by heights of several kinds (`turn_order.py`), with
+    switches lifted that join what is not joined (`root_sets.py`), and by hops from the switch
+    nearest to all leaf switches, which joins all on any connected fabric, but turns everything
+    around that switch."""
     leaves, row = fabric.leaves.astype(np.uint32), new_row(fabric)
     with suppress(Unserved):
         legal = orient(fabric, tree_levels(fabric))
         if unreached_leaves(graph, legal, row, leaves)[0] < 0:
             return legal
     hops = all_hops(graph).astype(np.int64)
-    up = fabric.switch_up
-    distance = np.where(up, hops[:, leaves].sum(axis=1), hops.sum() + 1)
-    root = np.lexsort((fabric.switch_guid, distance))[0]
-    ways: list[Orientation | DagCache] = [orient(fabric, -hops[root])]
-    legal = orient(fabric, levels_of(fabric))
-    if levels_of(fabric).any() and unreached_leaves(graph, legal, row, leaves)[0] < 0:
-        ways.insert(0, legal)
-    for order in turn_orders(fabric, graph):
-        legal = orient(fabric, order.place)
+    distance = np.where(fabric.switch_up, hops[:, leaves].sum(axis=1), hops.sum() + 1)
+    around = -hops[np.lexsort((fabric.switch_guid, distance))[0]]
+    heights = [*heights_of(fabric, graph)]
+    if levels_of(fabric).any():
+        heights.append(levels_of(fabric))
+    orders = {order.tobytes(): order for order in (joining_order(fabric, h) for h in heights)}
+    if not orders:
+        return orient(fabric, around)
+    best, least = orient(fabric, around), np.inf
+    for order in (*orders.values(), around):
+        legal = orient(fabric, order)
         if unreached_leaves(graph, legal, row, leaves)[0] < 0:
-            ways.append(legal)
-        if not order.loop:
-            ways.append(new_cache(fabric, order.place))
-    return min(ways, key=lambda way: _busiest(fabric, graph, way)) if ways[1:] else ways[0]
+            crowding = _crowding(fabric, graph, _host_rows(fabric, graph, legal))
+            if crowding < least:
+                best, least = legal, crowding
+    return best
 
 
-def _busiest(fabric: Fabric, graph: Graph, ways: Orientation | DagCache) -> int:
-    """How many routes between host ports the busiest channel carries."""
-    found = _most_routes(
+def _crowding(fabric: Fabric, graph: Graph, egress: U8) -> float:
+    """The sum of the cubes of all channels' numbers of routes between host ports. (The largest
+    number alone is often that of a cable which all orders share.)"""
+    routes = _routes_between_hosts(
         graph,
         fabric.channel_by_port.astype(np.uint32),
         fabric.destination_switch.astype(np.uint32),
         fabric.terminals_at.astype(np.int64),
-        _host_rows(fabric, graph, ways, main=False),
+        egress,
     )
-    return int(found)
+    return float((routes.astype(np.float64) ** 3).sum())
 
 
 @njit(cache=True)
-def _most_routes(
+def _routes_between_hosts(
     graph: Graph, by_port: U32, root_of: U32, at_switch: I64, egress: U8
-) -> np.int64:  # pragma: no cover
+) -> I64:  # pragma: no cover
     routes = np.zeros(len(graph.target), np.int64)
     for d in range(len(egress)):
         tree, root = egress[d], root_of[d]
@@ -144,30 +148,32 @@ def _most_routes(
                 routes[c] += at_switch[s]
                 v = graph.target[c]
                 hops += 1
-    return np.int64(routes.max()) if len(routes) else np.int64(0)
+    return routes
 
 
-def _grow(fabric: Fabric, graph: Graph, ways: Orientation | DagCache, *, main: bool) -> U8:
+def _grow(fabric: Fabric, graph: Graph, legal: Orientation, *, main: bool) -> U8:
     """uint8[T + S, S]: egress ports to all destinations."""
-    egress = _host_rows(fabric, graph, ways, main=main)
+    egress = _host_rows(fabric, graph, legal, main=main)
     fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
     return egress
 
 
-def _host_rows(fabric: Fabric, graph: Graph, ways: Orientation | DagCache, *, main: bool) -> U8:
+def _host_rows(fabric: Fabric, graph: Graph, legal: Orientation, *, main: bool = False) -> U8:
     """uint8[T + S, S]: egress ports to host ports, `NO_ROUTE` elsewhere."""
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     order = leaf_by_leaf(fabric)[: fabric.terminals]
     order = order[fabric.is_host_port[order]]
-    if isinstance(ways, DagCache):
-        spread_over_dags(fabric, graph, ways, order, egress)
-    else:
-        egress[order] = legal_rows(fabric, graph, ways, order, main=main)
+    egress[order] = legal_rows(fabric, graph, legal, order, main=main)
     return egress
 
 
 def legal_rows(
-    fabric: Fabric, graph: Graph, legal: Orientation, terminals: U32, *, main: bool = False
+    fabric: Fabric,
+    graph: Graph,
+    legal: Orientation,
+    terminals: U32,
+    *,
+    main: bool = False,
 ) -> U8:
     """uint8[D, S]: egress ports to these terminals, those of one leaf together; with `main` as
     `ftree` chooses them, else as `updn`."""

@@ -25,6 +25,7 @@ from tests.bench import (
     key_latency,
     key_times,
     lanes_needed,
+    load_gaps,
     mixes,
     performance,
     roofline,
@@ -52,6 +53,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "keys": key_times.tables,
     "certificate": certificate.tables,
     "lanes": lanes_needed.tables,
+    "gaps": load_gaps.tables,
 }
 KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "performance": performance.tables,

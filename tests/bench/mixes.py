@@ -92,7 +92,8 @@ def _table(title: str, names: Sequence[str], kept: StoredResults) -> Table:
         f"`mix:1` … `mix:{max(seed for name in names for seed in SEEDS[name])}` on each. "
         "`sar-plus` balances load; `sar-plus, routes` is the same engine with the objective of "
         "route counts (effective EFI). Bounds are proved (leaf, subtree and island cuts, whole "
-        "routes, prices), so a ratio of 1 is optimal; a ratio above 1 may be due to a weak bound. "
+        "routes and their sums, prices), so a ratio of 1 is optimal; a ratio above 1 may be due to "
+        "a weak bound. "
         f"Every mix: [{CSV.name}]({CSV.name}).",
     )
     for name in dict.fromkeys(row.fabric for row in rows):

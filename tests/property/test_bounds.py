@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import bounds_of, measure
+from sar_agent.quality.bundle_sums import least_sum
 from sar_agent.quality.dark_fiber import least_dark_fiber
 from sar_agent.quality.job_spread import spread_of
 from sar_agent.quality.prices import bound_at, price_bound
@@ -65,7 +67,9 @@ def test_bounds_are_below_the_optimum_and_that_below_every_engine(network: Netwo
         assert bounds.efi[name] <= ceil(split_efi - EPS)
         assert bounds.load[name] <= split_load + EPS
     for m in measured:
-        assert {k: v for k, v in bounds.efi.items() if k != "price"} == m.lower_bounds.efi
+        assert {
+            k: v for k, v in bounds.efi.items() if k not in ("sum", "price")
+        } == m.lower_bounds.efi
         assert m.least_dark_fiber <= m.dark_fiber_ratio + EPS
 
 
@@ -151,3 +155,27 @@ def test_few_routes_leave_most_channels_dark() -> None:
     fabric = xgft_fabric("xgft:2;4,4;1,4")
     mix = JobMix((make_job("1", [0, 4]),))
     assert least_dark_fiber(fabric, spread_of(fabric, mix), graph_of(fabric)) == 1 - 4 / 32
+
+
+@examples(200)
+@given(
+    kinds=st.lists(st.tuples(st.integers(1, 40), st.integers(1, 4)), min_size=1, max_size=4),
+    ways=st.integers(1, 5),
+)
+def test_the_least_sum_is_that_of_all_subsets(kinds: list[tuple[int, int]], ways: int) -> None:
+    bundles = [size / 7 for size, number in kinds for _ in range(number)]
+    mean = sum(bundles) / ways
+    sums = {0.0}
+    for bundle in bundles:
+        sums |= {x + bundle for x in sums}
+    size, number = np.array(kinds, float).T
+    found = least_sum(size / 7, number.astype(np.int64), mean)
+    assert found == pytest.approx(min(x for x in sums if x >= mean * (1 - 1e-9)))
+
+
+def test_large_bundles_leave_few_loads() -> None:
+    """Three hosts of each leaf switch send to three elsewhere; two channels carry three bundles."""
+    fabric = load_fabric("xgft:2;3,2;1,2")
+    job = make_job("1", tuple(range(6)))
+    bounds = bounds_of(fabric, JobMix.of([job]), rounds=10)
+    assert bounds.efi["leaf"] == 5 and bounds.efi["sum"] == 6

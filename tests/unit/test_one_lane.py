@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from sar_agent.check import check_routes
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
+from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
@@ -21,8 +23,10 @@ from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.host_paths import host_paths
 from sar_agent.routing.one_lane import one_lane_cache
+from sar_agent.routing.root_sets import joining_order
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar_plus import SarPlus
+from sar_agent.routing.updown_paths import new_row, orient, unreached_leaves
 from sar_agent.routing.weighted_trees import grow
 from tests.odd_trees import site
 
@@ -89,10 +93,33 @@ def test_no_such_paths_on_a_torus_or_a_dragonfly() -> None:
         assert one_lane_cache(fabric, graph_of(fabric)) is None
 
 
-def test_updn_turns_not_everything_around_one_switch_for_a_few_pairs() -> None:
-    fabric = site(joined=True, pods=3, leaves=4, seed=5)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"joined": True, "pods": 3, "leaves": 4, "seed": 5},
+        {"rails": 4, "seed": 2},  # rails meet at storage leaves only
+        {"rails": 4, "storage": 0, "bridges": 2, "seed": 3},
+    ],
+)
+def test_updn_turns_not_everything_around_one_switch_for_a_few_pairs(shape: dict[str, Any]) -> None:
+    fabric = site(**shape)
     mix = synthetic_mix(fabric, 1)
     routes = load_engine("updn").route(fabric, mix, Options())
     assert check_routes(fabric, routes).passed
     found = measure(fabric, mix, routes)
     assert found.load_max <= 2 * found.lower_bound_load_max
+
+
+def test_leaf_switches_that_share_no_root_get_one() -> None:
+    fabric = site(joined=True, pods=3, cores=6, storage=3, management=0, seed=5)
+    graph, leaves = graph_of(fabric), fabric.leaves.astype(np.uint32)
+    legal = orient(fabric, tree_levels(fabric))
+    assert unreached_leaves(graph, legal, new_row(fabric), leaves)[0] >= 0, "storage leaves"
+    order = joining_order(fabric, tree_levels(fabric))
+    legal = orient(fabric, order)
+    assert unreached_leaves(graph, legal, new_row(fabric), leaves)[0] < 0
+    plain = np.lexsort((fabric.switch_guid, tree_levels(fabric)))
+    lifted = [s for s in np.argsort(order).tolist() if order[s] >= fabric.switches]
+    assert 0 < len(lifted) <= 3
+    rest = [s for s in np.argsort(order).tolist() if s not in lifted]
+    assert rest == [s for s in plain.tolist() if s not in lifted], "all others keep their order"
