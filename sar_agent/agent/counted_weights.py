@@ -165,6 +165,7 @@ class CountedWeights:
         self.counted.unexpected.guard(
             "counters", lambda: self.trials.ended(report), None, part=True
         )
+        self.planner.forget_next()  # a pass may wait before it plans
         before, self._before = self._before, None
         if before is None:
             return

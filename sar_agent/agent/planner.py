@@ -89,6 +89,10 @@ class Planner:
         and shelter are those of every plan."""
         self._given = fabric.digest, replace(base_of(routes), senders=None)
 
+    def forget_next(self) -> None:
+        """The next plan has the engine's routes: what was given to `use_next` was not planned."""
+        self._given = None
+
     def plan(self, generation: int, fabric: Fabric, mix: JobMix) -> Plan:
         """A plan with the routing keys or, where it fails its checks with them, without. Raises
         `CheckFailed`, `Unserved`, or `InputError` for a fabric in several pieces."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from scipy.stats import mannwhitneyu
 
 from sar_agent.agent.build import build_agent
@@ -148,6 +149,9 @@ def test_counts_got_better_and_the_routes_stay(
     world.begin()
     tables, generation = world.tables, world.bridge.generation
     assert world.value("sar_agent_trial_running") == 1
+    shown = world.agent.page.pages._snapshot
+    assert shown is not None and shown.in_force is not None
+    assert shown.in_force["trial"] == f"generation {generation} is on trial: 0 of 4 windows counted"
     world.passes(lambda _: world.trial.phase != "running")
     assert (world.trial.phase, world.tables) == ("stays", tables)
     found = world.trial.interval
@@ -216,6 +220,22 @@ def test_a_restart_after_the_verdict_goes_back(tmp_path: Path) -> None:
     world.passes(lambda r: r.result is Result.INSTALLED)
     assert world.tables == first
     assert world.trial.phase == "went_back"
+
+
+def test_a_way_back_that_waits_is_not_the_plan_for_other_jobs(tmp_path: Path) -> None:
+    world = Trying(tmp_path)
+    world.counting.fixed = np.full(world.fabric.channels, 0.2)
+    world.begin()
+    world.bridge.refuse = ["not now"] * 2
+    results = [world.passes(lambda r: r.reason is Reason.TRIAL).result for _ in range(3)]
+    assert results == [Result.FAILED, Result.FAILED, Result.WAITING]
+    world.source.records = (*JOBS, job("9", "n009", "n013"), job("10", "n010", "n014"))
+    report = world.once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.JOBS)
+    fresh = world.agent.planner.last
+    assert fresh is not None and fresh.routes.jobs_digest == fresh.mix.digest(fresh.fabric)
+    kept = world.agent.installed.generations.read(world.trial.earlier)
+    assert not np.array_equal(world.bridge.tables.forwarding, kept.forwarding)  # type: ignore[union-attr]
 
 
 def test_opensm_restarts_in_the_middle(tmp_path: Path) -> None:
@@ -368,6 +388,20 @@ def test_trials_off_change_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "state/trial.json").exists()
     world.passes(lambda _: world.row(world.bridge.generation).counted_after is not None)
     json.dumps(world.row(world.bridge.generation).counted_after, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ({"trial_windows": 3, "source": "plugin"}, "trial_windows = 3 is too few"),
+        ({"trial_windows": 6}, "trial_windows needs counters; set source"),
+        ({"trial_windows": 101, "source": "plugin"}, "less than or equal to 100"),
+        ({"trial_windows": 6, "source": "plugin", "trial_measure": "bytes"}, "'load' or 'waits'"),
+    ],
+)
+def test_settings_that_cannot_be(keys: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ValidationError, match=sentence):
+        CountersConfig.model_validate(keys)
 
 
 def test_the_interval_is_that_of_mann_and_whitney() -> None:
