@@ -212,6 +212,7 @@ static bool find_concerned(struct job *j)
 		const uint8_t *row = routes_row(now, now->forwarding, x->offset, s);
 		const uint8_t *planned = routes_row(x->plan, x->plan->forwarding, x->offset, s);
 		uint8_t most = 0;
+		bool differs;
 
 		memset(dead, 0, sizeof(dead));
 		for (unsigned p = 1; p < x->wide; p++)
@@ -219,11 +220,12 @@ static bool find_concerned(struct job *j)
 				most |= dead[p] = x->far[(size_t)s * x->wide + p] == ROUTES_NO_SWITCH;
 		if (!x->up[s])
 			continue;
-		if (most || (now->amended && memcmp(row, planned, now->columns)))
+		differs = now->amended && memcmp(row, planned, now->columns);
+		if (most || differs)
 			x->suspect[x->suspects++] = s;
 		for (uint32_t d = 0; most && d < now->columns; d++)
 			any |= j->concerned[d] |= dead[row[d]];
-		for (uint32_t d = 0; now->amended && d < now->columns; d++)
+		for (uint32_t d = 0; differs && d < now->columns; d++)
 			any |= j->concerned[d] |= row[d] != planned[d];
 	}
 	return any;

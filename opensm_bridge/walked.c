@@ -1,12 +1,16 @@
 /*
  * A column that was walked needs no other walk if no entry of a live switch in it has changed, and each of them still leads
- * to the same switch. A switch that has come up since is looked at alone: its entry must lead to a switch that was there
- * before, and from there the old paths go on.
+ * to the same switch. Where some have changed, or a switch has come up, the paths from these switches are followed; only if
+ * one of them does not reach the end, the whole column is walked.
  */
 #include "walked.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "certificate.h"
+
+#define PATHS 4 /* followed for each column, on average */
 
 void walked_free(struct walked *w)
 {
@@ -42,51 +46,70 @@ static void set_fabric(struct walked *w, const struct live *live, const uint32_t
 	}
 }
 
-/* Clears `arrives` where the entry of a switch that was up leads elsewhere now, or to no switch. */
-static void clear_changed_ports(struct walked *w, const struct walked *last, uint32_t s, const uint8_t *entry,
-				uint8_t *arrives)
-{
-	const uint32_t *far = w->far + (size_t)s * w->routes->wide;
-	const uint32_t *before = last->far + (size_t)s * w->routes->wide;
-	uint8_t changed[UINT8_MAX + 1] = {0}, any = 0;
+/* One offset of a table that is compared with the one that was walked last. */
+struct comparison {
+	struct walked *w;
+	const struct walked *last;
+	unsigned offset;
+	uint8_t *arrives;
+	uint32_t left; /* paths that may still be followed; a walk over whole columns is quicker than many of them */
+};
 
-	for (unsigned p = 1; p < w->routes->wide; p++)
-		any |= changed[p] = far[p] != before[p];
-	for (uint32_t d = 0; any && d < w->routes->columns; d++)
-		arrives[d] &= !changed[entry[d]];
-}
-
-static void clear_changed_entries(const struct walked *w, const struct walked *last, unsigned offset, uint32_t s,
-				  const uint8_t *entry, uint8_t *arrives)
-{
-	const uint8_t *before = routes_row(last->routes, last->routes->forwarding, offset, s);
-
-	if (entry == before || !memcmp(entry, before, w->routes->columns))
-		return;
-	for (uint32_t d = 0; d < w->routes->columns; d++)
-		arrives[d] &= entry[d] == before[d];
-}
-
-/* The same for a switch that has come up: its entry must lead to a switch that was up. */
-static void clear_new_switch(struct walked *w, const struct walked *last, uint32_t s, const uint8_t *entry,
-			     uint8_t *arrives)
+/* Whether a packet at `s` reaches the end. */
+static bool reaches_end(const struct walked *w, unsigned offset, uint32_t s, uint32_t column)
 {
 	const struct routes *r = w->routes;
-	uint8_t joins[UINT8_MAX + 1] = {0};
+	const uint32_t end = routes_end(r, column);
 
-	for (unsigned p = 1; p < r->wide; p++) {
-		const uint32_t far = w->far[(size_t)s * r->wide + p];
+	for (uint32_t hops = 0; s != end; hops++) {
+		const uint8_t port = routes_row(r, r->forwarding, offset, s)[column];
 
-		joins[p] = far != ROUTES_NO_SWITCH && last->up[far];
+		if (port >= r->wide || hops == r->switches)
+			return false;
+		s = w->far[(size_t)s * r->wide + port];
+		if (s == ROUTES_NO_SWITCH)
+			return false;
 	}
-	for (uint32_t d = 0; d < r->columns; d++)
-		arrives[d] &= joins[entry[d]];
+	return true;
+}
+
+/*
+ * The entry of `s`, or what is behind it, is not what it was. If every such switch reaches the end, all others do, too: their
+ * old path reaches the end, or one of these.
+ */
+static void changed(struct comparison *c, uint32_t s, uint32_t column)
+{
+	if (!c->arrives[column])
+		return;
+	if (c->left)
+		c->left--;
+	else
+		c->arrives[column] = 0;
+	if (c->arrives[column] && !reaches_end(c->w, c->offset, s, column))
+		c->arrives[column] = 0;
+}
+
+static void compare(struct comparison *c, uint32_t s)
+{
+	const struct routes *r = c->w->routes;
+	const uint8_t *entry = routes_row(r, r->forwarding, c->offset, s);
+	const uint8_t *before = routes_row(c->last->routes, c->last->routes->forwarding, c->offset, s);
+	const uint32_t *far = c->w->far + (size_t)s * r->wide, *old = c->last->far + (size_t)s * r->wide;
+	const bool is_new = !c->last->up[s], moved = entry != before && memcmp(entry, before, r->columns);
+	uint8_t elsewhere[UINT8_MAX + 1] = {0}, any = is_new || moved;
+
+	for (unsigned p = 1; p < r->wide; p++)
+		any |= elsewhere[p] = far[p] != old[p];
+	for (uint32_t d = 0; any && d < r->columns; d++)
+		if (is_new || elsewhere[entry[d]] || entry[d] != before[d])
+			changed(c, s, d);
 }
 
 bool walked_since(struct walked *w, const struct walked *last, struct routes *routes, const struct live *live,
 		  const uint32_t *row)
 {
 	const size_t ports = (size_t)routes->switches * routes->wide, columns = (size_t)routes->offsets * routes->columns;
+	struct comparison c;
 
 	*w = (struct walked){.routes = routes_hold(routes), .up = calloc(routes->switches, 1),
 			     .far = malloc(ports * sizeof(*w->far)), .arrives = calloc(columns, 1)};
@@ -101,16 +124,10 @@ bool walked_since(struct walked *w, const struct walked *last, struct routes *ro
 		uint8_t *arrives = w->arrives + (size_t)o * routes->columns;
 
 		memcpy(arrives, last->arrives + (size_t)o * routes->columns, routes->columns);
-		for (uint32_t s = 0; s < routes->switches; s++) {
-			const uint8_t *entry = routes_row(routes, routes->forwarding, o, s);
-
-			if (w->up[s] && last->up[s]) {
-				clear_changed_ports(w, last, s, entry, arrives);
-				clear_changed_entries(w, last, o, s, entry, arrives);
-			} else if (w->up[s]) {
-				clear_new_switch(w, last, s, entry, arrives);
-			}
-		}
+		c = (struct comparison){w, last, o, arrives, PATHS * routes->columns};
+		for (uint32_t s = 0; s < routes->switches; s++)
+			if (w->up[s])
+				compare(&c, s);
 	}
 	return true;
 }

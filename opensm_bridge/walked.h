@@ -19,7 +19,7 @@ struct walked {
 };
 
 /* `row` is that of each live switch. Sets `w` to the live fabric, with `arrives` for the columns that `last` has walked and
- * that are the same now; false without memory. */
+ * in which every switch still reaches the end; false without memory. */
 bool walked_since(struct walked *w, const struct walked *last, struct routes *routes, const struct live *live,
 		  const uint32_t *row);
 void walked_free(struct walked *w);

@@ -22,7 +22,13 @@ from sar_agent.errors import Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import net_ids
 from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.routes_file import decode, encode, read_routes_file, write_routes_file
+from sar_agent.formats.routes_file import (
+    decode,
+    encode,
+    read_generation,
+    read_routes_file,
+    write_routes_file,
+)
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
 from sar_lab.live.generated import ibsim_for
@@ -98,8 +104,7 @@ def _table(fabric: Fabric, name: str) -> Table:
 def _fail(table: Table, fabric: Fabric, ibsim: Ibsim, watch: FailureWatch, when: str) -> None:
     for what, act, dead in _failures(fabric, ibsim):
         what += when
-        plan = read_routes_file(watch.manager.routes_path)
-        least = f"{LeastEntries(plan, dead).count():,}" if dead else ""
+        least = _least(watch.manager.routes_path, dead)
         try:
             seen = watch.over(what, act)
         except Unavailable as error:
@@ -123,6 +128,16 @@ def _fail(table: Table, fabric: Fabric, ibsim: Ibsim, watch: FailureWatch, when:
         )
         table.add(*cells)
         print(" | ".join(cells), flush=True)
+
+
+def _least(path: Path, dead: set[tuple[int, int]]) -> str:
+    """Of the routes in force; a live agent may install others while this is computed."""
+    while dead:
+        plan = read_routes_file(path)
+        least = LeastEntries(plan, dead).count()
+        if read_generation(path) == plan.generation:
+            return f"{least:,}"
+    return ""
 
 
 def _failures(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 from sar_agent.agent.repair_calls import RepairCalls
 from sar_agent.errors import SarError, Unavailable
 from sar_lab.live.process import wait_until
+from tests.unit.test_loop import World
 
 
 class Manager:
@@ -67,3 +69,21 @@ def test_a_manager_that_does_not_call_is_not_listened_to(monkeypatch: Any) -> No
     manager.calls = False
     calls, woken = listening(manager, monkeypatch)
     assert not woken.wait(0.05) and not calls.pending and not manager.heard
+
+
+def test_a_pass_that_is_called_for_does_not_wait_for_slurm(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    agent, polls = world.agent, []
+    poll = agent.observer.source.poll
+
+    def counted() -> Any:
+        polls.append(1)
+        return poll()
+
+    agent.observer.source.poll = counted  # type: ignore[method-assign]
+    agent.pass_once(called=True)
+    assert len(polls) == 1, "the queue was never read"
+    agent.pass_once(called=True)
+    assert len(polls) == 1
+    agent.pass_once()
+    assert len(polls) == 2
