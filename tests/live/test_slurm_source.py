@@ -74,16 +74,19 @@ def test_a_suspended_job_stays_and_a_cancelled_one_goes(slurm):
     assert job not in jobs()
 
 
-def test_a_comment_with_a_line_end_cannot_pose_as_a_job(slurm):
-    job = slurm.salloc(2, "--comment=x\n999|RUNNING|n[001-016]|batch|root|x|16|5|(null)")
-    assert set(jobs()) == {job}
+def test_a_comment_or_name_with_a_line_end_cannot_pose_as_a_job(slurm):
+    fake = "x\n999|RUNNING|n[001-016]|batch|root|x|16|5|(null)"
+    job = slurm.salloc(2, f"--comment={fake}", f"--job-name={fake}")
+    found = jobs()
+    assert set(found) == {job} and found[job].name == fake
 
 
 def test_settings_of_the_caller_do_not_change_the_answer(slurm, monkeypatch):
     job = slurm.salloc(2)
     monkeypatch.setenv("SQUEUE_USERS", "nobody")
     monkeypatch.setenv("SQUEUE_FORMAT", "%i")
-    assert set(jobs()) == {job}
+    found = jobs()
+    assert set(found) == {job} and found[job].name == fake
 
 
 def test_states_in_the_terms_of_this_slurm(slurm):

@@ -128,9 +128,11 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "lab list": (),
 }
 NEEDS_MORE = {
-    "rollback", "counters", "fetch-state", "key request", "key done", "key list", "lab run"
+    "rollback", "counters", "fetch-state", "key request", "key done", "key list", "lab counted",
+    "lab run",
 }  # fmt: skip
-"""They need a daemon, counters of ports, or (`lab run`) minutes: their own tests call them."""
+"""They need a daemon, counters of ports, or (`lab run`, `lab counted`) minutes: their own tests
+call them."""
 WITHOUT_JSON = {
     "run": "a daemon: its results are metrics and `status --json`",
     "demo-live": "it narrates to a person what daemons do",
