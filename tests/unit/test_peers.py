@@ -10,12 +10,15 @@ import pytest
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
+from sar_lab.mixes.node_selection import first_fit
 from sar_lab.papers.claims import Claim, verdict
 from sar_lab.papers.outcome import ResultTable
 from sar_lab.papers.registry import experiments, peer_studies
 from sar_lab.papers.result_store import stored_result
-from sar_lab.peers import dmodc_degraded
+from sar_lab.peers import dmodc_degraded, jigsaw_isolation
 from sar_lab.peers.congestion_risk import TableWalk, random_permutations, shifts
+from sar_lab.peers.isolating_placement import space_of
+from sar_lab.peers.placed_queue import NodeSpace, run_placed
 from tests.unit.test_cli import said, sar_agent
 
 DOCS = Path(__file__).parents[2] / "docs" / "research"
@@ -81,3 +84,16 @@ def test_the_whole_tree_s_risks_are_those_of_the_page() -> None:
             printed = {cells[0]: cells[1] for cells in table["rows"]}
             if pattern != "random permutation":
                 assert printed[engine] == f"{again[pattern]:g}", (engine, pattern)
+
+
+def test_a_queue_s_utilisation_and_isolation_again() -> None:
+    """One queue of the page's six: isolated jobs keep everything, and the machine is less full."""
+    fabric = load_fabric(jigsaw_isolation.SPEC)
+    queue = jigsaw_isolation.queue_of(0)
+    alone = run_placed(queue, space_of(fabric))
+    packed = run_placed(queue, NodeSpace(np.ones(fabric.terminals, np.bool_), first_fit))
+    used = [jigsaw_isolation.utilisation(ran, fabric.terminals) for ran in (alone, packed)]
+    assert 0.85 < used[0] < used[1] < 1
+    for some in jigsaw_isolation.running_at(alone)[:3]:
+        held = [(s.leaf, spine) for job in some for s in job.place for spine in s.spines]
+        assert len(set(held)) == len(held) and sum(job.size for job in some) <= fabric.terminals
