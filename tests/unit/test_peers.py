@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from sar_agent.check.transition import Way
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
@@ -15,7 +17,7 @@ from sar_lab.papers.claims import Claim, verdict
 from sar_lab.papers.outcome import ResultTable
 from sar_lab.papers.registry import experiments, peer_studies
 from sar_lab.papers.result_store import stored_result
-from sar_lab.peers import dmodc_degraded, jigsaw_isolation
+from sar_lab.peers import dmodc_degraded, jigsaw_isolation, unsafe_updates
 from sar_lab.peers.congestion_risk import TableWalk, random_permutations, shifts
 from sar_lab.peers.isolating_placement import space_of
 from sar_lab.peers.placed_queue import NodeSpace, run_placed
@@ -24,9 +26,13 @@ from tests.unit.test_cli import said, sar_agent
 DOCS = Path(__file__).parents[2] / "docs" / "research"
 
 
+PAGES = {"unsafe-updates": "unsafe-updates.md"}
+"""Studies with a page of their own."""
+
+
 @pytest.mark.parametrize("name", list(peer_studies()))
 def test_the_page_has_the_stored_tables_and_picture_of_each_study(name: str) -> None:
-    page, row = (DOCS / "peers.md").read_text(), stored_result(DOCS, name)
+    page, row = (DOCS / PAGES.get(name, "peers.md")).read_text(), stored_result(DOCS, name)
     assert row is not None and (DOCS / row["picture"]).exists() and f"({row['picture']})" in page
     claims = [Claim(**claim) for claim in row["ours"]["claims"]]
     assert row["verdict"] == verdict(claims, row["ours"].get("because", ""))
@@ -97,3 +103,19 @@ def test_a_queue_s_utilisation_and_isolation_again() -> None:
     for some in jigsaw_isolation.running_at(alone)[:3]:
         held = [(s.leaf, spine) for job in some for s in job.place for spine in s.spines]
         assert len(set(held)) == len(held) and sum(job.size for job in some) <= fabric.terminals
+
+
+def test_a_change_ends_one_job_and_starts_one_on_free_hosts() -> None:
+    fabric = load_fabric("xgft:2;8,8;1,8")
+    mixes = list(islice(unsafe_updates.job_changes(fabric, 1), 6))
+    hosts = [{tuple(job.terminals.tolist()) for job in mix.jobs} for mix in mixes]
+    for before, after in pairwise(hosts):
+        assert before != after and len(before - after) <= 1 and len(after - before) <= 1
+        taken = [t for job in after for t in job]
+        assert len(set(taken)) == len(taken)
+
+
+def test_changes_on_a_tree_with_dead_cables_are_direct() -> None:
+    fabric = unsafe_updates.less_cables(load_fabric("xgft:2;6,6;1,6"), 10, 2)
+    assert set(islice(unsafe_updates.from_scratch(fabric, 2), 4)) <= {Way.SAME, Way.DIRECT}
+    assert set(islice(unsafe_updates.planned(fabric, 2), 4)) <= {Way.SAME, Way.DIRECT}
