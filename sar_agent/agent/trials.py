@@ -318,14 +318,16 @@ class Trials:
         self._ends.append((ended, jobs))
 
     def _jobs(self, site: Observation) -> tuple[Hashable, ...]:
+        """Hashes in place of the sets: thousands of them are remembered."""
         ids = frozenset(record.id for record in site.records)
-        return site.fabric.digest, host_sets(site.records), ids
+        return site.fabric.digest, hash(host_sets(site.records)), hash(ids)
 
     def _now(self, site: Observation) -> Hashable:
         return self._tables(site.in_force), *self._jobs(site)
 
     def _key(self, trial: SavedTrial) -> Hashable:
-        return trial.tables, bytes.fromhex(trial.fabric_digest), trial.jobs, trial.ids
+        cables = bytes.fromhex(trial.fabric_digest)
+        return trial.tables, cables, hash(trial.jobs), hash(trial.ids)
 
     def _tables(self, in_force: InForce | None) -> str:
         """Digest of the tables of LID offset 0, hexadecimal; empty where they are not known."""

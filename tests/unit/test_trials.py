@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -165,6 +166,11 @@ def test_counts_got_better_and_the_routes_stay(
     assert row.counted and row.counted_after and row.counted_after["same_jobs"] is True
     assert row.counted_after["counted_max"] < 0.7 * row.counted["counted_max"]
     assert world.once().result is Result.NOTHING
+    kept = world.agent.counted.trials._spans._spans
+    seen = [part for span in kept if isinstance(span.what, tuple) for part in span.what]
+    assert seen and all(sys.getsizeof(part) < 200 for part in seen), (
+        "of thousands of moments, not the jobs themselves are kept"
+    )
 
 
 def test_counts_did_not_get_better_and_the_routes_go_back(tmp_path: Path) -> None:
