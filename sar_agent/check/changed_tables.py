@@ -18,7 +18,7 @@ FEW = 24
 """Changed entries up to which amending is faster than counting both trees, at 1,620 switches."""
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def changed_entries(
     wiring: Wiring, moved: U32, rows: tuple[U8, U8], levels: tuple[U8, U8]
 ) -> I32:  # pragma: no cover
@@ -48,7 +48,7 @@ def changed_entries(
     return changed
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def change_trees(
     wirings: tuple[Wiring, Wiring],
     moved: U32,

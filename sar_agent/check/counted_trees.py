@@ -116,7 +116,7 @@ def add_tree(
     return bool(taken == switches - one)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def count_trees(wiring: Wiring, egress: U8, level: U8, counts: Counts) -> bool:  # pragma: no cover
     """Counts all trees of one LID offset, uint8[D, S] each (`level` uint8[D, 0] in one lane); False
     as soon as a tree does not reach."""

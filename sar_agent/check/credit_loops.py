@@ -64,7 +64,7 @@ def credit_loop(fabric: Fabric, wiring: Wiring, counts: Counts) -> tuple[int, li
     return None
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _acyclic(wiring: Wiring, plane: Plane, other: Plane) -> bool:  # pragma: no cover
     """Whether the dependencies counted in either plane close no cycle: depth-first search, which
     visits each dependency once."""

@@ -182,7 +182,7 @@ class _Search:
         return lanes_loop_free(self.proved.wiring, used)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _follow(
     wiring: Wiring,
     hops: HopLanes,

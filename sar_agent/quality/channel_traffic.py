@@ -122,7 +122,7 @@ def _same_channels(fabric: Fabric, before: Fabric) -> bool:
     )
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _list_routes(
     ways: NextHops, mix: SendingTerminals, old: U8, new: U8, source: I64, before: ChannelLists
 ) -> ChannelLists:  # pragma: no cover
@@ -204,7 +204,7 @@ def _walk(
     return end
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _add_up(
     lists: ChannelLists,
     demand: NDArray[np.float64],

@@ -85,7 +85,7 @@ def _ratio(above: F64, below: F64) -> F64:
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _levels(graph: Graph, leaves: U32) -> I32:  # pragma: no cover
     level = np.full(len(graph.rank), -1, np.int32)
     queue = np.empty(len(level), np.uint32)
@@ -105,7 +105,7 @@ def _levels(graph: Graph, leaves: U32) -> I32:  # pragma: no cover
     return level
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _pieces(graph: Graph, level: I32, highest: int) -> NDArray[np.int64]:  # pragma: no cover
     """int64[S]: a switch that represents each switch's piece; switches above `highest` are pieces
     of their own."""
@@ -131,7 +131,7 @@ def _pieces(graph: Graph, level: I32, highest: int) -> NDArray[np.int64]:  # pra
     return piece
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _grown(
     graph: Graph, rate: F64, reverse: U32, spread: JobSpread, place: I32, first: int
 ) -> Cut:  # pragma: no cover

@@ -36,7 +36,7 @@ def least_dark_fiber(fabric: Fabric, spread: JobSpread, graph: Graph) -> float:
     return 1.0 - used / len(live)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _most_used(
     graph: Graph, cache: DagCache, spread: JobSpread, degree: F64, source: U32, reverse: U32
 ) -> float:  # pragma: no cover

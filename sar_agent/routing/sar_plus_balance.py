@@ -156,6 +156,9 @@ class RouteBalance:
 
     def follow(self, mix: JobMix, items: int) -> None:
         """Places the trees of jobs that started or ended again; then improves the balance."""
+        if mix is self.mix:
+            self.improve(items)
+            return
         jobs = {job.key: job for job in (*self.mix.jobs, *mix.jobs)}
         # Counted, because several jobs may share all their nodes.
         before, after = (Counter(job.key for job in each.jobs) for each in (self.mix, mix))

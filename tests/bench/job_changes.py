@@ -29,6 +29,14 @@ CHANGES, LOOK = 200, 20
 """The number of changes, and the interval after which all routes are recomputed for comparison."""
 WARM = 10
 """Changes before the measured ones; they load the kernels."""
+STAGES = {
+    "route": "routes",
+    "check": "check",
+    "senders": "hosts not known",
+    "certificate": "certificate",
+    "measure": "measures, beyond the proof",
+}
+"""Stage → its row. They follow one another."""
 MILLISECONDS, CHANGED, WORSE = 100, 10, 1.02
 
 
@@ -93,19 +101,20 @@ def _quality(plan: Plan) -> tuple[float, float, float]:
 
 
 def _table(name: str, found: dict[str, Any]) -> Table:
-    stages = [found["times"][stage] for stage in ("route", "check", "measure")]
+    stages = [found["times"][stage] for stage in STAGES]
     whole = [sum(parts) for parts in zip(*stages, strict=True)]
     table = Table(
         f"A job starts or ends: {size_of(fabric_of(name))}",
         ("", "median", "mean", "worst"),
         f"`{name}`, {CHANGES} random changes, one after the other, from `mix:1` on (85 % of the "
         "hosts busy, jobs of 2 to 64 hosts), `sar-plus`; the agent's planner makes each from the "
-        "previous plan. A plan contains checked routes with their measures. Quality: the present "
+        "previous plan. A plan contains checked routes with their measures, which a second "
+        "processor takes beside the proof: what they take longer is counted. Quality: the present "
         f"routes compared with a full recomputation for the same jobs, every {LOOK} changes. While "
         "no jobs start or end, the agent compares the routes with such a recomputation, and "
         "improves or replaces them if they are more than 2 % worse.",
     )
-    for what, times in zip(("routes", "check", "measures"), stages, strict=True):
+    for what, times in zip(STAGES.values(), stages, strict=True):
         _add(table, f"{what}, ms", times, 1e3, ".1f")
     _add(table, "total, up to the plan, ms", whole, 1e3, ".1f")
     _add(table, "entries changed, %", found["changed"], 100, ".2f")
