@@ -29,7 +29,7 @@ EQUALLY_FAR = 0.8
 NEARER = 0.25
 """How many hops more than the nearest candidate's a root's mean distance may be: with many pods,
 most hosts are equally far from the switches of one pod, too, but further."""
-LIFTED = 16
+LIFTED = 6
 """The most switches that are lifted to join leaf switches."""
 PARTS = 2
 """How many parts are asked, the largest first: rails are much alike."""
@@ -86,8 +86,9 @@ def joining_order(fabric: Fabric, height: NDArray[np.integer]) -> I64:
     for _ in range(LIFTED):
         if not unjoined.any():
             break
-        near = (above @ beside > 0).astype(np.float32)
-        best = np.argmax((unjoined @ near * near).sum(axis=0))
+        some = unjoined.any(axis=1)
+        near = (above[some] @ beside > 0).astype(np.float32)
+        best = np.argmax((unjoined[np.ix_(some, some)] @ near * near).sum(axis=0))
         other = place.copy()
         other[best] = fabric.switches + place.max()
         above, left = _above(fabric, other)
@@ -100,11 +101,12 @@ def joining_order(fabric: Fabric, height: NDArray[np.integer]) -> I64:
 def _above(fabric: Fabric, place: I64) -> tuple[F32, Bool]:
     """float32[L, S], 1 where a switch is reached from a leaf switch by going up, or is that one;
     and bool[L, L], the pairs for which there is no such switch."""
-    reached = np.eye(fabric.switches, dtype=np.bool_)
+    reached = np.packbits(np.eye(fabric.switches, dtype=np.bool_), axis=1)
     rises = fabric.channel_up & (place[fabric.channel_target] > place[fabric.channel_source])
     for v in np.argsort(-place).tolist():
         first, last = fabric.channel_offset[v : v + 2].tolist()
         up = fabric.channel_target[first:last][rises[first:last]]
-        reached[v] |= reached[up].any(axis=0)
-    above = reached[fabric.leaves].astype(np.float32)
+        reached[v] |= np.bitwise_or.reduce(reached[up], axis=0)
+    bits = np.unpackbits(reached[fabric.leaves], axis=1, count=fabric.switches)
+    above = bits.astype(np.float32)
     return above, above @ above.T == 0

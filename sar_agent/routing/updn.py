@@ -103,7 +103,11 @@ def updn_order(fabric: Fabric, graph: Graph) -> Orientation:
     heights = [*heights_of(fabric, graph)]
     if levels_of(fabric).any():
         heights.append(levels_of(fabric))
-    orders = {order.tobytes(): order for order in (joining_order(fabric, h) for h in heights)}
+    heights = [np.argsort(orient(fabric, h).falling[::-1]) for h in heights]  # alike: once
+    orders = {
+        order.tobytes(): joining_order(fabric, order)
+        for order in {height.tobytes(): height for height in heights}.values()
+    }
     if not orders:
         return orient(fabric, around)
     best, least = orient(fabric, around), np.inf

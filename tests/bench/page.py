@@ -84,6 +84,19 @@ First, routes for all pairs are repaired and proved; improvements follow.
     "roofline": """## Comparison with the machine's limits
 """,
 }
+TAIL = """
+## Tried, of no use
+
+- *`updn` where some leaf switches share no root*: ways of their own for the pairs that it does not
+  join, turns added one by one to a topological order that is kept. As soon as switches are lifted
+  for such pairs (`routing/root_sets.py`) no pair is left on sites like those of the tests: the same
+  tables on 59 random ones, and 150 lines more.
+- *The search for one lane*, ended at the first order of the switches that needs only one: quicker
+  by 0.1 s for each order on 600 switches, but `sar` then needed a second lane on one of the sites
+  in [lanes](../lanes.md#one-lane-where-it-costs-next-to-nothing).
+- *Small cases by HiGHS* (a binary for each entry): on `torus:4x4`, `mix:4`, 60 s improved neither
+  the bound (0.44) nor the routes (0.50), on a loaded machine.
+"""
 TABLES = {
     "performance": performance.tables,
     "mixes": mixes.tables,
@@ -122,7 +135,7 @@ def documents(full: bool, kept: StoredResults) -> Iterator[str]:
             print(table.text(), flush=True)
             body += f"\n{_section(name, table, full)}"
             goals += [f"{table.title}: {line}" for line in table.goals if "; goal " in line]
-            yield head + _summary(goals) + body
+            yield head + _summary(goals) + body + TAIL
 
 
 def _summary(goals: list[str]) -> str:
