@@ -210,7 +210,7 @@ def _storage(balance: RouteBalance) -> None:
         mix,
         rest,
         np.full(len(rest), EVERYONE, np.uint8),
-        routes.units[0, : fabric.channels],
+        routes.units[0, : fabric.channels].copy(),
         balance.egress,
     )
 

@@ -125,10 +125,11 @@ def grow(
     egress: U8,
     hopeless: Callable[[U32], bool] | None = None,
 ) -> bool:
-    """Grows these trees as `grow_trees` does, into `egress` uint8[T + S, S], starting from `weight`
-    int64[C], by the shortest paths that `cache` keeps; `hops` uint8[S, S] are those between
-    switches. With `hopeless`, it is called after each sixteenth of the trees, with their terminals:
-    where it returns true, no more trees grow. Returns whether all have grown."""
+    """Grows these trees as `grow_trees` does, into `egress` uint8[T + S, S], by the shortest paths
+    that `cache` keeps; `hops` uint8[S, S] are those between switches. The weights int64[C] that are
+    in `weight` at the start are replaced by those at the end. With `hopeless`, it is called after
+    each sixteenth of the trees, with their terminals: where it returns true, no more trees grow, and
+    `weight` stays. Returns whether all have grown."""
     siblings = siblings_of(fabric, graph)
     if len(cache.place):
         siblings = siblings._replace(group=np.full_like(siblings.group, ALONE))
@@ -163,6 +164,7 @@ def grow(
             far = WIDE
         if hopeless and hopeless(order[part]):
             return False
+    weight[:] = priced[siblings.place] >> 8
     return True
 
 

@@ -123,3 +123,24 @@ def test_leaf_switches_that_share_no_root_get_one() -> None:
     assert 0 < len(lifted) <= 3
     rest = [s for s in np.argsort(order).tolist() if s not in lifted]
     assert rest == [s for s in plain.tolist() if s not in lifted], "all others keep their order"
+
+
+def test_the_weights_are_the_routes_over_each_channel() -> None:
+    """By which dfsssp, which knows no jobs, compares its choices."""
+    fabric = load_fabric("xgft:2;4,4;1,2")
+    graph, switch = graph_of(fabric), fabric.terminal_switch
+    egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+    weight = np.zeros(fabric.channels, np.int64)
+    everyone = dfsssp_order(fabric)
+    grow(fabric, graph, new_cache(fabric), all_hops(graph), JobMix(()), *everyone, weight, egress)
+    places = zip(fabric.channel_source.tolist(), fabric.channel_port.tolist(), strict=True)
+    channel = {place: c for c, place in enumerate(places)}
+    routes = np.zeros_like(weight)
+    for d in range(fabric.terminals):
+        for source in range(fabric.terminals):
+            at = int(switch[source])
+            while at != switch[d]:
+                c = channel[at, int(egress[d, at])]
+                routes[c] += 1
+                at = int(fabric.channel_target[c])
+    assert routes.max() and (weight == routes).all()
