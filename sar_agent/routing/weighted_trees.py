@@ -128,8 +128,8 @@ def grow(
     """Grows these trees as `grow_trees` does, into `egress` uint8[T + S, S], by the shortest paths
     that `cache` keeps; `hops` uint8[S, S] are those between switches. The weights int64[C] that are
     in `weight` at the start are replaced by those at the end. With `hopeless`, it is called after
-    each sixteenth of the trees, with their terminals: where it returns true, no more trees grow, and
-    `weight` stays. Returns whether all have grown."""
+    each sixteenth of the trees, with their terminals: where it returns true, no more trees grow,
+    and `weight` stays. Returns whether all have grown."""
     siblings = siblings_of(fabric, graph)
     if len(cache.place):
         siblings = siblings._replace(group=np.full_like(siblings.group, ALONE))
