@@ -99,7 +99,7 @@ def test_the_demo_measures_what_route_and_measure_do(
         said("route", *same, "--engine", engine["engine"], "--out", tmp_path, "--json")
         measured = said("measure", *same, "--routes", tmp_path, "--json")
         for bounds in measured["lower_bounds"].values():  # type: ignore[attr-defined]
-            del bounds["price"]  # too slow for a demo; the cuts are as tight here
+            del bounds["price"], bounds["sum"]  # too slow for a demo; the cuts are as tight here
         assert {name: engine[name] for name in measured} == measured
 
 
