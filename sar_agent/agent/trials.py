@@ -3,7 +3,7 @@
 Tried are reroutes for which neither jobs nor cables gave the reason, so that all that differs
 between the windows before and after should be the routes. The way back is a plan like any other,
 checked and proved, with the tables of the earlier generation. Whatever makes windows incomparable
-(jobs that ended, other cables, other tables by whoever) ends a trial without a verdict.
+(jobs that ended, other cables, other tables) ends a trial without a verdict.
 """
 
 from __future__ import annotations
