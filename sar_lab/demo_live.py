@@ -46,32 +46,25 @@ PAUSE = 1.5
 def demo_live() -> int:
     """Runs the demo; returns the exit code, 0 if every expected event happened."""
     require_everything("demo-live")
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
     story = DemoLog()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, story.interrupt)
+    code, end = 0, "everything is stopped; every expected event happened"
     try:
         with ExitStack() as stack:
             _play(story, stack)
             story.tell("the end; stopping everything")
     except KeyboardInterrupt:
-        story.tell("interrupted; everything is stopped")
-        return 130
+        code, end = 130, "interrupted; everything is stopped"
     except DemoStepFailed as error:
-        story.tell(f"[red]FAILED[/]: {escape(str(error))}; everything is stopped")
-        return 1
-    story.tell("everything is stopped; every expected event happened")
-    return 0
+        code, end = 1, f"[red]FAILED[/]: {escape(str(error))}; everything is stopped"
+    story.interrupted = False
+    story.tell(end)
+    return code
 
 
 class DemoStepFailed(CheckFailed):
     """An expected event did not happen."""
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Handles Ctrl-C; a second one is ignored, so that it cannot interrupt the cleanup."""
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 class DemoLog:
@@ -82,10 +75,21 @@ class DemoLog:
         self._console = Console(highlight=False, soft_wrap=True)
         self.agent: AgentProcess | None = None
         self.bridge: PluginClient | None = None
+        self.interrupted = False
         self._engine = ""
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        """Handles Ctrl-C; a second one is ignored, so that it cannot interrupt the cleanup. While a
+        kernel is compiled, the compiler drops the exception; then `tell` raises it."""
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_IGN)
+        self.interrupted = True
+        raise KeyboardInterrupt
 
     def tell(self, line: str) -> None:
         """Print one line."""
+        if self.interrupted:
+            raise KeyboardInterrupt
         self._console.print(f"\\[{time.monotonic() - self._start:5.1f} s] {line}")
 
     def expect(self, what: str, seen: Callable[[Row], bool]) -> Row:
