@@ -194,7 +194,7 @@ double agent_call_end(struct bridge *b, bool *declined);
 #define MOST_LISTENING 2 /* threads of the socket */
 bool agent_call_listen(struct bridge *b);
 void agent_call_leave(struct bridge *b);
-/* The number of the call that is under way, unless it is `answered`; 0: there is none. */
+/* The number of the call that is under way; 0 without a call, and if the call is `answered`. */
 unsigned agent_call_number(struct bridge *b, unsigned answered);
 bool agent_call_decline(struct bridge *b, unsigned number);
 /* Whether a routing that waits lends OpenSM's lock; it is held until the return. */

@@ -18,7 +18,7 @@
 #define THREADS 8
 #define REQUEST_SIZE 64
 #define ANSWER_SIZE 8192
-#define AWAIT 30 /* seconds until a client that waits for a call is answered that there is none */
+#define AWAIT 30 /* seconds that a client may wait for a call; then the answer is 0 */
 #define CLIENT_PATIENCE 5000 /* ms that a client may take to send its request, or to read the answer */
 
 struct server {

@@ -139,8 +139,8 @@ class TrialStore:
         self.path = folder / "trial.json"
 
     def load(self) -> SavedTrial | None:
-        """The trial; None where there is none. A file that cannot be read is logged, and taken for
-        none: the routes in force stay."""
+        """The saved trial, or None. A file that cannot be read is logged and counts as no trial:
+        the routes in force stay."""
         try:
             return SavedTrial.model_validate_json(self.path.read_bytes())
         except FileNotFoundError:
@@ -160,7 +160,7 @@ class TrialStore:
             self.path.unlink(missing_ok=True)
 
     def try_to_save(self, trial: SavedTrial) -> str:
-        """The same; returns the problem, empty where there is none."""
+        """Like `save`, but returns the problem, or an empty string."""
         try:
             self.save(trial)
         except InputError as error:

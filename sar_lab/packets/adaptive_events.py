@@ -61,28 +61,16 @@ class QueuedFlows(NamedTuple):
 
 
 @njit(cache=True)
-def _put(
-    bucket: U32, bucket_tail: U32, later: U32, mask: np.int64, at: np.int64, x: np.uint32
+def _append(
+    head: U32, tail: U32, after: U32, queue: np.int64, x: np.uint32
 ) -> None:  # pragma: no cover
-    b = at & mask
-    if bucket[b] == NONE:
-        bucket[b] = x
+    """Puts `x` at the end of a queue: `after` leads from `head` to `tail`."""
+    if head[queue] == NONE:
+        head[queue] = x
     else:
-        later[bucket_tail[b]] = x
-    bucket_tail[b] = x
-    later[x] = NONE
-
-
-@njit(cache=True)
-def _take_turn(
-    turn: U32, turn_head: U32, turn_tail: U32, o: np.uint32, q: np.uint32
-) -> None:  # pragma: no cover
-    if turn_head[o] == NONE:
-        turn_head[o] = q
-    else:
-        turn[turn_tail[o]] = q
-    turn_tail[o] = q
-    turn[q] = NONE
+        after[tail[queue]] = x
+    tail[queue] = x
+    after[x] = NONE
 
 
 @njit(cache=True)
@@ -176,7 +164,7 @@ def run_adaptive(
                     running[s] = first_flow[s + 1] - first_flow[s]
                     for i in range(first_flow[s], first_flow[s + 1]):
                         o = channels + source[i]
-                        _take_turn(turn, turn_head, turn_tail, o, np.uint32(queues + i))
+                        _append(turn_head, turn_tail, turn, np.int64(o), np.uint32(queues + i))
                         todo[tries] = o
                         tries += 1
                 elif starts[s] >= 0 and (next_start < 0 or starts[s] < next_start):
@@ -238,7 +226,7 @@ def run_adaptive(
                     flits = last_flits[f] if place_in[slot] + 1 == segments[f] else np.int64(whole)
                     ready = whole_at[slot] - (flits - 1) * per_flit[o]
                     if ready > now:
-                        _put(bucket, bucket_tail, later, mask, ready, x)
+                        _append(bucket, bucket_tail, later, ready & mask, x)
                         events += 1
                         continue
                 o = out_in[slot]
@@ -250,7 +238,7 @@ def run_adaptive(
                     continue
                 head[q] = slot
                 tail[q] = slot
-                _take_turn(turn, turn_head, turn_tail, o, q)
+                _append(turn_head, turn_tail, turn, np.int64(o), q)
                 todo[tries] = o
                 tries += 1
                 continue
@@ -285,10 +273,10 @@ def run_adaptive(
                 again = head[q] != NONE
             flits = last_flits[f] if place + 1 == segments[f] else np.int64(whole)
             takes = flits * per_flit[o]
-            _put(bucket, bucket_tail, later, mask, now + takes, o)
+            _append(bucket, bucket_tail, later, (now + takes) & mask, o)
             events += 1
             if again:
-                _take_turn(turn, turn_head, turn_tail, o, q)
+                _append(turn_head, turn_tail, turn, np.int64(o), q)
             if final:
                 arriving[f] -= 1
                 if place < furthest[f]:
@@ -305,7 +293,7 @@ def run_adaptive(
             flow_in[slot], place_in[slot], link_in[slot], hops_in[slot] = f, place, o, passed
             whole_at[slot] = now + hop + takes
             arrived[slot] = False
-            _put(bucket, bucket_tail, later, mask, now + hop + per_flit[o], number + slot)
+            _append(bucket, bucket_tail, later, (now + hop + per_flit[o]) & mask, number + slot)
             events += 1
         now += 1
     return hops
