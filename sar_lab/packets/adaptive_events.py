@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric.model import I64, U32, Bool
-from sar_lab.packets.packet_events import BEFORE, NONE
+from sar_lab.packets.packet_events import BEFORE, NONE, append
 
 MOST_HOPS = 32
 """Switches that a segment may pass."""
@@ -58,19 +58,6 @@ class QueuedFlows(NamedTuple):
     step: U32
     last: Bool
     wait: I64
-
-
-@njit(cache=True)
-def _append(
-    head: U32, tail: U32, after: U32, queue: np.int64, x: np.uint32
-) -> None:  # pragma: no cover
-    """Puts `x` at the end of a queue: `after` leads from `head` to `tail`."""
-    if head[queue] == NONE:
-        head[queue] = x
-    else:
-        after[tail[queue]] = x
-    tail[queue] = x
-    after[x] = NONE
 
 
 @njit(cache=True)
@@ -164,7 +151,7 @@ def run_adaptive(
                     running[s] = first_flow[s + 1] - first_flow[s]
                     for i in range(first_flow[s], first_flow[s + 1]):
                         o = channels + source[i]
-                        _append(turn_head, turn_tail, turn, np.int64(o), np.uint32(queues + i))
+                        append(turn_head, turn_tail, turn, np.int64(o), np.uint32(queues + i))
                         todo[tries] = o
                         tries += 1
                 elif starts[s] >= 0 and (next_start < 0 or starts[s] < next_start):
@@ -226,19 +213,15 @@ def run_adaptive(
                     flits = last_flits[f] if place_in[slot] + 1 == segments[f] else np.int64(whole)
                     ready = whole_at[slot] - (flits - 1) * per_flit[o]
                     if ready > now:
-                        _append(bucket, bucket_tail, later, ready & mask, x)
+                        append(bucket, bucket_tail, later, ready & mask, x)
                         events += 1
                         continue
                 o = out_in[slot]
                 q = ports.first[v] + ports.into[came] * ports.degree[v] + ports.out[o]
-                following[slot] = NONE
-                if head[q] != NONE:
-                    following[tail[q]] = slot
-                    tail[q] = slot
+                append(head, tail, following, q, slot)
+                if head[q] != slot:
                     continue
-                head[q] = slot
-                tail[q] = slot
-                _append(turn_head, turn_tail, turn, np.int64(o), q)
+                append(turn_head, turn_tail, turn, np.int64(o), q)
                 todo[tries] = o
                 tries += 1
                 continue
@@ -273,10 +256,10 @@ def run_adaptive(
                 again = head[q] != NONE
             flits = last_flits[f] if place + 1 == segments[f] else np.int64(whole)
             takes = flits * per_flit[o]
-            _append(bucket, bucket_tail, later, (now + takes) & mask, o)
+            append(bucket, bucket_tail, later, (now + takes) & mask, o)
             events += 1
             if again:
-                _append(turn_head, turn_tail, turn, np.int64(o), q)
+                append(turn_head, turn_tail, turn, np.int64(o), q)
             if final:
                 arriving[f] -= 1
                 if place < furthest[f]:
@@ -293,7 +276,7 @@ def run_adaptive(
             flow_in[slot], place_in[slot], link_in[slot], hops_in[slot] = f, place, o, passed
             whole_at[slot] = now + hop + takes
             arrived[slot] = False
-            _append(bucket, bucket_tail, later, (now + hop + per_flit[o]) & mask, number + slot)
+            append(bucket, bucket_tail, later, (now + hop + per_flit[o]) & mask, number + slot)
             events += 1
         now += 1
     return hops

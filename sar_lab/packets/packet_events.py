@@ -38,6 +38,19 @@ class PacketQueues(NamedTuple):
 
 
 @njit(cache=True)
+def append(
+    head: U32, tail: U32, after: U32, queue: np.int64, x: np.uint32
+) -> None:  # pragma: no cover
+    """Puts `x` at the end of a queue: `after` leads from `head` to `tail`."""
+    if head[queue] == NONE:
+        head[queue] = x
+    else:
+        after[tail[queue]] = x
+    tail[queue] = x
+    after[x] = NONE
+
+
+@njit(cache=True)
 def run_packets(
     queues: PacketQueues,
     per_flit: I64,
@@ -132,12 +145,7 @@ def run_packets(
                     for i in range(first_flow[s], first_flow[s + 1]):
                         q = np.uint32(waiting + i)
                         o = out[q]
-                        if turn_head[o] == NONE:
-                            turn_head[o] = q
-                        else:
-                            turn[turn_tail[o]] = q
-                        turn_tail[o] = q
-                        turn[q] = NONE
+                        append(turn_head, turn_tail, turn, o, q)
                         todo[tries] = o
                         tries += 1
                 elif starts[s] >= 0 and (next_start < 0 or starts[s] < next_start):
@@ -170,12 +178,7 @@ def run_packets(
                 else:
                     q = np.uint32(x - number)
                     o = out[q]
-                    if turn_head[o] == NONE:
-                        turn_head[o] = q
-                    else:
-                        turn[turn_tail[o]] = q
-                    turn_tail[o] = q
-                    turn[q] = NONE
+                    append(turn_head, turn_tail, turn, o, q)
                     todo[tries] = o
                     tries += 1
                 continue
@@ -214,13 +217,7 @@ def run_packets(
             takes = flits * per_flit[o]
             done = now + takes
             done_at[o] = done
-            b = done & mask
-            if bucket[b] == NONE:
-                bucket[b] = o
-            else:
-                later[bucket_tail[b]] = o
-            bucket_tail[b] = o
-            later[o] = NONE
+            append(bucket, bucket_tail, later, done & mask, o)
             events += 1
             # The queue that it came from takes its next turn, or sleeps until it has one.
             again = left[f] > 0 if source else head[q] != NONE
@@ -228,22 +225,10 @@ def run_packets(
                 ready = ready_at[head[q]] >> 1
                 if ready > done:
                     again = False
-                    b = ready & mask
-                    x = np.uint32(number + q)
-                    if bucket[b] == NONE:
-                        bucket[b] = x
-                    else:
-                        later[bucket_tail[b]] = x
-                    bucket_tail[b] = x
-                    later[x] = NONE
+                    append(bucket, bucket_tail, later, ready & mask, np.uint32(number + q))
                     events += 1
             if again:
-                if turn_head[o] == NONE:
-                    turn_head[o] = q
-                else:
-                    turn[turn_tail[o]] = q
-                turn_tail[o] = q
-                turn[q] = NONE
+                append(turn_head, turn_tail, turn, o, q)
             if final:
                 arriving[f] -= 1
                 if arriving[f] == 0:
@@ -258,31 +243,15 @@ def run_packets(
             slot = spare[spares]
             flow_in[slot], entry_in[slot] = f, e
             ready_at[slot] = ready * 2 + np.int64(is_last)
-            following[slot] = NONE
             q = queue_of[e]
-            if head[q] != NONE:
-                following[tail[q]] = slot
-                tail[q] = slot
+            append(head, tail, following, q, slot)
+            if head[q] != slot:
                 continue
-            head[q] = slot
-            tail[q] = slot
             o = path[e]
             if busy[o] and done_at[o] >= ready:
-                if turn_head[o] == NONE:
-                    turn_head[o] = q
-                else:
-                    turn[turn_tail[o]] = q
-                turn_tail[o] = q
-                turn[q] = NONE
+                append(turn_head, turn_tail, turn, o, q)
                 continue
-            b = ready & mask
-            x = np.uint32(number + q)
-            if bucket[b] == NONE:
-                bucket[b] = x
-            else:
-                later[bucket_tail[b]] = x
-            bucket_tail[b] = x
-            later[x] = NONE
+            append(bucket, bucket_tail, later, ready & mask, np.uint32(number + q))
             events += 1
         now += 1
     return hops
