@@ -39,9 +39,11 @@ def fake_squeue(folder: Path, jobs: Sequence[dict[str, str]], delay: float = 0.0
     """The path of an executable that answers with `jobs` (by squeue's format letters: `%i`, …)
     after `delay` seconds. Call again with the same folder to change what it says.
     """
-    data = folder / "fake-squeue.json"
-    data.write_text(json.dumps({"delay": delay, "jobs": [_DEFAULTS | dict(job) for job in jobs]}))
+    given, data = folder / "fake-squeue.next", folder / "fake-squeue.json"
+    given.write_text(json.dumps({"delay": delay, "jobs": [_DEFAULTS | dict(job) for job in jobs]}))
+    given.replace(data)  # whole at any moment: somebody may read it
     path = folder / "fake-squeue"
-    path.write_text(_SCRIPT.format(python=sys.executable, jobs=str(data)))
-    path.chmod(0o755)
+    if not path.exists():  # a program that runs cannot be written
+        path.write_text(_SCRIPT.format(python=sys.executable, jobs=str(data)))
+        path.chmod(0o755)
     return str(path)

@@ -140,7 +140,9 @@ class OpenSM:
             "LD_LIBRARY_PATH": str(library.parent),
         }
         env["LD_PRELOAD"] = f"{self._preload} {env['LD_PRELOAD']}".strip()
-        # -e: begin a new log; -d 2: flush it after each line.
+        # OpenSM empties its log by -e, but later: `wait_up` must not read the one of before.
+        self.log_path.unlink(missing_ok=True)
+        # -d 2: flush the log after each line.
         flags = ["-e", "-d", "2", "-f", str(self.log_path), "-F", str(config)]
         flags += ["-D", hex(self.log_flags)]
         self._daemon = Daemon(

@@ -115,7 +115,7 @@ def test_a_host_that_boots_elsewhere_after_a_repair(here: Site) -> None:
 def test_opensm_restarts_with_a_cable_gone(here: Site) -> None:
     here.sm.stop()
     here.fabric.unlink("leaf0", 5)
-    here.sm.start().wait_up()  # the log of before may have it, too
+    here.sm.start().wait_up()
     here.wait(lambda s: s.engine_in_force != "none")
     status = settled(here, lambda s: s.amendments > 0)
     assert (status.generation_in_force, status.last_error) == (5, "")

@@ -178,7 +178,7 @@ def test_kill_9_of_opensm(site: Phased, phase: str) -> None:
     before = site.dumped()
     with held_in(site, phase):
         site.sm.kill()
-    site.sm.start()
+    site.sm.start().wait_up()
     assert_consistent(site, before)
 
 
