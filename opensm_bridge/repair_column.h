@@ -25,7 +25,7 @@ struct repair_state {
 	const struct routes *plan;
 	struct certificate who;
 	uint32_t switches, wide;
-	uint8_t *up;	 /* [switches] the switch is live */
+	const uint8_t *up; /* [switches] the switch is live */
 	uint32_t *suspect, suspects; /* live switches with a dead channel, or with other entries than the plan's */
 	uint32_t *far;	 /* [switches][wide] far end of a live cable that is where the plan has it; else ROUTES_NO_SWITCH */
 	uint32_t *rank;	 /* [switches][wide] the channel's largest number in any lane; 0: a repair may not use it */

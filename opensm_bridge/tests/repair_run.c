@@ -1,6 +1,6 @@
 /*
- * repair_run FILE FOLDER: repairs the routes of FILE for fabrics that lack something, for the tests. It reads commands from
- * standard input, one a line, and answers the last one of each fabric with one line:
+ * repair_run FILE FOLDER [FABRIC]: repairs the routes of FILE for fabrics that lack something of the fabric of FILE or, if
+ * it is given, of that of the file FABRIC, which may have more switches, for the tests. It reads commands from standard input, one a line, and answers the last one of each fabric with one line:
  *   cable ROW PORT, switch ROW, host COLUMN   what the next fabric lacks
  *   replace ROW, move ROW PORT ROW PORT       a switch has another GUID; two cables have changed places at their far ends
  *   go                                        repairs the routes in force, and writes them to FOLDER/N.sar
@@ -149,8 +149,8 @@ static void check_hops(const struct live *live)
 }
 
 /* Repairs `now` and answers; returns the routes that are in force then. */
-static struct routes *go(struct routes *now, const struct routes *plan, const struct lacks *l, const char *folder,
-			 unsigned number)
+static struct routes *go(struct routes *now, const struct routes *plan, const struct routes *fabric, const struct lacks *l,
+			 const char *folder, unsigned number)
 {
 	struct reason why = {.text = ""};
 	struct live live;
@@ -158,7 +158,7 @@ static struct routes *go(struct routes *now, const struct routes *plan, const st
 	char path[4096];
 	double begun, repaired;
 
-	make_live(&live, plan, l);
+	make_live(&live, fabric, l);
 	begun = milliseconds();
 	next = repair(now, &live, &why);
 	repaired = milliseconds();
@@ -185,14 +185,15 @@ static struct routes *go(struct routes *now, const struct routes *plan, const st
 int main(int count, char *arguments[])
 {
 	struct reason why = {.text = ""};
-	struct routes *plan = count == 3 ? routes_read(arguments[1], &why) : NULL, *now;
+	struct routes *plan = count == 3 || count == 4 ? routes_read(arguments[1], &why) : NULL, *now;
+	struct routes *fabric = count == 4 ? routes_read(arguments[3], &why) : routes_hold(plan);
 	struct certificate certificate;
 	struct lacks l;
 	unsigned number = 0;
 	double begun;
 	char line[256];
 
-	if (!plan || !plan->numbers || !certificate_make(&certificate, plan))
+	if (!plan || !fabric || !plan->numbers || !certificate_make(&certificate, plan))
 		return fprintf(stderr, "%s\n", *why.text ? why.text : "no numbers"), 2;
 	begun = milliseconds();
 	if (!certificate_holds(&certificate, &why))
@@ -200,35 +201,35 @@ int main(int count, char *arguments[])
 	certificate_free(&certificate);
 	printf("holds ms %.3f\n", milliseconds() - begun);
 	fflush(stdout);
-	l = (struct lacks){.dead_port = room((size_t)plan->switches * plan->wide, 1),
-			   .dead_switch = room(plan->switches, 1), .dead_host = room(plan->terminals, 1),
-			   .replaced = room(plan->switches, 1),
-			   .far = room((size_t)plan->switches * plan->wide, sizeof(*l.far))};
-	whole(&l, plan);
+	l = (struct lacks){.dead_port = room((size_t)fabric->switches * fabric->wide, 1),
+			   .dead_switch = room(fabric->switches, 1), .dead_host = room(fabric->terminals, 1),
+			   .replaced = room(fabric->switches, 1),
+			   .far = room((size_t)fabric->switches * fabric->wide, sizeof(*l.far))};
+	whole(&l, fabric);
 	now = routes_hold(plan);
 	while (fgets(line, sizeof(line), stdin)) {
 		unsigned s, p, v, q;
 
-		if (sscanf(line, "cable %u %u", &s, &p) == 2 && s < plan->switches && p < plan->wide) {
-			l.dead_port[s * plan->wide + p] = 1;
-		} else if (sscanf(line, "switch %u", &s) == 1 && s < plan->switches) {
+		if (sscanf(line, "cable %u %u", &s, &p) == 2 && s < fabric->switches && p < fabric->wide) {
+			l.dead_port[s * fabric->wide + p] = 1;
+		} else if (sscanf(line, "switch %u", &s) == 1 && s < fabric->switches) {
 			l.dead_switch[s] = 1;
-		} else if (sscanf(line, "host %u", &s) == 1 && s < plan->terminals) {
+		} else if (sscanf(line, "host %u", &s) == 1 && s < fabric->terminals) {
 			l.dead_host[s] = 1;
-		} else if (sscanf(line, "replace %u", &s) == 1 && s < plan->switches) {
+		} else if (sscanf(line, "replace %u", &s) == 1 && s < fabric->switches) {
 			l.replaced[s] = 1;
-		} else if (sscanf(line, "move %u %u %u %u", &s, &p, &v, &q) == 4 && s < plan->switches &&
-			   p < plan->wide && v < plan->switches && q < plan->wide) {
-			const size_t at[2] = {(size_t)s * plan->wide + p, (size_t)v * plan->wide + q};
+		} else if (sscanf(line, "move %u %u %u %u", &s, &p, &v, &q) == 4 && s < fabric->switches &&
+			   p < fabric->wide && v < fabric->switches && q < fabric->wide) {
+			const size_t at[2] = {(size_t)s * fabric->wide + p, (size_t)v * fabric->wide + q};
 			const uint32_t far[2] = {l.far[at[0]], l.far[at[1]]};
 
 			for (int i = 0; i < 2; i++)
 				l.far[at[i]] = far[!i];
-			l.far[(far[0] >> 8) * plan->wide + (far[0] & 255)] = v << 8 | q;
-			l.far[(far[1] >> 8) * plan->wide + (far[1] & 255)] = s << 8 | p;
+			l.far[(far[0] >> 8) * fabric->wide + (far[0] & 255)] = v << 8 | q;
+			l.far[(far[1] >> 8) * fabric->wide + (far[1] & 255)] = s << 8 | p;
 		} else if (!strcmp(line, "go\n")) {
-			now = go(now, plan, &l, arguments[2], number++);
-			whole(&l, plan);
+			now = go(now, plan, fabric, &l, arguments[2], number++);
+			whole(&l, fabric);
 		} else if (!strcmp(line, "load\n")) {
 			routes_drop(now);
 			now = routes_hold(plan);
@@ -241,6 +242,7 @@ int main(int count, char *arguments[])
 	hops_free(&hops);
 	routes_drop(now);
 	routes_drop(plan);
+	routes_drop(fabric);
 	free(l.dead_port);
 	free(l.dead_switch);
 	free(l.dead_host);

@@ -171,8 +171,9 @@ static void a_moved_cable_is_not_used(void)
 
 static void a_replaced_switch(void)
 {
-	struct routes *now = numbered(1, 1);
+	struct routes *now = numbered(1, 1), *next;
 	struct reason why = {.text = ""};
+	struct fit fit;
 
 	small_fabric(&fabric);
 	fabric.sw[2].guid = 0x999;
@@ -186,9 +187,74 @@ static void a_replaced_switch(void)
 	fabric.peer[2] = 2;
 	fabric.peer_port[2] = 3;
 	fabric.peer[4] = NO_PEER;
-	CHECK(now && !repair(now, &fabric.live, &why), "a stranger");
-	CHECK(strstr(why.text, "stands in no place"), "%s", why.text);
+	fabric.live.terminals--; /* the one at port 2 of the first switch */
+	fabric.end[1] = fabric.end[fabric.live.terminals];
+	next = repair(now, &fabric.live, &why);
+	CHECK(next && !fit_find(&fit, NULL, next, &fabric.live, &why), "the first two only meet there");
+	CHECK(strstr(why.text, "has no route"), "%s", why.text);
+	fit_free(&fit);
+	routes_drop(next);
+	fabric.peer[3] = 1;
+	fabric.peer[5 + 4] = 0;
+	now = repaired(now);
+	CHECK(now && now->switches == 4 && now->amended->repairs == 3 && !now->amended->replaced, "a new one, then");
+	CHECK(now && routes_switch(now, 0x999) == 3 && routes_switch(now, 0x102) == 2, "beside the one that is gone");
+	CHECK(now && now->amended->plan != now && now->amended->plan->switches == 4, "it is in the plan");
 	routes_drop(now);
+}
+
+/* A fourth switch with one host, and without a cable, and then with one to the second switch. */
+static void a_new_switch(void)
+{
+	struct routes *plan = numbered(2, 1), *now;
+	struct live live;
+	struct live_switch sw[SMALL_SWITCHES + 1];
+	struct live_terminal end[SMALL_TERMINALS + 1];
+	uint32_t peer[SMALL_SWITCHES * 5 + 7];
+	uint8_t peer_port[SMALL_SWITCHES * 5 + 7];
+	struct reason why = {.text = ""};
+	struct fit fit;
+
+	small_fabric(&fabric);
+	live = fabric.live;
+	memcpy(sw, fabric.sw, sizeof(fabric.sw));
+	memcpy(end, fabric.end, sizeof(end));
+	memcpy(peer, fabric.peer, sizeof(fabric.peer));
+	memcpy(peer_port, fabric.peer_port, sizeof(fabric.peer_port));
+	memset(peer + SMALL_SWITCHES * 5, 0xff, 7 * sizeof(*peer));
+	sw[3] = (struct live_switch){.guid = 0x50, .name = "new", .ports = 6, .first_port = SMALL_SWITCHES * 5};
+	end[4] = (struct live_terminal){.guid = 0x150, .leaf = 3, .leaf_port = 6};
+	live.sw = sw;
+	live.end = end;
+	live.peer = peer;
+	live.peer_port = peer_port;
+	live.switches++;
+	live.terminals++;
+	live.lids_per_port = 2;
+	now = repair(plan, &live, &why);
+	CHECK(!now && strstr(why.text, "no cable leads from there"), "%s", why.text);
+	routes_drop(now);
+
+	peer[SMALL_SWITCHES * 5 + 5] = 1;
+	peer_port[SMALL_SWITCHES * 5 + 5] = 1; /* where a host was */
+	peer[5 + 1] = 3;
+	peer_port[5 + 1] = 5;
+	end[2] = end[--live.terminals];
+	now = repair(plan, &live, &why);
+	CHECK(now && now->switches == 4 && now->terminals == 5 && now->wide == 7, "%s", why.text);
+	CHECK(now && fit_find(&fit, NULL, now, &live, &why), "%s", why.text);
+	CHECK(now && now->switch_guid[0] == 0x50 && now->terminal_guid[0] == 0x150 && !now->terminal_leaf[0], "ascending");
+	for (unsigned o = 0; now && o < 2; o++) {
+		CHECK(routes_row(now, now->forwarding, o, 0)[0] == 6, "its host");
+		CHECK(routes_row(now, now->forwarding, o, 2)[0] == 1 && routes_row(now, now->forwarding, o, 1)[0] == 3, "the way there");
+		CHECK(routes_row(now, now->forwarding, o, 0)[1] == 5, "and from there");
+	}
+	CHECK(now && routes_number(now, 0, 0, 5) == 1 && routes_number(now, 0, 1, 3) == 3 &&
+		      routes_number(now, 0, 2, 1) == 9, "below and above all others");
+	CHECK(now && !verdict(now), "the certificate holds");
+	fit_free(&fit);
+	routes_drop(now);
+	routes_drop(plan);
 }
 
 static void a_switch_without_hosts_is_gone(void)
@@ -212,6 +278,7 @@ int main(void)
 	no_way_is_invented();
 	a_moved_cable_is_not_used();
 	a_replaced_switch();
+	a_new_switch();
 	a_switch_without_hosts_is_gone();
 	return checked("repair");
 }

@@ -27,6 +27,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.formats.conversion import file_to_numbers, file_to_routes
 from sar_agent.install.amended import completed
 from sar_agent.install.changes import table_changes
+from sar_agent.install.dead_switches import lacks_switches
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmStatus
 from sar_agent.jobs.mapping import mix_of_host_sets
@@ -60,11 +61,16 @@ class Amendments:
         if status is None or state is None:
             return state, ""
         name = self.installed.manager.name
-        if not is_amended(status, state, site.fabric):
+        amended = is_amended(status, state, site.fabric)
+        if not amended:
             changed = is_of(status, state) and site.fabric.digest.hex() != state.fabric_digest
-            busy = changed and status.state != "built"
-            return state, f"{name} is not done with the changed fabric" if busy else ""
+            if changed and status.state != "built":
+                return state, f"{name} is not done with the changed fabric"
+            if not changed or not self._still_serves(status.generation, site.fabric):
+                return state, ""
         what = f"{name} has repaired generation {status.generation} itself"
+        if not amended:
+            what = f"generation {status.generation} serves the changed fabric as it is"
         if found is None or found.status.state != "built" or found.identity != status.identity:
             return state, f"{what}, and is not done with it"
         try:
@@ -126,6 +132,15 @@ class Amendments:
         self.planner.keep_shelter(None)
         name = self.installed.manager.name
         return f"generation {status.generation} is in force as {name} has repaired it"
+
+    def _still_serves(self, generation: int, fabric: Fabric) -> bool:
+        """Whether the generation, none of whose entries was changed, was made for this fabric, or
+        for this one and switches that are dead now."""
+        try:
+            kept = self.installed.generations.read(generation)
+        except SarError:  # not kept
+            return False
+        return kept.fabric_digest == fabric.digest or lacks_switches(fabric, kept)
 
     def _judged(self, found: InForce, state: State, fabric: Fabric) -> Plan:
         """The tables as a plan. Raises `SarError` where they do not pass the checks."""

@@ -101,6 +101,42 @@ def test_a_dead_spine(here: Site) -> None:
     assert verdict(here).clean
 
 
+def test_a_leaf_switch_that_was_cut_off_comes_back(here: Site) -> None:
+    """It is alive all the time, without a cable, so it has its old entries; meanwhile, others have
+    changed."""
+    fallbacks = here.sm.log().count(FALLBACK)
+    here.fabric.clear("leaf3")
+    settled(here, lambda s: s.switches == 6)
+    here.fabric.unlink("leaf0", 5)
+    settled(here, lambda s: s.amendments > 0)
+    assert hosts_reach_each_other(here, frozenset({"leaf3"})) > 0 and verdict(here).clean
+    here.fabric.relink("leaf3")
+    here.sm.sweep()
+    status = settled(here, lambda s: s.switches == 7 and s.vanished_terminals == 0)
+    assert (status.generation_in_force, status.last_error) == (5, "")
+    assert 0 < hosts_reach_each_other(here) <= 40 and verdict(here).clean
+
+    here.fabric.relink("leaf0", 5)
+    here.sm.sweep()
+    here.wait(lambda s: hosts_reach_each_other(here) == 0)
+    here.assert_in_force(plan())
+    assert here.bridge.status().engine_in_force == "sar"
+    assert here.sm.log().count(FALLBACK) == fallbacks
+
+
+def test_a_spine_that_was_cut_off_comes_back(here: Site) -> None:
+    fallbacks = here.sm.log().count(FALLBACK)
+    here.fabric.clear("spine1")
+    settled(here, lambda s: s.switches == 6 and s.amendments > 0)
+    here.fabric.relink("spine1")
+    here.sm.sweep()
+    settled(here, lambda s: s.switches == 7)
+    here.wait(lambda s: hosts_reach_each_other(here) == 0)
+    here.assert_in_force(plan())
+    assert here.bridge.status().engine_in_force == "sar"
+    assert here.sm.log().count(FALLBACK) == fallbacks
+
+
 def test_a_host_that_boots_elsewhere_after_a_repair(here: Site) -> None:
     here.fabric.unlink("leaf0", 5)
     settled(here, lambda s: s.amendments > 0)

@@ -37,7 +37,7 @@ class RepairProgram:
     """A running program that holds the routes in force."""
 
     def __init__(self, process: subprocess.Popen[str], folder: Path, plan: RoutesFile) -> None:
-        self.process, self.folder, self.now = process, folder, plan.forwarding
+        self.process, self.folder, self.file, self.now = process, folder, plan, plan.forwarding
         self.verified = self._line()
 
     def _line(self) -> str:
@@ -51,7 +51,7 @@ class RepairProgram:
 
     def load(self, plan: RoutesFile) -> None:
         self._send("load\n")
-        self.now = plan.forwarding
+        self.file, self.now = plan, plan.forwarding
 
     def go(self, commands: str) -> Repaired:
         """`commands` ends with "go"."""
@@ -62,7 +62,8 @@ class RepairProgram:
             assert words.startswith("refused "), words
             return Repaired(words.removeprefix("refused "), 0, 0, False, 0, 0, self.now)
         written = self.folder / f"{number}.sar"
-        self.now = read_routes_file(written).forwarding.copy()
+        self.file = read_routes_file(written)
+        self.now = self.file.forwarding.copy()
         written.unlink()
         entries, later, dropping, repair, fit = found.groups()
         return Repaired(
@@ -72,17 +73,22 @@ class RepairProgram:
 
 @contextmanager
 def repairing(
-    plan: RoutesFile, folder: Path, program: Path | None = None
+    plan: RoutesFile, folder: Path, program: Path | None = None, fabric: RoutesFile | None = None
 ) -> Iterator[RepairProgram]:
-    """The program with `plan` in force. It is built with ASan and UBSan unless one is given."""
+    """The program with `plan` in force, in the fabric of that file or of `fabric`. It is built with
+    ASan and UBSan unless one is given."""
     if program is None:
         if shutil.which("gcc") is None or shutil.which("make") is None:
             pytest.skip("no gcc or make to build the plugin's repair with")
         subprocess.run(["make", "-s", "-C", str(BRIDGE), "repair_run"], check=True)
         program = BRIDGE / "build" / "repair_run"
     write_routes_file(folder / "plan.sar", plan)
+    arguments: list[Path] = [program, folder / "plan.sar", folder]
+    if fabric is not None:
+        write_routes_file(folder / "fabric.sar", fabric)
+        arguments.append(folder / "fabric.sar")
     process = subprocess.Popen(
-        [program, folder / "plan.sar", folder],
+        arguments,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

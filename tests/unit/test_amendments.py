@@ -358,3 +358,65 @@ def test_spines_without_a_route_are_completed_and_hosts_without_one_are_not(
         lost = routes.egress.copy()
         lost[0, other, place] = 255
         assert not check_routes(fabric, completed(fabric, replace(routes, egress=lost))).passed
+
+
+def lose_a_leaf(world: Repaired) -> str:
+    """The last leaf switch dies with its hosts; no entry in force leads through it. Returns the
+    description of the whole fabric."""
+    whole, gone = world.net.read_text(), {"S1-3", "n013", "n014", "n015", "n016"}
+    blocks = [
+        "\n".join(line for line in block.splitlines() if '] "S1-3"' not in line)
+        for block in whole.split("\n\n")
+        if not any(f' "{name}"' in block.split("#")[0] for name in gone)
+    ]
+    use(world, "\n\n".join(blocks) + "\n")
+    return whole
+
+
+def use(world: Repaired, net: str) -> None:
+    """Another fabric; the plugin finds nothing to repair."""
+    world.net.write_text(net)
+    world.bridge.fabric = world.fabric
+    world.bridge.topology_changes += 1
+    world.bridge.routings += 1
+    world.bridge.state = "built"
+
+
+def test_a_dead_leaf_switch_stays_in_the_plan(world: Repaired) -> None:
+    """It is there when the switch comes back, whoever is alive then: nothing is installed."""
+    whole = lose_a_leaf(world)
+    assert world.fabric.switches == 5
+    report = world.once()
+    assert report.result is Result.NOTHING, report.sentence
+    state = world.agent.installed.store.load()
+    assert state is not None and state.fabric_digest == world.fabric.digest.hex()
+    row = History(world.folder / "state").last(1)[0]
+    assert (row.reason, row.result, row.entries_changed) == ("amended", "followed", 0)
+    assert "generation 1 serves the changed fabric as it is" in row.why
+    assert world.once().result is Result.NOTHING
+    world.restart()
+    assert world.once().result is Result.NOTHING
+    use(world, whole)
+    assert world.once().result is Result.NOTHING
+    assert world.once().result is Result.NOTHING and world.bridge.loads == [1]
+    assert world.agent.planner.last.fabric.switches == 6  # type: ignore[union-attr]
+
+
+def test_a_dead_leaf_switch_leaves_the_plan_when_the_jobs_change(world: Repaired) -> None:
+    whole = lose_a_leaf(world)
+    assert world.once().result is Result.NOTHING
+    world.source.records = JOBS[:1]
+    report = world.once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.JOBS), report.sentence
+    assert len(world.bridge.tables.switch_guids) == 5  # type: ignore[union-attr]
+    # It is back, and this plan does not have it.
+    use(world, whole)
+    assert world.once().reason is Reason.FABRIC
+    assert len(world.bridge.tables.switch_guids) == 6  # type: ignore[union-attr]
+
+
+def test_a_cable_that_died_without_a_repair_is_no_dead_switch(world: Repaired) -> None:
+    world.cut()
+    world.bridge.fabric = world.fabric
+    report = world.once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.FABRIC), report.sentence

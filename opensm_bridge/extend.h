@@ -1,0 +1,17 @@
+/* Adds switches to routes that do not have them: those that come back after a plan was made without them, and new ones. */
+#ifndef SAR_EXTEND_H
+#define SAR_EXTEND_H
+#include "live.h"
+#include "routes_file.h"
+
+/*
+ * A copy of `routes`, which must have numbers, with all live switches, and with the terminals at those that it did not have.
+ * `row` is that of each live switch in `routes`, or ROUTES_NO_SWITCH. The new rows and columns are without a route (255), as
+ * are entries by ports whose cables now end at a new switch; repair.h gives them one along rising numbers. `unseen`: the
+ * proof is to cover hosts that the routes do not know at the new switches that may bear some, not only at those that do.
+ * NULL and `why` if a new switch has no cable to any other, or without memory.
+ */
+struct routes *extend(const struct routes *routes, const struct live *live, const uint32_t *row, bool unseen,
+		      struct reason *why);
+
+#endif
