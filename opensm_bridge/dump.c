@@ -17,9 +17,9 @@
 #define PAUSE 2000000 /* ns between two attempts to lock OpenSM's structures */
 
 /* Port 0 in a column other than the switch's own means no route. */
-static uint8_t port_of(const osm_switch_t *sw, uint8_t entry)
+static uint8_t port_of(uint8_t ports, uint8_t entry)
 {
-	return entry && entry < sw->num_ports ? entry : ROUTES_NO_ROUTE;
+	return entry && entry < ports ? entry : ROUTES_NO_ROUTE;
 }
 
 static unsigned lid_of(uint16_t low, uint16_t high, unsigned offset)
@@ -99,13 +99,29 @@ static uint32_t *own_columns(const struct live *live, const struct routes *own)
 	return column;
 }
 
-/* The LID of each column of the dump at an offset. */
-static void fill_lids(uint16_t *lid, const struct live *live, unsigned offset)
+/* The LID of each column of the dump at an offset; returns the highest. */
+static uint16_t fill_lids(uint16_t *lid, const struct live *live, unsigned offset)
 {
+	uint16_t highest = 0;
+
 	for (uint32_t t = 0; t < live->terminals; t++)
 		lid[t] = (uint16_t)lid_of(live->end[t].lid_low, live->end[t].lid_high, offset);
 	for (uint32_t s = 0; s < live->switches; s++)
 		lid[live->terminals + s] = (uint16_t)lid_of(live->sw[s].lid_low, live->sw[s].lid_high, offset);
+	for (uint32_t d = 0; d < live->terminals + live->switches; d++)
+		highest = lid[d] > highest ? lid[d] : highest;
+	return highest;
+}
+
+/* The entries that were sent to a switch, where nothing else is asked for, as almost always. */
+static void copy_row(struct routes *r, const struct known_row *known, const uint16_t *lid, unsigned offset, uint32_t s,
+		     uint8_t ports)
+{
+	uint8_t *port = ROUTES_FILL(uint8_t, routes_row(r, r->forwarding, offset, s));
+
+	for (uint32_t d = 0; d < r->columns; d++)
+		port[d] = port_of(ports, known->sent[lid[d]]);
+	port[r->terminals + s] = 0;
 }
 
 /* The row of a switch at an offset: the entries of the `lid` of each column. */
@@ -114,6 +130,7 @@ static void fill_row(struct bridge *b, struct routes *r, const struct live *live
 {
 	const ib_net16_t from = cl_hton16(live->sw[s].lid_low);
 	const struct known_row known = tables_row(b, sw[s]);
+	const uint8_t ports = sw[s]->num_ports;
 	uint8_t *port = ROUTES_FILL(uint8_t, routes_row(r, r->forwarding, offset, s));
 	uint8_t *had = r->had ? ROUTES_FILL(uint8_t, routes_row(r, r->had, offset, s)) : NULL;
 	uint8_t *level = r->service_levels ?
@@ -123,11 +140,11 @@ static void fill_row(struct bridge *b, struct routes *r, const struct live *live
 		const bool known_lid = lid[d] < known.lids;
 		const uint8_t instead = known_lid ? known.had[lid[d]] : ENTRY_UNKNOWN;
 
-		port[d] = port_of(sw[s], known_lid ? known.sent[lid[d]] : ENTRY_NO_ROUTE);
+		port[d] = port_of(ports, known_lid ? known.sent[lid[d]] : ENTRY_NO_ROUTE);
 		if (assumed->used && instead == ENTRY_UNKNOWN)
 			port[d] = assumed_entry(assumed, live, s, offset, d);
 		if (had)
-			had[d] = instead == ENTRY_UNKNOWN ? ROUTES_UNKNOWN : port_of(sw[s], instead);
+			had[d] = instead == ENTRY_UNKNOWN ? ROUTES_UNKNOWN : port_of(ports, instead);
 		if (level)
 			level[d] = lanes_path_sl(b, 0, from, cl_hton16(lid[d]));
 	}
@@ -143,9 +160,16 @@ static bool fill_tables(struct bridge *b, struct routes *r, const struct live *l
 	uint16_t *lid = malloc((r->columns + 1) * sizeof(*lid));
 
 	for (unsigned o = 0; lid && o < r->offsets; o++) {
-		fill_lids(lid, live, o);
-		for (uint32_t s = 0; s < live->switches; s++)
-			fill_row(b, r, live, sw, assumed, lid, o, s);
+		const uint16_t highest = fill_lids(lid, live, o);
+
+		for (uint32_t s = 0; s < live->switches; s++) {
+			const struct known_row known = tables_row(b, sw[s]);
+
+			if (highest < known.lids && !assumed->used && !r->had && !r->service_levels)
+				copy_row(r, &known, lid, o, s, sw[s]->num_ports);
+			else
+				fill_row(b, r, live, sw, assumed, lid, o, s);
+		}
 	}
 	free(lid);
 	return lid;

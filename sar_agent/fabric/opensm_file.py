@@ -22,8 +22,8 @@ from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.columns import Links, Switches, Terminals, first_repeated, freeze
 from sar_agent.fabric.hostnames import HostMapper, NamedTerminal, name_port, port_order
 from sar_agent.fabric.model import Bool, Fabric
-from sar_agent.fabric.same_hosts import same_hosts, share_hosts
 from sar_agent.fabric.rates import LANE_RATE
+from sar_agent.fabric.same_hosts import same_hosts, share_hosts
 
 AGAIN = "ask the plugin again"
 MOST_BYTES = 1 << 28
@@ -96,7 +96,15 @@ class PortNames:
     ) -> tuple[list[NamedTerminal], list[int]]:
         """Names of the ports `far`, whose nodes have a `position`, and the order of terminals."""
         node = p.port_node[far]
-        arrays = (p.node_type, p.node_guid, far, node, p.port_number[far], p.port_guid[far], position)
+        arrays = (
+            p.node_type,
+            p.node_guid,
+            far,
+            node,
+            p.port_number[far],
+            p.port_guid[far],
+            position,
+        )
         if self._of and self._of[0] == p.name:
             same = map(np.array_equal, self._of[1], arrays)
             if all(same):

@@ -388,7 +388,7 @@ def test_a_comparison_is_of_no_use_once_other_tables_are_in_force(
         return answer
 
     monkeypatch.setattr(bridge, "load", overtaken)
-    with pytest.raises(ReadBackDiffers, match="entries differ|is now"):
+    with pytest.raises(ReadBackDiffers, match=r"entries differ|is now"):
         put_in_force(bridge, plan, bridge.folder / "routes.sar", None)
     assert not (bridge.folder / "routes.sar").exists()
 
