@@ -40,6 +40,14 @@ struct sigusr2;	/* sigusr2.c */
 
 enum phase { IDLE, SWEEPING, ROUTING }; /* SWEEPING and ROUTING: one has begun and is not over yet */
 
+/* The end of the routing of a load. `same`: all switches have confirmed, and a dump would have the sections of the loaded
+ * file, byte for byte; `digest` is then that of a dump, `payload_crc` that of the file, `routing` the number of this routing. */
+struct arrival {
+	bool same;
+	uint64_t digest, routing;
+	uint32_t payload_crc;
+};
+
 struct bridge {
 	osm_opensm_t *osm;
 	struct options options;
@@ -102,6 +110,7 @@ struct bridge {
 	uint32_t unknown, vanished, switches, hca_ports, lanes;
 	uint32_t unconfirmed, unconfirmed_blocks, unconfirmed_ports, unconfirmed_tables;
 	uint64_t topology_changes, routings;
+	struct arrival arrival; /* of the last routing that served a load */
 	time_t built_at;
 
 	pthread_mutex_t counting;
@@ -164,7 +173,12 @@ void tables_look(struct bridge *b, enum look when);
 void tables_forget(struct bridge *b);
 uint64_t tables_digest(struct bridge *b, const struct live *live);
 void tables_count(struct bridge *b, uint32_t *switches, uint32_t *blocks);
-void tables_entry(struct bridge *b, const osm_switch_t *sw, unsigned lid, uint8_t *sent, uint8_t *had);
+/* By LID, up to `lids`: the entries that were sent to a switch last, and those that it may have instead. */
+struct known_row {
+	const uint8_t *sent, *had;
+	uint32_t lids;
+};
+struct known_row tables_row(struct bridge *b, const osm_switch_t *sw);
 
 /* state.c: the progress of OpenSM. The caller holds the mutex. */
 const char *state_name(struct bridge *b);
@@ -211,6 +225,8 @@ struct dump_result {
 	uint32_t unconfirmed_ports;
 };
 bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *why);
+/* To be called in OpenSM's sweep thread, when the switches have answered. */
+void dump_compare(struct bridge *b, struct arrival *arrival);
 
 /* fabric.c: writes the discovered fabric to `path`, and sets the digest of what was written. */
 bool fabric_write(struct bridge *b, char *path, size_t room, uint64_t *digest, struct reason *why);

@@ -19,8 +19,9 @@ struct certificate {
 bool certificate_make(struct certificate *c, const struct routes *r);
 void certificate_free(struct certificate *c);
 
-/* Checks all paths of the file in one pass over its entries. */
-bool certificate_holds(const struct certificate *c, struct reason *why);
+/* Checks all paths of the file in one pass over its entries. `before`: a file whose certificate holds, or NULL; where it differs
+ * in forwarding entries only, only the columns with other entries are checked. */
+bool certificate_holds(const struct certificate *c, const struct routes *before, struct reason *why);
 
 /* Whether packets of hosts are sent to this column: to a terminal, or to unknown hosts at a switch. */
 static inline bool certificate_covers(const struct routes *r, uint32_t column)

@@ -97,7 +97,7 @@ bool counters_write(struct bridge *b, char *path, size_t room, struct counters_r
 		image = counters_image(&copy, ms_of(CLOCK_MONOTONIC), ms_of(CLOCK_REALTIME), &size);
 	*result = (struct counters_result){.ports = copy.used, .sweep = copy.sweep};
 	if (image)
-		good = write_file(path, image, size, why);
+		good = write_file(path, image, size, false, why);
 	else {
 		good = false;
 		REASON(why, "no memory for the counters");

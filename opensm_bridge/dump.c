@@ -17,9 +17,9 @@
 #define PAUSE 2000000 /* ns between two attempts to lock OpenSM's structures */
 
 /* Port 0 in a column other than the switch's own means no route. */
-static uint8_t port_of(const osm_switch_t *sw, uint8_t entry)
+static uint8_t port_of(uint8_t ports, uint8_t entry)
 {
-	return entry && entry < sw->num_ports ? entry : ROUTES_NO_ROUTE;
+	return entry && entry < ports ? entry : ROUTES_NO_ROUTE;
 }
 
 static unsigned lid_of(uint16_t low, uint16_t high, unsigned offset)
@@ -99,34 +99,80 @@ static uint32_t *own_columns(const struct live *live, const struct routes *own)
 	return column;
 }
 
+/* The LID of each column of the dump at an offset; returns the highest. */
+static uint16_t fill_lids(uint16_t *lid, const struct live *live, unsigned offset)
+{
+	uint16_t highest = 0;
+
+	for (uint32_t t = 0; t < live->terminals; t++)
+		lid[t] = (uint16_t)lid_of(live->end[t].lid_low, live->end[t].lid_high, offset);
+	for (uint32_t s = 0; s < live->switches; s++)
+		lid[live->terminals + s] = (uint16_t)lid_of(live->sw[s].lid_low, live->sw[s].lid_high, offset);
+	for (uint32_t d = 0; d < live->terminals + live->switches; d++)
+		highest = lid[d] > highest ? lid[d] : highest;
+	return highest;
+}
+
+/* The entries that were sent to a switch, where nothing else is asked for, as almost always. */
+static void copy_row(struct routes *r, const struct known_row *known, const uint16_t *lid, unsigned offset, uint32_t s,
+		     uint8_t ports)
+{
+	uint8_t *port = ROUTES_FILL(uint8_t, routes_row(r, r->forwarding, offset, s));
+
+	for (uint32_t d = 0; d < r->columns; d++)
+		port[d] = port_of(ports, known->sent[lid[d]]);
+	port[r->terminals + s] = 0;
+}
+
+/* The row of a switch at an offset: the entries of the `lid` of each column. */
 static void fill_row(struct bridge *b, struct routes *r, const struct live *live,
-		     osm_switch_t **sw, const struct assumed *assumed, unsigned offset, uint32_t s)
+		     osm_switch_t **sw, const struct assumed *assumed, const uint16_t *lid, unsigned offset, uint32_t s)
 {
 	const ib_net16_t from = cl_hton16(live->sw[s].lid_low);
+	const struct known_row known = tables_row(b, sw[s]);
+	const uint8_t ports = sw[s]->num_ports;
 	uint8_t *port = ROUTES_FILL(uint8_t, routes_row(r, r->forwarding, offset, s));
 	uint8_t *had = r->had ? ROUTES_FILL(uint8_t, routes_row(r, r->had, offset, s)) : NULL;
-	uint8_t sent, instead;
 	uint8_t *level = r->service_levels ?
 		ROUTES_FILL(uint8_t, routes_row(r, r->service_levels, offset, s)) : NULL;
 
 	for (uint32_t d = 0; d < r->columns; d++) {
-		const uint32_t other = d - live->terminals;
-		const unsigned lid = d < live->terminals ?
-			lid_of(live->end[d].lid_low, live->end[d].lid_high, offset) :
-			lid_of(live->sw[other].lid_low, live->sw[other].lid_high, offset);
+		const bool known_lid = lid[d] < known.lids;
+		const uint8_t instead = known_lid ? known.had[lid[d]] : ENTRY_UNKNOWN;
 
-		tables_entry(b, sw[s], lid, &sent, &instead);
-		port[d] = port_of(sw[s], sent);
+		port[d] = port_of(ports, known_lid ? known.sent[lid[d]] : ENTRY_NO_ROUTE);
 		if (assumed->used && instead == ENTRY_UNKNOWN)
 			port[d] = assumed_entry(assumed, live, s, offset, d);
 		if (had)
-			had[d] = instead == ENTRY_UNKNOWN ? ROUTES_UNKNOWN : port_of(sw[s], instead);
+			had[d] = instead == ENTRY_UNKNOWN ? ROUTES_UNKNOWN : port_of(ports, instead);
 		if (level)
-			level[d] = lanes_path_sl(b, 0, from, cl_hton16((uint16_t)lid));
+			level[d] = lanes_path_sl(b, 0, from, cl_hton16(lid[d]));
 	}
 	port[live->terminals + s] = 0;
 	if (had)
 		had[live->terminals + s] = 0;
+}
+
+/* False without memory. */
+static bool fill_tables(struct bridge *b, struct routes *r, const struct live *live, osm_switch_t **sw,
+			const struct assumed *assumed)
+{
+	uint16_t *lid = malloc((r->columns + 1) * sizeof(*lid));
+
+	for (unsigned o = 0; lid && o < r->offsets; o++) {
+		const uint16_t highest = fill_lids(lid, live, o);
+
+		for (uint32_t s = 0; s < live->switches; s++) {
+			const struct known_row known = tables_row(b, sw[s]);
+
+			if (highest < known.lids && !assumed->used && !r->had && !r->service_levels)
+				copy_row(r, &known, lid, o, s, sw[s]->num_ports);
+			else
+				fill_row(b, r, live, sw, assumed, lid, o, s);
+		}
+	}
+	free(lid);
+	return lid;
 }
 
 static uint8_t confirmed_lane(const struct routes *own, const struct live *live, osm_switch_t **sw,
@@ -278,9 +324,13 @@ static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t
 	fill_far_ends(r, live);
 	if (own && own->numbers && r->numbers)
 		fill_numbers(r, live, own);
-	for (unsigned o = 0; o < r->offsets; o++)
-		for (uint32_t s = 0; s < live->switches; s++)
-			fill_row(b, r, live, sw, &assumed, o, s);
+	if (!fill_tables(b, r, live, sw, &assumed)) {
+		REASON(why, "no memory for the dump");
+		routes_drop(r);
+		free(column);
+		free(hop_lanes);
+		return NULL;
+	}
 	free(column);
 	if (hop_lanes)
 		memcpy(ROUTES_FILL(uint8_t, r->hop_lanes), hop_lanes, hops);
@@ -349,4 +399,37 @@ bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *
 	good = routes_write(r, b->options.dump_path, why);
 	routes_drop(r);
 	return good;
+}
+
+static bool is_as_loaded(const struct routes *found, const struct routes *loaded)
+{
+	return found->size == loaded->size && found->flags == loaded->flags && found->generation == loaded->generation &&
+	       found->switches == loaded->switches && found->offsets == loaded->offsets &&
+	       found->lanes == loaded->lanes && found->wide == loaded->wide && !strcmp(found->engine, loaded->engine) &&
+	       !memcmp(found->image + ROUTES_HEADER_SIZE, loaded->image + ROUTES_HEADER_SIZE,
+		       found->size - ROUTES_HEADER_SIZE);
+}
+
+void dump_compare(struct bridge *b, struct arrival *arrival)
+{
+	struct reason why = {.text = ""};
+	osm_switch_t **sw = NULL;
+	struct routes *found = NULL;
+	struct live live;
+
+	*arrival = (struct arrival){.same = false};
+	if (live_from_osm(&live, &sw, b->osm, &why)) {
+		pthread_mutex_lock(&b->tables);
+		found = image_of(b, &live, sw, false, &why);
+		if (found)
+			arrival->digest = tables_digest(b, &live);
+		pthread_mutex_unlock(&b->tables);
+	}
+	live_free(&live);
+	free(sw);
+	if (!found)
+		return;
+	arrival->same = is_as_loaded(found, b->in_force->routes);
+	arrival->payload_crc = routes_payload_crc(b->in_force->routes);
+	routes_drop(found);
 }

@@ -81,7 +81,7 @@ void fabric_file_seal(struct fabric_file *f)
 
 bool fabric_file_write(const struct fabric_file *f, const char *path, struct reason *why)
 {
-	return write_file(path, f->image, f->size, why);
+	return write_file(path, f->image, f->size, false, why);
 }
 
 void fabric_file_free(struct fabric_file *f)

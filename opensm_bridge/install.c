@@ -5,6 +5,7 @@
 #include "bridge.h"
 
 #define LIDS 0xc000 /* unicast LIDs end at 0xbfff */
+#define HOPS_AT_ONCE 16
 
 static uint32_t use_lids(const struct install *i, struct lid_use *use, uint32_t count, unsigned low, unsigned high,
 			 uint32_t column)
@@ -72,6 +73,21 @@ void install_free(struct install *i)
 	free(i);
 }
 
+/* Of switch `s`, to the switch with this LID; `count`: of all switches to it. */
+static void set_hops(const struct live *live, osm_switch_t *sw, uint32_t s, uint16_t lid, const uint8_t *count)
+{
+	const uint32_t *peer = live->peer + live->sw[s].first_port;
+	uint8_t *row;
+
+	/* This makes the row if OpenSM has none, and refuses a LID that it has no row for. */
+	if (count[s] == HOPS_UNREACHABLE || osm_switch_set_hops(sw, lid, 0, count[s]))
+		return;
+	row = sw->hops[lid];
+	for (unsigned p = 1; p <= live->sw[s].ports; p++)
+		if (peer[p] != NO_PEER && count[peer[p]] < HOPS_MOST)
+			row[p] = (uint8_t)(count[peer[p]] + 1);
+}
+
 /*
  * OpenSM builds its multicast trees, and fallback engines their tables, from the hop count over every port of every switch
  * to every switch. The numbers are those of OpenSM's own step. OpenSM has set all of them to "no path" before the routing.
@@ -82,23 +98,11 @@ void install_hops(const struct install *i, struct hops *hops)
 
 	if (!i->sw || !hops_update(hops, live))
 		return; /* multicast then has no paths until the next routing */
-	for (uint32_t target = 0; target < live->switches; target++) {
-		const uint16_t lid = live->sw[target].lid_low;
-		const uint8_t *count = hops_of(hops, target);
-
-		for (uint32_t s = 0; s < live->switches; s++) {
-			const uint32_t *peer = live->peer + live->sw[s].first_port;
-			uint8_t *row;
-
-			/* This makes the row if OpenSM has none, and refuses a LID that it has no row for. */
-			if (count[s] == HOPS_UNREACHABLE || osm_switch_set_hops(i->sw[s], lid, 0, count[s]))
-				continue;
-			row = i->sw[s]->hops[lid];
-			for (unsigned p = 1; p <= live->sw[s].ports; p++)
-				if (peer[p] != NO_PEER && count[peer[p]] < HOPS_MOST)
-					row[p] = (uint8_t)(count[peer[p]] + 1);
-		}
-	}
+	/* A few targets at a time: OpenSM has a row for each switch and target, and those of near LIDs are near. */
+	for (uint32_t first = 0; first < live->switches; first += HOPS_AT_ONCE)
+		for (uint32_t s = 0; s < live->switches; s++)
+			for (uint32_t t = first; t < live->switches && t < first + HOPS_AT_ONCE; t++)
+				set_hops(live, i->sw[s], s, live->sw[t].lid_low, hops_of(hops, t));
 }
 
 static void set_place(struct install *i, unsigned lid, uint32_t row, uint32_t column,

@@ -117,29 +117,41 @@ void known_count(const struct known *k, uint32_t last, uint32_t *switches, uint3
 }
 
 /* Hashes the GUID and the LIDs of a port, and marks the LIDs as used. */
-static uint64_t digest_port(bool *used, uint32_t lids, uint64_t guid, unsigned low, unsigned high)
+static uint64_t digest_port(uint8_t *used, uint32_t lids, uint64_t guid, unsigned low, unsigned high)
 {
 	for (unsigned lid = low; lid && lid <= high && lid < lids; lid++)
-		used[lid] = true;
+		used[lid] = 0xff;
 	return hash_mix(hash_mix(guid, low), high);
 }
 
-static uint64_t digest_rows(const struct known *k, const bool *used, uint64_t hash)
+static uint64_t word_at(const uint8_t *bytes, uint32_t at)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes + at, sizeof(word));
+	return word;
+}
+
+/* Eight entries at a time; those of LIDs that are not in use count as 0. `lids` is a multiple of eight. */
+static uint64_t digest_rows(const struct known *k, const uint8_t *used, uint64_t hash)
 {
 	for (uint32_t s = 0; s < k->switches; s++) {
 		const struct known_switch *sw = &k->sw[s];
 
 		hash = hash_mix(hash, sw->guid);
-		for (uint32_t lid = 0; lid < k->lids; lid++)
-			if (used[lid])
-				hash = hash_mix(hash, (uint64_t)sw->had[lid] << 8 | sw->sent[lid]);
+		for (uint32_t lid = 0; lid < k->lids; lid += sizeof(uint64_t)) {
+			const uint64_t mask = word_at(used, lid);
+
+			if (mask)
+				hash = hash_mix(hash_mix(hash, word_at(sw->had, lid) & mask), word_at(sw->sent, lid) & mask);
+		}
 	}
 	return hash;
 }
 
 uint64_t known_digest(const struct known *k, const struct live *live, uint64_t seed)
 {
-	bool *used = calloc(k->lids + 1, sizeof(*used));
+	uint8_t *used = calloc(k->lids + 1, sizeof(*used));
 	uint64_t ends = 0, hash = 0;
 
 	/* A sum, because the order of terminals must not matter. */

@@ -20,11 +20,11 @@
 #include "certificate.h"
 #include "repair.h"
 
-static bool is_certified(const struct routes *r, const char *path, struct reason *why)
+static bool is_certified(const struct routes *r, const struct routes *before, const char *path, struct reason *why)
 {
 	struct reason inner = {.text = "no memory"};
 	struct certificate certificate;
-	const bool good = certificate_make(&certificate, r) && certificate_holds(&certificate, &inner);
+	const bool good = certificate_make(&certificate, r) && certificate_holds(&certificate, before, &inner);
 
 	certificate_free(&certificate);
 	if (!good)
@@ -32,7 +32,8 @@ static bool is_certified(const struct routes *r, const char *path, struct reason
 	return good;
 }
 
-static struct routes *read_file(const char *path, struct reason *why)
+/* `before`: routes that were read before, or NULL; what they have in common is not checked again. */
+static struct routes *read_file(const char *path, const struct routes *before, struct reason *why)
 {
 	struct routes *r = routes_read(path, why);
 
@@ -41,7 +42,7 @@ static struct routes *read_file(const char *path, struct reason *why)
 		routes_drop(r);
 		r = NULL;
 	}
-	if (r && r->numbers && !is_certified(r, path, why)) {
+	if (r && r->numbers && !is_certified(r, before, path, why)) {
 		routes_drop(r);
 		r = NULL;
 	}
@@ -53,8 +54,13 @@ static struct routes *read_file(const char *path, struct reason *why)
 /* Reads the file of a load; NULL and `why` unless it is valid and holds this generation (0: any). */
 struct routes *plans_read_next(struct bridge *b, uint64_t generation, struct reason *why)
 {
-	struct routes *r = read_file(b->options.next_path, why);
+	struct routes *before, *r;
 
+	pthread_mutex_lock(&b->mutex);
+	before = routes_hold(b->last_good);
+	pthread_mutex_unlock(&b->mutex);
+	r = read_file(b->options.next_path, before, why);
+	routes_drop(before);
 	if (r && generation && r->generation != generation) {
 		REASON_OF(why, "invalid", "%.300s holds generation %ju, not %ju", b->options.next_path,
 			  (uintmax_t)r->generation, (uintmax_t)generation);
@@ -66,7 +72,7 @@ struct routes *plans_read_next(struct bridge *b, uint64_t generation, struct rea
 
 static struct routes *read_own(struct bridge *b, uint64_t highest, struct reason *why)
 {
-	struct routes *r = read_file(b->options.routes_path, why);
+	struct routes *r = read_file(b->options.routes_path, NULL, why);
 
 	if (r && r->generation < highest) {
 		REASON_OF(why, "invalid", "%.300s holds generation %ju, and %ju has been in force already",

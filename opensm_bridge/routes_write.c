@@ -84,7 +84,16 @@ void routes_seal(struct routes *r)
 	put(r->image, 124, sar_crc32(0, r->image, 124), 4);
 }
 
+uint32_t routes_payload_crc(const struct routes *r)
+{
+	uint32_t crc = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		crc |= (uint32_t)r->image[120 + i] << 8 * i;
+	return crc;
+}
+
 bool routes_write(const struct routes *r, const char *path, struct reason *why)
 {
-	return write_file(path, r->image, r->size, why);
+	return write_file(path, r->image, r->size, false, why);
 }

@@ -159,11 +159,9 @@ void tables_count(struct bridge *b, uint32_t *switches, uint32_t *blocks)
 	known_count(&b->known, lids ? (uint32_t)lids - 1 : 0, switches, blocks);
 }
 
-/* The entry of a LID that was sent to a switch last, and the one that the switch may have instead. */
-void tables_entry(struct bridge *b, const osm_switch_t *sw, unsigned lid, uint8_t *sent, uint8_t *had)
+struct known_row tables_row(struct bridge *b, const osm_switch_t *sw)
 {
 	const struct known_switch *known = b->known.switches ? known_of(b, sw) : NULL;
 
-	*sent = known && lid < b->known.lids ? known->sent[lid] : ENTRY_NO_ROUTE;
-	*had = known && lid < b->known.lids ? known->had[lid] : ENTRY_UNKNOWN;
+	return known ? (struct known_row){known->sent, known->had, b->known.lids} : (struct known_row){.lids = 0};
 }

@@ -39,7 +39,7 @@ static void sync_folder(const char *path)
 	close(folder);
 }
 
-bool write_file(const char *path, const void *bytes, size_t size, struct reason *why)
+bool write_file(const char *path, const void *bytes, size_t size, bool sync, struct reason *why)
 {
 	char temporary[PATH_MAX];
 	int file, error;
@@ -54,7 +54,7 @@ bool write_file(const char *path, const void *bytes, size_t size, struct reason 
 		REASON(why, "cannot write %.300s: %s", path, strerror(errno));
 		return false;
 	}
-	good = write_all(file, bytes, size) && !fchmod(file, 0644) && !fsync(file);
+	good = write_all(file, bytes, size) && !fchmod(file, 0644) && !(sync && fsync(file));
 	error = errno;
 	if (close(file) && good) {
 		good = false;
@@ -64,11 +64,11 @@ bool write_file(const char *path, const void *bytes, size_t size, struct reason 
 		good = false;
 		error = errno;
 	}
-	if (good) {
-		sync_folder(path);
-	} else {
+	if (!good) {
 		unlink(temporary);
 		REASON(why, "cannot write %.300s: %s", path, strerror(error));
+	} else if (sync) {
+		sync_folder(path);
 	}
 	return good;
 }

@@ -196,7 +196,7 @@ int main(int count, char *arguments[])
 	if (!plan || !fabric || !plan->numbers || !certificate_make(&certificate, plan))
 		return fprintf(stderr, "%s\n", *why.text ? why.text : "no numbers"), 2;
 	begun = milliseconds();
-	if (!certificate_holds(&certificate, &why))
+	if (!certificate_holds(&certificate, NULL, &why))
 		return printf("broken %s\n", why.text), 1;
 	certificate_free(&certificate);
 	printf("holds ms %.3f\n", milliseconds() - begun);

@@ -29,7 +29,7 @@ static const char *verdict(const struct routes *r)
 	bool good;
 
 	CHECK(certificate_make(&c, r), "memory");
-	good = certificate_holds(&c, &why);
+	good = certificate_holds(&c, NULL, &why);
 	certificate_free(&c);
 	return good ? NULL : why.text;
 }
@@ -78,6 +78,66 @@ static void lanes_have_their_own_numbers(void)
 	ROUTES_FILL(uint8_t, r->sl_to_vl)[1] = ROUTES_DROPPED;
 	CHECK(!verdict(r), "a dropped level goes nowhere");
 	routes_drop(r);
+}
+
+/* As verdict(), after routes whose certificate holds. */
+static const char *verdict_after(const struct routes *r, const struct routes *before)
+{
+	static struct reason why;
+	struct certificate c;
+	bool good;
+
+	CHECK(certificate_make(&c, r), "memory");
+	good = certificate_holds(&c, before, &why);
+	certificate_free(&c);
+	return good ? NULL : why.text;
+}
+
+static void other_columns_are_checked(void)
+{
+	struct routes *before = numbered(2, 1), *r = numbered(2, 1);
+
+	CHECK(!verdict_after(r, before), "the same");
+	for (uint32_t column = 0; column < r->columns; column++)
+		for (unsigned offset = 0; offset < 2; offset++) {
+			uint8_t *entry = small_entry(r, offset, 0, column);
+			const uint8_t good = *entry;
+
+			if (certificate_covers(r, column) && routes_end(r, column) == 1) {
+				*entry = 4; /* by the third switch, and back to 0 */
+				*small_entry(r, offset, 2, column) = 3;
+				CHECK(verdict(r) && verdict_after(r, before), "offset %u, column %u", offset, column);
+				*small_entry(r, offset, 2, column) = *small_entry(before, offset, 2, column);
+			}
+			*entry = good;
+		}
+	CHECK(!verdict_after(r, before), "the same again");
+	routes_drop(r);
+	routes_drop(before);
+}
+
+/* What a path depends on besides entries: then all columns are checked, also those with the same entries. */
+static void all_columns_are_checked_where_more_differs(void)
+{
+	struct routes *before = numbered(1, 1), *r = numbered(1, 1);
+
+	ROUTES_FILL(uint32_t, r->numbers)[3] = 0;
+	expect(verdict_after(r, before), "has no number");
+	routes_drop(r);
+	r = numbered(1, 1);
+	ROUTES_FILL(uint32_t, r->far_ends)[3] = ROUTES_NO_SWITCH;
+	expect(verdict_after(r, before), "does not end at a switch");
+	routes_drop(r);
+	r = numbered(1, 1);
+	*small_entry(before, 0, 2, 0) = *small_entry(r, 0, 2, 0) = 4; /* 2 -> 1 -> 2: nobody sends there */
+	*small_entry(before, 0, 1, 0) = *small_entry(r, 0, 1, 0) = ROUTES_NO_ROUTE;
+	ROUTES_FILL(uint8_t, before->senders)[2] = 0;
+	CHECK(!verdict(before), "holds");
+	ROUTES_FILL(uint32_t, r->numbers)[2 * 5 + 4] = 0;
+	ROUTES_FILL(uint8_t, r->senders)[2] = 1;
+	expect(verdict_after(r, before), "has no number");
+	routes_drop(r);
+	routes_drop(before);
 }
 
 /* The repaired routes, which must fit; drops `now`. */
@@ -273,6 +333,8 @@ int main(void)
 {
 	numbers_must_rise();
 	lanes_have_their_own_numbers();
+	other_columns_are_checked();
+	all_columns_are_checked_where_more_differs();
 	nothing_changes_in_the_fabric_of_the_plan();
 	a_cable();
 	no_way_is_invented();

@@ -24,13 +24,12 @@ from sar_agent.agent.planner import Planner
 from sar_agent.agent.state import State
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
-from sar_agent.formats.conversion import file_to_numbers, file_to_routes
+from sar_agent.formats.conversion import file_to_numbers
 from sar_agent.install.amended import completed
 from sar_agent.install.changes import table_changes
 from sar_agent.install.dead_switches import lacks_switches
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmStatus
-from sar_agent.jobs.mapping import mix_of_host_sets
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +85,7 @@ class Amendments:
         self.planner.keep_shelter(plan)
         difference = None
         with suppress(SarError):  # the generation is not kept
-            kept = file_to_routes(site.fabric, self.installed.generations.read(plan.generation))
+            kept = self.installed.as_installed(plan.generation, site.fabric)
             difference = table_changes(site.fabric, kept, found.routes)
         many = f"; {difference.entries} entries differ from the plan" if difference else ""
         log.info("%s; the tables pass the checks, going on from them%s", what, many)
@@ -145,7 +144,7 @@ class Amendments:
     def _judged(self, found: InForce, state: State, fabric: Fabric) -> Plan:
         """The tables as a plan. Raises `SarError` where they do not pass the checks."""
         routes = completed(fabric, replace(found.routes, fabric_digest=fabric.digest))
-        mix, order = mix_of_host_sets(fabric, state.jobs), file_to_numbers(fabric, found.file)
+        mix, order = self.installed.mix_of(state, fabric), file_to_numbers(fabric, found.file)
         return make_plan(found.generation, fabric, mix, routes, self.planner.last, order)
 
 

@@ -16,13 +16,16 @@ from sar_agent.agent.state import State, StateStore
 from sar_agent.config.model import Config
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.same_hosts import same_hosts
 from sar_agent.formats.conversion import file_to_numbers, file_to_routes
 from sar_agent.install.amended import completed
 from sar_agent.install.generations import Generations
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.subnet_manager import InForce, SmStatus, SubnetManager
 from sar_agent.install.transit import CommitResult
+from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_host_sets
+from sar_agent.routing.repair import same_indices
 from sar_agent.routing.routes import Routes
 from sar_agent.util.problem_log import ProblemLog
 
@@ -53,6 +56,8 @@ class InstalledRoutes:
         """What names the state of manager and fabric that `_in_force` was read in."""
         self._plan: tuple[str, Plan] | None = None
         """The plan in force with the identity of its tables, where this process knows it."""
+        self._kept: Plan | None = None
+        """The last plan that this process installed."""
 
     @property
     def identity(self) -> str:
@@ -128,7 +133,24 @@ class InstalledRoutes:
         self._in_force = result.in_force
         self._read_from = result.in_force.status.tables_version, plan.fabric.digest
         self._plan = result.in_force.identity, plan
+        self._kept = plan
         self.remember(plan, state.basis)
+
+    def as_installed(self, generation: int, fabric: Fabric) -> Routes:
+        """The routes of a generation as it was installed, before any amendment, on the indices of
+        `fabric`. Raises `InputError` where it is not kept."""
+        kept = self._kept
+        if kept and kept.generation == generation and same_indices(kept.fabric, fabric):
+            return kept.routes
+        return file_to_routes(fabric, self.generations.read(generation))
+
+    def mix_of(self, state: State, fabric: Fabric) -> JobMix:
+        """The jobs of the state on `fabric`. Where this process has planned for them, their traffic
+        and weights are known, too."""
+        plan = self._plan[1] if self._plan else None
+        if plan and self.identity == state.identity and same_hosts(plan.fabric, fabric):
+            return plan.mix
+        return mix_of_host_sets(fabric, state.jobs)
 
     def follow(self, plan: Plan, found: InForce, state: State) -> State:
         """`found` is in force, which the manager made of what `state` names, and `plan` is these

@@ -15,6 +15,7 @@ from time import perf_counter
 from numba.core import event
 
 from sar_agent.agent.planner import Planner
+from sar_agent.agent.publish import CachedMeasures
 from sar_agent.check import senders_proved
 from sar_agent.check.transition import examine
 from sar_agent.config.model import Config
@@ -73,6 +74,7 @@ def _rehearse_on(config: Config, fabric: Fabric) -> None:
     planner = Planner(quiet, load_engine(config.agent.engine))
     cut = fabric.with_links_down([0], [])
     present: Routes | None = None
+    measures = CachedMeasures()
     for generation, (now, mix) in enumerate(_situations(fabric, cut), 1):
         plan = planner.plan(generation, now, mix)
         transition_to(plan, present)
@@ -85,6 +87,9 @@ def _rehearse_on(config: Config, fabric: Fabric) -> None:
         completed(now, replace(plan.routes, egress=plan.routes.egress.copy()))
         senders_proved(now, plan.routes, plan.proved)
         longest_way(now, replace(plan.routes, egress=plan.routes.egress.copy()))  # as read back
+        for measured in (mix, JobMix(()), mix):  # as read back, while jobs come and go
+            with suppress(SarError):
+                measures.get(now, measured, plan.routes)
         present = plan.routes
         planner.tend(now, mix)
     if present:

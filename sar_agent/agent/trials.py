@@ -191,8 +191,9 @@ class Trials:
 
     def ended(self, report: Report) -> None:
         """The pass is over: a trial begins, or has gone back, or failed to."""
-        tables = self._tables(self.installed.last_read)
-        if report.result is Result.INSTALLED and tables and self._seen:
+        installed = report.result is Result.INSTALLED and self._seen
+        tables = self._tables(self.installed.last_read) if installed else ""
+        if tables and self._seen:
             self._spans.add(time.monotonic(), (tables, *self._seen))
         prepared, self._prepared = self._prepared, None
         trial = self.running

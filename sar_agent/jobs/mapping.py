@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.same_hosts import same_hosts
 from sar_agent.jobs.model import Job, JobMix, live_part, make_job, multi_switch_mix
 from sar_agent.jobs.record import JobRecord
 
@@ -30,7 +31,12 @@ def mix_of_records(
 ) -> MappedJobs:
     """The multi-switch jobs, with the terminals of each job's hosts that jobs use: every rail,
     or those that `fabric.job_hcas` names. `counted` are weights by job, for jobs whose users have
-    said none. Jobs of the last call on this fabric are remembered."""
+    said none. Jobs of the last call on this fabric are remembered, or on one with the same
+    hosts."""
+    global _last
+    if fabric not in _mapped and (last := _last and _last()) and same_hosts(last, fabric):
+        _mapped[fabric] = _mapped.get(last, {})
+    _last = ref(fabric)
     before = _mapped.get(fabric, {})
     weighed = [(record, _weight(record, counted or {})) for record in records]
     mapped = [(key, before.get(key) or _map(fabric, *key)) for key in weighed]
@@ -41,6 +47,7 @@ def mix_of_records(
 
 _Mapped = tuple[Job | None, frozenset[str]]
 _mapped: WeakKeyDictionary[Fabric, dict[tuple[JobRecord, float], _Mapped]] = WeakKeyDictionary()
+_last: ref[Fabric] | None = None
 
 
 def _weight(record: JobRecord, counted: Mapping[str, float]) -> float:

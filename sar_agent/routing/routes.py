@@ -93,7 +93,7 @@ class Routes:
     def digest(self) -> bytes:
         """32 bytes that identify the tables, service levels and lanes hop by hop, and nothing
         else."""
-        state = hashlib.blake2b(self.egress.tobytes(), digest_size=32)
+        state = hashlib.blake2b(np.ascontiguousarray(self.egress).data, digest_size=32)
         if self.service_level is not None:
             state.update(self.service_level.tobytes())
         if self.hop_lane is not None:

@@ -280,7 +280,7 @@ def killed_at(point: str, bridge: Outlives, plan: Plan, path: Path) -> None:
     try:
         module = install_module
         module.write_bytes = around(module.write_bytes, "write", "written")
-        module.read_in_force = around(module.read_in_force, "read", "read back")
+        module._read_back = around(module._read_back, "read", "read back")
         module._rename = around(module._rename, "rename", "renamed")
         bridge.load = around(bridge.load, "load", "loaded")  # type: ignore[method-assign]
         put_in_force(bridge, plan, path, bridge.digest)
@@ -288,14 +288,15 @@ def killed_at(point: str, bridge: Outlives, plan: Plan, path: Path) -> None:
         os._exit(1)
 
 
+@pytest.mark.parametrize("compares", [True, False])
 @pytest.mark.parametrize("restarts", ["agent", "OpenSM"])
 @pytest.mark.parametrize(("point", "deaf"), DEAF)
 def test_kill_9_leaves_the_old_routes_or_confirmed_ones(
-    tmp_path: Path, plan: Plan, point: str, deaf: bool, restarts: str
+    tmp_path: Path, plan: Plan, point: str, deaf: bool, restarts: str, compares: bool
 ) -> None:
     """The review's e8: the agent is killed at each point between writing and confirming. `deaf`:
-    a switch does not confirm; `restarts`: who comes first."""
-    bridge, path = Outlives(tmp_path, FABRIC), tmp_path / "routes.sar"
+    a switch does not confirm; `restarts`: who comes first; `compares`: without a dump."""
+    bridge, path = Outlives(tmp_path, FABRIC, compares=compares), tmp_path / "routes.sar"
     old = load_engine("updn").route(FABRIC, JobMix.of([]), Options())
     put_in_force(bridge, make_plan(4, FABRIC, plan.mix, old), path, None)
     before = bridge.digest
@@ -319,6 +320,77 @@ def test_kill_9_leaves_the_old_routes_or_confirmed_ones(
     assert not next_path(path).exists()
     assert read_generation(path) == bridge.generation, "no later start installs anything else"
     assert bridge.generation == 5 or bridge.digest == before
+
+
+def without_dumps(bridge: FakeBridge, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The dumps that the plugin was asked for from now on."""
+    dumps: list[int] = []
+    dump = bridge.dump
+
+    def counted() -> DumpAnswer:
+        dumps.append(1)
+        return dump()
+
+    monkeypatch.setattr(bridge, "dump", counted)
+    return dumps
+
+
+def test_what_the_plugin_has_compared_is_not_dumped(
+    bridge: FakeBridge, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both ways the same tables are read back, and the next load is proved from the same digest."""
+    dumps = without_dumps(bridge, monkeypatch)
+    found = put_in_force(bridge, plan, bridge.folder / "routes.sar", None)
+    assert not dumps and found.confirmed
+    dumped = read_in_force(bridge, FABRIC)
+    assert found.digest == dumped.digest and found.routes.same_tables(dumped.routes)
+    assert found.identity == dumped.identity and not differences(found.file, dumped.file)
+    bridge.compares = False
+    again = put_in_force(bridge, replace(plan, generation=6), bridge.folder / "routes.sar", None)
+    assert len(dumps) == 2 and again.routes.same_tables(found.routes)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"as_loaded": False},  # a dump would have other bytes
+        {"payload_crc": 1},  # the plugin has read another file
+        {"routing": 1},  # OpenSM has routed since
+    ],
+)
+def test_the_tables_are_dumped_where_the_comparison_does_not_serve(
+    bridge: FakeBridge, plan: Plan, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any]
+) -> None:
+    dumps, load = without_dumps(bridge, monkeypatch), bridge.load
+
+    def answered(generation: int, proved_from: str | None = None) -> LoadAnswer:
+        return load(generation, proved_from).model_copy(update=other)
+
+    monkeypatch.setattr(bridge, "load", answered)
+    assert put_in_force(bridge, plan, bridge.folder / "routes.sar", None).confirmed
+    assert len(dumps) == 1
+
+
+@pytest.mark.parametrize("amended", [True, False])
+def test_a_comparison_is_of_no_use_once_other_tables_are_in_force(
+    bridge: FakeBridge, plan: Plan, monkeypatch: pytest.MonkeyPatch, amended: bool
+) -> None:
+    """A cable dies between the answer of the load and the agent's look: the plugin repairs, or
+    another engine takes over. The number of the routing alone tells, and does here as well."""
+    load = bridge.load
+
+    def overtaken(generation: int, proved_from: str | None = None) -> LoadAnswer:
+        answer = load(generation, proved_from)
+        if amended:
+            bridge.repair(FABRIC.with_links_down([0]))
+        else:
+            bridge.fall_back()
+        return answer
+
+    monkeypatch.setattr(bridge, "load", overtaken)
+    with pytest.raises(ReadBackDiffers, match=r"entries differ|is now"):
+        put_in_force(bridge, plan, bridge.folder / "routes.sar", None)
+    assert not (bridge.folder / "routes.sar").exists()
 
 
 def test_another_table_than_planned(bridge: FakeBridge, plan: Plan) -> None:
