@@ -24,8 +24,9 @@ from sar_agent.fabric.levels import levels_above
 from sar_agent.fabric.model import I64, U8, Bool
 
 F32 = NDArray[np.float32]
-EQUALLY_FAR = 0.8
-"""The share of the host ports that has to be equally far from a root."""
+EQUALLY_FAR = 0.5
+"""The share of the host ports that has to be equally far from a root. Up to half may be nearer, or
+farther: those of storage at the cores, of leaf switches between rails, of management switches."""
 NEARER = 0.25
 """How many hops more than the nearest candidate's a root's mean distance may be: with many pods,
 most hosts are equally far from the switches of one pod, too, but further."""

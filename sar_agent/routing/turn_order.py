@@ -13,7 +13,7 @@ between two trees is a root for both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -54,19 +54,8 @@ def turn_order(fabric: Fabric, graph: Graph) -> I32 | None:
 def turn_orders(fabric: Fabric, graph: Graph) -> Iterator[TurnOrder]:
     """Orders of the switches, best first; then ever fewer pairs turn more than once. None where
     the fabric resembles no tree."""
-    cache = new_cache(fabric)._replace(slot=np.zeros(fabric.switches, np.uint32))
-    net, leaves = channel_graph_of(fabric), fabric.leaves.astype(np.uint32)
-
-    def examined(place: I32) -> TurnOrder:
-        cache.tag[:] = -1
-        depends, turns = empty_dependencies(fabric, 1)[0], np.zeros(fabric.switches, np.int64)
-        counts = _examine(graph, cache._replace(place=place), leaves, turns, depends)
-        loop = counts[0] > 0 and len(dependency_order(net, depends)) < fabric.channels
-        return TurnOrder(bool(loop), int(counts[0]), -int(counts[1]), place, turns)
-
-    places = [_place_of(fabric, graph, height) for height in heights_of(fabric, graph)]
-    heights = [examined(place) for place in {place.tobytes(): place for place in places}.values()]
-    heights.sort(key=TurnOrder.rank)
+    examined = _examiner(fabric, graph)
+    heights = _by_height(fabric, graph, examined)
     yield from heights
     best = min(heights, key=lambda order: order.pairs, default=None)
     for _ in range(LIFTED if best else 0):
@@ -78,6 +67,34 @@ def turn_orders(fabric: Fabric, graph: Graph) -> Iterator[TurnOrder]:
             break
         best = better
         yield best
+
+
+def orders_by_height(fabric: Fabric, graph: Graph) -> list[TurnOrder]:
+    """The first of `turn_orders`: those before any switch is lifted."""
+    return _by_height(fabric, graph, _examiner(fabric, graph))
+
+
+def _by_height(
+    fabric: Fabric, graph: Graph, examined: Callable[[I32], TurnOrder]
+) -> list[TurnOrder]:
+    places = [_place_of(fabric, graph, height) for height in heights_of(fabric, graph)]
+    orders = [examined(place) for place in {place.tobytes(): place for place in places}.values()]
+    return sorted(orders, key=TurnOrder.rank)
+
+
+def _examiner(fabric: Fabric, graph: Graph) -> Callable[[I32], TurnOrder]:
+    """What becomes of the shortest paths under an order int32[S]."""
+    cache = new_cache(fabric)._replace(slot=np.zeros(fabric.switches, np.uint32))
+    net, leaves = channel_graph_of(fabric), fabric.leaves.astype(np.uint32)
+
+    def examined(place: I32) -> TurnOrder:
+        cache.tag[:] = -1
+        depends, turns = empty_dependencies(fabric, 1)[0], np.zeros(fabric.switches, np.int64)
+        counts = _examine(graph, cache._replace(place=place), leaves, turns, depends)
+        loop = counts[0] > 0 and len(dependency_order(net, depends)) < fabric.channels
+        return TurnOrder(bool(loop), int(counts[0]), -int(counts[1]), place, turns)
+
+    return examined
 
 
 class TurnOrder(NamedTuple):

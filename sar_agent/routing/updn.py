@@ -2,6 +2,8 @@
 
 `updn`: every switch takes the port that fewest destinations have, as OpenSM's engine of that name.
 Ties are broken as in `minhop.py`, not to the lowest port as in OpenSM, and the levels are our own.
+Where some leaf switches of what resembles a tree share no root, `even_updown.py` makes the tables;
+on tori and Dragonflies levels are hops from the switch that is nearest to all leaf switches.
 
 `ftree`: as OpenSM's engine, in index order (Zahavi's D-mod-k). From a host's leaf one *main* way up
 is chosen, at each level the parent whose channel down to here leads to fewest hosts, so that the
@@ -20,19 +22,18 @@ from numba import njit
 
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.levels import levels_of
-from sar_agent.fabric.model import I32, I64, U8, U32, Bool
+from sar_agent.fabric.model import I32, U8, U32, Bool
 from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
+from sar_agent.routing.even_updown import around, even_tables
 from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.minhop import leaf_by_leaf
-from sar_agent.routing.root_sets import joining_order
 from sar_agent.routing.routes import NO_ROUTE, Routes
-from sar_agent.routing.turn_order import heights_of
+from sar_agent.routing.turn_order import orders_by_height
 from sar_agent.routing.updown_paths import (
     Orientation,
     RootDistances,
@@ -54,7 +55,13 @@ class Updn:
         """Routes for any fabric."""
         began = time.perf_counter()
         graph = graph_of(fabric)
-        egress = _grow(fabric, graph, updn_order(fabric, graph), main=False)
+        if legal := updn_order(fabric, graph):
+            egress = _host_rows(fabric, graph, legal)
+        elif orders := orders_by_height(fabric, graph):
+            egress = even_tables(fabric, graph, orders)
+        else:
+            egress = _host_rows(fabric, graph, orient(fabric, around(fabric, graph)))
+        fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
 
 
@@ -69,7 +76,8 @@ class Ftree:
         began = time.perf_counter()
         graph = graph_of(fabric)
         legal = tree_order(fabric, graph)
-        egress = _grow(fabric, graph, legal, main=True)
+        egress = _host_rows(fabric, graph, legal, main=True)
+        fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
 
 
@@ -86,80 +94,14 @@ def tree_order(fabric: Fabric, graph: Graph) -> Orientation:
     return legal
 
 
-def updn_order(fabric: Fabric, graph: Graph) -> Orientation:
-    """The orientation by tree levels where all leaf switches then reach each other. Else the best
-    for traffic between all hosts of these: by heights of several kinds (`turn_order.py`), with
-    switches lifted that join what is not joined (`root_sets.py`), and by hops from the switch
-    nearest to all leaf switches, which joins all on any connected fabric, but turns everything
-    around that switch."""
-    leaves, row = fabric.leaves.astype(np.uint32), new_row(fabric)
+def updn_order(fabric: Fabric, graph: Graph) -> Orientation | None:
+    """The orientation by tree levels; None where some leaf switches then do not reach others."""
     with suppress(Unserved):
         legal = orient(fabric, tree_levels(fabric))
-        if unreached_leaves(graph, legal, row, leaves)[0] < 0:
+        leaves = fabric.leaves.astype(np.uint32)
+        if unreached_leaves(graph, legal, new_row(fabric), leaves)[0] < 0:
             return legal
-    hops = all_hops(graph).astype(np.int64)
-    distance = np.where(fabric.switch_up, hops[:, leaves].sum(axis=1), hops.sum() + 1)
-    around = -hops[np.lexsort((fabric.switch_guid, distance))[0]]
-    heights = [*heights_of(fabric, graph)]
-    if levels_of(fabric).any():
-        heights.append(levels_of(fabric))
-    heights = [np.argsort(orient(fabric, h).falling[::-1]) for h in heights]  # alike: once
-    orders = {
-        order.tobytes(): joining_order(fabric, order)
-        for order in {height.tobytes(): height for height in heights}.values()
-    }
-    if not orders:
-        return orient(fabric, around)
-    best, least = orient(fabric, around), np.inf
-    for order in (*orders.values(), around):
-        legal = orient(fabric, order)
-        if unreached_leaves(graph, legal, row, leaves)[0] < 0:
-            crowding = _crowding(fabric, graph, _host_rows(fabric, graph, legal))
-            if crowding < least:
-                best, least = legal, crowding
-    return best
-
-
-def _crowding(fabric: Fabric, graph: Graph, egress: U8) -> float:
-    """The sum of the cubes of all channels' numbers of routes between host ports. (The largest
-    number alone is often that of a cable which all orders share.)"""
-    routes = _routes_between_hosts(
-        graph,
-        fabric.channel_by_port.astype(np.uint32),
-        fabric.destination_switch.astype(np.uint32),
-        fabric.terminals_at.astype(np.int64),
-        egress,
-    )
-    return float((routes.astype(np.float64) ** 3).sum())
-
-
-@njit(cache=True)
-def _routes_between_hosts(
-    graph: Graph, by_port: U32, root_of: U32, at_switch: I64, egress: U8
-) -> I64:  # pragma: no cover
-    routes = np.zeros(len(graph.target), np.int64)
-    for d in range(len(egress)):
-        tree, root = egress[d], root_of[d]
-        if tree[root] == NO_ROUTE:
-            continue
-        for s in range(len(tree)):
-            v = np.uint32(s)
-            hops = 0
-            while at_switch[s] and v != root and hops < len(tree):
-                c = by_port[v, tree[v]]
-                if c >= len(routes):
-                    break
-                routes[c] += at_switch[s]
-                v = graph.target[c]
-                hops += 1
-    return routes
-
-
-def _grow(fabric: Fabric, graph: Graph, legal: Orientation, *, main: bool) -> U8:
-    """uint8[T + S, S]: egress ports to all destinations."""
-    egress = _host_rows(fabric, graph, legal, main=main)
-    fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
-    return egress
+    return None
 
 
 def _host_rows(fabric: Fabric, graph: Graph, legal: Orientation, *, main: bool = False) -> U8:

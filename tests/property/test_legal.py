@@ -14,13 +14,16 @@ from sar_agent.check import check_routes
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import is_connected
+from sar_agent.fabric.model import I64
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.routing import Options, load_engine
+from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing.even_updown import around, legal_orders, legal_tables
 from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.turn_order import orders_by_height
 from sar_agent.routing.updn import updn_order
-from sar_agent.routing.updown_paths import Orientation
+from sar_agent.routing.updown_paths import Orientation, orient
 from tests.examples import examples, share
 from tests.property.fabrics import FABRICS
 from tests.property.networks import fabrics
@@ -68,7 +71,29 @@ def test_updn_serves_every_fabric_in_one_lane(fabric: Fabric) -> None:
         return
     routes = load_engine("updn").route(fabric, NOBODY, Options())
     assert check_routes(fabric, routes).problems == ()
-    legal = updn_order(fabric, graph_of(fabric))
+    graph = graph_of(fabric)
+    if not updn_order(fabric, graph) and orders_by_height(fabric, graph):
+        return  # below
+    legal = updn_order(fabric, graph) or orient(fabric, around(fabric, graph))
+    assert_shortest_legal_paths(fabric, legal, routes)
+
+
+@examples(80)
+@given(fabric=fabrics())
+def test_up_and_down_paths_of_least_weight(fabric: Fabric) -> None:
+    if not is_connected(fabric) or not fabric.is_host_port.any():
+        return
+    graph = graph_of(fabric)
+    for legal in legal_orders(fabric, graph, orders_by_height(fabric, graph)):
+        egress, weight = legal_tables(fabric, graph, legal)
+        routes = Routes("updn", fabric.digest, egress[None], seconds=0)
+        counted = assert_shortest_legal_paths(fabric, legal, routes)
+        assert (counted == weight).all(), "the weights are the hosts' routes"
+
+
+def assert_shortest_legal_paths(fabric: Fabric, legal: Orientation, routes: Routes) -> I64:
+    """Returns int64[C], the routes of the hosts on each channel."""
+    counted = np.zeros(fabric.channels, np.int64)
     for d in np.flatnonzero(fabric.is_host_port):
         root = int(fabric.terminal_switch[d])
         for leaf in fabric.leaves.tolist():
@@ -77,6 +102,8 @@ def test_updn_serves_every_fabric_in_one_lane(fabric: Fabric) -> None:
             assert len(way) == legal_distance(fabric, legal, leaf, root)
             turns = [bool(legal.higher[c]) for c in way]
             assert turns == sorted(turns, reverse=True), "never up again"
+            counted[way] += fabric.terminals_at[leaf]
+    return counted
 
 
 @examples(80)

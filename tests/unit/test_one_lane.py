@@ -99,6 +99,17 @@ def test_no_such_paths_on_a_torus_or_a_dragonfly() -> None:
         {"joined": True, "pods": 3, "leaves": 4, "seed": 5},
         {"rails": 4, "seed": 2},  # rails meet at storage leaves only
         {"rails": 4, "storage": 0, "bridges": 2, "seed": 3},
+        {
+            "rails": 3,
+            "leaves": 4,
+            "spines": 2,
+            "cores": 4,
+            "hosts": 3,
+            "storage": 3,
+            "bridges": 2,
+            "management": 0,
+            "seed": 6,
+        },  # a third of the hosts are nearer to the cores, or farther
     ],
 )
 def test_updn_turns_not_everything_around_one_switch_for_a_few_pairs(shape: dict[str, Any]) -> None:

@@ -1,0 +1,160 @@
+"""Tables in one lane where some leaf switches of what resembles a tree share no root: sites whose
+rails meet only at storage leaves, or whose storage leaves share no core.
+
+Candidates are compared by how evenly traffic between all hosts loads the channels:
+
+- Up*/Down* paths (`updown_paths.py`) by several orders of the switches: distances from what seem
+  to be the roots, levels above several kinds of leaf switches (`turn_order.py`), with switches
+  lifted that join leaf switches which share no root (`root_sets.py`), and hops from the switch that
+  is nearest to all leaf switches. The last serves any connected fabric, but turns everything
+  around that switch.
+- Shortest paths among which no choice closes a credit loop (`turn_order.py`).
+
+A few switches that join the parts of such a site carry most of its traffic, so not destinations
+are counted, as on trees, but routes: each tree is grown at least weight, and every host's route
+raises the weights, as in DFSSSP. O(S + C) for each terminal and candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import numpy as np
+from numba import njit
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I64, U8, U32
+from sar_agent.jobs import JobMix
+from sar_agent.routing.dfsssp import dfsssp_order
+from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.hop_counts import all_hops
+from sar_agent.routing.graph.shortest_path_dag import new_cache
+from sar_agent.routing.minhop import leaf_by_leaf
+from sar_agent.routing.root_sets import joining_order
+from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.routing.turn_order import TurnOrder
+from sar_agent.routing.updown_paths import (
+    Orientation,
+    RootDistances,
+    fill_rest,
+    legal_row,
+    new_row,
+    orient,
+    unreached_leaves,
+)
+from sar_agent.routing.weighted_trees import grow
+
+
+def even_tables(fabric: Fabric, graph: Graph, orders: Sequence[TurnOrder]) -> U8:
+    """uint8[T + S, S]: egress ports to host ports, `NO_ROUTE` elsewhere, by the best candidate for
+    `orders` of the switches. (The largest number of routes alone is often that of a cable which all
+    candidates share, so the cubes of all channels' numbers are summed.)"""
+
+    def crowding(candidate: tuple[U8, I64]) -> float:
+        return float((candidate[1].astype(np.float64) ** 3).sum())
+
+    legal = (legal_tables(fabric, graph, way) for way in legal_orders(fabric, graph, orders))
+    shortest = (_shortest(fabric, graph, order) for order in orders if not order.loop)
+    return min(chain(legal, shortest), key=crowding)[0]
+
+
+def legal_orders(
+    fabric: Fabric, graph: Graph, orders: Sequence[TurnOrder]
+) -> Iterator[Orientation]:
+    """Orientations under which all leaf switches reach each other."""
+    leaves, row = fabric.leaves.astype(np.uint32), new_row(fabric)
+    yield orient(fabric, around(fabric, graph))
+    for order in orders:
+        legal = orient(fabric, joining_order(fabric, order.place))
+        if unreached_leaves(graph, legal, row, leaves)[0] < 0:
+            yield legal
+
+
+def around(fabric: Fabric, graph: Graph) -> I64:
+    """int64[S]: heights by hops from the switch that is nearest to all leaf switches."""
+    hops = all_hops(graph).astype(np.int64)
+    distance = np.where(fabric.switch_up, hops[:, fabric.leaves].sum(axis=1), hops.sum() + 1)
+    heights: I64 = -hops[np.lexsort((fabric.switch_guid, distance))[0]]
+    return heights
+
+
+def _shortest(fabric: Fabric, graph: Graph, order: TurnOrder) -> tuple[U8, I64]:
+    egress, weight = _no_tables(fabric), np.zeros(fabric.channels, np.int64)
+    cache, everyone = new_cache(fabric, order.place), dfsssp_order(fabric)
+    grow(fabric, graph, cache, all_hops(graph), JobMix(()), *everyone, weight, egress)
+    return egress, weight
+
+
+def _no_tables(fabric: Fabric) -> U8:
+    return np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+
+
+def legal_tables(fabric: Fabric, graph: Graph, legal: Orientation) -> tuple[U8, I64]:
+    """Tables by the legal paths of least weight, and int64[C], the routes on each channel."""
+    egress, weight = _no_tables(fabric), np.zeros(fabric.channels, np.int64)
+    order = leaf_by_leaf(fabric)[: fabric.terminals]
+    _grow_legal(
+        graph,
+        legal,
+        new_row(fabric),
+        fabric.destination_switch.astype(np.uint32),
+        fabric.destination_port,
+        order[fabric.is_host_port[order]],
+        fabric.terminals_at.astype(np.int64),
+        weight,
+        egress,
+    )
+    return egress, weight
+
+
+@njit(cache=True)
+def _grow_legal(
+    graph: Graph,
+    legal: Orientation,
+    row: RootDistances,
+    root_of: U32,
+    last_port: U8,
+    dests: U32,
+    sends: I64,
+    weight: I64,
+    egress: U8,
+) -> None:  # pragma: no cover
+    """Fills the rows `dests` (those of one leaf switch together) of `egress` uint8[D, S] with the
+    shortest legal paths of least weight; `weight` int64[C] counts the routes of the hosts, of which
+    there are `sends` int64[S] at each switch."""
+    switches = egress.shape[1]
+    cost, routes = np.zeros(switches, np.int64), np.zeros(switches, np.int64)
+    via = np.zeros(switches, np.uint32)
+    one = np.uint32(1)
+    previous = np.int64(-1)
+    for d in dests:
+        root = root_of[d]
+        tree = egress[d]
+        if root != previous:
+            legal_row(graph, legal, row, root)
+            previous = np.int64(root)
+        size = row.size[0]
+        cost[root] = 0
+        for i in range(one, size):
+            v = row.order[i]
+            best = row.edge[row.start[i]]
+            least = weight[best] + cost[graph.target[best]]
+            for e in range(row.start[i] + one, row.start[i + one]):
+                c = row.edge[e]
+                price = weight[c] + cost[graph.target[c]]
+                if price < least:
+                    best = c
+                    least = price
+            cost[v] = least
+            via[v] = best
+            tree[v] = graph.port[best]
+            routes[v] = sends[v]
+        for back in range(one, size):
+            v = row.order[size - np.uint32(back)]
+            weight[via[v]] += routes[v]
+            routes[graph.target[via[v]]] += routes[v]
+        if size < switches:
+            fill_rest(graph, row, tree)
+            previous = np.int64(-1)
+        tree[root] = last_port[d]
