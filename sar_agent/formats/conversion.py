@@ -69,7 +69,12 @@ def routes_to_file(
 def _by_switch(tables: U8) -> U8:
     """uint8[O, S, D] of uint8[O, D, S]."""
     every = [np.arange(size) for size in tables.shape[1:]]
-    return np.stack([reordered(table, every[1], every[0], NO_ROUTE) for table in tables])
+    return _stacked([reordered(table, every[1], every[0], NO_ROUTE) for table in tables])
+
+
+def _stacked(tables: list[U8]) -> U8:
+    """One array of all; of a single one it is a view, since tables are large to copy."""
+    return tables[0][None] if len(tables) == 1 else np.stack(tables)
 
 
 def _sl_to_vl(lanes: int, levels: int, table: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -155,7 +160,7 @@ class _CommonIndices(NamedTuple):
         """uint8[O, D, S] on the fabric's indices, from `rows` uint8[O, S, D] on the file's."""
         destinations = _places(self.ours_d, self.theirs_d, fabric.destinations)
         switches = _places(self.ours_s, self.theirs_s, fabric.switches)
-        return np.stack([reordered(table, destinations, switches, missing) for table in rows])
+        return _stacked([reordered(table, destinations, switches, missing) for table in rows])
 
 
 def _places(ours: NDArray[np.intp], theirs: NDArray[np.intp], size: int) -> Index:

@@ -24,22 +24,36 @@ def completed(fabric: Fabric, routes: Routes) -> Routes:
 
     A tree is left as it is where packets of known hosts come to a switch without an entry: they are
     lost, and the check finds that."""
+    wanted = np.concatenate([fabric.terminal_up, fabric.switch_up])
+    lacking = [np.flatnonzero(wanted & _lacks(table, fabric.switch_up)) for table in routes.egress]
+    if not any(map(len, lacking)):
+        return routes
     ports = fabric.channel_by_port
     following = np.where(ports < 0, -1, fabric.channel_target[ports]).astype(np.int32)
     up = fabric.channel_up & fabric.switch_up[fabric.channel_source]
     down = np.flatnonzero(~(up & fabric.switch_up[fabric.channel_target]))
     following[fabric.channel_source[down], fabric.channel_port[down]] = -1
     hosts = (fabric.terminals_at > 0) & fabric.switch_up
-    wanted = np.concatenate([fabric.terminal_up, fabric.switch_up])
     egress, filled = routes.egress.copy(), np.zeros(fabric.switches, np.bool_)
     roots = fabric.destination_switch.astype(np.int32)
-    for table in egress:
-        rows = np.flatnonzero(wanted & ((table == NO_ROUTE) & fabric.switch_up).any(axis=1))
+    for table, rows in zip(egress, lacking, strict=True):
         _complete(following, table, roots, rows, hosts, fabric.switch_up, filled)
     if not filled.any():
         return routes
     senders = None if routes.senders is None else routes.senders & ~filled
     return replace(routes, egress=egress, senders=senders, mark=0)
+
+
+@njit(cache=True, nogil=True)
+def _lacks(table: U8, up: Bool) -> Bool:  # pragma: no cover
+    """bool[D] of uint8[D, S]: whether a switch that is `up` (bool[S]) has no route."""
+    lacks = np.zeros(len(table), np.bool_)
+    for d in range(len(table)):
+        row, count = table[d], 0
+        for s in range(len(row)):
+            count += (row[s] == NO_ROUTE) & up[s]
+        lacks[d] = count > 0
+    return lacks
 
 
 @njit(cache=True)

@@ -27,29 +27,23 @@ from sar_agent.config.model import Config
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibsim_net import net_ids
-from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.routes_file import decode, encode, read_routes_file, write_routes_file
+from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.jobs.record import JobRecord
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
 from sar_agent.opensm.plugin_manager import PluginManager
-from sar_agent.routing import Options, load_engine
 from sar_agent.util.stages import record_stages, stage
-from sar_lab.live.generated import ibsim_for
-from sar_lab.live.ibsim import TIMEOUTS, Ibsim
+from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of, size_of
-from tests.bench.opensm_on_ibsim import started, wait_sweeps
+from tests.bench.opensm_on_ibsim import cpu_of, opensm_with_plan
 from tests.bench.table import Table, goal
-from tests.certificates import numbered
 from tests.fake_opensm import FakeSource
-from tests.live.helpers.built import built
 
 OTHER = "other"
 START = 900.0
 PATIENCE = 300.0
 """Seconds that OpenSM may take to start, and for a sweep."""
-TICKS = os.sysconf("SC_CLK_TCK")
 INTERVAL = 0.002
 
 
@@ -101,7 +95,6 @@ class StagedClient(PluginClient):
 
 def tables(full: bool) -> Iterator[Table]:
     """A table for each size."""
-    os.environ.setdefault(TIMEOUTS, str(built("opensm_bridge", "libumad_timeouts.so")))
     for name in (MIDDLE, LARGEST) if full else (MIDDLE,):
         with tempfile.TemporaryDirectory(prefix="sar-bench-") as folder:
             yield _table(fabric_of(name), name, Path(folder))
@@ -135,7 +128,7 @@ class Live:
         """A pass; raises where it ends otherwise than by `result`."""
         times, pids = StageTimes(), (self.manager.pid, self.ibsim.pid)
         recorder, loop.record_stages = loop.record_stages, lambda _: record_stages(times)
-        cpu, other = time.process_time(), [_cpu_of(pid) for pid in pids]
+        cpu, other = time.process_time(), [cpu_of(pid) for pid in pids]
         try:
             with times(OTHER):
                 report = self.agent.pass_once()
@@ -143,7 +136,7 @@ class Live:
             loop.record_stages = recorder
         times.cpu = time.process_time() - cpu
         times.opensm, times.ibsim = (
-            _cpu_of(pid) - before for pid, before in zip(pids, other, strict=True)
+            cpu_of(pid) - before for pid, before in zip(pids, other, strict=True)
         )
         if result not in (None, report.result):
             raise RuntimeError(f"not {result}: {report.sentence}")
@@ -178,43 +171,29 @@ class Live:
         return sweep
 
 
-def _cpu_of(pid: int) -> float:
-    """CPU seconds of a process, all its threads."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
 @contextmanager
 def live_agent(fabric: Fabric, folder: Path, jobs: tuple[JobRecord, ...]) -> Iterator[Live]:
     """OpenSM that began with a routes file, as at a site, and an agent that has done no pass."""
-    routes = load_engine("sar-plus").route(fabric, synthetic_mix(fabric, 1), Options())
-    plan = numbered(decode(encode(routes_to_file(fabric, routes, 1))))
-    assert plan is not None, "a tree has an order"
-    with ibsim_for(fabric) as ibsim:
-        # With `qos TRUE` OpenSM sends a table for each pair of ports of each switch.
-        manager = started(ibsim, fabric, "sar,updn", qos="FALSE").prepare()
-        write_routes_file(manager.routes_path, plan)
-        with manager:
-            wait_sweeps(manager, 2, START)
-            source = FakeSource(jobs)
-            keys: dict[str, Any] = {
-                "agent": {
-                    "mode": "install",
-                    "state_dir": str(folder / "state"),
-                    "run_dir": str(manager.run_dir),
-                    "reoptimise_seconds": 3600,
-                    "reoptimise_gain": 10,
-                },
-                "slurm": {"topology_conf": ""},
-                "opensm": {"plugin_socket": str(manager.socket_path)},
-            }
-            client = StagedClient(manager.socket_path)
-            agent = build_agent(
-                Config.model_validate(keys, strict=False),
-                PluginManager(client, manager.routes_path, HostMapper()),
-                source,
-            )
-            yield Live(manager, ibsim, agent, source)
+    with opensm_with_plan(fabric, START) as (ibsim, manager):
+        source = FakeSource(jobs)
+        keys: dict[str, Any] = {
+            "agent": {
+                "mode": "install",
+                "state_dir": str(folder / "state"),
+                "run_dir": str(manager.run_dir),
+                "reoptimise_seconds": 3600,
+                "reoptimise_gain": 10,
+            },
+            "slurm": {"topology_conf": ""},
+            "opensm": {"plugin_socket": str(manager.socket_path)},
+        }
+        client = StagedClient(manager.socket_path)
+        agent = build_agent(
+            Config.model_validate(keys, strict=False),
+            PluginManager(client, manager.routes_path, HostMapper()),
+            source,
+        )
+        yield Live(manager, ibsim, agent, source)
 
 
 def records_of(fabric: Fabric) -> tuple[JobRecord, ...]:
