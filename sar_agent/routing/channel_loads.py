@@ -53,15 +53,17 @@ def count_for_class(loads: ChannelLoads, weight_class: int) -> None:  # pragma: 
     heavy or heavier, and little of lighter ones. Without that, a heavy item that comes late finds
     every channel equally full. O(K C)."""
     classes, channels = loads.units.shape
+    counted = loads.counted
+    counted[:] = 0
+    for k in range(weight_class + 1, classes):  # class by class, in vectors
+        for c in range(channels):
+            counted[c] += loads.units[k, c]
     for c in range(channels):
-        heavy = np.int64(0)
-        light = np.int64(0)
-        for k in range(classes):
-            if k <= weight_class:
-                heavy += loads.units[k, c]
-            else:
-                light += loads.units[k, c]
-        loads.counted[c] = heavy + (light >> LIGHTER)
+        counted[c] >>= LIGHTER
+    for k in range(min(weight_class + 1, classes)):
+        for c in range(channels):
+            counted[c] += loads.units[k, c]
+    for c in range(channels):
         loads.price[c] = price_of(loads, c)
 
 

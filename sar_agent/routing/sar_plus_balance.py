@@ -219,9 +219,10 @@ class RouteBalance:
             self.egress,
         )
 
-    def score(self) -> tuple[float, float]:
-        """The largest load, then how near other channels are to it. Less is better."""
-        load = self.load
+    def score(self, load: F64 | None = None) -> tuple[float, float]:
+        """The largest load, then how near other channels are to it. Less is better. `load` where
+        that of all channels is known."""
+        load = self.load if load is None else load
         peak = float(load.max(initial=0.0))
         near = load[load > 0.8 * peak]  # to the 16th power, lower loads count next to nothing
         return round(peak, 6), float(((near / (peak or 1.0)) ** 16).sum())
@@ -251,7 +252,8 @@ class RouteBalance:
             return
         self.count()
         good_enough = GOOD_ENOUGH * self.least_peak()
-        best = self.score()
+        load = self.load
+        best = self.score(load)
         random = np.random.default_rng(0)  # fixed, so that results are the same
         failures = 0
         over: dict[bytes, U32] = {}  # since the last move that helped: hot channels → trees, …
@@ -260,14 +262,14 @@ class RouteBalance:
             what, nearly = MOVES[failures] if failures < len(MOVES) else ("shuffle", 0.97)
             failures += 1
             items -= len(self.share) // 8
-            hot = self._hot(nearly * best[0], good_enough)
+            hot = _hot(load, nearly * best[0], good_enough)
             key = hot.tobytes()
             if what == "in turn":
-                trees = self._in_order(self.terminals)
+                trees = self.terminals
             elif key in over:
                 trees = over[key]
             else:
-                trees = over[key] = self._in_order(self._crossing(hot))
+                trees = over[key] = self._crossing(hot)
             cost = len(trees) if what == "paths" else self._items(trees)
             if cost > items:
                 if what == "shuffle":
@@ -291,9 +293,10 @@ class RouteBalance:
                     self._place(np.array([terminal]))
             else:
                 self._place_again(trees)
-            score = self.score()
+            now = self.load
+            score = self.score(now)
             if score < best:
-                best, failures = score, 0
+                best, load, failures = score, now, 0
                 over.clear()
                 tried.clear()
             else:
@@ -328,17 +331,8 @@ class RouteBalance:
                 self.egress[self.terminals], self.units[:] = saved[:2]
         self.loads = loads
 
-    def _hot(self, load: float, good_enough: float) -> NDArray[np.intp]:
-        """The most loaded channels: all above `good_enough` if these are few, else those with at
-        least `load`."""
-        loads = self.load
-        hot = np.flatnonzero(loads > good_enough)
-        if len(hot) > HOT_CHANNELS:
-            hot = np.flatnonzero(loads >= load)
-        return hot[np.argsort(-loads[hot], kind="stable")][:HOT_CHANNELS]
-
     def _crossing(self, hot: NDArray[np.intp]) -> U32:
-        """The terminals whose trees cross one of these channels."""
+        """The terminals whose trees cross one of these channels, heaviest first."""
         crossing = trees_over(
             self.graph,
             self.by_port,
@@ -349,3 +343,12 @@ class RouteBalance:
             self.fabric.channel_source[hot].astype(np.uint32),
         )
         return self.terminals[crossing]
+
+
+def _hot(loads: F64, load: float, good_enough: float) -> NDArray[np.intp]:
+    """The most loaded channels: all above `good_enough` if these are few, else those with at least
+    `load`."""
+    hot = np.flatnonzero(loads > good_enough)
+    if len(hot) > HOT_CHANNELS:
+        hot = np.flatnonzero(loads >= load)
+    return hot[np.argsort(-loads[hot], kind="stable")][:HOT_CHANNELS]

@@ -85,6 +85,15 @@ First, routes for all pairs are repaired and proved; improvements follow.
 """,
 }
 TAIL = """
+## Where a job change spends its time
+
+At 11,664 hosts, `sar-plus`, 40 changes, CPU time on two cores of an AMD EPYC at a load average of 8
+to 12, medians: routes 81 ms, check 39, certificate 18, measures beside the proof 6. Of the routes,
+half is the growing of some 300 trees, a fifth the search for the trees over the most loaded
+channels, a seventh the copy of the tables. Before loads were summed once for each move, channel
+prices computed in vectors, and trees no longer sorted twice, the routes took 90 ms; the bytes are
+the same.
+
 ## Tried, of no use
 
 - *`updn` where some leaf switches share no root*: ways of their own for the pairs that it does not
