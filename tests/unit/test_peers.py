@@ -26,7 +26,10 @@ from tests.unit.test_cli import said, sar_agent
 DOCS = Path(__file__).parents[2] / "docs" / "research"
 
 
-PAGES = {"unsafe-updates": "unsafe-updates.md"}
+PAGES = {
+    "unsafe-updates": "unsafe-updates.md",
+    **dict.fromkeys(("herding", "isolation-pareto", "keys-beside-sar-plus"), "our-experiments.md"),
+}
 """Studies with a page of their own."""
 
 
