@@ -6,20 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sar_lab.papers.claims import Claim, order, times_as_much, told_apart
-from sar_lab.papers.keys_runs import ENGINES, Setup
+from sar_lab.papers.keys_runs import ENGINES, ROUND, Setup
 from sar_lab.papers.outcome import ResultTable
 from sar_lab.papers.pictures import COLOURS, LABELS
 from sar_lab.statistics import Estimate, median_of
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 UTILIZATIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 HOW = (
-    "Max-min fair fluid model without latency; key requests take no time; the speed of a message "
-    "follows from its links alone. Hosts of an application are drawn at random, sizes are powers "
-    "of two. The adaptive peer is similar to Conga, not Conga itself (docs/research/simulate.md)."
+    "Max-min fair fluid model; key requests take no time; the speed of a message follows from its "
+    f"links alone. A round of a barrier takes {1e6 * ROUND:g} µs, as a small MPI message did on "
+    "InfiniBand (docs/research/simulate.md). Hosts of an application are drawn at random, sizes "
+    "are powers of two. The adaptive peer is similar to Conga, not Conga itself (same page)."
 )
+REFERENCE = "nrk"
 Curves = dict[str, dict[float, list[float]]]
 """Engine → x → milliseconds of each seed."""
 
@@ -56,32 +59,46 @@ def table(title: str, results: Curves, words: Callable[[float], str]) -> ResultT
     return ResultTable([f"{title}, ms", *map(words, some)], rows)
 
 
-def draw(figure: Figure, panels: Mapping[str, Curves], label: str, *, log: bool = False) -> None:
-    """Draws the panels beside each other, with confidence intervals as bands."""
-    places = figure.subplots(1, len(panels), squeeze=False)[0]
-    for axes, (title, results) in zip(places, panels.items(), strict=True):
+def draw(
+    figure: Figure,
+    panels: Mapping[str, Curves],
+    label: str,
+    *,
+    log: bool = False,
+    published: Mapping[str, tuple[float, float]] | None = None,
+) -> None:
+    """Draws times in the upper panels, and what the claims are about in the lower ones: how many
+    times as long as NRK each engine takes on the same seeds. `published` has such a point, x and
+    ratio, for the panel of a title."""
+    places = figure.subplots(2, len(panels), squeeze=False, sharex="col", sharey="row")
+    for (above, below), (title, results) in zip(places.T, panels.items(), strict=True):
         for engine, by_x in results.items():
-            x = list(by_x)
-            each = [median_of(draws) for draws in by_x.values()]
-            colour = COLOURS[engine]
-            axes.plot(
-                x,
-                [estimate.value for estimate in each],
-                color=colour,
-                label=LABELS[engine],
-                marker=".",
-            )
-            axes.fill_between(
-                x,
-                [estimate.low for estimate in each],
-                [estimate.high for estimate in each],
-                color=colour,
-                alpha=0.2,
-            )
-        axes.set(title=title, xlabel=label, ylim=0)
+            _curve(above, engine, {x: median_of(draws) for x, draws in by_x.items()})
+            if engine != REFERENCE:
+                _curve(below, engine, {x: ratio(results, engine, REFERENCE, x) for x in by_x})
+        draws = len(next(iter(results[REFERENCE].values())))
+        above.set(title=f"{title}, n = {draws}", ylim=0)
+        below.axhline(1.0, color=COLOURS[REFERENCE], lw=1.0)
+        below.set(xlabel=label, ylim=0)
+        if published and title in published:
+            below.plot(*published[title], "D", mfc="none", ms=9, color="black", label="published")
         if log:
-            axes.set_xscale("log", base=2)
-            axes.set_xticks(x, [f"{value:g}" for value in x])
-    places[0].set_ylabel("sending of the worst application, ms")
-    lines, names = places[0].get_legend_handles_labels()
-    figure.legend(lines, names, loc="outside upper center", ncols=4)
+            ticks = list(results[REFERENCE])
+            below.set_xscale("log", base=2)
+            below.set_xticks(ticks, [f"{value:g}" for value in ticks])
+    places[0][0].set_ylabel("worst application, ms")
+    places[1][0].set_ylabel(f"times as long as {LABELS[REFERENCE]}")
+    names = dict(zip(*reversed(places[0][0].get_legend_handles_labels()), strict=True))
+    names |= dict(zip(*reversed(places[1][0].get_legend_handles_labels()), strict=True))
+    figure.legend(names.values(), names.keys(), loc="outside upper center", ncols=len(names))
+
+
+def _curve(axes: Axes, engine: str, by_x: Mapping[float, Estimate]) -> None:
+    """A line with its 95 % intervals as a band; NRK dashed, since it may cover ARK."""
+    x, each = list(by_x), list(by_x.values())
+    style = "--" if engine == REFERENCE else "-"
+    axes.plot(x, [e.value for e in each], style, color=COLOURS[engine], label=LABELS[engine],
+              marker=".", zorder=3 if engine == REFERENCE else 2)  # fmt: skip
+    axes.fill_between(
+        x, [e.low for e in each], [e.high for e in each], color=COLOURS[engine], alpha=0.2, lw=0
+    )

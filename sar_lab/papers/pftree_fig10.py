@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sar_lab.papers.claims import NEAR, Claim, order, value
 from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.pftree_delays import ENGINES, PATTERNS, Delays, delays
@@ -28,12 +30,17 @@ PUBLISHED = (
 SEEDS = 10
 RUNS = 500
 NOISES = ("null", "alltoall")
+PRINTED = {
+    "bisect": ((1024, 2498, True),),
+    "gather": ((512, 127, False), (512, 152, True), (1024, 255, False), (1024, 1696, True)),
+}
+"""Pattern → (nodes, delay of pFTree, with noise?)."""
 Key = tuple[str, int, str, str]
 """Pattern, nodes, engine, noise."""
 
 
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
-    """10 draws of victims on nine trees."""
+    """Draws of victims on nine trees."""
     results: dict[Key, Delays] = {}
     for tree in TREES:
         for engine in ENGINES:
@@ -104,7 +111,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         because=BECAUSE,
         tables=[_table(results, pattern) for pattern in PATTERNS],
         draw=lambda figure: _draw(figure, results),
-        size=(9.0, 5.2),
+        size=(9.5, 6.0),
     )
 
 
@@ -118,19 +125,34 @@ def _table(results: dict[Key, Delays], pattern: str) -> ResultTable:
 
 
 def _draw(figure: Figure, results: dict[Key, Delays]) -> None:
+    """With noise as filled marks and lines, without as open marks; engines stand side by side,
+    since three of the four coincide."""
     places = figure.subplots(2, 3).ravel()
-    at = range(len(TREES))
+    at = np.arange(len(TREES))
     for axes, pattern in zip(places, PATTERNS, strict=False):
-        for engine in ENGINES:
-            for noise, style in (("null", ":"), ("alltoall", "-")):
-                means = [results[pattern, t.nodes, engine, noise].mean.value for t in TREES]
-                label = f"{LABELS[engine]}, {noise}"
-                width = 3 if engine == "pftree-printed" else 1.5
-                axes.plot(at, means, style, color=COLOURS[engine], label=label, lw=width)
+        for place, engine in enumerate(ENGINES):
+            where = at + 0.18 * (place - 1.5)
+            for noise, fill in (("alltoall", COLOURS[engine]), ("null", "white")):
+                each = [results[pattern, t.nodes, engine, noise].mean for t in TREES]
+                means = np.array([estimate.value for estimate in each])
+                bars = [
+                    means - [estimate.low for estimate in each],
+                    np.array([estimate.high for estimate in each]) - means,
+                ]
+                label = f"{LABELS[engine]}, {'noise' if noise != 'null' else 'no noise'}"
+                axes.errorbar(where, means, bars, fmt="o", ms=3.5, color=COLOURS[engine], mfc=fill,
+                              capsize=1.5, lw=0.8, label=label)  # fmt: skip
+        for nodes, number, noisy in PRINTED.get(pattern, ()):
+            where = np.array([[t.nodes for t in TREES].index(nodes)])
+            axes.plot(where, [number], "k*" if noisy else "kD", mfc="black" if noisy else "none",
+                      label=f"published, pFTree, {'noise' if noisy else 'no noise'}")  # fmt: skip
         axes.set(title=pattern, yscale="log")
         axes.set_xticks(at, [f"{t.nodes}\n{t.oversubscription}:1" for t in TREES], fontsize=6)
     places[0].set_ylabel("mean delay")
     places[3].set_ylabel("mean delay")
     places[5].axis("off")
-    lines, names = places[0].get_legend_handles_labels()
-    places[5].legend(lines, names, fontsize=7, loc="center")
+    lines, names = places[1].get_legend_handles_labels()
+    some = dict(zip(names, lines, strict=True))
+    draws = results[PATTERNS[0], TREES[0].nodes, ENGINES[0], "null"].mean.n
+    title = f"n = {draws} draws of victims\nbars: 95 % intervals"
+    places[5].legend(some.values(), some.keys(), fontsize=7, loc="center", title=title)

@@ -116,9 +116,14 @@ def _draw(figure: Figure, results: dict[tuple[str, int, str], Delays]) -> None:
     for axes, tree in zip(figure.subplots(1, 3, sharey=True), SOME, strict=True):
         at = np.arange(len(PATTERNS))
         for place, engine in enumerate(ENGINES):
-            means = [results[p, tree.nodes, engine].mean.value for p in PATTERNS]
+            each = [results[p, tree.nodes, engine] for p in PATTERNS]
+            means = np.array([delay.mean.value for delay in each])
             where = at + 0.2 * (place - 1.5)
             axes.bar(where, means, 0.19, color=COLOURS[engine], label=LABELS[engine])
+            # Where the least is 0, a logarithmic axis has no place for it.
+            least = np.array([max(delay.least, 0.5) for delay in each])
+            bars = [means - least, [delay.most - delay.mean.value for delay in each]]
+            axes.errorbar(where, means, bars, fmt="none", ecolor="black", capsize=1.5, lw=0.7)
         for side in (0, 1):
             printed = [PRINTED[p, tree.nodes][side][1] for p in PATTERNS]
             marker = "v^"[side]
@@ -130,6 +135,7 @@ def _draw(figure: Figure, results: dict[tuple[str, int, str], Delays]) -> None:
             )
         axes.set_xticks(at, [p.replace("bisect_", "bisect\n") for p in PATTERNS], fontsize=7)
         axes.set(title=f"{tree.nodes} nodes, {tree.oversubscription}:1", yscale="log")
-    figure.axes[0].set_ylabel("mean delay")
+    draws = results[PATTERNS[0], SOME[0].nodes, ENGINES[0]].mean.n
+    figure.axes[0].set_ylabel(f"mean delay, n = {draws} draws\n(bars: least and most)")
     lines, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(lines, names, loc="outside lower center", ncols=3, fontsize=8)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DPI = 80
+DPI = 110
 LABELS = {
     "smodk": "S-mod-k", "dmodk": "D-mod-k", "random": "Random", "colored": "pattern-aware",
     "rnca-u": "r-NCA-u", "rnca-d": "r-NCA-d", "pftree": "pFTree", "pftree-ext": "pFTree-Ext",

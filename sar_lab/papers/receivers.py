@@ -8,7 +8,7 @@ partitions pass of the flows (pairs inside one partition) on the link.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -147,44 +147,60 @@ def over_trees(seeds: Sequence[int], field: str) -> Spreads:
     return {(e, t.nodes): experiments(t, e, seeds, field) for t in TREES for e in ENGINES}
 
 
+Printed = Mapping[tuple[str, int], float]
+"""(engine, nodes) → a published mean."""
+
+
 def panels_outcome(
     path: Path,
     claims: Sequence[Claim],
     how: str,
-    panels: Sequence[tuple[str, Spreads, str]],
+    panels: Sequence[tuple[str, Spreads, str, Printed]],
     *,
     because: str = DRAWS,
-    scale: str = "linear",
-    size: tuple[float, float] = (8.0, 4.0),
+    size: tuple[float, float] = (9.5, 4.2),
 ) -> ExperimentResult:
-    """`outcome` with panels of bars. A panel has the title of its table, its values, and the title
-    of its picture."""
+    """`outcome` with a picture of panels. A panel has the title of its table, its values, the title
+    of its picture, and published means."""
 
     def draw(figure: Figure) -> None:
-        for axes, (_, values, title) in zip(
+        for axes, (_, values, title, printed) in zip(
             figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
         ):
-            _error_bars(axes, values, title)
-            axes.set(yscale=scale)
+            _ranges(axes, values, title, printed)
+        found = [axes.get_legend_handles_labels() for axes in figure.axes]
+        names = {
+            name: line for lines, some in found for line, name in zip(lines, some, strict=True)
+        }
+        title = "mean, least and most of all experiments"
+        figure.legend(names.values(), names.keys(), loc="outside upper center", ncols=len(names),
+                      fontsize="small", title=title)  # fmt: skip
 
-    tables = [_table(title, values) for title, values, _ in panels]
+    tables = [_table(title, values) for title, values, *_ in panels]
     return outcome(path, claims, how, because=because, tables=tables, draw=draw, size=size)
 
 
-def _error_bars(axes: Axes, values: Spreads, title: str) -> None:
-    """Draws the mean, least and most of every engine over the trees."""
+def _ranges(axes: Axes, values: Spreads, title: str, printed: Printed) -> None:
+    """Draws the mean, least and most of every engine over the trees: a logarithmic scale that
+    begins with a linear one for 0."""
     for place, engine in enumerate(ENGINES):
         each = [values[engine, tree.nodes] for tree in TREES]
         at = np.arange(len(TREES)) + 0.27 * (place - 1)
         means = np.array([spread.mean for spread in each])
-        least = [spread.least for spread in each]
-        most = [spread.most for spread in each]
-        bars = [means - least, np.array(most) - means]
-        axes.bar(at, means, 0.25, color=COLOURS[engine], label=LABELS[engine])
-        axes.errorbar(at, means, bars, fmt="none", ecolor="black", capsize=2, lw=1)
-    axes.set_xticks(range(len(TREES)), [str(tree.nodes) for tree in TREES])
-    axes.set(title=title, xlabel="nodes")
-    axes.legend()
+        bars = [
+            means - [spread.least for spread in each],
+            np.array([spread.most for spread in each]) - means,
+        ]
+        axes.errorbar(at, means, bars, fmt="os^"[place], ms=4, color=COLOURS[engine],
+                      capsize=2, lw=1, label=LABELS[engine])  # fmt: skip
+    nodes = [tree.nodes for tree in TREES]
+    for (engine, number), mean in printed.items():
+        where = nodes.index(number) + 0.27 * (ENGINES.index(engine) - 1)
+        axes.plot(where, mean, "D", ms=9, mfc="none", color=COLOURS[engine],
+                  label=f"published, {LABELS[engine]}")  # fmt: skip
+    axes.set_xticks(range(len(TREES)), [f"{t.nodes}\n{t.oversubscription}:1" for t in TREES])
+    axes.set_yscale("symlog", linthresh=1.0)
+    axes.set(title=title, xlabel="nodes, oversubscription", ylim=(-0.2, None))
 
 
 def _table(title: str, values: Spreads) -> ResultTable:

@@ -1,8 +1,9 @@
 """Routing Keys, Fig. 7 at 10 % utilization, over the cost of a barrier.
 
 The paper counts on barriers ("fewer barriers … less synchronization", Section IV-C) and does not
-print what one costs. The other rows let them cost nothing. This one sweeps the time of a round of a
-dissemination barrier and claims nothing: a time that was chosen by the result would be a fit.
+print what one costs. The other rows take a small message of MPI for a round of a dissemination
+barrier. This one sweeps that time and claims nothing: a time that was chosen by the result would be
+a fit.
 """
 
 from __future__ import annotations

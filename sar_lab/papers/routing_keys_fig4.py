@@ -19,11 +19,11 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.keys.routes import KeyTree, choose_shift, key_tree, make_key, unshifted
 from sar_agent.keys.routes.key import digit_channels
 from sar_agent.routing.oblivious import modulo_labels
-from sar_lab.papers.claims import order
+from sar_lab.papers.claims import RESAMPLES, order
 from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.pictures import COLOURS, LABELS
 from sar_lab.papers.registry import ExperimentResult
-from sar_lab.statistics import Estimate, median_of
+from sar_lab.statistics import Estimate, bootstrap_of, median_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +49,14 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
                 results.setdefault((engine, side * side), []).append(flows)
     sizes = [side * side for side in SIDES]
     rows = {e: {n: median_of(results[e, n]) for n in sizes} for e in ENGINES}
-    mean = {e: [float(np.mean(results[e, n])) for n in sizes] for e in ENGINES}
+    drawn = {
+        e: [
+            bootstrap_of(np.array(results[e, n], float), np.mean, resamples=RESAMPLES)
+            for n in sizes
+        ]
+        for e in ENGINES
+    }
+    mean = {e: [estimate.value for estimate in each] for e, each in drawn.items()}
     few, many = sizes[0], sizes[-1]
     claims = [
         order(
@@ -79,7 +86,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         "application with equal chance. ARK, which the figure does not have, assigns middle "
         "switches to every application from the first one on.",
         tables=[ResultTable(["hosts", *(LABELS[e] for e in ENGINES)], cells)],
-        draw=lambda figure: _draw(figure, rows, mean),
+        draw=lambda figure: _draw(figure, drawn),
         size=(6.0, 3.6),
     )
 
@@ -114,15 +121,15 @@ def largest(tree: KeyTree, side: int, seed: int) -> dict[str, int]:
     return {engine: int(of.max()) for engine, of in load.items()}
 
 
-def _draw(figure: Figure, rows: Rows, mean: dict[str, list[float]]) -> None:
+def _draw(figure: Figure, mean: dict[str, list[Estimate]]) -> None:
     axes = figure.subplots()
-    for engine, of in rows.items():
-        low, high = (
-            [getattr(estimate, end) for estimate in of.values()] for end in ("low", "high")
-        )
-        axes.fill_between(list(of), low, high, color=COLOURS[engine], alpha=0.2, lw=0)
-        axes.plot(
-            list(of), mean[engine], color=COLOURS[engine], marker="o", ms=4, label=LABELS[engine]
-        )
-    axes.set(xlabel="hosts", ylabel="most flows on a link (mean; 95 %: median)", ylim=(0, None))
+    hosts = [side * side for side in SIDES]
+    for engine, each in mean.items():
+        low, high = [e.low for e in each], [e.high for e in each]
+        axes.fill_between(hosts, low, high, color=COLOURS[engine], alpha=0.2, lw=0)
+        axes.plot(hosts, [e.value for e in each], color=COLOURS[engine], marker="o", ms=4,
+                  label=LABELS[engine])  # fmt: skip
+    draws = mean[ENGINES[0]][0].n
+    axes.set(xlabel=f"hosts (mean of n = {draws} draws, bands: 95 % intervals of the mean)",
+             ylabel="most flows on a link", ylim=(0, None))  # fmt: skip
     axes.legend(frameon=False)

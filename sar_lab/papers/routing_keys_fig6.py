@@ -51,5 +51,5 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         because=CONGA,
         tables=[table("utilization", results, "{:g}".format)],
         draw=lambda figure: draw(figure, {"216 hosts, 6 applications": results}, "utilization"),
-        size=(6.0, 3.6),
+        size=(6.0, 5.0),
     )

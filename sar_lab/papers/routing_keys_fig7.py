@@ -76,8 +76,10 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             table(f"{apps} applications, utilization", results[apps], "{:g}".format)
             for apps in APPLICATIONS
         ],
-        draw=lambda figure: draw(figure, panels(results), "utilization"),
-        size=(9.0, 3.4),
+        draw=lambda figure: draw(
+            figure, panels(results), "utilization", published={"2 applications": (0.1, 2.7)}
+        ),
+        size=(9.0, 5.0),
     )
 
 

@@ -12,15 +12,26 @@ from hypothesis import strategies as st
 from sar_agent.check import check_routes
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options
-from sar_lab.papers import oblivious_fig3, oblivious_fig4, pftree_table3
+from sar_lab.papers import (
+    oblivious_fig3,
+    oblivious_fig4,
+    oblivious_patterns,
+    pftree_fig4,
+    pftree_fig5,
+    pftree_fig7,
+    pftree_fig12,
+    pftree_table3,
+)
 from sar_lab.papers.claims import Claim, order, times_as_much, told_apart, value, verdict
 from sar_lab.papers.keys_runs import SMALL as SMALL_CLUSTER
 from sar_lab.papers.keys_runs import Setup
 from sar_lab.papers.oblivious_permutations import LARGE, SMALL, histograms
 from sar_lab.papers.pftree_delays import ENGINES, PATTERNS, delays
+from sar_lab.papers.pftree_examples import hosts_by_link, shared_down
 from sar_lab.papers.pftree_printed import PFTreeAsPrinted
 from sar_lab.papers.pftree_trees import TREES, Table3Tree, draw_victims, routed
 from sar_lab.papers.receivers import contention_counts, interference
+from sar_lab.papers.registry import Experiment
 from sar_lab.papers.xgft_slowdown import program, slimmed, times
 from tests.examples import examples
 from tests.property.test_pftree import partitioned, roots
@@ -232,3 +243,53 @@ def test_keys_free_an_application_that_is_alone() -> None:
     alone = {engine: setup.worst(engine, 3) for engine in ("dmodk", "ark", "nrk")}
     assert alone["ark"] == pytest.approx(alone["nrk"])
     assert alone["ark"] < alone["dmodk"]
+
+
+@pytest.mark.parametrize("row", [pftree_fig4, pftree_fig5, pftree_fig12])
+def test_the_worked_examples_of_pftree_come_out_as_printed(row: Experiment, tmp_path: Path) -> None:
+    result = row.run([], tmp_path)
+    assert result.verdict.startswith("reproduced ("), result.table
+    assert result.picture and result.picture.stat().st_size > 1000
+
+
+def test_the_examples_are_not_what_any_routing_gives() -> None:
+    """ftree, which sees no partitions, mixes them in Fig. 4 and isolates none in Fig. 6."""
+    links = hosts_by_link(pftree_fig4.EXAMPLE, pftree_fig4.EXAMPLE.routed("ftree"))
+    assert shared_down(links)
+    blind = hosts_by_link(pftree_fig5.EXAMPLE, pftree_fig5.EXAMPLE.routed("ftree"))
+    assert pftree_fig5.partners(blind, "1")
+
+
+def test_the_victims_share_by_hand() -> None:
+    """Three flows on one link down: thirds as a fluid; a quarter where inputs take turns, since the
+    victim shares one of two inputs."""
+    routes = pftree_fig5.EXAMPLE.routed("pftree")
+    both = pftree_fig7.STEPS[1]
+    assert pftree_fig7.victims_share(routes, both) == pytest.approx(1 / 3)
+    assert pftree_fig7.victims_share(routes, both, packets=True) == pytest.approx(1 / 4, rel=0.02)
+    apart = pftree_fig5.EXAMPLE.with_isolated("1").routed("pftree-ext")
+    assert pftree_fig7.victims_share(apart, both) == pytest.approx(1)
+
+
+@examples(6)
+@given(seed=st.integers(0, 10**6), degree=st.integers(1, 6))
+def test_inverse_patterns_meet_the_same_contention(seed: int, degree: int) -> None:
+    """oblivious-xgft-2009, Section VII-C; a permutation is a pattern of one message a host."""
+    some = oblivious_patterns.unions(256, degree, 3, seed)
+    spec = oblivious_patterns.SLIMMED
+    found = oblivious_patterns.network_contention(spec, "smodk", some)
+    back = oblivious_patterns.inverses(some)
+    assert np.array_equal(found, oblivious_patterns.network_contention(spec, "dmodk", back))
+    assert (back[0, 0][some[0, 0]] == np.arange(256)).all()
+
+
+def test_messages_of_one_source_meet_at_home_not_in_the_network() -> None:
+    """On SMALL two messages of host 0 to digits 0 and 3 of the other leaf share a channel of
+    D-mod-k; with one from host 1 instead, two sources meet."""
+    stay = np.arange(8, dtype=np.int32)
+    one = np.array([[stay, stay]], np.int32)
+    one[0, 0, [0, 4]], one[0, 1, [0, 7]] = [4, 0], [7, 0]
+    assert oblivious_patterns.network_contention(SMALL, "dmodk", one).tolist() == [1]
+    two = np.array([[stay, stay]], np.int32)
+    two[0, 0, [0, 4]], two[0, 1, [1, 7]] = [4, 0], [7, 1]
+    assert oblivious_patterns.network_contention(SMALL, "dmodk", two).tolist() == [2]

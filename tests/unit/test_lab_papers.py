@@ -37,7 +37,7 @@ def test_they_are_listed() -> None:
     assert where["routing-keys-fig4"][0] == "S"
     assert where["routing-keys-fig4"][1].startswith("routing-keys-2017, Fig. 4: D-mod-k")
     names = [name for name in where if name.startswith("pftree-fig")]
-    assert names == [f"pftree-fig{n}" for n in (10, 11, 13, 14, 15)]
+    assert names == [f"pftree-fig{n}" for n in (4, 5, 7, 10, 11, 12, 13, 14, 15)]
     names = [name for name in where if name.startswith("routing-keys-fig")]
     assert names == [f"routing-keys-fig{n}" for n in (2, 4, 6, 7, 8, 9)]
     rows = said("lab", "list", "--json")["experiments"]

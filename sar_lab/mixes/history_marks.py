@@ -1,4 +1,4 @@
-"""Properties of a job history that sar-2016 states of its machines, for tests of synthetic ones."""
+"""Properties of a job history that sar-2016 states of its machines."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Marks:
     multi_switch_share: float
     """Of all jobs that ran (Section 1)."""
     changes_per_day: tuple[int, ...]
-    """For each whole day, the polls that found other multi-switch jobs than the previous one "
-    "(4.3.2)."""
+    """For each whole day, the polls that found other multi-switch jobs than the previous one
+    (4.3.2)."""
     hosts_per_job: float
     """Of multi-switch jobs, on average."""
     leaves_per_job: float
