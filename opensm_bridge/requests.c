@@ -69,7 +69,7 @@ static void answer_status(struct bridge *b, char *json, size_t room)
 		 "\"unconfirmed_lft_blocks\":%u,\"unconfirmed_sl2vl_ports\":%u,"
 		 "\"unconfirmed_sl2vl_tables\":%u,\"sl2vl_tables_sent\":%lu,"
 		 "\"head_of_queue_seconds\":%.9g,\"perfmgr\":%s,\"perfmgr_sweep\":%u,"
-		 "\"repair_calls\":%u,\"repair_calls_answered\":%u,"
+		 "\"listening\":%u,\"repair_calls\":%u,\"repair_calls_answered\":%u,"
 		 "\"heavy_sweeps\":%lu,\"topology_changes\":%ju,\"routings\":%ju,"
 		 "\"lft_blocks_confirmed\":%lu,\"last_build_unix\":%jd}",
 		 SAR_PLUGIN_VERSION, b->osm->osm_version, (int)getpid(), sm_state(b),
@@ -83,7 +83,7 @@ static void answer_status(struct bridge *b, char *json, size_t room)
 		 b->unknown, b->vanished, b->unconfirmed,
 		 b->unconfirmed_blocks, b->unconfirmed_ports, b->unconfirmed_tables,
 		 atomic_load(&b->sl2vl_tables), head_of_queue_seconds(&b->osm->subn.opt),
-		 counters_are_read(b) ? "true" : "false", sweep, b->calls, b->calls_answered,
+		 counters_are_read(b) ? "true" : "false", sweep, b->listening, b->calls, b->calls_answered,
 		 atomic_load(&b->heavy_sweeps), (uintmax_t)b->topology_changes,
 		 (uintmax_t)b->routings, atomic_load(&b->lft_blocks), (intmax_t)b->built_at);
 	pthread_mutex_unlock(&b->mutex);

@@ -33,7 +33,7 @@ from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
 from tests.grids import Step, by_dimension, dragonfly, routes_by, torus
-from tests.live.helpers.site import plugin
+from tests.live.helpers.site import is_primed, plugin
 
 pytestmark = pytest.mark.live
 SL_TO_VL = 23
@@ -78,7 +78,7 @@ def installed(fabric: Fabric, step: Step) -> Iterator[Here]:
     with ibsim_for(fabric) as ibsim, OpenSM(ibsim, host="n001", plugin=plugin()) as sm:
         sm.wait_up()
         bridge = PluginClient(sm.socket_path)
-        wait_for(lambda: bridge.status().heavy_sweeps >= 2, 20, "the second sweep")
+        wait_for(lambda: is_primed(bridge.status()), 20, "the second sweep")
         yield Here(fabric, one, two, ibsim, sm, bridge)
 
 

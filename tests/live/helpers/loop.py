@@ -33,7 +33,7 @@ from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import free_port, wait_until
 from sar_lab.live.slurm import SlurmCluster
 from tests.live.helpers import readback
-from tests.live.helpers.site import ROOT, plugin
+from tests.live.helpers.site import ROOT, is_primed, plugin
 
 FABRIC = "xgft:2;4,4;1,2"
 """Hosts n001 … n016 on leaves S1-0 … S1-3 (ports 1-4; 5 and 6 up), spines S2-0 and S2-1."""
@@ -237,7 +237,7 @@ def loop_site(
         site = LoopSite(folder, fabric, sm, slurm, settings, port)
         if opensm["plugin"]:
             assert wait_until(
-                lambda: sm.socket_path.exists() and site.bridge.status().heavy_sweeps >= 2, 30
+                lambda: sm.socket_path.exists() and is_primed(site.bridge.status()), 30
             )
         try:
             yield site

@@ -27,7 +27,7 @@ from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_until
 from tests.fake_squeue import fake_squeue
 from tests.live.helpers.munged import tell
-from tests.live.helpers.site import ROOT, plugin
+from tests.live.helpers.site import ROOT, is_primed, plugin
 from tests.live.helpers.subscriber import Subscriber
 
 TREE = "xgft:2;4,4;1,2"
@@ -214,9 +214,7 @@ def phased(folder: Path, fabric: str = TREE, lmc: int = 1, **update: Any) -> Ite
         sm.wait_up()
         keys = {"mode": "five-phase", "deadline_seconds": 4, "lease_seconds": 2} | update
         site = Phased(folder, net, sm, munge.socket, keys)
-        assert wait_until(
-            lambda: sm.socket_path.exists() and site.bridge.status().heavy_sweeps >= 2, 30
-        )
+        assert wait_until(lambda: sm.socket_path.exists() and is_primed(site.bridge.status()), 30)
         try:
             yield site
         finally:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sar_agent.errors import Unavailable
 from sar_agent.formats.routes_file import RoutesFile, read_routes_file, write_routes_file
-from sar_agent.opensm.plugin_client import LoadAnswer, PluginClient, PluginStatus
+from sar_agent.opensm.plugin_client import AT_REST, LoadAnswer, PluginClient, PluginStatus
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
@@ -26,6 +26,11 @@ from tests.live.helpers.ring import Ring
 def plugin(target: str = "libsarbridge.so") -> Path:
     """The plugin, built by its own Makefile."""
     return built("opensm_bridge", target)
+
+
+def is_primed(status: PluginStatus) -> bool:
+    """Whether OpenSM's first sweep is over, and the one that the plugin asks for after it."""
+    return status.heavy_sweeps >= 2 and status.state in AT_REST
 
 
 @dataclass
@@ -59,7 +64,7 @@ class Site:
 
     def wait_primed(self) -> PluginStatus:
         """The first sweep, and the one that the plugin asks for after it, are over."""
-        return self.wait(lambda s: s.heavy_sweeps >= 2 and s.routings >= 2)
+        return self.wait(lambda s: is_primed(s) and s.routings >= 2)
 
     def lids(self) -> dict[int, range]:
         return readback.lids(self.sm.folder / "cache")
