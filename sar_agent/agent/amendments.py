@@ -81,7 +81,10 @@ class Amendments:
             self._refused = tables
             return state, ""
         state = self.installed.follow(plan, found, state)
-        self.planner.resume(plan)
+        if amended:
+            self.planner.resume(plan)
+        else:  # nothing became worse, so nothing better is looked for at once
+            self.planner.adopt(plan)
         self.planner.keep_shelter(plan)
         difference = None
         with suppress(SarError):  # the generation is not kept

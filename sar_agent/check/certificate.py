@@ -30,24 +30,44 @@ def certificate_of(
     they rise and number all live channels, so that both can be mixed in that order; else new ones.
 
     `senders` bool[S] are switches at which unknown hosts may send (`senders_proved`). Where paths
-    of aggregation units close a cycle, these are not covered."""
-    paths, none = UnknownSenders(fabric, proved), np.zeros_like(senders)
-    planes = [used := host_planes(fabric, proved, senders)]
-    units = fabric.terminal_up & ~fabric.is_host_port
-    if units.any():
-        planes.insert(0, used.copy())
-        at_units = none.copy()
-        at_units[fabric.terminal_switch[units]] = True
-        asked = np.concatenate([units, none])
-        paths.follow_to(paths.hosts | senders | at_units, senders, asked, planes[0])
-        paths.follow(at_units, senders, True, senders, planes[0])
-    for wanted in planes:
+    of aggregation units close a cycle, these are not covered (`covers_units`)."""
+    used = host_planes(fabric, proved, senders)
+    for wanted in (_with_units(fabric, proved, senders, used), used):
         if kept is not None and _serves(proved, wanted, kept):
             return kept
         numbers = channel_numbers(fabric, proved.wiring, wanted, proved.hops)
         if numbers is not None:
             return numbers
     raise AssertionError("unreachable: routes that passed the check have an order")
+
+
+def covers_units(fabric: Fabric, proved: ProvedTables, senders: Bool, numbers: U32) -> bool:
+    """Whether the numbers, which rise along the paths of hosts, rise along those of aggregation
+    units, too. A reader of the file cannot tell them apart: without that, it has no certificate."""
+    if not _units(fabric).any():
+        return True
+    wanted = _with_units(fabric, proved, senders, host_planes(fabric, proved, senders))
+    return dependencies_rise(proved.wiring, wanted, numbers, proved.hops)
+
+
+def _units(fabric: Fabric) -> Bool:
+    """bool[T]: live aggregation units."""
+    units: Bool = fabric.terminal_up & ~fabric.is_host_port
+    return units
+
+
+def _with_units(fabric: Fabric, proved: ProvedTables, senders: Bool, used: U8) -> U8:
+    """`used` and the dependencies of aggregation units; `used` itself where there are none."""
+    units = _units(fabric)
+    if not units.any():
+        return used
+    paths, none, planes = UnknownSenders(fabric, proved), np.zeros_like(senders), used.copy()
+    at_units = none.copy()
+    at_units[fabric.terminal_switch[units]] = True
+    asked = np.concatenate([units, none])
+    paths.follow_to(paths.hosts | senders | at_units, senders, asked, planes)
+    paths.follow(at_units, senders, True, senders, planes)
+    return planes
 
 
 def host_planes(fabric: Fabric, proved: ProvedTables, senders: Bool | None) -> U8:

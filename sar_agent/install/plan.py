@@ -18,6 +18,7 @@ from sar_agent.check import (
     Verdict,
     certificate_of,
     check_changed,
+    covers_units,
     host_places,
     senders_proved,
 )
@@ -64,16 +65,19 @@ class Plan:
     @cached_property
     def routes_file(self) -> RoutesFile:
         """The plan as a routes file, the form that OpenSM's plugin reads. At 11,664 hosts it takes
-        half a second, so it is made once."""
+        half a second, so it is made once. Where paths of aggregation units close a cycle, it has no
+        certificate: the plugin would refuse it, since it takes them for hosts."""
+        senders = self.routes.senders
+        certified = senders is None or covers_units(self.fabric, self.proved, senders, self.numbers)
         return routes_to_file(
             self.fabric,
             self.routes,
             self.generation,
             int(self.made_at),
-            senders=self.routes.senders,
+            senders=senders,
             levels=self.levels,
-            numbers=self.numbers,
-            loads=self._loads(),
+            numbers=self.numbers if certified else None,
+            loads=self._loads() if certified else None,
         )
 
     @cached_property

@@ -393,6 +393,7 @@ def test_a_dead_leaf_switch_stays_in_the_plan(world: Repaired) -> None:
     row = History(world.folder / "state").last(1)[0]
     assert (row.reason, row.result, row.entries_changed) == ("amended", "followed", 0)
     assert "generation 1 serves the changed fabric as it is" in row.why
+    assert world.agent.planner._tend_at is None, "and no better plan without it is looked for"
     assert world.once().result is Result.NOTHING
     world.restart()
     assert world.once().result is Result.NOTHING
