@@ -66,7 +66,7 @@ def run(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="names of experiments (see `sar-agent lab list`), or all of the papers'"
+            help="names of experiments (see `sar-agent lab list`), or all: every one in the list"
         ),
     ],
     out: Annotated[
@@ -77,7 +77,9 @@ def run(
         typer.Option("--seeds", min=1, help="number of seeds; more give a more certain result"),
     ] = None,
     first: Annotated[int, typer.Option("--seed", min=0, help="the first seed")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="use at most 10 seeds")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="use at most 2 seeds: a look at each row")
+    ] = False,
     rerun: Annotated[
         bool, typer.Option("--rerun", help="with all: also repeat experiments that have a result")
     ] = False,
@@ -89,14 +91,15 @@ def run(
     `all` resumes where it was stopped.
     """
     from sar_agent.errors import InputError
-    from sar_lab.papers.registry import experiment, experiments
+    from sar_lab.papers.registry import experiment, experiments, peer_studies
     from sar_lab.papers.reproduction_page import write_page
     from sar_lab.papers.result_store import run_row, seeds_of, stored_result
 
     run_all = names == ["all"]
     if rerun and not run_all:
         raise InputError("--rerun is for `all`", remedy="named experiments are always run")
-    chosen = list(experiments().values()) if run_all else [experiment(name) for name in names]
+    every = [*experiments().values(), *peer_studies().values()]
+    chosen = every if run_all else [experiment(name) for name in names]
     results = []
     for each in chosen:
         drawn = seeds_of(each, first, seeds, quick)

@@ -17,8 +17,9 @@ StoredResult = dict[str, Any]
 """The JSON object of a row."""
 PICTURES = Path("images/reproduction")
 """The folder of pictures, relative to the page."""
-QUICK = 10
-"""Seeds of a quick run; from 6 on a median has a 95 % confidence interval."""
+QUICK = 2
+"""Seeds of a quick run, the fewest that can tell two results apart. From 6 on a median has a 95 %
+confidence interval, so a quick run's numbers are no results."""
 
 
 def seeds_of(experiment: Experiment, first: int, wanted: int | None, quick: bool) -> range:

@@ -243,6 +243,9 @@ def _draw(figure: Figure, results: Results, queues: int) -> None:
         axes.axhline(1, color="black", linewidth=0.8)
         axes.set(title=best, xlabel="utilisation (%)", ylabel=label)
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    same = [claim.says for claim in claims_of(results) if claim.holds is None]
     figure.suptitle(
-        f"{SPEC}: n = {queues} queues; points are medians, bars their 95 % intervals", fontsize=9
+        f"{SPEC}: n = {queues} queues; points are medians, bars their 95 % intervals"
+        + "".join(f"\nnot told apart on the same queues: {says}" for says in same),
+        fontsize=9,
     )

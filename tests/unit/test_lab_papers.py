@@ -15,7 +15,7 @@ from sar_agent.cli import app
 from sar_agent.errors import InputError
 from sar_lab.papers import routing_keys_fig4 as fig4
 from sar_lab.papers.claims import Claim, verdict
-from sar_lab.papers.registry import CLASSES, ExperimentResult, experiment, experiments
+from sar_lab.papers.registry import CLASSES, ExperimentResult, experiment, experiments, peer_studies
 from sar_lab.papers.reproduction_page import write_page
 from sar_lab.papers.result_store import stored_result
 from tests.unit.test_cli import said, sar_agent
@@ -72,14 +72,17 @@ def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mo
 
         return SimpleNamespace(NAME=name, WHERE=name, CLASS="E", PUBLISHED="x", SEEDS=20, run=run)
 
-    rows = {name: row(name) for name in "abc"}
+    rows = {name: row(name) for name in "ab"}
     for module in ("registry", "reproduction_page"):
         monkeypatch.setattr(f"sar_lab.papers.{module}.experiments", lambda: rows)
+    monkeypatch.setattr("sar_lab.papers.registry.peer_studies", lambda: {"c": row("c")})
     command = ("lab", "run", "all", "--quick", "--out", str(tmp_path))
     with pytest.raises(RuntimeError, match="killed"):
         run_here(*command)
     run_here(*command)
     assert ran == ["a", "b", "b", "c"]
+    kept = json.loads((tmp_path / "reproduction" / "c.json").read_text())
+    assert kept["ours"]["drawn"] == [0, 1], "a quick run has two seeds, and studies are of all"
     run_here(*command)
     assert len(ran) == 4
     run_here(*command, "--rerun")
@@ -127,3 +130,19 @@ def test_the_page_is_made_of_the_stored_rows_and_verdicts_follow_from_their_clai
         assert not row["picture"] or (docs / row["picture"]).exists()
         for claim in claims:
             assert f"| {claim.answer} |" in row["table"]
+
+
+def test_the_page_of_run_times_adds_up() -> None:
+    """Rows may have been added since; those on the page exist, and their sums are right."""
+    page = (Path(__file__).parents[2] / "docs" / "research" / "run-times.md").read_text()
+    rows = re.findall(r"^\| (\S+) \| \S+ \| ([\d.]+|–) \| ([\d.]+|not run) \|$", page, re.MULTILINE)
+    assert len(rows) > 25 and {name for name, *_ in rows} <= {*experiments(), *peer_studies()}
+    sums = re.search(r"In all: (\S+) s, and (\S+) s", page)
+    assert sums
+    for column, printed in enumerate(sums.groups(), 1):
+        numbers = [float(row[column]) for row in rows if row[column][0].isdigit()]
+        assert abs(sum(numbers) - float(printed.replace(",", ""))) < 1
+    for name, _, quick in rows:
+        assert (quick == "not run") == (
+            f"`{name}`" in page.partition("Not reached")[2].split("\n- ")[0]
+        )
