@@ -173,7 +173,7 @@ def panels_outcome(
             name: line for lines, some in found for line, name in zip(lines, some, strict=True)
         }
         title = "mean, least and most of all experiments"
-        figure.legend(names.values(), names.keys(), loc="outside upper center", ncols=len(names),
+        figure.legend(names.values(), names.keys(), loc="outside upper center", ncols=3,
                       fontsize="small", title=title)  # fmt: skip
 
     tables = [_table(title, values) for title, values, *_ in panels]
