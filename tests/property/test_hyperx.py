@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
@@ -109,6 +109,7 @@ def test_networks_that_are_a_hyperx_by_another_name_are_served(spec: str) -> Non
 
 
 @examples(30)
+@example(spec="hyperx:4x4,hosts=3,cables=2", seed=1)  # a cycle of pairs with a way in at each
 @given(spec=specs(2, 2), seed=st.integers(0, 99))
 def test_parx_is_deadlock_free_and_leads_around_one_half_in_each_table(
     spec: str, seed: int

@@ -17,6 +17,7 @@ from sar_agent.config.model import Config
 from sar_agent.events.authority import Authority
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.keys.requests import KeyRequests
+from sar_agent.opensm.plugin_client import LoadAnswer
 from tests.fake_opensm import FakeBridge
 from tests.unit.test_loop import JOBS, World
 
@@ -163,16 +164,14 @@ def test_a_fallback_during_the_pass_after_its_look(loop: Loop) -> None:
 def test_a_fallback_right_after_an_install(loop: Loop) -> None:
     """Before the status after it is asked for, which the pass itself shows in its metrics."""
     loop.world.source.records = JOBS[:1]
-    dump, dumps = loop.bridge.dump, 0
+    load = loop.bridge.load
 
-    def dump_and_fall() -> Path:
-        nonlocal dumps
-        path, dumps = dump(), dumps + 1
-        if dumps == 1:  # what was in force before is known
-            loop.bridge.fall_back()
-        return path
+    def load_and_fall(generation: int, proved_from: str | None = None) -> LoadAnswer:
+        answer = load(generation, proved_from)
+        loop.bridge.fall_back()
+        return answer
 
-    loop.bridge.dump = dump_and_fall  # type: ignore[method-assign]
+    loop.bridge.load = load_and_fall  # type: ignore[method-assign]
     assert loop.go() <= SETTLED
     assert loop.bridge.engine == "minhop"
 

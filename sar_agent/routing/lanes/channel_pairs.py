@@ -106,13 +106,16 @@ def pair_levels(net: ChannelGraph, triples: Triples) -> I32:  # pragma: no cover
             level[pair] = CYCLE
         for k in range(after):
             level[into[k]] = CYCLE
-    order = np.empty(pairs, np.uint32)
-    size = kahn_order(graph, pairs_after, into, np.empty(pairs, np.int32), order)
+    order, waiting = np.empty(pairs, np.uint32), np.empty(pairs, np.int32)
+    size = kahn_order(graph, pairs_after, into, waiting, order)
     for pair in order[:size]:
         if level[pair] == CYCLE:  # nothing leads to it
             level[pair] = 0
         for k in range(pairs_after(graph, pair, into)):
             level[into[k]] = max(level[into[k]], level[pair] + 1)
+    for n in range(pairs):
+        if waiting[n] > 0:
+            level[n] = CYCLE
     return level
 
 
