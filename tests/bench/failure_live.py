@@ -21,25 +21,14 @@ import numpy as np
 from sar_agent.errors import Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import net_ids
-from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.routes_file import (
-    decode,
-    encode,
-    read_generation,
-    read_routes_file,
-    write_routes_file,
-)
-from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.routing import Options, load_engine
-from sar_lab.live.generated import ibsim_for
+from sar_agent.formats.routes_file import read_generation, read_routes_file
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
 from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of, size_of
 from tests.bench.failure_watch import FailureWatch
-from tests.bench.opensm_on_ibsim import started, wait_sweeps
+from tests.bench.opensm_on_ibsim import opensm_with_plan
 from tests.bench.table import Table
-from tests.certificates import numbered
 from tests.fake_squeue import fake_squeue
 from tests.live.helpers.listening import CLI, ROOT
 from tests.property.least_entries import LeastEntries
@@ -81,23 +70,16 @@ def _table(fabric: Fabric, name: str) -> Table:
         "from the plan; `answered` a call: OpenSM's routing waited for it, and `computed` has "
         "this wait).",
     )  # fmt: skip
-    routes = load_engine("sar-plus").route(fabric, synthetic_mix(fabric, 1), Options())
-    plan = numbered(decode(encode(routes_to_file(fabric, routes, 1))))
-    assert plan is not None, "a tree has an order"
-    with ibsim_for(fabric) as ibsim:
-        # With `qos TRUE` OpenSM sends a table for each pair of ports of each switch.
-        manager = started(ibsim, fabric, "sar,updn", qos="FALSE").prepare()
-        write_routes_file(manager.routes_path, plan)
-        with manager, tempfile.TemporaryDirectory(prefix="sar-bench-") as folder:
-            wait_sweeps(manager, 2, START)
-            watch = FailureWatch(manager, FAILURE, INTERVAL)
-            with _agent(Path(folder), fabric, manager) as process:
-                process.send_signal(signal.SIGKILL)
-                process.wait()
-            _fail(table, fabric, ibsim, watch, ", agent killed")
-            with _agent(Path(folder), fabric, manager):
-                watch.history = Path(folder) / "state"
-                _fail(table, fabric, ibsim, watch, "")
+    folders = tempfile.TemporaryDirectory(prefix="sar-bench-")
+    with opensm_with_plan(fabric, START) as (ibsim, manager), folders as folder:
+        watch = FailureWatch(manager, FAILURE, INTERVAL)
+        with _agent(Path(folder), fabric, manager) as process:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        _fail(table, fabric, ibsim, watch, ", agent killed")
+        with _agent(Path(folder), fabric, manager):
+            watch.history = Path(folder) / "state"
+            _fail(table, fabric, ibsim, watch, "")
     return table
 
 

@@ -11,16 +11,13 @@ import pytest
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile, decode, encode
-from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.routing import Options, load_engine
-from sar_agent.routing.lanes import assign_lanes
+from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile
 from tests.certificates import numbered
 from tests.examples import share
 from tests.property.least_entries import LeastEntries
 from tests.property.repair_program import RepairProgram, repairing
 from tests.property.repairs import Failure, Judge
+from tests.property.routed_files import routed_file
 
 TREES = ["xgft:2;6,6;1,4", "xgft:3;3,3,3;1,3,3", "xgft:2;4,5;1,3"]
 OTHERS = ["torus:4x4,hosts=2", "torus:3x3x3", "dragonfly:a=4,h=2,p=1"]
@@ -39,20 +36,9 @@ def plan_of(
 ) -> RoutesFile | None:
     """A numbered file; None where the paths close a credit loop."""
     fabric = degraded(load_fabric(spec), seed, cut)
-    files = []
-    for offset in range(offsets):
-        options = Options(max_lanes=8, lanes="hop" if lanes == "hop" else "path")
-        routes = load_engine(engine).route(fabric, synthetic_mix(fabric, seed + offset), options)
-        if lanes:
-            routes = assign_lanes(fabric, routes, options)
-        files.append(decode(encode(routes_to_file(fabric, routes, 1))))
-    if offsets > 1:
-        tables = np.concatenate([file.forwarding for file in files])
-        files[0] = replace(files[0], forwarding=tables)
+    file = routed_file(fabric, engine, seed, lanes, offsets)
     # Unknown hosts may need what the known ones leave free.
-    return numbered(files[0]) or numbered(
-        replace(files[0], senders=np.zeros_like(files[0].senders))
-    )
+    return numbered(file) or numbered(replace(file, senders=np.zeros_like(file.senders)))
 
 
 def failures(file: RoutesFile, rng: np.random.Generator, kind: str) -> Failure:

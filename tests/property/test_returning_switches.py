@@ -12,17 +12,13 @@ import pytest
 from numpy.typing import NDArray
 
 from sar_agent.errors import SarError
-from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile, decode, encode
-from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.routing import Options, load_engine
-from sar_agent.routing.lanes import assign_lanes
+from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile
 from tests.certificates import numbered
 from tests.examples import share
 from tests.property.repair_program import RepairProgram, repairing
 from tests.property.repairs import Failure, Judge
+from tests.property.routed_files import routed_file
 
 
 def without(file: RoutesFile, rows: set[int]) -> RoutesFile:
@@ -58,20 +54,6 @@ def without(file: RoutesFile, rows: set[int]) -> RoutesFile:
     )
 
 
-def routed(fabric: Fabric, engine: str, seed: int, lanes: str, offsets: int) -> RoutesFile:
-    options = Options(max_lanes=8, lanes="hop" if lanes == "hop" else "path")
-    files = []
-    for offset in range(offsets):
-        routes = load_engine(engine).route(fabric, synthetic_mix(fabric, seed + offset), options)
-        if lanes:
-            routes = assign_lanes(fabric, routes, options)
-        files.append(decode(encode(routes_to_file(fabric, routes, 1))))
-    if offsets > 1:
-        tables = np.concatenate([file.forwarding for file in files])
-        files[0] = replace(files[0], forwarding=tables)
-    return files[0]
-
-
 def planned_without(
     spec: str, engine: str, down: list[int], seed: int, lanes: str = "", offsets: int = 1
 ) -> tuple[RoutesFile, RoutesFile] | None:
@@ -79,10 +61,10 @@ def planned_without(
     the rest cannot be routed."""
     fabric = load_fabric(spec)
     try:
-        file = routed(fabric.with_switches_down(down), engine, seed, lanes, offsets)
+        file = routed_file(fabric.with_switches_down(down), engine, seed, lanes, offsets)
     except SarError:
         return None
-    whole = routed(fabric, "updn", seed, "", offsets)
+    whole = routed_file(fabric, "updn", seed, "", offsets)
     guids = {int(fabric.switch_guid[s]) for s in down}
     rows = {s for s, guid in enumerate(file.switch_guids) if int(guid) in guids}
     small = without(file, rows)
