@@ -61,12 +61,15 @@ class Relay:
         while True:
             try:
                 near, _ = listener.accept()
+            except ConnectionAbortedError:
+                continue
+            except OSError:  # cut
+                return
+            try:
                 far = socket.create_connection(("127.0.0.1", self.target))
-            except ConnectionRefusedError:
+            except OSError:  # refused, or reset while the agent ends: it may start again
                 near.close()
                 continue
-            except OSError:
-                return
             self._open += [near, far]
             for one, other in ((near, far), (far, near)):
                 threading.Thread(target=_pass_on, args=(one, other), daemon=True).start()
