@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 from sar_agent.errors import SarError, Unavailable
@@ -160,18 +161,24 @@ class Ibsim:
         daemon.stdin.write(command.encode() + b"\n")
         daemon.stdin.flush()
 
+    def run_commands(self, commands: Sequence[str]) -> None:
+        """Write lines to ibsim's console, and wait until ibsim has carried out all of them."""
+        prompts = self.log().count("sim> ") + len(commands)
+        for command in commands:
+            self.console(command)
+        done = wait_until(lambda: self.log().count("sim> ") >= prompts, 30, 0.01)
+        if not done:
+            raise Unavailable(f"ibsim did not carry out {len(commands)} commands in time")
+
     def disconnect(self, pid: int) -> None:
         """Disconnect the client of a killed process. ibsim has room for ten clients, and notices
         that one has ended only when it sends to it."""
         begin = len(self.log())
-        self.console("Attached")
+        self.run_commands(["Attached"])
         clients = re.compile(rf"Client (\d+): pid {pid} connected")
-        wait_until(lambda: clients.search(self.log(), begin) is not None, 1, 0.01)
         if client := clients.search(self.log(), begin):
-            prompts = self.log().count("sim> ")
-            self.console(f"X {client[1]}")
-            # Otherwise it might disconnect the next client, which gets the same number.
-            wait_until(lambda: self.log().count("sim> ") > prompts, 5, 0.01)
+            # Done when this returns: otherwise it might end the next client of the same number.
+            self.run_commands([f"X {client[1]}"])
 
     def unlink(self, node: str, port: int) -> None:
         """Pull the cable at a port. Both ends send a trap, so OpenSM sweeps."""
