@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* The row whose place live switch `s` may have taken; ROUTES_NO_SWITCH if there is none. Its known neighbours decide. */
+/* The row of the dead switch that live switch `s` may replace, by the cables to its known neighbours; or ROUTES_NO_SWITCH. */
 static uint32_t place_of(const struct matched *m, const struct routes *routes, const struct live *live, uint32_t s)
 {
 	const struct live_switch *sw = &live->sw[s];

@@ -57,7 +57,7 @@ def _units(fabric: Fabric) -> Bool:
 
 
 def _with_units(fabric: Fabric, proved: ProvedTables, senders: Bool, used: U8) -> U8:
-    """`used` and the dependencies of aggregation units; `used` itself where there are none."""
+    """`used` and the dependencies of aggregation units: the same array where there are no units."""
     units = _units(fabric)
     if not units.any():
         return used

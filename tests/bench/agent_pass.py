@@ -149,20 +149,26 @@ def _table(fabric: Fabric, name: str, folder: Path) -> Table:
     return table
 
 
-def _agent(folder: Path, opensm: TimedOpenSM, source: FakeSource) -> Agent:
+def quiet_agent(state_dir: Path, socket: Path, manager: PluginManager, source: FakeSource) -> Agent:
+    """An agent that has done no pass, and improves nothing by itself; the socket is in OpenSM's
+    folder."""
     keys: dict[str, Any] = {
         "agent": {
             "mode": "install",
-            "state_dir": str(folder / "state"),
-            "run_dir": str(opensm.folder),
+            "state_dir": str(state_dir),
+            "run_dir": str(socket.parent),
             "reoptimise_seconds": 3600,
             "reoptimise_gain": 10,
         },
         "slurm": {"topology_conf": ""},
-        "opensm": {"plugin_socket": str(opensm.socket_path)},
+        "opensm": {"plugin_socket": str(socket)},
     }
-    manager = DiscoveredManager(opensm, opensm.folder / "routes.sar")  # type: ignore[arg-type]
     return build_agent(Config.model_validate(keys, strict=False), manager, source)
+
+
+def _agent(folder: Path, opensm: TimedOpenSM, source: FakeSource) -> Agent:
+    manager = DiscoveredManager(opensm, opensm.folder / "routes.sar")  # type: ignore[arg-type]
+    return quiet_agent(folder / "state", opensm.socket_path, manager, source)
 
 
 def _seconds(agent: Agent, opensm: TimedOpenSM, result: Result | None = None) -> StageSeconds:

@@ -15,15 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from sar_agent.agent import loop
-from sar_agent.agent.build import build_agent
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.outcome import Result
-from sar_agent.config.model import Config
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibsim_net import net_ids
@@ -35,6 +32,7 @@ from sar_agent.opensm.plugin_manager import PluginManager
 from sar_agent.util.stages import record_stages, stage
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
+from tests.bench.agent_pass import quiet_agent
 from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of, size_of
 from tests.bench.opensm_on_ibsim import cpu_of, opensm_with_plan
 from tests.bench.table import Table, goal
@@ -176,23 +174,9 @@ def live_agent(fabric: Fabric, folder: Path, jobs: tuple[JobRecord, ...]) -> Ite
     """OpenSM that began with a routes file, as at a site, and an agent that has done no pass."""
     with opensm_with_plan(fabric, START) as (ibsim, manager):
         source = FakeSource(jobs)
-        keys: dict[str, Any] = {
-            "agent": {
-                "mode": "install",
-                "state_dir": str(folder / "state"),
-                "run_dir": str(manager.run_dir),
-                "reoptimise_seconds": 3600,
-                "reoptimise_gain": 10,
-            },
-            "slurm": {"topology_conf": ""},
-            "opensm": {"plugin_socket": str(manager.socket_path)},
-        }
         client = StagedClient(manager.socket_path)
-        agent = build_agent(
-            Config.model_validate(keys, strict=False),
-            PluginManager(client, manager.routes_path, HostMapper()),
-            source,
-        )
+        manager_of_agent = PluginManager(client, manager.routes_path, HostMapper())
+        agent = quiet_agent(folder / "state", manager.socket_path, manager_of_agent, source)
         yield Live(manager, ibsim, agent, source)
 
 

@@ -60,7 +60,7 @@ def holds(fabric: Fabric, mix: JobMix, routes: Routes, engine: SarPlus, objectiv
 
 
 def follow(fabric: Fabric, seed: int, steps: int, objective: str, strict: bool) -> int:
-    """One history, incrementally; each step is held against a full computation. Returns how many
+    """One history, incrementally; each step is compared with a full computation. Returns how many
     steps passed the check (`strict`: those where the full computation does)."""
     engine, other = SarPlus(), SarPlus()
     options = Options(objective=objective)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Small routes files, made here, that both readers (Python and C) are held against."""
+"""Small routes files, by which the readers in Python and in C are both tested."""
 
 from __future__ import annotations
 

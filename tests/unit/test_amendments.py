@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from sar_agent.agent import planner as planner_module
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.history import History
 from sar_agent.agent.outcome import Result
@@ -382,8 +385,11 @@ def use(world: Repaired, net: str) -> None:
     world.bridge.state = "built"
 
 
-def test_a_dead_leaf_switch_stays_in_the_plan(world: Repaired) -> None:
-    """It is there when the switch comes back, whoever is alive then: nothing is installed."""
+def test_a_dead_leaf_switch_stays_in_the_plan(
+    world: Repaired, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is installed, so the plugin still has its routes when the switch comes back, even if
+    the agent is not running then."""
     whole = lose_a_leaf(world)
     assert world.fabric.switches == 5
     report = world.once()
@@ -393,8 +399,14 @@ def test_a_dead_leaf_switch_stays_in_the_plan(world: Repaired) -> None:
     row = History(world.folder / "state").last(1)[0]
     assert (row.reason, row.result, row.entries_changed) == ("amended", "followed", 0)
     assert "generation 1 serves the changed fabric as it is" in row.why
-    assert world.agent.planner._tend_at is None, "and no better plan without it is looked for"
     assert world.once().result is Result.NOTHING
+    with monkeypatch.context() as days_later:
+        clock = SimpleNamespace(monotonic=lambda: time.monotonic() + 1e6)
+        days_later.setattr(planner_module, "time", clock)
+        engines: list[str] = []
+        days_later.setattr(planner_module, "load_engine", engines.append)
+        assert world.once().result is Result.NOTHING
+        assert not engines, "it looks for no better plan without that switch"
     world.restart()
     assert world.once().result is Result.NOTHING
     use(world, whole)

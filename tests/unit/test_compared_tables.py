@@ -8,27 +8,22 @@ from typing import Any
 
 import pytest
 
-from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.changes import differences
-from sar_agent.install.plan import Plan, make_plan
-from sar_agent.jobs import JobMix
+from sar_agent.install.plan import Plan
 from sar_agent.opensm.plugin_client import DumpAnswer, LoadAnswer
 from sar_agent.opensm.plugin_install import ReadBackDiffers, put_in_force, read_in_force
-from sar_agent.routing import Options, load_engine
 from tests.fake_opensm import FakeBridge
-
-FABRIC = load_fabric("xgft:2;3,3;1,2")
+from tests.unit.small_plan import SMALL_TREE, small_plan
 
 
 @pytest.fixture
 def bridge(tmp_path: Path) -> FakeBridge:
-    return FakeBridge(tmp_path, FABRIC)
+    return FakeBridge(tmp_path, SMALL_TREE)
 
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    mix = JobMix.of([])
-    return make_plan(5, FABRIC, mix, load_engine("dfsssp").route(FABRIC, mix, Options()))
+    return small_plan()
 
 
 def without_dumps(bridge: FakeBridge, monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -51,7 +46,7 @@ def test_what_the_plugin_has_compared_is_not_dumped(
     dumps = without_dumps(bridge, monkeypatch)
     found = put_in_force(bridge, plan, bridge.folder / "routes.sar", None)
     assert not dumps and found.confirmed
-    dumped = read_in_force(bridge, FABRIC)
+    dumped = read_in_force(bridge, SMALL_TREE)
     assert found.digest == dumped.digest and found.routes.same_tables(dumped.routes)
     assert found.identity == dumped.identity and not differences(found.file, dumped.file)
     bridge.compares = False
@@ -91,7 +86,7 @@ def test_a_comparison_is_of_no_use_once_other_tables_are_in_force(
     def overtaken(generation: int, proved_from: str | None = None) -> LoadAnswer:
         answer = load(generation, proved_from)
         if amended:
-            bridge.repair(FABRIC.with_links_down([0]))
+            bridge.repair(SMALL_TREE.with_links_down([0]))
         else:
             bridge.fall_back()
         return answer

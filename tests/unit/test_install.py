@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.routes_file import (
     RoutesFile,
@@ -40,19 +39,17 @@ from sar_agent.opensm.plugin_install import (
 from sar_agent.routing import Options, load_engine
 from tests.fake_opensm import FakeBridge, State
 from tests.unit.routes_vectors import small_routes
-
-FABRIC = load_fabric("xgft:2;3,3;1,2")
+from tests.unit.small_plan import SMALL_TREE, small_plan
 
 
 @pytest.fixture
 def bridge(tmp_path: Path) -> FakeBridge:
-    return FakeBridge(tmp_path, FABRIC)
+    return FakeBridge(tmp_path, SMALL_TREE)
 
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    mix = JobMix.of([])
-    return make_plan(5, FABRIC, mix, load_engine("dfsssp").route(FABRIC, mix, Options()))
+    return small_plan()
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +66,9 @@ def test_what_is_read_back_is_returned(bridge: FakeBridge, plan: Plan) -> None:
 
 
 def test_a_plan_does_not_depend_on_the_plan_before(plan: Plan) -> None:
-    mix = synthetic_mix(FABRIC, 1)
-    cut = FABRIC.with_links_down([0])
-    for fabric, engine in ((FABRIC, "sar"), (cut, "sar"), (FABRIC, "minhop")):
+    mix = synthetic_mix(SMALL_TREE, 1)
+    cut = SMALL_TREE.with_links_down([0])
+    for fabric, engine in ((SMALL_TREE, "sar"), (cut, "sar"), (SMALL_TREE, "minhop")):
         routes = load_engine(engine).route(fabric, mix, Options())
         alone, after = (
             make_plan(6, fabric, mix, routes),
@@ -84,8 +81,8 @@ def test_a_plan_does_not_depend_on_the_plan_before(plan: Plan) -> None:
 
 def test_nobody_can_write_to_what_was_proved(plan: Plan) -> None:
     mix = JobMix.of([])
-    routes = load_engine("dfsssp").route(FABRIC, mix, Options())
-    made = make_plan(6, FABRIC, mix, routes)
+    routes = load_engine("dfsssp").route(SMALL_TREE, mix, Options())
+    made = make_plan(6, SMALL_TREE, mix, routes)
     routes.egress[:] = 0
     assert made.routes.entries_changed(plan.routes) == 0
     with pytest.raises(ValueError, match="read-only"):
@@ -114,7 +111,7 @@ def test_tables_that_changed_while_the_load_waited_are_not_replaced(
     bridge: FakeBridge, plan: Plan
 ) -> None:
     """A fallback engine rewrites all tables after they were read, before the load's turn."""
-    read, cut = bridge.digest, FABRIC.with_links_down([0])
+    read, cut = bridge.digest, SMALL_TREE.with_links_down([0])
     bridge.fabric = cut
     bridge.on_load = [bridge.fall_back]
     with pytest.raises(PluginRefused, match="is in force") as refused:
@@ -132,7 +129,7 @@ def test_nothing_is_written_while_opensm_is_at_work(
     with pytest.raises(NotYet, match=rf"still at work on the tables \({state}\)"):
         put_in_force(bridge, plan, path, None)
     with pytest.raises(NotYet, match="still at work"):
-        read_in_force(bridge, FABRIC, patience=0)
+        read_in_force(bridge, SMALL_TREE, patience=0)
     assert bridge.loads == [] and not next_path(path).exists()
 
 
@@ -145,7 +142,7 @@ def test_what_is_read_waits_for_an_opensm_that_sends(
         bridge.state = "built"
 
     monkeypatch.setattr(time, "sleep", done)
-    assert read_in_force(bridge, FABRIC).confirmed
+    assert read_in_force(bridge, SMALL_TREE).confirmed
 
 
 def test_tables_that_change_while_they_are_read_are_read_again(
@@ -161,17 +158,17 @@ def test_tables_that_change_while_they_are_read_are_read_again(
         return found
 
     monkeypatch.setattr(bridge, "dump", slow)
-    assert read_in_force(bridge, FABRIC).digest == bridge.digest and not left
+    assert read_in_force(bridge, SMALL_TREE).digest == bridge.digest and not left
 
 
 def test_a_switch_that_did_not_confirm_is_known_as_that(bridge: FakeBridge, plan: Plan) -> None:
     """Not as a switch without routes: the review's e10."""
-    path, old = bridge.folder / "routes.sar", read_in_force(bridge, FABRIC)
+    path, old = bridge.folder / "routes.sar", read_in_force(bridge, SMALL_TREE)
     assert old.confirmed and old.had is None
     bridge.deaf = (0,)
     with pytest.raises(PluginRefused, match="have not confirmed"):
         put_in_force(bridge, plan, path, None)
-    now = read_in_force(bridge, FABRIC)
+    now = read_in_force(bridge, SMALL_TREE)
     assert not now.confirmed and now.had is not None
     assert (now.routes.egress == plan.routes.egress).all(), "what was sent"
     assert (now.had[:, :, 0] == old.routes.egress[:, :, 0]).all(), "what it may have"
@@ -230,9 +227,9 @@ def test_the_same_number_is_not_the_same_routes(bridge: FakeBridge, plan: Plan) 
     path = bridge.folder / "routes.sar"
     put_in_force(bridge, plan, path, None)
     good, file = path.read_bytes(), plan.routes_file
-    other = load_engine("updn").route(FABRIC, JobMix.of([]), Options())
+    other = load_engine("updn").route(SMALL_TREE, JobMix.of([]), Options())
     assert (other.egress != plan.routes.egress).any()
-    write_routes_file(next_path(path), routes_to_file(FABRIC, other, file.generation))
+    write_routes_file(next_path(path), routes_to_file(SMALL_TREE, other, file.generation))
     assert "removed" in finish_or_restore(bridge, path)
     assert path.read_bytes() == good
 
@@ -296,9 +293,9 @@ def test_kill_9_leaves_the_old_routes_or_confirmed_ones(
 ) -> None:
     """The review's e8: the agent is killed at each point between writing and confirming. `deaf`:
     a switch does not confirm; `restarts`: who comes first; `compares`: without a dump."""
-    bridge, path = Outlives(tmp_path, FABRIC, compares=compares), tmp_path / "routes.sar"
-    old = load_engine("updn").route(FABRIC, JobMix.of([]), Options())
-    put_in_force(bridge, make_plan(4, FABRIC, plan.mix, old), path, None)
+    bridge, path = Outlives(tmp_path, SMALL_TREE, compares=compares), tmp_path / "routes.sar"
+    old = load_engine("updn").route(SMALL_TREE, JobMix.of([]), Options())
+    put_in_force(bridge, make_plan(4, SMALL_TREE, plan.mix, old), path, None)
     before = bridge.digest
     bridge.deaf = (0,) if deaf else ()
     killed_at(point, bridge, plan, path)

@@ -32,7 +32,7 @@ Draws = list[float]
 
 
 def near(random: np.random.Generator, level: float) -> Draws:
-    """Draws that are told apart from those of another whole level."""
+    """Draws around a whole number, which do not overlap those around another one."""
     return [float(level * (1 + 0.001 * random.random())) for _ in range(DRAWS)]
 
 
@@ -219,8 +219,8 @@ def test_where_a_key_breaks_even() -> None:
     requests = keys_beside_sar_plus.REQUESTS
     even = keys_beside_sar_plus.break_even
     assert even([1 + r for r in requests], 1.75) == pytest.approx(0.75)
-    assert even([1 + r for r in requests], 9) is None, "pays at every request"
-    assert even([2 + r for r in requests], 1) is None, "never pays"
+    assert even([1 + r for r in requests], 9) is None, "a key pays however long its request takes"
+    assert even([2 + r for r in requests], 1) is None, "a key never pays"
     words = [keys_beside_sar_plus.seconds_text(s) for s in (1.07, 2e-3, 1.23e-6)]
     assert words == ["1.1 s", "2 ms", "1.2 µs"]
 
