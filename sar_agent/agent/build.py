@@ -194,6 +194,7 @@ def build_daemon(
     counted = CountedTraffic(config, metrics, problems, unexpected)
     decisions = DecisionLog(History(folder), "agent", problems, counted.summary)
     trials = Trials(config.counters, counted, installed, decisions, metrics, TrialStore(folder))
+    pacing = Pacing(config.agent, pacer)
     committer = Committer(transit, installed, decisions, publisher)
     keys = KeyInstaller(config, pool, observer, planner, committer, coordinator, metrics)
     agent = Agent(
@@ -204,7 +205,7 @@ def build_daemon(
         problems,
         installed,
         observer,
-        EndedJobs(observer, pool, transit, updates),
+        EndedJobs(observer, pool, transit, updates, pacing),
         planner,
         Amendments(installed, planner, decisions, config.agent.reoptimise_seconds),
         transit,
@@ -212,7 +213,7 @@ def build_daemon(
         publisher,
         committer,
         keys,
-        Pacing(config.agent, pacer),
+        pacing,
         CountedWeights(config.counters, levels, counted, planner, trials, WeightStore(folder)),
         PageFeed(
             config,

@@ -11,11 +11,11 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import FrameType
 
 from sar_agent import __version__
 from sar_agent.agent.build import Wakers, build_daemon
@@ -44,15 +44,23 @@ class DaemonSignals:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def listen(self, also: Callable[[], None] = lambda: None) -> None:
-        """SIGTERM and SIGINT set both, and call `also`."""
+        """SIGTERM and SIGINT set both, and call `also`: in a thread of their own, since a handler
+        may interrupt the main thread while it has the lock of one of the two."""
+        ends = (signal.SIGTERM, signal.SIGINT)
+        heard, tell = socket.socketpair()
+        tell.setblocking(False)
 
-        def end(number: int, frame: FrameType | None) -> None:
+        def wait() -> None:
+            while heard.recv(1)[0] not in ends:
+                pass
             self.stop.set()
             also()
             self.wake.set()
 
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, end)
+        threading.Thread(target=wait, daemon=True).start()
+        for number in ends:
+            signal.signal(number, lambda number, frame: None)
+        signal.set_wakeup_fd(tell.detach(), warn_on_full_buffer=False)
 
 
 def new_pages() -> LivePages:

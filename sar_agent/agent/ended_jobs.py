@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from sar_agent.agent.observe_site import SiteObserver, owners
+from sar_agent.agent.reroute_pacer import Pacing
 from sar_agent.agent.updates import Updates
 from sar_agent.install.transit import Transit
 from sar_agent.keys.pool import KeyPool
+
+EMPTY_AGAIN = 2.0
+"""Seconds after which a queue that has become empty is read again."""
 
 
 class EndedJobs:
     """Compares each good poll of the queue with what is kept for jobs."""
 
     def __init__(
-        self, observer: SiteObserver, pool: KeyPool, transit: Transit, updates: Updates
+        self,
+        observer: SiteObserver,
+        pool: KeyPool,
+        transit: Transit,
+        updates: Updates,
+        pacing: Pacing,
     ) -> None:
-        self.observer, self.pool = observer, pool
+        self.observer, self.pool, self.pacing = observer, pool, pacing
         self.transit, self.updates = transit, updates
         self._saw_no_jobs = False
         """Whether the last poll was empty: that is believed once the next one is, too."""
@@ -30,5 +39,7 @@ class EndedJobs:
             self.pool.release_ended({number for job in queue for number in job.numbers})
             if self.transit.levels:
                 self.transit.levels.forget_ended(job.start for job in queue)
+        else:
+            self.pacing.again(EMPTY_AGAIN)
         self._saw_no_jobs = not queue
         self.updates.queue_read(owners(observer.running()), observer.began)

@@ -139,10 +139,10 @@ class Pacing:
         if self.pacer:
             self.pacer.calm()
 
-    def again(self) -> None:
-        """The next pass is due at once."""
+    def again(self, seconds: float = 0.0) -> None:
+        """The next pass is due then, or sooner."""
         if self.pacer:
-            self.pacer.ripe(time.monotonic())
+            self.pacer.ripe(time.monotonic() + seconds)
 
     def acted(self) -> None:
         """Other routes are installed, or planned where nothing is installed."""

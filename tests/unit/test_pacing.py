@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from sar_agent.agent.decide import Reason
+from sar_agent.agent.ended_jobs import EMPTY_AGAIN
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
 from tests.unit.test_loop import JOBS, World
@@ -60,3 +62,17 @@ def test_without_a_wish_for_gain_every_change_is_worth_it(tmp_path: Path) -> Non
     world, _ = paced(tmp_path, min_install=0)
     world.source.records = JOBS[:1]
     assert world.once().result is Result.INSTALLED
+
+
+def test_a_queue_that_has_become_empty_is_read_again_soon(tmp_path: Path) -> None:
+    """It is believed only then, and keys of ended jobs must not wait for the next poll."""
+    world, pacer = paced(tmp_path, interval=1000, min_install=0)
+    world.source.records = ()
+    left = []
+    for _ in range(3):
+        begun = time.monotonic()
+        pacer.begin(begun)
+        world.once()
+        pacer.end(begun)
+        left.append(pacer.look_at() - time.monotonic())
+    assert left[0] <= EMPTY_AGAIN and min(left[1:]) > 100
