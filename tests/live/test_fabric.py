@@ -218,8 +218,13 @@ def test_a_sweep_that_takes_long_is_a_sentence(tmp_path: Path) -> None:
     """The simulator stands still: OpenSM waits for answers in the middle of its sweep."""
     made = load_fabric("xgft:2;4,4;1,2")
     with seen(made, tmp_path) as here:
-        # Stopped within a routing, it may hold its lock until the simulator goes on.
-        wait_for(lambda: is_primed(here.bridge.status()), 60, "rest", alive=here.sm.alive)
+        # Stopped within a sweep, OpenSM would first wait for every port that it is setting up.
+        wait_for(
+            lambda: is_primed(here.bridge.status()) and here.sm.log().count("SUBNET UP") >= 2,
+            60,
+            "the end of both first sweeps",
+            alive=here.sm.alive,
+        )
         said: list[str] = []
 
         def refused() -> bool:
