@@ -73,10 +73,12 @@ def run_adaptive(
     begin: I64,
     end: I64,
     overtaken: I64,
+    waited: I64,
 ) -> np.int64:  # pragma: no cover
-    """Fills `begin` int64[P], `end` int64[F] (ticks, -1 where it does not happen) and `overtaken`
-    int64[F], the segments that arrive after a later one of their message; returns the number of
-    segments times links. Parameters as in `run_packets`."""
+    """Fills `begin` int64[P], `end` int64[F] (ticks, -1 where it does not happen), `overtaken`
+    int64[F], the segments that arrive after a later one of their message, and `waited` int64[L],
+    the ticks that segments in switches waited for each link; returns the number of segments times
+    links. Parameters as in `run_packets`."""
     one = np.uint32(1)
     source, destination, segments, last_flits, step, last, wait = flows
     number, terminals = np.uint32(len(per_flit)), np.uint32(len(ports.leaf))
@@ -92,6 +94,7 @@ def run_adaptive(
     hops_in = np.empty(slots, np.uint32)
     whole_at = np.empty(slots, np.int64)  # when its last flit is in
     arrived = np.empty(slots, np.bool_)
+    since = np.empty(slots, np.int64)  # when it could go on
     following = np.empty(slots, np.uint32)
     spare = np.arange(np.int64(slots)).astype(np.uint32)
     spares = slots
@@ -218,6 +221,7 @@ def run_adaptive(
                         continue
                 o = out_in[slot]
                 q = ports.first[v] + ports.into[came] * ports.degree[v] + ports.out[o]
+                since[slot] = now
                 append(head, tail, following, q, slot)
                 if head[q] != slot:
                     continue
@@ -250,6 +254,7 @@ def run_adaptive(
                 f, place = flow_in[slot], place_in[slot]
                 passed = hops_in[slot] + one
                 freed[o] = link_in[slot]
+                waited[o] += now - since[slot]
                 head[q] = following[slot]
                 spare[spares] = slot
                 spares += one
