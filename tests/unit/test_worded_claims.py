@@ -107,7 +107,7 @@ def test_what_cannot_be_read_is_no_claim(says: str) -> None:
 
 COMPARES = re.compile(
     rf"\b({'|'.join([*MORE, *LESS, 'better', 'worse', 'lower', 'higher', 'faster', 'slower'])}"
-    r"|over|under|within|equals|half|twice|most|least|majority|grows|falls)\b|%|\d times"
+    r"|equals|half|twice|most|least|majority|grows|falls|times|(over|under|within) \d+)\b|%"
 )
 
 
