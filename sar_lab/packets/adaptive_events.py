@@ -16,7 +16,8 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric.model import I64, U32, Bool
-from sar_lab.packets.packet_events import BEFORE, NONE, append
+from sar_lab.packets.packet_events import NONE, append
+from sar_lab.packets.packet_steps import BEFORE, message_ended, steps_of, wheel_size
 
 MOST_HOPS = 32
 """Switches that a segment may pass."""
@@ -73,10 +74,12 @@ def run_adaptive(
     begin: I64,
     end: I64,
     overtaken: I64,
+    waited: I64,
 ) -> np.int64:  # pragma: no cover
-    """Fills `begin` int64[P], `end` int64[F] (ticks, -1 where it does not happen) and `overtaken`
-    int64[F], the segments that arrive after a later one of their message; returns the number of
-    segments times links. Parameters as in `run_packets`."""
+    """Fills `begin` int64[P], `end` int64[F] (ticks, -1 where it does not happen), `overtaken`
+    int64[F], the segments that arrive after a later one of their message, and `waited` int64[L],
+    the ticks that segments in switches waited for each link; returns the number of segments times
+    links. Parameters as in `run_packets`."""
     one = np.uint32(1)
     source, destination, segments, last_flits, step, last, wait = flows
     number, terminals = np.uint32(len(per_flit)), np.uint32(len(ports.leaf))
@@ -92,6 +95,7 @@ def run_adaptive(
     hops_in = np.empty(slots, np.uint32)
     whole_at = np.empty(slots, np.int64)  # when its last flit is in
     arrived = np.empty(slots, np.bool_)
+    since = np.empty(slots, np.int64)  # when it could go on
     following = np.empty(slots, np.uint32)
     spare = np.arange(np.int64(slots)).astype(np.uint32)
     spares = slots
@@ -111,16 +115,9 @@ def run_adaptive(
     sent = np.zeros(len(segments), np.int64)
     arriving = segments.copy()
     furthest = np.full(len(segments), BEFORE, np.int64)
-    steps = len(wait)
-    first_flow = np.zeros(steps + 1, np.int64)
-    for i in range(len(step)):
-        first_flow[step[i] + one] = i + 1
-    running = np.zeros(steps, np.int64)
-    starts = np.full(steps, BEFORE, np.int64)
-    slowest = per_flit.max()
-    size = np.int64(2)
-    while size < slowest * (whole + 2) + hop + 2:
-        size *= 2
+    steps, next_start = steps_of(step, last, wait)
+    first_flow, running, starts = steps.first, steps.running, steps.starts
+    size = wheel_size(per_flit.max(), whole, hop)
     mask = size - 1
     # Events: x < number is the end of a link's segment, others concern slot x - number.
     bucket = np.full(size, NONE, np.uint32)
@@ -128,12 +125,6 @@ def run_adaptive(
     later = np.full(np.int64(number) + slots, NONE, np.uint32)
     events = np.int64(0)
     todo = np.empty(len(segments) + 4, np.uint32)
-    next_start = np.int64(-1)
-    for s in range(steps):
-        if s == 0 or last[s - 1]:
-            starts[s] = wait[s]
-            if next_start < 0 or wait[s] < next_start:
-                next_start = wait[s]
     now = np.int64(0)
     hops = np.int64(0)
     while events or next_start >= 0:
@@ -144,7 +135,7 @@ def run_adaptive(
         tries = 0
         if now == next_start:
             next_start = BEFORE
-            for s in range(steps):
+            for s in range(len(starts)):
                 if starts[s] == now:
                     starts[s] = BEFORE
                     begin[s] = now
@@ -173,13 +164,7 @@ def run_adaptive(
                     f = ends[x]
                     if f != NONE:
                         end[f] = now
-                        s = step[f]
-                        running[s] -= 1
-                        if running[s] == 0 and not last[s] and s + 1 < steps:
-                            at = now + max(wait[s + 1], 1)
-                            starts[s + 1] = at
-                            if next_start < 0 or at < next_start:
-                                next_start = at
+                        next_start = message_ended(steps, f, now, next_start)
                     todo[tries] = x
                     tries += 1
                     continue
@@ -218,6 +203,7 @@ def run_adaptive(
                         continue
                 o = out_in[slot]
                 q = ports.first[v] + ports.into[came] * ports.degree[v] + ports.out[o]
+                since[slot] = now
                 append(head, tail, following, q, slot)
                 if head[q] != slot:
                     continue
@@ -250,6 +236,7 @@ def run_adaptive(
                 f, place = flow_in[slot], place_in[slot]
                 passed = hops_in[slot] + one
                 freed[o] = link_in[slot]
+                waited[o] += now - since[slot]
                 head[q] = following[slot]
                 spare[spares] = slot
                 spares += one

@@ -31,6 +31,9 @@ class AdaptiveRun:
     overtaken: I64
     """int64[F]: segments that arrived after a later one of the same message. Receivers take them
     as they come: reordering itself costs nothing here."""
+    waited: F64
+    """float64[L], seconds: how long segments in switches, all in all, waited for each link after
+    they could have gone on. The links are those of `sar_lab/fluid/flow_links.py`."""
     hops: int
     """Segments times links: the work that was done."""
 
@@ -60,6 +63,7 @@ def adaptive_times(
         flows.last,
         np.round(flows.wait * ticks).astype(np.int64),
     )
+    waited = np.zeros(len(rates), np.int64)
     hops = run_adaptive(
         switch_ports(fabric),
         groups,
@@ -72,12 +76,13 @@ def adaptive_times(
         begin,
         end,
         overtaken,
+        waited,
     )
     if hops < 0:
         raise CheckFailed(f"{fabric.name}: a switch has no port for a segment that came to it")
     if (stuck := np.flatnonzero((end < 0) & (begin[flows.step] >= 0))).size:
         raise CheckFailed(f"deadlock: packets of {len(stuck)} messages wait for each other's room")
-    return AdaptiveRun(begin / ticks, end / ticks, overtaken, int(hops))
+    return AdaptiveRun(begin / ticks, end / ticks, overtaken, waited / ticks, int(hops))
 
 
 def switch_ports(fabric: Fabric) -> SwitchPorts:

@@ -6,7 +6,8 @@ has one event, the end of the segment that it sends; a queue has one, the moment
 segment may go on. Within a tick, events happen in the order in which they were foreseen. So a run
 has one result.
 
-One function, because a call with so many arrays costs more than what it does.
+One function, because a call with so many arrays costs more than what it does. What happens once a
+message or once a run is in `packet_steps.py`, for the kernel of adaptive routing, too.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import numpy as np
 from numba import njit
 
 from sar_agent.fabric.model import I64, U32, Bool
+from sar_lab.packets.packet_steps import BEFORE, message_ended, steps_of, wheel_size
 
 NONE = np.uint32(0xFFFFFFFF)
-BEFORE = np.int64(-1)
 
 
 class PacketQueues(NamedTuple):
@@ -102,31 +103,19 @@ def run_packets(
     # Per flow and step.
     left = segments.copy()
     arriving = segments.copy()
-    steps = len(wait)
-    first_flow = np.zeros(steps + 1, np.int64)
-    for i in range(len(step)):
-        first_flow[step[i] + one] = i + 1
-    running = np.zeros(steps, np.int64)
-    starts = np.full(steps, BEFORE, np.int64)
+    steps, next_start = steps_of(step, last, wait)
+    first_flow, running, starts = steps.first, steps.running, steps.starts
     # The wheel: event x < number is the end of link x's segment, others wake queue x - number.
     slowest = np.int64(1)
     for e in path:
         slowest = max(slowest, per_flit[e])
-    size = np.int64(2)
-    while size < slowest * (whole + 2) + hop + 2:
-        size *= 2
+    size = wheel_size(slowest, whole, hop)
     mask = size - 1
     bucket = np.full(size, NONE, np.uint32)
     bucket_tail = np.full(size, NONE, np.uint32)
     later = np.full(np.int64(number) + count, NONE, np.uint32)
     events = np.int64(0)
     todo = np.empty(len(segments) + 4, np.uint32)
-    next_start = np.int64(-1)
-    for s in range(steps):
-        if s == 0 or last[s - 1]:
-            starts[s] = wait[s]
-            if next_start < 0 or wait[s] < next_start:
-                next_start = wait[s]
     now = np.int64(0)
     hops = np.int64(0)
     while events or next_start >= 0:
@@ -137,7 +126,7 @@ def run_packets(
         tries = 0
         if now == next_start:
             next_start = BEFORE
-            for s in range(steps):
+            for s in range(len(starts)):
                 if starts[s] == now:
                     starts[s] = BEFORE
                     begin[s] = now
@@ -166,13 +155,7 @@ def run_packets(
                     f = ends[x]
                     if f != NONE:
                         end[f] = now
-                        s = step[f]
-                        running[s] -= 1
-                        if running[s] == 0 and not last[s] and s + 1 < steps:
-                            at = now + max(wait[s + 1], 1)
-                            starts[s + 1] = at
-                            if next_start < 0 or at < next_start:
-                                next_start = at
+                        next_start = message_ended(steps, f, now, next_start)
                     todo[tries] = x
                     tries += 1
                 else:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sar_lab.papers.claims import Claim, order, times_as_much, told_apart
+from sar_lab.papers.claims import Claim, times_as_much
 from sar_lab.papers.keys_runs import ENGINES, ROUND, Setup
 from sar_lab.papers.outcome import ResultTable
 from sar_lab.papers.pictures import COLOURS, LABELS
+from sar_lab.papers.worded_claims import judged
 from sar_lab.statistics import Estimate, median_of
 
 if TYPE_CHECKING:
@@ -46,10 +47,16 @@ def faster(results: Curves, engine: str, other: str, says: str) -> Claim:
     """The claim that `engine` takes less time than `other` at every x: it holds if the pairs tell
     the two apart at each x, and fails if they do the other way at any."""
     times = [ratio(results, other, engine, x) for x in results[engine]]
-    apart = [told_apart(each) for each in times]
-    holds = False if False in apart else None if None in apart else True
-    ours = f"{', '.join(each.words() for each in times)} times as fast"
-    return order(f"{says}: {LABELS[engine]} faster than {LABELS[other]}", holds, ours)
+    return judged(
+        f"{says}: {LABELS[engine]} faster than {LABELS[other]}",
+        by_label(results),
+        ours=f"{', '.join(each.words() for each in times)} times as fast",
+    )
+
+
+def by_label(results: Curves) -> dict[str, list[list[float]]]:
+    """The name of an engine in claims → its milliseconds at each x."""
+    return {LABELS[engine]: list(by_x.values()) for engine, by_x in results.items()}
 
 
 def table(title: str, results: Curves, words: Callable[[float], str]) -> ResultTable:

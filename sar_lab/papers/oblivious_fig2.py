@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sar_lab.papers.claims import NEAR, order, value
+from sar_lab.papers.claims import NEAR, value
 from sar_lab.papers.outcome import ResultTable, outcome
+from sar_lab.papers.pictures import LABELS
 from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.slimmed_trees import ROOTS, Slowdowns, curves, slowdowns
+from sar_lab.papers.worded_claims import MEDIANS, Draws, judged
 from sar_lab.statistics import median_of
 
 if TYPE_CHECKING:
@@ -32,31 +34,22 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     wrf = slowdowns("WRF-256", ENGINES, seeds)
     cg = slowdowns("CG.D-128", ENGINES, seeds)
     phase = slowdowns("CG.D-128, phase 5", ENGINES, seeds)
-    fixed = [-(-16 // roots) for roots in ROOTS]
-    random_wrf = median_of(wrf["random"][16])
-    worse = [r for r in ROOTS if median_of(cg["random"][r]).value > cg["dmodk"][r][0]]
-    apart = [r for r in ROOTS if cg["colored"][r][0] > median_of(cg["random"][r]).value]
     same = [r for r in ROOTS if wrf["colored"][r][0] < wrf["dmodk"][r][0]]
+    curve: dict[str, list[Draws]] = {"⌈16/w2⌉": [[-(-16 // roots)] for roots in ROOTS]}
+    curve |= by_label(wrf)
     claims = [
-        *(
-            order(
-                f"WRF-256: {name} takes ⌈16/w2⌉ at every w2",
-                [wrf[name][r][0] for r in ROOTS] == fixed,
-            )
-            for name in ("smodk", "dmodk")
-        ),
-        order("WRF-256: D-mod-k equals pattern-aware at every w2", not same, no_roots(same)),
-        order(
-            "WRF-256: Random is never better than D-mod-k, and worse at w2 = 16",
-            all(median_of(wrf["random"][r]).low >= wrf["dmodk"][r][0] for r in ROOTS)
-            and random_wrf.low > 1,
-        ),
-        value("WRF-256, w2 = 16: slowdown of Random", 3.5, random_wrf.value, NEAR),
+        judged("WRF-256: S-mod-k equals ⌈16/w2⌉ at every w2", curve, MEDIANS),
+        judged("WRF-256: D-mod-k equals ⌈16/w2⌉ at every w2", curve, MEDIANS),
+        judged("WRF-256: D-mod-k equals pattern-aware at every w2", curve, MEDIANS,
+               ours=no_roots(same)),
+        judged("WRF-256: Random never better than D-mod-k", curve, MEDIANS),
+        judged("WRF-256, w2 = 16: Random worse than D-mod-k", by_label(wrf, 16), MEDIANS),
+        value("WRF-256, w2 = 16: slowdown of Random", 3.5, median_of(wrf["random"][16]).value,
+              NEAR),
         value("CG.D-128, w2 = 16, phase 5: D-mod-k", 7, phase["dmodk"][16][0]),
         value("CG.D-128, w2 = 16, phase 5: Random", 4, median_of(phase["random"][16]).value, NEAR),
-        order("CG.D-128: Random is better than D-mod-k in almost all trees", len(worse) <= 2,
-              f"in {len(ROOTS) - len(worse)} of {len(ROOTS)}"),
-        order("CG.D-128: pattern-aware is never worse than Random", not apart, no_roots(apart)),
+        judged("CG.D-128: Random better than D-mod-k at all but 2 w2", by_label(cg), MEDIANS),
+        judged("CG.D-128: pattern-aware never worse than Random", by_label(cg), MEDIANS),
     ]  # fmt: skip
     return outcome(
         out / f"{NAME}.png",
@@ -72,6 +65,12 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         tables=[slowdown_table(wrf, "WRF-256"), slowdown_table(cg, "CG.D-128")],
         draw=lambda figure: draw_curves(figure, wrf, cg),
     )
+
+
+def by_label(by_engine: Slowdowns, roots: int | None = None) -> dict[str, list[Draws]]:
+    """The name of an engine in claims → its slowdowns at each w2, or at one."""
+    some = ROOTS if roots is None else (roots,)
+    return {LABELS[name]: [each[r] for r in some] for name, each in by_engine.items()}
 
 
 def no_roots(roots: list[int]) -> str:

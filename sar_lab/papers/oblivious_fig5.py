@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from sar_lab.papers.claims import NEAR, order
+from sar_lab.papers.oblivious_fig2 import by_label
 from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.pictures import COLOURS, LABELS
 from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.slimmed_trees import DRAWN, ROOTS, Slowdowns, slowdowns
-from sar_lab.statistics import bootstrap_of, median_of
+from sar_lab.papers.worded_claims import MEANS, MEDIANS, judged
+from sar_lab.statistics import median_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -40,34 +41,24 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     phase = slowdowns("CG.D-128, phase 5", ENGINES, seeds)
     claims = []
     for title, by_engine in (("WRF-256", wrf), ("CG.D-128", cg)):
-        for name in NEW:
-            verdicts = [_compare(by_engine, name, "random", roots) for roots in ROOTS]
-            better, worse = verdicts.count(-1), verdicts.count(1)
-            claims.append(
-                order(
-                    f"{title}: {LABELS[name]} better than Random for most w2, worse for none",
-                    better > len(ROOTS) // 2 and not worse,
-                    f"better at {better} of {len(ROOTS)} w2, worse at {worse}, else no significant "
-                    "difference",
-                )
-            )
+        for label in (LABELS[name] for name in NEW):
+            numbers = by_label(by_engine)
+            claims += [
+                judged(f"{title}: {label} better than Random at most w2", numbers, MEANS),
+                judged(f"{title}: {label} never worse than Random", numbers, MEANS),
+            ]
     for name in NEW:
-        near = [median_of(wrf[name][r]).value <= (1 + NEAR) * wrf["dmodk"][r][0] for r in ROOTS]
-        claims.append(
-            order(
-                f"WRF-256: {LABELS[name]} within {NEAR:.0%} of D-mod-k for the majority of trees",
-                sum(near) > len(ROOTS) // 2,
-                f"at {sum(near)} of {len(ROOTS)} w2",
-            )
-        )
-        ours = median_of(phase[name][16]).value
-        claims.append(
-            order(
-                f"CG.D-128, w2 = 16, phase 5: {LABELS[name]} better than Random and D-mod-k",
-                _compare(phase, name, "random", 16) < 0 and ours < phase["dmodk"][16][0],
-                ", ".join(f"{np.mean(phase[n][16]):.2f}" for n in (name, "random", "dmodk")),
-            )
-        )
+        label = LABELS[name]
+        claims += [
+            judged(f"WRF-256: {label} within 20 % of D-mod-k at most w2", by_label(wrf), MEDIANS),
+            judged(
+                f"CG.D-128, w2 = 16, phase 5: {label} better than Random, and {label} better than "
+                "D-mod-k",
+                by_label(phase, 16),
+                MEANS,
+                ours=", ".join(f"{np.mean(phase[n][16]):.2f}" for n in (name, "random", "dmodk")),
+            ),
+        ]
     return outcome(
         out / f"{NAME}.png",
         claims,
@@ -78,14 +69,6 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         draw=lambda figure: _draw(figure, wrf, cg),
         size=(8.0, 6.5),
     )
-
-
-def _compare(by_engine: Slowdowns, name: str, other: str, roots: int) -> int:
-    """-1 where `name` is significantly better, 1 where it is significantly worse, else 0."""
-    a, b = (bootstrap_of(by_engine[each][roots], np.mean, resamples=2000) for each in (name, other))
-    if not a.apart_from(b):
-        return 0
-    return -1 if a.value < b.value else 1
 
 
 def _table(by_engine: Slowdowns, title: str) -> ResultTable:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sar_lab.papers.claims import NEAR, order, value
+from sar_lab.papers.claims import NEAR, value
 from sar_lab.papers.pftree_trees import TREES
-from sar_lab.papers.receivers import HOW, over_trees, panels_outcome
+from sar_lab.papers.receivers import HOW, by_label, over_trees, panels_outcome
 from sar_lab.papers.registry import ExperimentResult
+from sar_lab.papers.worded_claims import PLAIN, judged
 
 NAME = "pftree-fig14"
 WHERE = "pftree-2016, Fig. 14"
@@ -25,16 +26,14 @@ PRINTED = {("pftree-printed", 1024): 41.1, ("pftree-wt", 1024): 0.0}
 def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """The experiments of Fig. 13."""
     down, up = (over_trees(seeds, field) for field in ("links_down", "links_up"))
-    means = [(up["pftree-wt", t.nodes].mean, up["pftree-printed", t.nodes].mean) for t in TREES]
-    more_up = sum(weighted > printed for weighted, printed in means)
     worst = max(down["pftree-wt", t.nodes].most for t in TREES)
     claims = [
         value("down, pFTree-Wt: most of all trees", 0, worst),
         value("down, pFTree: mean, 1,024 nodes", PRINTED["pftree-printed", 1024],
               down["pftree-printed", 1024].mean, NEAR),
         value("down, pFTree: most, 1,024 nodes", 64, down["pftree-printed", 1024].most, NEAR),
-        order("up: more contended links with pFTree-Wt", more_up == len(TREES),
-              f"on {more_up} of {len(TREES)} trees"),
+        judged("contended links up: pFTree-Wt more than pFTree as printed on every tree",
+               by_label(up), PLAIN),
     ]  # fmt: skip
     return panels_outcome(
         out / f"{NAME}.png",

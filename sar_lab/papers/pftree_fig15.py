@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from sar_lab.papers.claims import NEAR, order, value
+from sar_lab.papers.claims import NEAR, value
 from sar_lab.papers.pftree_table4 import NO_NOISE
 from sar_lab.papers.pftree_trees import TREES
-from sar_lab.papers.receivers import HOW, over_trees, panels_outcome
+from sar_lab.papers.receivers import HOW, by_label, over_trees, panels_outcome
 from sar_lab.papers.registry import ExperimentResult
+from sar_lab.papers.worded_claims import PLAIN, judged
 
 NAME = "pftree-fig15"
 WHERE = "pftree-2016, Fig. 15"
@@ -29,10 +30,13 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     """The experiments of Fig. 13."""
     results = over_trees(seeds, "interference")
     means = {n: (results["pftree-printed", n].mean, results["pftree-wt", n].mean) for n in NODES}
-    more = sum(weighted > printed for printed, weighted in means.values())
     last = 100 * (means[1024][1] / means[1024][0] - 1) if means[1024][0] else math.inf
     claims = [
-        order("pFTree-Wt interferes more on every tree", more == len(TREES), f"on {more} of 9"),
+        judged(
+            "interference: pFTree-Wt more than pFTree as printed on every tree",
+            by_label(results),
+            PLAIN,
+        ),
         value("32 nodes, pFTree", PRINTED["pftree-printed", 32], means[32][0], NEAR),
         value("32 nodes, pFTree-Wt", PRINTED["pftree-wt", 32], means[32][1], NEAR),
         value("1,024 nodes: pFTree-Wt above pFTree, %", 86.76, last, NEAR),

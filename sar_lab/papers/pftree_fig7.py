@@ -13,11 +13,12 @@ from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.packets import packet_times
-from sar_lab.papers.claims import NEAR, Claim, order, value
+from sar_lab.papers.claims import NEAR, Claim, value
 from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.pftree_fig5 import EXAMPLE
 from sar_lab.papers.pictures import LABELS
 from sar_lab.papers.registry import ExperimentResult
+from sar_lab.papers.worded_claims import PLAIN, judged
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,13 +99,14 @@ def _claims(shares: dict[str, list[float]]) -> list[Claim]:
     plain, ext = shares["pftree"], shares["pftree-ext"]
     words = ", ".join(f"{each:.2f}" for each in plain)
     return [
-        order("pFTree: each flow takes from the victim", plain[0] > plain[1] > plain[2], words),
+        judged("pFTree: the victim's share falls with each flow", {"the victim's share": [plain]},
+               PLAIN, ours=words),
         value(
             "pFTree: the victim's share beside B to F", MEASURED[1] / MEASURED[0], plain[1], NEAR
         ),
         value("pFTree: the victim's share beside both", MEASURED[2] / MEASURED[0], plain[2], NEAR),
         value("pFTree-Ext: the victim's share beside both", 1.0, ext[2]),
-    ]
+    ]  # fmt: skip
 
 
 def _draw(figure: Figure, lines: dict[str, list[float]]) -> None:

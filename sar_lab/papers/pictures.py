@@ -41,7 +41,8 @@ def save(draw: Callable[[Figure], None], path: Path, size: tuple[float, float]) 
     draw(figure)
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(alpha=0.25)
+        if not axes.images:
+            axes.grid(alpha=0.25)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=DPI, metadata={"Software": ""})
     return True

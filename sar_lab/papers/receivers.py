@@ -25,6 +25,7 @@ from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.pftree_trees import TREES, Table3Tree, VictimDraw, draw_victims, routed
 from sar_lab.papers.pictures import COLOURS, LABELS
 from sar_lab.papers.registry import ExperimentResult
+from sar_lab.papers.worded_claims import Draws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -149,6 +150,11 @@ def over_trees(seeds: Sequence[int], field: str) -> Spreads:
 
 Printed = Mapping[tuple[str, int], float]
 """(engine, nodes) → a published mean."""
+
+
+def by_label(results: Mapping[tuple[str, int], MeanAndRange]) -> dict[str, list[Draws]]:
+    """The name of an engine in claims → the mean on each tree."""
+    return {LABELS[e]: [results[e, tree.nodes].mean for tree in TREES] for e in ENGINES}
 
 
 def panels_outcome(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sar_lab.papers.claims import NEAR, order, told_apart, value
+from sar_lab.papers.claims import NEAR, value
 from sar_lab.papers.keys_curves import (
     HOW,
     UTILIZATIONS,
     Curves,
+    by_label,
     curves,
     draw,
     faster,
@@ -20,6 +21,7 @@ from sar_lab.papers.keys_runs import LARGE, Setup
 from sar_lab.papers.outcome import outcome
 from sar_lab.papers.pictures import LABELS
 from sar_lab.papers.registry import ExperimentResult
+from sar_lab.papers.worded_claims import PLAIN, judged
 
 NAME = "routing-keys-fig7"
 WHERE = "routing-keys-2017, Fig. 7"
@@ -44,24 +46,26 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     }
     times = {e: ratio(results[2], e, "ark", 0.1) for e in ("dmodk", "conga")}
     gain = [ratio(results[apps], "ark", "nrk", 0.1) for apps in APPLICATIONS]
+    low = {label: each[:1] for label, each in by_label(results[2]).items()}
     claims = [
         *(
             value(f"2 applications, 10 %: {LABELS[e]} against ARK", 2.7, times[e].value, NEAR)
             for e in times
         ),
         *(
-            order(
+            judged(
                 f"2 applications, 10 %: {LABELS[e]} slower than ARK",
-                told_apart(times[e]),
-                f"{times[e].words()} times as long",
+                low,
+                ours=f"{times[e].words()} times as long",
             )
             for e in times
         ),
-        order("2 applications: NRK within 5 % of ARK", gain[0].high < 1.05, gain[0].words()),
-        order(
+        judged("2 applications, 10 %: NRK within 5 % of ARK", low, ours=gain[0].words()),
+        judged(
             "10 %: NRK's gain over ARK grows with applications",
-            gain[0].value < gain[1].value < gain[2].value,
-            ", ".join(g.words() for g in gain),
+            {"NRK's gain over ARK": [[each.value for each in gain]]},
+            PLAIN,
+            ours=", ".join(g.words() for g in gain),
         ),
         *(faster(results[apps], "nrk", "dmodk", f"{apps} applications") for apps in APPLICATIONS),
         *(faster(results[apps], "nrk", "conga", f"{apps} applications") for apps in APPLICATIONS),

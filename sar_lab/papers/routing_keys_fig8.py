@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sar_lab.papers.claims import order
-from sar_lab.papers.keys_curves import HOW, UTILIZATIONS, curves, draw, faster, ratio, table
+from sar_lab.papers.keys_curves import (
+    HOW,
+    UTILIZATIONS,
+    by_label,
+    curves,
+    draw,
+    faster,
+    ratio,
+    table,
+)
 from sar_lab.papers.keys_runs import KILO, LARGE, Setup
 from sar_lab.papers.outcome import outcome
 from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.routing_keys_fig7 import APPLICATIONS, panels
+from sar_lab.papers.worded_claims import judged
 
 NAME = "routing-keys-fig8"
 WHERE = "routing-keys-2017, Fig. 8"
@@ -30,10 +39,10 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     for apps in APPLICATIONS:
         times = [ratio(results[apps], "dmodk", "ark", u) for u in UTILIZATIONS]
         claims.append(
-            order(
+            judged(
                 f"{apps} applications: D-mod-k within 20 % of ARK",
-                all(0.8 <= each.value <= 1.2 for each in times),
-                f"{', '.join(each.words() for each in times)} times ARK",
+                by_label(results[apps]),
+                ours=f"{', '.join(each.words() for each in times)} times ARK",
             )
         )
     claims += [faster(results[a], "nrk", "dmodk", f"{a} applications") for a in APPLICATIONS]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sar_lab.papers.claims import order, times_as_much, told_apart
+from sar_lab.papers.claims import times_as_much
 from sar_lab.papers.keys_curves import HOW, curves, draw, faster, table
 from sar_lab.papers.keys_runs import ENGINES, KILO, LARGE, Setup
 from sar_lab.papers.outcome import outcome
 from sar_lab.papers.pictures import LABELS
 from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.routing_keys_fig7 import APPLICATIONS, panels
+from sar_lab.papers.worded_claims import judged
 
 NAME = "routing-keys-fig9"
 WHERE = "routing-keys-2017, Fig. 9"
@@ -36,13 +37,13 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     claims = []
     for apps in APPLICATIONS:
         for engine in ENGINES:
-            first, last = (results[apps][engine][float(size)] for size in (SIZES[0], SIZES[-1]))
-            gain = times_as_much(first, last)
+            by_size = {f"{size} KB": [results[apps][engine][float(size)]] for size in SIZES}
+            gain = times_as_much(by_size["16 KB"][0], by_size["256 KB"][0])
             claims.append(
-                order(
+                judged(
                     f"{apps} applications, {LABELS[engine]}: 256 KB faster than 16 KB",
-                    told_apart(gain),
-                    f"{gain.words()} times as fast",
+                    by_size,
+                    ours=f"{gain.words()} times as fast",
                 )
             )
         claims += [

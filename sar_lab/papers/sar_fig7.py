@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sar_lab.history.job_history import F64
-from sar_lab.papers.claims import Claim, order
+from sar_lab.papers.claims import Claim
 from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.sar_history import BECAUSE, HOW, LABELS, OTHERS, SYSTEMS, month
+from sar_lab.papers.worded_claims import PLAIN, judged
 from sar_lab.replay.table1 import METRICS, column
 
 if TYPE_CHECKING:
@@ -71,14 +72,14 @@ def _mean(values: F64, metric: str) -> float:
 
 def _claim(system: str, series: Series, other: str, metric: str) -> Claim:
     name, sign = METRICS[metric]
-    gain = sign * (series[other][metric] - series["sar"][metric])
-    gain = gain[np.isfinite(gain)]
-    better = float((gain > 0).mean())
-    return order(
-        f"{SYSTEMS[system]}: {name} better than {OTHERS[other]}'s",
-        better > 0.5,
-        f"at {better:.0%} of samples",
-        "at most samples",
+    ours, theirs = series["sar"][metric], series[other][metric]
+    both = np.isfinite(ours) & np.isfinite(theirs)
+    return judged(
+        f"{SYSTEMS[system]}: {name} better than {OTHERS[other]}'s at most samples",
+        {name: (sign * ours[both]).tolist(), f"{OTHERS[other]}'s": (sign * theirs[both]).tolist()},
+        PLAIN,
+        ours=f"at {float((sign * (theirs - ours)[both] > 0).mean()):.0%} of samples",
+        published="at most samples",
     )
 
 

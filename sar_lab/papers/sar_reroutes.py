@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from sar_agent.fabric.spec import load_fabric
 from sar_lab.mixes.history_marks import DAY, marks_of
 from sar_lab.mixes.synthetic_histories import BEGIN, synthetic_history
-from sar_lab.papers.claims import NEAR, order, value
+from sar_lab.papers.claims import NEAR, value
 from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.registry import ExperimentResult
+from sar_lab.papers.worded_claims import PLAIN, judged
 from sar_lab.statistics import median_of
 
 if TYPE_CHECKING:
@@ -52,10 +53,11 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     claims = [
         value("most changes in a day", MOST, most.value, NEAR),
         value("days of a year without a change", QUIET, quiet.value, NEAR),
-        order(
-            "most days without a change are at weekends",
-            2 * free > all_free if all_free else None,
-            f"{free} of {all_free} days of {len(seeds)} years",
+        judged(
+            "days without a change: those at weekends over 50 % of all",
+            {"those at weekends": [free], "all": [all_free]},
+            PLAIN,
+            ours=f"{free} of {all_free} days of {len(seeds)} years",
         ),
     ]
     rows = [

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sar_lab.papers.claims import NEAR, RESAMPLES, Claim, order, told_apart, value
+from sar_lab.papers.claims import NEAR, RESAMPLES, Claim, value
 from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.sar_history import BECAUSE, HOW, LABELS, OTHERS, SYSTEMS, month
+from sar_lab.papers.worded_claims import judged
 from sar_lab.replay.table1 import METRICS, Gain, column, table1
 from sar_lab.statistics import Estimate, bootstrap_of, median_of
 
@@ -154,13 +155,12 @@ def _claims(system: str, drawn: Drawn) -> Iterator[Claim]:
     for (other, metric), gains in drawn.items():
         what = f"{SYSTEMS[system]}, against {OTHERS[other]}, {METRICS[metric][0]}"
         printed, result = published(system, other, metric), _mean(gains)
-        paired = bootstrap_of([_size(gain) for gain in gains], np.mean, resamples=RESAMPLES)
-        apart = told_apart(paired, least=0.0)
-        yield order(
+        each = [_size(gain) for gain in gains]
+        yield judged(
             f"{what}: SAR is {'better' if printed > 0 else 'worse'}",
-            None if apart is None else apart == (printed > 0),
-            paired.words(1),
-            f"{printed:.1f}",
+            {"SAR": [each]},
+            ours=bootstrap_of(each, np.mean, resamples=RESAMPLES).words(1),
+            published=f"{printed:.1f}",
         )
         yield value(f"{what}: by how much", printed, result.value, NEAR, digits=1)
         yield value(

@@ -11,11 +11,13 @@ from matplotlib.figure import Figure
 
 from sar_lab.papers import (
     keys_curves,
+    oblivious_fig4,
     pftree_fig10,
     pftree_fig11,
     pftree_table4,
     receivers,
     routing_keys_fig4,
+    sar_fig8,
 )
 from sar_lab.papers.keys_runs import ENGINES as KEY_ENGINES
 from sar_lab.papers.pftree_delays import ENGINES, PATTERNS, Delays
@@ -108,3 +110,27 @@ def test_means_of_contention_have_their_intervals(tmp_path: Path) -> None:
     }
     figure = drawn(lambda f: routing_keys_fig4._draw(f, some), tmp_path / "fig4.png")
     assert labels(figure) == {"D-mod-k", "ARK", "NRK"}
+
+
+def test_roots_are_shown_one_by_one(tmp_path: Path) -> None:
+    counts = {
+        (name, roots): [np.full(roots, 3840) + k for k in range(1 if name[1:] == "modk" else 3)]
+        for name in oblivious_fig4.ENGINES
+        for roots in (16, 10)
+    }
+    figure = drawn(lambda f: oblivious_fig4._draw(f, counts), tmp_path / "fig4.png")
+    assert len(figure.axes) == 10 and "published" in labels(figure)
+    assert [len(axes.patches) for axes in figure.axes] == [16] * 5 + [10] * 5
+    assert figure.axes[2].get_title() == "Random, 16 roots,\nn = 3"
+
+
+def test_times_are_shown_beside_the_published_ratios(tmp_path: Path) -> None:
+    times = {
+        (name, pattern): [1.0 + place + 0.1 * seed for seed in range(6)]
+        for place, name in enumerate(sar_fig8._LABELS)
+        for pattern in sar_fig8._SHOWN
+    }
+    figure = drawn(lambda f: sar_fig8._draw(f, times), tmp_path / "fig8.png")
+    [mark] = [line for line in figure.axes[2].lines if line.get_label() == "published"]
+    assert np.ravel(mark.get_ydata()).tolist() == pytest.approx([1.214, 1.133])
+    assert np.ravel(mark.get_xdata()).tolist() == [1, 0] and "n = 6" in figure.axes[0].get_title()

@@ -26,9 +26,10 @@ from tests.unit.test_cli import said, sar_agent
 DOCS = Path(__file__).parents[2] / "docs" / "research"
 
 
+OUR_EXPERIMENTS = ("adaptive-patterns", "herding", "isolation-pareto", "keys-beside-sar-plus")
 PAGES = {
     "unsafe-updates": "unsafe-updates.md",
-    **dict.fromkeys(("herding", "isolation-pareto", "keys-beside-sar-plus"), "our-experiments.md"),
+    **dict.fromkeys(OUR_EXPERIMENTS, "our-experiments.md"),
 }
 """Studies with a page of their own."""
 

@@ -1,0 +1,166 @@
+"""A claim of a paper's row is judged by its own words: no other way of writing one is open to a
+row, and an exchanged direction, number or number of places is another judgement."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sar_lab.papers
+from sar_lab.papers.claims import NEAR
+from sar_lab.papers.worded_claims import (
+    LESS,
+    MEANS,
+    MEDIANS,
+    MORE,
+    PAIRED,
+    PLAIN,
+    Draws,
+    Judge,
+    judged,
+)
+
+ROWS = Path(sar_lab.papers.__file__).parent
+LIBRARY = {"claims.py", "worded_claims.py"}
+STORED = Path(__file__).parents[2] / "docs" / "research" / "reproduction"
+
+
+def seeds(level: float) -> list[float]:
+    return [level * (1 + 0.001 * k) for k in range(6)]
+
+
+SIX: dict[str, list[Draws]] = {"SAR": [seeds(2.0)], "DFSSSP": [seeds(1.0)]}
+EXCHANGED = {
+    "slower than": "faster than",
+    "worse than": "better than",
+    "more than": "less than",
+    "higher than": "lower than",
+    "above": "below",
+    "over 190 % of": "under 190 % of",
+    "over 1.9 times": "over 2.1 times",
+    "within 110 % of": "within 90 % of",
+    "at most 210 % of": "at most 190 % of",
+    "never below": "never above",
+}
+
+
+@pytest.mark.parametrize("judge", [PAIRED, PLAIN, MEDIANS, MEANS])
+@pytest.mark.parametrize("words", EXCHANGED)
+def test_an_exchanged_direction_or_number_is_judged_otherwise(words: str, judge: Judge) -> None:
+    other = EXCHANGED[words]
+    assert judged(f"peak: SAR {words} DFSSSP", SIX, judge).holds is True
+    assert judged(f"peak: SAR {other} DFSSSP", SIX, judge).holds is False
+    if "than" in words or words == "above":
+        assert judged(f"peak: DFSSSP {words} SAR", SIX, judge).holds is False
+
+
+def test_numbers_and_places_are_read_from_the_words() -> None:
+    some: dict[str, list[Draws]] = {"A": [1.0, 2.0, 3.0, 4.0], "B": [2.0, 1.0, 1.0, 1.0]}
+    for words, holds in (
+        ("A above B", False),
+        ("A above B at every w2", False),
+        ("A above B at most w2", True),
+        ("A below B at most w2", False),
+        ("A above B at all but 1 w2", True),
+        ("A above B at all but 0 w2", False),
+        ("A below B on one tree at least", True),
+        ("A above 4 on one tree at least", False),
+        ("A never above B", False),
+        ("A never above 4", True),
+        ("A not above B", False),
+        ("A above 0.5, and B below 2.5", True),
+        ("A above 0.5, and B below 1.5", False),
+        ("A equals B", False),
+        ("A equals A at every w2", True),
+    ):
+        assert judged(words, some, PLAIN).holds is holds, words
+    claim = judged("A above B at all but 1 w2", some, PLAIN)
+    assert claim.order and claim.ours == "at 3 of 4" and claim.published == "yes"
+    curve: dict[str, list[Draws]] = {"A": [[1.0, 2.0, 3.0]], "G": [seeds(0.1)]}
+    assert judged("A grows with hosts", curve).holds and not judged("A falls with it", curve).holds
+    assert judged("G is better", curve).holds and judged("G is worse", curve).holds is False
+
+
+def test_what_is_not_told_apart_is_neither() -> None:
+    random = np.random.default_rng(0)
+    near: dict[str, list[Draws]] = {n: [(1 + 0.1 * random.random(20)).tolist()] for n in "AB"}
+    for judge in (PAIRED, MEDIANS, MEANS):
+        for words in ("A above B", "A below B", "A not above B"):
+            assert judged(words, near, judge).holds is None
+        assert judged("A never above B", near, judge).holds is True
+    none: dict[str, list[Draws]] = {"A": [0], "B": [0]}
+    assert judged("A over 50 % of B", none, PLAIN).holds is None
+
+
+@pytest.mark.parametrize(
+    "says", ["SAR is near DFSSSP", "SAR beats DFSSSP", "C above DFSSSP", "SAR above DFSSSP mostly"]
+)
+def test_what_cannot_be_read_is_no_claim(says: str) -> None:
+    with pytest.raises(ValueError, match=r"begins with none|has no relation"):
+        judged(says, SIX)
+
+
+COMPARES = re.compile(
+    rf"\b({'|'.join([*MORE, *LESS, 'better', 'worse', 'lower', 'higher', 'faster', 'slower'])}"
+    r"|equals|half|twice|most|least|majority|grows|falls|times|(over|under|within) \d+)\b|%"
+)
+
+
+def compared_in_words(source: str) -> list[str]:
+    """The words of orders that compare, and are not judged by these words."""
+    calls = [
+        call
+        for call in ast.walk(ast.parse(source))
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id in ("order", "Claim")
+    ]
+    return [words for call in calls if COMPARES.search(words := _words(call))]
+
+
+def _words(call: ast.Call) -> str:
+    """The texts in the first argument; a call by keywords has none to judge."""
+    if not call.args:
+        return "%"
+    nodes = [node for node in ast.walk(call.args[0]) if isinstance(node, ast.Constant)]
+    return " ".join(node.value for node in nodes if isinstance(node.value, str))
+
+
+@pytest.mark.parametrize("path", sorted(ROWS.glob("*.py")), ids=lambda path: path.stem)
+def test_a_row_compares_in_no_other_way(path: Path) -> None:
+    """`order` remains for facts without a direction or a number; comparisons are sentences for
+    `judged`, numbers are `value`s."""
+    if path.name not in LIBRARY:
+        assert not compared_in_words(path.read_text()), "write these as sentences for `judged`"
+
+
+def test_a_comparison_beside_its_code_is_found() -> None:
+    assert compared_in_words('order("SAR is better than DFSSSP", sar < dfsssp)')
+    assert compared_in_words('order(f"{name} within 5 % of ARK", high < 1.05)')
+    assert compared_in_words('Claim(says="a", published="b", ours="c", holds=True)')
+    assert not compared_in_words('order("tables of baseLIDs change", before != after)')
+    assert not compared_in_words('judged("SAR better than DFSSSP", peaks)')
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+@pytest.mark.parametrize("path", sorted(STORED.glob("*.json")), ids=lambda path: path.stem)
+def test_stored_numbers_are_as_near_as_the_answer_says(path: Path) -> None:
+    """A yes is within the tolerance, and a no is not the same number, up to the printed digits."""
+    for claim in json.loads(path.read_text())["ours"]["claims"]:
+        if claim["order"] or not re.fullmatch(r"-?[\d.,]+", claim["ours"]):
+            continue
+        printed, ours = number(claim["published"]), number(claim["ours"])
+        digits = max(len(claim[k].partition(".")[2]) for k in ("published", "ours"))
+        off = abs(ours - printed)
+        if claim["holds"]:
+            assert off <= NEAR * abs(printed) + 10.0**-digits, claim
+        else:
+            assert off > 0, claim
