@@ -62,7 +62,7 @@ def message_ended(
 
 
 @njit(cache=True)
-def wheel_size(slowest: np.int64, whole: np.int64, hop: np.int64) -> np.int64:  # pragma: no cover
+def wheel_size(slowest: np.int64, whole: int, hop: int) -> np.int64:  # pragma: no cover
     """Buckets, a power of two, for all events until a segment of `whole` flits is over the slowest
     link and a switch."""
     size = np.int64(2)
