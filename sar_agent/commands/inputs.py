@@ -33,8 +33,8 @@ FabricOption = Annotated[
     typer.Option(
         "--fabric",
         help=f"the fabric: a file ({', '.join(extension_names('sar_agent.fabric_formats'))}) or a "
-        "generated one: xgft:3;12,12,12;1,12,12, dragonfly:a=16,p=8,h=8, torus:8x8x8,hosts=4 or "
-        "hyperx:8x12,hosts=7",
+        "generated one: xgft:3;12,12,12;1,12,12, dragonfly:a=16,p=8,h=8, torus:8x8x8,hosts=4, "
+        "hyperx:8x12,hosts=7 or slimfly:5,hosts=4",
     ),
 ]
 HcaOption = Annotated[

@@ -16,6 +16,7 @@ from sar_agent.fabric.dragonfly import dragonfly_fabric
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.hyperx import hyperx_fabric
 from sar_agent.fabric.model import Fabric
+from sar_agent.fabric.slimfly import slimfly_fabric
 from sar_agent.fabric.standins import standin_fabric
 from sar_agent.fabric.torus import torus_fabric
 from sar_agent.fabric.xgft import xgft_fabric
@@ -28,6 +29,7 @@ GENERATORS = {
     "dragonfly": dragonfly_fabric,
     "torus": torus_fabric,
     "hyperx": hyperx_fabric,
+    "slimfly": slimfly_fabric,
     "standin": standin_fabric,
 }
 """Spec prefix to the function that takes the whole spec."""

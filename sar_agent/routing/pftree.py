@@ -71,6 +71,11 @@ class PFTree:
         parts = tuple(replace(part, policy=Policy.VLANE) for part in given.parts)
         return replace(given, parts=parts, strict=False)
 
+    def quotas(self, fabric: Fabric, partitions: Partitions, higher: Bool) -> I32:
+        """int32[P + 1, S]: how many channels up from a switch, and as many down to it, each `phy`
+        isolation group may take."""
+        return _quotas(fabric, partitions, higher)
+
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no fat tree or there are no partitions, and
         `CheckFailed` where a strict policy cannot be met."""
@@ -102,7 +107,7 @@ class PFTree:
             isolation[home],
             policy[home],
             weight,
-            _quotas(fabric, partitions, legal.higher),
+            self.quotas(fabric, partitions, legal.higher),
             self.share(options),
             self.one_way(options),
             owners,

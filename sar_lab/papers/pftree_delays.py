@@ -1,7 +1,7 @@
 """Delays of a victim partition under noise (pftree-2016, Section 6.3), as ORCS counts them.
 
-pFTree is the printed version; for comparison there are our own version and `ftree`, which ignores
-partitions.
+pFTree is the printed version, and pFTree-Ext has no quota of ways, since the paper prints none; for
+comparison there are our own versions of both, and `ftree`, which ignores partitions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from sar_lab.papers.pftree_trees import Table3Tree, VictimDraw, draw_victims, ro
 from sar_lab.statistics import Estimate, median_of
 
 PATTERNS = ("bisect", "gather", "scatter", "bisect_fb_sym", "alltoall")
-ENGINES = ("pftree-printed", "pftree-ext", "pftree", "ftree")
+PLAIN, EXT = "pftree-printed", "pftree-ext-no-quota"
+ENGINES = (PLAIN, EXT, "pftree-ext", "pftree", "ftree")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Delays:
     mean: Estimate
     """The median over seeds of the runs' mean."""
     most: float
+    draws: tuple[float, ...]
+    """The runs' mean of each seed."""
 
 
 def delays(
@@ -49,7 +52,7 @@ def delays(
         )
         results.append((congestion.values.min(), congestion.values.mean(), congestion.values.max()))
     least, mean, most = np.array(results, float).T
-    return Delays(float(least.min()), median_of(mean), float(most.max()))
+    return Delays(float(least.min()), median_of(mean), float(most.max()), tuple(mean.tolist()))
 
 
 @lru_cache(maxsize=64)

@@ -14,11 +14,12 @@ from functools import cache
 import numpy as np
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32
+from sar_agent.fabric.model import I32, Bool
 from sar_agent.fabric.xgft import parse_xgft, xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Partition, Partitions, Policy, make_partitions
 from sar_agent.routing.engine import Engine, Options, load_engine
+from sar_agent.routing.pftree import PFTreeExt
 from sar_agent.routing.routes import Routes
 from sar_lab.papers.pftree_printed import PFTreeAsPrinted
 
@@ -101,6 +102,30 @@ def routed(draw: VictimDraw, engine: str, weights: dict[int, float] | None = Non
     return _engine(engine).route(draw.fabric, JobMix(()), options)
 
 
+class PFTreeExtNoQuota(PFTreeExt):
+    """pFTree-Ext whose `phy` partitions have no quota: a way up for each host of a leaf, as
+    Algorithm 3 takes the least loaded port and prints no limit, but never the last one, which
+    the others need. Our engine gives them their share of the hosts."""
+
+    name = "pftree-ext-no-quota"
+
+    def quotas(self, fabric: Fabric, partitions: Partitions, higher: Bool) -> I32:
+        """int32[P + 1, S]."""
+        ups = np.bincount(fabric.channel_source[higher], minlength=fabric.switches)
+        quota = super().quotas(fabric, partitions, higher)
+        all_below = np.bincount(fabric.terminal_switch, minlength=fabric.switches)
+        for number in np.unique(partitions.isolation):
+            members = [p.terminals for p, i in zip(partitions.parts, partitions.isolation,
+                       strict=True) if i == number and p.policy is Policy.PHY]  # fmt: skip
+            if members:
+                at = fabric.terminal_switch[np.unique(np.concatenate(members))]
+                below = np.bincount(at, minlength=fabric.switches)
+                most = np.where(below < all_below, ups - 1, ups)
+                quota[number] = np.maximum(1, np.minimum(below, most))
+        return quota
+
+
 @cache
 def _engine(name: str) -> Engine:
-    return PFTreeAsPrinted() if name == PFTreeAsPrinted.name else load_engine(name)
+    ours = {e.name: e for e in (PFTreeAsPrinted, PFTreeExtNoQuota)}
+    return ours[name]() if name in ours else load_engine(name)

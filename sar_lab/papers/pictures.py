@@ -13,7 +13,7 @@ DPI = 110
 LABELS = {
     "smodk": "S-mod-k", "dmodk": "D-mod-k", "random": "Random", "colored": "pattern-aware",
     "rnca-u": "r-NCA-u", "rnca-d": "r-NCA-d", "pftree": "pFTree", "pftree-ext": "pFTree-Ext",
-    "pftree-printed": "pFTree as printed",
+    "pftree-printed": "pFTree as printed", "pftree-ext-no-quota": "pFTree-Ext, no quota",
     "pftree-wt": "pFTree-Wt",
     "ftree": "ftree (sees no partitions)",
     "ark": "ARK", "nrk": "NRK", "conga": "Conga-like",
@@ -22,7 +22,7 @@ LABELS = {
 COLOURS = {
     "smodk": "#4477aa", "dmodk": "#228833", "random": "#ee6677", "colored": "#000000",
     "rnca-u": "#ccbb44", "rnca-d": "#aa3377", "pftree": "#ccbb44", "pftree-ext": "#4477aa",
-    "pftree-printed": "#ee6677",
+    "pftree-printed": "#ee6677", "pftree-ext-no-quota": "#aa3377",
     "pftree-wt": "#4477aa",
     "ftree": "#999999", "ark": "#ccbb44", "nrk": "#4477aa", "conga": "#ee6677",
 }  # fmt: skip

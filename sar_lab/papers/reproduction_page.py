@@ -45,6 +45,9 @@ after a first look at numbers:
 - `pftree-printed` was for some time a variant of our engine that mixed partitions, since ours left
   nothing to compare. It now is Algorithms 1 to 4 to the letter: they keep the two partitions apart,
   which Algorithm 2 arranges; the paper's numbers are those of routing that sees no partitions.
+- pftree-fig10, -fig11 and -table4 judged our pFTree-Ext, which gives a `phy` partition its share of
+  the ways up. The paper prints no quota. Without one, found after a look at what the printed delays
+  imply, a partition takes a way for each of its hosts at a leaf switch, and never the last.
 - routing-keys-fig7 judged 2.7 as "at least 2" for some time; it is a value again. Its claim that
   ARK is before D-mod-k for 8 and 32 applications was struck, since the text does not say so.
 - In routing-keys-fig6 to -fig9 barriers cost nothing at first, and routing-keys-fig9 held in part.

@@ -213,11 +213,30 @@ def test_figure_4_by_the_printed_algorithms() -> None:
 def test_noise_does_not_reach_an_isolated_partition(
     tree: Table3Tree, seed: int, pattern: str
 ) -> None:
-    """Fig. 10: pFTree-Ext with noise equals pFTree-Ext without, pair by pair."""
-    quiet, noisy = (
-        delays(tree, "pftree-ext", pattern, noise, [seed], 20) for noise in ("null", "alltoall")
-    )
-    assert quiet == noisy
+    """Fig. 10: pFTree-Ext with noise equals pFTree-Ext without, pair by pair, with and without a
+    quota of ways."""
+    for engine in ("pftree-ext", "pftree-ext-no-quota"):
+        quiet, noisy = (
+            delays(tree, engine, pattern, noise, [seed], 20) for noise in ("null", "alltoall")
+        )
+        assert quiet == noisy
+
+
+@pytest.mark.parametrize(
+    ("nodes", "ours", "free"), [(128, 56, 31), (192, 126, 47), (256, 224, 112)]
+)
+def test_without_a_quota_a_phy_partition_takes_a_way_for_each_of_its_hosts_but_the_last(
+    nodes: int, ours: int, free: int
+) -> None:
+    """Table 4 prints 30, 46 and 111 for an all-to-all. A leaf has 8 ways and 4, 6 and 8 victims:
+    their flows to other leaves are 4 * 28, 6 * 42 and 8 * 56 over 4, 6 and 7 ways, where the host's
+    own port needs 31 and 47; our quota leaves them 2 ways."""
+    [tree] = [tree for tree in TREES if tree.nodes == nodes]
+    found = [
+        delays(tree, engine, "alltoall", "alltoall", [0], 1).mean.value
+        for engine in ("pftree-ext", "pftree-ext-no-quota")
+    ]
+    assert found == [ours, free]
 
 
 @examples(10)
@@ -293,3 +312,18 @@ def test_messages_of_one_source_meet_at_home_not_in_the_network() -> None:
     two = np.array([[stay, stay]], np.int32)
     two[0, 0, [0, 4]], two[0, 1, [1, 7]] = [4, 0], [7, 1]
     assert oblivious_patterns.network_contention(SMALL, "dmodk", two).tolist() == [2]
+
+
+@pytest.mark.parametrize("roots", range(1, 17))
+def test_colored_on_wrf_is_below_the_printed_steps_where_two_roots_share_a_nodes_messages(
+    roots: int,
+) -> None:
+    """Fig. 2 of oblivious-xgft-2009: the 32 messages of a leaf over w2 roots, beside D-mod-k, under
+    which both messages of a node share one root."""
+    fabric, view = slimmed(roots)
+    phases = program("wrf256").phases
+    colored, dmodk = (
+        float(np.mean(times(engine, fabric, view, phases, 0))) for engine in ("colored", "dmodk")
+    )
+    assert colored == pytest.approx(-(-32 // roots) / 2)
+    assert dmodk == pytest.approx(-(-16 // roots))

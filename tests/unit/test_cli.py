@@ -38,8 +38,8 @@ BAD = (
     "not a number", "no routes",
 )  # fmt: skip
 ENGINES = (
-    "ark colored dfsssp dmodc dmodk dor ftree minhop nrk parx pftree pftree-combined pftree-ext "
-    "pftree-wt random rnca-d rnca-u sar sar-plus smodk updn"
+    "ark colored dfsssp dmodc dmodk dor ftree lnmp minhop nrk parx pftree pftree-combined "
+    "pftree-ext pftree-wt random rnca-d rnca-u sar sar-plus smodk updn"
 )
 JOB_KEYS = {"job", "terminals", "switches", "efi_max", "links", "throughput"}
 

@@ -101,6 +101,25 @@ def test_hyperx(spec: str, switches: int, hosts: int, degree: dict[int, int], lo
 
 
 @pytest.mark.parametrize(
+    ("spec", "switches", "hosts", "degree"),
+    [
+        ("slimfly:3", 18, 54, 5),
+        ("slimfly:5,hosts=4", 50, 200, 7),
+        ("slimfly:5", 50, 200, 7),
+        ("slimfly:7,hosts=1", 98, 98, 11),
+        ("slimfly:11,hosts=1", 242, 242, 17),
+        ("slimfly:13,hosts=1", 338, 338, 19),
+    ],
+)
+def test_slim_flies_have_diameter_2(spec: str, switches: int, hosts: int, degree: int) -> None:
+    """Degrees are those of the paper: (3 q - 1) / 2 for q = 1 mod 4, (3 q + 1) / 2 for 3."""
+    fabric = load_fabric(spec)
+    assert (fabric.switches, fabric.terminals) == (switches, hosts)
+    assert degrees(fabric) == {degree: switches}
+    assert diameter(fabric) == 2
+
+
+@pytest.mark.parametrize(
     ("spec", "message"),
     [
         ("dragonfly:a=4", "is not a Dragonfly; write dragonfly:a=SWITCHES"),
@@ -117,6 +136,13 @@ def test_hyperx(spec: str, switches: int, hosts: int, degree: dict[int, int], lo
         ("hyperx:4,cables=0", "has a count of 0"),
         ("hyperx:99x99,cables=2", "needs switches of 393 ports"),
         ("hyperx:64x64,hosts=64", "more nodes than any"),
+        ("slimfly:", "is not a Slim Fly; write slimfly:5 or slimfly:5,hosts=4"),
+        ("slimfly:5,cables=2", "is not a Slim Fly"),
+        ("slimfly:9", "9 is no odd prime; take 5, 7, 11"),
+        ("slimfly:2", "2 is no odd prime"),
+        ("slimfly:5,hosts=0", "has a count of 0"),
+        ("slimfly:179", "needs switches of"),
+        ("slimfly:61,hosts=100", "more nodes than any"),
         ("torus:", "is not a torus; write torus:8x8x8"),
         ("torus:8x", "is not a torus"),
         ("torus:8x8,4", "is not a torus"),

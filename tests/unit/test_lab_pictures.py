@@ -72,7 +72,7 @@ def test_keys_curves_show_times_and_paired_ratios(tmp_path: Path) -> None:
 
 def test_delays_show_intervals_and_the_published_delays(tmp_path: Path) -> None:
     some = {
-        (pattern, tree.nodes, engine, noise): Delays(1, estimate(tree.nodes), 3 * tree.nodes)
+        (pattern, tree.nodes, engine, noise): Delays(1, estimate(tree.nodes), 3 * tree.nodes, ())
         for pattern in PATTERNS
         for tree in TREES
         for engine in ENGINES

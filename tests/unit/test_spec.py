@@ -95,7 +95,7 @@ def test_the_folder_of_a_tool_is_read(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spec", ["hypercube:4x4", "x:" + "y" * 999])
 def test_unknown_spec(spec: str) -> None:
-    known = "no such kind of fabric; known are xgft:, dragonfly:, torus:, hyperx:"
+    known = "no such kind of fabric; known are xgft:, dragonfly:, torus:, hyperx:, slimfly:"
     with pytest.raises(InputError, match=known):
         load_fabric(spec)
 
