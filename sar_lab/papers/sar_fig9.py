@@ -102,7 +102,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         "repath, as in the paper. After the update the paper's traffic is on the first link again, "
         f"ours stays on cable {_words(after)}, where the new tables have it. That the throughput "
         "does not fall is not judged: without draining, as in the paper, nothing in this model "
-        "could lower it. With draining a rank sends nothing while it moves. What that took in the "
+        "could lower it. With draining a rank sends nothing while it moves. That time in the "
         "record, with modelled queue pairs on a busy machine, would be seen; how long an adapter "
         "takes is not known to us.",
         tables=[ResultTable(["", "value"], rows)],
