@@ -7,7 +7,7 @@ miss, and one that cannot be written is a warning. numba calls `outlive_cache_er
 every process that has kernels (entry point group `numba_extensions`).
 
 A process whose kernels are all on disk needs nothing that only a compiler needs. What numba imports
-for it, parts of scipy included, is a third of the CPU time of a short command.
+for it, parts of scipy included, is a quarter of the CPU time of a short command.
 """
 
 from __future__ import annotations
