@@ -15,7 +15,6 @@ import os
 import secrets
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from sar_agent.errors import InputError, Unavailable
 from sar_agent.jobs.record import LONGEST_NAME, merge_components
@@ -118,13 +117,13 @@ def parse_poll(text: str, mark: str, states: Collection[str] = RUNNING_STATES) -
     for chunk in chunks:
         try:
             line, _, name = chunk.rstrip("\n").partition(f"|{mark}~")
-            record = parse_line(line, LIVE, states)
+            record = parse_line(line, LIVE, states, name[:LONGEST_NAME])
         except InputError as error:
             skipped += 1
             first = first or str(error)
         else:
             if record:
-                records.append(replace(record, name=name[:LONGEST_NAME]) if name else record)
+                records.append(record)
     lines = len(broken) + len(chunks)
     if 2 * skipped > lines:
         raise Unavailable(

@@ -112,9 +112,12 @@ def _records(
             yield record
 
 
-def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord | None:
-    """One line's job with the id as printed (`9+1` is not merged); None if it is not in `states` or
-    has no nodes. Raises `InputError` (without file and line) if this is not a job line.
+def parse_line(
+    line: str, layout: Columns, states: Collection[str], name: str = ""
+) -> JobRecord | None:
+    """One line's job with the id as printed (`9+1` is not merged), called `name`; None if it is not
+    in `states` or has no nodes. Raises `InputError` (without file and line) if this is not a job
+    line.
     """
     fields = _split(line, layout)
     if fields is None:
@@ -144,6 +147,7 @@ def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord
         traffic_hint(comment) if comment else None,
         int(uid) if _WHOLE.fullmatch(uid := _field(fields, layout.uid)) else None,
         (raw,) if (raw := _field(fields, layout.raw)).isdecimal() else (),
+        name,
     )
 
 

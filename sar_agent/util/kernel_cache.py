@@ -5,6 +5,9 @@ because a folder is full that only makes the next start faster, and every comman
 in place, because the cache names modules that have moved. So a cache that cannot be loaded is a
 miss, and one that cannot be written is a warning. numba calls `outlive_cache_errors` itself, in
 every process that has kernels (entry point group `numba_extensions`).
+
+A process whose kernels are all on disk needs nothing that only a compiler needs. What numba imports
+for it, parts of scipy included, is a quarter of the CPU time of a short command.
 """
 
 from __future__ import annotations
@@ -12,11 +15,13 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from numba.core import caching
+from numba.core import caching, environment
+from numba.core.runtime.nrt import rtsys
 
 log = logging.getLogger(__name__)
 
@@ -24,13 +29,12 @@ log = logging.getLogger(__name__)
 def outlive_cache_errors() -> None:
     """Make cache errors of this process no errors. Calling it again has no effect."""
     save: Any = caching.Cache.save_overload
-    load: Any = caching.Cache.load_overload
     if getattr(save, "careful", False):
         return
 
     def load_overload(self: Any, sig: Any, target_context: Any) -> Any:
         try:
-            found = load(self, sig, target_context)
+            found = _load(self, sig, target_context)
             return _shared(self, sig, target_context) if found is None else found
         except Exception as error:
             # Of an older release whose modules have moved, or cut short by a full disk. The empty
@@ -55,6 +59,7 @@ def outlive_cache_errors() -> None:
     save_overload.careful = True  # type: ignore[attr-defined]
     caching.Cache.save_overload = save_overload  # type: ignore[method-assign]
     caching.Cache.load_overload = load_overload  # type: ignore[method-assign]
+    environment._rebuild_env = _environment
 
 
 _warned: list[str] = []
@@ -62,6 +67,36 @@ _IndexFile: Any = caching.IndexDataCacheFile
 SHARED = "SAR_AGENT_KERNELS"
 """Variable with the folder of kernels that were compiled when the package was installed. It is read
 after a user's own cache, and never written; it must belong to root or to this user."""
+
+
+_OURS = ("sar_agent.", "sar_lab.")
+
+
+def _load(cache: Any, sig: Any, target_context: Any) -> Any:
+    """As numba's own method. That calls `target_context.refresh` first, which our kernels do not
+    need once they are compiled: they call functions of numba's run time, and no others."""
+    if cache._py_func.__module__.startswith(_OURS):
+        rtsys.initialize(target_context)
+    else:
+        target_context.refresh()
+    return cache._load_overload(sig, target_context)
+
+
+_rebuild_env: Any = environment._rebuild_env
+
+
+def _environment(module: str, constants: list[Any], name: str) -> Any:
+    """As numba's own function, which pickled kernels call for themselves and for functions of numba
+    that are in their code. Compiled code reads no globals, so numba's modules are not imported."""
+    if module.startswith("numba.") and module not in sys.modules:
+        found = environment.lookup_environment(name)  # type: ignore[no-untyped-call]
+        if found is None:
+            found = environment.Environment({"__name__": module})
+            found.consts[:] = constants
+            found.env_name = name
+            environment.Environment._memo[name] = found
+        return found
+    return _rebuild_env(module, constants, name)
 
 
 def _shared(cache: Any, sig: Any, target_context: Any) -> Any:

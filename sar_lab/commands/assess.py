@@ -89,7 +89,6 @@ def assess(
 
     Exit code 1 if no answer is possible, because no job runs on this network.
     """
-    from sar_agent.agent.counted_traffic import comparison_words
     from sar_agent.routing import load_engine
     from sar_lab.assess import assess as run
     from sar_lab.assess.assess_page import write_assessment
@@ -130,6 +129,8 @@ def assess(
             f"after: {found.ratings.after.name if found.ratings.after else 'none'}"
         )
     if found.counted is not None:
+        from sar_agent.agent.counted_traffic import comparison_words  # imports the whole agent
+
         typer.echo(comparison_words(found.counted.comparison))
     for left in given.left_out:
         typer.echo(f"left out: {left}")

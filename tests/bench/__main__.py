@@ -15,6 +15,7 @@ from tests.bench import (
     certificate,
     event_flood,
     event_latency,
+    export_lfts,
     fabric_sources,
     failure_live,
     failures,
@@ -42,6 +43,7 @@ from tests.bench.table import Table
 
 BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "squeue": squeue_poll.tables,
+    "export": export_lfts.tables,
     "install": install_latency.tables,
     "failure-live": failure_live.tables,
     "repairs": repairs_whole.tables,

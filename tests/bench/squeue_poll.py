@@ -8,10 +8,20 @@ import pytest
 
 from sar_agent.slurm import hostlist, squeue_text
 from sar_agent.slurm.hostlist import expand
-from sar_agent.slurm.squeue_text import parse_squeue_pipe
+from sar_agent.slurm.squeue import parse_poll
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
 from tests.data import data_path
+
+MARK = "0123456789abcdef"
+
+
+def printed(lines: str) -> str:
+    """`lines` as squeue prints them for our poll: uid, raw number and name behind each."""
+    return "".join(
+        f"{MARK}|{line}|0|{job}|{MARK}~job {job}\n"
+        for job, line in enumerate(lines.splitlines(), 1)
+    )
 
 
 def running(nodes: Callable[[int], str]) -> str:
@@ -45,14 +55,15 @@ def tables(full: bool) -> Iterator[Table]:
         "independent of other load.",
     )
     worst = [0.0, 0.0, 0.0]
-    for name, text in queues.items():
+    for name, lines in queues.items():
+        text = printed(lines)
         first, later = Times(), Times()
         for _ in range(10):
             for cached in (expand, hostlist._namer, squeue_text._seconds):
                 cached.cache_clear()
             for times in (first, later):
                 with times.one():
-                    parse_squeue_pipe(text)
+                    parse_poll(text, MARK)
         cpu = Times(first.cpu)
         table.add(name, first.show(".1f", 1e3), cpu.show(".1f", 1e3), later.show(".1f", 1e3))
         worst = [
@@ -61,5 +72,5 @@ def tables(full: bool) -> Iterator[Table]:
     for what, seconds in zip(
         ("first poll", "first poll, CPU alone", "later poll"), worst, strict=True
     ):
-        table.goals.append(goal(f"slowest {what}", 1e3 * seconds, 100, "ms"))
+        table.goals.append(goal(f"slowest {what}", 1e3 * seconds, 60, "ms"))
     yield table
