@@ -84,5 +84,6 @@ int main(int argc, char **argv)
 	if (*arguments.state)
 		environment_remove(arguments.state, message.job);
 	(void)report_event(&arguments, &message, &unused);
+	setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
 	return 0;
 }

@@ -256,7 +256,7 @@ def test_every_query_of_dashboard_and_alerts_finds_its_series(site: LoopSite) ->
         prometheus.wait_for("sum(rate(sar_agent_stage_seconds_count[1m])) > 0")
         for expression in panels:
             if not COUNTED.search(expression):
-                assert prometheus.query(expression.replace("$instance", instance)), expression
+                prometheus.wait_for(expression.replace("$instance", instance))
         for expression in marks:
             prometheus.query(expression.replace("$instance", instance))
         groups = prometheus.get("rules")["groups"]
@@ -273,7 +273,7 @@ def test_every_query_of_dashboard_and_alerts_finds_its_series(site: LoopSite) ->
         assert not prometheus.get("alerts")["alerts"], "a healthy site raises none"
         for rule in alerts:  # every series that an alert compares is there
             for name in set(re.findall(r"\b(?:sar_\w+|up)\b", rule["query"])):
-                assert COUNTED.search(name) or prometheus.query(name), (rule["name"], name)
+                assert COUNTED.search(name) or prometheus.wait_for(name), (rule["name"], name)
 
         site.slurm.run("scancel", "--user=root")
         site.sm.stop()
