@@ -37,7 +37,8 @@ from sar_agent.routing.turn_order import orders_by_height
 from sar_agent.routing.updown_paths import (
     Orientation,
     RootDistances,
-    legal_tree,
+    fill_rest,
+    legal_row,
     new_row,
     orient,
     unreached_leaves,
@@ -157,9 +158,13 @@ def _spread(
     on_main = np.zeros(switches, np.bool_)
     through = np.zeros(switches, np.int32)
     one = np.uint32(1)
+    previous = np.int64(-1)
     for d in dests:
-        root, tree = root_of[d], egress[d]
-        legal_tree(graph, legal, row, root, last_port[d], tree)
+        root = root_of[d]
+        tree = egress[d]
+        if root != previous:
+            legal_row(graph, legal, row, root)
+            previous = np.int64(root)
         if main:
             on_main[:] = False
             _main_way(graph, legal, reverse, root, used, on_main, tree)
@@ -184,6 +189,11 @@ def _spread(
                 on_main[v] = joins
                 used[best] += 1
                 through[graph.target[best]] += 1
+        size = row.size[0]
+        if size < switches:
+            fill_rest(graph, row, tree)
+            previous = np.int64(-1)
+        tree[root] = last_port[d]
 
 
 @njit(cache=True)
