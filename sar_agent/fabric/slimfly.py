@@ -50,7 +50,9 @@ def parse_slimfly(spec: str) -> SlimFly:
         )
     q = int(match[1])
     if q < 3 or any(q % k == 0 for k in range(2, int(q**0.5) + 1)):
-        raise InputError(f"{spec!r}: {q} is no odd prime", remedy="take 5, 7, 11, 13, 17 or 19")
+        raise InputError(
+            f"{spec!r} needs an odd prime, not {q}", remedy="take 5, 7, 11, 13, 17 or 19"
+        )
     hosts = int(match[2]) if match[2] else (cables_of(q) + 1) // 2
     if hosts < 1:
         raise InputError(f"{spec!r} has a count of 0", remedy="1 is the least")

@@ -15,8 +15,8 @@ layer, pairs of a switch s and a host d get a path one after the other:
     weights  a channel gets the number of hosts that send over it because of the new entries
 
 Entries that remain are shortest ways into these trees, of least weight: where those meet a longer
-path, two hops more than the diameter. Programs send over all LIDs
-of a port in turns. Several lanes are necessary; `routing/lanes` assigns them.
+path, two hops more than the diameter. Programs send over all LIDs of a port in turns. Several lanes
+are necessary; `routing/lanes` assigns them.
 
 Differences: the authors' defaults also admit paths of the diameter's length. On a Slim Fly most
 pairs have one such path, which is the shortest, and its sum of weights is nearly always the least:
