@@ -99,6 +99,11 @@ def _environment(module: str, constants: list[Any], name: str) -> Any:
     return _rebuild_env(module, constants, name)
 
 
+# Stored kernels, of other programs too, name this function: they must load without this package.
+_environment.__module__ = environment.__name__
+_environment.__name__ = _environment.__qualname__ = "_rebuild_env"
+
+
 def _shared(cache: Any, sig: Any, target_context: Any) -> Any:
     """The kernel from the shared folder; None where it is not there."""
     folder = os.environ.get(SHARED)
