@@ -58,6 +58,7 @@ class DaemonSignals:
             self.wake.set()
 
         threading.Thread(target=wait, daemon=True).start()
+        # Python writes a signal's number to the descriptor below only where it has a handler.
         for number in ends:
             signal.signal(number, lambda number, frame: None)
         signal.set_wakeup_fd(tell.detach(), warn_on_full_buffer=False)

@@ -140,7 +140,7 @@ class Pacing:
             self.pacer.calm()
 
     def again(self, seconds: float = 0.0) -> None:
-        """The next pass is due then, or sooner."""
+        """The next pass is due in `seconds`, or sooner."""
         if self.pacer:
             self.pacer.ripe(time.monotonic() + seconds)
 

@@ -54,22 +54,24 @@ class Lnmp:
     """Oblivious; serves networks of a diameter of 3 or less, with LMC 1 or more."""
 
     name = "lnmp"
-    summary = "Slim Fly and other low diameters: longer paths in LID offsets (NSDI 2024); LMC 1"
+    summary = (
+        "Slim Fly and other low diameters: longer paths in LID offsets (NSDI 2024); LMC 1 or more"
+    )
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` for an LMC of 0, a larger diameter, and networks that are too large."""
         began = time.perf_counter()
         if options.lmc < 1:
-            raise Unserved("lnmp has a layer of paths for each LID of a port; it needs an LMC of 1")
+            raise Unserved(
+                "lnmp has a layer of paths for each LID of a port; it needs an LMC of 1 or more"
+            )
         graph = graph_of(fabric)
         hops = np.ascontiguousarray(all_hops(graph)[:, : fabric.switches])
-        leaves = np.unique(fabric.terminal_switch)
-        diameter = int(hops[np.ix_(leaves, leaves)].max(initial=0))
+        diameter = int(hops[np.ix_(fabric.leaves, fabric.leaves)].max(initial=0))
         if diameter >= LONGEST:
             raise Unserved(
-                f"{fabric.name} has hosts {'in parts without a way' if diameter == FAR else ''}"
-                f"{'' if diameter == FAR else f'{diameter} hops'} apart, and lnmp serves "
-                f"{LONGEST - 1}; take sar-plus or dfsssp"
+                f"{fabric.name} has hosts {diameter} hops apart, and lnmp serves {LONGEST - 1}; "
+                "take sar-plus or dfsssp"
             )
         degree = int(np.bincount(fabric.channel_source, minlength=1).max())
         looks = float(fabric.switches) * fabric.terminals * float(degree) ** diameter

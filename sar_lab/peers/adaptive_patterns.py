@@ -96,8 +96,6 @@ class PatternResult:
 
 Results = dict[str, dict[str, list[PatternResult]]]
 """Pattern → row → one for each seed; routing keys on a grid only."""
-
-
 Rows = dict[str, list[list[float]]]
 """Row → one place with its draws."""
 

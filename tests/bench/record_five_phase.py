@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import json
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
-from sar_agent.errors import SarError
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.routes_file import RoutesFile
 from sar_lab.five_phase.recorded_update import RECORD, TESTBED, path_channels
 from sar_lab.live.process import wait_until
 from tests.live import conftest
-from tests.live.helpers.phased import Phased, phased
+from tests.live.helpers.phased import phased
+from tests.live.helpers.plugin_watch import PluginWatch
 
 RANKS = "n[002,004]"
 """One host of each switch, the job of the figure."""
@@ -28,23 +27,6 @@ OTHERS = "n[001,003]"
 cable."""
 PATIENT = 600.0
 """Seconds within which tables are installed, also on a machine that does much else."""
-
-
-class BlockWatch(threading.Thread):
-    """Asks the plugin every few milliseconds how many blocks of tables are confirmed."""
-
-    def __init__(self, site: Phased) -> None:
-        super().__init__(daemon=True)
-        self.site, self.seen, self.over = site, list[tuple[float, int, int]](), threading.Event()
-
-    def run(self) -> None:
-        while not self.over.is_set():
-            try:
-                status = self.site.bridge.status()
-            except SarError:
-                continue
-            self.seen.append((time.time(), status.lft_blocks_confirmed, status.generation_in_force))
-            time.sleep(0.002)
 
 
 def recorded(folder: Path) -> dict[str, Any]:
@@ -57,14 +39,12 @@ def recorded(folder: Path) -> dict[str, Any]:
         site.wait_subscribed(2)
         site.wait_all_on(0)
         before, status = site.dumped(), site.bridge.status()
-        watch, began = BlockWatch(site), time.time()
-        watch.start()
-        site.jobs(RANKS, OTHERS)
-        site.wait_installed(status.generation_in_force, PATIENT)
-        site.wait_all_on(0)
-        wait_until(lambda: site.saved_phase() == "idle", 30)
-        watch.over.set()
-        watch.join(10)
+        began = time.time()
+        with PluginWatch(site) as watch:
+            site.jobs(RANKS, OTHERS)
+            site.wait_installed(status.generation_in_force, PATIENT)
+            site.wait_all_on(0)
+            wait_until(lambda: site.saved_phase() == "idle", 30)
         after = site.dumped()
         site.assert_model_could()
         agent = [json.loads(line) for line in site.trace.read_text().splitlines()]
@@ -82,13 +62,15 @@ def recorded(folder: Path) -> dict[str, Any]:
             {**line, "at": round(line["at"] - first, 6)}
             for line in sorted(lines, key=lambda line: line["at"])
         ],
-        "blocks": [[round(at - first, 6), *each] for at, *each in _changes(watch.seen)],
+        "blocks": [[round(at - first, 6), *each] for at, *each in _changes(watch)],
         "tables": {"before": _tables(before), "after": _tables(after)},
     }
 
 
-def _changes(seen: list[tuple[float, int, int]]) -> list[tuple[float, int, int]]:
-    """The first look, and each that differs from the one before it."""
+def _changes(watch: PluginWatch) -> list[tuple[float, int, int]]:
+    """When, how many blocks of tables were confirmed, which generation was in force: the first
+    look, and each that differs from the one before it."""
+    seen = [(at, one.lft_blocks_confirmed, one.generation_in_force) for at, one in watch.seen]
     return [now for last, now in zip([None, *seen], seen, strict=False)
             if last is None or now[1:] != last[1:]]  # fmt: skip
 

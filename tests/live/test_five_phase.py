@@ -4,7 +4,6 @@ subscribers in processes of their own. Nobody may ever be on tables that change.
 from __future__ import annotations
 
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +13,9 @@ import pytest
 
 from sar_agent.formats.routes_file import RoutesFile
 from sar_agent.install.generations import Generations
-from sar_agent.opensm.plugin_client import PluginStatus
 from sar_lab.live.process import wait_until
 from tests.live.helpers.phased import Phased, offsets_at, phased
+from tests.live.helpers.plugin_watch import PluginWatch
 from tests.live.helpers.subscriber import Subscriber
 
 pytestmark = pytest.mark.live
@@ -24,39 +23,14 @@ FIRST = ("n[001,005,009]", "n[002,006]")
 SECOND = (*FIRST, "n[003,007,011,015]")
 
 
-class Watch:
-    """Asks the plugin all the time: when did tables change?"""
-
-    def __init__(self, site: Phased) -> None:
-        self.site, self.seen = site, list[tuple[float, PluginStatus]]()
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def _run(self) -> None:
-        while not self._end.is_set():
-            try:
-                status = self.site.bridge.status()
-            except Exception:
-                continue
-            self.seen.append((time.time(), status))
-            time.sleep(0.002)
-
-    def __enter__(self) -> Watch:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._end.set()
-        self._thread.join(10)
-
-    def changing(self) -> tuple[float, float]:
-        """When blocks were first seen to change, and when the new tables were last seen not to be
-        in force: within the time in which tables changed, however late this thread looks."""
-        blocks = self.seen[0][1].lft_blocks_confirmed
-        generation = self.seen[0][1].generation_in_force
-        first = next(at for at, one in self.seen if one.lft_blocks_confirmed != blocks)
-        last = max(at for at, one in self.seen if one.generation_in_force == generation)
-        return first, max(first, last)
+def changing(watch: PluginWatch) -> tuple[float, float]:
+    """When blocks were first seen to change, and when the new tables were last seen not to be in
+    force: within the time in which tables changed, however late the watch looks."""
+    blocks = watch.seen[0][1].lft_blocks_confirmed
+    generation = watch.seen[0][1].generation_in_force
+    first = next(at for at, one in watch.seen if one.lft_blocks_confirmed != blocks)
+    last = max(at for at, one in watch.seen if one.generation_in_force == generation)
+    return first, max(first, last)
 
 
 @pytest.fixture
@@ -80,11 +54,11 @@ def begin(site: Phased) -> tuple[Subscriber, Subscriber]:
 def test_tables_change_while_everybody_is_sheltered(site: Phased) -> None:
     both = begin(site)
     before, status = site.dumped(), site.bridge.status()
-    with Watch(site) as watch:
+    with PluginWatch(site) as watch:
         site.jobs(*SECOND)
         site.wait_installed(status.generation_in_force)
         site.wait_all_on(0)
-    begun, ended = watch.changing()
+    begun, ended = changing(watch)
     for one in both:
         moved = [line["at"] for line in one.events("moved", offset=1)]
         back = [line["at"] for line in one.events("move", offset=0)]

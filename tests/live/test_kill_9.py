@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -35,6 +34,7 @@ from tests.live.helpers import readback
 from tests.live.helpers.forked import Forks
 from tests.live.helpers.munged import credential, message, tell
 from tests.live.helpers.phased import Phased, phased
+from tests.live.helpers.plugin_watch import PluginWatch
 from tests.live.helpers.subscriber import Subscriber
 
 pytestmark = [pytest.mark.live, pytest.mark.long, pytest.mark.timeout(7200)]
@@ -44,11 +44,11 @@ FIXED = ("n[001,005,009]", "n[002,006]")
 PATIENCE = 120.0
 
 
-class Watch:
-    """Asks the plugin all the time."""
+class Watch(PluginWatch):
+    """What the plugin may never say, and when it sent tables."""
 
     def __init__(self, site: Phased) -> None:
-        self.site = site
+        super().__init__(site)
         self.settled: set[int] = set()
         """Generations that were in force, confirmed by all switches."""
         self.sends: list[tuple[float, int]] = []
@@ -56,16 +56,8 @@ class Watch:
         self.last_settled = 0
         self.newest: PluginStatus | None = None
         self.wrong: list[str] = []
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def _run(self) -> None:
-        while not self._end.wait(0.003):
-            asked = time.time()
-            with suppress(SarError):
-                self._saw(self.site.bridge.status(), asked)
-
-    def _saw(self, status: PluginStatus, asked: float) -> None:
+    def saw(self, asked: float, status: PluginStatus) -> None:
         before, self.newest = self.newest, status
         blocks = before.lft_blocks_confirmed if before and before.pid == status.pid else 0
         if status.lft_blocks_confirmed != blocks:
@@ -79,14 +71,6 @@ class Watch:
                 f"OpenSM {status.pid} went from generation {same.generation_in_force} back to "
                 f"{status.generation_in_force}"
             )
-
-    def __enter__(self) -> Watch:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._end.set()
-        self._thread.join(10)
 
 
 class Offsets:
@@ -204,7 +188,7 @@ class Chaos:
     def _routes(self) -> bool:
         with suppress(SarError):
             status = self.site.bridge.status()
-            self.watch._saw(status, time.time())
+            self.watch.saw(time.time(), status)
             return status.pid == self.site.sm.pid and status.routings > 0
         return False
 
