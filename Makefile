@@ -4,8 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PYTEST := $(BIN)/pytest
 ALL_CORES := --numprocesses auto --dist worksteal
-# The tests of a file share daemons, so they run in one process. Each file starts its own, on its own ports and in its own folders.
-BY_FILE := --numprocesses auto --maxprocesses 4 --dist loadfile
+# The tests of a file share daemons, so they run in one process. Each file starts its own, on its own ports and in its own
+# folders. They wait more than they compute, so there are four processes on two cores, too.
+BY_FILE := --numprocesses 4 --dist loadfile
 
 .PHONY: venv setup system-packages browser bridge spank deb rpm dist test-packages demo demo-live test test-long test-fast bench site lint check-c clean
 .DEFAULT_GOAL := help
