@@ -24,7 +24,7 @@ class Job:
     weight: float = 1.0
     """How much its terminals send compared with full speed (a hint, a counter, a priority)."""
 
-    @property
+    @cached_property
     def key(self) -> bytes:
         """Equal for jobs that are the same to an engine, whatever their ids."""
         weight = b"" if self.weight == 1.0 else np.float64(self.weight).tobytes()
@@ -68,9 +68,13 @@ class JobMix:
 
     def digest(self, fabric: Fabric) -> bytes:
         """16 bytes that name the mix across fabrics with the same terminals, whatever the ids."""
+        guid, job = fabric.terminal_guid[self.terminal], np.arange(len(self.jobs))
+        order = np.lexsort((guid, np.repeat(job, np.diff(self.offset))))
+        size, guids = guid.itemsize, guid[order].tobytes()
+        ends = (self.offset * size).tolist()
         parts = sorted(
-            np.sort(fabric.terminal_guid[j.terminals]).tobytes() + j.key[j.terminals.nbytes :]
-            for j in self.jobs
+            guids[begin:end] + j.key[j.terminals.nbytes :]
+            for j, begin, end in zip(self.jobs, ends, ends[1:], strict=False)
         )
         state = hashlib.blake2b(digest_size=16)
         for part in dict.fromkeys(parts):
@@ -118,6 +122,8 @@ def live_part(fabric: Fabric, job: Job) -> Job | None:
     live = job.terminals[fabric.terminal_up[job.terminals]]
     hosts = {fabric.terminal_host[t] for t in live}
     if len(hosts) > 1 and len(np.unique(fabric.terminal_switch[live])) > 1:
+        if len(live) == len(job.terminals):
+            return job
         return Job(job.id, live, job.traffic, job.weight)
     return None
 

@@ -27,7 +27,6 @@ from sar_agent.routing.channel_loads import ChannelLoads, add, carry_tree
 from sar_agent.routing.demand_items import DemandItems
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
-from sar_agent.routing.hot_channels import SourcesToMove
 from sar_agent.routing.pending_paths import AGAIN, PathScratch, fix_others, gather
 
 SLACK = np.float32(1.001)
@@ -45,7 +44,6 @@ def place_trees(
     loads: ChannelLoads,
     scratch: PathScratch,
     dests: U32,
-    moved: SourcesToMove,
     turn: int,
     egress: U8,
 ) -> None:  # pragma: no cover
@@ -55,10 +53,8 @@ def place_trees(
     `turn` is a weight class: only paths of leaves whose heaviest job is of that class are placed.
     Those of heavier ones are placed already, those of lighter ones come later. With `AGAIN`, the
     loads hold all old paths; these are taken off, and all paths are placed."""
-    whole = len(moved.offset) == 0
-    again = turn == AGAIN
-    for n in range(len(dests)):
-        d = dests[n]
+    again, everyone = turn == AGAIN, np.empty(0, np.bool_)
+    for d in dests:
         root = work.root[d]
         row = dag_row(graph, cache, root)
         if scratch.entry_of[row] != root:
@@ -66,29 +62,93 @@ def place_trees(
         if again:
             carry_tree(graph, by_port, work, loads, egress, d, -1)
         egress[d, root] = work.last_port[d]
-        first = np.uint32(0) if whole else moved.offset[n]
-        if not gather(work, scratch, d, first, moved, turn):
+        if not gather(work, scratch, d, everyone, turn):
             continue
-        fix_others(graph, by_port, work, scratch, d, first, moved, turn, egress[d])
-        _first_pass(graph, cache, row, loads, scratch)
-        for q in range(work.on_offset[d + 1], work.on_offset[d], -1):
-            job = work.on_job[q - 1]
-            for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
-                source = work.leaf[i]
-                if not scratch.now[source]:
-                    continue
-                # A leaf that is cut off has no path; the check reports it.
-                if scratch.cost[source] < np.inf:
-                    _place(graph, cache, row, loads, scratch, source)
-                scratch.now[source] = False
-                scratch.waiting[source] = 0
-        tree, order = egress[d], cache.order[row]
-        for i in range(cache.size[row]):
-            v = order[i]
-            if scratch.fixed[v]:
-                tree[v] = graph.port[scratch.via[v]]
-                scratch.fixed[v] = False
-            scratch.needed[v] = False
+        fix_others(graph, by_port, work, scratch, d, everyone, turn, egress[d])
+        _place_marked(graph, cache, row, work, loads, scratch, d, egress[d])
+
+
+@njit(cache=True)
+def relieve(
+    graph: Graph,
+    cache: DagCache,
+    by_port: U32,
+    work: DemandItems,
+    loads: ChannelLoads,
+    scratch: PathScratch,
+    dests: U32,
+    most: float,
+    egress: U8,
+) -> None:  # pragma: no cover
+    """Places again, tree by tree, the paths of `dests` that cross a channel whose counted load is
+    above `most` when their turn comes. All other paths stay."""
+    channels = len(graph.target)
+    moved = np.zeros(len(work.leaf), np.bool_)
+    for d in dests:
+        root, tree = work.root[d], egress[d]
+        crossing = 0
+        for stage in range(2):  # mark the paths, then take off their load
+            k = 0
+            for q in range(work.on_offset[d], work.on_offset[d + 1]):
+                job = work.on_job[q]
+                for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+                    v = work.leaf[i]
+                    crosses = stage == 1 and moved[k]
+                    while v != root and (stage == 0 or crosses):
+                        c = by_port[v, tree[v]]
+                        if c >= channels:
+                            break  # a leaf that is cut off
+                        if stage:
+                            add(loads, work.weight_class[job], c, -work.item[i])
+                        else:
+                            crosses |= loads.counted[c] * loads.share[c] > most
+                        v = graph.target[c]
+                    moved[k] = crosses
+                    crossing += crosses
+                    k += 1
+            if not crossing:
+                break
+        if not crossing:
+            continue
+        row = dag_row(graph, cache, root)
+        if scratch.entry_of[row] != root:
+            _find_entries(graph, cache, row, scratch)
+        if gather(work, scratch, d, moved, AGAIN):
+            fix_others(graph, by_port, work, scratch, d, moved, AGAIN, tree)
+            _place_marked(graph, cache, row, work, loads, scratch, d, tree)
+
+
+@njit(cache=True)
+def _place_marked(
+    graph: Graph,
+    cache: DagCache,
+    row: np.uint32,
+    work: DemandItems,
+    loads: ChannelLoads,
+    scratch: PathScratch,
+    d: int,
+    tree: U8,
+) -> None:  # pragma: no cover
+    """Places the paths of the leaves that `gather` marked, and writes them into `tree`."""
+    _first_pass(graph, cache, row, loads, scratch)
+    for q in range(work.on_offset[d + 1], work.on_offset[d], -1):
+        job = work.on_job[q - 1]
+        for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+            source = work.leaf[i]
+            if not scratch.now[source]:
+                continue
+            # A leaf that is cut off has no path; the check reports it.
+            if scratch.cost[source] < np.inf:
+                _place(graph, cache, row, loads, scratch, source)
+            scratch.now[source] = False
+            scratch.waiting[source] = 0
+    order = cache.order[row]
+    for i in range(cache.size[row]):
+        v = order[i]
+        if scratch.fixed[v]:
+            tree[v] = graph.port[scratch.via[v]]
+            scratch.fixed[v] = False
+        scratch.needed[v] = False
 
 
 @njit(cache=True)

@@ -40,8 +40,8 @@ from sar_agent.routing.updn import tree_order
 from sar_agent.routing.updown_paths import (
     Orientation,
     RootDistances,
-    fill_rest,
     legal_row,
+    legal_tree,
     new_row,
 )
 
@@ -151,7 +151,8 @@ def _closed_form(
         beyond = first
         while beyond < count and root_of[dests[beyond]] == root:
             beyond += one
-        legal_row(graph, legal, row, root)
+        for d in dests[first:beyond]:
+            legal_tree(graph, legal, row, root, last_port[d], egress[d])
         for i in range(one, row.size[0]):
             v = row.order[i]
             begin, end = row.start[i], row.start[i + one]
@@ -169,14 +170,6 @@ def _closed_form(
                 cables = np.uint64(group[chosen + np.uint64(1)] - group[chosen])
                 cable = np.uint32((turn // groups) % cables)
                 egress[d, v] = graph.port[row.edge[group[chosen] + cable]]
-        if row.size[0] < np.uint32(egress.shape[1]):
-            fill_rest(graph, row, egress[dests[first]])
-            for k in range(first + one, beyond):
-                for v in range(np.uint32(egress.shape[1])):
-                    if egress[dests[k], v] == NO_ROUTE:
-                        egress[dests[k], v] = egress[dests[first], v]
-        for k in range(first, beyond):
-            egress[dests[k], root] = last_port[dests[k]]
         first = beyond
 
 

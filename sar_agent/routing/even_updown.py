@@ -37,8 +37,7 @@ from sar_agent.routing.turn_order import TurnOrder
 from sar_agent.routing.updown_paths import (
     Orientation,
     RootDistances,
-    fill_rest,
-    legal_row,
+    legal_tree,
     new_row,
     orient,
     unreached_leaves,
@@ -127,13 +126,9 @@ def _grow_legal(
     cost, routes = np.zeros(switches, np.int64), np.zeros(switches, np.int64)
     via = np.zeros(switches, np.uint32)
     one = np.uint32(1)
-    previous = np.int64(-1)
     for d in dests:
-        root = root_of[d]
-        tree = egress[d]
-        if root != previous:
-            legal_row(graph, legal, row, root)
-            previous = np.int64(root)
+        root, tree = root_of[d], egress[d]
+        legal_tree(graph, legal, row, root, last_port[d], tree)
         size = row.size[0]
         cost[root] = 0
         for i in range(one, size):
@@ -154,7 +149,3 @@ def _grow_legal(
             v = row.order[size - np.uint32(back)]
             weight[via[v]] += routes[v]
             routes[graph.target[via[v]]] += routes[v]
-        if size < switches:
-            fill_rest(graph, row, tree)
-            previous = np.int64(-1)
-        tree[root] = last_port[d]

@@ -43,8 +43,9 @@ def rise_then_fall(fabric: Fabric, graph: Graph, hops: U8, *, between_hosts: boo
     level = levels_of(fabric)
     by_level = np.argsort(level, kind="stable").astype(np.uint32)
     hosts = fabric.terminals_at > 0
-    ends = hosts if between_hosts else np.ones_like(hosts)
-    return bool(all_up_then_down(graph, hops, level, by_level, hosts, ends))
+    # Contiguous rows, in either case: one compiled function serves both.
+    to_roots = np.ascontiguousarray(hops[:, hosts]) if between_hosts else hops
+    return bool(all_up_then_down(graph, to_roots, level, by_level, hosts))
 
 
 def host_paths(fabric: Fabric, graph: Graph, hops: U8, egress: U8) -> HostPaths:

@@ -17,7 +17,6 @@ from sar_agent.fabric.model import F32, I32, I64, U8, U32, Bool
 from sar_agent.routing.demand_items import DemandItems
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.shortest_path_dag import DagCache
-from sar_agent.routing.hot_channels import SourcesToMove
 
 AGAIN = -1
 """The value of `turn` in `place_trees` for "all classes, after taking the old paths off"."""
@@ -74,13 +73,15 @@ def gather(
     work: DemandItems,
     scratch: PathScratch,
     d: int,
-    first: np.uint32,
-    moved: SourcesToMove,
+    moved: Bool,
     turn: int,
 ) -> bool:  # pragma: no cover
-    """Marks the leaves that need a path in this turn and adds up their load; whether any does."""
+    """Marks the leaves that need a path in this turn and adds up their load; whether any does.
+
+    `moved` bool[·]: which sources of the tree, in the order of its jobs' leaves, are placed; the
+    others keep their paths. Empty: all are placed."""
     root = work.root[d]
-    whole = len(moved.offset) == 0
+    whole = len(moved) == 0
     begin, end = work.on_offset[d], work.on_offset[d + 1]
     for q in range(begin, end):
         job = work.on_job[q]
@@ -93,12 +94,12 @@ def gather(
                 v = work.leaf[i]
                 scratch.lead[v] = min(scratch.lead[v], work.weight_class[job])
     any_leaf = False
-    k = first
+    k = np.uint32(0)
     for q in range(begin, end):
         job = work.on_job[q]
         for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
             v = work.leaf[i]
-            free = v != root and (whole or moved.source[k])
+            free = v != root and (whole or moved[k])
             if free and (turn == AGAIN or scratch.lead[v] == turn):
                 scratch.waiting[v, work.weight_class[job]] += work.item[i]
                 scratch.now[v] = True
@@ -116,23 +117,22 @@ def fix_others(
     work: DemandItems,
     scratch: PathScratch,
     d: int,
-    first: np.uint32,
-    moved: SourcesToMove,
+    moved: Bool,
     turn: int,
     tree: U8,
 ) -> None:  # pragma: no cover
     """Fixes the paths of the other leaves that have one: those that are not moved, and those that
     earlier turns placed."""
     root = work.root[d]
-    whole = len(moved.offset) == 0
+    whole = len(moved) == 0
     if whole and (turn == AGAIN or work.on_offset[d + 1] - work.on_offset[d] == 1):
         return
-    k = first
+    k = np.uint32(0)
     for q in range(work.on_offset[d], work.on_offset[d + 1]):
         job = work.on_job[q]
         for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
             v = work.leaf[i]
-            free = whole or moved.source[k]
+            free = whole or moved[k]
             k += np.uint32(1)
             if scratch.now[v] or (free and scratch.lead[v] > turn):
                 continue

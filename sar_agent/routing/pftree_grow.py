@@ -12,7 +12,7 @@ from numba import njit
 
 from sar_agent.fabric.model import F64, I32, U8, U32, Bool
 from sar_agent.routing.graph.csr import Graph
-from sar_agent.routing.updown_paths import Orientation, RootDistances, fill_rest, legal_row
+from sar_agent.routing.updown_paths import Orientation, RootDistances, legal_tree
 
 PHY = 0
 SEVERAL = np.int32(-2)
@@ -94,15 +94,11 @@ def grow_partition_trees(
     mean = 0.0
     for d in dests:
         mean += weight[d] / len(dests)
-    previous = np.int64(-1)
     for d in dests:
-        root = root_of[d]
-        tree = egress[d]
+        root, tree = root_of[d], egress[d]
         group = isolation[d]
         phy = policy[d] == PHY
-        if root != previous:
-            legal_row(graph, legal, row, root)
-            previous = np.int64(root)
+        legal_tree(graph, legal, row, root, last_port[d], tree)
         cost[:] = np.inf
         # First the common way down, then the trees. One loop, because a function of so many arrays
         # would take longer to call than to run.
@@ -176,8 +172,4 @@ def grow_partition_trees(
         if forbidden >= 0:
             broken[breaks, 0], broken[breaks, 1] = d, forbidden
             breaks += 1
-        if row.size[0] < switches:
-            fill_rest(graph, row, tree)
-            previous = np.int64(-1)
-        tree[root] = last_port[d]
     return broken[:breaks]

@@ -93,6 +93,8 @@ class SarPlus:
             balance = repaired_balance(balance, fabric)
         # A repair is installed first; loaded channels can wait for the next call.
         balance.follow(mix, 0 if repaired else ITEMS)
+        if not repaired and before.routes.virtual_lanes == 1 and not len(balance.cache.place):
+            balance = _in_one_lane(balance)  # some of the paths that jobs left may close a loop
         return self._keep(balance, began)
 
     def _balance_of(self, made: PreviousRoutes, objective: Objective) -> RouteBalance:
@@ -282,7 +284,7 @@ def _in_one_lane(balance: RouteBalance) -> RouteBalance:
     """The same balance, or, where its routes close a credit loop that others do not, that of
     tables with entries moved to such."""
     fabric, graph, hops, egress = balance.fabric, balance.graph, balance.hops, balance.egress
-    if rise_then_fall(fabric, graph, hops, between_hosts=True):
+    if balance.rise_then_fall:
         return balance
     if host_paths(fabric, graph, hops, egress).one_lane(fabric):
         return balance
@@ -290,7 +292,9 @@ def _in_one_lane(balance: RouteBalance) -> RouteBalance:
     if cache is None:
         return balance
     _keep_in_dag(fabric, graph, cache, egress)
-    return RouteBalance(fabric, balance.mix, egress, balance.objective, cache)
+    other = RouteBalance(fabric, balance.mix, egress, balance.objective, cache)
+    other.counted = False
+    return other
 
 
 def _suspect_entries(before: RouteBalance, after: RouteBalance) -> tuple[SuspectEntries, Bool]:

@@ -5,8 +5,9 @@ ones then fill the gaps. Each of the two routes of a two-host job takes a whole 
 4,032 routes of a 64-host job a sixty-third. In the opposite order two-host jobs come last and find
 every link four fifths full (largest load 1.9 instead of 1.02 on full trees, all else equal).
 
-Then the most loaded channels are relieved: the trees that cross them are removed together and grown
-again, heaviest first. A move that did not help is undone.
+Then the most loaded channels are relieved: of the paths that cross them, the lightest first, each
+is placed again while its channel is still too full. Where that does not help, the trees are removed
+together and grown again, heaviest first. A move that did not help is undone.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, U8, U32
 from sar_agent.jobs import JobMix
-from sar_agent.routing.balanced_trees import place_trees
+from sar_agent.routing.balanced_trees import place_trees, relieve
 from sar_agent.routing.channel_loads import ChannelLoads, carry_trees, count_for_class
 from sar_agent.routing.demand_items import (
     CLASSES,
@@ -33,7 +34,8 @@ from sar_agent.routing.demand_items import (
 from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
-from sar_agent.routing.hot_channels import SourcesToMove, all_moved, lift_hot, trees_over
+from sar_agent.routing.host_paths import rise_then_fall
+from sar_agent.routing.hot_channels import trees_over
 from sar_agent.routing.pending_paths import AGAIN, scratch_for
 from sar_agent.routing.repair import neighbours_of
 
@@ -44,10 +46,10 @@ GOOD_ENOUGH = 1.025
 """Times the least possible largest load: a peak below that is not worth more time."""
 DARK_WORTH = 1.02
 """How many times the largest load may become for less dark fiber."""
-MOVES = (("paths", 0.995), ("paths", 0.97), ("trees", 0.995), ("in turn", 0.0), ("paths", 0.9))
-"""The moves, cheapest first: place again the paths over channels at least that near the peak, the
-whole trees of these paths, or every tree, one at a time. Paths and trees are removed together
-first."""
+MOVES = (("paths", 0.97), ("trees", 0.995), ("in turn", 0.0))
+"""The moves, cheapest first: place again, one at a time, the paths that cross a channel at least
+that near the peak; remove the whole trees over such channels together and grow them again; or do so
+with every tree, one at a time."""
 SHUFFLES = 100
 """After these moves, while items are left (on small fabrics): half of the trees over hot channels
 in random order, because heaviest first is a good order but not always the best."""
@@ -122,6 +124,11 @@ class RouteBalance:
         return hops
 
     @cached_property
+    def rise_then_fall(self) -> bool:
+        """Whether all shortest paths between hosts do: then none can close a credit loop."""
+        return rise_then_fall(self.fabric, self.graph, self.hops, between_hosts=True)
+
+    @cached_property
     def neighbours(self) -> U32:
         """uint32[S, ports]: the switch at the other end of each live cable."""
         return neighbours_of(self.fabric)
@@ -180,32 +187,27 @@ class RouteBalance:
         """Grows the trees of these terminals, heaviest first."""
         self._place(self._in_order(terminals))
 
-    def _lift_hot(self, terminals: U32, hot: NDArray[np.intp]) -> SourcesToMove:
-        is_hot = np.zeros(len(self.share), np.bool_)
-        is_hot[hot] = True
-        args = self.graph, self.by_port, self.work, self.loads, self.egress, terminals, is_hot
-        moved: SourcesToMove = lift_hot(*args)
-        return moved
-
-    def _place(self, terminals: U32, moved: SourcesToMove | None = None) -> None:
-        moved = moved or all_moved()
+    def _place(self, terminals: U32) -> None:
         classes = self.classes[terminals]
         for weight_class in np.flatnonzero(classes.any(axis=0)).tolist():
             count_for_class(self.loads, weight_class)
-            of_class = np.flatnonzero(classes[:, weight_class])
-            offset = moved.offset[of_class] if len(moved.offset) else moved.offset
-            self._place_trees(
-                terminals[of_class], SourcesToMove(offset, moved.source), weight_class
-            )
+            self._place_trees(terminals[classes[:, weight_class]], weight_class)
 
     def _place_again(self, terminals: U32) -> None:
         """Removes each terminal's tree in turn and grows it again beside all others."""
         lightest = CLASSES - 1 - self.classes[terminals, ::-1].argmax(axis=1)
         for weight_class in np.unique(lightest).tolist():
             count_for_class(self.loads, weight_class)
-            self._place_trees(terminals[lightest == weight_class], all_moved(), AGAIN)
+            self._place_trees(terminals[lightest == weight_class], AGAIN)
 
-    def _place_trees(self, terminals: U32, moved: SourcesToMove, turn: int) -> None:
+    def _relieve(self, terminals: U32, most: float) -> None:
+        """Places again, lightest first, the paths that still cross a channel with a load above
+        `most` when their turn comes."""
+        count_for_class(self.loads, CLASSES - 1)
+        args = self.graph, self.cache, self.by_port, self.work, self.loads, self.scratch
+        relieve(*args, terminals[::-1].copy(), most, self.egress)
+
+    def _place_trees(self, terminals: U32, turn: int) -> None:
         place_trees(
             self.graph,
             self.cache,
@@ -214,7 +216,6 @@ class RouteBalance:
             self.loads,
             self.scratch,
             terminals,
-            moved,
             turn,
             self.egress,
         )
@@ -262,7 +263,10 @@ class RouteBalance:
             what, nearly = MOVES[failures] if failures < len(MOVES) else ("shuffle", 0.97)
             failures += 1
             items -= len(self.share) // 8
-            hot = _hot(load, nearly * best[0], good_enough)
+            most = max(good_enough, nearly * best[0])
+            hot = np.flatnonzero(load > most)
+            if what != "paths":
+                hot = _hot(load, nearly * best[0], good_enough)
             key = hot.tobytes()
             if what == "in turn":
                 trees = self.terminals
@@ -282,7 +286,7 @@ class RouteBalance:
                 tried.add((what, key))
             saved = self.egress[trees], self.units.copy()
             if what == "paths":
-                self._place(trees, self._lift_hot(trees, hot))
+                self._relieve(trees, most)
             elif what == "trees":
                 self.lift(trees)
                 self._place(trees)
@@ -333,14 +337,17 @@ class RouteBalance:
 
     def _crossing(self, hot: NDArray[np.intp]) -> U32:
         """The terminals whose trees cross one of these channels, heaviest first."""
+        is_hot = np.zeros(len(self.share), np.bool_)
+        is_hot[hot] = True
         crossing = trees_over(
             self.graph,
             self.by_port,
             self.work,
+            self.hops,
             self.egress,
             self.terminals,
-            hot.astype(np.uint32),
-            self.fabric.channel_source[hot].astype(np.uint32),
+            is_hot,
+            np.unique(self.fabric.channel_source[hot]).astype(np.uint32),
         )
         return self.terminals[crossing]
 

@@ -37,8 +37,7 @@ from sar_agent.routing.turn_order import orders_by_height
 from sar_agent.routing.updown_paths import (
     Orientation,
     RootDistances,
-    fill_rest,
-    legal_row,
+    legal_tree,
     new_row,
     orient,
     unreached_leaves,
@@ -158,13 +157,9 @@ def _spread(
     on_main = np.zeros(switches, np.bool_)
     through = np.zeros(switches, np.int32)
     one = np.uint32(1)
-    previous = np.int64(-1)
     for d in dests:
-        root = root_of[d]
-        tree = egress[d]
-        if root != previous:
-            legal_row(graph, legal, row, root)
-            previous = np.int64(root)
+        root, tree = root_of[d], egress[d]
+        legal_tree(graph, legal, row, root, last_port[d], tree)
         if main:
             on_main[:] = False
             _main_way(graph, legal, reverse, root, used, on_main, tree)
@@ -189,11 +184,6 @@ def _spread(
                 on_main[v] = joins
                 used[best] += 1
                 through[graph.target[best]] += 1
-        size = row.size[0]
-        if size < switches:
-            fill_rest(graph, row, tree)
-            previous = np.int64(-1)
-        tree[root] = last_port[d]
 
 
 @njit(cache=True)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from sar_agent.fabric.model import I32, U8, U32, Bool, Fabric
 from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.routes import NO_ROUTE
 
 FAR = np.int32(1 << 20)
 """The legal distance where there is no legal path."""
@@ -52,6 +53,11 @@ class RootDistances(NamedTuple):
     """uint32[C]: channels edge[start[i]:start[i + 1]] lead order[i] one hop closer."""
     size: U32
     """uint32[1]: how many switches `order` holds."""
+    root: I32
+    """int32[1]: the root, -1 where `rest` is not filled."""
+    rest: U8
+    """uint8[S]: the port of each switch without a legal path towards some switch that has one
+    (spines that lost a cable; no host's path passes there), `NO_ROUTE` elsewhere."""
 
 
 def orient(fabric: Fabric, height: NDArray[np.integer]) -> Orientation:
@@ -75,7 +81,26 @@ def new_row(fabric: Fabric) -> RootDistances:
         np.empty(switches + 1, np.uint32),
         np.empty(channels, np.uint32),
         np.zeros(1, np.uint32),
+        np.full(1, -1, np.int32),
+        np.empty(switches, np.uint8),
     )
+
+
+@njit(cache=True)
+def legal_tree(
+    graph: Graph, legal: Orientation, row: RootDistances, root: int, last_port: np.uint8, tree: U8
+) -> None:  # pragma: no cover
+    """Fills `row`, if it is another root's, and writes into `tree` uint8[S] the entries that are
+    nobody's choice: the root's last port, and those of switches without a legal path."""
+    if row.root[0] != root:
+        legal_row(graph, legal, row, root)
+        _find_rest(graph, row)
+        row.root[0] = root
+    if row.size[0] < len(tree):
+        for v in range(np.uint32(len(tree))):
+            if row.rest[v] != NO_ROUTE:
+                tree[v] = row.rest[v]
+    tree[root] = last_port
 
 
 @njit(cache=True)
@@ -84,6 +109,7 @@ def legal_row(
 ) -> None:  # pragma: no cover
     """Fills `row` with the legal distances to `root`."""
     distance, falls, order = row.distance, row.falls, row.order
+    row.root[0] = -1
     distance[:] = FAR
     falls[:] = False
     distance[root] = 0
@@ -150,22 +176,21 @@ def unreached_leaves(
 
 
 @njit(cache=True)
-def fill_rest(graph: Graph, row: RootDistances, tree: U8) -> None:  # pragma: no cover
-    """Gives switches without a legal path (spines that lost a cable; no host's path passes there) a
-    way to some switch that has one, nearest first; `tree` is uint8[S]."""
-    size = row.size[0]
+def _find_rest(graph: Graph, row: RootDistances) -> None:  # pragma: no cover
+    """Fills `row.rest`, nearest first, and appends these switches to `row.order`."""
+    size, one = row.size[0], np.uint32(1)
+    row.rest[:] = NO_ROUTE
     i = np.uint32(0)
     while i < size:
         u = row.order[i]
-        i += np.uint32(1)
-        for c in range(graph.offset[u], graph.offset[u + np.uint32(1)]):
+        i += one
+        for c in range(graph.offset[u], graph.offset[u + one]):
             v = graph.target[c]
-            if graph.up[c] and row.distance[v] >= FAR:
-                row.distance[v] = row.distance[u] + 1
-                row.order[size] = v
-                size += np.uint32(1)
-                for back in range(graph.offset[v], graph.offset[v + np.uint32(1)]):
-                    if graph.up[back] and graph.target[back] == u:
-                        tree[v] = graph.port[back]
-                        break
-    row.size[0] = size
+            if not graph.up[c] or row.distance[v] < FAR or row.rest[v] != NO_ROUTE:
+                continue
+            row.order[size] = v
+            size += one
+            for back in range(graph.offset[v], graph.offset[v + one]):
+                if graph.up[back] and graph.target[back] == u:
+                    row.rest[v] = graph.port[back]
+                    break

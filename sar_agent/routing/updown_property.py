@@ -3,7 +3,7 @@
 Each switch has a level. A cycle of dependencies must somewhere turn from a channel that leads down,
 or stays level, to one that leads up, or stays level. Whether any shortest path between given
 switches has such a turn is computed for all roots at once: each switch has a row of bytes, one byte
-for each root, and rows are combined channel by channel, 32 bytes to an instruction: O(C S / 32). No
+for each root, and rows are combined channel by channel, 32 bytes to an instruction: O(C R / 32). No
 path is followed.
 """
 
@@ -18,22 +18,20 @@ from sar_agent.routing.graph.csr import Graph
 
 @njit(cache=True)
 def all_up_then_down(
-    graph: Graph, hops: U8, level: U8, by_level: U32, sends: Bool, ends: Bool
+    graph: Graph, hops: U8, level: U8, by_level: U32, sends: Bool
 ) -> bool:  # pragma: no cover
-    """Whether all shortest paths from switches that send (`sends` bool[S]) to switches at which
-    paths end (`ends` bool[S]) do so.
+    """Whether all shortest paths from switches that send (`sends` bool[S]) to some roots do so.
 
-    `hops` uint8[S, S] are those between switches, `level` uint8[S]; `by_level` uint32[S] are the
-    switches sorted by level.
+    `hops` uint8[S, R] are those from each switch to each root, `level` uint8[S]; `by_level`
+    uint32[S] are the switches sorted by level.
     """
-    switches = np.uint32(len(hops))
     one = np.uint32(1)
     # By switch and root: does a path pass that has only gone up, or one that has gone down already?
-    rising = np.zeros((switches, switches), np.bool_)
-    falling = np.zeros((switches, switches), np.bool_)
+    rising = np.zeros(hops.shape, np.bool_)
+    falling = np.zeros(hops.shape, np.bool_)
     for v in by_level:
         if sends[v]:
-            rising[v] = ends
+            rising[v] = True
         for c in range(graph.offset[v], graph.offset[v + one]):
             w = graph.target[c]
             if graph.up[c] and level[w] > level[v]:

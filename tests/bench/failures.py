@@ -21,7 +21,8 @@ from tests.bench.timing import Times
 
 FAILURES = 12
 """The number of failures of each kind; each starts from the whole fabric."""
-MILLISECONDS = 100
+MEDIAN, WORST = 40, 80
+"""Milliseconds."""
 OPTIONS = Options()
 Repairs = dict[str, list[dict[str, float]]]
 """Kind of failure → the measurements of each failure."""
@@ -89,6 +90,7 @@ def _repair(engine: Rerouting, plan: Plan, broken: Fabric) -> dict[str, float]:
     recomputed = make_plan(1, broken, mix, load_engine("sar-plus").route(broken, mix, OPTIONS))
     least = recomputed.measures.load_max
     return {
+        "processor": routing.cpu[0] + checking.cpu[0],
         "route": routing[0],
         "check": checking[0],
         "changed": repaired.routes.entries_changed(plan.routes) / routes.egress.size,
@@ -106,6 +108,7 @@ def _table(name: str, found: Repairs) -> Table:
             "repair, ms",
             "check, ms",
             "total, ms",
+            "CPU time, ms",
             "entries changed",
             "load / recomputed",
             "improvement, ms",
@@ -123,13 +126,14 @@ def _table(name: str, found: Repairs) -> Table:
             kind,
             *(_show([run[key] for run in each], 1e3, ".1f") for key in ("route", "check")),
             _show(both, 1e3, ".1f"),
+            _show([run["processor"] for run in each], 1e3, ".1f"),
             _show([run["changed"] for run in each], 1, ".2%"),
             _show([run["load"] for run in each], 1, ".3f"),
             _show([run["better"] for run in each], 1e3, ".1f"),
             _show([run["better_load"] for run in each], 1, ".3f"),
         )
-        table.goals.append(goal(f"{kind}, median", median(both) * 1e3, MILLISECONDS, "ms"))
-        table.goals.append(goal(f"{kind}, worst", max(both) * 1e3, MILLISECONDS, "ms"))
+        table.goals.append(goal(f"{kind}, median", median(both) * 1e3, MEDIAN, "ms"))
+        table.goals.append(goal(f"{kind}, worst", max(both) * 1e3, WORST, "ms"))
     return table
 
 

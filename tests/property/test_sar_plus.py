@@ -148,6 +148,28 @@ def test_other_engines_end_only_where_their_peak_is_above(
         assert other is None or np.array_equal(other.egress, whole.egress)
 
 
+@examples(60)
+@given(network=networks(), seed=st.integers(0, 10**6))
+def test_trees_over_hot_channels_are_those_whose_paths_pass_there(
+    network: tuple[Fabric, JobMix], seed: int
+) -> None:
+    fabric, mix = network
+    engine = SarPlus()
+    routes = engine.route(fabric, mix, Options())
+    balance = engine._last.balance  # type: ignore[union-attr]
+    hot = np.flatnonzero(np.random.default_rng(seed).random(fabric.channels) < 0.1)
+    channel, crossing = routes.next_channel(fabric), set()
+    for job in mix.jobs:
+        for d in job.terminals:
+            for s in fabric.terminal_switch[job.terminals]:
+                v = s
+                while v != fabric.terminal_switch[d] and (c := channel[d, v]) >= 0:
+                    v = fabric.channel_target[c]
+                    if c in hot:
+                        crossing.add(int(d))
+    assert sorted(balance._crossing(hot).tolist()) == sorted(crossing)
+
+
 def sharing_mix(fabric: Fabric, seed: int, jobs: int) -> JobMix:
     """Jobs of 2 hosts to half of all, who share them as they come."""
     random = np.random.default_rng(seed)
