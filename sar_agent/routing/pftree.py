@@ -28,7 +28,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.errors import CheckFailed, Unserved
+from sar_agent.errors import CheckFailed, InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, I32, I64, U32, Bool
 from sar_agent.fabric.tree import tree_levels
@@ -77,11 +77,11 @@ class PFTree:
         return _quotas(fabric, partitions, higher)
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
-        """Raises `Unserved` where the fabric is no fat tree or there are no partitions, and
+        """Raises `Unserved` where the fabric is no fat tree, `InputError` without partitions, and
         `CheckFailed` where a strict policy cannot be met."""
         began = time.perf_counter()
         if options.partitions is None:
-            raise Unserved(f"{self.name} needs partitions: name them with --partitions FILE")
+            raise InputError(f"{self.name} needs partitions", remedy="name them: --partitions FILE")
         partitions = self.partitions(options.partitions)
         graph = graph_of(fabric)
         legal = tree_order(fabric, graph)

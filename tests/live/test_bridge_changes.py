@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
 from sar_agent.errors import SarError
+from sar_agent.fabric.opensm_file import read_opensm_fabric
 from sar_agent.formats.routes_file import write_routes_file
 from sar_agent.opensm.plugin_client import PluginRefused
 from tests.live.helpers import readback
@@ -21,6 +23,13 @@ def here() -> Iterator[Site]:
     with site() as made:
         made.load(made.tree.routes(5))
         yield made
+
+
+def channels(here: Site) -> int:
+    """Those between switches, as OpenSM last discovered them; 0 while it sweeps."""
+    with suppress(SarError):
+        return read_opensm_fabric(here.bridge.fabric().path).fabric.channels
+    return 0
 
 
 def test_a_dead_link_brings_the_fallback_and_the_link_brings_us_back(here: Site) -> None:
@@ -153,12 +162,14 @@ def test_a_load_that_was_refused_is_never_tried_again(here: Site) -> None:
 
 def test_a_cable_plugged_elsewhere_makes_any_file_stale(here: Site) -> None:
     """All are still reached: leaf0 and leaf1 have one spine each for the other's."""
+    whole = channels(here)
     for leaf in ("leaf0", "leaf1"):
         here.fabric.unlink(leaf, 5)
     here.wait(lambda s: s.engine_in_force == "dfsssp" and s.settled)
     here.fabric.link("leaf0", 5, "spine0", 2)
     here.fabric.link("leaf1", 5, "spine0", 1)
     here.sm.sweep()
+    here.wait(lambda s: s.settled and channels(here) == whole)
     with pytest.raises(PluginRefused, match=r"cable at port 5 of switch .*leaf0.* ends elsewhere"):
         here.load(here.tree.routes(6))
 

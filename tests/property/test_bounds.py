@@ -79,7 +79,7 @@ def test_prices_find_the_optimum_of_split_routes(network: Network) -> None:
     fabric, mix = network
     spread, graph = spread_of(fabric, mix), graph_of(fabric)
     rate = fabric.channel_rate.astype(np.float64)
-    found = price_bound(fabric, spread, graph, new_cache(fabric), spread.demand, rate, rounds=300)
+    found = price_bound(fabric, spread, graph, new_cache(fabric), spread.demand, rate, rounds=1000)
     optimum = least_maximum(fabric, mix, load=True, whole=False)
     assert 0.97 * optimum - EPS <= found.bound <= optimum + EPS
     assert optimum - EPS <= found.fractional

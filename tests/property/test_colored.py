@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
-from sar_agent.errors import Unserved
+from sar_agent.errors import InputError, Unserved
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
@@ -61,7 +61,7 @@ def test_the_engine_routes_all_phases_of_all_jobs() -> None:
     fabric = load_fabric("xgft:2;4,4;1,4")
     mix = JobMix.of([make_job("a", range(0, 16, 2)), make_job("b", range(1, 16, 2))])
     engine = load_engine("colored")
-    with pytest.raises(Unserved, match="name one"):
+    with pytest.raises(InputError, match="try --pattern"):
         engine.route(fabric, mix, Options(lmc=2))
     with pytest.raises(Unserved, match="needs 4 LID offsets"):
         engine.route(fabric, mix, Options(pattern="shift:3", lmc=1))

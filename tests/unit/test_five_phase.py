@@ -71,7 +71,7 @@ class World:
         write_ibsim_net(with_lids(load_fabric("xgft:2;4,4;1,2"), lmc), self.net)
         self.bridge = FakeBridge(folder / "run", self.fabric, lmc=lmc)
         self.source = FakeSource(JOBS)
-        self.update = {"mode": "five-phase", "deadline_seconds": 3, "lease_seconds": 20} | update
+        self.update = {"mode": "five-phase", "deadline_seconds": 30, "lease_seconds": 60} | update
         self.agent = self.restart()
 
     @property
@@ -153,6 +153,8 @@ def test_subscribers_are_on_offset_1_while_tables_change_and_only_those_of_offse
 
 @pytest.mark.long
 def test_who_does_not_answer_ends_the_run_without_an_install(world: World) -> None:
+    world.update |= {"deadline_seconds": 3}
+    world.restart()
     one, deaf = Subscriber(world), Subscriber(world, "00000000000000bb", "1")
     deaf.deaf = True
     before, loads = world.tables(), list(world.bridge.loads)
@@ -219,6 +221,7 @@ def test_a_restart_in_every_phase_ends_the_run(world: World, phase: Phase, loade
         world.bridge.tables, world.bridge.generation = replace(world.tables(), generation=7), 7
     world.bridge.on_notice.clear()
     update = coordinator.state.update
+    world.update |= {"deadline_seconds": 3}
     world.restart()
     assert world.phase is (Phase.INSTALL if phase is Phase.INSTALL else Phase.REPATH)
     told: list[tuple[str, int]] = []
@@ -264,6 +267,8 @@ def test_a_load_that_is_refused_brings_everybody_back(world: World) -> None:
 
 
 def test_a_plugin_that_knows_no_notices(world: World) -> None:
+    world.update |= {"deadline_seconds": 3}
+    world.restart()
     Subscriber(world)
 
     def unknown(kind: str, update: int, generation: int) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sar_agent.errors import Unserved
+from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.fabric.xgft_view import recognise_xgft
@@ -44,10 +44,10 @@ class Colored:
     by_source = True
 
     def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
-        """Raises `Unserved` without a pattern and where the fabric is no XGFT, `InputError` where
+        """Raises `Unserved` where the fabric is no XGFT, `InputError` without a pattern and where
         the pattern does not fit a job. A pair that several phases have keeps its first route."""
         if not options.pattern:
-            raise Unserved("colored needs a traffic pattern: name one, e.g. --pattern shift:1")
+            raise InputError("colored needs a traffic pattern", remedy="try --pattern shift:1")
         view = recognise_xgft(fabric)
         known: dict[int, bytes] = {}
         for source, destination in phases(fabric, mix, options.pattern):
