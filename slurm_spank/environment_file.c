@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "arguments.h"
@@ -64,11 +65,14 @@ bool environment_store(const struct environment *e, const char *folder, uint32_t
 	return good;
 }
 
-void environment_remove(const char *folder, uint32_t job)
+void environment_forget(const char *folder, uint32_t job, bool starts)
 {
 	char path[PATH_SIZE];
+	struct stat about;
 
-	if (path_of(path, folder, "", job))
+	if (!path_of(path, folder, "", job) || lstat(path, &about))
+		return;
+	if (!starts || about.st_mtime < time(NULL) - STALE_SECONDS)
 		unlink(path);
 }
 

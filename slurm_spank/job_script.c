@@ -3,6 +3,7 @@
  * crashes, and the node is drained. The option itself and Slurm's environment provide what is needed.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "environment_file.h"
 #include "hooks.h"
@@ -21,7 +22,7 @@ static void report(spank_t spank, int ac, char **av, const char *event)
 	if (!message.nodes)
 		message.nodes = getenv("SLURM_JOB_NODELIST");
 	option_given(spank, traffic);
-	environment_remove(arguments.state, message.job); /* it may be that of an earlier job with the same number */
+	environment_forget(arguments.state, message.job, !strcmp(event, "start"));
 	if (arguments_reach_agent(&arguments))
 		(void)report_event(&arguments, &message, &unused);
 }

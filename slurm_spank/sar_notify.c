@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 	if (traffic && traffic_known(traffic))
 		message.traffic = traffic;
 	if (*arguments.state)
-		environment_remove(arguments.state, message.job);
+		environment_forget(arguments.state, message.job, !strcmp(event, "start"));
 	(void)report_event(&arguments, &message, &unused);
 	setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
 	return 0;

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -40,13 +41,40 @@ def free_port(count: int = 1) -> int:
     """The first of `count` consecutive TCP ports that are free on loopback.
 
     They are below the range of ports for outgoing connections, so that the kernel does not use one
-    before the daemon binds it.
+    before the daemon binds it; nor does another process that calls this.
     """
     for _ in range(200):
         first = 10000 + secrets.randbelow(32768 - 10000 - count)
-        if all(map(_is_free, range(first, first + count))):
+        if all(map(_is_free, range(first, first + count))) and _reserve(first, count):
             return first
     raise SarError(f"no {count} consecutive free TCP ports between 10000 and 32768")
+
+
+_BLOCK, _KEPT = 32, 8
+_RESERVED = deque[list[socket.socket]]()
+"""Of the last `_KEPT` calls: the daemons of those before have bound their ports."""
+
+
+def _reserve(first: int, count: int) -> bool:
+    """Whether no process of this machine has just been given one of these ports. A block of ports
+    is a Unix socket without a file, which ends with its process."""
+    held = list[socket.socket]()
+    for block in range(first // _BLOCK, (first + count - 1) // _BLOCK + 1):
+        held.append(socket.socket(socket.AF_UNIX))
+        try:
+            held[-1].bind(f"\0sar-agent-ports-{block}")
+        except OSError:
+            _give_up(held)
+            return False
+    _RESERVED.append(held)
+    if len(_RESERVED) > _KEPT:
+        _give_up(_RESERVED.popleft())
+    return True
+
+
+def _give_up(held: list[socket.socket]) -> None:
+    for one in held:
+        one.close()
 
 
 def _is_free(port: int) -> bool:

@@ -161,7 +161,9 @@ class SlurmCluster:
             return states.count("idle") == len(self.nodes)
 
         if not wait_until(idle, seconds, pause=0.1):
-            states = self.run("sinfo", "-h", "-o", "%T %N").replace("\n", ", ")
+            for slurmd in self._slurmds:
+                slurmd.check()
+            states = self.run("sinfo", "-h", "-o", "%T %N").strip().replace("\n", ", ")
             raise SarError(f"Slurm's nodes are not all idle after {seconds:g} s: {states}")
 
     def run(self, *command: str, timeout: float = 60.0, user: str | None = None) -> str:

@@ -1,7 +1,9 @@
 /* Files of NAME=VALUE are written and read, but not read where the job's owner could have written them. */
 #include "../environment_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../arguments.h"
@@ -19,6 +21,15 @@ static void put(const char *name, const char *text, mode_t mode)
 	unlink(path);
 	file = fopen(path, "w");
 	CHECK(file && fputs(text, file) >= 0 && !fclose(file) && !chmod(path, mode), "%s", path);
+}
+
+static void made_older(const char *in, const char *name, time_t seconds)
+{
+	const struct timespec then = {.tv_sec = time(NULL) - seconds};
+	char path[2 * PATH_SIZE];
+
+	snprintf(path, sizeof(path), "%s/%s", in, name);
+	CHECK(!utimensat(AT_FDCWD, path, (const struct timespec[]){then, then}, 0), "%s", path);
 }
 
 static void stored(void)
@@ -40,7 +51,13 @@ static void stored(void)
 	CHECK(environment_store(&out, state, 7, &why), "%s", why.text);
 	CHECK(environment_load(&in, state, 7) && in.count == MOST_VARIABLES, "%u", in.count);
 	CHECK(!strcmp(in.variable[15].value, out.variable[15].value), "the same");
-	environment_remove(state, 7);
+	environment_forget(state, 7, true);
+	CHECK(environment_load(&in, state, 7), "another node of this job stored it a moment ago");
+	made_older(state, "7", STALE_SECONDS + 2);
+	environment_forget(state, 7, true);
+	CHECK(!environment_load(&in, state, 7), "it was that of an earlier job");
+	CHECK(environment_store(&out, state, 7, &why), "%s", why.text);
+	environment_forget(state, 7, false);
 	CHECK(!environment_load(&in, state, 7), "forgotten");
 	CHECK(!environment_store(&out, "", 7, &why), "no folder");
 	chmod(state, 0777);

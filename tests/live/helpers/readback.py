@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Iterator
 
 from sar_agent.formats.routes_file import RoutesFile
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import read_lids as lids
+from sar_lab.live.process import wait_until
 
 _SWITCH = re.compile(r"^Unicast lids .* guid (0x[0-9a-f]+)")
 _ENTRY = re.compile(r"^(0x[0-9a-f]{4}) (\d{3}) ")
@@ -17,9 +19,19 @@ Tables = dict[tuple[int, int], int]
 
 
 def installed(fabric: Ibsim, host: str = "n002") -> Tables:
-    """(switch GUID, LID) → egress port, from dump_fts, which asks every switch."""
-    run = fabric.run("dump_fts", host=host)
-    assert run.returncode == 0, run.stderr
+    """(switch GUID, LID) → egress port, from dump_fts, which asks every switch.
+
+    On a busy machine an answer may be late. Then dump_fts says so and goes on with what it has, so
+    it is asked again."""
+
+    def asked() -> bool:
+        nonlocal run
+        run = fabric.run("dump_fts", host=host)
+        assert run.returncode == 0, run.stderr
+        return not run.stderr
+
+    run = subprocess.CompletedProcess[str]([], 1)
+    assert wait_until(asked, 15, 0.2), run.stderr
     tables: Tables = {}
     switch = 0
     for line in run.stdout.splitlines():
