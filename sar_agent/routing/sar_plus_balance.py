@@ -46,6 +46,9 @@ GOOD_ENOUGH = 1.025
 """Times the least possible largest load: a peak below that is not worth more time."""
 DARK_WORTH = 1.02
 """How many times the largest load may become for less dark fiber."""
+FEW, FAR = 1 / 1024, 0.95
+"""Where this share of all channels, or fewer, are far above all others, as after a failure, they
+are relieved down to these: others have less than `FAR` times the peak."""
 MOVES = (("paths", 0.97), ("trees", 0.995), ("in turn", 0.0))
 """The moves, cheapest first: place again, one at a time, the paths that cross a channel at least
 that near the peak; remove the whole trees over such channels together and grow them again; or do so
@@ -263,7 +266,7 @@ class RouteBalance:
             what, nearly = MOVES[failures] if failures < len(MOVES) else ("shuffle", 0.97)
             failures += 1
             items -= len(self.share) // 8
-            most = max(good_enough, nearly * best[0])
+            most = max(good_enough, _below_few(load, nearly * best[0]))
             hot = np.flatnonzero(load > most)
             if what != "paths":
                 hot = _hot(load, nearly * best[0], good_enough)
@@ -350,6 +353,13 @@ class RouteBalance:
             np.unique(self.fabric.channel_source[hot]).astype(np.uint32),
         )
         return self.terminals[crossing]
+
+
+def _below_few(load: F64, near: float) -> float:
+    """The load of the channels below the few that are far above all others; else `near`."""
+    rank = len(load) - 1 - int(FEW * len(load))
+    others = float(np.partition(load, rank)[rank])
+    return others if others < FAR * float(load.max()) else near
 
 
 def _hot(loads: F64, load: float, good_enough: float) -> NDArray[np.intp]:
