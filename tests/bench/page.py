@@ -101,9 +101,9 @@ now):
 
 Paths that cross hot channels were all removed and placed again together, and a move that did not
 help was undone; six such moves used up what a change may place. Now paths are placed again one at a
-time, the lightest first, and only while their channel is still hot. Looked at after every fourth of
-40 changes, the largest load was at most 1.033 times the bound, mostly below 1.025. The table above
-was not measured with it yet.
+time, the lightest first, and only while their channel is still hot; few channels far above all
+others are relieved at once. Looked at after every fourth of
+40 changes, the largest load was at most 1.033 times the bound, mostly below 1.025.
 
 ## Tried, of no use
 
