@@ -51,8 +51,10 @@ class Watch(PluginWatch):
         super().__init__(site)
         self.settled: set[int] = set()
         """Generations that were in force, confirmed by all switches."""
-        self.sends: list[tuple[float, int]] = []
-        """When blocks were seen to change, and which generation was in force, confirmed, before."""
+        self.sends: list[tuple[float, float, int]] = []
+        """Between which times blocks changed, and which generation was in force, confirmed,
+        before."""
+        self._looked = 0.0
         self.last_settled = 0
         self.newest: PluginStatus | None = None
         self.wrong: list[str] = []
@@ -61,7 +63,8 @@ class Watch(PluginWatch):
         before, self.newest = self.newest, status
         blocks = before.lft_blocks_confirmed if before and before.pid == status.pid else 0
         if status.lft_blocks_confirmed != blocks:
-            self.sends.append((asked, self.last_settled))
+            self.sends.append((self._looked, time.time(), self.last_settled))
+        self._looked = asked
         if status.settled and status.generation_in_force:
             self.last_settled = status.generation_in_force
             self.settled.add(self.last_settled)
@@ -226,12 +229,13 @@ class Chaos:
         self._learn()
         sends, self.watch.sends = self.watch.sends, []
         after = self.watch.last_settled
-        for at, before in reversed(sends):
+        for begin, end, before in reversed(sends):
             if self.base.get(before) != self.base.get(after):
                 self.moves += 1
                 for one in self.offsets:
-                    used = one.within(at, at)
-                    assert used == {1}, (one.one.trace, at, before, after, used, self._story())
+                    used = one.within(begin, end)  # some milliseconds, unless the watch waited
+                    where = (one.one.trace, begin, end, before, after, used)
+                    assert 1 in used, (where, self._story())
             after = before
 
     def judge_switches(self) -> None:
