@@ -46,9 +46,9 @@ GOOD_ENOUGH = 1.025
 """Times the least possible largest load: a peak below that is not worth more time."""
 DARK_WORTH = 1.02
 """How many times the largest load may become for less dark fiber."""
-FEW, FAR = 1 / 1024, 0.95
+FEW, OTHERS = 1 / 1024, 0.95
 """Where this share of all channels, or fewer, are far above all others, as after a failure, they
-are relieved down to these: others have less than `FAR` times the peak."""
+are relieved down to these: others have less than `OTHERS` times the peak."""
 MOVES = (("paths", 0.97), ("trees", 0.995), ("in turn", 0.0))
 """The moves, cheapest first: place again, one at a time, the paths that cross a channel at least
 that near the peak; remove the whole trees over such channels together and grow them again; or do so
@@ -359,7 +359,7 @@ def _below_few(load: F64, near: float) -> float:
     """The load of the channels below the few that are far above all others; else `near`."""
     rank = len(load) - 1 - int(FEW * len(load))
     others = float(np.partition(load, rank)[rank])
-    return others if others < FAR * float(load.max()) else near
+    return others if others < OTHERS * float(load.max()) else near
 
 
 def _hot(loads: F64, load: float, good_enough: float) -> NDArray[np.intp]:
