@@ -71,21 +71,28 @@ def amend_tree(
             return False
     size = np.uint32(0)
     for v in changed:
-        size = _put(scratch, d, size, v)
+        for which in range(2):
+            w = v
+            while w != root and w < switches:
+                size = _put(scratch, d, size, w)
+                w = _next(wirings[which], rows[which], w)
+    for i in range(size):
+        for which in range(2):
+            v, wiring, row = scratch.near[i], wirings[which], rows[which]
+            passing = _passing(wiring, row, d, v, scratch.stack)
+            _count(wiring, row, v, passing, 2 * which - 1, counts)
+    downstream = size
+    for v in changed:
         for which in range(2):
             wiring, row = wirings[which], rows[which]
             for e in range(wiring.into_offset[v], wiring.into_offset[v + np.uint32(1)]):
                 if row[wiring.into_switch[e]] == wiring.into_port[e]:
                     size = _put(scratch, d, size, np.uint32(wiring.into_switch[e]))
-            w = v
-            while w != root and w < switches:
-                size = _put(scratch, d, size, w)
-                w = _next(wiring, row, w)
-    for i in range(size):
+    for i in range(downstream, size):
         v = scratch.near[i]
-        if v != root:
-            _count(wirings[0], rows[0], d, v, -1, counts, scratch.stack)
-            _count(wirings[1], rows[1], d, v, 1, counts, scratch.stack)
+        passing = _passing(new, rows[1], d, v, scratch.stack)  # as in the old tree
+        _count(wirings[0], rows[0], v, passing, -1, counts)
+        _count(new, rows[1], v, passing, 1, counts)
     return True
 
 
@@ -110,13 +117,12 @@ def _put(
 
 @njit(cache=True)
 def _count(
-    wiring: Wiring, row: U8, d: int, v: np.uint32, step: int, counts: Counts, stack: U32
+    wiring: Wiring, row: U8, v: np.uint32, passing: np.uint32, step: int, counts: Counts
 ) -> None:  # pragma: no cover
-    """Adds `step` to v's dependency, if packets pass v on their way to destination d."""
+    """Adds `step` to v's dependency for the marks of the packets that pass v."""
     w = _next(wiring, row, v)
     if w >= wiring.sends.shape[1]:
         return
-    passing = _passing(wiring, row, d, v, stack)
     dependency = (v * wiring.ports + row[v]) * wiring.ports + row[w]
     for plane in range(np.uint32(2)):
         if passing >> plane & np.uint32(1):

@@ -31,11 +31,10 @@ from sar_agent.fabric.model import I64, U8, U32, U64, Kind
 from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
-from sar_agent.routing.graph.csr import Graph, graph_of
-from sar_agent.routing.graph.hop_counts import all_hops
-from sar_agent.routing.graph.shortest_path_dag import new_cache
+from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.updn import tree_order
 from sar_agent.routing.updown_paths import (
     Orientation,
@@ -55,7 +54,8 @@ class Dmodc:
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no fat tree, or too much of it is broken."""
         began = time.perf_counter()
-        graph = graph_of(fabric)
+        shortest = ShortestPaths(fabric)
+        graph = shortest.graph
         legal = tree_order(fabric, graph)
         egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
         number = host_numbers(fabric, graph, legal)
@@ -71,7 +71,7 @@ class Dmodc:
             order[fabric.is_host_port[order]].astype(np.uint32),
             egress,
         )
-        fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
+        fill_loop_free(shortest, egress)
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
 
 

@@ -33,6 +33,7 @@ from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.minhop import leaf_by_leaf
 from sar_agent.routing.root_sets import joining_order
 from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.turn_order import TurnOrder
 from sar_agent.routing.updown_paths import (
     Orientation,
@@ -81,7 +82,7 @@ def around(fabric: Fabric, graph: Graph) -> I64:
 def _shortest(fabric: Fabric, graph: Graph, order: TurnOrder) -> tuple[U8, I64]:
     egress, weight = _no_tables(fabric), np.zeros(fabric.channels, np.int64)
     cache, everyone = new_cache(fabric, order.place), dfsssp_order(fabric)
-    grow(fabric, graph, cache, all_hops(graph), JobMix(()), *everyone, weight, egress)
+    grow(ShortestPaths(fabric), cache, JobMix(()), *everyone, weight, egress)
     return egress, weight
 
 

@@ -28,7 +28,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, I64, U8, U32, Bool
 from sar_agent.routing.channel_dependencies import (
     collect_dependencies,
@@ -36,7 +35,7 @@ from sar_agent.routing.channel_dependencies import (
     offset_tables_of,
 )
 from sar_agent.routing.graph.csr import ChannelGraph, Graph, channel_graph_of
-from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
+from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
 from sar_agent.routing.graph.topological_order import broken_order
 from sar_agent.routing.graph.two_way_search import (
     FORBIDDEN,
@@ -48,6 +47,7 @@ from sar_agent.routing.graph.two_way_search import (
 )
 from sar_agent.routing.host_paths import HostPaths, host_paths
 from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.updown_property import lowest_ports
 
 ATTEMPTS = 200
@@ -72,21 +72,20 @@ class FillScratch(NamedTuple):
 
 
 def fill_loop_free(
-    fabric: Fabric,
-    graph: Graph,
-    cache: DagCache,
-    hops: U8,
+    shortest: ShortestPaths,
     egress: U8,
     found: HostPaths | None = None,
+    cache: DagCache | None = None,
 ) -> None:
     """Rewrites the entries of `egress` uint8[T + S, S] that no host-to-host path uses.
 
-    `hops` uint8[S, S] are those between switches, `cache` holds all shortest paths, `found` the
-    dependencies of the hosts' routes in `egress` where they are known already. Paths from hosts to
-    the switches' own LIDs come first; then, where switches without hosts have aggregation units,
-    the paths of these to all destinations. Where no continuation fits, an entry stays as it was.
+    `found` are the hosts' routes in `egress`, and `cache` holds all shortest paths, where they are
+    known already. Paths from hosts to the switches' own LIDs come first; then, where switches
+    without hosts have aggregation units, the paths of these to all destinations. Where no
+    continuation fits, an entry stays as it was.
     """
-    found = found or host_paths(fabric, graph, hops, egress)
+    fabric, graph, hops = shortest.fabric, shortest.graph, shortest.hops
+    found, cache = found or host_paths(shortest, egress), cache or new_cache(fabric)
     hosts = fabric.terminals_at > 0
     units = np.zeros(fabric.switches, np.bool_)
     units[fabric.terminal_switch[fabric.terminal_up]] = True
@@ -99,7 +98,7 @@ def fill_loop_free(
     lowest_ports(graph, hops, ports)
     np.fill_diagonal(ports, 0)
     lowest = np.ascontiguousarray(ports.T)
-    safe, depends = found.rise_then_fall, found.depends
+    safe, depends = shortest.all_rise_then_fall, found.depends
     if safe:
         egress[fabric.terminals :] = lowest
         if units.any():

@@ -8,11 +8,9 @@ from numba import njit
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.fabric.xgft_view import XgftView
-from sar_agent.routing.graph.csr import graph_of
-from sar_agent.routing.graph.hop_counts import all_hops
-from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.routing.shortest_paths import ShortestPaths
 
 
 def digit_tables(fabric: Fabric, view: XgftView, choice: U8) -> U8:
@@ -22,8 +20,7 @@ def digit_tables(fabric: Fabric, view: XgftView, choice: U8) -> U8:
     everyone = np.arange(fabric.terminals, dtype=np.int32)
     egress[: fabric.terminals] = fill_digits(fabric, view, everyone, choice)
     egress[: fabric.terminals][~fabric.is_host_port] = NO_ROUTE
-    graph = graph_of(fabric)
-    fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
+    fill_loop_free(ShortestPaths(fabric), egress)
     return egress
 
 

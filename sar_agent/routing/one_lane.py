@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8
-from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
 from sar_agent.routing.host_paths import HostPaths, host_paths
+from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.turn_order import turn_order
 
 WORTH = 1.02
@@ -25,29 +24,27 @@ WORTH = 1.02
 Made = TypeVar("Made")
 
 
-def one_lane_cache(fabric: Fabric, graph: Graph) -> DagCache | None:
+def one_lane_cache(shortest: ShortestPaths) -> DagCache | None:
     """A cache of shortest paths among which no choice closes a credit loop between hosts; None
     where no such paths were found."""
-    place = turn_order(fabric, graph)
-    return None if place is None else new_cache(fabric, place)
+    place = turn_order(shortest.fabric, shortest.graph)
+    return None if place is None else new_cache(shortest.fabric, place)
 
 
 def with_fewest_lanes(
-    fabric: Fabric,
-    graph: Graph,
-    hops: U8,
+    shortest: ShortestPaths,
     make: Callable[[DagCache], tuple[U8, Callable[[], float], Made]],
 ) -> tuple[Made, HostPaths, bool]:
     """What `make` makes of a cache: tables uint8[T + S, S], the function that tells their largest
     load, and whatever is to be returned. Also their dependencies, and whether only some shortest
     paths were used. All shortest paths are used unless one lane is too few for them and enough for
     the others, at most `WORTH` times the load."""
-    egress, load, made = make(new_cache(fabric))
-    found = host_paths(fabric, graph, hops, egress)
-    if found.one_lane(fabric) or (cache := one_lane_cache(fabric, graph)) is None:
+    egress, load, made = make(new_cache(shortest.fabric))
+    found = host_paths(shortest, egress)
+    if found.one_lane() or (cache := one_lane_cache(shortest)) is None:
         return made, found, False
     egress, other_load, other = make(cache)
-    others = host_paths(fabric, graph, hops, egress)
-    if other_load() > WORTH * load() or not others.one_lane(fabric):
+    others = host_paths(shortest, egress)
+    if other_load() > WORTH * load() or not others.one_lane():
         return made, found, False
     return other, others, True

@@ -22,10 +22,8 @@ from sar_agent.jobs.model import moved_mix
 from sar_agent.routing.demand_items import Objective
 from sar_agent.routing.dfsssp import dfsssp_order
 from sar_agent.routing.engine import Options, PreviousRoutes
-from sar_agent.routing.graph.csr import Graph, graph_of
-from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
-from sar_agent.routing.host_paths import host_paths, rise_then_fall
+from sar_agent.routing.host_paths import host_paths
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.one_lane import one_lane_cache, with_fewest_lanes
 from sar_agent.routing.repair import (
@@ -40,6 +38,7 @@ from sar_agent.routing.repair import (
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.routing.sar import destination_order
 from sar_agent.routing.sar_plus_balance import DARK_WORTH, GOOD_ENOUGH, RouteBalance
+from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.unused_routes import LevelTurns, spread_trees, terminal_rows, turns_of
 from sar_agent.routing.weighted_trees import EVERYONE, grow
 
@@ -68,16 +67,14 @@ class SarPlus:
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for every fabric; the check decides whether one virtual lane is enough."""
         began = time.perf_counter()
-        graph = graph_of(fabric)
-        hops = all_hops(graph)
+        shortest = ShortestPaths(fabric)
 
         def balanced(cache: DagCache) -> tuple[U8, Callable[[], float], RouteBalance]:
-            balance = _balanced(fabric, mix, options.objective, cache)
+            balance = _balanced(shortest, mix, options.objective, cache)
             return balance.egress, lambda: balance.score()[0], balance
 
-        balance, found, some = with_fewest_lanes(fabric, graph, hops, balanced)
-        cache = new_cache(fabric) if some else balance.cache
-        fill_loop_free(fabric, graph, cache, hops, balance.egress, found)
+        balance, found, some = with_fewest_lanes(shortest, balanced)
+        fill_loop_free(shortest, balance.egress, found, None if some else balance.cache)
         return self._keep(balance, began)
 
     def reroute(
@@ -101,11 +98,9 @@ class SarPlus:
         last, self._last = self._last, None  # it is about to change
         if last and last.mark == made.routes.mark and last.balance.objective == objective:
             return last.balance
-        fabric, egress = made.fabric, made.routes.egress[0].copy()
-        cache = _cache_of(made)
-        balance = RouteBalance(fabric, made.mix, egress, objective, cache)
-        balance.counted = False
-        return balance
+        shortest, egress = ShortestPaths(made.fabric), made.routes.egress[0].copy()
+        cache = _cache_of(made, shortest)
+        return RouteBalance(shortest, made.mix, egress, objective, cache, counted=False)
 
     def _keep(self, balance: RouteBalance, began: float) -> Routes:
         routes = Routes(
@@ -121,10 +116,13 @@ class SarPlus:
         return routes
 
 
-def _balanced(fabric: Fabric, mix: JobMix, objective: Objective, cache: DagCache) -> RouteBalance:
+def _balanced(
+    shortest: ShortestPaths, mix: JobMix, objective: Objective, cache: DagCache
+) -> RouteBalance:
     """Tables for all host ports by the shortest paths that `cache` keeps."""
+    fabric = shortest.fabric
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
-    balance = RouteBalance(fabric, mix, egress, objective, cache)
+    balance = RouteBalance(shortest, mix, egress, objective, cache)
     turns = turns_of(fabric)
     spread_trees(
         balance.graph,
@@ -180,15 +178,14 @@ def _spread(balance: RouteBalance, turns: LevelTurns) -> RouteBalance:
 def _grown(balance: RouteBalance, order: I32, who: U8, most: float) -> RouteBalance | None:
     """The jobs on trees grown by weights, as SAR and DFSSSP grow them; None if that loads a channel
     more than `most`."""
-    fabric = balance.fabric
     other = balance.beside(np.full_like(balance.egress, NO_ROUTE))
 
     def too_high(terminals: U32) -> bool:
         other.put_back(terminals[np.isin(terminals, balance.terminals)])
         return other.score()[0] > most
 
-    weight = np.zeros(fabric.channels, np.int64)
-    parts = fabric, balance.graph, balance.cache, balance.hops, balance.mix
+    weight = np.zeros(balance.fabric.channels, np.int64)
+    parts = balance.shortest, balance.cache, balance.mix
     return other if grow(*parts, order, who, weight, other.egress, too_high) else None
 
 
@@ -202,13 +199,11 @@ def _storage(balance: RouteBalance) -> None:
         return
     routes = balance
     if balance.objective != "routes":
-        routes = RouteBalance(fabric, mix, balance.egress, "routes")
+        routes = RouteBalance(balance.shortest, mix, balance.egress, "routes")
         routes.put_back(routes.terminals)
     grow(
-        fabric,
-        balance.graph,
+        balance.shortest,
         balance.cache,
-        balance.hops,
         mix,
         rest,
         np.full(len(rest), EVERYONE, np.uint8),
@@ -217,28 +212,26 @@ def _storage(balance: RouteBalance) -> None:
     )
 
 
-def _cache_of(made: PreviousRoutes) -> DagCache | None:
+def _cache_of(made: PreviousRoutes, shortest: ShortestPaths) -> DagCache | None:
     """The paths to which these routes keep; where that is not known, those of one lane if they keep
     to these. None: all shortest paths."""
     fabric, order = made.fabric, made.routes.turn_order
     if order is not None:
         return new_cache(fabric, order) if len(order) else None
-    graph = graph_of(fabric)
-    if made.routes.virtual_lanes > 1 or rise_then_fall(
-        fabric, graph, all_hops(graph), between_hosts=True
-    ):
+    if made.routes.virtual_lanes > 1 or shortest.rise_then_fall:
         return None
-    cache = one_lane_cache(fabric, graph)
-    if cache and _keep_in_dag(fabric, graph, cache, made.routes.egress[0].copy()):
+    cache = one_lane_cache(shortest)
+    if cache and _keep_in_dag(shortest, cache, made.routes.egress[0].copy()):
         return None
     return cache
 
 
-def _keep_in_dag(fabric: Fabric, graph: Graph, cache: DagCache, egress: U8) -> int:
+def _keep_in_dag(shortest: ShortestPaths, cache: DagCache, egress: U8) -> int:
     """Changes the host ports' entries along channels that `cache` does not keep; how many."""
+    fabric = shortest.fabric
     turns, root_of = turns_of(fabric), fabric.destination_switch.astype(np.uint32)
     rows, sends = terminal_rows(fabric, turns), fabric.terminals_at > 0
-    return int(keep_in_dag(graph, cache, turns, root_of, rows, sends, egress))
+    return int(keep_in_dag(shortest.graph, cache, turns, root_of, rows, sends, egress))
 
 
 def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
@@ -253,14 +246,15 @@ def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
     cache = None
     if len(before.cache.place) and same_indices(old, fabric):
         cache = new_cache(fabric, before.cache.place)
-    balance = RouteBalance(fabric, mix, egress, before.objective, cache)
+    shortest = ShortestPaths(fabric, before.shortest)
+    balance = RouteBalance(shortest, mix, egress, before.objective, cache, counted=False)
     wanted = np.ones(fabric.destinations, np.bool_)
     wanted[: fabric.terminals] = fabric.is_host_port
-    suspects, whole = _suspect_entries(before, balance)
+    suspects, whole = _suspect_entries(before.shortest, shortest)
     repair_rows(
-        balance.graph,
-        balance.hops,
-        balance.neighbours,
+        shortest.graph,
+        shortest.hops,
+        shortest.neighbours,
         turns_of(fabric),
         fabric.destination_switch.astype(np.uint32),
         fabric.destination_port,
@@ -270,34 +264,29 @@ def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
         egress,
     )
     if cache:
-        _keep_in_dag(fabric, balance.graph, cache, egress)
+        _keep_in_dag(shortest, cache, egress)
     balance = _in_one_lane(balance)
     for d in np.flatnonzero(~fabric.is_host_port):
         switch = fabric.terminal_switch[d]
         egress[d] = egress[fabric.terminals + switch]
         egress[d, switch] = fabric.terminal_switch_port[d]
-    balance.counted = False
     return balance
 
 
 def _in_one_lane(balance: RouteBalance) -> RouteBalance:
     """The same balance, or, where its routes close a credit loop that others do not, that of
     tables with entries moved to such."""
-    fabric, graph, hops, egress = balance.fabric, balance.graph, balance.hops, balance.egress
-    if balance.rise_then_fall:
+    shortest, egress = balance.shortest, balance.egress
+    if shortest.rise_then_fall or host_paths(shortest, egress).one_lane():
         return balance
-    if host_paths(fabric, graph, hops, egress).one_lane(fabric):
-        return balance
-    cache = one_lane_cache(fabric, graph)
+    cache = one_lane_cache(shortest)
     if cache is None:
         return balance
-    _keep_in_dag(fabric, graph, cache, egress)
-    other = RouteBalance(fabric, balance.mix, egress, balance.objective, cache)
-    other.counted = False
-    return other
+    _keep_in_dag(shortest, cache, egress)
+    return RouteBalance(shortest, balance.mix, egress, balance.objective, cache, counted=False)
 
 
-def _suspect_entries(before: RouteBalance, after: RouteBalance) -> tuple[SuspectEntries, Bool]:
+def _suspect_entries(before: ShortestPaths, after: ShortestPaths) -> tuple[SuspectEntries, Bool]:
     """For `repair_rows`: the entries that may be wrong, and bool[D], the rows to examine whole."""
     old, new = before.fabric, after.fabric
     if not same_indices(old, new) or before.neighbours.shape != after.neighbours.shape:

@@ -14,12 +14,10 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import copy
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.routing.balanced_trees import place_trees, relieve
@@ -31,13 +29,10 @@ from sar_agent.routing.demand_items import (
     classes_on,
     demand_items_of,
 )
-from sar_agent.routing.graph.csr import graph_of
-from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
-from sar_agent.routing.host_paths import rise_then_fall
 from sar_agent.routing.hot_channels import trees_over
 from sar_agent.routing.pending_paths import AGAIN, scratch_for
-from sar_agent.routing.repair import neighbours_of
+from sar_agent.routing.shortest_paths import ShortestPaths
 
 ROUTES_SHARE = 1 / 1024
 """With objective `routes` all channels have this share; it only keeps prices in range."""
@@ -59,18 +54,27 @@ in random order, because heaviest first is a good order but not always the best.
 
 
 class RouteBalance:
-    """Tables `egress` uint8[T + S, S] whose job paths carry `loads`; both change in place."""
+    """Tables `egress` uint8[T + S, S] whose job paths carry `loads`; both change in place.
+
+    `counted` tells whether the loads are those of the tables, as of tables without routes; if not,
+    they are counted when first needed.
+    """
 
     def __init__(
         self,
-        fabric: Fabric,
+        shortest: ShortestPaths,
         mix: JobMix,
         egress: U8,
         objective: Objective,
         cache: DagCache | None = None,
+        *,
+        counted: bool = True,
     ) -> None:
-        self.fabric, self.egress, self.objective = fabric, egress, objective
-        self.graph, self.cache = graph_of(fabric), cache or new_cache(fabric)
+        self.shortest, self.egress, self.objective = shortest, egress, objective
+        self.counted = counted
+        fabric = self.fabric = shortest.fabric
+        self.graph = shortest.graph
+        self.cache = cache or new_cache(fabric)
         self.by_port = fabric.channel_by_port.astype(np.uint32)
         channels = max(1, fabric.channels)
         share = np.full(channels, ROUTES_SHARE, np.float32)
@@ -80,8 +84,6 @@ class RouteBalance:
         self.share = share
         self.units = np.zeros((CLASSES if objective == "load" else 1, channels), np.int64)
         self.scratch = scratch_for(self.cache, fabric.switches, len(self.units))
-        self.counted = True
-        """Whether the loads are those of the tables; if not, they are counted when first needed."""
         self.use(mix)
 
     def use(self, mix: JobMix) -> None:
@@ -119,22 +121,6 @@ class RouteBalance:
     def load(self) -> F64:
         """float64[C]: load as a share of each channel (routes / 1024 with objective `routes`)."""
         return np.asarray(self.units.sum(axis=0) * self.share.astype(np.float64), np.float64)
-
-    @cached_property
-    def hops(self) -> U8:
-        """uint8[S, S]: hops between switches."""
-        hops: U8 = all_hops(self.graph)
-        return hops
-
-    @cached_property
-    def rise_then_fall(self) -> bool:
-        """Whether all shortest paths between hosts do: then none can close a credit loop."""
-        return rise_then_fall(self.fabric, self.graph, self.hops, between_hosts=True)
-
-    @cached_property
-    def neighbours(self) -> U32:
-        """uint32[S, ports]: the switch at the other end of each live cable."""
-        return neighbours_of(self.fabric)
 
     def beside(self, egress: U8) -> RouteBalance:
         """The balance of the tables `egress` for the same jobs; this one stays as it is."""
@@ -266,10 +252,12 @@ class RouteBalance:
             what, nearly = MOVES[failures] if failures < len(MOVES) else ("shuffle", 0.97)
             failures += 1
             items -= len(self.share) // 8
-            most = max(good_enough, _below_few(load, nearly * best[0]))
-            hot = np.flatnonzero(load > most)
-            if what != "paths":
-                hot = _hot(load, nearly * best[0], good_enough)
+            near = nearly * best[0]
+            if what == "paths":
+                most = max(good_enough, _below_few(load, near))
+                hot = np.flatnonzero(load > most)
+            else:
+                hot = _hot(load, near, good_enough)
             key = hot.tobytes()
             if what == "in turn":
                 trees = self.terminals
@@ -346,7 +334,7 @@ class RouteBalance:
             self.graph,
             self.by_port,
             self.work,
-            self.hops,
+            self.shortest.hops,
             self.egress,
             self.terminals,
             is_hot,

@@ -27,12 +27,11 @@ from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
 from sar_agent.routing.even_updown import around, even_tables
-from sar_agent.routing.graph.csr import Graph, graph_of
-from sar_agent.routing.graph.hop_counts import all_hops
-from sar_agent.routing.graph.shortest_path_dag import new_cache
+from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.minhop import leaf_by_leaf
 from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.turn_order import orders_by_height
 from sar_agent.routing.updown_paths import (
     Orientation,
@@ -53,14 +52,15 @@ class Updn:
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for any fabric."""
         began = time.perf_counter()
-        graph = graph_of(fabric)
+        shortest = ShortestPaths(fabric)
+        graph = shortest.graph
         if legal := updn_order(fabric, graph):
             egress = _host_rows(fabric, graph, legal)
         elif orders := orders_by_height(fabric, graph):
             egress = even_tables(fabric, graph, orders)
         else:
             egress = _host_rows(fabric, graph, orient(fabric, around(fabric, graph)))
-        fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
+        fill_loop_free(shortest, egress)
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
 
 
@@ -73,10 +73,11 @@ class Ftree:
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no fat tree, or too much of it is broken."""
         began = time.perf_counter()
-        graph = graph_of(fabric)
+        shortest = ShortestPaths(fabric)
+        graph = shortest.graph
         legal = tree_order(fabric, graph)
         egress = _host_rows(fabric, graph, legal, main=True)
-        fill_loop_free(fabric, graph, new_cache(fabric), all_hops(graph), egress)
+        fill_loop_free(shortest, egress)
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
 
 

@@ -90,8 +90,8 @@ def new_row(fabric: Fabric) -> RootDistances:
 def legal_tree(
     graph: Graph, legal: Orientation, row: RootDistances, root: int, last_port: np.uint8, tree: U8
 ) -> None:  # pragma: no cover
-    """Fills `row`, if it is another root's, and writes into `tree` uint8[S] the entries that are
-    nobody's choice: the root's last port, and those of switches without a legal path."""
+    """Fills `row`, if it is another root's, and writes into `tree` uint8[S] the entries that
+    leave no choice: the root's last port, and those of switches without a legal path."""
     if row.root[0] != root:
         legal_row(graph, legal, row, root)
         _find_rest(graph, row)

@@ -24,14 +24,14 @@ from numba import njit
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, I64, U8, U32, U64
 from sar_agent.jobs import JobMix
-from sar_agent.routing.graph.csr import Graph, graph_of
-from sar_agent.routing.graph.hop_counts import all_hops
-from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
+from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.shortest_path_dag import DagCache
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.one_lane import with_fewest_lanes
 from sar_agent.routing.repair import neighbours_of
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar_plus_balance import RouteBalance
+from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.siblings import ALONE, Siblings, siblings_of
 from sar_agent.routing.visit_order import VisitOrders, new_visit_orders, visit_order_of
 
@@ -91,33 +91,30 @@ def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, 
     route to their switch.
     """
     began = time.perf_counter()
-    graph = graph_of(fabric)
-    hops = all_hops(graph)
+    shortest = ShortestPaths(fabric)
 
     def grown(cache: DagCache) -> tuple[U8, Callable[[], float], U8]:
         egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
         weight = np.zeros(fabric.channels, np.int64)
-        grow(fabric, graph, cache, hops, mix, order, count, weight, egress)
+        grow(shortest, cache, mix, order, count, weight, egress)
 
         def largest() -> float:
             if not mix.jobs:
                 return float(weight.max(initial=0))
-            balance = RouteBalance(fabric, mix, egress, "load")
+            balance = RouteBalance(shortest, mix, egress, "load")
             balance.put_back(balance.terminals)
             return balance.score()[0]
 
         return egress, largest, egress
 
-    egress, found, _ = with_fewest_lanes(fabric, graph, hops, grown)
-    fill_loop_free(fabric, graph, new_cache(fabric), hops, egress, found)
+    egress, found, _ = with_fewest_lanes(shortest, grown)
+    fill_loop_free(shortest, egress, found)
     return egress, time.perf_counter() - began
 
 
 def grow(
-    fabric: Fabric,
-    graph: Graph,
+    shortest: ShortestPaths,
     cache: DagCache,
-    hops: U8,
     mix: JobMix,
     order: I32 | U32,
     count: U8,
@@ -126,10 +123,11 @@ def grow(
     hopeless: Callable[[U32], bool] | None = None,
 ) -> bool:
     """Grows these trees as `grow_trees` does, into `egress` uint8[T + S, S], by the shortest paths
-    that `cache` keeps; `hops` uint8[S, S] are those between switches. The weights int64[C] that are
-    in `weight` at the start are replaced by those at the end. With `hopeless`, it is called after
-    each sixteenth of the trees, with their terminals: where it returns true, no more trees grow,
-    and `weight` stays. Returns whether all have grown."""
+    that `cache` keeps. The weights int64[C] that are in `weight` at the start are replaced by those
+    at the end. With `hopeless`, it is called after each sixteenth of the trees, with their
+    terminals: where it returns true, no more trees grow, and `weight` stays. Returns whether all
+    have grown."""
+    fabric, graph = shortest.fabric, shortest.graph
     siblings = siblings_of(fabric, graph)
     if len(cache.place):
         siblings = siblings._replace(group=np.full_like(siblings.group, ALONE))
@@ -148,7 +146,7 @@ def grow(
                 cache,
                 siblings,
                 orders,
-                hops,
+                shortest.hops,
                 sources,
                 ways,
                 order[part[done:]],

@@ -10,6 +10,7 @@ from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar_plus_balance import RouteBalance
+from sar_agent.routing.shortest_paths import ShortestPaths
 
 
 def relaxations(fabric: Fabric) -> int:
@@ -29,7 +30,8 @@ def relaxations(fabric: Fabric) -> int:
 def dag_hits(fabric: Fabric, mix: JobMix) -> float:
     """The share of `sar-plus`'s trees whose DAG is already in the cache when they first grow."""
     shape = (fabric.destinations, fabric.switches)
-    balance = RouteBalance(fabric, mix, np.broadcast_to(np.uint8(NO_ROUTE), shape), "load")
+    tables = np.broadcast_to(np.uint8(NO_ROUTE), shape)
+    balance = RouteBalance(ShortestPaths(fabric), mix, tables, "load")
     held: dict[int, int] = {}
     hits = 0
     roots = fabric.terminal_switch[balance.terminals].tolist()

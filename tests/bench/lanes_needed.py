@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from unittest.mock import patch
 
 import numpy as np
 
@@ -65,15 +66,11 @@ def lanes_of(fabric: Fabric, engine: str) -> int:
 @contextmanager
 def free_choice() -> Iterator[None]:
     """Engines choose among all shortest paths, whatever lanes that needs."""
-    modules = (one_lane, sar_plus)
-    usual = one_lane.one_lane_cache
-    for module in modules:
-        module.one_lane_cache = lambda fabric, graph: None  # type: ignore[attr-defined]
-    try:
+    with (
+        patch.object(one_lane, "one_lane_cache", return_value=None),
+        patch.object(sar_plus, "one_lane_cache", return_value=None),
+    ):
         yield
-    finally:
-        for module in modules:
-            module.one_lane_cache = usual  # type: ignore[attr-defined]
 
 
 def tables(full: bool) -> Iterator[Table]:

@@ -23,6 +23,7 @@ from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
 from sar_agent.routing.pending_paths import PathScratch
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar_plus_balance import RouteBalance
+from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.weighted_trees import EVERYONE, grow
 from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of, size_of
 from tests.bench.kernel_work import relaxations
@@ -69,13 +70,13 @@ def _measure(name: str) -> dict[str, tuple[float, float, int]]:
     fabric = fabric_of(name)
     mix = synthetic_mix(fabric, 1)
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
-    balance = RouteBalance(fabric, mix, egress, "load")
+    balance = RouteBalance(ShortestPaths(fabric), mix, egress, "load")
     balance.place(balance.terminals)
     hosts = np.flatnonzero(fabric.is_host_port).astype(np.int32)
     who, weight = np.full(len(hosts), EVERYONE, np.uint8), np.zeros(fabric.channels, np.int64)
 
     def grown() -> None:
-        grow(fabric, balance.graph, balance.cache, balance.hops, mix, hosts, who, weight, egress)
+        grow(balance.shortest, balance.cache, mix, hosts, who, weight, egress)
 
     parts = balance.graph, balance.cache, balance.work, balance.loads, balance.scratch
     near, far = (

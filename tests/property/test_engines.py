@@ -22,11 +22,10 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, Routes, load_engine, weighted_trees
-from sar_agent.routing.graph.csr import graph_of
-from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar import destination_order
+from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.weighted_trees import grow
 from tests.examples import examples
 from tests.property.fabrics import fabric_of, records
@@ -69,10 +68,10 @@ def test_every_route_is_a_shortest_path(engine: str, network: Network) -> None:
 def test_sar_is_algorithm_1(network: Network) -> None:
     """Where that closes no loop; elsewhere the paths of one lane may be taken instead."""
     fabric, mix = network
-    graph, every = graph_of(fabric), new_cache(fabric)
+    every = new_cache(fabric)
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     order, weight = destination_order(fabric, mix), np.zeros(fabric.channels, np.int64)
-    grow(fabric, graph, every, all_hops(graph), mix, *order, weight, egress)
+    grow(ShortestPaths(fabric), every, mix, *order, weight, egress)
     routes = Routes("sar", fabric.digest, egress[None])
     if not has_credit_loop(fabric, routes):
         routes = routed(network, "sar")

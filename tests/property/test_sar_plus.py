@@ -19,11 +19,13 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, PreviousRoutes, Routes
 from sar_agent.routing.dfsssp import Dfsssp, dfsssp_order
+from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.hop_counts import FAR, all_hops
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar import Sar, destination_order
 from sar_agent.routing.sar_plus import SarPlus, _grown
 from sar_agent.routing.sar_plus_balance import GOOD_ENOUGH, RouteBalance
+from sar_agent.routing.shortest_paths import ShortestPaths
 from tests.examples import examples
 from tests.property.job_histories import job_history
 from tests.property.networks import fabrics, networks
@@ -35,7 +37,7 @@ TREES = ("xgft:2;3,4;1,3", "xgft:2;4,3;1,2", "xgft:3;2,3,3;1,2,2", "xgft:3;3,2,4
 
 def holds(fabric: Fabric, mix: JobMix, routes: Routes, engine: SarPlus, objective: str) -> None:
     """Shortest paths that reach, and an engine that knows the loads of its own tables."""
-    hops = all_hops(engine._last.balance.graph)  # type: ignore[union-attr]
+    hops = all_hops(graph_of(fabric))
     rows = np.flatnonzero(
         np.concatenate([fabric.terminal_up, fabric.switch_up]) & (fabric.destination_port < 255)
     )
@@ -136,7 +138,7 @@ def test_other_engines_end_only_where_their_peak_is_above(
 ) -> None:
     fabric, mix = network
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
-    balance = RouteBalance(fabric, mix, egress, "load")
+    balance = RouteBalance(ShortestPaths(fabric), mix, egress, "load")
     for order in (destination_order(fabric, mix), dfsssp_order(fabric)):
         whole = _grown(balance, *order, np.inf)
         assert whole is not None
@@ -243,8 +245,6 @@ def test_a_job_that_starts_changes_few_entries() -> None:
 @given(fabric=fabrics())
 def test_all_hops_are_those_of_networkx(fabric: Fabric) -> None:
     import networkx as nx
-
-    from sar_agent.routing.graph.csr import graph_of
 
     hops = all_hops(graph_of(fabric))
     lengths = dict(nx.all_pairs_shortest_path_length(live_graph(fabric)))

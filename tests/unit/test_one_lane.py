@@ -19,13 +19,13 @@ from sar_agent.routing import Options, load_engine
 from sar_agent.routing.dfsssp import dfsssp_order
 from sar_agent.routing.engine import PreviousRoutes
 from sar_agent.routing.graph.csr import graph_of
-from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.host_paths import host_paths
 from sar_agent.routing.one_lane import one_lane_cache
 from sar_agent.routing.root_sets import joining_order
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar_plus import SarPlus
+from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.updown_paths import new_row, orient, unreached_leaves
 from sar_agent.routing.weighted_trees import grow
 from tests.odd_trees import site
@@ -40,13 +40,12 @@ def odd_tree(seed: int = 1) -> Fabric:
 
 
 def free_choice_closes_a_loop(fabric: Fabric) -> bool:
-    graph = graph_of(fabric)
-    hops = all_hops(graph)
+    shortest = ShortestPaths(fabric)
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     weight = np.zeros(fabric.channels, np.int64)
     everyone = dfsssp_order(fabric)
-    grow(fabric, graph, new_cache(fabric), hops, JobMix(()), *everyone, weight, egress)
-    return not host_paths(fabric, graph, hops, egress).one_lane(fabric)
+    grow(shortest, new_cache(fabric), JobMix(()), *everyone, weight, egress)
+    return not host_paths(shortest, egress).one_lane()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -90,7 +89,7 @@ def test_sar_plus_stays_in_one_lane_as_jobs_and_cables_come_and_go() -> None:
 def test_no_such_paths_on_a_torus_or_a_dragonfly() -> None:
     for spec in ("torus:4x4", "dragonfly:a=4,p=2,h=2"):
         fabric = load_fabric(spec)
-        assert one_lane_cache(fabric, graph_of(fabric)) is None
+        assert one_lane_cache(ShortestPaths(fabric)) is None
 
 
 @pytest.mark.parametrize(
@@ -139,11 +138,11 @@ def test_leaf_switches_that_share_no_root_get_one() -> None:
 def test_the_weights_are_the_routes_over_each_channel() -> None:
     """By which dfsssp, which knows no jobs, compares its choices."""
     fabric = load_fabric("xgft:2;4,4;1,2")
-    graph, switch = graph_of(fabric), fabric.terminal_switch
+    switch = fabric.terminal_switch
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     weight = np.zeros(fabric.channels, np.int64)
     everyone = dfsssp_order(fabric)
-    grow(fabric, graph, new_cache(fabric), all_hops(graph), JobMix(()), *everyone, weight, egress)
+    grow(ShortestPaths(fabric), new_cache(fabric), JobMix(()), *everyone, weight, egress)
     places = zip(fabric.channel_source.tolist(), fabric.channel_port.tolist(), strict=True)
     channel = {place: c for c, place in enumerate(places)}
     routes = np.zeros_like(weight)
