@@ -124,9 +124,7 @@ static void child(const struct arguments *a, const struct message *message, int6
 	const struct itimerval lifetime = {.it_value.tv_sec = CHILD_LIFETIME / 1000};
 	sigset_t none;
 
-	if (outlives_deadline(message))
-		setsid(); /* Slurm kills the process group of its scripts */
-	else
+	if (!outlives_deadline(message))
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGALRM, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
@@ -188,6 +186,9 @@ enum outcome ask_in_child(const struct arguments *a, struct message *message, st
 		child(a, message, start, ends[1]);
 		_exit(0);
 	}
+	/* Slurm kills the process group of a script that has ended, possibly before the child has run at all. */
+	if (pid > 0 && outlives_deadline(message))
+		(void)setpgid(pid, pid);
 	close(ends[1]);
 	got = pid > 0 ? collect(ends[0], &report, start + a->timeout) : 0;
 	if (pid < 0)

@@ -133,7 +133,7 @@ def test_what_it_cannot_do_it_says(munge, words, said):
 def test_a_munge_that_is_not_there(munge):
     with Agent(munge.socket) as agent:
         to = (f"agent={agent.address}", "munge_socket=/nonexistent")
-        assert "was not reported: munge: " in notify("start", *to, **JOB)
+        assert "was not reported: munge: " in in_time("start", *to, **JOB)
 
 
 @pytest.mark.parametrize("job", ["", "x", "-1", "99999999999", "7x"])
@@ -152,7 +152,7 @@ def test_an_agent_that_fails(munge, failure, tmp_path):
         assert ("was not reported" in said) == (failure != "dead")
         # Its child has written to the spool, or not: an agent that is stopped may have taken it.
         assert wait_until(lambda: not speaking_for(tmp_path), 10)
-        assert len(list(tmp_path.iterdir())) == (failure != "stopped")
+        assert any(tmp_path.iterdir()) == (failure != "stopped")
 
 
 def test_one_that_may_not_run_says_so(munge, tmp_path):
