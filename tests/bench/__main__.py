@@ -31,6 +31,7 @@ from tests.bench import (
     mixes,
     performance,
     repairs_whole,
+    replay_year,
     roofline,
     scale,
     second_start,
@@ -60,6 +61,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "certificate": certificate.tables,
     "lanes": lanes_needed.tables,
     "gaps": load_gaps.tables,
+    "replay": replay_year.tables,
 }
 KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "performance": performance.tables,

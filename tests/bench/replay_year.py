@@ -1,0 +1,120 @@
+"""The time to replay a year of jobs at 11,664 hosts, and how well more workers of Dask are used."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+
+from sar_agent.fabric.spec import load_fabric
+from sar_lab.live.process import Daemon, free_port, wait_until
+from sar_lab.mixes.lublin import Workload
+from sar_lab.mixes.node_selection import first_fit
+from sar_lab.mixes.synthetic_histories import MACHINES, Machine, synthetic_history
+from tests.bench.bench_fabrics import LARGEST, size_of
+from tests.bench.table import Table, goal
+
+EVERY = 60
+"""Minutes between two moments."""
+ENGINE = "sar-plus"
+PYTHON = [sys.executable, "-c", "from sar_agent.cli import main; main()"]
+
+
+def tables(full: bool) -> Iterator[Table]:
+    """A year with two workers, or four weeks; a week with one, two and more."""
+    fabric = load_fabric(LARGEST)
+    days = 365 if full else 28
+    with tempfile.TemporaryDirectory(prefix="sar-bench-") as name:
+        folder = Path(name)
+        long, jobs = written(folder / "long.csv", days, fabric.terminals)
+        table = Table(
+            f"Replay of {days} days, {size_of(fabric)}, two workers",
+            ("jobs", "moments", "of them states", "seconds", "for each state, ms"),
+            f"`{LARGEST}`, a synthetic history (first fit, jobs of up to 512 hosts, the model of "
+            f"Lublin and Feitelson), a moment every {EVERY} minutes, `{ENGINE}`.",
+        )
+        seconds, moments, states = replayed(folder / "out", long, "--workers", "2")
+        each = 2 * 1e3 * seconds / states
+        table.add(f"{jobs:,}", f"{moments:,}", f"{states:,}", f"{seconds:.0f}", f"{each:.0f}")
+        if full:
+            table.goals.append(goal("a year", seconds / 60, 60, "min"))
+        yield table
+        week, _ = written(folder / "week.csv", 7, fabric.terminals)
+        table = Table(
+            "A week of this on more workers",
+            ("workers", "seconds", "times as fast as one", "of two cores used"),
+            "*of two cores used*: times as fast as one process, divided by the workers or by this "
+            "machine's two cores, whichever are fewer. Each worker computes on its own; four and "
+            "eight share the two cores.",
+        )
+        alone = replayed(folder / "1", week, "--workers", "1")[0]
+        rows = [("one process", 1, alone)]
+        rows.append(("two processes", 2, replayed(folder / "2", week, "--workers", "2")[0]))
+        for workers in (2, 4, 8):
+            with dask(folder / f"dask-{workers}", workers) as address:
+                seconds = replayed(folder / f"d{workers}", week, "--dask", address)[0]
+            rows.append((f"Dask, {workers} workers", workers, seconds))
+        for what, workers, seconds in rows:
+            times = alone / seconds
+            used = f"{times / min(workers, 2):.0%}"
+            table.add(what, f"{seconds:.0f}", f"{times:.2f}", used)
+        yield table
+
+
+def written(path: Path, days: int, nodes: int) -> tuple[Path, int]:
+    """A trace of so many days, and the number of its jobs."""
+    machine = Machine(Workload(largest=512, gap_times=0.04), (nodes,), lambda random: first_fit)
+    with patch.dict(MACHINES, {"bench": machine}):
+        history = synthetic_history(f"synthetic:bench,seed=1,days={days}")
+    lines = ["job,start,end,nodelist"]
+    for job in range(history.jobs):
+        hosts_of = (history.hosts[host] for host in history.hosts_of(job))
+        names = NodeSet.fromlist(hosts_of, resolver=RESOLVER_NOGROUP)
+        lines.append(f'{history.ids[job]},{history.start[job]},{history.end[job]},"{names}"')
+    path.write_text("\n".join(lines) + "\n")
+    return path, history.jobs
+
+
+def replayed(out: Path, history: Path, *more: str) -> tuple[float, int, int]:
+    """Seconds of the whole command, the number of moments, and of different states."""
+    words = ["--fabric", LARGEST, "--history", str(history), "--engine", ENGINE]
+    words += ["--every", str(EVERY), "--out", str(out), "--json"]
+    began = time.perf_counter()
+    done = subprocess.run(
+        [*PYTHON, "replay", *words, *more], capture_output=True, text=True, check=True
+    )
+    seconds = time.perf_counter() - began
+    found = json.loads(done.stdout)
+    return seconds, found["moments"], found["states"]
+
+
+@contextmanager
+def dask(folder: Path, workers: int) -> Iterator[str]:
+    """The address of a scheduler on loopback with so many workers, a thread each."""
+    folder.mkdir()
+    port = free_port()
+    address = f"tcp://127.0.0.1:{port}"
+    words = ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+    started = [
+        Daemon([sys.executable, "-m", "distributed.cli.dask_scheduler", *words], folder / "log")
+    ]
+    try:
+        for number in range(workers):
+            words = [address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+            words += ["--local-directory", str(folder / str(number))]
+            log = folder / f"{number}.log"
+            worker = [sys.executable, "-m", "distributed.cli.dask_worker", *words]
+            started.append(Daemon(worker, log))
+            assert wait_until(lambda log=log: "Registered to" in log.read_text(), 60)
+        yield address
+    finally:
+        for daemon in reversed(started):
+            daemon.stop(10)
