@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sar_lab.papers.claims import Claim, times_as_much
-from sar_lab.papers.keys_runs import ENGINES, ROUND, Setup
+from sar_lab.papers.keys_runs import CONGA, ENGINES, ROUND, Setup
 from sar_lab.papers.outcome import ResultTable
 from sar_lab.papers.pictures import COLOURS, LABELS
 from sar_lab.papers.worded_claims import judged
@@ -21,7 +21,9 @@ HOW = (
     "Max-min fair fluid model; key requests take no time; the speed of a message follows from its "
     f"links alone. A round of a barrier takes {1e6 * ROUND:g} µs, as a small MPI message did on "
     "InfiniBand (docs/research/simulate.md). Hosts of an application are drawn at random, sizes "
-    "are powers of two. The adaptive peer is similar to Conga, not Conga itself (same page)."
+    "are powers of two. The adaptive peer is similar to Conga, not Conga itself (same page): a "
+    "leaf chooses a path for a whole message, by loads of the last "
+    f"{1e6 * CONGA.feedback:g} µs."
 )
 REFERENCE = "nrk"
 Curves = dict[str, dict[float, list[float]]]

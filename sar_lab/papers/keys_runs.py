@@ -9,6 +9,7 @@ as in the paper. The figures compare the time that the worst application spends 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -35,6 +36,9 @@ MIXED = (4 * KILO, 256 * KILO)
 """Bytes of a message: powers of two, each as likely as another; the paper's distribution, after a
 Facebook trace, is not printed."""
 ENGINES = ("conga", "dmodk", "ark", "nrk")
+CONGA = AdaptiveRouting(flowlet=math.inf, feedback=160e-6)
+"""CONGA's own time constant (Alizadeh et al., SIGCOMM 2014). Its flowlets end at gaps of 500 µs,
+which a sender at full speed does not have, so a message is one flowlet."""
 ROUND = 1.4e-6
 """Seconds of a round of a barrier, which is a small message. MPI on ConnectX took 1.4 to 1.9 µs for
 one (J. Squyres, Open MPI's developer list, 2007, message 2158: MVAPICH, Open MPI). The shorter time
@@ -54,7 +58,7 @@ class Setup:
     round_seconds: float = ROUND
     """What a round of a barrier takes."""
 
-    def worst(self, engine: str, seed: int) -> float:
+    def worst(self, engine: str, seed: int, conga: AdaptiveRouting = CONGA) -> float:
         """Seconds that the worst application spends sending and in barriers."""
         fabric, tree, routes = _network(self.spec)
         ranks = fabric.terminals // self.applications
@@ -66,7 +70,7 @@ class Setup:
         if engine == "conga":
             times = play_trace(
                 fabric,
-                AdaptiveRouting(seed=seed),
+                replace(conga, seed=seed),
                 trace,
                 placement,
                 round_seconds=self.round_seconds,

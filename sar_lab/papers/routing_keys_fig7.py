@@ -32,7 +32,7 @@ PUBLISHED = (
 )
 SEEDS = 6
 APPLICATIONS = (2, 8, 32)
-CONGA = (
+BECAUSE = (
     "message sizes follow a distribution of ours, and a fluid adaptive peer suffers only from "
     "outdated loads, not from queues and reordering"
 )
@@ -75,7 +75,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         out / f"{NAME}.png",
         claims,
         HOW,
-        because=CONGA,
+        because=BECAUSE,
         tables=[
             table(f"{apps} applications, utilization", results[apps], "{:g}".format)
             for apps in APPLICATIONS

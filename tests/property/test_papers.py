@@ -26,7 +26,7 @@ from sar_lab.papers.claims import Claim, order, times_as_much, told_apart, value
 from sar_lab.papers.keys_runs import SMALL as SMALL_CLUSTER
 from sar_lab.papers.keys_runs import Setup
 from sar_lab.papers.oblivious_permutations import LARGE, SMALL, histograms
-from sar_lab.papers.pftree_delays import ENGINES, PATTERNS, delays
+from sar_lab.papers.pftree_delays import ENGINES, EXT, PATTERNS, PLAIN, delays
 from sar_lab.papers.pftree_examples import hosts_by_link, shared_down
 from sar_lab.papers.pftree_printed import PFTreeAsPrinted
 from sar_lab.papers.pftree_trees import TREES, Table3Tree, draw_victims, routed
@@ -327,3 +327,47 @@ def test_colored_on_wrf_is_below_the_printed_steps_where_two_roots_share_a_nodes
     )
     assert colored == pytest.approx(-(-32 // roots) / 2)
     assert dmodk == pytest.approx(-(-16 // roots))
+
+
+@pytest.mark.parametrize("roots", range(2, 17))
+def test_chance_beats_d_mod_k_on_cg_only_above_five_roots(roots: int) -> None:
+    """Fig. 2 of oblivious-xgft-2009: in phase 5 of CG.D-128 14 messages leave each of 8 leaf
+    switches. D-mod-k takes the last digit of the destination, which has two values a leaf, and so
+    puts 7 on a root. Chance is counted here, without routing or simulation."""
+    fabric, view = slimmed(roots)
+    phase = program("cgd128").phases[4]
+    leaf, digit = phase.pairs // 16, phase.pairs[:, 1] % 16
+    crossing = leaf[:, 0] != leaf[:, 1]
+    assert np.bincount(leaf[crossing, 0], minlength=8).tolist() == [14] * 8
+    assert all(
+        np.unique(digit[crossing & (leaf[:, 0] == one)], return_counts=True)[1].tolist() == [7, 7]
+        for one in range(8)
+    )
+    assert times("dmodk", fabric, view, [phase]) == [7]
+    random = np.random.default_rng(roots)
+    busiest = [
+        max(
+            np.bincount(leaf[crossing, end] * roots + thrown, minlength=8 * roots).max()
+            for end in (0, 1)
+        )
+        for thrown in random.integers(0, roots, (2000, crossing.sum()))
+    ]
+    assert (np.median(busiest) < 7) == (roots > 5)
+    simulated = [times("random", fabric, view, [phase], seed)[0] for seed in range(20)]
+    assert abs(np.median(simulated) - np.median(busiest)) <= 1
+
+
+@pytest.mark.parametrize("tree", TREES, ids=lambda tree: str(tree.nodes))
+def test_an_all_to_all_under_pftree_ext_by_hand(tree: Table3Tree) -> None:
+    """Fig. 10 of pftree-2016: pFTree gives the victims their share of the ways, a quarter. Without
+    a quota each victim of a leaf switch has a way, but for one that is left to the others, which
+    at 4:1 puts two victims on one way."""
+    each, others = tree.victims // tree.leaves, tree.victims - tree.victims // tree.leaves
+    plain = each * others / (tree.roots / 4)
+    ways = min(each, tree.roots - 1)
+    ext = max(tree.victims - 1, -(-each // ways) * others)
+    found = [delays(tree, name, "alltoall", "null", [0], 1).most for name in (PLAIN, EXT)]
+    assert found == [plain, ext]
+    bands = {2: (0.5, 0.6), 3: (0.33, 0.42), 4: (0.5, 0.5)}
+    least, most = bands[tree.oversubscription]
+    assert least <= ext / plain <= most
