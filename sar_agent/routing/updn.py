@@ -57,9 +57,9 @@ class Updn:
         if legal := updn_order(fabric, graph):
             egress = _host_rows(fabric, graph, legal)
         elif orders := orders_by_height(fabric, graph):
-            egress = even_tables(fabric, graph, orders)
+            egress = even_tables(shortest, orders)
         else:
-            egress = _host_rows(fabric, graph, orient(fabric, around(fabric, graph)))
+            egress = _host_rows(fabric, graph, orient(fabric, around(shortest)))
         fill_loop_free(shortest, egress)
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
 
