@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -109,7 +108,7 @@ class Hints:
             _bounded(
                 record
                 if record.traffic or not self._hints
-                else replace(record, traffic=self._of(record))
+                else record._replace(traffic=self._of(record))
             )
             for record in records
         )
@@ -153,4 +152,4 @@ class Hints:
 
 
 def _bounded(record: JobRecord) -> JobRecord:
-    return replace(record, traffic="weight=1") if record.weight > 1 else record
+    return record._replace(traffic="weight=1") if record.weight > 1 else record

@@ -195,7 +195,7 @@ class SiteObserver:
         records: Collection[JobRecord] = self.running()
         if hints := self.config.slurm.partition_hints:
             records = [
-                record if record.traffic else replace(record, traffic=hints.get(record.partition))
+                record if record.traffic else record._replace(traffic=hints.get(record.partition))
                 for record in records
             ]
         unknown: frozenset[str] = frozenset()
@@ -209,7 +209,7 @@ class SiteObserver:
         kept = tuple(
             record
             if live.issuperset(record.hosts)
-            else replace(record, hosts=tuple(host for host in record.hosts if host in live))
+            else record._replace(hosts=tuple(host for host in record.hosts if host in live))
             for record in records
             if record.id in ids
         )

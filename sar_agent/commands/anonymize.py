@@ -152,8 +152,7 @@ def anonymous_fabric(fabric: Fabric, names: Pseudonyms) -> Fabric:
 def anonymous_jobs(records: Iterable[JobRecord], names: Pseudonyms) -> list[JobRecord]:
     """The same jobs under numbers from 1, without users and partitions."""
     return [
-        replace(
-            record,
+        record._replace(
             id=str(number),
             hosts=tuple(names.of("h", host) for host in record.hosts),
             user="",

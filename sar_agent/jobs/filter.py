@@ -8,7 +8,7 @@ job ids alone. The original tool ignored jobs that end; here the whole list is c
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sar_agent.jobs.record import JobRecord
 
@@ -55,7 +55,7 @@ def multi_switch(
                 unknown.add(host)
         if len(known) >= 2 and len(reached) >= 2:
             complete = len(known) == len(record.hosts)
-            jobs.append(record if complete else replace(record, hosts=tuple(known)))
+            jobs.append(record if complete else record._replace(hosts=tuple(known)))
     return MultiSwitch(tuple(jobs), frozenset(unknown), count - len(jobs))
 
 

@@ -123,7 +123,7 @@ def _expand_by_hand(text: str) -> tuple[str, ...] | None:
     while position < len(text):
         if one := _ONE_BRACKET.match(text, position):  # nearly all parts; takes half the time
             position = one.end()
-            if not _add_names(one[1], one[2], hosts):
+            if not _add_names(one[1], one[2], "", hosts):
                 return None
             continue
         match = _PART.match(text, position)
@@ -134,29 +134,25 @@ def _expand_by_hand(text: str) -> tuple[str, ...] | None:
         names = [prefix]
         for ranges, suffix in _RANGES.findall(rest):
             expanded: list[str] = []
-            for low, high in _RANGE.findall(ranges):
-                first = int(low)
-                last = int(high) if high else first
-                if first > last:
+            for name in names:
+                if not _add_names(name, ranges, suffix, expanded):
                     return None
-                if (last - first + 1) * len(names) + len(expanded) + len(hosts) > _MOST_HOSTS:
-                    raise InputError(f"{text[:80]!r} names more than {_MOST_HOSTS} hosts")
-                for name in names:
-                    expanded += map(_namer(name, len(low), suffix), range(first, last + 1))
             names = expanded
         hosts += names
+        if len(hosts) > _MOST_HOSTS:
+            raise InputError(f"{text[:80]!r} names more than {_MOST_HOSTS} hosts")
     return tuple(dict.fromkeys(hosts))
 
 
-def _add_names(prefix: str, ranges: str, hosts: list[str]) -> bool:
-    """Appends the names of `prefix[ranges]`; returns False if a range is empty. Raises `InputError`
-    for a huge list."""
+def _add_names(prefix: str, ranges: str, suffix: str, hosts: list[str]) -> bool:
+    """Appends the names of `prefix[ranges]suffix`; returns False if a range is empty. Raises
+    `InputError` for a huge list."""
     width, name = 0, None
     for span in ranges.split(","):
         low, _, high = span.partition("-")
         if name is None or len(low) != width:
             width = len(low)
-            name = _namer(prefix, width, "")
+            name = _namer(prefix, width, suffix)
         if not high:
             hosts.append(name(int(low)))
             continue

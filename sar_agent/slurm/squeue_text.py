@@ -145,7 +145,7 @@ def parse_line(
         fields[layout.partition].strip() if layout.partition >= 0 else "",
         _seconds(fields[layout.start]) if layout.start >= 0 else None,
         traffic_hint(comment) if comment else None,
-        int(uid) if _WHOLE.fullmatch(uid := _field(fields, layout.uid)) else None,
+        _whole(fields[layout.uid]) if layout.uid >= 0 else None,
         (raw,) if (raw := _field(fields, layout.raw)).isdecimal() else (),
         name,
     )
@@ -164,6 +164,12 @@ def _split(line: str, layout: Columns) -> list[str] | None:
 
 def _field(fields: list[str], place: int) -> str:
     return fields[place].strip() if place >= 0 else ""
+
+
+@lru_cache(maxsize=16384)
+def _whole(field: str) -> int | None:
+    field = field.strip()
+    return int(field) if _WHOLE.fullmatch(field) else None
 
 
 def _known(field: str) -> str:

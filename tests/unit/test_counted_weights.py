@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -115,7 +114,7 @@ def test_what_a_user_says_counts_more(tmp_path: Path) -> None:
     world = Weighing(tmp_path)
     light = skewed(world)
     world.source.records = tuple(
-        replace(j, traffic="weight=1") if light[j.id] < 1 else j for j in JOBS
+        j._replace(traffic="weight=1") if light[j.id] < 1 else j for j in JOBS
     )
     world.count(light)
     world.once()

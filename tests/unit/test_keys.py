@@ -44,8 +44,8 @@ from tests.unit.test_loop import World
 ROOT, ALICE, BOB = 0, 1001, 1002
 TORUS_HOSTS = ("n001", "n005", "n009", "n013")
 JOBS = (
-    replace(job("1", *TORUS_HOSTS), uid=ALICE),
-    replace(job("2", "n002", "n006", "n010", "n014"), uid=BOB),
+    job("1", *TORUS_HOSTS)._replace(uid=ALICE),
+    job("2", "n002", "n006", "n010", "n014")._replace(uid=BOB),
 )
 
 
@@ -211,7 +211,7 @@ def test_somebody_else_s_job(site: Site) -> None:
 
 def test_a_job_that_is_not_there_is_waited_for_and_then_refused(site: Site) -> None:
     assert site.ask(job="77")["state"] == "waiting"
-    site.source.records = (*JOBS, replace(job("77", "n003", "n007"), uid=ALICE))
+    site.source.records = (*JOBS, job("77", "n003", "n007")._replace(uid=ALICE))
     site.now += 1
     site.agent.serve_keys()
     assert site.say("key", job="77", phase="x", traffic="ring")["state"] == "in_force"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ from tests.unit.test_trials import Trying
 
 def named(world: Trying) -> None:
     """Each job has a user and a name of its own."""
-    world.source.records = tuple(replace(j, user="anna", name=f"run{j.id}") for j in JOBS)
+    world.source.records = tuple(j._replace(user="anna", name=f"run{j.id}") for j in JOBS)
 
 
 def saved(world: Trying) -> SavedWeights:
@@ -65,8 +64,8 @@ def test_a_new_job_starts_with_what_its_like_has_sent(tmp_path: Path) -> None:
     assert world.once().reason is Reason.JOBS
     prior = {(user, name): weight for user, name, weight in saved(world).priors}
     assert prior[("anna", f"run{light.id}")] < 0.2
-    new = replace(light, id="99", user="anna", name=f"run{light.id}")
-    stranger = replace(light, id="98", user="bert", name=f"run{light.id}", hosts=("n009", "n013"))
+    new = light._replace(id="99", user="anna", name=f"run{light.id}")
+    stranger = light._replace(id="98", user="bert", name=f"run{light.id}", hosts=("n009", "n013"))
     world.source.records = (*others, new, stranger)
     assert world.once().reason is Reason.JOBS
     mix = world.agent.page._mix
@@ -83,7 +82,7 @@ def test_a_user_s_own_weight_is_kept(tmp_path: Path) -> None:
     others = tuple(r for r in world.source.records if r.id != light.id)
     world.source.records = others
     world.once()
-    new = replace(light, id="99", user="anna", name=f"run{light.id}", traffic="weight=1")
+    new = light._replace(id="99", user="anna", name=f"run{light.id}", traffic="weight=1")
     world.source.records = (*others, new)
     world.once()
     assert "99" not in world.agent.counted.levels.levels
