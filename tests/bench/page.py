@@ -57,9 +57,9 @@ SECTIONS = {
   routing step according to its log.
 - *Peak memory*: of a separate process, with interpreter, libraries and fabric.
 - *Throughput*: mean (worst) of the jobs' shares of full speed while all of them do all-to-all at
-  once. What that means for programs: [load is time](load-is-time.md).
+  once. [Load is time](load-is-time.md) has the effect on programs.
 - *Lanes*: virtual lanes needed against deadlock. Ours are proved, OpenSM's are its own statement
-(for one lane, the result of our check between hosts is in brackets).
+  (for one lane, the result of our check between hosts is in brackets).
 - *Entries changed*: when one job ends and one of its size starts elsewhere, mean of {changes}
   times. OpenSM's engines ignore jobs, so for them nothing changes.
 
