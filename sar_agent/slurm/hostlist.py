@@ -162,6 +162,8 @@ def _add_names(prefix: str, ranges: str, suffix: str, hosts: list[str]) -> bool:
         if end - first + len(hosts) > _MOST_HOSTS:
             raise InputError(f"{prefix}[{ranges[:80]}] names more than {_MOST_HOSTS} hosts")
         hosts += map(name, range(first, end))
+    if len(hosts) > _MOST_HOSTS:
+        raise InputError(f"{prefix}[{ranges[:80]}] names more than {_MOST_HOSTS} hosts")
     return True
 
 

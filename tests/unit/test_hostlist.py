@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sar_agent.errors import InputError
+from sar_agent.slurm import hostlist
 from sar_agent.slurm.hostlist import expand
 from tests.data import data_path
 
@@ -65,3 +66,12 @@ def test_a_year_of_real_lists_has_as_many_names_as_slurm_counted():
             assert len(expand(fields[-2])) == int(fields[17]), line
             counted += 1
     assert counted > 4000
+
+
+def test_no_more_names_are_made_than_a_list_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of single numbers, which are added one by one."""
+    monkeypatch.setattr(hostlist, "_MOST_HOSTS", 1000)
+    hostlist._namer.cache_clear()
+    with pytest.raises(InputError, match="names more than 1000 hosts"):
+        expand(f"r[1-900]n[{','.join(map(str, range(1, 100)))}]")
+    assert hostlist._namer.cache_info().currsize < 50, "a namer for each of the first names"
