@@ -1,4 +1,4 @@
-/* The end of a job is reported also where the machine is so busy that the child first runs when Slurm has ended. */
+/* The end of a job is also reported where the machine is so busy that Slurm's script ends before the child first runs. */
 #include "../ask_in_child.h"
 
 #include <pthread.h>

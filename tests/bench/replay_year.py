@@ -8,19 +8,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 
 from sar_agent.fabric.spec import load_fabric
-from sar_lab.live.process import Daemon, free_port, wait_until
 from sar_lab.mixes.lublin import Workload
 from sar_lab.mixes.node_selection import first_fit
 from sar_lab.mixes.synthetic_histories import MACHINES, Machine, synthetic_history
 from tests.bench.bench_fabrics import LARGEST, size_of
 from tests.bench.table import Table, goal
+from tests.dask_workers import dask
 
 EVERY = 60
 """Minutes between two moments."""
@@ -108,27 +107,3 @@ def replayed(
     seconds = time.perf_counter() - began
     found = json.loads(done.stdout)
     return seconds, found["moments"], found["states"]
-
-
-@contextmanager
-def dask(folder: Path, workers: int) -> Iterator[str]:
-    """The address of a scheduler on loopback with so many workers, a thread each."""
-    folder.mkdir()
-    port = free_port()
-    address = f"tcp://127.0.0.1:{port}"
-    words = ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
-    started = [
-        Daemon([sys.executable, "-m", "distributed.cli.dask_scheduler", *words], folder / "log")
-    ]
-    try:
-        for number in range(workers):
-            words = [address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
-            words += ["--local-directory", str(folder / str(number))]
-            log = folder / f"{number}.log"
-            worker = [sys.executable, "-m", "distributed.cli.dask_worker", *words]
-            started.append(Daemon(worker, log))
-            assert wait_until(lambda log=log: "Registered to" in log.read_text(), 60)
-        yield address
-    finally:
-        for daemon in reversed(started):
-            daemon.stop(10)

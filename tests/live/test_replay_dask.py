@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from sar_lab.live.process import Daemon, free_port, wait_until
+from sar_lab.live.process import free_port, wait_until
 from sar_lab.live.slurm import SlurmCluster
+from tests.dask_workers import dask
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 
@@ -41,34 +41,8 @@ def alone(tmp_path_factory) -> dict[str, bytes]:
     return replay(tmp_path_factory.mktemp("replay") / "alone", "--workers", "1")
 
 
-@contextmanager
-def dask(folder: Path):
-    """A scheduler with two workers, a thread each; its address."""
-    port = free_port()
-    address = f"tcp://127.0.0.1:{port}"
-    quiet = ["--no-dashboard"]
-    scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-    worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1"]
-
-    def log(name: str) -> str:
-        return (folder / f"{name}.log").read_text()
-
-    daemons = [
-        Daemon([*scheduler, "--host", "127.0.0.1", "--port", str(port), *quiet], folder / "s.log")
-    ]
-    try:
-        for name in ("a", "b"):
-            here = ["--name", name, "--local-directory", str(folder / name), "--no-nanny", *quiet]
-            daemons.append(Daemon([*worker, *here], folder / f"{name}.log"))
-        assert wait_until(lambda: all("Registered to" in log(n) for n in ("a", "b")), 60)
-        yield address
-    finally:
-        for daemon in reversed(daemons):
-            daemon.stop(10)
-
-
 def test_two_workers_of_a_scheduler(tmp_path, alone):
-    with dask(tmp_path) as address:
+    with dask(tmp_path / "dask", 2) as address:
         assert replay(tmp_path / "out", "--dask", address) == alone
 
 
