@@ -7,18 +7,18 @@ a tree with a few changed entries is amended (`changed_tree.py`).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.check.changed_tree import amend_tree, change_scratch_of
 from sar_agent.check.counted_trees import Counts, add_tree, scratch_of
 from sar_agent.check.wiring import U32, Wiring
 from sar_agent.fabric.model import I32, U8
+from sar_agent.util.kernels import kernel_part, unlocked_kernel
 
 FEW = 24
 """Changed entries up to which amending is faster than counting both trees, at 1,620 switches."""
 
 
-@njit(cache=True, nogil=True)
+@unlocked_kernel
 def changed_entries(
     wiring: Wiring, moved: U32, rows: tuple[U8, U8], levels: tuple[U8, U8]
 ) -> I32:  # pragma: no cover
@@ -48,7 +48,7 @@ def changed_entries(
     return changed
 
 
-@njit(cache=True, nogil=True)
+@unlocked_kernel
 def change_trees(
     wirings: tuple[Wiring, Wiring],
     moved: U32,
@@ -81,7 +81,7 @@ def change_trees(
     return True
 
 
-@njit(cache=True)
+@kernel_part
 def _entries(
     wiring: Wiring, moved: U32, touched: U32, rows: tuple[U8, U8], changed: int
 ) -> U32:  # pragma: no cover

@@ -16,11 +16,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.check.counted_trees import Counts
 from sar_agent.check.wiring import U32, Wiring
 from sar_agent.fabric.model import U8
+from sar_agent.util.kernels import kernel_part
 
 
 class ChangeScratch(NamedTuple):
@@ -33,7 +33,7 @@ class ChangeScratch(NamedTuple):
     stack: U32
 
 
-@njit(cache=True)
+@kernel_part
 def change_scratch_of(wiring: Wiring) -> ChangeScratch:  # pragma: no cover
     """Scratch for this wiring."""
     size = wiring.sends.shape[1]
@@ -42,7 +42,7 @@ def change_scratch_of(wiring: Wiring) -> ChangeScratch:  # pragma: no cover
     )
 
 
-@njit(cache=True)
+@kernel_part
 def amend_tree(
     wirings: tuple[Wiring, Wiring],
     rows: tuple[U8, U8],
@@ -96,14 +96,14 @@ def amend_tree(
     return True
 
 
-@njit(cache=True)
+@kernel_part
 def _next(wiring: Wiring, row: U8, v: np.uint32) -> np.uint32:  # pragma: no cover
     port = np.uint32(row[v])
     column = port if port < wiring.ports else wiring.ports
     return np.uint32(wiring.next[v * (wiring.ports + np.uint32(1)) + column])
 
 
-@njit(cache=True)
+@kernel_part
 def _put(
     scratch: ChangeScratch, d: int, size: np.uint32, v: np.uint32
 ) -> np.uint32:  # pragma: no cover
@@ -115,7 +115,7 @@ def _put(
     return np.uint32(size + 1)
 
 
-@njit(cache=True)
+@kernel_part
 def _count(
     wiring: Wiring, row: U8, v: np.uint32, passing: np.uint32, step: int, counts: Counts
 ) -> None:  # pragma: no cover
@@ -129,7 +129,7 @@ def _count(
             counts[plane, dependency] += step
 
 
-@njit(cache=True)
+@kernel_part
 def _passing(
     wiring: Wiring, row: U8, d: int, v: np.uint32, stack: U32
 ) -> np.uint32:  # pragma: no cover

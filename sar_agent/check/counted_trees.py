@@ -17,11 +17,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.check.wiring import U16, U32, Wiring
 from sar_agent.fabric.model import U8
+from sar_agent.util.kernels import kernel_part, unlocked_kernel
 
 Counts = NDArray[np.unsignedinteger[Any]]
 """uint16[2 L, S · P · P], uint32 for more than 65,535 destinations: destinations per dependency
@@ -38,7 +38,7 @@ class TreeScratch(NamedTuple):
     mark: U32
 
 
-@njit(cache=True)
+@kernel_part
 def scratch_of(wiring: Wiring) -> TreeScratch:  # pragma: no cover
     """Scratch for this wiring, uninitialised."""
     size = wiring.sends.shape[1] + 2
@@ -58,7 +58,7 @@ def empty_counts(wiring: Wiring, destinations: int) -> Counts:
     return np.zeros((2 * int(wiring.lanes), size), kind)
 
 
-@njit(cache=True)
+@kernel_part
 def add_tree(
     wiring: Wiring, row: U8, level: U8, d: int, step: int, counts: Counts, scratch: TreeScratch
 ) -> bool:  # pragma: no cover
@@ -87,7 +87,8 @@ def add_tree(
     degree[switches + one] += one
 
     sends = wiring.sends[wiring.destination_kind[d] - 1]
-    mark[:switches] = sends
+    for s in range(switches):
+        mark[s] = sends[s]
     for s in range(len(level)):
         mark[s] <<= level[s] % wiring.lanes
     taken = np.uint32(0)
@@ -116,7 +117,7 @@ def add_tree(
     return bool(taken == switches - one)
 
 
-@njit(cache=True, nogil=True)
+@unlocked_kernel
 def count_trees(wiring: Wiring, egress: U8, level: U8, counts: Counts) -> bool:  # pragma: no cover
     """Counts all trees of one LID offset, uint8[D, S] each (`level` uint8[D, 0] in one lane); False
     as soon as a tree does not reach."""

@@ -16,13 +16,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.check.counted_trees import Counts
 from sar_agent.check.wiring import Wiring
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
+from sar_agent.util.kernels import kernel, unlocked_kernel
 
 Plane = NDArray[np.unsignedinteger[Any]]
 """One plane of `Counts`: uint8, 16 or 32[S · P · P]."""
@@ -64,7 +64,7 @@ def credit_loop(fabric: Fabric, wiring: Wiring, counts: Counts) -> tuple[int, li
     return None
 
 
-@njit(cache=True, nogil=True)
+@unlocked_kernel
 def _acyclic(wiring: Wiring, plane: Plane, other: Plane) -> bool:  # pragma: no cover
     """Whether the dependencies counted in either plane close no cycle: depth-first search, which
     visits each dependency once."""
@@ -103,7 +103,7 @@ def _acyclic(wiring: Wiring, plane: Plane, other: Plane) -> bool:  # pragma: no 
     return True
 
 
-@njit(cache=True)
+@kernel
 def _find_cycle(depends: NDArray[np.uint8], target: I32, offset: I32) -> I32:  # pragma: no cover
     """A cycle of channels, empty where there is no cycle: depth-first search with its own stack.
 

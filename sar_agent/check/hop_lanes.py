@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.check.counted_trees import scratch_of
@@ -22,6 +21,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, Kind
 from sar_agent.routing.routes import Routes
+from sar_agent.util.kernels import kernel
 
 
 class HopLanes(NamedTuple):
@@ -89,7 +89,7 @@ def hop_loop(
     return list(zip(*parts, strict=True))
 
 
-@njit(cache=True)
+@kernel
 def _count_trees(wiring: Wiring, hops: HopLanes, egress: U8, used: U8) -> bool:  # pragma: no cover
     """Counts one LID offset, uint8[D, S]; False as soon as a tree does not reach."""
     switches, ports, lanes = np.uint32(egress.shape[1]), wiring.ports, wiring.lanes
@@ -149,7 +149,7 @@ def _count_trees(wiring: Wiring, hops: HopLanes, egress: U8, used: U8) -> bool: 
     return True
 
 
-@njit(cache=True)
+@kernel
 def _find_loop(wiring: Wiring, hops: HopLanes, used: U8) -> NDArray[np.int64]:  # pragma: no cover
     """Nodes lane · S · P + s · P + p of a cycle, by depth-first search; empty where there is no
     cycle."""

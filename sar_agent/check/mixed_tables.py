@@ -32,12 +32,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.check.hop_lanes import HopLanes
 from sar_agent.check.wiring import U16, U32, Wiring
 from sar_agent.fabric.model import I32, U8
+from sar_agent.util.kernels import kernel, kernel_part
 
 FINE, CIRCLE, DROP = 0, 1, 2
 
@@ -64,7 +64,7 @@ class MixedWalk(NamedTuple):
     seen: U8
 
 
-@njit(cache=True)
+@kernel_part
 def walk_of(wiring: Wiring, tables: int, levels: int) -> MixedWalk:  # pragma: no cover
     """Scratch for this wiring, uninitialised."""
     size = wiring.sends.shape[1]
@@ -79,7 +79,7 @@ def walk_of(wiring: Wiring, tables: int, levels: int) -> MixedWalk:  # pragma: n
     )
 
 
-@njit(cache=True)
+@kernel
 def mix_trees(
     wiring: Wiring,
     hops: HopLanes,
@@ -116,7 +116,7 @@ def mix_trees(
     return outcome
 
 
-@njit(cache=True)
+@kernel_part
 def _order(wiring: Wiring, d: int, walk: MixedWalk, rows: Rows) -> int:  # pragma: no cover
     """The number of switches that packets can pass; 0 where some mixture has a circle. They are
     then in `walk.queue`, each after all that can forward to it. (At least one has a sender.)"""
@@ -154,7 +154,7 @@ def _order(wiring: Wiring, d: int, walk: MixedWalk, rows: Rows) -> int:  # pragm
     return int(size) if size == reached else 0
 
 
-@njit(cache=True)
+@kernel_part
 def _peel(walk: MixedWalk, switches: np.uint32, rows: Rows) -> np.uint32:  # pragma: no cover
     """Puts the switches `seen` into the queue in Kahn's order, up to a circle; returns how many."""
     walk.degree[:] = 0
@@ -181,7 +181,7 @@ def _peel(walk: MixedWalk, switches: np.uint32, rows: Rows) -> np.uint32:  # pra
     return taken
 
 
-@njit(cache=True)
+@kernel_part
 def _drops(
     wiring: Wiring, d: int, walk: MixedWalk, size: int, rows: Rows
 ) -> bool:  # pragma: no cover
@@ -231,7 +231,7 @@ def _drops(
     return False
 
 
-@njit(cache=True)
+@kernel_part
 def _find_lanes(
     wiring: Wiring, d: int, walk: MixedWalk, levels: Rows, handed: U16
 ) -> None:  # pragma: no cover
@@ -251,7 +251,7 @@ def _find_lanes(
         walk.lanes[s] = lanes
 
 
-@njit(cache=True)
+@kernel_part
 def _add_dependencies(
     wiring: Wiring,
     hops: HopLanes,

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.routing.routes import Routes
+from sar_agent.util.kernels import kernel
 
 FAULTS = ("", "no route", "a port without a live link", "a loop", "the wrong last port")
 _OK, _NO_ROUTE, _DEAD, _LOOP, _WRONG_END = range(5)
@@ -76,7 +76,7 @@ def check_reachability(fabric: Fabric, routes: Routes, between_hosts: bool = Fal
     return Reachability(total, first)
 
 
-@njit(cache=True)
+@kernel
 def _walk_all(walk: _Walk) -> tuple[int, int, int, int]:  # pragma: no cover
     """(failing pairs, first failing switch, its destination, fault code)."""
     destinations, switches = walk.egress.shape

@@ -14,11 +14,11 @@ serves one lane; elsewhere the lanes in which packets pass a switch have to be f
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.check.mixed_tables import Rows
 from sar_agent.check.wiring import U32, Wiring
 from sar_agent.fabric.model import Bool
+from sar_agent.util.kernels import kernel, kernel_part
 
 MOST = np.uint32(0xFFFFFFFF)
 """Above all numbers: of ports to terminals, and of switches that are down."""
@@ -32,7 +32,7 @@ def rising_mixtures(wiring: Wiring, rows: Rows, which: Bool, numbers: U32) -> Bo
     return _rising(wiring, rows, which, padded.ravel())
 
 
-@njit(cache=True)
+@kernel
 def _rising(wiring: Wiring, rows: Rows, which: Bool, numbers: U32) -> Bool:  # pragma: no cover
     """`numbers` uint32[S, P + 1], flat; 0 in column P."""
     switches, ports, one = np.uint32(wiring.sends.shape[1]), wiring.ports, np.uint32(1)
@@ -76,7 +76,7 @@ def _rising(wiring: Wiring, rows: Rows, which: Bool, numbers: U32) -> Bool:  # p
     return proved
 
 
-@njit(cache=True)
+@kernel_part
 def _falls_where_packets_pass(
     wiring: Wiring, rows: Rows, d: int, numbers: U32, highest: U32, lowest: U32, queue: U32
 ) -> np.uint32:  # pragma: no cover

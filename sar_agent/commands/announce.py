@@ -18,12 +18,15 @@ def announce_compiling() -> None:
     """From now on, the first kernel that this process compiles is announced on stderr."""
     from numba.core import event
 
+    from sar_agent.util.kernels import collect_seldom
+
     class First(event.Listener):
         seen = False
 
         def on_start(self, event: event.Event) -> None:
             if not First.seen and _is_ours(event.data["dispatcher"].py_func):
                 First.seen = True
+                collect_seldom()
                 note("compiling kernels, up to two minutes; only the first run on a machine does")
 
         def on_end(self, event: event.Event) -> None:

@@ -6,10 +6,10 @@ Each kernel passes once over the entries; numpy's fancy indexing takes ten times
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.fabric.model import U8
+from sar_agent.util.kernels import unlocked_kernel
 
 Index = NDArray[np.int64]
 _STRIP = 64
@@ -25,7 +25,7 @@ def reordered(table: U8, rows: Index, columns: Index, missing: int) -> U8:
     return made
 
 
-@njit(cache=True, nogil=True)
+@unlocked_kernel
 def _reorder(table: U8, rows: Index, columns: Index) -> U8:  # pragma: no cover
     made = np.empty((len(rows), len(columns)), np.uint8)
     for first in range(0, len(columns), _STRIP):
@@ -37,7 +37,7 @@ def _reorder(table: U8, rows: Index, columns: Index) -> U8:  # pragma: no cover
     return made
 
 
-@njit(cache=True, nogil=True)
+@unlocked_kernel
 def faults(table: U8, highest: U8, least_word: int) -> tuple[int, int]:  # pragma: no cover
     """Of uint8[S, D]: how many entries are neither a port of their switch, up to `highest` (uint8
     [S]), nor `least_word` or above; and how many are 0."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.util.kernels import kernel, unlocked_kernel
 
 
 def completed(fabric: Fabric, routes: Routes) -> Routes:
@@ -44,7 +44,7 @@ def completed(fabric: Fabric, routes: Routes) -> Routes:
     return replace(routes, egress=egress, senders=senders, mark=0)
 
 
-@njit(cache=True, nogil=True)
+@unlocked_kernel
 def _lacks(table: U8, up: Bool) -> Bool:  # pragma: no cover
     """bool[D] of uint8[D, S]: whether a switch that is `up` (bool[S]) has no route."""
     lacks = np.zeros(len(table), np.bool_)
@@ -56,7 +56,7 @@ def _lacks(table: U8, up: Bool) -> Bool:  # pragma: no cover
     return lacks
 
 
-@njit(cache=True)
+@kernel
 def _complete(
     following: I32,
     table: U8,

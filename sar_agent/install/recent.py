@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, Bool
@@ -24,6 +23,7 @@ from sar_agent.formats.conversion import file_to_routes
 from sar_agent.formats.routes_file import UNKNOWN, RoutesFile
 from sar_agent.install.subnet_manager import InForce
 from sar_agent.routing.routes import Routes
+from sar_agent.util.kernels import kernel
 
 FAR = 64
 """Hops; after so many lifetimes the longest route need not be known."""
@@ -136,7 +136,7 @@ def longest_way(
     return hops
 
 
-@njit(cache=True)
+@kernel
 def _longest(following: I32, table: U8, which: Bool, longest: I32) -> None:  # pragma: no cover
     """`following` int32[S, P]: the switch behind a port, or -1; `table` uint8[D, S]; puts the
     result for each of `which` bool[D] into `longest` int32[D]."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
@@ -21,6 +20,7 @@ from sar_agent.fabric.model import U8, U64
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.routes_file import RoutesFile
 from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.util.kernels import kernel, kernel_part
 
 HEAD = b"Unicast lids"
 _HEAD, _GUID, _PORTGUID, _END = (
@@ -144,7 +144,7 @@ def parse_tables(data: bytes, file: Path | str) -> GuidTables:
     return GuidTables(guids, destinations, table)
 
 
-@njit(cache=True)
+@kernel_part
 def _matches(text: Any, at: int, word: Any) -> bool:  # pragma: no cover
     if at + len(word) > len(text):
         return False
@@ -154,7 +154,7 @@ def _matches(text: Any, at: int, word: Any) -> bool:  # pragma: no cover
     return True
 
 
-@njit(cache=True)
+@kernel_part
 def _find(text: Any, at: int, end: int, word: Any) -> int:  # pragma: no cover
     """Where `word` ends in text[at:end]; -1: it is not there."""
     for start in range(at, end - len(word) + 1):
@@ -163,7 +163,7 @@ def _find(text: Any, at: int, end: int, word: Any) -> int:  # pragma: no cover
     return -1
 
 
-@njit(cache=True)
+@kernel_part
 def _number(text: Any, at: int, base: int) -> tuple[Any, int]:  # pragma: no cover
     """(the number that begins at `at`, where it ends); at most 16 digits are read."""
     value, begin = np.uint64(0), at
@@ -180,7 +180,7 @@ def _number(text: Any, at: int, base: int) -> tuple[Any, int]:  # pragma: no cov
     return value, at
 
 
-@njit(cache=True)
+@kernel
 def _scan(
     text: Any, switch_guid: Any, lid_guid: Any, ports: Any
 ) -> tuple[int, int]:  # pragma: no cover

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
@@ -24,6 +23,7 @@ from sar_agent.jobs.demand import route_demand
 from sar_agent.routing.graph.next_hops import NextHops, differ, next_hops_of
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.weighted_trees import SendingTerminals, sources_of
+from sar_agent.util.kernels import kernel_part, unlocked_kernel
 
 I64 = NDArray[np.int64]
 
@@ -122,7 +122,7 @@ def _same_channels(fabric: Fabric, before: Fabric) -> bool:
     )
 
 
-@njit(cache=True, nogil=True)
+@unlocked_kernel
 def _list_routes(
     ways: NextHops, mix: SendingTerminals, old: U8, new: U8, source: I64, before: ChannelLists
 ) -> ChannelLists:  # pragma: no cover
@@ -140,16 +140,15 @@ def _list_routes(
     end = 0
     for j in range(jobs):
         if end + channels > len(channel):
-            channel = np.concatenate((channel, np.empty_like(channel)))
-            routes = np.concatenate((routes, np.empty_like(routes)))
-        start, copied, walks = end, 0, source[j] < 0
+            channel, routes = _longer(channel), _longer(routes)
+        start, walks = end, source[j] < 0
         if source[j] >= 0:
             first, past = before.offset[source[j]], before.offset[source[j] + 1]
-            copied = past - first
-            channel[end : end + copied] = before.channel[first:past]
-            routes[end : end + copied] = before.routes[first:past]
-            end += copied
-            walks = differs[mix.job_terminal[mix.job_offset[j] : mix.job_offset[j + 1]]].any()
+            for i in range(first, past):
+                channel[end], routes[end] = before.channel[i], before.routes[i]
+                end += 1
+            for d in mix.job_terminal[mix.job_offset[j] : mix.job_offset[j + 1]]:
+                walks = walks or differs[d]
         if walks:
             for i in range(start, end):
                 carried[channel[i]] = routes[i]
@@ -172,7 +171,15 @@ def _list_routes(
     return ChannelLists(offset, channel, routes)
 
 
-@njit(cache=True)
+@kernel_part
+def _longer(values: U32) -> U32:  # pragma: no cover
+    longer = np.empty(2 * len(values), np.uint32)
+    for i in range(len(values)):
+        longer[i] = values[i]
+    return longer
+
+
+@kernel_part
 def _walk(
     ways: NextHops,
     mix: SendingTerminals,
@@ -204,7 +211,7 @@ def _walk(
     return end
 
 
-@njit(cache=True, nogil=True)
+@unlocked_kernel
 def _add_up(
     lists: ChannelLists,
     demand: NDArray[np.float64],

@@ -7,13 +7,13 @@ traffic leaves a set as enters it, since every two terminals of a job send to ea
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U32
 from sar_agent.quality.job_spread import F64, JobSpread
 from sar_agent.routing.graph.csr import Graph
+from sar_agent.util.kernels import unlocked_kernel
 
 STARTS = 8
 """The number of orders that `island_cut` tries, each from another leaf switch."""
@@ -85,14 +85,15 @@ def _ratio(above: F64, below: F64) -> F64:
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
-@njit(cache=True, nogil=True)
+@unlocked_kernel
 def _levels(graph: Graph, leaves: U32) -> I32:  # pragma: no cover
     level = np.full(len(graph.rank), -1, np.int32)
     queue = np.empty(len(level), np.uint32)
-    queue[: len(leaves)] = leaves
+    size, i = 0, np.uint32(0)
     for v in leaves:
         level[v] = 0
-    size, i = len(leaves), np.uint32(0)
+        queue[size] = v
+        size += 1
     while i < size:
         v = queue[i]
         for c in range(graph.offset[v], graph.offset[v + np.uint32(1)]):
@@ -105,7 +106,7 @@ def _levels(graph: Graph, leaves: U32) -> I32:  # pragma: no cover
     return level
 
 
-@njit(cache=True, nogil=True)
+@unlocked_kernel
 def _pieces(graph: Graph, level: I32, highest: int) -> NDArray[np.int64]:  # pragma: no cover
     """int64[S]: a switch that represents each switch's piece; switches above `highest` are pieces
     of their own."""
@@ -131,7 +132,7 @@ def _pieces(graph: Graph, level: I32, highest: int) -> NDArray[np.int64]:  # pra
     return piece
 
 
-@njit(cache=True, nogil=True)
+@unlocked_kernel
 def _grown(
     graph: Graph, rate: F64, reverse: U32, spread: JobSpread, place: I32, first: int
 ) -> Cut:  # pragma: no cover

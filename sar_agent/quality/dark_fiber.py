@@ -9,13 +9,13 @@ channels.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U32
 from sar_agent.quality.job_spread import F64, JobSpread
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
+from sar_agent.util.kernels import kernel_part, unlocked_kernel
 
 
 def least_dark_fiber(fabric: Fabric, spread: JobSpread, graph: Graph) -> float:
@@ -29,23 +29,23 @@ def least_dark_fiber(fabric: Fabric, spread: JobSpread, graph: Graph) -> float:
         graph,
         cache,
         spread,
-        np.bincount(live, minlength=fabric.switches).astype(np.float64),
+        len(live),
         fabric.channel_source.astype(np.uint32),
         fabric.channel_reverse.astype(np.uint32),
     )
     return 1.0 - used / len(live)
 
 
-@njit(cache=True, nogil=True)
+@unlocked_kernel
 def _most_used(
-    graph: Graph, cache: DagCache, spread: JobSpread, degree: F64, source: U32, reverse: U32
+    graph: Graph, cache: DagCache, spread: JobSpread, live: int, source: U32, reverse: U32
 ) -> float:  # pragma: no cover
-    """The largest number of channels that can carry routes at once; `degree` is the number of each
-    switch's channels."""
+    """The largest number of the `live` channels that can carry routes at once."""
+    switches = len(graph.rank)
     marked = np.zeros(len(source), np.bool_)
-    usable = np.zeros_like(degree)  # channels on shortest paths, by switch
-    trees = np.zeros_like(degree)  # terminals that a switch may send to
-    own, to, hop = np.empty_like(degree), np.empty_like(degree), np.empty_like(degree)
+    usable = np.zeros(switches)  # channels on shortest paths, by switch
+    trees = np.zeros(switches)  # terminals that a switch may send to
+    own, to, hop = np.empty(switches), np.empty(switches), np.empty(switches)
     for i in range(len(spread.job)):
         trees[spread.switch[i]] += spread.size[spread.job[i]] - spread.terminals[i]
     hops = 0.0
@@ -63,7 +63,8 @@ def _most_used(
             for sender in range(spread.offset[j], spread.offset[j + np.uint32(1)]):
                 if sender != target:
                     own[spread.switch[sender]] += spread.terminals[target]
-        to[:] = own
+        for v in range(switches):
+            to[v] = own[v]
         hop[root] = 0.0
         for i in range(np.uint32(1), size):
             hop[order[i]] = hop[graph.target[edge[start[i]]]] + 1.0
@@ -83,6 +84,14 @@ def _most_used(
                     if not marked[d]:
                         marked[d] = True
                         usable[source[d]] += 1.0
-        if hops >= degree.sum() and (usable == degree).all() and (trees >= degree).all():
+        if hops >= live and _of_both(usable, trees) >= live:
             break  # nothing must stay dark: the rule where many jobs run
-    return float(min(hops, np.minimum(usable, trees).sum()))
+    return float(min(hops, _of_both(usable, trees)))
+
+
+@kernel_part
+def _of_both(usable: F64, trees: F64) -> float:  # pragma: no cover
+    total = 0.0
+    for v in range(len(usable)):
+        total += min(usable[v], trees[v])
+    return total

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U32
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
+from sar_agent.util.kernels import kernel_part
 
 F64 = NDArray[np.float64]
 
@@ -63,7 +63,7 @@ def spread_of(fabric: Fabric, mix: JobMix) -> JobSpread:
     )
 
 
-@njit(cache=True)
+@kernel_part
 def add_sources(spread: JobSpread, b: int, weight: F64, to: F64) -> None:  # pragma: no cover
     """Adds to `to[a]`, for every leaf switch a, its traffic to the b-th of `spread.leaf`: pairs of
     terminals of one job, each with the `weight` of its job (`float64[J]`)."""

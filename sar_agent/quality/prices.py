@@ -22,12 +22,12 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.quality.job_spread import F64, JobSpread, add_sources
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
+from sar_agent.util.kernels import kernel
 
 # By trial on five real fabrics and three trees: 32 rounds come within 2 % of the best prices.
 WARM, COLD = 0.1, 0.02
@@ -109,7 +109,7 @@ def price_bound(
     return PriceBound(bound, fractional)
 
 
-@njit(cache=True)
+@kernel
 def cheapest(
     graph: Graph,
     cache: DagCache,
@@ -154,7 +154,7 @@ def cheapest(
     return total
 
 
-@njit(cache=True)
+@kernel
 def _step(load: F64, change: F64, heat: float) -> float:  # pragma: no cover
     """The share of `change`, 0 … 1, with the least sum of exp(load / heat), by bisection."""
     low, high = 0.0, 1.0

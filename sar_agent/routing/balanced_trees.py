@@ -20,7 +20,6 @@ on trees, instead of 9 to 18 without).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import U8, U32
 from sar_agent.routing.channel_loads import ChannelLoads, add, carry_tree
@@ -28,6 +27,7 @@ from sar_agent.routing.demand_items import DemandItems
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
 from sar_agent.routing.pending_paths import AGAIN, PathScratch, fix_others, gather
+from sar_agent.util.kernels import kernel, kernel_part
 
 SLACK = np.float32(1.001)
 """A path this near its lower bound is taken: a better one would change loads by less than that."""
@@ -35,7 +35,7 @@ TRIES = 64
 """After so many tries a path is taken, whether or not it is proved to be the cheapest."""
 
 
-@njit(cache=True)
+@kernel
 def place_trees(
     graph: Graph,
     cache: DagCache,
@@ -68,7 +68,7 @@ def place_trees(
         _place_marked(graph, cache, row, work, loads, scratch, d, egress[d])
 
 
-@njit(cache=True)
+@kernel
 def relieve(
     graph: Graph,
     cache: DagCache,
@@ -118,7 +118,7 @@ def relieve(
             _place_marked(graph, cache, row, work, loads, scratch, d, tree)
 
 
-@njit(cache=True)
+@kernel_part
 def _place_marked(
     graph: Graph,
     cache: DagCache,
@@ -151,7 +151,7 @@ def _place_marked(
         scratch.needed[v] = False
 
 
-@njit(cache=True)
+@kernel_part
 def _find_entries(
     graph: Graph, cache: DagCache, row: np.uint32, scratch: PathScratch
 ) -> None:  # pragma: no cover
@@ -174,7 +174,7 @@ def _find_entries(
     scratch.entry_of[row] = root
 
 
-@njit(cache=True)
+@kernel_part
 def _first_pass(
     graph: Graph, cache: DagCache, row: np.uint32, loads: ChannelLoads, scratch: PathScratch
 ) -> None:  # pragma: no cover
@@ -213,7 +213,7 @@ def _first_pass(
         via[v] = best_channel
 
 
-@njit(cache=True)
+@kernel_part
 def _look_again(
     graph: Graph, cache: DagCache, row: np.uint32, loads: ChannelLoads, scratch: PathScratch, v: int
 ) -> None:  # pragma: no cover
@@ -233,7 +233,7 @@ def _look_again(
     scratch.via[v] = best_channel
 
 
-@njit(cache=True)
+@kernel_part
 def _place(
     graph: Graph,
     cache: DagCache,

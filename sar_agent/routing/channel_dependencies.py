@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32, Bool
+from sar_agent.util.kernels import kernel
 
 
 class OffsetTables(NamedTuple):
@@ -61,7 +61,7 @@ def empty_dependencies(fabric: Fabric, lanes: int) -> U8:
     return np.zeros((lanes, fabric.channels, degree), np.uint8)
 
 
-@njit(cache=True)
+@kernel
 def collect_dependencies(tables: OffsetTables, depends: U8) -> None:  # pragma: no cover
     """Sets `depends[lane, c1, rank of c2]` to 1 for every path of a sending switch.
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import F32, I64, U8, U32
 from sar_agent.routing.demand_items import DemandItems
 from sar_agent.routing.graph.csr import Graph
+from sar_agent.util.kernels import kernel, kernel_part
 
 LIGHTER = 4
 """Items lighter than the one that is placed count 1 / 2**LIGHTER: they can be moved later."""
@@ -37,7 +37,7 @@ class ChannelLoads(NamedTuple):
     """Extra price of every channel in use: 0, except in `RouteBalance.reduce_dark_fiber`."""
 
 
-@njit(cache=True)
+@kernel_part
 def price_of(loads: ChannelLoads, channel: int) -> np.float32:  # pragma: no cover
     """The price of one more item on a channel. O(1)."""
     units = loads.counted[channel]
@@ -47,7 +47,7 @@ def price_of(loads: ChannelLoads, channel: int) -> np.float32:  # pragma: no cov
     return price + loads.first_use if units else price
 
 
-@njit(cache=True)
+@kernel
 def count_for_class(loads: ChannelLoads, weight_class: int) -> None:  # pragma: no cover
     """Sets all prices to those that items of this class see: they count all load of classes as
     heavy or heavier, and little of lighter ones. Without that, a heavy item that comes late finds
@@ -67,7 +67,7 @@ def count_for_class(loads: ChannelLoads, weight_class: int) -> None:  # pragma: 
         loads.price[c] = price_of(loads, c)
 
 
-@njit(cache=True)
+@kernel_part
 def add(
     loads: ChannelLoads, weight_class: int, channel: int, units: int
 ) -> None:  # pragma: no cover
@@ -77,7 +77,7 @@ def add(
     loads.price[channel] = price_of(loads, channel)
 
 
-@njit(cache=True)
+@kernel_part
 def carry_tree(
     graph: Graph,
     by_port: U32,
@@ -109,7 +109,7 @@ def carry_tree(
                 hops += 1
 
 
-@njit(cache=True)
+@kernel
 def carry_trees(
     graph: Graph,
     by_port: U32,

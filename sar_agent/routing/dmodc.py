@@ -24,7 +24,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I64, U8, U32, U64, Kind
@@ -43,6 +42,7 @@ from sar_agent.routing.updown_paths import (
     legal_tree,
     new_row,
 )
+from sar_agent.util.kernels import kernel, kernel_part
 
 
 class Dmodc:
@@ -115,7 +115,7 @@ def host_numbers(fabric: Fabric, graph: Graph, legal: Orientation) -> I64:
     return number
 
 
-@njit(cache=True)
+@kernel
 def _distances(
     graph: Graph, legal: Orientation, row: RootDistances, leaves: U32
 ) -> I64:  # pragma: no cover
@@ -129,7 +129,7 @@ def _distances(
     return apart
 
 
-@njit(cache=True)
+@kernel
 def _closed_form(
     graph: Graph,
     legal: Orientation,
@@ -173,7 +173,7 @@ def _closed_form(
         first = beyond
 
 
-@njit(cache=True)
+@kernel_part
 def _by_neighbour(graph: Graph, edge: U32, begin: int, end: int) -> None:  # pragma: no cover
     """Sorts edge[begin:end], which are in the order of ports, by the GUID of their far end; those
     of one neighbour stay in their order."""

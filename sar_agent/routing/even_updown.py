@@ -21,7 +21,6 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I64, U8, U32
@@ -43,6 +42,7 @@ from sar_agent.routing.updown_paths import (
     unreached_leaves,
 )
 from sar_agent.routing.weighted_trees import grow
+from sar_agent.util.kernels import kernel
 
 
 def even_tables(shortest: ShortestPaths, orders: Sequence[TurnOrder]) -> U8:
@@ -108,7 +108,7 @@ def legal_tables(fabric: Fabric, graph: Graph, legal: Orientation) -> tuple[U8, 
     return egress, weight
 
 
-@njit(cache=True)
+@kernel
 def _grow_legal(
     graph: Graph,
     legal: Orientation,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.routing.demand_items import DemandItems
 from sar_agent.routing.graph.csr import Graph
+from sar_agent.util.kernels import kernel
 
 
-@njit(cache=True)
+@kernel
 def trees_over(
     graph: Graph,
     by_port: U32,

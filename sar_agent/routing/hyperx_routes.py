@@ -18,7 +18,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numba import njit
 
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
@@ -29,6 +28,7 @@ from sar_agent.routing.engine import Options
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.routing.sar import destination_order
 from sar_agent.routing.weighted_trees import grow_trees
+from sar_agent.util.kernels import kernel
 
 HALVES = 4
 PARX_LMC = 2
@@ -130,7 +130,7 @@ def _cables(fabric: Fabric, view: HyperXView) -> tuple[U32, U8]:
     return first, fabric.channel_port[live][order].astype(np.uint8)
 
 
-@njit(cache=True)
+@kernel
 def _dimension_by_dimension(
     coordinate: U32,
     dims: U32,

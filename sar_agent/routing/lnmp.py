@@ -31,7 +31,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numba import njit
 
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
@@ -43,6 +42,7 @@ from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.hop_counts import FAR, all_hops
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.routing.weighted_trees import grow_trees
+from sar_agent.util.kernels import kernel
 
 LONGEST = 4
 """Hops of the longest paths that are searched."""
@@ -120,7 +120,7 @@ class Lnmp:
         )
 
 
-@njit(cache=True)
+@kernel
 def _longer_paths(
     graph: Graph,
     pairs: U32,
@@ -193,7 +193,7 @@ def _longer_paths(
             row[best_way[i]] = graph.port[best_channel[i]]
 
 
-@njit(cache=True)
+@kernel
 def _remaining(
     graph: Graph,
     hops: U8,

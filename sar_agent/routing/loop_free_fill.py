@@ -26,7 +26,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import I32, I64, U8, U32, Bool
 from sar_agent.routing.channel_dependencies import (
@@ -49,6 +48,7 @@ from sar_agent.routing.host_paths import HostPaths, host_paths
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.updown_property import lowest_ports
+from sar_agent.util.kernels import kernel, kernel_part
 
 ATTEMPTS = 200
 """How often one destination's tree is chosen again before it stays as it is."""
@@ -151,7 +151,7 @@ def _lane_with(net: ChannelGraph, depends: U8, rises: Bool) -> LaneOrder:
     return lane
 
 
-@njit(cache=True)
+@kernel
 def _choose_entries(
     graph: Graph,
     cache: DagCache,
@@ -246,7 +246,7 @@ def _choose_entries(
                     v = graph.target[c1]
 
 
-@njit(cache=True)
+@kernel_part
 def _fits(
     channel_by_port: I32,
     net: ChannelGraph,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, U32
@@ -19,6 +18,7 @@ from sar_agent.routing.engine import Options
 from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
 from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.util.kernels import kernel
 
 
 class MinHop:
@@ -60,7 +60,7 @@ def leaf_by_leaf(fabric: Fabric) -> U32:
     return np.concatenate([terminals, switches]).astype(np.uint32)
 
 
-@njit(cache=True)
+@kernel
 def _spread(
     graph: Graph,
     cache: DagCache,

@@ -17,7 +17,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, U8, U32
@@ -28,6 +27,7 @@ from sar_agent.routing.graph.next_hops import NextHops, differ, next_hops_of
 from sar_agent.routing.repair import same_indices
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.weighted_trees import SendingTerminals, sources_of
+from sar_agent.util.kernels import kernel, kernel_part
 
 
 def keep_unchanged_rows(
@@ -77,7 +77,7 @@ def _weighted_senders(fabric: Fabric, mix: JobMix, options: Options) -> Weighted
     return WeightedSenders(sources_of(fabric, mix), demand, capacity)
 
 
-@njit(cache=True)
+@kernel
 def _carry_all(
     hops: NextHops, senders: WeightedSenders, egress: U8, amount: F64
 ) -> None:  # pragma: no cover
@@ -85,7 +85,7 @@ def _carry_all(
         _carry(hops, senders, egress[d], d, 1.0, amount)
 
 
-@njit(cache=True)
+@kernel_part
 def _carry(
     hops: NextHops, senders: WeightedSenders, row: U8, d: int, step: float, amount: F64
 ) -> float:  # pragma: no cover
@@ -106,7 +106,7 @@ def _carry(
     return most
 
 
-@njit(cache=True)
+@kernel
 def _restore_rows(
     hops: NextHops, senders: WeightedSenders, up: U32, last: U8, old: U8, egress: U8, amount: F64
 ) -> F64:  # pragma: no cover
@@ -134,7 +134,7 @@ def _restore_rows(
     return harm
 
 
-@njit(cache=True)
+@kernel_part
 def _as_short(
     hops: NextHops, up: U32, old: U8, new: U8, root: np.uint32
 ) -> bool:  # pragma: no cover

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
@@ -11,6 +10,7 @@ from sar_agent.fabric.xgft_view import XgftView
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.shortest_paths import ShortestPaths
+from sar_agent.util.kernels import kernel
 
 
 def digit_tables(fabric: Fabric, view: XgftView, choice: U8) -> U8:
@@ -47,7 +47,7 @@ def nca_tables(fabric: Fabric, view: XgftView) -> U8:
     return np.stack(tables)
 
 
-@njit(cache=True)
+@kernel
 def _fill(
     level: U8,
     subtree: I32,

@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import F32, I32, I64, U8, U32, Bool
 from sar_agent.routing.demand_items import DemandItems
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.shortest_path_dag import DagCache
+from sar_agent.util.kernels import kernel_part
 
 AGAIN = -1
 """The value of `turn` in `place_trees` for "all classes, after taking the old paths off"."""
@@ -68,7 +68,7 @@ def scratch_for(cache: DagCache, switches: int, classes: int) -> PathScratch:
     )
 
 
-@njit(cache=True)
+@kernel_part
 def gather(
     work: DemandItems,
     scratch: PathScratch,
@@ -110,7 +110,7 @@ def gather(
     return any_leaf
 
 
-@njit(cache=True)
+@kernel_part
 def fix_others(
     graph: Graph,
     by_port: U32,

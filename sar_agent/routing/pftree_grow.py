@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import F64, I32, U8, U32, Bool
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.updown_paths import Orientation, RootDistances, legal_tree
+from sar_agent.util.kernels import kernel
 
 PHY = 0
 SEVERAL = np.int32(-2)
@@ -53,7 +53,7 @@ class ChannelOwners(NamedTuple):
     """bool[C]: a `phy` partition uses the channel."""
 
 
-@njit(cache=True)
+@kernel
 def grow_partition_trees(
     graph: Graph,
     legal: Orientation,

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
 from sar_agent.errors import CheckFailed
 from sar_agent.fabric import Fabric
@@ -19,6 +18,7 @@ from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.jobs.partitions import Partitions, Policy
 from sar_agent.routing.engine import Options
 from sar_agent.routing.routes import Routes
+from sar_agent.util.kernels import kernel
 
 
 def partition_lanes(
@@ -92,7 +92,7 @@ def links_used(fabric: Fabric, routes: Routes, partitions: Partitions) -> Bool:
     return used
 
 
-@njit(cache=True)
+@kernel
 def _mark(
     egress: U8, by_port: U32, target: U32, root_of: U32, dests: U32, leaves: U32, used: Bool
 ) -> None:  # pragma: no cover

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32, Bool
@@ -22,6 +21,7 @@ from sar_agent.routing.graph.hop_counts import FAR
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.unused_routes import LevelTurns
+from sar_agent.util.kernels import kernel, kernel_part
 
 
 def same_indices(before: Fabric, after: Fabric) -> bool:
@@ -71,7 +71,7 @@ def all_entries(switches: int) -> SuspectEntries:
     return SuspectEntries(offset, np.tile(np.arange(switches, dtype=np.uint32), switches))
 
 
-@njit(cache=True)
+@kernel
 def entries_near_changed_hops(
     graph: Graph, before: U8, after: U8, dead: U32
 ) -> SuspectEntries:  # pragma: no cover
@@ -106,7 +106,7 @@ def entries_near_changed_hops(
     return SuspectEntries(offset, switch)
 
 
-@njit(cache=True)
+@kernel
 def repair_rows(
     graph: Graph,
     hops: U8,
@@ -153,7 +153,7 @@ def repair_rows(
                 tree[v] = right
 
 
-@njit(cache=True)
+@kernel
 def keep_in_dag(
     graph: Graph,
     cache: DagCache,
@@ -194,7 +194,7 @@ def keep_in_dag(
     return changed
 
 
-@njit(cache=True)
+@kernel_part
 def _closer(graph: Graph, hop: U8, v: np.uint32, turn: np.int64) -> np.uint8:  # pragma: no cover
     """The port of channel `turn`, modulo their number, among those that lead one hop closer."""
     count = 0

@@ -15,12 +15,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.levels import levels_of
 from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.routing.graph.csr import Graph
+from sar_agent.util.kernels import kernel
 
 ALONE = np.uint32(0xFFFFFFFF)
 FEW = 4
@@ -97,7 +97,7 @@ def siblings_of(fabric: Fabric, graph: Graph) -> Siblings:
     )
 
 
-@njit(cache=True)
+@kernel
 def _group(
     graph: Graph, rises: Bool, heads: U32, by_rank: U32
 ) -> tuple[U32, U32, U32, U32, U32]:  # pragma: no cover

@@ -18,7 +18,6 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.errors import Unserved
@@ -33,6 +32,7 @@ from sar_agent.routing.graph.shortest_path_dag import TURNS, DagCache, dag_row, 
 from sar_agent.routing.graph.successors import PRESENT
 from sar_agent.routing.graph.topological_order import dependency_order
 from sar_agent.routing.root_sets import heights_below_roots
+from sar_agent.util.kernels import kernel
 
 LEAF_CABLES = 0.2
 """Share of the cables that join two leaf switches where the fabric is no tree at all: tori and
@@ -150,7 +150,7 @@ def _lifted(place: I32, switch: int) -> I32:
     return above
 
 
-@njit(cache=True)
+@kernel
 def _examine(
     graph: Graph, cache: DagCache, leaves: U32, turns: I64, depends: U8
 ) -> tuple[np.int64, np.int64]:  # pragma: no cover

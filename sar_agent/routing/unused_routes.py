@@ -13,13 +13,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.levels import levels_of
 from sar_agent.fabric.model import U8, U32
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
+from sar_agent.util.kernels import kernel
 
 
 class LevelTurns(NamedTuple):
@@ -57,7 +57,7 @@ def turns_of(fabric: Fabric) -> LevelTurns:
     return LevelTurns(terminal, leaf, level, stride.astype(np.uint32))
 
 
-@njit(cache=True)
+@kernel
 def spread_trees(
     graph: Graph,
     cache: DagCache,

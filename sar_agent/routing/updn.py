@@ -18,7 +18,6 @@ import time
 from contextlib import suppress
 
 import numpy as np
-from numba import njit
 
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
@@ -41,6 +40,7 @@ from sar_agent.routing.updown_paths import (
     orient,
     unreached_leaves,
 )
+from sar_agent.util.kernels import kernel, kernel_part
 
 
 class Updn:
@@ -139,7 +139,7 @@ def legal_rows(
     return rows
 
 
-@njit(cache=True)
+@kernel
 def _spread(
     graph: Graph,
     legal: Orientation,
@@ -187,7 +187,7 @@ def _spread(
                 through[graph.target[best]] += 1
 
 
-@njit(cache=True)
+@kernel_part
 def _main_way(
     graph: Graph, legal: Orientation, reverse: U32, root: int, used: I32, on_main: Bool, tree: U8
 ) -> None:  # pragma: no cover

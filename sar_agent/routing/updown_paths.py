@@ -16,12 +16,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.fabric.model import I32, U8, U32, Bool, Fabric
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.util.kernels import kernel, kernel_part
 
 FAR = np.int32(1 << 20)
 """The legal distance where there is no legal path."""
@@ -86,7 +86,7 @@ def new_row(fabric: Fabric) -> RootDistances:
     )
 
 
-@njit(cache=True)
+@kernel_part
 def legal_tree(
     graph: Graph, legal: Orientation, row: RootDistances, root: int, last_port: np.uint8, tree: U8
 ) -> None:  # pragma: no cover
@@ -103,7 +103,7 @@ def legal_tree(
     tree[root] = last_port
 
 
-@njit(cache=True)
+@kernel_part
 def legal_row(
     graph: Graph, legal: Orientation, row: RootDistances, root: int
 ) -> None:  # pragma: no cover
@@ -161,7 +161,7 @@ def legal_row(
         row.start[np.uint32(k + 1)] = edges
 
 
-@njit(cache=True)
+@kernel
 def unreached_leaves(
     graph: Graph, legal: Orientation, row: RootDistances, leaves: U32
 ) -> tuple[np.int64, np.int64]:  # pragma: no cover
@@ -175,7 +175,7 @@ def unreached_leaves(
     return np.int64(-1), np.int64(-1)
 
 
-@njit(cache=True)
+@kernel_part
 def _find_rest(graph: Graph, row: RootDistances) -> None:  # pragma: no cover
     """Fills `row.rest`, nearest first, and appends these switches to `row.order`."""
     size, one = row.size[0], np.uint32(1)

@@ -10,13 +10,13 @@ path is followed.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.routing.graph.csr import Graph
+from sar_agent.util.kernels import kernel, kernel_part
 
 
-@njit(cache=True)
+@kernel
 def all_up_then_down(
     graph: Graph, hops: U8, level: U8, by_level: U32, sends: Bool
 ) -> bool:  # pragma: no cover
@@ -49,7 +49,7 @@ def all_up_then_down(
     return True
 
 
-@njit(cache=True)
+@kernel_part
 def _pass_on(
     hops_here: U8, hops_there: U8, passing: Bool, passed: Bool
 ) -> None:  # pragma: no cover
@@ -60,7 +60,7 @@ def _pass_on(
         )
 
 
-@njit(cache=True)
+@kernel_part
 def _any_closer(hops_here: U8, hops_there: U8, passing: Bool) -> bool:  # pragma: no cover
     any_root = False
     for root in range(np.uint32(len(hops_here))):
@@ -68,7 +68,7 @@ def _any_closer(hops_here: U8, hops_there: U8, passing: Bool) -> bool:  # pragma
     return any_root
 
 
-@njit(cache=True)
+@kernel
 def lowest_ports(graph: Graph, hops: U8, ports: U8) -> None:  # pragma: no cover
     """Into `ports` uint8[S, S], by switch and root: the lowest port that leads one hop closer; what
     has none is left as it is."""
@@ -81,7 +81,7 @@ def lowest_ports(graph: Graph, hops: U8, ports: U8) -> None:  # pragma: no cover
                 _take_port(hops_here, hops[graph.target[c]], np.uint8(graph.port[c]), row)
 
 
-@njit(cache=True)
+@kernel_part
 def _take_port(hops_here: U8, hops_there: U8, port: np.uint8, row: U8) -> None:  # pragma: no cover
     """Writes the port where that switch is one hop closer."""
     for root in range(np.uint32(len(hops_here))):

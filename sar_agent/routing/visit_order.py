@@ -13,13 +13,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import I32, U8, U32
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.hop_counts import FAR
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
 from sar_agent.routing.siblings import ALONE, Siblings
+from sar_agent.util.kernels import kernel, kernel_part
 
 ARENA_WORDS = 32 << 20
 """Words for visit orders: 128 MB, of which the machine provides only what is written to."""
@@ -62,13 +62,13 @@ def new_visit_orders(graph: Graph, siblings: Siblings) -> VisitOrders:
     )
 
 
-@njit(cache=True)
+@kernel
 def _most_words(graph: Graph) -> int:  # pragma: no cover
     """The most words that one visit order takes."""
     return 1 + 4 * len(graph.offset) + 2 * len(graph.target)
 
 
-@njit(cache=True)
+@kernel_part
 def visit_order_of(
     graph: Graph,
     cache: DagCache,
@@ -125,7 +125,7 @@ def visit_order_of(
     return begin
 
 
-@njit(cache=True)
+@kernel_part
 def _look_outside(
     graph: Graph, siblings: Siblings, hop: U8, first: U32, way: U32
 ) -> None:  # pragma: no cover
@@ -150,7 +150,7 @@ def _look_outside(
     first[len(hop)] = n
 
 
-@njit(cache=True)
+@kernel_part
 def _any_as_far(
     siblings: Siblings, hop: U8, group: np.uint32, hops: np.uint8
 ) -> bool:  # pragma: no cover
@@ -161,7 +161,7 @@ def _any_as_far(
     return found
 
 
-@njit(cache=True)
+@kernel_part
 def _look_in_dag(
     graph: Graph, cache: DagCache, root: int, first: U32, way: U32
 ) -> None:  # pragma: no cover
@@ -181,7 +181,7 @@ def _look_in_dag(
             n += one
 
 
-@njit(cache=True)
+@kernel_part
 def _sort(hop: U8, root: int, orders: VisitOrders, order: U32) -> np.uint32:  # pragma: no cover
     """Writes the number of switches that reach the root, then these by hop: first those without
     channels outside slots, siblings side by side."""
@@ -205,7 +205,7 @@ def _sort(hop: U8, root: int, orders: VisitOrders, order: U32) -> np.uint32:  # 
     return size
 
 
-@njit(cache=True)
+@kernel_part
 def _lowest(siblings: Siblings, hop: U8, v: np.uint32) -> np.uint8:  # pragma: no cover
     """The port towards the lowest neighbour in a slot one hop closer."""
     group = siblings.group[v]

@@ -19,7 +19,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, I64, U8, U32, U64
@@ -34,6 +33,7 @@ from sar_agent.routing.sar_plus_balance import RouteBalance
 from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.siblings import ALONE, Siblings, siblings_of
 from sar_agent.routing.visit_order import VisitOrders, new_visit_orders, visit_order_of
+from sar_agent.util.kernels import kernel, kernel_part
 
 EVERYONE, JOB = 0, 1
 
@@ -176,7 +176,7 @@ def _ways_of(fabric: Fabric, siblings: Siblings) -> U32:
     return np.stack([near, place], axis=2)
 
 
-@njit(cache=True)
+@kernel
 def _grow(
     graph: Graph,
     cache: DagCache,
@@ -200,9 +200,12 @@ def _grow(
     price = np.empty(switches, weight.dtype)
     side = np.empty(switches, weight.dtype)
     load = np.empty(switches, np.uint32)
-    sends = np.where(sources.at_switch > 0, np.uint32(0xFFFF_FFFF), np.uint32(0))
+    sends = np.empty(switches, np.uint32)
+    most = np.uint64(0)
+    for v in range(switches):
+        sends[v] = 0xFFFF_FFFF if sources.at_switch[v] else 0
+        most += np.uint64(sources.at_switch[v]) << np.uint64(8)
     seen = np.full(len(sources.terminal_switch), -1, np.int32)
-    most = np.uint64(sources.at_switch.sum()) << np.uint64(8)
     heaviest = _heaviest(siblings, weight)  # or more; counted again when it may be too much
     model = np.uint32(0)  # the destination whose tree can be copied while `fresh`
     fresh = False
@@ -212,7 +215,7 @@ def _grow(
         silent = count[turn] == JOB and sources.on_offset[d] == sources.on_offset[d + one]
         if silent and fresh and sources.terminal_switch[model] == root:
             # The same leaf, and no weight has changed since: the same tree but for its last hop.
-            egress[d] = egress[model]
+            _copy(egress[d], egress[model])
             egress[d, root] = last_port[d]
             continue
         at = visit_order_of(graph, cache, siblings, orders, hops[root], sources.at_switch, root)
@@ -233,10 +236,10 @@ def _grow(
         tree = egress[d]
         if count[turn] == EVERYONE:
             fresh = False
-            load[:] = sources.at_switch
+            _copy(load, sources.at_switch)
             _choose_and_count(ways, visits, price, load, weight, tree)
         else:
-            load[:] = sends
+            _copy(load, sends)
             _choose(ways, visits, price, load, tree)
             fresh = not _count_jobs(sources, ways, d, root, seen, far, price, weight)
         heaviest += most
@@ -244,7 +247,13 @@ def _grow(
     return len(order)
 
 
-@njit(cache=True)
+@kernel_part
+def _copy(to: U8 | U32, values: U8 | U32) -> None:  # pragma: no cover
+    for v in range(len(to)):
+        to[v] = values[v]
+
+
+@kernel_part
 def _heaviest(siblings: Siblings, weight: U32 | U64) -> np.uint64:  # pragma: no cover
     found = np.uint64(0)
     for place in siblings.place:
@@ -252,7 +261,7 @@ def _heaviest(siblings: Siblings, weight: U32 | U64) -> np.uint64:  # pragma: no
     return found
 
 
-@njit(cache=True)
+@kernel_part
 def _price(
     siblings: Siblings,
     visits: U32,
@@ -293,7 +302,7 @@ def _price(
             price[v] = least[siblings.lane[v]]
 
 
-@njit(cache=True)
+@kernel_part
 def _choose(
     ways: U32, visits: U32, price: U32 | U64, passed: U32, tree: U8
 ) -> None:  # pragma: no cover
@@ -310,7 +319,7 @@ def _choose(
         tree[v] = port
 
 
-@njit(cache=True)
+@kernel_part
 def _choose_and_count(
     ways: U32, visits: U32, price: U32 | U64, load: U32, weight: U32 | U64, tree: U8
 ) -> None:  # pragma: no cover
@@ -329,7 +338,7 @@ def _choose_and_count(
         tree[v] = port
 
 
-@njit(cache=True)
+@kernel_part
 def _count_jobs(
     sources: SendingTerminals,
     ways: U32,
@@ -361,7 +370,7 @@ def _count_jobs(
     return any_leaves
 
 
-@njit(cache=True)
+@kernel_part
 def _raise(
     ways: U32,
     v: np.uint32,

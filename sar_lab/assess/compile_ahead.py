@@ -68,7 +68,8 @@ class _Starter(event.Listener):
             code = (
                 f"import sys; sys.path[:] = {sys.path!r}; "
                 f"from {__name__} import end_with_stdin, compile_parts; "
-                f"end_with_stdin(); compile_parts({parts!r})"
+                "from sar_agent.util.kernels import collect_seldom; "
+                f"collect_seldom(); end_with_stdin(); compile_parts({parts!r})"
             )
             self.others.append(
                 subprocess.Popen(

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.errors import InputError
@@ -27,6 +26,7 @@ from sar_agent.fabric.model import I32, U8, U32
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.routing.oblivious_tables import digit_tables
 from sar_agent.routing.routes import Routes
+from sar_agent.util.kernels import kernel, kernel_part
 from sar_lab.fluid.flow_events import (
     FINISHED,
     PAUSED,
@@ -118,7 +118,7 @@ def play_adaptive(fabric: Fabric, flows: Flows, adaptive: AdaptiveRouting) -> Fl
     return progress
 
 
-@njit(cache=True)
+@kernel
 def _play(
     links: FlowLinks,
     flows: Flows,
@@ -165,7 +165,7 @@ def _play(
             until = np.inf if quiet and not progress.counts[0] else until + feedback
 
 
-@njit(cache=True)
+@kernel_part
 def _move(
     links: FlowLinks,
     tree: XgftTables,
@@ -187,7 +187,7 @@ def _move(
         counts[2] += np.uint32(1)
 
 
-@njit(cache=True)
+@kernel_part
 def _best(
     links: FlowLinks,
     tree: XgftTables,
@@ -247,7 +247,7 @@ def _best(
     return best
 
 
-@njit(cache=True)
+@kernel_part
 def _lead(
     links: FlowLinks, tree: XgftTables, flows: Flows, f: np.uint32, root: np.uint32
 ) -> None:  # pragma: no cover

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import U32, Bool
+from sar_agent.util.kernels import kernel, kernel_part
 from sar_lab.fluid.flow_links import F64, FlowLinks, end_flow, start_flow
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.fluid.max_min_share import set_max_min_rates
@@ -85,7 +85,7 @@ def end_times(links: FlowLinks, flows: Flows) -> F64:
     return progress.end
 
 
-@njit(cache=True)
+@kernel
 def advance(
     links: FlowLinks, flows: Flows, progress: FlowProgress, until: float
 ) -> tuple[int, int]:  # pragma: no cover
@@ -145,7 +145,7 @@ def advance(
             return LATER, 0
 
 
-@njit(cache=True)
+@kernel_part
 def _start(links: FlowLinks, progress: FlowProgress) -> None:  # pragma: no cover
     """Starts the steps that are due."""
     counts = progress.counts
@@ -166,7 +166,7 @@ def _start(links: FlowLinks, progress: FlowProgress) -> None:  # pragma: no cove
     counts[1] = kept
 
 
-@njit(cache=True)
+@kernel_part
 def _ends_step(flows: Flows, progress: FlowProgress, p: np.uint32) -> None:  # pragma: no cover
     """Counts an ended flow; after the last flow of a step, the start of the next step is known."""
     progress.unfinished[p] -= np.uint32(1)
@@ -177,7 +177,7 @@ def _ends_step(flows: Flows, progress: FlowProgress, p: np.uint32) -> None:  # p
         progress.counts[1] += np.uint32(1)
 
 
-@njit(cache=True)
+@kernel_part
 def _paused(flows: Flows, progress: FlowProgress) -> int:  # pragma: no cover
     """Lists in `ended` the running flows that have reached their pause; returns their number."""
     count = 0
@@ -189,7 +189,7 @@ def _paused(flows: Flows, progress: FlowProgress) -> int:  # pragma: no cover
     return count
 
 
-@njit(cache=True)
+@kernel
 def add_carried(
     links: FlowLinks, progress: FlowProgress, f: np.uint32, left: float
 ) -> None:  # pragma: no cover
@@ -200,7 +200,7 @@ def add_carried(
         progress.carried[c] += sent
 
 
-@njit(cache=True)
+@kernel_part
 def freed(links: FlowLinks, ended: np.uint32, moving: U32, count: int) -> int:  # pragma: no cover
     """Adds to `moving[:count]` the flows that a link of the ended flow limits; returns the "
     "count."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.fabric.model import U32, Bool
+from sar_agent.util.kernels import kernel, kernel_part
 
 F64 = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ def flow_links_of(capacity: F64, path: U32, stop: U32, link: U32) -> FlowLinks:
     )
 
 
-@njit(cache=True)
+@kernel
 def start_flow(links: FlowLinks, f: np.uint32) -> None:  # pragma: no cover
     """Adds flow f to the lists of its links."""
     for e in range(links.path[f], links.stop[f]):
@@ -87,7 +87,7 @@ def start_flow(links: FlowLinks, f: np.uint32) -> None:  # pragma: no cover
         links.users[c] += np.uint32(1)
 
 
-@njit(cache=True)
+@kernel_part
 def end_flow(links: FlowLinks, f: np.uint32) -> None:  # pragma: no cover
     """Removes flow f from the lists of its links."""
     for e in range(links.path[f], links.stop[f]):

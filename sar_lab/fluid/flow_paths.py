@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.errors import CheckFailed
 from sar_agent.fabric import Fabric
@@ -11,6 +10,7 @@ from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.routing.channel_dependencies import OffsetTables, offset_tables_of
 from sar_agent.routing.path_routes import PathRoutes
 from sar_agent.routing.routes import Routes
+from sar_agent.util.kernels import kernel
 from sar_lab.fluid.flow_links import F64, FlowLinks, flow_links_of
 from sar_lab.fluid.flow_steps import Flows
 
@@ -95,7 +95,7 @@ def _pair_links(fabric: Fabric, routes: PathRoutes, flows: Flows, room: int) -> 
     return flow_links_of(link_rates(fabric), path, stop, link)
 
 
-@njit(cache=True)
+@kernel
 def _count(
     tables: OffsetTables, leaf: U32, port: U8, flows: Flows, some: U32, hops: U32
 ) -> int:  # pragma: no cover
@@ -117,7 +117,7 @@ def _count(
     return -1
 
 
-@njit(cache=True)
+@kernel
 def _write(
     tables: OffsetTables, leaf: U32, flows: Flows, some: U32, path: U32, stop: U32, link: U32
 ) -> None:  # pragma: no cover

@@ -16,16 +16,16 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import U32
+from sar_agent.util.kernels import kernel, kernel_part
 from sar_lab.fluid.flow_links import FlowLinks
 
 SAME = 1e-12
 """Rates and loads that differ by no more than this share are equal but for rounding."""
 
 
-@njit(cache=True)
+@kernel
 def set_max_min_rates(
     links: FlowLinks, running: U32, moving: U32, count: int
 ) -> None:  # pragma: no cover
@@ -67,7 +67,7 @@ def set_max_min_rates(
         links.moves[f] = False
 
 
-@njit(cache=True)
+@kernel_part
 def _fill(links: FlowLinks, flows: U32) -> list[np.uint32]:  # pragma: no cover
     """Progressive filling of these flows, while the rates of all others stay: all rates grow alike;
     when a link is full, its flows stop growing. Returns the links that the flows cross.

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import I64, U32, Bool
+from sar_agent.util.kernels import kernel
 from sar_lab.packets.packet_events import NONE, append
 from sar_lab.packets.packet_steps import BEFORE, message_ended, steps_of, wheel_size
 
@@ -61,7 +61,7 @@ class QueuedFlows(NamedTuple):
     wait: I64
 
 
-@njit(cache=True)
+@kernel
 def run_adaptive(
     ports: SwitchPorts,
     groups: PortGroups,

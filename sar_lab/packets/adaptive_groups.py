@@ -10,7 +10,6 @@ for any host of the destination's jobs. A job then adapts within what the engine
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U32, Bool
@@ -19,6 +18,7 @@ from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.updn import tree_order
 from sar_agent.routing.updown_paths import Orientation, RootDistances, legal_row, new_row
+from sar_agent.util.kernels import kernel
 from sar_lab.packets.adaptive_events import PortGroups
 
 
@@ -63,7 +63,7 @@ def _minimal(fabric: Fabric) -> Bool:
     return minimal
 
 
-@njit(cache=True)
+@kernel
 def _closer(
     graph: Graph, legal: Orientation, row: RootDistances, leaves: U32, closer: Bool
 ) -> None:  # pragma: no cover

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import I64, U32, Bool
+from sar_agent.util.kernels import kernel, kernel_part
 from sar_lab.packets.packet_steps import BEFORE, message_ended, steps_of, wheel_size
 
 NONE = np.uint32(0xFFFFFFFF)
@@ -38,7 +38,7 @@ class PacketQueues(NamedTuple):
     """uint32[Q]: the link in whose buffer the queue is, or `NONE` at a host."""
 
 
-@njit(cache=True)
+@kernel_part
 def append(
     head: U32, tail: U32, after: U32, queue: np.int64, x: np.uint32
 ) -> None:  # pragma: no cover
@@ -51,7 +51,7 @@ def append(
     after[x] = NONE
 
 
-@njit(cache=True)
+@kernel
 def run_packets(
     queues: PacketQueues,
     per_flit: I64,

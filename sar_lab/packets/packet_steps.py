@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import I64, U32, Bool
+from sar_agent.util.kernels import kernel_part
 
 BEFORE = np.int64(-1)
 """A moment that does not come."""
@@ -30,7 +30,7 @@ class PacketSteps(NamedTuple):
     """int64[P]: the tick at which a step begins, or `BEFORE`."""
 
 
-@njit(cache=True)
+@kernel_part
 def steps_of(step: U32, last: Bool, wait: I64) -> tuple[PacketSteps, np.int64]:  # pragma: no cover
     """The steps before anything has begun, and the first tick at which one does."""
     first = np.zeros(len(wait) + 1, np.int64)
@@ -47,7 +47,7 @@ def steps_of(step: U32, last: Bool, wait: I64) -> tuple[PacketSteps, np.int64]: 
     return PacketSteps(step, last, wait, first, running, starts), next_start
 
 
-@njit(cache=True)
+@kernel_part
 def message_ended(
     steps: PacketSteps, f: np.uint32, now: np.int64, next_start: np.int64
 ) -> np.int64:  # pragma: no cover
@@ -61,7 +61,7 @@ def message_ended(
     return at if next_start < 0 or at < next_start else next_start
 
 
-@njit(cache=True)
+@kernel_part
 def wheel_size(slowest: np.int64, whole: int, hop: int) -> np.int64:  # pragma: no cover
     """Buckets, a power of two, for all events until a segment of `whole` flits is over the slowest
     link and a switch."""

@@ -8,11 +8,11 @@ two counts, at most over the channels (J. Gliksberg et al., 2020, and Zahavi's D
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I64, U8, U32
 from sar_agent.routing.routes import Routes
+from sar_agent.util.kernels import kernel
 
 Hosts = U32
 """uint32[N]: terminals in the order of ranks."""
@@ -60,7 +60,7 @@ def _checked(found: I64) -> I64:
     return found
 
 
-@njit(cache=True)
+@kernel
 def _most(
     egress: U8, by_port: U32, target: U32, leaf: U32, channels: int, source: U32, to: U32
 ) -> I64:  # pragma: no cover
@@ -84,7 +84,7 @@ def _most(
     return most
 
 
-@njit(cache=True)
+@kernel
 def _both(
     egress: U8, by_port: U32, target: U32, leaf: U32, channels: int, hosts: U32
 ) -> I64:  # pragma: no cover

@@ -10,7 +10,6 @@ larger of the two weights instead of their sum.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
@@ -19,6 +18,7 @@ from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.routing.sar import destination_order
 from sar_agent.routing.weighted_trees import JOB
+from sar_agent.util.kernels import kernel
 
 
 def greedy_peak(
@@ -44,7 +44,7 @@ def greedy_peak(
     return int(peak)
 
 
-@njit(cache=True)
+@kernel
 def _peak(
     job: I64, leaf: I64, sources: I64, spines: int, leaf_by_leaf: bool, larger: bool
 ) -> np.int64:  # pragma: no cover

@@ -8,15 +8,15 @@ library would cost more than the work: a key of a three-level tree solves w² of
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import F64, I64
+from sar_agent.util.kernels import kernel, kernel_part
 
 BAR = 1e15
 """The cost of a forbidden pair."""
 
 
-@njit(cache=True)
+@kernel
 def least_cost(cost: F64, column: I64) -> float:  # pragma: no cover
     """The least total cost of an assignment, for `cost` float64[n, n]; fills `column` int64[n], the
     column of each row."""
@@ -61,7 +61,7 @@ def least_cost(cost: F64, column: I64) -> float:  # pragma: no cover
     return total
 
 
-@njit(cache=True)
+@kernel
 def least_most(cost: F64, floor: float) -> float:  # pragma: no cover
     """The largest cost in the assignment whose largest cost is least; `floor` at the least."""
     n = len(cost)
@@ -82,7 +82,7 @@ def least_most(cost: F64, floor: float) -> float:  # pragma: no cover
     return low
 
 
-@njit(cache=True)
+@kernel_part
 def _fits(cost: F64, most: float) -> bool:  # pragma: no cover
     """Whether an assignment without a pair above `most` exists: augmenting paths, breadth first."""
     n = len(cost)

@@ -17,15 +17,15 @@ sweep.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import I32
+from sar_agent.util.kernels import kernel, kernel_part
 
 SWEEPS = 12
 """How many sweeps over all pairs of colours also balance subtrees; after them, leaves only."""
 
 
-@njit(cache=True)
+@kernel
 def even_colours(tails: I32, heads: I32, problem: I32, colours: int) -> I32:  # pragma: no cover
     """int32[E]: a colour for each edge.
 
@@ -90,7 +90,7 @@ def even_colours(tails: I32, heads: I32, problem: I32, colours: int) -> I32:  # 
     return colour
 
 
-@njit(cache=True)
+@kernel_part
 def _count(
     tails: I32, heads: I32, chosen: I32, colour: I32, count: I32, by: int
 ) -> None:  # pragma: no cover
@@ -102,7 +102,7 @@ def _count(
                 count[1, k, np.uint32(heads[k, e]), np.uint32(colour[e])] += by
 
 
-@njit(cache=True)
+@kernel_part
 def _apart(count: I32, span: I32, a: int, b: int, kinds: int) -> bool:  # pragma: no cover
     """Whether the counts of colours a and b differ by more than one at a node of the problem."""
     for k in range(kinds):
@@ -114,7 +114,7 @@ def _apart(count: I32, span: I32, a: int, b: int, kinds: int) -> bool:  # pragma
     return False
 
 
-@njit(cache=True)
+@kernel_part
 def _pair(ends: I32, chosen: I32, slot: I32, mate: I32) -> None:  # pragma: no cover
     """Fills `mate` for the edges `chosen`; `slot` int32[nodes, 2] is -1 before and after."""
     for e in chosen:
@@ -141,7 +141,7 @@ def _pair(ends: I32, chosen: I32, slot: I32, mate: I32) -> None:  # pragma: no c
             slot[node, 0] = slot[node, 1] = -1
 
 
-@njit(cache=True)
+@kernel_part
 def _take_turns(
     chosen: I32, mate: I32, a: int, b: int, colour: I32, done: np.ndarray
 ) -> None:  # pragma: no cover

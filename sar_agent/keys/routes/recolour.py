@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import I32
+from sar_agent.util.kernels import kernel, kernel_part
 
 CHAINS = 200_000
 """How many chains are tried at most: a third of a second. Most keys take up to some thousands;
@@ -76,7 +76,7 @@ def _goals(edges: Edges, colours: int) -> I32:
     return goal
 
 
-@njit(cache=True)
+@kernel
 def _chains(
     ends: I32, lists: I32, offsets: I32, item: I32, weight: I32, by_item: I32, start: I32,
     goal: I32, colours: int, colour: I32, budget: int,
@@ -169,7 +169,7 @@ def _chains(
     colour[:] = best
 
 
-@njit(cache=True)
+@kernel_part
 def _crowded(load: I32, goal: I32, crowd: I32) -> tuple[int, int]:  # pragma: no cover
     """Fills `crowd`; returns (how many rows it filled, flows above the goals)."""
     crowds, excess = 0, 0
@@ -184,7 +184,7 @@ def _crowded(load: I32, goal: I32, crowd: I32) -> tuple[int, int]:  # pragma: no
     return crowds, excess
 
 
-@njit(cache=True)
+@kernel_part
 def _move(
     i: Whole, frm: Whole, to: Whole, ends: I32, item: I32, weight: I32, by_item: I32, start: I32,
     goal: I32, load: I32, colour: I32,

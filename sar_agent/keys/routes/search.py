@@ -11,12 +11,12 @@ jobs breaks ties: a job's own flows count first, as in the paper.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import F64, I32, I64, U32
 from sar_agent.keys.routes.key_tree import KeyTree
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.updown_paths import Orientation, RootDistances, legal_row, new_row
+from sar_agent.util.kernels import kernel
 
 ROUNDS = 40
 
@@ -52,7 +52,7 @@ def search(tree: KeyTree, source: I32, destination: I32, phase: I32, others: F64
     return channels
 
 
-@njit(cache=True)
+@kernel
 def _negotiate(
     graph: Graph, legal: Orientation, row: RootDistances, root_of: U32, start: U32, host: U32,
     phase: U32,

@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sar_agent.fabric.model import F64, I32, I64, U8
@@ -23,6 +22,7 @@ from sar_agent.keys.routes.assignment_problem import BAR, least_cost, least_most
 from sar_agent.keys.routes.key import RoutingKey, digit_channels
 from sar_agent.keys.routes.key_tree import KeyTree
 from sar_agent.keys.routes.search import search
+from sar_agent.util.kernels import kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ def _uses(
     return colour[flow], np.stack([side, node], axis=1).astype(np.int64), most
 
 
-@njit(cache=True)
+@kernel
 def _best_maps(
     load: F64, first: I32, one_colour: I64, one_node: I64, one_count: I64,
     second: I32, two_colour: I64, two_node: I64, two_count: I64, planes: int, roots: int,

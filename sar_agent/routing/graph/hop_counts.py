@@ -9,10 +9,10 @@ efficient multi-source graph traversal", VLDB 2014.)
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import U8, U64
 from sar_agent.routing.graph.csr import Graph
+from sar_agent.util.kernels import kernel
 
 FAR = 255
 """Hops where there is no way."""
@@ -25,7 +25,7 @@ _BYTES: U64 = (
 """uint64[256]: each bit of a byte, spread to a byte of its own."""
 
 
-@njit(cache=True)
+@kernel
 def all_hops(graph: Graph) -> U8:  # pragma: no cover
     """uint8[S, S]: hops between two switches over live cables, `FAR` where there is no way.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32
+from sar_agent.util.kernels import kernel_part
 
 
 class NextHops(NamedTuple):
@@ -42,11 +42,12 @@ def next_hops_of(fabric: Fabric, *, live: bool = False) -> NextHops:
     )
 
 
-@njit(cache=True)
+@kernel_part
 def differ(old: U8, new: U8) -> bool:  # pragma: no cover
     """Whether two trees, uint8[S] each, differ: O(S), without a branch an entry.
 
-    >>> differ(np.uint8([1, 2]), np.uint8([1, 3]))
+    >>> from numba import njit
+    >>> njit(lambda old, new: differ(old, new))(np.uint8([1, 2]), np.uint8([1, 3]))
     True
     """
     bits = np.uint8(0)

@@ -15,10 +15,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import I32, U8, U32, Fabric
 from sar_agent.routing.graph.csr import Graph
+from sar_agent.util.kernels import kernel_part
 
 CACHE_BYTES = 5 << 28
 """sar-plus needs each DAG some 60 times. On 65,536 hosts 256 MB held a quarter of the DAGs, and
@@ -73,7 +73,7 @@ def new_cache(fabric: Fabric, place: I32 | None = None) -> DagCache:
     )
 
 
-@njit(cache=True)
+@kernel_part
 def dag_row(graph: Graph, cache: DagCache, root: int) -> np.uint32:  # pragma: no cover
     """The cache row that holds `root`'s DAG, in O(1), or O(S + C) where it has to be built.
 
@@ -81,7 +81,8 @@ def dag_row(graph: Graph, cache: DagCache, root: int) -> np.uint32:  # pragma: n
     >>> from sar_agent.routing.graph.csr import graph_of
     >>> fabric = load_fabric("torus:4")
     >>> cache = new_cache(fabric)
-    >>> row = dag_row(graph_of(fabric), cache, 0)
+    >>> from numba import njit
+    >>> row = njit(lambda graph, cache: dag_row(graph, cache, 0))(graph_of(fabric), cache)
     >>> cache.order[row].tolist()
     [0, 1, 3, 2]
     >>> np.diff(cache.start[row]).tolist()  # two ways only from the switch opposite
@@ -128,7 +129,7 @@ def dag_row(graph: Graph, cache: DagCache, root: int) -> np.uint32:  # pragma: n
     return row
 
 
-@njit(cache=True)
+@kernel_part
 def _turn_once(graph: Graph, cache: DagCache, row: np.uint32) -> None:  # pragma: no cover
     """Keeps the channels of paths that go up, then down; a switch without such a path keeps only
     the channel towards the switch of lowest GUID.

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
 from sar_agent.fabric.model import I32, U8, U32
 from sar_agent.routing.graph.csr import ChannelGraph
 from sar_agent.routing.graph.successors import ChannelDependencies, Successors, waited_for
+from sar_agent.util.kernels import kernel
 
 
 @register_jitable
@@ -75,7 +75,7 @@ def _take_free(
     return taken
 
 
-@njit(cache=True)
+@kernel
 def broken_order(net: ChannelGraph, depends: U8, hints: U32) -> U32:  # pragma: no cover
     """uint32[C]: all channels, none before one that waits for it where there is no cycle. Each time
     that only channels on cycles or behind them are left, the first of `hints` uint32[C] that is
@@ -93,7 +93,7 @@ def broken_order(net: ChannelGraph, depends: U8, hints: U32) -> U32:  # pragma: 
     return order
 
 
-@njit(cache=True)
+@kernel
 def dependency_order(net: ChannelGraph, depends: U8) -> U32:  # pragma: no cover
     """uint32[C]: all channels, none before one that waits for it; shorter where there is a cycle.
 

@@ -20,12 +20,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import I32, I64, U8, U32
 from sar_agent.routing.graph.csr import ChannelGraph
 from sar_agent.routing.graph.shell_sort import sort_by
 from sar_agent.routing.graph.successors import PRESENT
+from sar_agent.util.kernels import kernel_part
 
 FORBIDDEN = 2
 """The value of a dependency that would close a cycle."""
@@ -92,7 +92,7 @@ def new_order_search(net: ChannelGraph) -> OrderSearch:
     )
 
 
-@njit(cache=True)
+@kernel_part
 def judge(
     net: ChannelGraph,
     lane: LaneOrder,
@@ -113,7 +113,9 @@ def judge(
     >>> lane, search = empty_lane(net, np.arange(6, dtype=np.int32), 2), new_order_search(net)
     >>> round = [np.flatnonzero((net.source == s) & (net.target == (s + 1) % 3)) for s in range(3)]
     >>> way = np.concatenate(round).astype(np.uint32)
-    >>> [judge(net, lane, search, way[s], way[(s + 1) % 3]) for s in range(3)]
+    >>> from numba import njit
+    >>> judged = njit(lambda *given: judge(*given))
+    >>> [judged(net, lane, search, way[s], way[(s + 1) % 3]) for s in range(3)]
     [True, True, False]
     """
     base = net.offset[net.target[c1]]
@@ -125,7 +127,7 @@ def judge(
     return True
 
 
-@njit(cache=True)
+@kernel_part
 def _reorder(
     net: ChannelGraph,
     lane: LaneOrder,
@@ -187,7 +189,7 @@ def _reorder(
     return True
 
 
-@njit(cache=True)
+@kernel_part
 def _move(lane: LaneOrder, moved: U32, place: np.uint32) -> None:  # pragma: no cover
     """Sorts the channels `moved` by label and puts them behind `place`, which is not among them."""
     label, after, before = lane.label, lane.after, lane.before

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
 from sar_agent.fabric import Fabric
@@ -19,6 +18,7 @@ from sar_agent.routing.graph.csr import ChannelGraph
 from sar_agent.routing.graph.successors import ParentGraph, parent_of
 from sar_agent.routing.graph.topological_order import kahn_order
 from sar_agent.routing.routes import Routes
+from sar_agent.util.kernels import kernel
 
 NOBODY, HOSTS, OTHERS = 0, 1, 2
 UNUSED, CYCLE = -1, -2
@@ -91,7 +91,7 @@ def pairs_before(graph: PairGraph, pair: np.uint32, into: U32) -> np.uint32:  # 
     return count
 
 
-@njit(cache=True)
+@kernel
 def pair_levels(net: ChannelGraph, triples: Triples) -> I32:  # pragma: no cover
     """int32[C · P]: the most pairs that packets can pass before each one; `UNUSED` for pairs that
     no packet takes, `CYCLE` for those on or behind a cycle. O(C P W), by Kahn's algorithm."""
@@ -157,7 +157,7 @@ def triples_of(fabric: Fabric, net: ChannelGraph, routes: Routes, everyone: bool
     return Triples(begins, follows)
 
 
-@njit(cache=True)
+@kernel
 def _collect(
     net: ChannelGraph, sources: _PacketSources, egress: U8, begins: U64, follows: U64
 ) -> None:  # pragma: no cover

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, U8, U16, U32, Bool
@@ -18,6 +17,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing.graph.csr import ChannelGraph
 from sar_agent.routing.graph.successors import PRESENT
 from sar_agent.routing.graph.two_way_search import LaneOrder
+from sar_agent.util.kernels import kernel
 
 
 class TerminalDemand(NamedTuple):
@@ -64,7 +64,7 @@ def shared_by(lanes: list[LaneOrder]) -> U16:
     return bits
 
 
-@njit(cache=True)
+@kernel
 def even_out(
     net: ChannelGraph,
     demand: TerminalDemand,

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, U32, Bool
@@ -30,6 +29,7 @@ from sar_agent.routing.lanes.channel_pairs import (
     pairs_before,
     set_bit,
 )
+from sar_agent.util.kernels import kernel, kernel_part
 
 PATIENCE = 3000
 """Pairs that the search for one new triple may visit; past that, it counts as closing a cycle."""
@@ -83,7 +83,7 @@ def _order_forced(put: PairGraph, order: Order) -> bool:
     return True
 
 
-@njit(cache=True)
+@kernel
 def _choose(
     graph: Graph,
     cache: DagCache,
@@ -127,7 +127,7 @@ def _choose(
     return True
 
 
-@njit(cache=True)
+@kernel_part
 def _shortest_paths(
     graph: Graph, cache: DagCache, dag: np.uint32, paths: _ShortestPaths
 ) -> None:  # pragma: no cover
@@ -141,7 +141,7 @@ def _shortest_paths(
         paths.port[v] = graph.port[c]
 
 
-@njit(cache=True)
+@kernel_part
 def _put_forced(put: PairGraph, paths: _ShortestPaths, v: np.uint32) -> None:  # pragma: no cover
     """Puts in v's first three channels where there is one shortest path only, cycle or not."""
     net, s = put.net, v
@@ -156,7 +156,7 @@ def _put_forced(put: PairGraph, paths: _ShortestPaths, v: np.uint32) -> None:  #
     set_bit(put.follows, c * np.uint32(net.channel.shape[1] - 1) + q, then)
 
 
-@njit(cache=True)
+@kernel_part
 def _pick(
     put: PairGraph, order: Order, row: U8, paths: _ShortestPaths, v: np.uint32
 ) -> bool:  # pragma: no cover
@@ -178,7 +178,7 @@ def _pick(
     return False
 
 
-@njit(cache=True)
+@kernel_part
 def _is_in(
     put: PairGraph, row: U8, paths: _ShortestPaths, v: np.uint32, q: np.uint32
 ) -> bool:  # pragma: no cover
@@ -193,7 +193,7 @@ def _is_in(
     return has_bit(put.follows, c * np.uint32(net.channel.shape[1] - 1) + port, then)
 
 
-@njit(cache=True)
+@kernel_part
 def _fits(
     put: PairGraph, order: Order, row: U8, paths: _ShortestPaths, v: np.uint32, q: np.uint32
 ) -> bool:  # pragma: no cover

@@ -10,7 +10,6 @@ lane must fit the rest of the path into that lane, too. O(lanes · D · (S + C))
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import I32, U8, U32, Bool
 from sar_agent.routing.graph.csr import ChannelGraph, Graph, graph_of
@@ -20,6 +19,7 @@ from sar_agent.routing.graph.two_way_search import LaneOrder, OrderSearch, judge
 from sar_agent.routing.lanes.lane_assignment import MOST_LANES, LaneAssignment, LaneProblem
 from sar_agent.routing.lanes.place_paths import DOES_NOT, FITS, UNPLACED, TreeWalk
 from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.util.kernels import kernel, kernel_part
 
 
 def joint_assignment(problem: LaneProblem, trees: U8) -> LaneAssignment:
@@ -49,7 +49,7 @@ def joint_assignment(problem: LaneProblem, trees: U8) -> LaneAssignment:
     return assignment
 
 
-@njit(cache=True)
+@kernel
 def _grow(
     net: ChannelGraph,
     lane: LaneOrder,
@@ -108,7 +108,7 @@ def _grow(
     return waiting
 
 
-@njit(cache=True)
+@kernel_part
 def _allowed(
     net: ChannelGraph, lane: LaneOrder, search: OrderSearch, c1: np.uint32, c2: np.uint32
 ) -> bool:  # pragma: no cover
@@ -118,7 +118,7 @@ def _allowed(
     return judge(net, lane, search, c1, c2)
 
 
-@njit(cache=True)
+@kernel_part
 def _fits(
     net: ChannelGraph,
     lane: LaneOrder,

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
 from sar_agent.fabric import Fabric
@@ -20,6 +19,7 @@ from sar_agent.routing.graph.csr import ChannelGraph
 from sar_agent.routing.graph.pearce_kelly import Order, admits, new_order
 from sar_agent.routing.lanes.channel_pairs import CYCLE, Triples, has_bit, pair_levels
 from sar_agent.routing.lanes.place_paths import UNPLACED
+from sar_agent.util.kernels import kernel
 
 PATIENCE, EFFORT = 300, 100_000_000
 """Nodes that the search for one edge may visit, and those of all edges together where there are few
@@ -100,7 +100,7 @@ def place_pairs(fabric: Fabric, net: ChannelGraph, triples: Triples, max_lanes: 
     return placed.lane if fits else None
 
 
-@njit(cache=True)
+@kernel
 def _place(
     placed: _PlacedPairs, kept: Order, triples: Triples, order: U32, max_lanes: int, patience: int
 ) -> bool:  # pragma: no cover

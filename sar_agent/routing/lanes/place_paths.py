@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric.model import U8, U32
 from sar_agent.routing.graph.csr import ChannelGraph
 from sar_agent.routing.graph.successors import PRESENT
 from sar_agent.routing.graph.two_way_search import LaneOrder, OrderSearch, judge
+from sar_agent.util.kernels import kernel
 
 UNPLACED = 255
 FITS, DOES_NOT, NOWHERE, BUSY = 0, 1, 2, 3
@@ -45,7 +45,7 @@ def new_walk(switches: int) -> TreeWalk:
     )
 
 
-@njit(cache=True)
+@kernel
 def place_paths(
     net: ChannelGraph,
     lane: LaneOrder,

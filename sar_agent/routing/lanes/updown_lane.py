@@ -10,13 +10,13 @@ O(S (S + C)) for each destination that has such a path, at the worst.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, U32, Bool
 from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.hop_counts import FAR, all_hops
 from sar_agent.routing.lanes.lane_assignment import LaneAssignment
+from sar_agent.util.kernels import kernel
 
 _FAR = 1 << 30
 
@@ -53,7 +53,7 @@ def use_updown_paths(assignment: LaneAssignment, part: int, lanes: int) -> int:
     return moved
 
 
-@njit(cache=True)
+@kernel
 def _use_updown_paths(
     graph: Graph,
     height: I32,
