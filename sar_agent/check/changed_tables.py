@@ -12,13 +12,13 @@ from sar_agent.check.changed_tree import amend_tree, change_scratch_of
 from sar_agent.check.counted_trees import Counts, add_tree, scratch_of
 from sar_agent.check.wiring import U32, Wiring
 from sar_agent.fabric.model import I32, U8
-from sar_agent.util.kernels import kernel_part, unlocked_kernel
+from sar_agent.util.kernels import kernel, kernel_part
 
 FEW = 24
 """Changed entries up to which amending is faster than counting both trees, at 1,620 switches."""
 
 
-@unlocked_kernel
+@kernel
 def changed_entries(
     wiring: Wiring, moved: U32, rows: tuple[U8, U8], levels: tuple[U8, U8]
 ) -> I32:  # pragma: no cover
@@ -48,7 +48,7 @@ def changed_entries(
     return changed
 
 
-@unlocked_kernel
+@kernel
 def change_trees(
     wirings: tuple[Wiring, Wiring],
     moved: U32,

@@ -27,7 +27,7 @@ from sar_agent.check.wiring import U32, Wiring
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.levels import levels_of
 from sar_agent.fabric.model import U8, Bool
-from sar_agent.util.kernels import unlocked_kernel
+from sar_agent.util.kernels import kernel
 
 Planes = NDArray[np.unsignedinteger[Any]]
 """uint8, 16 or 32[L, S · P · P]: whether lane l has the dependency (s, p, q), at (s · P + p) · P +
@@ -132,7 +132,7 @@ def _distances(fabric: Fabric, wiring: Wiring) -> NDArray[np.int64]:
     return distance
 
 
-@unlocked_kernel
+@kernel
 def _hops_from(wiring: Wiring, roots: U32) -> U32:  # pragma: no cover
     """uint32[R, S]: hops to each of R switches; S where there is no path."""
     switches = np.uint32(wiring.sends.shape[1])
@@ -154,7 +154,7 @@ def _hops_from(wiring: Wiring, roots: U32) -> U32:  # pragma: no cover
     return hops
 
 
-@unlocked_kernel
+@kernel
 def _falling(
     wiring: Wiring, hops: HopLanes, by_hop: bool, planes: Planes, numbers: U32
 ) -> int:  # pragma: no cover
@@ -182,7 +182,7 @@ def _falling(
     return falling
 
 
-@unlocked_kernel
+@kernel
 def _rising_turns(wiring: Wiring, numbers: U32) -> int:  # pragma: no cover
     """How many pairs of channels that follow each other rise in one lane, back to the same switch
     not counted; `numbers` uint32[L, S · P]."""
@@ -201,7 +201,7 @@ def _rising_turns(wiring: Wiring, numbers: U32) -> int:  # pragma: no cover
     return rising
 
 
-@unlocked_kernel
+@kernel
 def _levels(
     wiring: Wiring, hops: HopLanes, by_hop: bool, planes: Planes, floor: U32
 ) -> U32:  # pragma: no cover
@@ -254,7 +254,7 @@ def _levels(
     return level if size == live else level[:0]
 
 
-@unlocked_kernel
+@kernel
 def _paths_rise(
     wiring: Wiring,
     hops: HopLanes,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from sar_agent.check.wiring import U16, U32, Wiring
 from sar_agent.fabric.model import U8
-from sar_agent.util.kernels import kernel_part, unlocked_kernel
+from sar_agent.util.kernels import kernel, kernel_part
 
 Counts = NDArray[np.unsignedinteger[Any]]
 """uint16[2 L, S · P · P], uint32 for more than 65,535 destinations: destinations per dependency
@@ -117,7 +117,7 @@ def add_tree(
     return bool(taken == switches - one)
 
 
-@unlocked_kernel
+@kernel
 def count_trees(wiring: Wiring, egress: U8, level: U8, counts: Counts) -> bool:  # pragma: no cover
     """Counts all trees of one LID offset, uint8[D, S] each (`level` uint8[D, 0] in one lane); False
     as soon as a tree does not reach."""

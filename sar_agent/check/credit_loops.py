@@ -22,7 +22,7 @@ from sar_agent.check.counted_trees import Counts
 from sar_agent.check.wiring import Wiring
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
-from sar_agent.util.kernels import kernel, unlocked_kernel
+from sar_agent.util.kernels import kernel
 
 Plane = NDArray[np.unsignedinteger[Any]]
 """One plane of `Counts`: uint8, 16 or 32[S · P · P]."""
@@ -64,7 +64,7 @@ def credit_loop(fabric: Fabric, wiring: Wiring, counts: Counts) -> tuple[int, li
     return None
 
 
-@unlocked_kernel
+@kernel
 def _acyclic(wiring: Wiring, plane: Plane, other: Plane) -> bool:  # pragma: no cover
     """Whether the dependencies counted in either plane close no cycle: depth-first search, which
     visits each dependency once."""

@@ -24,7 +24,7 @@ from sar_agent.check.wiring import HOSTS, OTHERS, Wiring
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, Bool
 from sar_agent.routing.routes import Routes
-from sar_agent.util.kernels import unlocked_kernel
+from sar_agent.util.kernels import kernel
 
 SHARE, LEAST, SAMPLE = 32, 1 << 16, 48
 """The bound on paths that are followed: one per `SHARE` entries of the tables, but at least
@@ -182,7 +182,7 @@ class _Search:
         return lanes_loop_free(self.proved.wiring, used)
 
 
-@unlocked_kernel
+@kernel
 def _follow(
     wiring: Wiring,
     hops: HopLanes,

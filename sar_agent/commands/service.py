@@ -91,12 +91,10 @@ def warm_up(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> 
     from sar_agent.agent.rehearsal import rehearse
     from sar_agent.agent.rights import require_cache
     from sar_agent.config.model import Config, load_config
-    from sar_agent.util.kernel_cache import outlive_cache_errors
     from sar_agent.util.kernels import collect_seldom
 
     log_to_stderr()
     require_cache("warm-up")
-    outlive_cache_errors()
     collect_seldom()
     use_defaults = config == CONFIG_PATH and not config.exists()
     settings = Config() if use_defaults else load_config(config)
@@ -137,12 +135,10 @@ def _for_writing(config: Path, command: str) -> Config:
     writes."""
     from sar_agent.agent.rights import require_cache, require_owner
     from sar_agent.config.model import load_config
-    from sar_agent.util.kernel_cache import outlive_cache_errors
 
     settings = load_config(config)
     require_owner(settings.agent.state_dir, command)
     require_cache(command)
-    outlive_cache_errors()
     return settings
 
 

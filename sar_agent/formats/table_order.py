@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric.model import U8
-from sar_agent.util.kernels import unlocked_kernel
+from sar_agent.util.kernels import kernel
 
 Index = NDArray[np.int64]
 _STRIP = 64
@@ -25,7 +25,7 @@ def reordered(table: U8, rows: Index, columns: Index, missing: int) -> U8:
     return made
 
 
-@unlocked_kernel
+@kernel
 def _reorder(table: U8, rows: Index, columns: Index) -> U8:  # pragma: no cover
     made = np.empty((len(rows), len(columns)), np.uint8)
     for first in range(0, len(columns), _STRIP):
@@ -37,7 +37,7 @@ def _reorder(table: U8, rows: Index, columns: Index) -> U8:  # pragma: no cover
     return made
 
 
-@unlocked_kernel
+@kernel
 def faults(table: U8, highest: U8, least_word: int) -> tuple[int, int]:  # pragma: no cover
     """Of uint8[S, D]: how many entries are neither a port of their switch, up to `highest` (uint8
     [S]), nor `least_word` or above; and how many are 0."""

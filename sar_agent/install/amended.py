@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.routing.routes import NO_ROUTE, Routes
-from sar_agent.util.kernels import kernel, unlocked_kernel
+from sar_agent.util.kernels import kernel
 
 
 def completed(fabric: Fabric, routes: Routes) -> Routes:
@@ -44,7 +44,7 @@ def completed(fabric: Fabric, routes: Routes) -> Routes:
     return replace(routes, egress=egress, senders=senders, mark=0)
 
 
-@unlocked_kernel
+@kernel
 def _lacks(table: U8, up: Bool) -> Bool:  # pragma: no cover
     """bool[D] of uint8[D, S]: whether a switch that is `up` (bool[S]) has no route."""
     lacks = np.zeros(len(table), np.bool_)

@@ -23,7 +23,7 @@ from sar_agent.jobs.demand import route_demand
 from sar_agent.routing.graph.next_hops import NextHops, differ, next_hops_of
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.weighted_trees import SendingTerminals, sources_of
-from sar_agent.util.kernels import kernel_part, unlocked_kernel
+from sar_agent.util.kernels import kernel, kernel_part
 
 I64 = NDArray[np.int64]
 
@@ -122,7 +122,7 @@ def _same_channels(fabric: Fabric, before: Fabric) -> bool:
     )
 
 
-@unlocked_kernel
+@kernel
 def _list_routes(
     ways: NextHops, mix: SendingTerminals, old: U8, new: U8, source: I64, before: ChannelLists
 ) -> ChannelLists:  # pragma: no cover
@@ -211,7 +211,7 @@ def _walk(
     return end
 
 
-@unlocked_kernel
+@kernel
 def _add_up(
     lists: ChannelLists,
     demand: NDArray[np.float64],

@@ -13,7 +13,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U32
 from sar_agent.quality.job_spread import F64, JobSpread
 from sar_agent.routing.graph.csr import Graph
-from sar_agent.util.kernels import unlocked_kernel
+from sar_agent.util.kernels import kernel
 
 STARTS = 8
 """The number of orders that `island_cut` tries, each from another leaf switch."""
@@ -85,7 +85,7 @@ def _ratio(above: F64, below: F64) -> F64:
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
-@unlocked_kernel
+@kernel
 def _levels(graph: Graph, leaves: U32) -> I32:  # pragma: no cover
     level = np.full(len(graph.rank), -1, np.int32)
     queue = np.empty(len(level), np.uint32)
@@ -106,7 +106,7 @@ def _levels(graph: Graph, leaves: U32) -> I32:  # pragma: no cover
     return level
 
 
-@unlocked_kernel
+@kernel
 def _pieces(graph: Graph, level: I32, highest: int) -> NDArray[np.int64]:  # pragma: no cover
     """int64[S]: a switch that represents each switch's piece; switches above `highest` are pieces
     of their own."""
@@ -132,7 +132,7 @@ def _pieces(graph: Graph, level: I32, highest: int) -> NDArray[np.int64]:  # pra
     return piece
 
 
-@unlocked_kernel
+@kernel
 def _grown(
     graph: Graph, rate: F64, reverse: U32, spread: JobSpread, place: I32, first: int
 ) -> Cut:  # pragma: no cover

@@ -15,7 +15,7 @@ from sar_agent.fabric.model import U32
 from sar_agent.quality.job_spread import F64, JobSpread
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
-from sar_agent.util.kernels import kernel_part, unlocked_kernel
+from sar_agent.util.kernels import kernel, kernel_part
 
 
 def least_dark_fiber(fabric: Fabric, spread: JobSpread, graph: Graph) -> float:
@@ -36,7 +36,7 @@ def least_dark_fiber(fabric: Fabric, spread: JobSpread, graph: Graph) -> float:
     return 1.0 - used / len(live)
 
 
-@unlocked_kernel
+@kernel
 def _most_used(
     graph: Graph, cache: DagCache, spread: JobSpread, live: int, source: U32, reverse: U32
 ) -> float:  # pragma: no cover

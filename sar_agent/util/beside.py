@@ -1,8 +1,7 @@
 """Work that a second processor does beside the rest of a function.
 
 Only where the result depends on no order: the bytes are the same on one processor, where the work
-is done when its result is asked for. Kernels run beside each other if they are compiled with
-`nogil=True`.
+is done when its result is asked for. Kernels run beside each other and beside Python.
 """
 
 from __future__ import annotations
@@ -30,3 +29,14 @@ def beside(work: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
         return
     with ThreadPoolExecutor(1) as pool:
         yield pool.submit(work).result
+
+
+@contextmanager
+def workers() -> Iterator[ThreadPoolExecutor]:
+    """A thread for each processor. They begin work in the order in which it is given to them; when
+    the block ends, what has not begun is dropped."""
+    pool = ThreadPoolExecutor(processors())
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -3,8 +3,8 @@
 An error of numba's cache ends the very call that compiled or wanted the kernel: a repair would fail
 because a folder is full that only makes the next start faster, and every command after an upgrade
 in place, because the cache names modules that have moved. So a cache that cannot be loaded is a
-miss, and one that cannot be written is a warning. numba calls `outlive_cache_errors` itself, in
-every process that has kernels (entry point group `numba_extensions`).
+miss, and one that cannot be written is a warning. The decorators of kernels call
+`outlive_cache_errors`, so every process that has kernels does.
 
 A process whose kernels are all on disk needs nothing that only a compiler needs. What numba imports
 for it, parts of scipy included, is a quarter of the CPU time of a short command.

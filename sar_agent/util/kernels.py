@@ -16,8 +16,11 @@ from typing import Any, TypeVar
 
 import numba
 
+from sar_agent.util.kernel_cache import outlive_cache_errors
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 _njit: Any = numba.njit  # its stubs lack two options
+outlive_cache_errors()
 
 
 def collect_seldom() -> None:
@@ -27,13 +30,7 @@ def collect_seldom() -> None:
 
 
 def kernel(function: Function) -> Function:
-    """A kernel that Python calls; it holds the interpreter's lock."""
-    compiled: Function = _njit(cache=True, no_cfunc_wrapper=True)(function)
-    return compiled
-
-
-def unlocked_kernel(function: Function) -> Function:
-    """A kernel that Python calls, and that runs beside other threads."""
+    """A kernel that Python calls. Other threads run meanwhile: a table may take seconds."""
     compiled: Function = _njit(cache=True, no_cfunc_wrapper=True, nogil=True)(function)
     return compiled
 

@@ -12,19 +12,27 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 from numba.core import event
 
-from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import Job
 from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.quality.bounds import bounds_of
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.routes import Routes
-from sar_lab.fluid import PATTERNS, job_times
+from sar_lab.fluid import PATTERNS
+from sar_lab.fluid.flow_events import end_times
+from sar_lab.fluid.flow_paths import routed_links
 
-PARTS = (("sar-plus", "simulate"), ("dfsssp", "sar"), ("updn", "ftree"))
-"""What each of the other processes compiles, as many as there are other processors: engines in the
-order in which they run, and the simulation of the last one's routes."""
+PARTS = (("updn", "simulate", "sar-plus"), ("dfsssp", "sar"), ("ftree",))
+"""What each of the other processes compiles, as many as there are other processors. What needs
+kernels that this process compiles first comes last."""
 SMALL = "xgft:2;4,4;1,2"
+SWITCH = "xgft:1;4;1"
 
 
 def compile_ahead() -> None:
@@ -34,15 +42,24 @@ def compile_ahead() -> None:
 
 
 def compile_parts(parts: tuple[str, ...]) -> None:
-    """Runs these engines, and the simulation, on a tiny fabric."""
-    fabric = xgft_fabric(SMALL)
+    """Runs these engines, the bounds and the simulation, on tiny fabrics."""
+    fabric = load_fabric(SMALL)
     mix = synthetic_mix(fabric, 1)
-    routes: Routes | None = None
     for part in parts:
-        if part != "simulate":
-            routes = routed(load_engine(part), fabric, mix, Options())
-        elif routes:
-            job_times(fabric, mix, routes, PATTERNS["alltoall"])
+        if part == "simulate":
+            _simulate(load_fabric(SWITCH))
+        elif part == "bounds":
+            bounds_of(fabric, mix, rounds=2)
+        else:
+            routed(load_engine(part), fabric, mix, Options())
+
+
+def _simulate(switch: Fabric) -> None:
+    """A job on one switch, whose routes need no engine."""
+    job = Job("1", np.arange(switch.terminals, dtype=np.int32))
+    routes = Routes("", switch.digest, switch.destination_port[None, :, None].astype(np.uint8))
+    flows = PATTERNS["alltoall"](switch, JobMix((job,)))
+    end_times(routed_links(switch, routes, flows), flows)
 
 
 def end_with_stdin() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +21,7 @@ from sar_agent.quality.bounds import Bounds, bounds_of
 from sar_agent.routing import Options, knows_jobs, load_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.routes import Routes
+from sar_agent.util.beside import workers
 from sar_lab.assess.compile_ahead import compile_parts
 from sar_lab.assess.host_ports import port_load
 from sar_lab.fluid import PATTERNS, job_times
@@ -128,19 +130,25 @@ def rate_all(
     say: Callable[[str], None] = lambda _: None,
 ) -> Ratings:
     """Raises `Unserved` where no engine serves the fabric, and no tables were given."""
-    bounds = bounds_of(fabric, mix, rounds=64, seconds=1.0)
     rated: list[RatedRoutes] = []
     unserved: list[tuple[str, str]] = []
-    for name in dict.fromkeys((*names, *(() if today else USUAL[:1]))):
+    wanted = dict.fromkeys((*names, *(() if today else USUAL[:1])))
+
+    def rate(name: str) -> RatedRoutes:
         say(f"computing the routes of {name}")
-        try:
-            compile_parts((name,))  # so that `seconds` measures the engine alone
-            routes = routed(load_engine(name), fabric, mix, Options())
-            rated.append(_rate(name, fabric, mix, routes, bounds))
-        except SarError as error:
-            unserved.append((name, str(error)))
+        return _rate(name, fabric, mix, _route(name, fabric, mix), bounds.result())
+
+    with workers() as pool:
+        bounds = pool.submit(_bounds, fabric, mix)
+        ratings = {name: pool.submit(rate, name) for name in wanted}
+        for name, rating in ratings.items():
+            try:
+                rated.append(rating.result())
+            except SarError as error:
+                unserved.append((name, str(error)))
+        limits = bounds.result()
     if today:
-        before = _rate(TODAY, fabric, mix, today, bounds)
+        before = _rate(TODAY, fabric, mix, today, limits)
     elif usual := [r for r in rated if r.name in USUAL and r.verdict.passed] or rated:
         # The better of the two, so that the gain is not one over a poor choice.
         before = min(usual, key=lambda r: r.time)
@@ -160,6 +168,20 @@ def rate_all(
     rated = [_with_cost(r, before.routes) for r in rated]
     after = after and next(r for r in rated if r.name == after.name)
     return Ratings(before, tuple(rated), tuple(unserved), after, oblivious)
+
+
+def _bounds(fabric: Fabric, mix: JobMix) -> Bounds:
+    compile_parts(("bounds",))  # so that compiling takes nothing of its second
+    return bounds_of(fabric, mix, rounds=64, seconds=1.0)
+
+
+def _route(name: str, fabric: Fabric, mix: JobMix) -> Routes:
+    """The engine's routes; `seconds` are those of its thread on a processor, as others compute at
+    the same time."""
+    compile_parts((name,))  # so that they are the engine's alone
+    began = time.thread_time()
+    routes = routed(load_engine(name), fabric, mix, Options())
+    return replace(routes, seconds=time.thread_time() - began)
 
 
 def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> RatedRoutes:

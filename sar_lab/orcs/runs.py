@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric.model import U32
-from sar_agent.util.kernels import unlocked_kernel
+from sar_agent.util.kernels import kernel
 from sar_lab.orcs.network import NONE
 
 F64 = NDArray[np.float64]
@@ -35,7 +35,7 @@ class Counts(NamedTuple):
     """int64[W]: pairs of all runs whose worst link carries w messages; no link carries W."""
 
 
-@unlocked_kernel
+@kernel
 def count_runs(
     hop: U32,
     head: U32,
@@ -143,7 +143,7 @@ def count_runs(
     return -1
 
 
-@unlocked_kernel
+@kernel
 def _draw(receiver: U32, base: np.uint32, chance: F64, left: U32) -> None:  # pragma: no cover
     """Sender i gets one of the receivers that are left, not itself; if the last one is left with
     itself, it swaps with another. `left` is scratch, uint32[≥ n]."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.bench import (
     agent_pass,
+    assess_times,
     certificate,
     event_flood,
     event_latency,
@@ -52,6 +53,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "pass-live": live_pass.tables,
     "fabric": fabric_sources.tables,
     "once": second_start.tables,
+    "assess": assess_times.tables,
     "time": job_times.tables,
     "events": event_flood.tables,
     "latency": event_latency.tables,

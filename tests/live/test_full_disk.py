@@ -171,7 +171,7 @@ def test_kernels_that_cannot_be_kept_are_used(tmp_path: Path, small: Callable[[s
     fill(folder)
     kernel = tmp_path / "kernel.py"
     kernel.write_text(
-        "from numba import njit\n\n@njit(cache=True)\ndef twice(x):\n    return 2 * x\n"
+        "from sar_agent.util.kernels import kernel\n\n@kernel\ndef twice(x):\n    return 2 * x\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", KERNEL, str(kernel)],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
+import time
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -13,11 +15,13 @@ from numpy.typing import NDArray
 
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
 from sar_agent.util import beside
+from sar_lab.assess.rate import rate_all
 from tests.examples import examples
 from tests.property.networks import networks
 
@@ -69,13 +73,21 @@ def test_one_and_two_processors_make_the_same_plans(network: tuple[Fabric, JobMi
 
 
 def test_a_large_plan_is_the_same() -> None:
-    from sar_agent.fabric.spec import load_fabric
-
     fabric = load_fabric("xgft:3;12,12,12;1,12,12")
     mix = synthetic_mix(fabric, 1)
     routes = load_engine("sar-plus").route(fabric, mix, Options())
     one, two = (on_processors(n, lambda: make_plan(1, fabric, mix, routes)) for n in (1, 2))
     assert same(one, two)
+
+
+def test_engines_beside_each_other_are_rated_the_same() -> None:
+    fabric = load_fabric("torus:4x4,hosts=2")
+    mix = synthetic_mix(fabric, 1)
+    one, many = (on_processors(n, lambda: rate_all(fabric, mix, None)) for n in (1, 3))
+    assert one.unserved == many.unserved != ()
+    for pair in zip(one.engines, many.engines, strict=True):
+        assert len({json.dumps(rated.json() | {"seconds": 0}) for rated in pair}) == 1
+        assert np.array_equal(*(rated.routes.egress for rated in pair))
 
 
 @pytest.mark.parametrize("count", (1, 2))
@@ -102,3 +114,25 @@ def test_the_block_does_not_end_before_the_work() -> None:
         go.set()
         raise KeyError
     assert done.is_set()
+
+
+@pytest.mark.parametrize("count", (1, 3))
+def test_workers_begin_in_order_and_drop_what_has_not_begun(count: int) -> None:
+    begun, go = list[int](), threading.Event()
+
+    def work(number: int) -> None:
+        begun.append(number)
+        go.wait(60)
+
+    with (
+        patch.object(beside, "processors", lambda: count),
+        pytest.raises(KeyError),
+        beside.workers() as pool,
+    ):
+        works = [pool.submit(work, number) for number in range(9)]
+        while len(begun) < count:
+            time.sleep(0.001)
+        works[-1].add_done_callback(lambda _: go.set())  # called where it is dropped
+        raise KeyError
+    assert sorted(begun[:count]) == list(range(count))
+    assert works[-1].cancelled()

@@ -12,9 +12,9 @@ import numba
 import pytest
 
 KERNEL = """
-from numba import njit
+from sar_agent.util.kernels import kernel
 
-@njit(cache=True)
+@kernel
 def twice(x):
     return 2 * x
 """

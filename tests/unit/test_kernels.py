@@ -16,7 +16,7 @@ import sar_agent
 import sar_lab
 
 KERNELS = """
-from sar_agent.util.kernels import kernel, kernel_part, unlocked_kernel
+from sar_agent.util.kernels import kernel, kernel_part
 
 @kernel_part
 def twice(x):
@@ -26,7 +26,7 @@ def twice(x):
 def four_times(x):
     return twice(twice(x))
 
-@unlocked_kernel
+@kernel
 def again(x):
     return twice(x)
 """
