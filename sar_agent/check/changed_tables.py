@@ -56,15 +56,17 @@ def change_trees(
     rows: tuple[U8, U8],
     levels: tuple[U8, U8],
     changed: I32,
-    counts: Counts,
     few: int,
+    begin: int,
+    end: int,
+    counts: Counts,
 ) -> bool:  # pragma: no cover
-    """Removes the old trees that changed from `counts` and adds the new ones; False as soon as a
-    tree does not reach. `touched` switches (`Wiring.moved`) count as changed in every tree; a tree
-    of up to `few` changes is amended."""
+    """Of the trees `begin` … `end` - 1, removes the old ones that changed from `counts` and adds
+    the new ones; False as soon as a tree does not reach. `touched` switches (`Wiring.moved`) count
+    as changed in every tree; a tree of up to `few` changes is amended."""
     before, after = wirings
     scratch, change_scratch = scratch_of(after), change_scratch_of(after)
-    for d in range(len(changed)):
+    for d in range(begin, end):
         old_kind, kind = before.destination_kind[d], after.destination_kind[d]
         if old_kind == kind and (kind == 0 or changed[d] + len(touched) == 0):
             continue

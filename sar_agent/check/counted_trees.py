@@ -118,11 +118,13 @@ def add_tree(
 
 
 @kernel
-def count_trees(wiring: Wiring, egress: U8, level: U8, counts: Counts) -> bool:  # pragma: no cover
-    """Counts all trees of one LID offset, uint8[D, S] each (`level` uint8[D, 0] in one lane); False
-    as soon as a tree does not reach."""
+def count_trees(
+    wiring: Wiring, egress: U8, level: U8, begin: int, end: int, counts: Counts
+) -> bool:  # pragma: no cover
+    """Counts the trees `begin` … `end` - 1 of one LID offset, uint8[D, S] (`level` uint8[D, 0] in
+    one lane); False as soon as a tree does not reach."""
     scratch = scratch_of(wiring)
-    for d in range(len(egress)):
+    for d in range(begin, end):
         if wiring.destination_kind[d] and not add_tree(
             wiring, egress[d], level[d], d, 1, counts, scratch
         ):

@@ -41,6 +41,7 @@ from sar_agent.routing.sar_plus_balance import DARK_WORTH, GOOD_ENOUGH, RouteBal
 from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.unused_routes import LevelTurns, spread_trees, terminal_rows, turns_of
 from sar_agent.routing.weighted_trees import EVERYONE, grow
+from sar_agent.util.beside import beside
 
 ITEMS = 40_000
 """How many items may be placed again to come nearer the bound: some milliseconds on any fabric."""
@@ -103,15 +104,17 @@ class SarPlus:
         return RouteBalance(shortest, made.mix, egress, objective, cache, counted=False)
 
     def _keep(self, balance: RouteBalance, began: float) -> Routes:
-        routes = Routes(
-            engine=self.name,
-            fabric_digest=balance.fabric.digest,
-            egress=balance.egress[None].copy(),
-            jobs_digest=balance.mix.digest(balance.fabric),
-            seconds=time.perf_counter() - began,
-            mark=next(_marks),
-            turn_order=balance.cache.place,
-        )
+        with beside(balance.egress[None].copy) as egress:
+            digest = balance.mix.digest(balance.fabric)
+            routes = Routes(
+                engine=self.name,
+                fabric_digest=balance.fabric.digest,
+                egress=egress(),
+                jobs_digest=digest,
+                seconds=time.perf_counter() - began,
+                mark=next(_marks),
+                turn_order=balance.cache.place,
+            )
         self._last = _Last(routes.mark, balance)
         return routes
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from random import Random
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.check import check_changed, check_routes
+from sar_agent.check import check_changed, check_routes, proof
 from sar_agent.check.proof import prove, prove_change
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
@@ -38,16 +39,23 @@ def test_the_verdict_of_a_change_is_that_of_the_whole(
 
 
 @pytest.mark.parametrize("few", [0, 1, 99])
+@pytest.mark.parametrize("many", [0, proof.MANY])
 @examples(30)
 @given(network=networks(), random=st.randoms(use_true_random=False), of=SHAPES)
 def test_dependencies_are_counted_exactly(
-    few: int, network: Network, random: Random, of: Shape
+    many: int, few: int, network: Network, random: Random, of: Shape
 ) -> None:
+    """Also where two processors count half of the trees each."""
     before = None
     for fabric, routes in history(network[0], random, 8, of):
         whole = prove(fabric, routes)
-        step = prove_change(before, fabric, routes, few) if before else whole
+        with patch.object(proof, "MANY", many):
+            halves = prove(fabric, routes)
+            step = prove_change(before, fabric, routes, few) if before else whole
+        assert (whole is None) == (halves is None)
         assert whole or not step
+        if whole and halves:
+            assert np.array_equal(halves.counts, whole.counts)
         if step and whole:
             assert np.array_equal(step.counts, whole.counts)
         before = step or before
