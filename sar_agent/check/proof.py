@@ -127,8 +127,8 @@ def _changed(wiring: Wiring, moved: U32, rows: Pair, levels: Pair) -> I32:
 def _counted(
     trees: int, egress: U8, counts: Counts, count: Callable[[int, int, Counts], bool]
 ) -> bool:
-    """Whether all trees reach. `count` counts those between two destinations. Where many trees are
-    counted, a second processor counts those of half the destinations; the order changes no sum."""
+    """Whether all trees reach. `count` takes the first destination and the one after the last.
+    Where many trees are counted, a second processor counts those of half the destinations."""
     _, destinations, switches = egress.shape
     if trees * switches < MANY:
         return count(0, destinations, counts)

@@ -1,8 +1,8 @@
 """Decorators of kernels, the functions that numba compiles.
 
 numba wraps every function it compiles twice: for calls from Python, which unpacks each array of
-each argument, and for pointers in C. A quarter of the time of a first start went into wrappers that
-nobody calls, and a fifth of the code that every start loads.
+each argument, and for pointers in C. Wrappers that nobody calls took 8 to 23 % of the time of a
+first start, and a fifth of the code that every start loads.
 
 Kernels of a first look copy arrays in loops: for `a[:n] = b` numba compiles the message for shapes
 that differ, which takes 1.5 s.
@@ -24,8 +24,8 @@ outlive_cache_errors()
 
 
 def collect_seldom() -> None:
-    """From now on, Python looks for unused objects in a hundredth of the times. numba makes many
-    objects that are used; looking at them again and again took a tenth of the time of compiling."""
+    """From now on, Python's garbage collector runs a hundredth as often. numba creates many objects
+    that stay in use; examining them again and again took a tenth of the time of compiling."""
     gc.set_threshold(100_000, 50, 100)
 
 

@@ -54,35 +54,26 @@ def draw_network(fabric: Fabric, efi: EFI, width: int, shown: Bool | None = None
     shown = fabric.channel_up if shown is None else shown & fabric.channel_up
     place = _places(fabric)
     lines: dict[int, list[str]] = defaultdict(list)
-    shift = 5 * _parallel(fabric)
-    drawn = np.flatnonzero(shown)
-    columns = (fabric.channel_source, fabric.channel_target, shift, efi)
-    for source, target, aside, value in zip(*(c[drawn].tolist() for c in columns), strict=True):
-        (x1, y1), (x2, y2) = place[source], place[target]
-        flat = 60 if y1 == y2 else 0  # a cable within a row bows upwards
-        middle = f"{(x1 + x2) / 2 + aside:.0f} {(y1 + y2) / 2 - flat:.0f}"
-        lines[-(-int(value) // width)].append(f"M{x1:.0f} {y1:.0f}L{middle}")
-    parts = [f'<path class="link q{k}" d="{"".join(lines[k])}"/>' for k in sorted(lines)]
+    parallel: Counter[tuple[int, int]] = Counter()
+    shift = np.zeros(fabric.channels, np.int32)
+    for c in range(fabric.channels):
+        ends = int(fabric.channel_source[c]), int(fabric.channel_target[c])
+        if fabric.channel_reverse[c] > c:
+            shift[c] = shift[fabric.channel_reverse[c]] = 5 * parallel[min(ends), max(ends)]
+            parallel[min(ends), max(ends)] += 1
+        if shown[c]:
+            (x1, y1), (x2, y2) = place[ends[0]], place[ends[1]]
+            flat = 60 if y1 == y2 else 0  # a cable within a row bows upwards
+            middle = f"{(x1 + x2) / 2 + shift[c]:.0f} {(y1 + y2) / 2 - flat:.0f}"
+            lines[-(-int(efi[c]) // width)].append(f"M{x1:.0f} {y1:.0f}L{middle}")
+    drawn = [f'<path class="link q{k}" d="{"".join(lines[k])}"/>' for k in sorted(lines)]
     size = 8 if len(place) < 80 else 4
-    parts += [
+    drawn += [
         f'<rect class="switch" x="{x - size:.0f}" y="{y - size:.0f}" width="{2 * size}" '
         f'height="{2 * size}"/>'
         for x, y in place
     ]
-    return "\n".join(parts)
-
-
-def _parallel(fabric: Fabric) -> NDArray[np.int64]:
-    """int64[C]: how many cables between the same two switches come before the channel's."""
-    before = np.zeros(fabric.channels, np.int64)
-    first = np.flatnonzero(fabric.channel_reverse > np.arange(fabric.channels))
-    ends = np.sort([fabric.channel_source[first], fabric.channel_target[first]], axis=0)
-    pair = ends[0].astype(np.int64) * fabric.switches + ends[1]
-    order = np.argsort(pair, kind="stable")
-    _, start, size = np.unique(pair[order], return_index=True, return_counts=True)
-    before[first[order]] = np.arange(len(first)) - np.repeat(start, size)
-    before[fabric.channel_reverse[first]] = before[first]
-    return before
+    return "\n".join(drawn)
 
 
 def _rows(fabric: Fabric) -> NDArray[np.int32]:
