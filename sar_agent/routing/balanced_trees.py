@@ -69,6 +69,39 @@ def place_trees(
 
 
 @kernel
+def add_placed(
+    graph: Graph,
+    by_port: U32,
+    work: DemandItems,
+    loads: ChannelLoads,
+    scratch: PathScratch,
+    dests: U32,
+    turn: int,
+    egress: U8,
+) -> None:  # pragma: no cover
+    """Adds the load of the paths that `place_trees` placed among other loads, with the same
+    `turn`."""
+    everyone = np.empty(0, np.bool_)
+    for d in dests:
+        if not gather(work, scratch, d, everyone, turn):
+            continue
+        root, tree = work.root[d], egress[d]
+        for q in range(work.on_offset[d], work.on_offset[d + 1]):
+            job = work.on_job[q]
+            for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+                source = v = work.leaf[i]
+                while scratch.now[source] and v != root:
+                    c = by_port[v, tree[v]]
+                    if c >= len(graph.target):
+                        break  # a leaf that is cut off
+                    _add_waiting(loads, scratch, source, c)
+                    v = graph.target[c]
+                scratch.now[source] = False
+                scratch.needed[source] = False
+                scratch.waiting[source] = 0
+
+
+@kernel
 def relieve(
     graph: Graph,
     cache: DagCache,
@@ -250,7 +283,7 @@ def _place(
     if not fixed[source]:
         _look_again(graph, cache, row, loads, scratch, source)
     length = 0
-    for _ in range(TRIES):
+    for tries in range(TRIES + 1):
         length = 0
         v = source
         while v != root:
@@ -262,6 +295,8 @@ def _place(
         for k in range(length - 1, -1, -1):
             v = path[k]
             true += price[taken[k]]
+            if tries == 0:
+                continue  # most first paths are cheap enough as they are
             if not fixed[v]:
                 _look_again(graph, cache, row, loads, scratch, v)
             elif entry[v] != v:
@@ -269,12 +304,9 @@ def _place(
         if fixed[source] or true <= SLACK * (cost[source] + rise[entry[source]]):
             break
     true = np.float32(0)
-    waiting = scratch.waiting[source]
     for n in range(length - 1, -1, -1):
         v, c = path[n], taken[n]
-        for k in range(loads.units.shape[0]):
-            if waiting[k]:
-                add(loads, k, c, waiting[k])
+        _add_waiting(loads, scratch, source, c)
         fixed[v] = True
         via[v] = c
         true += price[c]
@@ -282,3 +314,14 @@ def _place(
             rise[v] = true - cost[v]
         else:
             cost[v] = true - rise[entry[v]]
+
+
+@kernel_part
+def _add_waiting(
+    loads: ChannelLoads, scratch: PathScratch, source: int, c: int
+) -> None:  # pragma: no cover
+    """Adds the load that waits at `source` to channel `c`."""
+    waiting = scratch.waiting[source]
+    for k in range(loads.units.shape[0]):
+        if waiting[k]:
+            add(loads, k, c, waiting[k])

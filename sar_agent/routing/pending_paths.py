@@ -68,6 +68,13 @@ def scratch_for(cache: DagCache, switches: int, classes: int) -> PathScratch:
     )
 
 
+def other_scratch(scratch: PathScratch) -> PathScratch:
+    """Scratch for a thread that asks for other DAG rows."""
+    small = scratch._asdict()
+    rows = {name: small.pop(name) for name in ("entry", "entry_of")}
+    return PathScratch(**rows, **{name: np.zeros_like(array) for name, array in small.items()})
+
+
 @kernel_part
 def gather(
     work: DemandItems,

@@ -41,7 +41,7 @@ from sar_agent.routing.sar_plus_balance import DARK_WORTH, GOOD_ENOUGH, RouteBal
 from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.unused_routes import LevelTurns, spread_trees, terminal_rows, turns_of
 from sar_agent.routing.weighted_trees import EVERYONE, grow
-from sar_agent.util.beside import beside
+from sar_agent.util.beside import second_processor
 
 ITEMS = 40_000
 """How many items may be placed again to come nearer the bound: some milliseconds on any fabric."""
@@ -50,6 +50,7 @@ ITEMS = 40_000
 class _Last(NamedTuple):
     mark: int
     balance: RouteBalance
+    """Its tables are those of the routes: a change begins with a copy."""
 
 
 _marks = count(1)
@@ -76,7 +77,7 @@ class SarPlus:
 
         balance, found, some = with_fewest_lanes(shortest, balanced)
         fill_loop_free(shortest, balance.egress, found, None if some else balance.cache)
-        return self._keep(balance, began)
+        return self._keep(balance, mix.digest(fabric), began)
 
     def reroute(
         self, before: PreviousRoutes, fabric: Fabric, mix: JobMix, options: Options
@@ -87,34 +88,37 @@ class SarPlus:
         began = time.perf_counter()
         balance = self._balance_of(before, options.objective)
         repaired = before.fabric.digest != fabric.digest
-        if repaired:
-            balance = repaired_balance(balance, fabric)
-        # A repair is installed first; loaded channels can wait for the next call.
-        balance.follow(mix, 0 if repaired else ITEMS)
-        if not repaired and before.routes.virtual_lanes == 1 and not len(balance.cache.place):
-            balance = _in_one_lane(balance)  # some of the paths that jobs left may close a loop
-        return self._keep(balance, began)
+        with second_processor() as second:
+            tables = second.start(balance.egress.copy)
+            digest = second.start(lambda: mix.digest(fabric))
+            if repaired:
+                balance = repaired_balance(balance, fabric, tables)
+            else:
+                balance.egress = tables()
+            # A repair is installed first; loaded channels can wait for the next call.
+            balance.follow(mix, 0 if repaired else ITEMS)
+            if not repaired and before.routes.virtual_lanes == 1 and not len(balance.cache.place):
+                balance = _in_one_lane(balance)  # some of the paths that jobs left may close a loop
+            return self._keep(balance, digest(), began)
 
     def _balance_of(self, made: PreviousRoutes, objective: Objective) -> RouteBalance:
         last, self._last = self._last, None  # it is about to change
         if last and last.mark == made.routes.mark and last.balance.objective == objective:
             return last.balance
-        shortest, egress = ShortestPaths(made.fabric), made.routes.egress[0].copy()
+        shortest, egress = ShortestPaths(made.fabric), made.routes.egress[0]
         cache = _cache_of(made, shortest)
         return RouteBalance(shortest, made.mix, egress, objective, cache, counted=False)
 
-    def _keep(self, balance: RouteBalance, began: float) -> Routes:
-        with beside(balance.egress[None].copy) as egress:
-            digest = balance.mix.digest(balance.fabric)
-            routes = Routes(
-                engine=self.name,
-                fabric_digest=balance.fabric.digest,
-                egress=egress(),
-                jobs_digest=digest,
-                seconds=time.perf_counter() - began,
-                mark=next(_marks),
-                turn_order=balance.cache.place,
-            )
+    def _keep(self, balance: RouteBalance, jobs_digest: bytes, began: float) -> Routes:
+        routes = Routes(
+            engine=self.name,
+            fabric_digest=balance.fabric.digest,
+            egress=balance.egress[None],
+            jobs_digest=jobs_digest,
+            seconds=time.perf_counter() - began,
+            mark=next(_marks),
+            turn_order=balance.cache.place,
+        )
         self._last = _Last(routes.mark, balance)
         return routes
 
@@ -237,19 +241,22 @@ def _keep_in_dag(shortest: ShortestPaths, cache: DagCache, egress: U8) -> int:
     return int(keep_in_dag(shortest.graph, cache, turns, root_of, rows, sends, egress))
 
 
-def repaired_balance(before: RouteBalance, fabric: Fabric) -> RouteBalance:
+def repaired_balance(
+    before: RouteBalance, fabric: Fabric, tables: Callable[[], U8]
+) -> RouteBalance:
     """The balance of the same jobs on a changed fabric: every destination is reachable again, and
     only entries that had to move have moved.
 
-    Terminals that are gone leave their jobs. `before` must not be used any more.
+    Terminals that are gone leave their jobs. `tables` returns a copy of those of `before`, which
+    must not be used any more.
     """
     old = before.fabric
-    egress = carry_over(old, fabric, before.egress)
     mix = moved_mix(before.mix, old, fabric)
     cache = None
     if len(before.cache.place) and same_indices(old, fabric):
         cache = new_cache(fabric, before.cache.place)
     shortest = ShortestPaths(fabric, before.shortest)
+    egress = carry_over(old, fabric, tables())
     balance = RouteBalance(shortest, mix, egress, before.objective, cache, counted=False)
     wanted = np.ones(fabric.destinations, np.bool_)
     wanted[: fabric.terminals] = fabric.is_host_port

@@ -25,14 +25,17 @@ from sar_agent.routing.channel_loads import ChannelLoads, carry_trees, count_for
 from sar_agent.routing.demand_items import (
     CLASSES,
     FULL_LOAD,
+    DemandItems,
     Objective,
     classes_on,
     demand_items_of,
 )
+from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
 from sar_agent.routing.hot_channels import trees_over
-from sar_agent.routing.pending_paths import AGAIN, scratch_for
+from sar_agent.routing.pending_paths import AGAIN, PathScratch, scratch_for
 from sar_agent.routing.shortest_paths import ShortestPaths
+from sar_agent.routing.trees_in_halves import LIGHT, MANY, place_in_halves
 
 ROUTES_SHARE = 1 / 1024
 """With objective `routes` all channels have this share; it only keeps prices in range."""
@@ -180,7 +183,12 @@ class RouteBalance:
         classes = self.classes[terminals]
         for weight_class in np.flatnonzero(classes.any(axis=0)).tolist():
             count_for_class(self.loads, weight_class)
-            self._place_trees(terminals[classes[:, weight_class]], weight_class)
+            trees = terminals[classes[:, weight_class]]
+            light = weight_class >= LIGHT and self.objective == "load"
+            if light and len(trees) >= MANY:
+                place_in_halves(*self._parts, trees, weight_class, self.egress)
+            else:
+                self._place_trees(trees, weight_class)
 
     def _place_again(self, terminals: U32) -> None:
         """Removes each terminal's tree in turn and grows it again beside all others."""
@@ -193,21 +201,14 @@ class RouteBalance:
         """Places again, lightest first, the paths that still cross a channel with a load above
         `most` when their turn comes."""
         count_for_class(self.loads, CLASSES - 1)
-        args = self.graph, self.cache, self.by_port, self.work, self.loads, self.scratch
-        relieve(*args, terminals[::-1].copy(), most, self.egress)
+        relieve(*self._parts, terminals[::-1].copy(), most, self.egress)
 
     def _place_trees(self, terminals: U32, turn: int) -> None:
-        place_trees(
-            self.graph,
-            self.cache,
-            self.by_port,
-            self.work,
-            self.loads,
-            self.scratch,
-            terminals,
-            turn,
-            self.egress,
-        )
+        place_trees(*self._parts, terminals, turn, self.egress)
+
+    @property
+    def _parts(self) -> tuple[Graph, DagCache, U32, DemandItems, ChannelLoads, PathScratch]:
+        return self.graph, self.cache, self.by_port, self.work, self.loads, self.scratch
 
     def score(self, load: F64 | None = None) -> tuple[float, float]:
         """The largest load, then how near other channels are to it. Less is better. `load` where

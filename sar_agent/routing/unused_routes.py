@@ -18,8 +18,12 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.levels import levels_of
 from sar_agent.fabric.model import U8, U32
 from sar_agent.routing.graph.csr import Graph
-from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
+from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, halves
+from sar_agent.util.beside import beside
 from sar_agent.util.kernels import kernel
+
+MANY = 2**21
+"""Fewer entries than these are not worth a second processor."""
 
 
 class LevelTurns(NamedTuple):
@@ -57,7 +61,6 @@ def turns_of(fabric: Fabric) -> LevelTurns:
     return LevelTurns(terminal, leaf, level, stride.astype(np.uint32))
 
 
-@kernel
 def spread_trees(
     graph: Graph,
     cache: DagCache,
@@ -66,8 +69,29 @@ def spread_trees(
     last_port: U8,
     dests: U32,
     egress: U8,
+) -> None:
+    """Fills the rows `dests` (terminals, those of one leaf together) of `egress` uint8[D, S]; if
+    these are many entries, a second processor fills half of them."""
+    parts = graph, turns, root_of, last_port, egress
+    if dests.size * egress.shape[1] < MANY:
+        _spread(cache, dests, *parts)
+        return
+    (cache, mine), (other, others) = halves(cache, root_of[dests])
+    with beside(lambda: _spread(other, dests[others], *parts)) as spread:
+        _spread(cache, dests[mine], *parts)
+        spread()
+
+
+@kernel
+def _spread(
+    cache: DagCache,
+    dests: U32,
+    graph: Graph,
+    turns: LevelTurns,
+    root_of: U32,
+    last_port: U8,
+    egress: U8,
 ) -> None:  # pragma: no cover
-    """Fills the rows `dests` (terminals, those of one leaf together) of `egress` uint8[D, S]."""
     previous = np.int64(-1)
     row = np.uint32(0)
     begin = np.empty(egress.shape[1], np.uint32)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +20,7 @@ from sar_agent.quality.bounds import Bounds, bounds_of
 from sar_agent.routing import Options, knows_jobs, load_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.routes import Routes
-from sar_agent.util.beside import workers
+from sar_agent.util.beside import processor_seconds, workers
 from sar_lab.assess.compile_ahead import compile_parts
 from sar_lab.assess.host_ports import port_load
 from sar_lab.fluid import PATTERNS, job_times
@@ -176,12 +175,12 @@ def _bounds(fabric: Fabric, mix: JobMix) -> Bounds:
 
 
 def _route(name: str, fabric: Fabric, mix: JobMix) -> Routes:
-    """The engine's routes; `seconds` are those of its thread on a processor, as others compute at
-    the same time."""
+    """The engine's routes; `seconds` are those of processors that it used, as others compute at the
+    same time."""
     compile_parts((name,))  # so that they are the engine's alone
-    began = time.thread_time()
+    began = processor_seconds()
     routes = routed(load_engine(name), fabric, mix, Options())
-    return replace(routes, seconds=time.thread_time() - began)
+    return replace(routes, seconds=processor_seconds() - began)
 
 
 def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> RatedRoutes:

@@ -11,6 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sar_agent.errors import SarError
@@ -19,7 +20,17 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.routing import Options, load_engine
+from sar_agent.quality import measure
+from sar_agent.routing import (
+    Options,
+    PreviousRoutes,
+    load_engine,
+    sar_plus_balance,
+    trees_in_halves,
+    unused_routes,
+)
+from sar_agent.routing.sar_plus import SarPlus
+from sar_agent.routing.sar_plus_balance import RouteBalance
 from sar_agent.util import beside
 from sar_lab.assess.rate import rate_all
 from tests.examples import examples
@@ -80,6 +91,70 @@ def test_a_large_plan_is_the_same() -> None:
     assert same(one, two)
 
 
+@examples(60)
+@given(network=networks(), batch=st.integers(1, 5))
+def test_trees_in_halves_are_the_same_on_one_and_two_processors(
+    network: tuple[Fabric, JobMix], batch: int
+) -> None:
+    fabric, mix = network
+
+    def balance() -> RouteBalance:
+        engine = SarPlus()
+        engine.route(fabric, mix, Options())
+        assert engine._last is not None
+        return engine._last.balance
+
+    with (
+        patch.object(sar_plus_balance, "MANY", 1),
+        patch.object(sar_plus_balance, "LIGHT", 0),
+        patch.object(trees_in_halves, "BATCH", batch),
+        patch.object(unused_routes, "MANY", 1),
+    ):
+        one, two = (on_processors(count, balance) for count in (1, 2))
+    assert np.array_equal(one.egress, two.egress)
+    counted = two.beside(two.egress)
+    assert np.array_equal(two.units, counted.units)
+
+
+def test_many_light_trees_are_the_same_and_as_good() -> None:
+    fabric = load_fabric("xgft:3;12,12,12;1,12,12")
+    mix = synthetic_mix(fabric, 1)
+    plain = SarPlus().route(fabric, mix, Options())
+    with (
+        patch.object(sar_plus_balance, "MANY", 64),
+        patch.object(trees_in_halves, "BATCH", 8),
+        patch.object(trees_in_halves, "second_processor", wraps=beside.second_processor) as asked,
+    ):
+        one, two = (
+            on_processors(count, lambda: SarPlus().route(fabric, mix, Options()))
+            for count in (1, 2)
+        )
+    assert asked.call_count >= 4
+    assert one.same_tables(two)
+    loads = [measure(fabric, mix, routes).load_max for routes in (plain, two)]
+    assert loads[1] <= 1.02 * loads[0]
+
+
+@pytest.mark.parametrize("count", (1, 2))
+def test_later_changes_leave_earlier_tables_alone(count: int) -> None:
+    fabric = load_fabric("xgft:2;6,6;1,3")
+    mixes = [synthetic_mix(fabric, seed) for seed in (1, 2)]
+    broken = fabric.with_links_down([0])
+
+    def changed() -> None:
+        engine = SarPlus()
+        routes = engine.route(fabric, mixes[0], Options())
+        before = PreviousRoutes(fabric, mixes[0], routes)
+        for now, mix in ((fabric, mixes[1]), (broken, mixes[1]), (broken, mixes[0])):
+            kept = before.routes.egress.copy()
+            after = engine.reroute(before, now, mix, Options())
+            assert np.array_equal(before.routes.egress, kept)
+            assert after.jobs_digest == mix.digest(now)
+            before = PreviousRoutes(now, mix, after)
+
+    on_processors(count, changed)
+
+
 def test_engines_beside_each_other_are_rated_the_same() -> None:
     fabric = load_fabric("torus:4x4,hosts=2")
     mix = synthetic_mix(fabric, 1)
@@ -114,6 +189,22 @@ def test_the_block_does_not_end_before_the_work() -> None:
         go.set()
         raise KeyError
     assert done.is_set()
+
+
+@pytest.mark.parametrize("count", (1, 2))
+def test_processor_seconds_include_those_of_the_second_processor(count: int) -> None:
+    def work() -> None:
+        end = time.thread_time() + 0.05
+        while time.thread_time() < end:
+            pass
+
+    with patch.object(beside, "processors", lambda: count):
+        began = beside.processor_seconds()
+        with beside.second_processor() as second:
+            works = [second.start(work) for _ in range(2)]
+            for each in works:
+                each()
+        assert beside.processor_seconds() - began >= 0.1
 
 
 @pytest.mark.parametrize("count", (1, 3))
