@@ -11,7 +11,7 @@ import numpy as np
 from sar_agent.check.changed_tree import amend_tree, change_scratch_of
 from sar_agent.check.counted_trees import Counts, add_tree, scratch_of
 from sar_agent.check.wiring import U32, Wiring
-from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.model import I32, I64, U8
 from sar_agent.util.kernels import kernel, kernel_part
 
 FEW = 24
@@ -57,18 +57,17 @@ def change_trees(
     levels: tuple[U8, U8],
     changed: I32,
     few: int,
-    begin: int,
-    end: int,
+    trees: I64,
     counts: Counts,
 ) -> bool:  # pragma: no cover
-    """Of the trees `begin` … `end` - 1, removes the old ones that changed from `counts` and adds
-    the new ones; False as soon as a tree does not reach. `touched` switches (`Wiring.moved`) count
-    as changed in every tree; a tree of up to `few` changes is amended."""
+    """Removes the old `trees` (destinations) from `counts` and adds the new ones; False as soon as
+    a tree does not reach. `touched` switches (`Wiring.moved`) count as changed in every tree; a
+    tree of up to `few` changes is amended."""
     before, after = wirings
     scratch, change_scratch = scratch_of(after), change_scratch_of(after)
-    for d in range(begin, end):
+    for d in trees:
         old_kind, kind = before.destination_kind[d], after.destination_kind[d]
-        if old_kind == kind and (kind == 0 or changed[d] + len(touched) == 0):
+        if old_kind == kind == 0:
             continue
         if old_kind == kind and after.lanes == 1 and changed[d] + len(touched) <= few:
             pair = (rows[0][d], rows[1][d])

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.check.wiring import U16, U32, Wiring
-from sar_agent.fabric.model import U8
+from sar_agent.fabric.model import I64, U8
 from sar_agent.util.kernels import kernel, kernel_part
 
 Counts = NDArray[np.unsignedinteger[Any]]
@@ -119,12 +119,12 @@ def add_tree(
 
 @kernel
 def count_trees(
-    wiring: Wiring, egress: U8, level: U8, begin: int, end: int, counts: Counts
+    wiring: Wiring, egress: U8, level: U8, trees: I64, counts: Counts
 ) -> bool:  # pragma: no cover
-    """Counts the trees `begin` … `end` - 1 of one LID offset, uint8[D, S] (`level` uint8[D, 0] in
-    one lane); False as soon as a tree does not reach."""
+    """Counts the destinations `trees` of one LID offset, uint8[D, S] (`level` uint8[D, 0] in one
+    lane); False as soon as a tree does not reach."""
     scratch = scratch_of(wiring)
-    for d in range(begin, end):
+    for d in trees:
         if wiring.destination_kind[d] and not add_tree(
             wiring, egress[d], level[d], d, 1, counts, scratch
         ):

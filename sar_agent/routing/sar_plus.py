@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import NamedTuple
 
@@ -41,7 +42,7 @@ from sar_agent.routing.sar_plus_balance import DARK_WORTH, GOOD_ENOUGH, RouteBal
 from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.unused_routes import LevelTurns, spread_trees, terminal_rows, turns_of
 from sar_agent.routing.weighted_trees import EVERYONE, grow
-from sar_agent.util.beside import second_processor
+from sar_agent.util.beside import SecondProcessor, second_processor
 
 ITEMS = 40_000
 """How many items may be placed again to come nearer the bound: some milliseconds on any fabric."""
@@ -89,12 +90,12 @@ class SarPlus:
         balance = self._balance_of(before, options.objective)
         repaired = before.fabric.digest != fabric.digest
         with second_processor() as second:
-            tables = second.start(balance.egress.copy)
+            copy = second.start(balance.egress.copy)
             digest = second.start(lambda: mix.digest(fabric))
             if repaired:
-                balance = repaired_balance(balance, fabric, tables)
+                balance = repaired_balance(balance, fabric, copy, second)
             else:
-                balance.egress = tables()
+                balance.egress = copy()
             # A repair is installed first; loaded channels can wait for the next call.
             balance.follow(mix, 0 if repaired else ITEMS)
             if not repaired and before.routes.virtual_lanes == 1 and not len(balance.cache.place):
@@ -242,22 +243,24 @@ def _keep_in_dag(shortest: ShortestPaths, cache: DagCache, egress: U8) -> int:
 
 
 def repaired_balance(
-    before: RouteBalance, fabric: Fabric, tables: Callable[[], U8]
+    before: RouteBalance, fabric: Fabric, copy: Callable[[], U8], second: SecondProcessor
 ) -> RouteBalance:
     """The balance of the same jobs on a changed fabric: every destination is reachable again, and
     only entries that had to move have moved.
 
-    Terminals that are gone leave their jobs. `tables` returns a copy of those of `before`, which
-    must not be used any more.
+    Terminals that are gone leave their jobs. `copy` returns the tables of `before`, which must not
+    be used any more.
     """
     old = before.fabric
+    turns = second.start(lambda: turns_of(fabric))
     mix = moved_mix(before.mix, old, fabric)
     cache = None
     if len(before.cache.place) and same_indices(old, fabric):
         cache = new_cache(fabric, before.cache.place)
     shortest = ShortestPaths(fabric, before.shortest)
-    egress = carry_over(old, fabric, tables())
-    balance = RouteBalance(shortest, mix, egress, before.objective, cache, counted=False)
+    egress = carry_over(old, fabric, copy())
+    balance_of = partial(RouteBalance, shortest, mix, egress, before.objective, cache)
+    balanced = second.start(partial(balance_of, counted=False))
     wanted = np.ones(fabric.destinations, np.bool_)
     wanted[: fabric.terminals] = fabric.is_host_port
     suspects, whole = _suspect_entries(before.shortest, shortest)
@@ -265,7 +268,7 @@ def repaired_balance(
         shortest.graph,
         shortest.hops,
         shortest.neighbours,
-        turns_of(fabric),
+        turns(),
         fabric.destination_switch.astype(np.uint32),
         fabric.destination_port,
         suspects,
@@ -275,7 +278,7 @@ def repaired_balance(
     )
     if cache:
         _keep_in_dag(shortest, cache, egress)
-    balance = _in_one_lane(balance)
+    balance = _in_one_lane(balanced())
     for d in np.flatnonzero(~fabric.is_host_port):
         switch = fabric.terminal_switch[d]
         egress[d] = egress[fabric.terminals + switch]
