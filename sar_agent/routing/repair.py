@@ -23,6 +23,9 @@ from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.unused_routes import LevelTurns
 from sar_agent.util.kernels import kernel, kernel_part
 
+BLOCK = 128
+"""Hops that are compared at once."""
+
 
 def same_indices(before: Fabric, after: Fabric) -> bool:
     """Whether switches and terminals have the same indices in both."""
@@ -80,30 +83,47 @@ def entries_near_changed_hops(
 
     An entry leads from v to w, one hop closer; it can be wrong only if the hops of v or w changed.
     """
-    switches = len(before)
-    offset = np.zeros(switches + 1, np.uint32)
-    marked = np.zeros((switches, switches), np.bool_)
-    total = 0
+    switches = np.uint32(len(before))
+    offset = np.zeros(switches + np.uint32(1), np.uint32)
+    marked = np.full(switches, switches, np.uint32)  # the last root for which a switch was added
+    switch = np.empty(0, np.uint32)
+    size = np.uint32(0)
     for root in range(switches):
-        mark = marked[root]
+        if len(switch) < size + switches:
+            longer = np.empty(2 * len(switch) + 16 * len(before), np.uint32)
+            for k in range(size):
+                longer[k] = switch[k]
+            switch = longer
         for v in dead:
-            mark[v] = True
-        for v in range(switches):
-            if before[root, v] != after[root, v]:
-                mark[v] = True
-                for c in range(graph.offset[v], graph.offset[v + 1]):
-                    mark[graph.target[c]] = True
-        for v in range(switches):
-            total += mark[v]
-        offset[root + 1] = total
-    switch = np.empty(total, np.uint32)
-    k = 0
-    for root in range(switches):
-        for v in range(switches):
-            if marked[root, v]:
-                switch[k] = v
-                k += 1
-    return SuspectEntries(offset, switch)
+            size = _add_once(marked, switch, size, root, v)
+        old, new = before[root], after[root]
+        for begin in range(np.uint32(0), switches, np.uint32(BLOCK)):
+            end = min(begin + np.uint32(BLOCK), switches)
+            differs = np.uint8(0)
+            for v in range(begin, end):  # in vectors; most blocks are equal
+                differs |= old[v] ^ new[v]
+            if not differs:
+                continue
+            for v in range(begin, end):
+                if old[v] == new[v]:
+                    continue
+                size = _add_once(marked, switch, size, root, v)
+                for c in range(graph.offset[v], graph.offset[v + np.uint32(1)]):
+                    size = _add_once(marked, switch, size, root, graph.target[c])
+        offset[root + np.uint32(1)] = size
+    return SuspectEntries(offset, switch[:size])
+
+
+@kernel_part
+def _add_once(
+    marked: U32, switch: U32, size: np.uint32, root: int, v: int
+) -> np.uint32:  # pragma: no cover
+    """Adds v to the switches of this root, if it is not among them; returns the number of all."""
+    if marked[v] == root:
+        return size
+    marked[v] = root
+    switch[size] = v
+    return np.uint32(size + np.uint32(1))
 
 
 @kernel

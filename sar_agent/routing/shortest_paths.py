@@ -58,7 +58,7 @@ class ShortestPaths:
         hosts_came = hosts & (before.fabric.terminals_at == 0)
         if hosts_came.any() or ((now != then) & (now != switch)).any():
             return False
-        return not (self.hops != before.hops)[hosts][:, hosts].any()
+        return not ((self.hops != before.hops)[hosts] & hosts).any()
 
     def _rise_then_fall(self, *, between_hosts: bool) -> bool:
         level = levels_of(self.fabric)
