@@ -71,10 +71,13 @@ def prove(fabric: Fabric, routes: Routes) -> ProvedTables | None:
             None if used is None else ProvedTables(wiring, egress, level, _frozen(used), hops=hops)
         )
     offsets, destinations = egress.shape[:2]
-    counts, trees = empty_counts(wiring, offsets * destinations), np.arange(destinations)
+    counts, spare = (empty_counts(wiring, offsets * destinations) for _ in range(2))
+    trees = np.arange(destinations)
     with second_processor() as second:
         for both in zip(egress, level, strict=True):
-            if not _counted(second, trees, egress, counts, partial(count_trees, wiring, *both)):
+            if not _counted(
+                second, trees, egress, counts, spare, partial(count_trees, wiring, *both)
+            ):
                 return None
     return ProvedTables(wiring, egress, level, _frozen(counts))
 
@@ -93,6 +96,7 @@ def prove_change(
         own = second.start(partial(_own, routes))
         copied = second.start(before.counts.copy)
         wiring = wiring_of(fabric, routes.virtual_lanes)
+        spare = np.zeros_like(before.counts)
         egress, level = own()
         if not before.comparable(wiring, egress, level):
             return None
@@ -110,7 +114,7 @@ def prove_change(
             trees = np.flatnonzero((differing > 0) | (len(touched) > 0) | others)
             trees = trees[np.argsort(differing[trees])]
             change = partial(change_trees, wirings, moved, touched, *both, differing, few)
-            if not _counted(second, trees, egress, counts, change):
+            if not _counted(second, trees, egress, counts, spare, change):
                 return None
     return ProvedTables(wiring, egress, level, _frozen(counts), _frozen(changed))
 
@@ -134,17 +138,18 @@ def _counted(
     trees: I64,
     egress: U8,
     counts: Counts,
+    spare: Counts,
     count: Callable[[I64, Counts], bool],
 ) -> bool:
     """Whether all `trees` reach; `count` counts some of them. Of many trees, the second processor
-    counts every second one."""
+    counts every second one in `spare`, which is zero before and after."""
     if len(trees) * egress.shape[2] < MANY:
         return count(trees, counts)
-    others = np.zeros_like(counts)
-    reached = second.start(lambda: count(trees[1::2].copy(), others))
+    reached = second.start(lambda: count(trees[1::2].copy(), spare))
     if not (count(trees[::2].copy(), counts) and reached()):
         return False
-    counts += others
+    counts += spare
+    spare[:] = 0
     return True
 
 

@@ -138,7 +138,9 @@ def moved_mix(mix: JobMix, before: Fabric, after: Fabric) -> JobMix:
         if not moved.any():
             return mix
         # A leaf switch died or came back: most jobs are as they were.
-        kept = (live_part(after, j) if moved[j.terminals].any() else j for j in mix.jobs)
+        until = np.append(0, moved[mix.terminal].cumsum())[mix.offset]
+        parts = zip(mix.jobs, np.diff(until), strict=True)
+        kept = (live_part(after, job) if some else job for job, some in parts)
         return JobMix.of(job for job in kept if job)
     order = np.argsort(after.terminal_guid)
     guids = after.terminal_guid[order]
