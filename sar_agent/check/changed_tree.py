@@ -8,7 +8,8 @@ not examined:
 - *Its dependencies.* A switch's dependency changes only if its entry changed, if the entry of the
   switch to which it forwards changed, or if packets begin or cease to pass; in that last case the
   switch lies downstream of a changed entry in the old or the new tree. Packets pass a switch if any
-  switch upstream has hosts. (This holds in one lane, where all paths are alike.)
+  switch upstream has hosts. (This holds in one lane, where all paths are alike.) Where all packets
+  pass in both trees, they do so all the way down to the next changed entry.
 """
 
 from __future__ import annotations
@@ -70,17 +71,21 @@ def amend_tree(
         if w != root and not (w == switches + 1 and hops == 1):
             return False
     size = np.uint32(0)
+    kind = new.destination_kind[d] - np.uint8(1)
+    all_old, all_new = wirings[0].most[kind], new.most[kind]
     for v in changed:
         for which in range(2):
             w = v
             while w != root and w < switches:
-                size = _put(scratch, d, size, w)
+                if scratch.seen[w] != d + 1:
+                    size = _put(scratch, d, size, w)
+                    passed = _passing(wirings[0], rows[0], d, w, scratch.stack)
+                    passing = _passing(new, rows[1], d, w, scratch.stack)
+                    _count(wirings[0], rows[0], w, passed, -1, counts)
+                    _count(new, rows[1], w, passing, 1, counts)
+                    if w != v and passed == passing == all_old == all_new:
+                        break
                 w = _next(wirings[which], rows[which], w)
-    for i in range(size):
-        for which in range(2):
-            v, wiring, row = scratch.near[i], wirings[which], rows[which]
-            passing = _passing(wiring, row, d, v, scratch.stack)
-            _count(wiring, row, v, passing, 2 * which - 1, counts)
     downstream = size
     for v in changed:
         for which in range(2):
