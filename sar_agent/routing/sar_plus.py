@@ -46,6 +46,9 @@ from sar_agent.util.beside import SecondProcessor, second_processor
 
 ITEMS = 40_000
 """How many items may be placed again to come nearer the bound: some milliseconds on any fabric."""
+IN_TURN = 80_000
+"""How many more after a job change, all trees in turn: two rounds on 1,728 hosts, some 25 ms each;
+on 11,664 a round is too long to wait for."""
 
 
 class _Last(NamedTuple):
@@ -96,8 +99,10 @@ class SarPlus:
                 balance = repaired_balance(balance, fabric, copy, second)
             else:
                 balance.egress = copy()
-            # A repair is installed first; loaded channels can wait for the next call.
-            balance.follow(mix, 0 if repaired else ITEMS)
+            if repaired:  # it is installed first; loaded channels can wait for the next call
+                balance.follow(mix)
+            else:
+                balance.follow(mix, ITEMS, IN_TURN)
             if not repaired and before.routes.virtual_lanes == 1 and not len(balance.cache.place):
                 balance = _in_one_lane(balance)  # some of the paths that jobs left may close a loop
             return self._keep(balance, digest(), began)

@@ -153,16 +153,16 @@ class RouteBalance:
         """Adds the load of these terminals' trees as the tables have them."""
         self._carry(terminals, 1)
 
-    def follow(self, mix: JobMix, items: int) -> None:
+    def follow(self, mix: JobMix, items: int = 0, in_turn: int = 0) -> None:
         """Places the trees of jobs that started or ended again; then improves the balance."""
         if mix is self.mix:
-            self.improve(items)
+            self.improve(items, in_turn)
             return
         jobs = {job.key: job for job in (*self.mix.jobs, *mix.jobs)}
         # Counted, because several jobs may share all their nodes.
         before, after = (Counter(job.key for job in each.jobs) for each in (self.mix, mix))
         if before == after:
-            self.improve(items)
+            self.improve(items, in_turn)
             return
         self.count()
         changed = [jobs[key].terminals for key in jobs if before[key] != after[key]]
@@ -170,7 +170,7 @@ class RouteBalance:
         self.lift(touched)
         self.use(mix)
         self.place(touched)
-        self.improve(items)
+        self.improve(items, in_turn)
 
     def _carry(self, terminals: U32, sign: int) -> None:
         carry_trees(self.graph, self.by_port, self.work, self.loads, self.egress, terminals, sign)
@@ -233,11 +233,11 @@ class RouteBalance:
         item = float(work.item.max(initial=0)) * float(self.share[: len(live)][live].min(initial=1))
         return max(item, float(loads.max(initial=0.0)))
 
-    def improve(self, items: int) -> None:
+    def improve(self, items: int, in_turn: int = 0) -> None:
         """Tries `MOVES`, from the first again after each one that helped, until no move helps, the
         largest load is within `GOOD_ENOUGH`, or `items` items (routes from a leaf to a destination;
-        each try also costs one for every eight channels) were placed. Never ends worse than it
-        began.
+        each try also costs one for every eight channels) were placed. `in_turn` are more items, for
+        all trees in turn. Never ends worse than it began.
         """
         if items <= 0:
             return
@@ -267,6 +267,9 @@ class RouteBalance:
             else:
                 trees = over[key] = self._crossing(hot)
             cost = len(trees) if what == "paths" else self._items(trees)
+            if what == "in turn" and cost <= in_turn:
+                in_turn -= cost
+                cost = 0
             if cost > items:
                 if what == "shuffle":
                     break  # all that follow would cost as much
