@@ -20,11 +20,12 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, U32, Bool
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import moved_mix
+from sar_agent.routing.annealing import annealed
 from sar_agent.routing.demand_items import Objective
 from sar_agent.routing.dfsssp import dfsssp_order
 from sar_agent.routing.engine import Options, PreviousRoutes
 from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
-from sar_agent.routing.host_paths import host_paths
+from sar_agent.routing.host_paths import HostPaths, host_paths
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.one_lane import one_lane_cache, with_fewest_lanes
 from sar_agent.routing.repair import (
@@ -80,6 +81,7 @@ class SarPlus:
             return balance.egress, lambda: balance.score()[0], balance
 
         balance, found, some = with_fewest_lanes(shortest, balanced)
+        balance, found = _annealed(balance, found)
         fill_loop_free(shortest, balance.egress, found, None if some else balance.cache)
         return self._keep(balance, mix.digest(fabric), began)
 
@@ -177,6 +179,23 @@ def _no_worse_than_others(balance: RouteBalance, turns: LevelTurns) -> None:
         balance.units[:] = best.units
     if balance.dark and (sar := sar or _grown(balance, *as_sar, np.inf)):
         balance.reduce_dark_fiber(sar.dark, peak)
+
+
+def _annealed(balance: RouteBalance, found: HostPaths) -> tuple[RouteBalance, HostPaths]:
+    """The balance after a search for a smaller largest load, and the dependencies of its tables;
+    what was given where that is near the least possible, where nothing better was found, or where
+    it would need a second lane."""
+    enough, peak = GOOD_ENOUGH * balance.least_peak(), balance.score()[0]
+    channels = balance.fabric.channels
+    if peak <= enough or len(balance.cache.tag) <= len(balance.fabric.leaves):
+        return balance, found
+    parts = balance.graph, balance.cache, balance.by_port, balance.work, balance.share[:channels]
+    other = balance.beside(annealed(*parts, balance.terminals, enough, balance.egress))
+    if other.egress is balance.egress:
+        return balance, found
+    _storage(other)
+    paths = host_paths(other.shortest, other.egress)
+    return (other, paths) if paths.one_lane() or not found.one_lane() else (balance, found)
 
 
 def _spread(balance: RouteBalance, turns: LevelTurns) -> RouteBalance:

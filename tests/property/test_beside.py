@@ -25,10 +25,12 @@ from sar_agent.routing import (
     Options,
     PreviousRoutes,
     load_engine,
+    sar_plus,
     sar_plus_balance,
     trees_in_halves,
     unused_routes,
 )
+from sar_agent.routing.annealing import annealed
 from sar_agent.routing.sar_plus import SarPlus
 from sar_agent.routing.sar_plus_balance import RouteBalance
 from sar_agent.util import beside
@@ -114,6 +116,28 @@ def test_trees_in_halves_are_the_same_on_one_and_two_processors(
     assert np.array_equal(one.egress, two.egress)
     counted = two.beside(two.egress)
     assert np.array_equal(two.units, counted.units)
+
+
+@pytest.mark.parametrize("seed", (1, 2, 3))
+def test_annealing_is_the_same_and_leaves_no_more_fiber_dark(seed: int) -> None:
+    fabric, engine = load_fabric("dragonfly:a=4,p=4,h=2"), SarPlus()
+    with patch.object(sar_plus, "_annealed", lambda balance, found: (balance, found)):
+        engine.route(fabric, synthetic_mix(fabric, seed), Options())
+    assert engine._last is not None
+    before = engine._last.balance
+    kept = before.egress.copy()
+    parts = before.graph, before.cache, before.by_port, before.work, before.share
+    one, two = (
+        on_processors(n, lambda: annealed(*parts, before.terminals, 0.0, before.egress))
+        for n in (1, 2)
+    )
+    assert np.array_equal(one, two)
+    assert np.array_equal(before.egress, kept)
+    after = before.beside(one)
+    assert after.score()[0] < 0.98 * before.score()[0]
+    assert after.dark <= before.dark
+    rows = np.setdiff1d(np.arange(len(one)), before.terminals)
+    assert np.array_equal(one[rows], kept[rows])
 
 
 def test_many_light_trees_are_the_same_and_as_good() -> None:
