@@ -21,7 +21,7 @@ from sar_agent.util.beside import second_processor
 from sar_agent.util.kernels import kernel, kernel_part
 
 SEARCHES = 8
-MOVES, FOR_EACH = 2_000_000, 2_000
+MOVES, FOR_EACH = 2_000_000, 4_000
 """The most moves of a search, and the moves for each entry with a choice. All searches together
 take at most about 0.4 s on two processors."""
 FEW = 2**15

@@ -52,6 +52,11 @@ IN_TURN = 80_000
 on 11,664 a round is too long to wait for."""
 
 
+SEARCH_WORTH = 1.02
+"""How many times smaller the largest load must become for tables that a search made: they leave
+less loaded channels less even."""
+
+
 class _Last(NamedTuple):
     mark: int
     balance: RouteBalance
@@ -93,20 +98,19 @@ class SarPlus:
         are relieved."""
         began = time.perf_counter()
         balance = self._balance_of(before, options.objective)
-        repaired = before.fabric.digest != fabric.digest
         with second_processor() as second:
             copy = second.start(balance.egress.copy)
             digest = second.start(lambda: mix.digest(fabric))
-            if repaired:
+            if before.fabric.digest != fabric.digest:
                 balance = repaired_balance(balance, fabric, copy, second)
-            else:
-                balance.egress = copy()
-            if repaired:  # it is installed first; loaded channels can wait for the next call
+                # A repair is installed first; loaded channels can wait for the next call.
                 balance.follow(mix)
             else:
+                balance.egress = copy()
                 balance.follow(mix, ITEMS, IN_TURN)
-            if not repaired and before.routes.virtual_lanes == 1 and not len(balance.cache.place):
-                balance = _in_one_lane(balance)  # some of the paths that jobs left may close a loop
+                if before.routes.virtual_lanes == 1 and not len(balance.cache.place):
+                    # Some of the paths that jobs left may close a loop.
+                    balance = _in_one_lane(balance)
             return self._keep(balance, digest(), began)
 
     def _balance_of(self, made: PreviousRoutes, objective: Objective) -> RouteBalance:
@@ -183,15 +187,18 @@ def _no_worse_than_others(balance: RouteBalance, turns: LevelTurns) -> None:
 
 def _annealed(balance: RouteBalance, found: HostPaths) -> tuple[RouteBalance, HostPaths]:
     """The balance after a search for a smaller largest load, and the dependencies of its tables;
-    what was given where that is near the least possible, where nothing better was found, or where
-    it would need a second lane."""
+    what was given where that is near the least possible, where the search gains too little, or
+    where it would need a second lane."""
     enough, peak = GOOD_ENOUGH * balance.least_peak(), balance.score()[0]
     channels = balance.fabric.channels
     if peak <= enough or len(balance.cache.tag) <= len(balance.fabric.leaves):
         return balance, found
     parts = balance.graph, balance.cache, balance.by_port, balance.work, balance.share[:channels]
-    other = balance.beside(annealed(*parts, balance.terminals, enough, balance.egress))
-    if other.egress is balance.egress:
+    egress = annealed(*parts, balance.terminals, enough, balance.egress)
+    if egress is balance.egress:
+        return balance, found
+    other = balance.beside(egress)
+    if SEARCH_WORTH * other.score()[0] > peak:
         return balance, found
     _storage(other)
     paths = host_paths(other.shortest, other.egress)

@@ -12,12 +12,15 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
+from tests.bench.exact_least import least_load
 from tests.bench.quality import ROUNDS
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
 from tests.odd_trees import degraded, site
 
 GAP, AROUND = 1.05, 2.0
+SECONDS = 20.0
+"""For HiGHS to look for a better bound, where the gap is larger than `GAP`."""
 SPECS = {
     "torus": ("torus:4x4", "torus:5x5", "torus:6x6", "torus:4x4x4", "torus:5x5x4"),
     "Dragonfly": (
@@ -47,16 +50,23 @@ def tables(full: bool) -> Iterator[Table]:
     table = Table(
         "From the largest load to its bound",
         ("fabrics", "cases", "sar-plus: median", "worst", "over 1.05", "worst case",
-         "updn: median", "worst", "updn, s"),
+         "with HiGHS's bound: worst", "over 1.05", "updn: median", "worst", "updn, s"),
         "Load / bound of fabrics with a job mix each. Bounds are proved; a gap may be the bound's "
-        "fault or that of the routes. Grown sites: `tests/odd_trees.py`, random numbers of rails, "
-        "pods, storage and management switches, half of them with cables gone.",
+        f"fault or that of the routes. So where it is over {GAP}, HiGHS looks for a better bound, "
+        f"for at most {SECONDS:.0f} s (`tests/bench/exact_least.py`). Grown sites: "
+        "`tests/odd_trees.py`, random numbers of rails, pods, storage and management switches, "
+        "half of them with cables gone.",
     )  # fmt: skip
     for kind, cases in kinds.items():
-        plus, around, times = [], [], Times()
+        plus, exact, around, times = [], [], [], Times()
         for name, seed, fabric in cases():
-            plus.append((_ratio("sar-plus", fabric, seed), f"{name}, mix:{seed}"))
-            around.append(_ratio("updn", fabric, seed, times))
+            load, bound = _load_and_bound("sar-plus", fabric, seed)
+            plus.append((load / bound, f"{name}, mix:{seed}"))
+            if load / bound > GAP:
+                bound = max(bound, least_load(fabric, synthetic_mix(fabric, seed), SECONDS))
+            exact.append(load / bound)
+            load, bound = _load_and_bound("updn", fabric, seed, times)
+            around.append(load / bound)
         ratios = [ratio for ratio, _ in plus]
         table.add(
             kind,
@@ -65,23 +75,27 @@ def tables(full: bool) -> Iterator[Table]:
             f"{max(ratios):.3f}",
             str(sum(ratio > GAP for ratio in ratios)),
             max(plus)[1],
+            f"{max(exact):.3f}",
+            str(sum(ratio > GAP for ratio in exact)),
             f"{median(around):.2f}",
             f"{max(around):.2f}",
             times.show(),
         )
-        table.goals.append(goal(f"{kind}: load / bound, worst", max(ratios), GAP, ""))
+        table.goals.append(goal(f"{kind}: load / bound, worst", max(exact), GAP, ""))
         if "site" in kind:
             table.goals.append(goal(f"{kind}: updn, load / bound, worst", max(around), AROUND, ""))
     yield table
 
 
-def _ratio(engine: str, fabric: Fabric, seed: int, times: Times | None = None) -> float:
+def _load_and_bound(
+    engine: str, fabric: Fabric, seed: int, times: Times | None = None
+) -> tuple[float, float]:
     mix = synthetic_mix(fabric, seed)
     routes = load_engine(engine).route(fabric, mix, Options())
     if times is not None:
         times.append(routes.seconds)
     found = measure(fabric, mix, routes, price_rounds=ROUNDS)
-    return found.load_max / found.lower_bound_load_max
+    return found.load_max, found.lower_bound_load_max
 
 
 def _specs(specs: tuple[str, ...]) -> Iterator[Case]:
