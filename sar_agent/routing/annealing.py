@@ -150,7 +150,7 @@ def _anneal(
             now, in_use = _largest(units, share)
             if now < least and in_use >= used:
                 least = now
-                best_via[:] = via
+                best_via = via.copy()
                 if least <= enough:
                     break
     if least >= first:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from numba import njit
 from numba.core import event
 
 from sar_lab.assess import compile_ahead
-from sar_lab.assess.compile_ahead import PARTS, compile_parts
+from sar_lab.assess.compile_ahead import PARTS, WITHIN, compile_parts
 from sar_lab.assess.rate import ENGINES
 
 
@@ -21,16 +23,22 @@ class Started:
 
     def __init__(self, command: list[str], **_: Any) -> None:
         commands.append(command)
+        self.stdout = os.fdopen(os.pipe()[0])
 
 
 commands: list[list[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands.clear()
+    monkeypatch.setattr(compile_ahead, "_others", [])
 
 
 @pytest.mark.parametrize(("processors", "others"), [(1, 0), (2, 1), (3, 2), (64, len(PARTS))])
 def test_the_first_kernel_starts_one_for_each_other_processor(
     processors: int, others: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commands.clear()
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))
     monkeypatch.setattr(subprocess, "Popen", Started)
     with event.install_listener("numba:compile", compile_ahead._Starter()):
@@ -41,19 +49,60 @@ def test_the_first_kernel_starts_one_for_each_other_processor(
 
 
 def test_the_command_that_is_started_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    commands.clear()
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr(subprocess, "Popen", Started)
-    monkeypatch.setattr(compile_ahead, "PARTS", (("no-such-engine",),))
-    compile_ahead._Starter().on_start(None)  # type: ignore[arg-type]
+    compile_ahead._Other(("legal-paths", "no-such-engine"))
     monkeypatch.undo()
     process = subprocess.Popen(
-        commands[0], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        commands[0],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
-    assert process.stderr and process.stdin
-    assert "no-such-engine" in process.stderr.read(), "it came as far as this engine"
+    assert process.stdin and process.stdout and process.stderr
+    said, errors = process.stdout.read(), process.stderr.read()
     process.stdin.close()
     process.wait()
+    assert said.split() == ["legal-paths", "no-such-engine"]
+    assert "no-such-engine" in errors, "it came as far as this engine"
+
+
+@pytest.mark.parametrize(
+    ("at", "wanted", "waits"),
+    [
+        ("sar-plus", "sar-plus", True),
+        ("annealing", "sar-plus", True),
+        ("legal-paths", "ftree", True),
+        ("simulate", "sar-plus", False),
+        ("sar-plus", "simulate", False),
+    ],
+)
+def test_what_another_process_compiles_is_waited_for(
+    at: str, wanted: str, waits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = f"import sys; print('earlier'); print({at!r}, flush=True); sys.stdin.read()"
+    popen = subprocess.Popen
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda _, **pipes: popen([sys.executable, "-c", code], **pipes)
+    )
+    other = compile_ahead._Other(())
+    compile_ahead._others.append(other)
+    while other.now() != at:
+        time.sleep(0.01)
+    monkeypatch.setattr(compile_ahead, "PATIENCE", 10**6)
+    waiting = threading.Thread(target=compile_ahead._wait_for_others, args=(wanted,), daemon=True)
+    waiting.start()
+    if waits:
+        waiting.join(0.2)
+        assert waiting.is_alive()
+    else:
+        waiting.join()
+    assert other.process.stdin
+    other.process.stdin.close()
+    waiting.join()
+    other.process.wait()
+    assert other.now() is None
+    compile_ahead._wait_for_others(at)
 
 
 def test_it_ends_with_the_process_that_started_it() -> None:
@@ -72,5 +121,6 @@ def test_it_ends_with_the_process_that_started_it() -> None:
 
 def test_the_parts_are_engines_of_an_assessment_and_all_run() -> None:
     named = [part for parts in PARTS for part in parts]
-    assert set(named) <= {*ENGINES, "simulate"} and len(named) == len(set(named))
-    compile_parts(("dfsssp", "simulate"))
+    assert set(named) <= {*ENGINES, *WITHIN.values(), "simulate"}
+    assert len(named) == len(set(named))
+    compile_parts(("dfsssp", "simulate", *WITHIN.values()))
