@@ -90,9 +90,10 @@ def bounds_from(
         limits, each = (rounds, seconds / 2), np.ones_like(spread.demand)
         parts = fabric, spread, graph, new_cache(fabric)
         cuts["sum"] = sum_bound(fabric, spread)
+        efi, load = (max(bounds) for bounds in zip(*cuts.values(), strict=True))
         cuts["price"] = (
-            price_bound(*parts, each, up, *limits).bound,
-            price_bound(*parts, spread.demand, rate, *limits).bound,
+            price_bound(*parts, each, up, *limits, efi).bound,
+            price_bound(*parts, spread.demand, rate, *limits, load).bound,
         )
     return Bounds(
         {name: ceil(efi * (1 - HAIR)) for name, (efi, _) in cuts.items()},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -69,7 +69,8 @@ class Measures:
 
     def json(self) -> dict[str, Any]:
         """All fields but the arrays, for `json.dumps`."""
-        fields = asdict(self)
+        fields = {**vars(self), "lower_bounds": vars(self.lower_bounds)}  # `asdict` copies arrays
+        fields["jobs_detail"] = [vars(job) for job in self.jobs_detail]
         del fields["channel_efi"], fields["channel_load"]
         return fields
 

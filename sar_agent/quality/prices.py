@@ -80,8 +80,10 @@ def price_bound(
     capacity: F64,
     rounds: int,
     seconds: float = np.inf,
+    known: float = 0.0,
 ) -> PriceBound:
-    """The best bound of at most `rounds` rounds within `seconds`, at least one; see `bound_at`."""
+    """The best bound of at most `rounds` rounds within `seconds`, at least one; see `bound_at`.
+    Rounds also end where prices cannot prove more than `known`, another lower bound."""
     until = perf_counter() + seconds
     capacity = capacity * fabric.channel_up
     share = np.divide(1.0, capacity, out=np.zeros_like(capacity), where=capacity > 0)
@@ -101,7 +103,7 @@ def price_bound(
         step = _step(load, change, heat) if round else 1.0
         load += step * change
         fractional = min(fractional, float(load.max()))
-        if bound >= (1.0 - ENOUGH) * fractional or perf_counter() > until:
+        if max(bound, known) >= (1.0 - ENOUGH) * fractional or perf_counter() > until:
             break
         if step < STALLED:
             temperature = max(COLD, temperature * COOLING)

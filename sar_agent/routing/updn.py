@@ -42,6 +42,8 @@ from sar_agent.routing.updown_paths import (
 )
 from sar_agent.util.kernels import kernel, kernel_part
 
+LAST = np.uint64(2**64 - 1)
+
 
 class Updn:
     """Oblivious; free of credit loops in one lane on any fabric."""
@@ -168,18 +170,17 @@ def _spread(
             v = row.order[i]
             if on_main[v]:
                 continue
-            best = row.edge[row.start[i]]
-            joins = main and on_main[graph.target[best]]
-            for e in range(row.start[i] + one, row.start[i + one]):
+            best, least = row.edge[row.start[i]], LAST
+            for e in range(row.start[i], row.start[i + one]):
                 c = row.edge[e]
                 w = graph.target[c]
-                also = main and on_main[w]
-                if also < joins or (also == joins and used[c] > used[best]):
-                    continue
-                # Among ports used alike: as in `minhop.py`.
-                if also > joins or used[c] < used[best] or through[w] < through[graph.target[best]]:
-                    best = c
-                    joins = also
+                # Joins the main way, then used least; among ports used alike as in `minhop.py`.
+                # One number, since no processor guesses the outcome of three comparisons.
+                turn = np.uint64(main and not on_main[w]) << np.uint64(63)
+                turn |= np.uint64(used[c]) << np.uint64(32) | np.uint64(through[w])
+                if turn < least:
+                    best, least = c, turn
+            joins = main and on_main[graph.target[best]]
             tree[v] = graph.port[best]
             if not (main and row.falls[v]):  # a way down beside the main way is no part of it
                 on_main[v] = joins

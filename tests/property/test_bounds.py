@@ -21,7 +21,7 @@ from sar_agent.quality import bounds_of, measure
 from sar_agent.quality.bundle_sums import least_sum
 from sar_agent.quality.dark_fiber import least_dark_fiber
 from sar_agent.quality.job_spread import spread_of
-from sar_agent.quality.prices import bound_at, price_bound
+from sar_agent.quality.prices import ENOUGH, PriceBound, bound_at, price_bound
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.shortest_path_dag import new_cache
@@ -76,13 +76,27 @@ def test_bounds_are_below_the_optimum_and_that_below_every_engine(network: Netwo
 @examples(60)
 @given(network=uneven())
 def test_prices_find_the_optimum_of_split_routes(network: Network) -> None:
-    fabric, mix = network
-    spread, graph = spread_of(fabric, mix), graph_of(fabric)
-    rate = fabric.channel_rate.astype(np.float64)
-    found = price_bound(fabric, spread, graph, new_cache(fabric), spread.demand, rate, rounds=1000)
-    optimum = least_maximum(fabric, mix, load=True, whole=False)
+    found = prices_alone(*network, rounds=1000)
+    optimum = least_maximum(*network, load=True, whole=False)
     assert 0.97 * optimum - EPS <= found.bound <= optimum + EPS
     assert optimum - EPS <= found.fractional
+
+
+def prices_alone(fabric: Fabric, mix: JobMix, rounds: int, known: float = 0.0) -> PriceBound:
+    spread, graph = spread_of(fabric, mix), graph_of(fabric)
+    rate = fabric.channel_rate.astype(np.float64)
+    parts = fabric, spread, graph, new_cache(fabric), spread.demand, rate
+    return price_bound(*parts, rounds, known=known)
+
+
+@examples(60)
+@given(network=uneven(), share=st.floats(0, 1))
+def test_another_bound_ends_the_search_for_prices_only_where_they_prove_no_more(
+    network: Network, share: float
+) -> None:
+    alone = prices_alone(*network, rounds=100)
+    known = share * least_maximum(*network, load=True, whole=False)
+    assert max(known, prices_alone(*network, 100, known).bound) >= (1 - ENOUGH) * alone.bound
 
 
 @examples(60)
@@ -139,7 +153,8 @@ def test_an_island_without_levels_is_found() -> None:
     assert bounds.efi_by == bounds.load_by == "island"
     assert bounds.efi["island"] == 16  # four to four over one cable
     assert bounds.efi["leaf"] < 16
-    assert bounds.load["price"] == pytest.approx(bounds.load["island"], rel=0.01)
+    price = prices_alone(fabric, JobMix((make_job("1", range(8)),)), rounds=50).bound
+    assert price == pytest.approx(bounds.load["island"], rel=0.01)
 
 
 def test_whole_bundles_beat_the_mean() -> None:
