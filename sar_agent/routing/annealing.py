@@ -5,7 +5,7 @@ Placing paths one at a time ends where no single move lowers the largest load. O
 and irregular networks of some ten switches that is up to a third above the least possible. Here one
 entry at a time is changed at random, and the traffic behind it follows; changes for the worse are
 taken with a probability that falls as the search goes on. Several short searches find more than a
-long one. A move costs some 50 ns. The limit is a number of moves, and the random numbers are our
+long one. A move costs 50 to 100 ns. The limit is a number of moves, and the random numbers are our
 own, so that the tables are the same everywhere.
 """
 
@@ -23,7 +23,7 @@ from sar_agent.util.kernels import kernel, kernel_part
 SEARCHES = 8
 MOVES, FOR_EACH = 2_000_000, 4_000
 """The most moves of a search, and the moves for each entry with a choice. All searches together
-take at most about 0.4 s on two processors."""
+take at most some 0.8 s on two processors."""
 FEW = 2**15
 """The most entries with a choice: beyond it, moves are too few for each."""
 HOT, COLD = 0.2, 1e-4
@@ -113,9 +113,14 @@ def _anneal(
         return np.inf
     first, used = _largest(units, share)
     least, best_via = first, via.copy()
+    full = _at_least(units, share, least)
+    scale = share / first
+    cost = np.empty(channels)
     total = 0.0
     for c in range(channels):
-        total += _cost(units[c], share[c] / first)
+        cost[c] = _cost(units[c], scale[c])
+        total += cost[c]
+    in_use = used
     moves = min(MOVES, FOR_EACH * size)
     temperature, cooling = HOT, (COLD / HOT) ** (STEP / moves)
     for move in range(moves):
@@ -123,8 +128,8 @@ def _anneal(
             temperature *= cooling
         state = _next_random(state)
         k, at = entries[np.uint32((state >> np.uint64(32)) % np.uint64(size))]
-        d = dests[k]
-        row = cache.slot[work.root[d]]
+        root = work.root[dests[k]]
+        row = cache.slot[root]
         v = cache.order[row, at]
         moved = flow[k, v]
         if moved == 0:
@@ -134,25 +139,39 @@ def _anneal(
         old = via[k, v]
         if new == old:
             continue
-        change = _carry(graph, share, units, flow[k], via[k], work.root[d], old, -moved, first)
-        change += _carry(graph, share, units, flow[k], via[k], work.root[d], new, moved, first)
-        if change > 0:
-            state = _next_random(state)
-            chance = (state >> np.uint64(11)) * 2.0**-53
-            if chance >= np.exp(-change / (temperature * total)):
-                _carry(graph, share, units, flow[k], via[k], work.root[d], new, -moved, first)
-                _carry(graph, share, units, flow[k], via[k], work.root[d], old, moved, first)
-                continue
-        via[k, v] = new
-        total += change
-        # The cost of the fullest channel is at least the mean.
-        if total <= channels * (_power(least / first) + DARK):
-            now, in_use = _largest(units, share)
-            if now < least and in_use >= used:
-                least = now
-                best_via = via.copy()
-                if least <= enough:
+        change = 0.0
+        for stage in range(4):  # off the old way and onto the new one; back again if refused
+            if stage == 2:
+                if change > 0:
+                    state = _next_random(state)
+                    chance = (state >> np.uint64(11)) * 2.0**-53
+                if change <= 0 or chance < np.exp(-change / (temperature * total)):
+                    via[k, v] = new
+                    total += change
                     break
+            c = new if stage == 1 or stage == 2 else old
+            amount = moved if stage % 2 else -moved
+            grows = 0.0
+            while True:
+                full -= units[c] * share[c] >= least
+                in_use -= units[c] > 0
+                units[c] += amount
+                full += units[c] * share[c] >= least
+                in_use += units[c] > 0
+                before, cost[c] = cost[c], _cost(units[c], scale[c])
+                grows += cost[c] - before
+                w = graph.target[c]
+                flow[k, w] += amount
+                if w == root:
+                    break
+                c = via[k, w]
+            change += grows
+        if full == 0 and in_use >= used:
+            least = _largest(units, share)[0]
+            full = _at_least(units, share, least)
+            best_via = via.copy()
+            if least <= enough:
+                break
     if least >= first:
         return np.inf
     for n in range(size):
@@ -160,32 +179,6 @@ def _anneal(
         v = cache.order[cache.slot[work.root[dests[k]]], at]
         egress[dests[k], v] = graph.port[best_via[k, v]]
     return least
-
-
-@kernel_part
-def _carry(
-    graph: Graph,
-    share: F32,
-    units: I64,
-    flow: I64,
-    via: U32,
-    root: np.uint32,
-    c: np.uint32,
-    moved: int,
-    first: float,
-) -> float:  # pragma: no cover
-    """Adds `moved` units to channel `c` and to all that follow it; returns how much the sum
-    grows."""
-    grows = 0.0
-    while True:
-        before = _cost(units[c], share[c] / first)
-        units[c] += moved
-        grows += _cost(units[c], share[c] / first) - before
-        v = graph.target[c]
-        flow[v] += moved
-        if v == root:
-            return grows
-        c = via[v]
 
 
 @kernel_part
@@ -210,6 +203,15 @@ def _largest(units: I64, share: F32) -> tuple[float, int]:  # pragma: no cover
         largest = max(largest, units[c] * share[c])
         used += units[c] > 0
     return largest, used
+
+
+@kernel_part
+def _at_least(units: I64, share: F32, load: float) -> int:  # pragma: no cover
+    """How many channels have such a load, or more."""
+    count = 0
+    for c in range(len(units)):
+        count += units[c] * share[c] >= load
+    return count
 
 
 @kernel_part

@@ -112,10 +112,10 @@ def relieve(
     dests: U32,
     most: float,
     egress: U8,
-) -> None:  # pragma: no cover
+) -> int:  # pragma: no cover
     """Places again, tree by tree, the paths of `dests` that cross a channel whose counted load is
-    above `most` when their turn comes. All other paths stay."""
-    channels = len(graph.target)
+    above `most` when their turn comes. All other paths stay. Returns how many it placed."""
+    channels, placed = len(graph.target), 0
     moved = np.zeros(len(work.leaf), np.bool_)
     for d in dests:
         root, tree = work.root[d], egress[d]
@@ -143,12 +143,14 @@ def relieve(
                 break
         if not crossing:
             continue
+        placed += crossing
         row = dag_row(graph, cache, root)
         if scratch.entry_of[row] != root:
             _find_entries(graph, cache, row, scratch)
         if gather(work, scratch, d, moved, AGAIN):
             fix_others(graph, by_port, work, scratch, d, moved, AGAIN, tree)
             _place_marked(graph, cache, row, work, loads, scratch, d, tree)
+    return placed
 
 
 @kernel_part

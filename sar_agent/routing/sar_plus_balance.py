@@ -51,6 +51,8 @@ MOVES = (("paths", 0.97), ("trees", 0.995), ("in turn", 0.0))
 """The moves, cheapest first: place again, one at a time, the paths that cross a channel at least
 that near the peak; remove the whole trees over such channels together and grow them again; or do so
 with every tree, one at a time."""
+PATHS_EACH = 16
+"""Paths that are placed again one at a time count as so many times fewer items."""
 SHUFFLES = 100
 """After these moves, while items are left (on small fabrics): half of the trees over hot channels
 in random order, because heaviest first is a good order but not always the best."""
@@ -197,11 +199,11 @@ class RouteBalance:
             count_for_class(self.loads, weight_class)
             self._place_trees(terminals[lightest == weight_class], AGAIN)
 
-    def _relieve(self, terminals: U32, most: float) -> None:
+    def _relieve(self, terminals: U32, most: float) -> int:
         """Places again, lightest first, the paths that still cross a channel with a load above
-        `most` when their turn comes."""
+        `most` when their turn comes; how many these were."""
         count_for_class(self.loads, CLASSES - 1)
-        relieve(*self._parts, terminals[::-1].copy(), most, self.egress)
+        return relieve(*self._parts, terminals[::-1].copy(), most, self.egress)
 
     def _place_trees(self, terminals: U32, turn: int) -> None:
         place_trees(*self._parts, terminals, turn, self.egress)
@@ -281,7 +283,7 @@ class RouteBalance:
                 tried.add((what, key))
             saved = self.egress[trees], self.units.copy()
             if what == "paths":
-                self._relieve(trees, most)
+                items -= self._relieve(trees, most) // PATHS_EACH
             elif what == "trees":
                 self.lift(trees)
                 self._place(trees)

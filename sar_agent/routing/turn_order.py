@@ -42,6 +42,7 @@ LIFTED = 16
 """The most switches that are lifted."""
 LIFTS_TRIED = 4
 """How many switches are tried for each that is lifted."""
+WORD, BIT = np.uint32(64), np.uint64(1)
 
 
 def turn_order(fabric: Fabric, graph: Graph) -> I32 | None:
@@ -162,6 +163,11 @@ def _examine(
     at = np.zeros(len(turns), np.uint32)
     passed = np.zeros(len(turns), np.bool_)
     place = cache.place
+    # Bit r of a switch: its channel of rank r leads closer to the root; of a channel: such a one
+    # follows.
+    words = np.uint32((depends.shape[1] + 63) // 64)
+    closer = np.zeros((len(turns), words), np.uint64)
+    follow = np.zeros((len(depends), words), np.uint64)
     for root in leaves:
         row = dag_row(graph, cache, root)
         order, start, edge = cache.order[row], cache.start[row], cache.edge[row]
@@ -169,7 +175,12 @@ def _examine(
         passed[:] = False
         passed[leaves] = True
         for i in range(cache.size[row]):
-            at[order[i]] = i
+            v = order[i]
+            at[v] = i
+            closer[v] = 0
+            for e in range(start[i], start[i + one]):
+                rank = edge[e] - graph.offset[v]
+                closer[v, rank // WORD] |= BIT << np.uint64(rank % WORD)
         for back in range(cache.size[row] - 1):
             i = cache.size[row] - one - np.uint32(back)
             v = order[i]
@@ -178,8 +189,8 @@ def _examine(
             for e in range(start[i], start[i + one]):
                 w = graph.target[edge[e]]
                 passed[w] = True
-                for then in range(start[at[w]], start[at[w] + one]):
-                    depends[edge[e], edge[then] - graph.offset[w]] = PRESENT
+                for k in range(words):
+                    follow[edge[e], k] |= closer[w, k]
         for leaf in leaves:
             if cache.hop[leaf] < 0 or cache.turn[leaf] != TURNS:
                 continue
@@ -192,4 +203,8 @@ def _examine(
                     turns[v] += 1
                 fell = not rises
                 v = w
+    for c in range(np.uint32(len(depends))):
+        for rank in range(np.uint32(depends.shape[1])):
+            if follow[c, rank // WORD] >> np.uint64(rank % WORD) & BIT:
+                depends[c, rank] = PRESENT
     return pairs, kept

@@ -16,16 +16,19 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
+from sar_agent.routing.channel_dependencies import empty_dependencies
 from sar_agent.routing.dfsssp import dfsssp_order
 from sar_agent.routing.engine import PreviousRoutes
 from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.shortest_path_dag import new_cache
+from sar_agent.routing.graph.successors import PRESENT
 from sar_agent.routing.host_paths import host_paths
 from sar_agent.routing.one_lane import one_lane_cache
 from sar_agent.routing.root_sets import joining_order
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar_plus import SarPlus
 from sar_agent.routing.shortest_paths import ShortestPaths
+from sar_agent.routing.turn_order import _examine
 from sar_agent.routing.updown_paths import new_row, orient, unreached_leaves
 from sar_agent.routing.weighted_trees import grow
 from tests.odd_trees import site
@@ -46,6 +49,31 @@ def free_choice_closes_a_loop(fabric: Fabric) -> bool:
     everyone = dfsssp_order(fabric)
     grow(shortest, new_cache(fabric), JobMix(()), *everyone, weight, egress)
     return not host_paths(shortest, egress).one_lane()
+
+
+@pytest.mark.parametrize("spec", ["odd", "xgft:2;2,70;1,2", "torus:3x4"])
+def test_every_dependency_of_kept_paths_is_marked(spec: str) -> None:
+    """Also behind a switch with more than 64 channels to others."""
+    fabric = odd_tree() if spec == "odd" else load_fabric(spec)
+    graph, leaves = graph_of(fabric), fabric.leaves.astype(np.uint32)
+    place = np.random.default_rng(1).permutation(fabric.switches).astype(np.int32)
+    cache, marked = new_cache(fabric, place), empty_dependencies(fabric, 1)[0]
+    _examine(graph, cache, leaves, np.zeros(fabric.switches, np.int64), marked)
+    expected = np.zeros_like(marked)
+    for root in leaves.tolist():
+        row = cache.slot[root]
+        start, edge = cache.start[row].tolist(), cache.edge[row].tolist()
+        switches = cache.order[row, : cache.size[row]].tolist()
+        ways = {v: edge[start[i] : start[i + 1]] for i, v in enumerate(switches)}
+        passed = set(leaves.tolist())
+        for v in reversed(switches):
+            for c in ways[v] if v in passed else []:
+                w = int(graph.target[c])
+                passed.add(w)
+                for then in ways[w]:
+                    expected[c, then - int(graph.offset[w])] = PRESENT
+    assert (expected == PRESENT).any()
+    assert np.array_equal(marked == PRESENT, expected == PRESENT)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
