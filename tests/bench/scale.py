@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 
 from tests.bench.stored_results import StoredResults
-from tests.bench.table import Table
+from tests.bench.table import Table, goal
 from tests.bench.timing import Times, repeat
 
 HALVES = (8, 12, 16, 18, 24, 32)
 """Half the ports of a switch."""
 ENGINES = ("sar", "sar-plus")
+SECONDS = {("sar", 65_536): 4.0, ("sar-plus", 27_648): 3.0, ("sar-plus", 65_536): 15.0}
+"""Goals by engine and number of hosts."""
+MULTIPLE, GROWTH = 2.5, 1.5
+"""Goals of sar-plus: seconds as a multiple of sar's from 27,648 hosts on, and the exponent."""
 LIDS = 49_151
 """Unicast LIDs of a subnet."""
 
@@ -65,7 +69,7 @@ def tables(full: bool, kept: StoredResults) -> Iterator[Table]:
     for engine in ENGINES:
         rows = [row for row in found if row["engine"] == engine]
         table.goals.append(f"{engine}: seconds grow as {_laws(rows)}")
-    table.goals.append(_limits())
+    table.goals += [*_goals(found), _limits()]
     yield table
 
 
@@ -76,6 +80,18 @@ def measured(full: bool, kept: StoredResults) -> list[dict[str, Any]]:
         for half in (HALVES if full else HALVES[:4])
         for engine in ENGINES
     ]
+
+
+def _goals(rows: list[dict[str, Any]]) -> Iterator[str]:
+    seconds = {(row["engine"], row["hosts"]): Times(row["seconds"]).median for row in rows}
+    for (engine, hosts), limit in SECONDS.items():
+        if (engine, hosts) in seconds:
+            yield goal(f"{engine}, {hosts:,} hosts", seconds[engine, hosts], limit, "s")
+            if engine == "sar-plus":
+                multiple = seconds[engine, hosts] / seconds["sar", hosts]
+                yield goal(f"sar-plus / sar, {hosts:,} hosts", multiple, MULTIPLE, "x")
+    plus = {hosts: found for (engine, hosts), found in seconds.items() if engine == "sar-plus"}
+    yield goal("sar-plus, exponent of hosts", exponent([*plus], [*plus.values()]), GROWTH, "")
 
 
 def exponent(x: list[float], y: list[float]) -> float:
