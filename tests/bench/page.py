@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from tests.bench import (
@@ -173,7 +174,7 @@ FIXED: dict[str, Callable[[bool], Iterator[Table]]] = {
 """Of one size here, whether `--full` or not; each is stored whole."""
 
 
-def _stored(name: str, kept: StoredResults) -> Iterator[Table]:
+def _stored(name: str, full: bool, kept: StoredResults) -> Iterator[Table]:
     found = kept(name, lambda: [asdict(table) for table in FIXED[name](False)])
     return (Table(**table) for table in found)
 
@@ -185,7 +186,7 @@ TABLES: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "failures": failures.tables,
     "scale": scale.tables,
     "roofline": roofline.tables,
-    **{name: lambda full, kept, name=name: _stored(name, kept) for name in FIXED},  # type: ignore[misc]
+    **{name: partial(_stored, name) for name in FIXED},
 }
 
 
