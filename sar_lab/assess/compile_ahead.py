@@ -37,7 +37,8 @@ from sar_lab.fluid.flow_paths import routed_links
 
 PARTS = (("legal-paths", "simulate", "annealing", "sar-plus"), ("dfsssp", "sar"), ("ftree",))
 """What each of the other processes compiles, as many as there are other processors. What needs
-kernels that this process compiles first comes last. On two processors both take as long."""
+kernels that this process compiles first comes last. On two processors, this process and the other
+compile for about the same time."""
 WITHIN = {"updn": "legal-paths", "ftree": "legal-paths", "sar-plus": "annealing"}
 """Parts of engines that another process may compile alone."""
 PATIENCE = 60.0

@@ -74,7 +74,7 @@ KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "roofline": roofline.tables,
     "transitions": transitions.tables,
 }
-"""The benchmarks of docs/research/performance.md, which `tests.bench.page` writes."""
+"""Benchmarks that store each of their results. `tests.bench.page` runs them, and some `BENCHES`."""
 HEAD = """# Benchmarks
 
 Measured on {date} by `python -m tests.bench --markdown docs/research/benchmarks.md` (`make bench`

@@ -146,8 +146,8 @@ others are relieved at once. Looked at after every fourth of
   profiler showed more.
 - *The comparisons of `minhop` as one number*: no gain, where those of `ftree` take a third less
   time (0.61 s instead of 0.89 at 11,664 hosts).
-- *Orders of the switches examined on two processors*, in the search for one lane: 0.19 s instead of
-  0.21 at 556 switches, and longer on small fabrics.
+- *Orders of the switches examined on two processors*, in the search for one lane: no gain beyond
+  the scatter at 556 switches, and longer on small fabrics.
 - *Annealing ended where the first two or four searches find nothing*: `psmn-x5`, `mix:5` is found
   later only, and all searches take little longer.
 - *No garbage collection during a poll of squeue*: at most 8 % of the CPU time, mostly less.
