@@ -16,9 +16,9 @@ import numpy as np
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.hostnames import hca_order
 from sar_agent.fabric.model import I32
-from sar_agent.jobs.model import Job
+from sar_agent.jobs.model import Job, JobMix
+from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.jobs.traffic import forms
 from sar_agent.util.text_files import read_text
 
@@ -54,7 +54,7 @@ def rank_phases(pattern: str, size: int) -> list[RankPhase]:
 
 
 def phases_of(pattern: str, fabric: Fabric, job: Job) -> list[Phase]:
-    """The phases between terminals: one rank per terminal, in the order of hosts' names and rails.
+    """The phases between terminals, one rank per terminal (`rank_order.py`).
 
     `pattern` is a word of `traffic.txt`, or else a file (such as `./ring`), see `read_phases`.
     Raises `InputError`.
@@ -67,11 +67,7 @@ def phases_of(pattern: str, fabric: Fabric, job: Job) -> list[Phase]:
     else:
         known = f"there are {_known()}"
         raise InputError(f"{pattern[:60]!r} is neither a pattern nor a file", remedy=known)
-    order = sorted(
-        job.terminals.tolist(),
-        key=lambda t: (hca_order(fabric.terminal_host[t]), int(fabric.terminal_rail[t])),
-    )
-    terminal = np.array(order, np.int32)
+    terminal = ranks_of(fabric, JobMix((job,)))
     return [(terminal[phase.source], terminal[phase.destination]) for phase in phases]
 
 

@@ -15,6 +15,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
+from sar_agent.jobs.rank_order import ranks_of
 from sar_lab.fluid.flow_steps import Flows
 
 Pattern = Callable[[Fabric, JobMix], Flows]
@@ -27,7 +28,7 @@ def all_to_all(fabric: Fabric, mix: JobMix) -> Flows:
 
 def shift(fabric: Fabric, mix: JobMix) -> Flows:
     """N - 1 phases: in phase k, rank i sends to rank i + k mod N; the next phase starts when all
-    ranks have finished. Ranks follow the order of the fabric."""
+    ranks have finished. Ranks are those of `jobs/rank_order.py`."""
     return _flows(fabric, mix, lambda pairs: [list(pairs)])
 
 
@@ -50,17 +51,17 @@ def _flows(fabric: Fabric, mix: JobMix, order: Callable[[I32], Sequence[Sequence
     pairs: list[I32] = [np.empty((0, 2), np.int32)]
     flows: list[int] = []
     last: list[bool] = []
-    for job in mix.jobs:
-        to = [np.roll(job.terminals, -k) for k in range(1, len(job.terminals))]
-        both = np.stack(np.broadcast_arrays(job.terminals, np.stack(to)), axis=-1)
+    for ranks in np.split(ranks_of(fabric, mix), mix.offset[1:-1]) if mix.jobs else ():
+        to = [np.roll(ranks, -k) for k in range(1, len(ranks))]
+        both = np.stack(np.broadcast_arrays(ranks, np.stack(to)), axis=-1)
         for sequence in order(both):
             steps = [step.reshape(-1, 2) for step in sequence]
             pairs += steps
             flows += map(len, steps)
             last += [False] * (len(steps) - 1) + [True]
     ends = np.concatenate(pairs).astype(np.uint32)
-    ranks = np.diff(mix.offset)
-    of = np.repeat(np.arange(len(ranks), dtype=np.uint32), ranks * (ranks - 1))
+    size = np.diff(mix.offset)
+    of = np.repeat(np.arange(len(size), dtype=np.uint32), size * (size - 1))
     return Flows(
         np.ascontiguousarray(ends[:, 0]),
         np.ascontiguousarray(ends[:, 1]),
