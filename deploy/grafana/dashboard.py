@@ -71,14 +71,18 @@ ROWS: dict[str, tuple[Panel, ...]] = {
               {"histogram_quantile(0.5, sum by (routes, le) "
                "(sar_agent_job_effective_efi_max_bucket))": "median, {{routes}}",
                "histogram_quantile(0.95, sum by (routes, le) "
-               "(sar_agent_job_effective_efi_max_bucket))": "95th percentile, {{routes}}"}),
+               "(sar_agent_job_effective_efi_max_bucket))": "95th percentile, {{routes}}"}, 6),
         Panel("Links per job", "Channels between switches that the routes of a job cross.", "short",
               {"histogram_quantile(0.5, sum by (routes, le) (sar_agent_job_links_bucket))":
                "median, {{routes}}",
-               "sar_agent_job_links_sum / sar_agent_job_links_count": "mean, {{routes}}"}),
-        Panel("Share of full speed", "While all jobs do an all-to-all at once; higher is better.",
+               "sar_agent_job_links_sum / sar_agent_job_links_count": "mean, {{routes}}"}, 6),
+        Panel("Share of full speed", "All messages at once, in all jobs; higher is better.",
               "percentunit", {"sar_agent_job_throughput_mean_ratio": "mean, {{routes}}",
-                              "sar_agent_job_throughput_min_ratio": "worst job, {{routes}}"}),
+                              "sar_agent_job_throughput_min_ratio": "worst job, {{routes}}"}, 6),
+        Panel("One message at a time", "How many times as long as without contention; lower is "
+              "better.", "none", {"sar_agent_job_phase_contention_mean": "mean, {{routes}}",
+                                  "sar_agent_job_phase_contention_max": "worst job, {{routes}}"},
+              6, least=1),
     ),
     "Routes": (
         Panel("Mean effective EFI", "Routes inside jobs over an average link.", "short",

@@ -40,6 +40,8 @@ class JobUnderRoutes:
     worst_link: str
     load: float = 0.0
     """The predicted load of its worst link."""
+    phase_contention: float = 1.0
+    """What one message at a time costs (`quality/phase_contention.py`)."""
     shared_with: list[str] = field(default_factory=list)
     """Other jobs with routes over its worst link, those with the most first."""
     counted: float | None = None
@@ -102,6 +104,10 @@ class JobExplanation:
                     )
                     + ", ".join(shared[:10])
                     + (f" and {len(shared) - 10} more" if len(shared) > 10 else "")
+                )
+                lines.append(
+                    f"  one message at a time: {under.phase_contention:.2f} times as long as "
+                    "without contention"
                 )
             elif self.multi_switch:
                 lines.append(f"{name}: not known")
@@ -206,6 +212,7 @@ def _under(
         own_routes=int(own[worst]),
         worst_link=fabric.channel_name(worst),
         load=float(traffic.load[worst]),
+        phase_contention=float(traffic.phase_contention[mix.jobs.index(job)]),
         shared_with=[id for _, id in sorted(users)],
         counted=counted,
     )

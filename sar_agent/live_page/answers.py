@@ -19,14 +19,26 @@ MOST_JOBS = 2000
 def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
     """What is wrong, what is in force, the jobs and the last decisions."""
     jobs: list[dict[str, Any]] = []
+    measures = dict(page.measures)
     if page.fabric is not None and page.load is not None and traffic is not None:
         weights = page.comparison.jobs if page.comparison else ()
         known = {job.job: job.weight for job in weights if job.weight is not None}
         compared = compare_jobs(page.fabric, page.window, page.load, traffic, known)
         sizes = {job.id: len(job.terminals) for job in traffic.mix.jobs}
         leaves = dict(zip(sizes, traffic.job_switches.tolist(), strict=True))
+        phases = dict(zip(sizes, traffic.phase_contention.tolist(), strict=True))
+        measures |= {
+            "phase_contention_mean": float(np.mean(list(phases.values()) or [1.0])),
+            "phase_contention_max": max(phases.values(), default=1.0),
+        }
         jobs = [
-            asdict(job) | {"ports": sizes[job.job], "switches": leaves[job.job]} for job in compared
+            asdict(job)
+            | {
+                "ports": sizes[job.job],
+                "switches": leaves[job.job],
+                "phase_contention": phases[job.job],
+            }
+            for job in compared
         ]
         jobs.sort(key=lambda job: (-job["predicted"], job["job"]))
     return {
@@ -41,7 +53,7 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
         "wrong": [asdict(trouble) for trouble in page.troubles],
         "in_force": page.in_force,
         "fabric": page.fabric.digest.hex()[:16] if page.fabric else None,
-        "measures": page.measures,
+        "measures": measures,
         "counters": _counters(page),
         "jobs": jobs[:MOST_JOBS],
         "jobs_total": len(page.mix.jobs) if page.mix else 0,

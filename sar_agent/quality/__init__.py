@@ -1,4 +1,4 @@
-"""The quality of routes: effective EFI, dark fiber, links per job, loads and lower bounds."""
+"""The quality of routes: effective EFI, dark fiber, loads with bounds, phase contention."""
 
 from sar_agent.quality.bounds import Bounds, bounds_of
 from sar_agent.quality.measures import JobMeasure, Measures, measure

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
+from sar_agent.quality.phase_contention import phase_contention
 from sar_agent.routing.graph.next_hops import NextHops, differ, next_hops_of
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.weighted_trees import SendingTerminals, sources_of
@@ -64,6 +66,12 @@ class Traffic:
     routes: Routes
     """The routes that were counted. Their tables must not change while further traffic is counted
     from this object."""
+
+    @cached_property
+    def phase_contention(self) -> NDArray[np.float64]:
+        """float64[J], what one message at a time costs each job: computed when first asked for,
+        since no pass needs it."""
+        return phase_contention(self.fabric, self.mix, self.routes.egress[0])
 
 
 def traffic_of(

@@ -66,12 +66,31 @@ class Measures:
     """int64[C], all channels."""
     channel_load: NDArray[np.float64]
     """float64[C]."""
+    traffic: Traffic
+    """What was measured."""
+
+    @property
+    def load_time_mean(self) -> float:
+        """The mean over multi-switch jobs of 1 / throughput; 1.0 without any."""
+        return float(np.mean([1 / job.throughput for job in self.jobs_detail] or [1.0]))
+
+    @property
+    def phase_contention_mean(self) -> float:
+        """The mean over multi-switch jobs; 1.0 without any (`phase_contention.py`)."""
+        return float(self.traffic.phase_contention.mean()) if self.jobs else 1.0
+
+    @property
+    def phase_contention_max(self) -> float:
+        return float(self.traffic.phase_contention.max(initial=1.0))
 
     def json(self) -> dict[str, Any]:
         """All fields but the arrays, for `json.dumps`."""
         fields = {**vars(self), "lower_bounds": vars(self.lower_bounds)}  # `asdict` copies arrays
-        fields["jobs_detail"] = [vars(job) for job in self.jobs_detail]
-        del fields["channel_efi"], fields["channel_load"]
+        del fields["channel_efi"], fields["channel_load"], fields["traffic"]
+        fields["phase_contention_mean"] = self.phase_contention_mean
+        fields["phase_contention_max"] = self.phase_contention_max
+        phases = zip(self.jobs_detail, self.traffic.phase_contention.tolist(), strict=True)
+        fields["jobs_detail"] = [vars(job) | {"phase_contention": each} for job, each in phases]
         return fields
 
 
@@ -126,4 +145,5 @@ def measure(
         virtual_lanes=routes.virtual_lanes,
         channel_efi=traffic.efi,
         channel_load=traffic.load,
+        traffic=traffic,
     )

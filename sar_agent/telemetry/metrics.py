@@ -1,6 +1,7 @@
 """All metrics of the agent, each declared once, in groups.
 
-A scrape only reads memory: passes set the values. Units are base units. No label holds a job
+Passes set the values, and a scrape reads them. Phase contention alone is computed by the first
+scrape after a change, so that no pass waits for it. Units are base units. No label holds a job
 number, a user or a host, so the number of series does not grow with the site.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal
 
@@ -72,6 +74,17 @@ class RouteMetrics(MetricGroup):
     throughput_min = gauge(
         "job_throughput_min_ratio",
         "Share of full speed that the slowest job gets if every job does an all-to-all at once.",
+        routes=(),
+    )
+    phase_contention_mean = gauge(
+        "job_phase_contention_mean",
+        "Time that jobs take which send one message at a time, in multiples of the time without "
+        "contention; mean over the jobs.",
+        routes=(),
+    )
+    phase_contention_max = gauge(
+        "job_phase_contention_max",
+        "The same of the slowest job.",
         routes=(),
     )
     bound_efi = gauge(
@@ -274,19 +287,24 @@ class Metrics(
 
     def show_measures(self, which: Which, measures: Measures | None) -> None:
         """Sets the quality of routes under the running jobs; None removes the series."""
-        for name, metric in {
+        gauges = {
             "dark_fiber_ratio": self.dark_fiber_ratio,
             "effective_efi_max": self.effective_efi_max,
             "effective_efi_mean": self.effective_efi_mean,
             "load_max": self.load_max,
             "throughput_mean": self.throughput_mean,
             "throughput_min": self.throughput_min,
-        }.items():
-            if measures is not None:
-                metric.labels(which).set(getattr(measures, name))
-            else:
+            "phase_contention_mean": self.phase_contention_mean,
+            "phase_contention_max": self.phase_contention_max,
+        }
+        for name, metric in gauges.items():
+            if measures is None:
                 with suppress(KeyError):
                     metric.remove(which)
+            elif name.startswith("phase_contention"):
+                metric.labels(which).set_function(partial(getattr, measures, name))
+            else:
+                metric.labels(which).set(getattr(measures, name))
         detail = None if measures is None else measures.jobs_detail
         self._job_efi.set(which, None if detail is None else [job.efi_max for job in detail])
         self._job_links.set(which, None if detail is None else [job.links for job in detail])

@@ -88,6 +88,8 @@ function showForce() {
   if (measures.switches !== undefined) {
     facts.push(fact("switches, hosts' ports", `${measures.switches.toLocaleString("en")}, ${measures.terminals.toLocaleString("en")}`));
     facts.push(fact("largest predicted load", `${load(measures.load_max)}`, `no routes can do better than ${load(measures.lower_bound_load_max)}`));
+    if (measures.phase_contention_mean !== undefined)
+      facts.push(fact("one message at a time", `${load(measures.phase_contention_mean)}, worst job ${load(measures.phase_contention_max)}`, "how many times as long as without contention, mean job and worst job, if every job sends to one host after the other"));
     facts.push(fact("links that no job uses", percent(measures.dark_fiber_ratio)));
   }
   if (counters.counted_max !== undefined) {
@@ -109,9 +111,9 @@ function showJobs() {
     button.setAttribute("aria-pressed", String(one.job === job));
     first.append(button);
     if (one.job === job) row.className = "on";
-    row.append(first, element("td", load(one.predicted)), element("td", percent(one.counted)), element("td", percent(one.hottest)),
+    row.append(first, element("td", load(one.predicted)), element("td", load(one.phase_contention)), element("td", percent(one.counted)), element("td", percent(one.hottest)),
       element("td", String(one.ports)), element("td", String(one.links)), element("td", one.worst_link, "words"));
-    if (one.hottest_link) row.children[3].title = one.hottest_link;
+    if (one.hottest_link) row.children[4].title = one.hottest_link;
     rows.push(row);
   }
   const body = by("jobs").tBodies[0], focused = document.activeElement?.dataset?.job;
