@@ -51,7 +51,8 @@ JobsOption = Annotated[
     typer.Option(
         "--jobs",
         help="the running jobs: output of squeue (JSON or pipe-separated), a job-to-terminal map, "
-        "or mix:SEED for synthetic jobs",
+        "or synthetic jobs: mix:SEED (scattered at random), mix:SEED,placed=tree (placed as "
+        "Slurm's topology/tree does) or blocks:30,7,50 (these sizes on consecutive hosts)",
     ),
 ]
 EngineOption = Annotated[
@@ -87,18 +88,12 @@ def read_fabric(spec: str, hcas: list[str] | None = None) -> Fabric:
 def read_mix(spec: str, fabric: Fabric) -> JobMix:
     """The multi-switch jobs of `--jobs`. Hosts that the fabric does not have are named on stderr
     and left out."""
-    from sar_agent.errors import InputError
     from sar_agent.jobs.mapping import mix_of_records
-    from sar_agent.jobs.synthetic import synthetic_mix
+    from sar_agent.jobs.synthetic import FORMS, mix_of_spec
     from sar_agent.slurm.job_files import read_jobs_file
 
-    if spec.startswith("mix:"):
-        try:
-            return synthetic_mix(fabric, int(spec[4:]))
-        except ValueError as error:
-            raise InputError(
-                f"{spec!r}: the seed is not a number", remedy="write, for example, mix:1"
-            ) from error
+    if spec.startswith(FORMS):
+        return mix_of_spec(spec, fabric)
     records = read_jobs_file(Path(spec))
     mapped = mix_of_records(fabric, records)
     if not records:

@@ -16,7 +16,7 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.hostnames import hca_order
-from sar_agent.fabric.levels import levels_of
+from sar_agent.fabric.islands import islands_of
 from sar_agent.fabric.model import Fabric, Kind
 
 _SPECIAL = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -61,10 +61,9 @@ def generate_topology(fabric: Fabric) -> Generated:
         for leaf, name in near.items()
     ]
     taken = set(near.values())
-    level = levels_of(fabric)
-    highest = int(level.max())
-    for least in range(highest + 1):
-        groups = _groups(fabric, [s for s in range(fabric.switches) if level[s] <= least], leaves)
+    levels = list(islands_of(fabric, leaves))
+    highest = len(levels) - 1
+    for least, groups in enumerate(levels):
         several = len(groups) > 1
         kind = "root" if least == highest else "island" if least < 2 else f"island{least}-"
         for number, group in enumerate(groups, 1):
@@ -131,24 +130,6 @@ def _names(fabric: Fabric) -> list[str]:
         name if name and plain.count(name) == 1 else guid
         for name, guid in zip(plain, guids, strict=True)
     ]
-
-
-def _groups(fabric: Fabric, switches: list[int], leaves: list[int]) -> list[list[int]]:
-    """Groups of leaves that live links between these switches connect, in the order given."""
-    import networkx as nx
-
-    graph: nx.Graph[int] = nx.Graph()
-    graph.add_nodes_from(switches)
-    inside = set(switches)
-    live = fabric.channel_up
-    ends = zip(
-        fabric.channel_source[live].tolist(), fabric.channel_target[live].tolist(), strict=True
-    )
-    graph.add_edges_from((s, t) for s, t in ends if s in inside and t in inside)
-    groups = (
-        [leaf for leaf in leaves if leaf in piece] for piece in nx.connected_components(graph)
-    )
-    return sorted((group for group in groups if group), key=lambda group: leaves.index(group[0]))
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from tests.bench import (
@@ -16,6 +17,7 @@ from tests.bench import (
     certificate,
     event_flood,
     event_latency,
+    exceptions,
     export_lfts,
     fabric_sources,
     failure_live,
@@ -66,6 +68,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "replay": replay_year.tables,
 }
 KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
+    "exceptions": exceptions.tables,
     "performance": performance.tables,
     "mixes": mixes.tables,
     "changes": job_changes.tables,
@@ -99,6 +102,8 @@ def main() -> None:
         metavar="DIR",
         help="store results in DIR, and continue from those there",
     )
+    parser.add_argument("--only", default="", metavar="TEXT", help=exceptions.ONLY)
+    parser.add_argument("--engine", default=exceptions.ENGINE, help="of the rows of `exceptions`")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write a document")
     given = parser.parse_args()
     if wrong := set(given.names) - set(BENCHES) - set(KEPT):
@@ -109,6 +114,7 @@ def main() -> None:
     document = HEAD.format(date=date.today())
     document += "".join(f"| {name} | {value} |\n" for name, value in facts.items())
     kept = StoredResults(given.out)
+    KEPT["exceptions"] = partial(exceptions.tables, only=given.only, engine=given.engine)
     for name in given.names or [*BENCHES, *KEPT]:
         command = f"python -m tests.bench {name}{' --full' if given.full else ''}"
         found = BENCHES[name](given.full) if name in BENCHES else KEPT[name](given.full, kept)

@@ -39,7 +39,7 @@ def _measure(name: str) -> Repairs:
     mix, engine = synthetic_mix(fabric, 1), load_engine("sar-plus")
     assert isinstance(engine, Rerouting)
     found: Repairs = {}
-    for kind, broken in _failures(fabric).items():
+    for kind, broken in failures_of(fabric).items():
         for again in range(FAILURES + 1):
             # The engine has computed the present routes, as in a running agent.
             plan = make_plan(1, fabric, mix, engine.route(fabric, mix, OPTIONS))
@@ -49,7 +49,7 @@ def _measure(name: str) -> Repairs:
     return found
 
 
-def _failures(fabric: Fabric) -> dict[str, Callable[[], Fabric]]:
+def failures_of(fabric: Fabric) -> dict[str, Callable[[], Fabric]]:
     """Kind of failure → a function that returns the fabric after it."""
     random = np.random.default_rng(1)
     level = _levels(fabric)

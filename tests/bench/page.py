@@ -50,8 +50,8 @@ marked.
 Measured on {date} at commit {commit} by `python -m tests.bench.page{full}`. OpenSM is Debian's, on
 a fabric simulated by ibsim, with its own log as the clock; nothing here has run on real switches.
 Job mixes are synthetic and seeded (`mix:1` …): 85 % of the hosts busy with jobs of 2 to 64 hosts,
-scattered at random. Other benchmarks, and what the times below were on other machines:
-[benchmarks](benchmarks.md).
+scattered at random, which is the worst case of fat-tree routes. Other benchmarks, and what the
+times below were on other machines: [benchmarks](benchmarks.md).
 
 | | |
 |---|---|

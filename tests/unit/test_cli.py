@@ -34,7 +34,7 @@ MEASURE_KEYS = {
 }  # fmt: skip
 BAD = (
     "no file", "no spec", "bad tree", "folder", "cut", "empty", "noise", "two pieces", "job line",
-    "seed", "engine", "export", "no option", "no command",
+    "seed", "placed", "blocks", "engine", "export", "no option", "no command",
     "not a number", "no routes",
 )  # fmt: skip
 ENGINES = (
@@ -187,6 +187,8 @@ def bad(tmp_path: Path) -> dict[str, tuple[list[str | Path], str]]:
         "two pieces": (["route", "--fabric", tmp_path / "pieces.net", *jobs], "piece"),
         "job line": (["route", "--fabric", TREE, "--jobs", tmp_path / "jobs"], "jobs:1"),
         "seed": (["route", "--fabric", TREE, "--jobs", "mix:x"], "seed"),
+        "placed": (["route", "--fabric", TREE, "--jobs", "mix:1,placed=x"], "placed=tree"),
+        "blocks": (["route", "--fabric", TREE, "--jobs", "blocks:9999"], "9999"),
         "engine": (["route", "--fabric", TREE, *jobs, "--engine", "magic"], "one of ark, colored,"),
         "export": (
             ["route", "--fabric", TREE, *jobs, "--out", tmp_path / "o", "--export", "x"],

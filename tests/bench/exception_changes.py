@@ -1,0 +1,187 @@
+"""What changes when jobs start and end, and when something dies; with `--full`, seconds at 11,664
+and 27,648 hosts. Part of `tests.bench exceptions`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from statistics import fmean, median
+from typing import Any
+
+import numpy as np
+
+from sar_agent.agent.planner import Planner
+from sar_agent.config.model import Config
+from sar_agent.fabric import Fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import moved_mix
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.quality import measure
+from sar_agent.routing import Options, PreviousRoutes, Rerouting, Routes, load_engine
+from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of
+from tests.bench.exception_rows import differing, template
+from tests.bench.failures import failures_of
+from tests.bench.queue import Queue
+from tests.bench.scale import spec_of
+from tests.bench.table import Table, goal
+from tests.bench.timing import Times
+
+CHANGES, DEATHS = 60, 12
+START, END, DEATH = 1.5, 0.0, 3.0
+KEPT, SCRATCH, PLAN_MS = 1.0, 2.0, 30.0
+LARGE = (LARGEST, spec_of(24))
+ROUNDS = 5
+"""Calls in turn of `sar` and of the engine."""
+OPTIONS = Options()
+
+
+def changes_baseline(engine: str) -> dict[str, Any]:
+    """Mean entries at a start and at an end, and those that differ from the template at last."""
+    found = job_changes(MIDDLE, engine)
+    return {key: fmean(found[key]) for key in ("start", "end", "differ")}
+
+
+def change_tables(full: bool, engine: str, before: dict[str, float]) -> Iterator[Table]:
+    """Two tables; with `full` a third."""
+    yield _jobs_table(engine, before)
+    yield _deaths_table(engine)
+    if full:
+        yield _large_table(engine)
+
+
+def job_changes(name: str, engine_name: str) -> dict[str, list[int]]:
+    """Hosts' entries that change at each start and end of a job, with those among them that then
+    are the template's again (`given back`); and those that differ from it after each."""
+    fabric, engine, base = fabric_of(name), load_engine(engine_name), template(name)
+    queue = Queue(fabric, 1)
+    mix, routes = queue.mix, engine.route(fabric, queue.mix, OPTIONS)
+    found: dict[str, list[int]] = {
+        key: [] for key in ("start", "end", "start, given back", "end, given back", "differ")
+    }
+    for changed in islice(queue.changes(), CHANGES):
+        kind = "start" if len(changed.jobs) > len(mix.jobs) else "end"
+        after = _rerouted(engine, PreviousRoutes(fabric, mix, routes), fabric, changed)
+        old, new = routes.egress[0], after.egress[0]
+        back = differing(fabric, old, new) - differing(fabric, np.where(new == base, old, new), old)
+        found[f"{kind}, given back"].append(back)
+        found[kind].append(differing(fabric, old, new) - back)
+        found["differ"].append(differing(fabric, new, base))
+        mix, routes = changed, after
+    return found
+
+
+def _rerouted(engine: Any, before: PreviousRoutes, fabric: Fabric, mix: JobMix) -> Routes:
+    """As the agent does: an engine without `reroute` makes all routes again."""
+    if isinstance(engine, Rerouting):
+        return engine.reroute(before, fabric, mix, OPTIONS)
+    return engine.route(fabric, mix, OPTIONS)  # type: ignore[no-any-return]
+
+
+def _jobs_table(engine: str, before: dict[str, float]) -> Table:
+    found = job_changes(MIDDLE, engine)
+    table = Table(
+        f"Entries that change with the jobs: {engine}",
+        ("", "changes", "mean", "median", "largest", "none", "today's mean"),
+        f"`{MIDDLE}`, from `mix:1` on (hosts at random, the worst case of fat-tree routes), "
+        f"{CHANGES} starts and ends, `reroute` after each. Hosts' entries. Given back: those that "
+        "are the template's again afterwards; they are not in the row above.",
+    )
+    for key, values in found.items():
+        what = {"start": "a job starts", "end": "a job ends"}.get(key, key)
+        what = "differ from the template" if key == "differ" else what
+        today = f"{before[key]:.1f}" if key in before else ""
+        none = fmean(value == 0 for value in values)
+        table.add(what, str(len(values)), f"{fmean(values):.1f}", f"{median(values):g}",
+                  str(max(values)), f"{none:.0%}", today)  # fmt: skip
+    ratio = fmean(found["start"]) / before["start"]
+    table.goals = [
+        goal("a job starts, mean over today's", ratio, START, ""),
+        goal("a job ends, largest", max(found["end"]), END, "entries"),
+    ]
+    return table
+
+
+def _deaths_table(engine_name: str) -> Table:
+    fabric = fabric_of(MIDDLE)
+    mix, engine = synthetic_mix(fabric, 1), load_engine(engine_name)
+    table = Table(
+        f"Entries that change when something dies: {engine_name}",
+        ("dies", "led over it, mean", "repaired, mean", "and improved, mean",
+         "improved / led over it, mean", "largest"),
+        f"`{MIDDLE}`, `mix:1`, {DEATHS} of each at random, each on the whole fabric. Entries of "
+        "live hosts in live switches. Repaired: the first `reroute`; improved: a second one after "
+        "it, compared with the routes before the failure.",
+    )  # fmt: skip
+    for kind, broken in failures_of(fabric).items():
+        led, repaired, improved = [], [], []
+        for _ in range(DEATHS):
+            routes, after = engine.route(fabric, mix, OPTIONS), broken()
+            left = moved_mix(mix, fabric, after)
+            first = _rerouted(engine, PreviousRoutes(fabric, mix, routes), after, left)
+            second = _rerouted(engine, PreviousRoutes(after, left, first), after, left)
+            led.append(_led_over(routes, fabric, after))
+            repaired.append(differing(after, routes.egress[0], first.egress[0]))
+            improved.append(differing(after, routes.egress[0], second.egress[0]))
+        ratios = [new / max(1, old) for new, old in zip(improved, led, strict=True)]
+        table.add(kind, *(f"{fmean(v):,.0f}" for v in (led, repaired, improved)),
+                  f"{fmean(ratios):.2f}", f"{max(ratios):.2f}")  # fmt: skip
+        table.goals.append(goal(f"{kind}, mean", fmean(ratios), DEATH, "times"))
+    return table
+
+
+def _led_over(routes: Routes, before: Fabric, after: Fabric) -> int:
+    """Entries of live hosts in live switches along channels that died."""
+    dead = before.channel_up & ~after.channel_up & after.switch_up[before.channel_source]
+    rows = routes.egress[0][: before.terminals][after.is_host_port]
+    columns = rows[:, before.channel_source[dead]]
+    return int((columns == before.channel_port[dead]).sum())
+
+
+def _large_table(engine_name: str) -> Table:
+    load_engine(engine_name).route(fabric_of(MIDDLE), synthetic_mix(fabric_of(MIDDLE), 1), OPTIONS)
+    table = Table(
+        f"Seconds on large fabrics: {engine_name} beside sar",
+        ("fabric", "sar, s", "from scratch, s", "template kept, s", "load / the larger of 1 and "
+         "the bound", "entries", "a job change, to the plan, ms"),
+        f"`mix:1` from scratch: a new engine and a new fabric object. Template kept: `mix:2` and "
+        f"so on, {ROUNDS} calls in turn with `sar`. Median (least … most). A job change: the "
+        f"agent's planner, {CHANGES // 2} changes, all that `plan` does.",
+    )  # fmt: skip
+    for name in LARGE:
+        sar, scratch, kept = Times(), Times(), Times()
+        for _ in range(3):
+            fabric, engine = fabric_of(name), load_engine(engine_name)
+            mix = synthetic_mix(fabric, 1)
+            with scratch.one():
+                routes = engine.route(fabric, mix, OPTIONS)
+        found = measure(fabric, mix, routes)
+        load_engine("sar").route(fabric, mix, OPTIONS)
+        for seed in range(2, 2 + ROUNDS):
+            mix = synthetic_mix(fabric, seed)
+            with sar.one():
+                load_engine("sar").route(fabric, mix, OPTIONS)
+            with kept.one():
+                engine.route(fabric, mix, OPTIONS)
+        ratio = found.load_max / max(1.0, found.lower_bound_load_max)
+        changes = _plan_times(fabric, engine_name) if name == LARGEST else None
+        table.add(f"`{name}`", sar.show(), scratch.show(), kept.show(), f"{ratio:.3f}",
+                  f"{differing(fabric, routes.egress[0], template(name)):,}",
+                  changes.show(".1f", 1e3) if changes else "")  # fmt: skip
+        hosts = f"{fabric.terminals:,} hosts"
+        table.goals += [
+            goal(f"{hosts}, template kept, over sar", kept.median / sar.median, KEPT, "x"),
+            goal(f"{hosts}, from scratch, over sar", scratch.median / sar.median, SCRATCH, "x"),
+        ]
+        if changes:
+            ms = changes.median * 1e3
+            table.goals.append(goal(f"{hosts}, a job change, median", ms, PLAN_MS, "ms"))
+    return table
+
+
+def _plan_times(fabric: Fabric, engine_name: str) -> Times:
+    queue, planner, times = Queue(fabric, 1), Planner(Config(), load_engine(engine_name)), Times()
+    planner.plan(1, fabric, queue.mix)
+    for done, mix in enumerate(islice(queue.changes(), CHANGES // 2 + 5)):
+        with (times if done >= 5 else Times()).one():
+            planner.plan(1, fabric, mix)
+    return times
