@@ -1,4 +1,4 @@
-"""The items that `sar-plus` places: what each leaf switch of a job sends to each destination."""
+"""What jobs send: the units that each leaf switch of a job sends to each of its terminals."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I64, U8, U32, Bool
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
+from sar_agent.jobs.rank_order import ranks_of
 
 Objective = Literal["load", "routes"]
-CLASSES = 8
 FULL_LOAD = 1 << 30
-"""Integer units of load that a terminal sends at the fabric's fastest rate."""
+"""Integer units of load that a terminal sends at the fabric's fastest rate. Loads are integers, so
+that none drifts as jobs come and go."""
 
 
 class DemandItems(NamedTuple):
@@ -27,47 +28,53 @@ class DemandItems(NamedTuple):
     on_offset: U32
     """uint32[T + 1] into `on_job`: the jobs of each terminal."""
     on_job: U32
+    member: U32
+    """uint32[J + 1] into `terminal`: the terminals of each job, in the order of their ranks."""
+    terminal: U32
+    unit: I64
+    """int64[J]: what a terminal sends to each other one of the job, in units of load."""
     leaf_offset: U32
-    """uint32[J + 1] into `leaf`, `sources` and `item`; leaves with most sources come first."""
+    """uint32[J + 1] into `leaf` and `item`."""
     leaf: U32
-    sources: I64
-    """int64[·]: how many terminals of the job are at that leaf."""
     item: I64
-    """int64[·]: how much these send to each destination of the job, in units of load."""
-    weight_class: U8
-    """uint8[J]: 0 for the jobs with the heaviest routes, one more for each halving."""
+    """int64[·]: how much the job's terminals at that leaf send to each destination of the job."""
+    rank_offset: U32
+    """uint32[· + 1] into `rank`: the ranks at each of these leaves."""
+    rank: U32
+    phased: Bool
+    """bool[J]: whether the job's messages go in the phases of a shift."""
 
 
 def demand_items_of(fabric: Fabric, mix: JobMix, objective: Objective) -> DemandItems:
     """The items of a mix. Units do not depend on the other jobs, so that loads can be kept while
     jobs come and go."""
-    offset, leaf, count = mix.by_leaf(fabric)
-    job = np.repeat(np.arange(len(mix.jobs)), np.diff(offset))
+    sizes = np.diff(mix.offset)
+    job = np.repeat(np.arange(len(mix.jobs)), sizes)
+    terminal = ranks_of(fabric, mix)
+    rank = np.arange(len(terminal)) - np.repeat(mix.offset[:-1], sizes)
+    at = fabric.terminal_switch[terminal].astype(np.int64)
+    order = np.lexsort((rank, fabric.switch_guid[at], job))
+    begins = np.flatnonzero(np.diff(job[order] * fabric.switches + at[order], prepend=-1))
     unit = np.ones(len(mix.jobs), np.int64)
-    weight_class = np.zeros(len(mix.jobs), np.uint8)
-    if objective == "load" and mix.jobs:
+    if objective == "load":
         share = route_demand(fabric, mix) / float(fabric.terminal_rate.max())
         unit = np.maximum(1, np.round(share * FULL_LOAD)).astype(np.int64)
-        halvings = np.floor(-np.log2(np.minimum(1.0, share)) + 1e-9)
-        weight_class = np.minimum(halvings, CLASSES - 1).astype(np.uint8)
-    order = np.lexsort((leaf, -count, job))
     on_offset, on_job = mix.by_terminal(fabric.terminals)
+    sources = np.diff(np.append(begins, len(order)))
+    leaf_job = job[order][begins]
     return DemandItems(
         root=fabric.terminal_switch.astype(np.uint32),
         last_port=fabric.terminal_switch_port.astype(np.uint8),
         on_offset=on_offset.astype(np.uint32),
         on_job=on_job.astype(np.uint32),
-        leaf_offset=offset.astype(np.uint32),
-        leaf=leaf[order].astype(np.uint32),
-        sources=count[order].astype(np.int64),
-        item=(count[order] * unit[job[order]]).astype(np.int64),
-        weight_class=weight_class,
+        member=mix.offset.astype(np.uint32),
+        terminal=terminal.astype(np.uint32),
+        unit=unit,
+        leaf_offset=np.searchsorted(leaf_job, np.arange(len(mix.jobs) + 1)).astype(np.uint32),
+        leaf=at[order][begins].astype(np.uint32),
+        item=(sources * unit[leaf_job]).astype(np.int64),
+        rank_offset=np.append(begins, len(order)).astype(np.uint32),
+        rank=rank[order].astype(np.uint32),
+        phased=np.array([job.traffic is None for job in mix.jobs], np.bool_),
+
     )
-
-
-def classes_on(work: DemandItems) -> Bool:
-    """bool[T, CLASSES]: the weight classes of the jobs on each terminal."""
-    on = np.zeros((len(work.root), CLASSES), np.bool_)
-    terminal = np.repeat(np.arange(len(on)), np.diff(work.on_offset))
-    on[terminal, work.weight_class[work.on_job]] = True
-    return on

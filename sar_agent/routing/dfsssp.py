@@ -13,8 +13,10 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
+from sar_agent.routing.graph.shortest_path_dag import DagCache
 from sar_agent.routing.routes import Routes
-from sar_agent.routing.weighted_trees import EVERYONE, grow_trees
+from sar_agent.routing.shortest_paths import ShortestPaths
+from sar_agent.routing.weighted_trees import EVERYONE, grow_trees, one_lane_trees
 
 
 class Dfsssp:
@@ -27,6 +29,11 @@ class Dfsssp:
         """Routes for every fabric; the check decides whether one virtual lane is enough."""
         egress, seconds = grow_trees(fabric, JobMix(()), *dfsssp_order(fabric))
         return Routes(self.name, fabric.digest, egress[None], seconds=seconds)
+
+
+def dfsssp_trees(shortest: ShortestPaths) -> tuple[U8, DagCache]:
+    """uint8[T + S, S] egress ports, and the paths that were used."""
+    return one_lane_trees(shortest, JobMix(()), *dfsssp_order(shortest.fabric))
 
 
 def dfsssp_order(fabric: Fabric) -> tuple[I32, U8]:

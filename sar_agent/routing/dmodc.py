@@ -31,6 +31,7 @@ from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
 from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.routing.shortest_paths import ShortestPaths
@@ -54,25 +55,32 @@ class Dmodc:
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no fat tree, or too much of it is broken."""
         began = time.perf_counter()
-        shortest = ShortestPaths(fabric)
-        graph = shortest.graph
-        legal = tree_order(fabric, graph)
-        egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
-        number = host_numbers(fabric, graph, legal)
-        order = np.argsort(number, kind="stable")
-        _closed_form(
-            graph,
-            legal,
-            new_row(fabric),
-            dividers(fabric),
-            fabric.terminal_switch.astype(np.uint32),
-            fabric.destination_port,
-            number.astype(np.uint64),
-            order[fabric.is_host_port[order]].astype(np.uint32),
-            egress,
-        )
-        fill_loop_free(shortest, egress)
+        egress, _ = closed_form_trees(ShortestPaths(fabric))
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
+
+
+def closed_form_trees(shortest: ShortestPaths) -> tuple[U8, DagCache]:
+    """uint8[T + S, S] egress ports, and a cache that holds the sets C of every leaf with hosts.
+    Raises `Unserved`."""
+    fabric, graph = shortest.fabric, shortest.graph
+    legal, cache = tree_order(fabric, graph), new_cache(fabric)
+    egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+    number = host_numbers(fabric, graph, legal)
+    order = np.argsort(number, kind="stable")
+    _closed_form(
+        graph,
+        legal,
+        new_row(fabric),
+        cache,
+        dividers(fabric),
+        fabric.terminal_switch.astype(np.uint32),
+        fabric.destination_port,
+        number.astype(np.uint64),
+        order[fabric.is_host_port[order]].astype(np.uint32),
+        egress,
+    )
+    fill_loop_free(shortest, egress)
+    return egress, cache
 
 
 def dividers(fabric: Fabric) -> U64:
@@ -134,6 +142,7 @@ def _closed_form(
     graph: Graph,
     legal: Orientation,
     row: RootDistances,
+    cache: DagCache,
     divider: U64,
     root_of: U32,
     last_port: U8,
@@ -170,7 +179,20 @@ def _closed_form(
                 cables = np.uint64(group[chosen + np.uint64(1)] - group[chosen])
                 cable = np.uint32((turn // groups) % cables)
                 egress[d, v] = graph.port[row.edge[group[chosen] + cable]]
+        _keep_row(row, cache, root)
         first = beyond
+
+
+@kernel_part
+def _keep_row(row: RootDistances, cache: DagCache, root: int) -> None:  # pragma: no cover
+    at, size, one = cache.slot[root], row.size[0], np.uint32(1)
+    cache.tag[at], cache.size[at] = root, size
+    for i in range(size):
+        cache.order[at, i] = row.order[i]
+        cache.start[at, i + one] = row.start[i + one]
+    cache.start[at, 0] = 0
+    for e in range(row.start[size]):
+        cache.edge[at, e] = row.edge[e]
 
 
 @kernel_part

@@ -10,7 +10,6 @@ are made once more by shortest paths that go up, then down, wherever there are s
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
 from sar_agent.fabric.model import U8
 from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
@@ -20,8 +19,6 @@ from sar_agent.routing.turn_order import turn_order
 
 WORTH = 1.02
 """How many times the largest load of the engine's tables one lane may cost."""
-
-Made = TypeVar("Made")
 
 
 def one_lane_cache(shortest: ShortestPaths) -> DagCache | None:
@@ -33,18 +30,18 @@ def one_lane_cache(shortest: ShortestPaths) -> DagCache | None:
 
 def with_fewest_lanes(
     shortest: ShortestPaths,
-    make: Callable[[DagCache], tuple[U8, Callable[[], float], Made]],
-) -> tuple[Made, HostPaths, bool]:
-    """What `make` makes of a cache: tables uint8[T + S, S], the function that tells their largest
-    load, and whatever is to be returned. Also their dependencies, and whether only some shortest
-    paths were used. All shortest paths are used unless one lane is too few for them and enough for
-    the others, at most `WORTH` times the load."""
-    egress, load, made = make(new_cache(shortest.fabric))
+    make: Callable[[DagCache], tuple[U8, Callable[[], float]]],
+) -> tuple[U8, HostPaths, DagCache]:
+    """What `make` makes of a cache: tables uint8[T + S, S], and the function that tells their
+    largest load. Also the dependencies of these tables, and the cache. It holds all shortest paths
+    unless one lane is too few for them and enough for others, at most `WORTH` times the load."""
+    every = new_cache(shortest.fabric)
+    egress, load = make(every)
     found = host_paths(shortest, egress)
-    if found.one_lane() or (cache := one_lane_cache(shortest)) is None:
-        return made, found, False
-    egress, other_load, other = make(cache)
-    others = host_paths(shortest, egress)
+    if found.one_lane() or (some := one_lane_cache(shortest)) is None:
+        return egress, found, every
+    other, other_load = make(some)
+    others = host_paths(shortest, other)
     if other_load() > WORTH * load() or not others.one_lane():
-        return made, found, False
-    return other, others, True
+        return egress, found, every
+    return other, others, some

@@ -25,11 +25,11 @@ from sar_agent.fabric.model import I32, I64, U8, U32, U64
 from sar_agent.jobs import JobMix
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.shortest_path_dag import DagCache
+from sar_agent.routing.job_loads import JobLoads
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.one_lane import with_fewest_lanes
 from sar_agent.routing.repair import neighbours_of
 from sar_agent.routing.routes import NO_ROUTE
-from sar_agent.routing.sar_plus_balance import RouteBalance
 from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.siblings import ALONE, Siblings, siblings_of
 from sar_agent.routing.visit_order import VisitOrders, new_visit_orders, visit_order_of
@@ -45,8 +45,6 @@ many hops. A missing channel, and a switch that is not priced yet, costs as much
 be added up once without an overflow. Four bytes a price make the growing of trees twice as fast;
 where the weights of a path could reach `NARROW`, the rest of the trees grow with eight."""
 PORT = 255
-PARTS = 16
-"""How many times a caller that may stop the growing is asked."""
 
 
 class SendingTerminals(NamedTuple):
@@ -91,9 +89,18 @@ def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, 
     route to their switch.
     """
     began = time.perf_counter()
-    shortest = ShortestPaths(fabric)
+    egress, _ = one_lane_trees(ShortestPaths(fabric), mix, order, count)
+    return egress, time.perf_counter() - began
 
-    def grown(cache: DagCache) -> tuple[U8, Callable[[], float], U8]:
+
+def one_lane_trees(
+    shortest: ShortestPaths, mix: JobMix, order: I32, count: U8
+) -> tuple[U8, DagCache]:
+    """The same, and the paths that were used: fewer than all shortest ones where one lane is enough
+    for these."""
+    fabric = shortest.fabric
+
+    def grown(cache: DagCache) -> tuple[U8, Callable[[], float]]:
         egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
         weight = np.zeros(fabric.channels, np.int64)
         grow(shortest, cache, mix, order, count, weight, egress)
@@ -101,15 +108,15 @@ def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, 
         def largest() -> float:
             if not mix.jobs:
                 return float(weight.max(initial=0))
-            balance = RouteBalance(shortest, mix, egress, "load")
-            balance.put_back(balance.terminals)
-            return balance.score()[0]
+            loads = JobLoads(shortest, cache, mix, "load")
+            loads.carry(egress, loads.terminals)
+            return loads.peak()
 
-        return egress, largest, egress
+        return egress, largest
 
-    egress, found, _ = with_fewest_lanes(shortest, grown)
+    egress, found, cache = with_fewest_lanes(shortest, grown)
     fill_loop_free(shortest, egress, found)
-    return egress, time.perf_counter() - began
+    return egress, cache
 
 
 def grow(
@@ -120,13 +127,10 @@ def grow(
     count: U8,
     weight: I64,
     egress: U8,
-    hopeless: Callable[[U32], bool] | None = None,
-) -> bool:
+) -> None:
     """Grows these trees as `grow_trees` does, into `egress` uint8[T + S, S], by the shortest paths
     that `cache` keeps. The weights int64[C] that are in `weight` at the start are replaced by those
-    at the end. With `hopeless`, it is called after each sixteenth of the trees, with their
-    terminals: where it returns true, no more trees grow, and `weight` stays. Returns whether all
-    have grown."""
+    at the end."""
     fabric, graph = shortest.fabric, shortest.graph
     siblings = siblings_of(fabric, graph)
     if len(cache.place):
@@ -138,32 +142,27 @@ def grow(
     orders = new_visit_orders(graph, siblings)
     sources, ways = sources_of(fabric, mix), _ways_of(fabric, siblings)
     order = order.astype(np.uint32)
-    for part in np.array_split(np.arange(len(order)), PARTS if hopeless else 1):
-        done = 0
-        while True:
-            done += _grow(
-                graph,
-                cache,
-                siblings,
-                orders,
-                shortest.hops,
-                sources,
-                ways,
-                order[part[done:]],
-                count[part[done:]],
-                fabric.destination_port,
-                far,
-                priced,
-                egress,
-            )
-            if done == len(part):
-                break
+    done = 0
+    while done < len(order):
+        done += _grow(
+            graph,
+            cache,
+            siblings,
+            orders,
+            shortest.hops,
+            sources,
+            ways,
+            order[done:],
+            count[done:],
+            fabric.destination_port,
+            far,
+            priced,
+            egress,
+        )
+        if done < len(order):
             priced = np.where(priced == far, WIDE, priced)
             far = WIDE
-        if hopeless and hopeless(order[part]):
-            return False
     weight[:] = priced[siblings.place] >> 8
-    return True
 
 
 def _ways_of(fabric: Fabric, siblings: Siblings) -> U32:

@@ -1,0 +1,117 @@
+"""What jobs load channels with, on tables that change."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sar_agent.fabric.model import F64, I64, U8, U32
+from sar_agent.jobs import JobMix
+from sar_agent.routing.demand_items import FULL_LOAD, DemandItems, Objective, demand_items_of
+from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.shortest_path_dag import DagCache
+from sar_agent.routing.shortest_paths import ShortestPaths
+from sar_agent.util.kernels import kernel, kernel_part
+
+ROUTES_SHARE = 1 / 1024
+"""With objective `routes` every channel has this share."""
+
+
+class Paths(NamedTuple):
+    """The paths that routes may take, and what they carry."""
+
+    graph: Graph
+    cache: DagCache
+    by_port: U32
+    """uint32[S, P]: the channel that leaves a switch by a port; C or more where there is none."""
+    share: F64
+    """float64[C]: one unit as a share of the channel's capacity."""
+    width: F64
+    """float64[C]: messages at full speed that the channel carries at once."""
+    units: I64
+    """int64[C]: what the jobs send over each channel, …"""
+    load: F64
+    """float64[C]: … and as a share of its capacity."""
+
+
+class JobLoads:
+    """The loads of a mix of jobs on tables uint8[T + S, S]: none until they are carried."""
+
+    def __init__(
+        self, shortest: ShortestPaths, cache: DagCache, mix: JobMix, objective: Objective
+    ) -> None:
+        fabric = self.fabric = shortest.fabric
+        self.objective = objective
+        width = fabric.channel_rate.astype(np.float64) / float(fabric.terminal_rate.max())
+        share = 1 / (width * FULL_LOAD)
+        if objective == "routes":
+            share, width = np.full_like(share, ROUTES_SHARE), np.ones_like(width)
+        self.paths = Paths(
+            shortest.graph,
+            cache,
+            fabric.channel_by_port.astype(np.uint32),
+            share,
+            width,
+            np.zeros(fabric.channels, np.int64),
+            np.zeros(fabric.channels, np.float64),
+        )
+        self.use(mix)
+
+    def use(self, mix: JobMix) -> None:
+        """Takes another mix; loads stay as they are."""
+        self.mix, self.work = mix, demand_items_of(self.fabric, mix, self.objective)
+        self.terminals = np.unique(mix.terminal).astype(np.uint32)
+
+    def carry(self, egress: U8, terminals: U32, sign: int = 1) -> None:
+        """Adds (`sign` 1) or removes (-1) what jobs send to these terminals."""
+        carry_trees(self.paths, self.work, terminals, egress, sign)
+
+    def peak(self) -> float:
+        """The largest load (routes / 1024 with objective `routes`)."""
+        return float(self.paths.load.max(initial=0.0))
+
+    def least_peak(self) -> float:
+        """A lower bound of the largest load. All traffic between a leaf's terminals and other
+        leaves must cross the leaf's own channels, and traffic to one terminal crosses only one of
+        them."""
+        work, fabric = self.work, self.fabric
+        job = np.repeat(np.arange(len(self.mix.jobs)), np.diff(work.leaf_offset).astype(np.int64))
+        elsewhere = np.diff(self.mix.offset)[job] - np.diff(work.rank_offset)
+        leaving = np.bincount(work.leaf, work.item * elsewhere, fabric.switches)
+        live = fabric.channel_up
+        share = self.paths.share[live]
+        capacity = np.bincount(fabric.channel_source[live], 1.0 / share, fabric.switches)
+        loads = np.divide(leaving, capacity, out=np.zeros(fabric.switches), where=capacity > 0)
+        item = float(work.item.max(initial=0)) * float(share.min(initial=1))
+        return max(item, float(loads.max(initial=0.0)))
+
+
+@kernel_part
+def _carry_tree(
+    paths: Paths, work: DemandItems, d: int, tree: U8, sign: int
+) -> None:  # pragma: no cover
+    """Adds (`sign` 1) or removes (-1) what jobs send to terminal `d`."""
+    target, by_port, leaf = paths.graph.target, paths.by_port, work.leaf
+    units, load, share = paths.units, paths.load, paths.share
+    root = work.root[d]
+    for k in range(work.on_offset[d], work.on_offset[d + 1]):
+        job = work.on_job[k]
+        for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+            v = leaf[i]
+            while v != root:
+                c = by_port[v, tree[v]]
+                if c >= len(target):
+                    break  # a leaf that is cut off
+                units[c] += sign * work.item[i]
+                load[c] = units[c] * share[c]
+                v = target[c]
+
+
+@kernel
+def carry_trees(
+    paths: Paths, work: DemandItems, terminals: U32, egress: U8, sign: int
+) -> None:  # pragma: no cover
+    """Adds or removes what jobs send to these terminals."""
+    for d in terminals:
+        _carry_tree(paths, work, d, egress[d], sign)

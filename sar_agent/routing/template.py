@@ -1,0 +1,78 @@
+"""The template: tables that depend on the fabric alone, which `sar-plus` makes exceptions to.
+
+D-mod-k (`dmodc.py`) serves fat trees, whole or degraded, and is free of contention in shifts over
+whole leaves. Where it refuses, or where `dfsssp` balances all pairs better, as on trees with
+several kinds of leaves, the template is that of `dfsssp` without jobs.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+
+from sar_agent.errors import Unserved
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U8
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job
+from sar_agent.routing.dfsssp import dfsssp_trees
+from sar_agent.routing.dmodc import closed_form_trees
+from sar_agent.routing.graph.shortest_path_dag import DagCache
+from sar_agent.routing.job_loads import JobLoads
+from sar_agent.routing.repair import same_indices
+from sar_agent.routing.shortest_paths import ShortestPaths
+
+EVEN = 1.05
+"""Times the least possible load: D-mod-k that is as good is not compared with others."""
+
+
+class Template(NamedTuple):
+    """Tables for one fabric, and the paths to which exceptions keep."""
+
+    shortest: ShortestPaths
+    egress: U8
+    """uint8[T + S, S], not to be changed."""
+    cache: DagCache
+    """The paths among which entries may be chosen: those of the tables are among them."""
+
+
+_kept: list[Template] = []
+"""The last templates, the latest last."""
+KEPT = 2
+
+
+def template_of(fabric: Fabric) -> Template:
+    """The template of a fabric. It is made once, and kept while the last fabrics are in use."""
+    for template in _kept:
+        known = template.shortest.fabric
+        if known is fabric or (known.digest == fabric.digest and same_indices(known, fabric)):
+            return template
+    template = _made(fabric)
+    _kept[:] = [*_kept[1 - KEPT :], template]
+    return template
+
+
+def _made(fabric: Fabric) -> Template:
+    shortest = ShortestPaths(fabric)
+    everyone = JobMix((make_job("all", np.flatnonzero(fabric.is_host_port)),))
+    spread = None
+    with suppress(Unserved):
+        spread = Template(shortest, *closed_form_trees(shortest))
+        if _peak(spread, everyone) <= EVEN * _loads(spread, everyone).least_peak():
+            return spread
+    even = Template(shortest, *dfsssp_trees(shortest))
+    if spread and _peak(spread, everyone) <= _peak(even, everyone):
+        return spread
+    return even
+
+
+def _loads(template: Template, everyone: JobMix) -> JobLoads:
+    return JobLoads(template.shortest, template.cache, everyone, "load")
+
+
+def _peak(template: Template, everyone: JobMix) -> float:
+    loads = _loads(template, everyone)
+    loads.carry(template.egress, loads.terminals)
+    return loads.peak()
