@@ -35,7 +35,6 @@ from tests.bench import (
     performance,
     repairs_whole,
     replay_year,
-    roofline,
     scale,
     second_start,
     squeue_poll,
@@ -74,7 +73,6 @@ KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "changes": job_changes.tables,
     "failures": failures.tables,
     "scale": scale.tables,
-    "roofline": roofline.tables,
     "transitions": transitions.tables,
 }
 """Benchmarks that store each of their results. `tests.bench.page` runs them, and some `BENCHES`."""
