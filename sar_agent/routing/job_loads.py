@@ -88,7 +88,7 @@ class JobLoads:
 
 
 @kernel_part
-def _carry_tree(
+def carry_tree(
     paths: Paths, work: DemandItems, d: int, tree: U8, sign: int
 ) -> None:  # pragma: no cover
     """Adds (`sign` 1) or removes (-1) what jobs send to terminal `d`."""
@@ -114,4 +114,4 @@ def carry_trees(
 ) -> None:  # pragma: no cover
     """Adds or removes what jobs send to these terminals."""
     for d in terminals:
-        _carry_tree(paths, work, d, egress[d], sign)
+        carry_tree(paths, work, d, egress[d], sign)

@@ -28,20 +28,12 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing.cool_channels import cool
 from sar_agent.routing.demand_items import Objective
 from sar_agent.routing.engine import Options, PreviousRoutes
-from sar_agent.routing.exceptions import (
-    ANY,
-    BACK,
-    EPSILON,
-    Scratch,
-    could_go_back,
-    drop_unused,
-    except_paths,
-    scratch_for,
-)
+from sar_agent.routing.exceptions import could_go_back, drop_unused, except_paths
 from sar_agent.routing.job_loads import JobLoads
 from sar_agent.routing.repair import carried_tables
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.template import Template, template_of
+from sar_agent.routing.tree_moves import ANY, BACK, EPSILON, Scratch, scratch_for
 
 WORTH = 1.02
 """How many times smaller the largest load must become for tables made from the template again."""

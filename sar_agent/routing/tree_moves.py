@@ -1,0 +1,281 @@
+"""A move: all traffic behind a switch of one destination's tree is hung up elsewhere.
+
+A move is mostly one table entry. A switch that carries other traffic of the tree keeps its entry;
+others are free, so the cheapest path is found by a dynamic program over the tree's paths, hop by
+hop. The price of a path is the sum over its channels of
+
+    HOT times the growth of the square of the load above `most`
+    + how often its messages meet others of the same job, phase by phase
+    + how many messages of other jobs they meet on average
+    + `theta` for each entry that differs from the template.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.fabric.model import F64, I32, I64, U8, U16, U32, Bool
+from sar_agent.routing.demand_items import DemandItems
+from sar_agent.routing.graph.shortest_path_dag import dag_row
+from sar_agent.routing.job_loads import Paths
+from sar_agent.util.kernels import kernel_part
+
+HOT = 1e9
+"""The price of load above `most`, in messages: it decides, and the rest breaks ties."""
+COOL = 1e3
+"""A path that costs less crosses no channel that is clearly above `most`."""
+EPSILON = 1e-9
+STAY, BACK, NEXT, ANY = 0, 1, 2, 3
+"""Where traffic may go: the present path; the template's; another one of the first switch's
+channels, then the template's; any."""
+PHASED = 256
+"""The most terminals of a job whose phases are looked at: larger jobs have no slack (on
+`xgft:2;12,24;1,12` a scattered job of 200 gains 1 %)."""
+
+
+class Scratch(NamedTuple):
+    """Scratch for one tree, and for one job's phases."""
+
+    flow: I64
+    """int64[S]: units that pass each switch on their way to the tree's root."""
+    touched: U32
+    """uint32[S]: the switches that any pass, or passed."""
+    blame: F64
+    """float64[S]: what is wrong with the path of each touched switch; 0: nothing."""
+    at: U32
+    """uint32[S]: each switch's place in the row of the cache."""
+    needed: Bool
+    queue: U32
+    cost: F64
+    pick: U32
+    """uint32[S]: the channel of the cheapest path."""
+    phase: U32
+    """uint32[·]: phases of the messages that a move takes along."""
+    rows: U32
+    """uint32[C + 1]: the channels over which the job has paths; last, how many these are."""
+    row: I32
+    """int32[C]: the place of a channel in `rows`, -1 where it has none."""
+    own: I64
+    """int64[C]: units of the job on a channel."""
+    meets: U16
+    """uint16[·]: by row, then phase: messages of the job on the channel."""
+
+
+def scratch_for(switches: int, channels: int, sizes: NDArray[np.integer]) -> Scratch:
+    """Scratch for jobs of these sizes."""
+    phased = int(sizes[sizes <= PHASED].max(initial=1))
+    return Scratch(
+        flow=np.zeros(switches, np.int64),
+        touched=np.zeros(switches, np.uint32),
+        blame=np.zeros(switches, np.float64),
+        at=np.zeros(switches, np.uint32),
+        needed=np.zeros(switches, np.bool_),
+        queue=np.zeros(switches, np.uint32),
+        cost=np.zeros(switches, np.float64),
+        pick=np.zeros(switches, np.uint32),
+        phase=np.zeros(phased, np.uint32),
+        rows=np.zeros(channels + 1, np.uint32),
+        row=np.full(channels, -1, np.int32),
+        own=np.zeros(channels, np.int64),
+        meets=np.zeros(phased * channels, np.uint16),
+    )
+
+
+class Move(NamedTuple):
+    """What a move takes along, and its terms."""
+
+    root: np.uint32
+    row: np.uint32
+    """The row of the cache that holds the paths to the root."""
+    v: np.uint32
+    """The switch whose path moves."""
+    amount: np.int64
+    """Units behind it, …"""
+    own: np.int64
+    """… of the job whose phases are looked at, …"""
+    messages: np.int64
+    """… and that job's messages, whose phases are in `phase`."""
+    size: np.int64
+    """That job's terminals; 0: no phases are looked at."""
+    most: float
+    theta: float
+
+
+@kernel_part
+def find_places(paths: Paths, scratch: Scratch, root: int) -> np.uint32:  # pragma: no cover
+    """The row of the root in the cache; sets the place of each switch in it."""
+    row = dag_row(paths.graph, paths.cache, root)
+    for i in range(paths.cache.size[row]):
+        scratch.at[paths.cache.order[row, i]] = i
+    return row
+
+
+@kernel_part
+def gather(
+    paths: Paths, work: DemandItems, scratch: Scratch, d: int, tree: U8
+) -> int:  # pragma: no cover
+    """Sets the flow of the tree; returns how many switches are touched."""
+    target, by_port, flow, leaf = paths.graph.target, paths.by_port, scratch.flow, work.leaf
+    root, count = work.root[d], 0
+    for k in range(work.on_offset[d], work.on_offset[d + 1]):
+        job = work.on_job[k]
+        for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+            v = leaf[i]
+            while v != root:
+                c = by_port[v, tree[v]]
+                if c >= len(target):
+                    break  # a leaf that is cut off
+                if flow[v] == 0:
+                    scratch.touched[count] = v
+                    count += 1
+                flow[v] += work.item[i]
+                v = target[c]
+    return count
+
+
+@kernel_part
+def forget(scratch: Scratch, count: int, template: U8, tree: U8) -> None:  # pragma: no cover
+    """Clears the flow. Entries that carry nothing any more are no exceptions."""
+    for x in range(count):
+        w = scratch.touched[x]
+        if scratch.flow[w] == 0:
+            tree[w] = template[w]
+        scratch.flow[w] = 0
+
+
+@kernel_part
+def carry(
+    paths: Paths, scratch: Scratch, move: Move, tree: U8, sign: int
+) -> None:  # pragma: no cover
+    """Adds (`sign` 1) or removes (-1) the traffic of a move on its path in the tree."""
+    target, by_port, share = paths.graph.target, paths.by_port, paths.share
+    units, load, flow = paths.units, paths.load, scratch.flow
+    own, meets, phase = scratch.own, scratch.meets, scratch.phase
+    w = move.v
+    while w != move.root:
+        if w != move.v:
+            flow[w] += sign * move.amount
+        c = by_port[w, tree[w]]
+        w = target[c]
+        units[c] += sign * move.amount
+        load[c] = units[c] * share[c]
+        if move.messages:
+            own[c] += sign * move.own
+            base = row_of(scratch, c) * move.size
+            for k in range(move.messages):
+                meets[base + phase[k]] += np.uint16(sign)
+
+
+@kernel_part
+def row_of(scratch: Scratch, c: int) -> np.int64:  # pragma: no cover
+    """The channel's row in `meets`, from now on if it had none."""
+    rows, row = scratch.rows, scratch.row
+    if row[c] < 0:
+        last = len(rows) - 1
+        row[c] = rows[last]
+        rows[row[c]] = c
+        rows[last] += np.uint32(1)
+    return np.int64(row[c])
+
+
+@kernel_part
+def take(paths: Paths, scratch: Scratch, move: Move, count: int, tree: U8) -> int:  # pragma: no cover
+    """Writes the path that `pick` has into the tree; returns how many switches are touched then."""
+    target, port, pick = paths.graph.target, paths.graph.port, scratch.pick
+    w = move.v
+    while w != move.root:
+        tree[w] = port[pick[w]]
+        known = scratch.flow[w] > 0
+        for y in range(count):
+            known |= scratch.touched[y] == w
+        if not known:
+            scratch.touched[count] = w
+            count += 1
+        w = target[pick[w]]
+    return count
+
+
+@kernel_part
+def cheapest(
+    paths: Paths, scratch: Scratch, move: Move, template: U8, tree: U8, reach: int
+) -> float:  # pragma: no cover
+    """The least price of a path for the move, whose traffic is taken off; `pick` has its
+    channels."""
+    target, port, by_port = paths.graph.target, paths.graph.port, paths.by_port
+    start, edge = paths.cache.start[move.row], paths.cache.edge[move.row]
+    share, width, load, units = paths.share, paths.width, paths.load, paths.units
+    needed, flow, cost, at = scratch.needed, scratch.flow, scratch.cost, scratch.at
+    queue, pick, row, own = scratch.queue, scratch.pick, scratch.row, scratch.own
+    meets, phase = scratch.meets, scratch.phase
+    v, root, most, amount, one = move.v, move.root, move.most, move.amount, np.uint32(1)
+    queue[0] = v
+    needed[v] = True
+    found, done = one, np.uint32(0)
+    while done < found:  # hop by hop, as every channel leads one hop closer
+        w = queue[done]
+        done += one
+        if w == root:
+            continue
+        first, last = start[at[w]], start[at[w] + one]
+        only = _only(flow, v, w, reach, template, tree)
+        if only >= 0:
+            first, last = np.uint32(0), one
+        for e in range(first, last):
+            u = target[by_port[w, only] if only >= 0 else edge[e]]
+            if not needed[u]:
+                needed[u] = True
+                queue[found] = u
+                found += one
+    cost[root] = 0.0
+    while found:
+        found -= one
+        w = queue[found]
+        needed[w] = False
+        if w == root:
+            continue
+        first, last = start[at[w]], start[at[w] + one]
+        only = _only(flow, v, w, reach, template, tree)
+        if only >= 0:
+            first, last = np.uint32(0), one
+        free = w == v or flow[w] == 0
+        least = np.inf
+        for e in range(first, last):
+            c = by_port[w, only] if only >= 0 else edge[e]
+            price = cost[target[c]]
+            if price >= least:
+                continue
+            more, over = load[c] + amount * share[c] - most, max(0.0, load[c] - most)
+            if more > 0:
+                price += HOT * (more * more - over * over)
+            if move.size:
+                if row[c] >= 0:
+                    base = row[c] * move.size
+                    for k in range(move.messages):
+                        y = meets[base + phase[k]] + 1
+                        if y > width[c]:
+                            price += y / width[c] - 1.0
+                elif width[c] < 1.0:
+                    price += move.messages * (1.0 / width[c] - 1.0)
+                price += move.messages * (units[c] - own[c]) * share[c]
+            else:
+                price += amount * share[c] * load[c]
+            if free and port[c] != template[w]:
+                price += move.theta
+            if price < least:
+                least = price
+                pick[w] = c
+        cost[w] = least
+    return float(cost[v])
+
+
+@kernel_part
+def _only(flow: I64, v: int, w: int, reach: int, template: U8, tree: U8) -> int:  # pragma: no cover
+    """The only port that traffic from `v` may take at `w`; -1: any."""
+    if reach == STAY or (w != v and flow[w] > 0):
+        return np.int64(tree[w])
+    if reach == BACK or (reach == NEXT and w != v):
+        return np.int64(template[w])
+    return np.int64(-1)
