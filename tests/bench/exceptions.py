@@ -4,8 +4,11 @@ python -m tests.bench exceptions [--only FABRIC / MIX] [--engine NAME] [--out DI
 
 Each row is a fabric and a mix, compared with the better of ftree and dmodc in the same run, and
 with sar-plus of commit fcf8f3f by a file of its numbers (`exception_rows.BASELINE`). `--only`
-takes rows whose name contains the text, `--out DIR` keeps the references' simulated times, so that
-an engine under work is judged in seconds; its own results are never kept.
+takes rows whose name contains the text (`--only dgx-ndr`, `--only "xgft:2;12,24;1,12 / mix:2"`),
+or one of the parts `changes`, `fig8` and `large`; `--out DIR` keeps the references' simulated
+times, so that an engine under work is judged in seconds. Its own results are never kept.
+
+The baseline was made by `python -m tests.bench.exceptions`, at fcf8f3f with this benchmark on it.
 """
 
 from __future__ import annotations
@@ -19,7 +22,13 @@ from functools import partial
 from statistics import fmean, geometric_mean
 from typing import Any, NamedTuple
 
-from tests.bench.exception_changes import change_tables, changes_baseline
+from tests.bench.exception_changes import (
+    ENTRIES_EVER,
+    change_tables,
+    changes_baseline,
+    large_baseline,
+    large_table,
+)
 from tests.bench.exception_fig8 import fig8_table
 from tests.bench.exception_rows import (
     BASELINE,
@@ -42,8 +51,8 @@ EQUAL = 1 + 1e-6
 PHASES, PHASES_EVER, OFTEN = 1.00, 1.03, 0.95
 WORST, ALL_AT_ONCE, ALONE = 1.05, 1.05, 0.9
 LOAD_TREES, LOAD_OTHERS = 1.05, 1.10
-ENTRIES, ENTRIES_EVER = 0.05, 0.2
-PARTS = ("changes", "fig8")
+ENTRIES = 0.05
+PARTS = ("changes", "fig8", "large")
 ONLY = "of `exceptions`: rows with this in `FABRIC / MIX`, or one of " + ", ".join(PARTS)
 
 
@@ -115,13 +124,16 @@ predicted by loads. A row is reached only if its phases (at most 1.00, worst job
 def tables(
     full: bool, kept: StoredResults, only: str = "", engine: str = ENGINE
 ) -> Iterator[Table]:
-    """The rows; with the whole benchmark also job changes, failures and sar-fig8."""
+    """The rows, job changes and failures, sar-fig8; with `full` also large fabrics."""
+    before = json.loads(BASELINE.read_text())
     if only not in PARTS and (found := measured_rows(kept, only, engine)):
         yield rows_table(found, engine)
     if only in ("", "changes"):
-        yield from change_tables(full, engine, json.loads(BASELINE.read_text())["changes"])
+        yield from change_tables(engine, before["changes"])
     if only in ("", "fig8"):
         yield fig8_table(engine)
+    if only == "large" or (full and not only):
+        yield large_table(engine, before["large"])
 
 
 def measured_rows(kept: StoredResults, only: str, engine: str) -> list[Row]:
@@ -238,8 +250,10 @@ def write_baseline(parts: Sequence[str]) -> None:
         }
     if "changes" in parts:
         kept["changes"] = changes_baseline(ENGINE)
+    if "large" in parts:
+        kept["large"] = large_baseline(ENGINE)
     BASELINE.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    write_baseline(sys.argv[1:] or ("rows", "changes"))
+    write_baseline(sys.argv[1:] or ("rows", "changes", "large"))
