@@ -16,7 +16,7 @@ from tests.bench.exception_rows import BASELINE, FABRICS, MIXES, row_fabric, row
 from tests.bench.exceptions import Row
 
 NAME = "xgft:3;6,6,8;1,6,6"
-GOOD = Row("torus:4x4x4", "mix:1", "dfsssp", 1, 1.05, 1, 1.05, 1.05, 1.1, 1, 1, 20, 2, 0.1,
+GOOD = Row("torus:4x4x4", "mix:1", "dfsssp", 1, 1.05, 1, 1.05, 1.05, 1.1, 1, 1, 1, 20, 2, 0.1,
            True, False)  # fmt: skip
 
 
