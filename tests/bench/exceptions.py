@@ -243,9 +243,6 @@ def write_baseline(parts: Sequence[str]) -> None:
         kept["rows"] = {
             row_name(name, mix): {
                 "alltoall": row.times.alltoall,
-                "shift": row.times.shift,
-                "free": row.times.free,
-                "alone": row.times.alone,
                 "load": row.times.load,
                 "entries": row.entries,
                 "lanes": row.lanes,
