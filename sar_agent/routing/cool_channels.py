@@ -20,6 +20,7 @@ from sar_agent.routing.tree_moves import (
     EPSILON,
     STAY,
     Move,
+    Number,
     Scratch,
     carry,
     cheapest,
@@ -113,10 +114,10 @@ def cool(
 
 @kernel_part
 def _try(
-    paths: Paths, scratch: Scratch, move: Move, hot: int, template: U8, tree: U8
+    paths: Paths, scratch: Scratch, move: Move, hot: Number, template: U8, tree: U8
 ) -> float:  # pragma: no cover
-    """How much more the cheapest path away from the channel `hot` costs than the present one; `pick`
-    has its channels."""
+    """How much more the cheapest path away from the channel `hot`, in `pick`, costs than the present
+    one."""
     carry(paths, scratch, move, tree, -1)
     present = cheapest(paths, scratch, move, template, tree, STAY)
     paths.load[hot] += CLOSED
@@ -137,15 +138,15 @@ def _overload(load: F64, most: float) -> float:  # pragma: no cover
 
 
 @kernel_part
-def _is_in(pairs: I64, d: int, v: int) -> bool:  # pragma: no cover
+def _is_in(pairs: I64, d: Number, v: Number) -> bool:  # pragma: no cover
+    found = False
     for k in range(len(pairs)):
-        if pairs[k, 0] == d and pairs[k, 1] == v:
-            return True
-    return False
+        found |= pairs[k, 0] == d and pairs[k, 1] == v
+    return found
 
 
 @kernel_part
-def _passes(paths: Paths, v: int, u: int, root: int, tree: U8) -> bool:  # pragma: no cover
+def _passes(paths: Paths, v: Number, u: Number, root: Number, tree: U8) -> bool:  # pragma: no cover
     while v != root:
         if v == u:
             return True

@@ -24,6 +24,7 @@ from sar_agent.routing.tree_moves import (
     PHASED,
     STAY,
     Move,
+    Number,
     Scratch,
     carry,
     cheapest,
@@ -75,7 +76,7 @@ def except_paths(
 
 @kernel_part
 def _count_messages(
-    paths: Paths, work: DemandItems, scratch: Scratch, j: int, size: int, egress: U8
+    paths: Paths, work: DemandItems, scratch: Scratch, j: Number, size: Number, egress: U8
 ) -> None:  # pragma: no cover
     """Counts the job's messages on each channel, phase by phase."""
     target, by_port = paths.graph.target, paths.by_port
@@ -104,9 +105,9 @@ def _improve_tree(
     work: DemandItems,
     scratch: Scratch,
     terms: Move,
-    j: int,
-    q: int,
-    d: int,
+    j: Number,
+    q: Number,
+    d: Number,
     farthest: int,
     template: U8,
     tree: U8,
@@ -142,9 +143,7 @@ def _improve_tree(
             if reach == STAY:
                 continue
             amount, own = scratch.flow[v], messages * work.unit[j]
-            move = Move(
-                root, row, v, amount, own, messages, terms.size, terms.most, terms.theta
-            )
+            move = Move(root, row, v, amount, own, messages, terms.size, terms.most, terms.theta)
             carry(paths, scratch, move, tree, -1)
             present = cheapest(paths, scratch, move, template, tree, STAY)
             price = cheapest(paths, scratch, move, template, tree, min(reach, NEXT))
@@ -164,8 +163,8 @@ def _any_blame(
     work: DemandItems,
     scratch: Scratch,
     terms: Move,
-    j: int,
-    q: int,
+    j: Number,
+    q: Number,
     count: int,
     template: U8,
     tree: U8,
@@ -199,7 +198,14 @@ def _any_blame(
 
 @kernel_part
 def _list_messages(
-    paths: Paths, work: DemandItems, scratch: Scratch, terms: Move, j: int, q: int, v: int, tree: U8
+    paths: Paths,
+    work: DemandItems,
+    scratch: Scratch,
+    terms: Move,
+    j: Number,
+    q: Number,
+    v: Number,
+    tree: U8,
 ) -> int:  # pragma: no cover
     """Lists in `phase` the phases of the job's messages that pass `v`; returns how many."""
     target, by_port, leaf = paths.graph.target, paths.by_port, work.leaf
@@ -223,7 +229,7 @@ def _list_messages(
 
 @kernel_part
 def _blame(
-    paths: Paths, scratch: Scratch, terms: Move, v: int, messages: int, template: U8, tree: U8
+    paths: Paths, scratch: Scratch, terms: Move, v: Number, messages: int, template: U8, tree: U8
 ) -> tuple[float, int]:  # pragma: no cover
     """How much is wrong with the path from `v`, and how far to look for a better one."""
     target, by_port, width, load = paths.graph.target, paths.by_port, paths.width, paths.load

@@ -65,7 +65,9 @@ class SarPlus:
     """Balances the load of all jobs doing all-to-all at once, and the phases of each."""
 
     name = "sar-plus"
-    summary = "D-mod-k with few exceptions for running jobs: least load, and phases without contention"
+    summary = (
+        "D-mod-k with few exceptions for running jobs: least load, and phases without contention"
+    )
     knows_jobs = True
 
     def __init__(self) -> None:
@@ -115,7 +117,9 @@ class SarPlus:
             _except(template, loads, egress, most, started)
             freed = before_change > loads.paths.load + EPSILON
             if freed.any():
-                back = could_go_back(loads.paths, loads.work, freed, excepted, template.egress, egress)
+                back = could_go_back(
+                    loads.paths, loads.work, freed, excepted, template.egress, egress
+                )
                 _except(template, loads, egress, most, np.flatnonzero(back), BACK)
         _cool(template, loads, egress, most)
         if loads.peak() > WORTH * most:
@@ -124,9 +128,7 @@ class SarPlus:
                 return replace(fresh, seconds=time.perf_counter() - began)
         return self._keep(template, loads, egress, began)
 
-    def _loads_of(
-        self, made: PreviousRoutes, template: Template, objective: Objective
-    ) -> JobLoads:
+    def _loads_of(self, made: PreviousRoutes, template: Template, objective: Objective) -> JobLoads:
         """The loads of earlier routes: those that are known, or counted again."""
         last, self._last = self._last, None  # it is about to change
         if last and last.mark == made.routes.mark and last.loads.objective == objective:

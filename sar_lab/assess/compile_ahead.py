@@ -16,6 +16,8 @@ from contextlib import suppress
 
 import numpy as np
 from numba.core import event
+from sar_agent.routing.annealing import annealed
+from sar_agent.routing.sar_plus_balance import RouteBalance
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
@@ -23,13 +25,11 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import Job
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality.bounds import bounds_of
-from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.annealing import annealed
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.minhop import leaf_by_leaf
+from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.routes import NO_ROUTE, Routes
-from sar_agent.routing.sar_plus_balance import RouteBalance
 from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.updn import legal_rows, tree_order
 from sar_lab.fluid import PATTERNS
