@@ -34,6 +34,8 @@ from sar_agent.util.kernels import kernel, kernel_part
 TENURE = 12
 PATIENCE = 60
 """Steps without better tables after which the search ends."""
+NEARLY = 1.002
+"""Times `most`: a load that is no larger is no reason to search."""
 CLOSED = 4.0
 """Load that is added to the channel that is to be relieved, so that no path returns to it."""
 
@@ -57,8 +59,10 @@ def cool(
     log = np.empty((64, 3), np.int64)  # terminal, switch, port before
     logged = kept = steps = since = 0
     best = _overload(load, most)
-    while best > 0.0 and since < PATIENCE:
+    while since < PATIENCE:
         hot = load.argmax()
+        if load[hot] <= NEARLY * most:
+            break
         u = source[hot]
         least, at_d, at_v = np.inf, np.int64(-1), np.uint32(0)
         for d in terminals:
@@ -116,8 +120,8 @@ def cool(
 def _try(
     paths: Paths, scratch: Scratch, move: Move, hot: Number, template: U8, tree: U8
 ) -> float:  # pragma: no cover
-    """How much more the cheapest path away from the channel `hot`, in `pick`, costs than the present
-    one."""
+    """How much more than the present path the cheapest one away from the channel `hot` costs; it is
+    in `pick`."""
     carry(paths, scratch, move, tree, -1)
     present = cheapest(paths, scratch, move, template, tree, STAY)
     paths.load[hot] += CLOSED

@@ -49,6 +49,8 @@ class Scratch(NamedTuple):
     """uint32[S]: the switches that any pass, or passed."""
     blame: F64
     """float64[S]: what is wrong with the path of each touched switch; 0: nothing."""
+    met: F64
+    """float64[S]: how often the job's messages from each leaf switch meet others of the job."""
     at: U32
     """uint32[S]: each switch's place in the row of the cache."""
     needed: Bool
@@ -75,6 +77,7 @@ def scratch_for(switches: int, channels: int, sizes: NDArray[np.integer]) -> Scr
         flow=np.zeros(switches, np.int64),
         touched=np.zeros(switches, np.uint32),
         blame=np.zeros(switches, np.float64),
+        met=np.zeros(switches, np.float64),
         at=np.zeros(switches, np.uint32),
         needed=np.zeros(switches, np.bool_),
         queue=np.zeros(switches, np.uint32),
