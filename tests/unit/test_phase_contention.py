@@ -61,3 +61,10 @@ def test_moments_of_many_phases_meet_every_place_in_a_leaf() -> None:
     phase = np.floor(moments(287) * 287).astype(int)
     assert len(phase) == 32
     assert len(set(phase % 12)) == 12
+
+
+def test_long_paths() -> None:
+    ring = load_fabric("torus:40")
+    mix = JobMix((make_job("1", [0, 19]), make_job("2", [1, 18])))
+    tables = load_engine("minhop").route(ring, mix, Options()).egress[0]
+    assert phase_contention(ring, mix, tables).tolist() == [2.0, 2.0]
