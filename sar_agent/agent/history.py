@@ -79,14 +79,12 @@ class Row:
     """The same of the first window that began after the routes were installed; None until then.
     `same_jobs` says whether the multi-switch jobs were those of the window before, all the time:
     otherwise the two cannot be compared."""
-    trial: dict[str, Any] | None = None
-    """How the trial of these routes ended, with the interval; None where none was made."""
     sl2vl_tables: int | None = None
     """SL2VL tables that OpenSM sent to switches for the install; None where nobody counts them."""
 
 
 _COLUMNS = [column.name for column in fields(Row)]
-_JSON = ("before", "predicted", "achieved", "phases", "counted", "counted_after", "trial")
+_JSON = ("before", "predicted", "achieved", "phases", "counted", "counted_after")
 
 
 def summary(measures: Measures | None) -> dict[str, Any] | None:
