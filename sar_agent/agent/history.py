@@ -84,7 +84,9 @@ class Row:
 
 
 _COLUMNS = [column.name for column in fields(Row)]
-_JSON = ("before", "predicted", "achieved", "phases", "counted", "counted_after")
+_JSON = [column.name for column in fields(Row) if column.type.startswith("dict[")]
+_TEXT = [column.name for column in fields(Row) if column.default == ""]
+"""NULL in the rows of an agent that did not have them."""
 
 
 def summary(measures: Measures | None) -> dict[str, Any] | None:
@@ -239,7 +241,7 @@ def _read(row: dict[str, Any]) -> dict[str, Any]:
     return (
         row
         | {name: json.loads(row[name] or "null") for name in _JSON}
-        | {name: row[name] or "" for name in ("transition", "how")}  # NULL of an older agent
+        | {name: row[name] or "" for name in _TEXT}
     )
 
 

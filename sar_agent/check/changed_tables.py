@@ -10,8 +10,8 @@ import numpy as np
 
 from sar_agent.check.changed_tree import amend_tree, change_scratch_of
 from sar_agent.check.counted_trees import Counts, add_tree, scratch_of
-from sar_agent.check.wiring import U32, Wiring
-from sar_agent.fabric.model import I32, I64, U8
+from sar_agent.check.wiring import Wiring
+from sar_agent.fabric.model import I32, I64, U8, U32
 from sar_agent.util.kernels import kernel, kernel_part
 
 FEW = 24

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sar_agent.check.counted_trees import Counts
-from sar_agent.check.wiring import U32, Wiring
-from sar_agent.fabric.model import U8
+from sar_agent.check.wiring import Wiring
+from sar_agent.fabric.model import U8, U32
 from sar_agent.util.kernels import kernel_part
 
 

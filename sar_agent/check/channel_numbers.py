@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.check.hop_lanes import NO_HOPS, HopLanes
-from sar_agent.check.wiring import U32, Wiring
+from sar_agent.check.wiring import Wiring
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.levels import levels_of
-from sar_agent.fabric.model import U8, Bool
+from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.util.kernels import kernel
 
 Planes = NDArray[np.unsignedinteger[Any]]

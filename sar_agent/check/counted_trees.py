@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.check.wiring import U16, U32, Wiring
-from sar_agent.fabric.model import I64, U8
+from sar_agent.check.wiring import Wiring
+from sar_agent.fabric.model import I64, U8, U16, U32
 from sar_agent.util.kernels import kernel, kernel_part
 
 Counts = NDArray[np.unsignedinteger[Any]]

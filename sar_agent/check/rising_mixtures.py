@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from sar_agent.check.mixed_tables import Rows
-from sar_agent.check.wiring import U32, Wiring
-from sar_agent.fabric.model import Bool
+from sar_agent.check.wiring import Wiring
+from sar_agent.fabric.model import U32, Bool
 from sar_agent.util.kernels import kernel, kernel_part
 
 MOST = np.uint32(0xFFFFFFFF)

@@ -16,9 +16,9 @@ from sar_agent.check.mixed_tables import mix_trees
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.rising_mixtures import rising_mixtures
 from sar_agent.check.unknown_senders import UnknownSenders, begin_anywhere, ports_down, with_senders
-from sar_agent.check.wiring import U32, wiring_of
+from sar_agent.check.wiring import wiring_of
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8, Bool
+from sar_agent.fabric.model import I32, U8, U32, Bool
 from sar_agent.routing.routes import Routes
 
 A = TypeVar("A", bound=np.ndarray[Any, Any])

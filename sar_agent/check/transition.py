@@ -27,9 +27,8 @@ from sar_agent.check.intermediate_tables import IntermediateTables, find_interme
 from sar_agent.check.mixed_tables import CIRCLE, FINE
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.table_sets import NOT_KNOWN, OtherTables, TableEntries, TableSets
-from sar_agent.check.wiring import U32
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8, Bool
+from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.routing.routes import Routes
 
 

@@ -11,13 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8
-
-U16 = NDArray[np.uint16]
-U32 = NDArray[np.uint32]
+from sar_agent.fabric.model import U8, U16, U32
 
 NOBODY, HOSTS, OTHERS = 0, 1, 2
 """Class of a destination: `HOSTS` carry job traffic; `OTHERS` (switch LIDs, aggregation units) do
