@@ -64,16 +64,6 @@ class Wiring(NamedTuple):
             and np.array_equal(self.last, other.last)
         )
 
-    def moved(self, before: Wiring) -> tuple[U32, U32]:
-        """The changes from `before`, of the same nodes: (uint32[·, 2], switches and ports that lead
-        to another switch, lost one or gained one; uint32[·], switches at which other paths begin
-        than before, or that came back)."""
-        after, old = (w.next.reshape(w.switches, -1) for w in (self, before))
-        touched = (self.sends != before.sends).any(axis=0)
-        touched |= (after[:, -1] == self.switches) & (old[:, -1] != self.switches)
-        moved = np.argwhere(after != old)
-        return moved.astype(np.uint32), np.flatnonzero(touched).astype(np.uint32)
-
 
 def wiring_of(fabric: Fabric, lanes: int) -> Wiring:
     """The live switches, cables and terminals of the fabric, for `lanes` virtual lanes."""

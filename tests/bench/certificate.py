@@ -12,7 +12,6 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from sar_agent.check.channel_numbers import tables_rise
 from sar_agent.check.transition import Transition, Way, examine
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
@@ -24,7 +23,7 @@ from sar_agent.routing.lanes import routed
 from sar_agent.util.stages import record_stages
 from tests.bench.bench_fabrics import LARGEST, MIDDLE, available, fabric_of, size_of
 from tests.bench.table import Table, goal
-from tests.bench.timing import Times, repeat
+from tests.bench.timing import Times
 
 PAIRS, LARGE_PAIRS = 8, 2
 CASES = (
@@ -77,7 +76,7 @@ def tables(full: bool) -> Iterator[Table]:
             name + lacks, f"{engine}, {lanes}", str(count), *(str(seen[what]) for what in columns)
         )
         if seconds:
-            shown = (seconds[what].show(".2f", 1e3) for what in ("number", "verify", "old", "new"))
+            shown = (seconds[what].show(".2f", 1e3) for what in ("number", "old", "new"))
             times.add(name + lacks, *shown)
             if name == LARGEST and not cut:
                 times.goals.append(goal("verify", seconds["verify"].median, 0.3, "s"))
@@ -92,7 +91,7 @@ def _measure(
     print(f"{name} {size_of(fabric)}", flush=True)
     options = Options(lanes=lanes, max_lanes=8)  # type: ignore[arg-type]
     seen: Counter[str] = Counter()
-    seconds = {what: Times() for what in ("number", "verify", "old", "new")}
+    seconds = {what: Times() for what in ("number", "old", "new")}
     for seed in range(count + 1):  # the first loads the kernels
         try:
             before, after = _plans(fabric, engine, options, seed)
@@ -112,7 +111,6 @@ def _measure(
         times = seconds["number"]
         with record_stages(lambda name: times.one() if name == "certificate" else nullcontext()):  # noqa: B023
             make_plan(1, fabric, after.mix, after.routes, before)
-        seconds["verify"].extend(repeat(lambda plan=after: _verify(plan), 1))  # type: ignore[misc]
     return seen, seconds if seconds["new"] else {}
 
 
@@ -127,14 +125,6 @@ def _order(found: Transition, kept: bool) -> str:
     if found.way in (Way.SAME, Way.DIRECT):
         return ("in force" if kept else "of the new") if found.rising else "joint"
     return "stages" if found.way in (Way.STAGED, Way.FITTED) else "none"
-
-
-def _verify(plan: Plan) -> None:
-    proved, fabric = plan.proved, plan.fabric
-    sources = (fabric.terminals_at > 0) & fabric.switch_up
-    assert tables_rise(
-        proved.wiring, proved.egress, proved.level, sources, plan.numbers, proved.hops
-    )
 
 
 def _less(whole: Fabric, cut: float) -> Fabric:
