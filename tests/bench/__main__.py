@@ -13,7 +13,6 @@ from pathlib import Path
 from tests.bench import (
     agent_pass,
     assess_times,
-    certificate,
     event_flood,
     event_latency,
     export_lfts,
@@ -33,10 +32,8 @@ from tests.bench import (
     performance,
     repairs_whole,
     replay_year,
-    roofline,
     scale,
     second_start,
-    squeue_poll,
     transitions,
 )
 from tests.bench.machine import machine
@@ -44,7 +41,6 @@ from tests.bench.stored_results import StoredResults
 from tests.bench.table import Table
 
 BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
-    "squeue": squeue_poll.tables,
     "export": export_lfts.tables,
     "install": install_latency.tables,
     "failure-live": failure_live.tables,
@@ -60,7 +56,6 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "keys-live": key_latency.tables,
     "five-phase": five_phase.tables,
     "keys": key_times.tables,
-    "certificate": certificate.tables,
     "lanes": lanes_needed.tables,
     "gaps": load_gaps.tables,
     "replay": replay_year.tables,
@@ -71,7 +66,6 @@ KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "changes": job_changes.tables,
     "failures": failures.tables,
     "scale": scale.tables,
-    "roofline": roofline.tables,
     "transitions": transitions.tables,
 }
 """Benchmarks that store each of their results. `tests.bench.page` runs them, and some `BENCHES`."""
