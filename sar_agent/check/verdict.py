@@ -16,7 +16,7 @@ from sar_agent.check.hop_lanes import hop_loop
 from sar_agent.check.proof import ProvedTables, prove
 from sar_agent.check.reachability import check_reachability
 from sar_agent.check.registered import Finding, registered_findings
-from sar_agent.errors import CreditLoop, InputError
+from sar_agent.errors import CreditLoop
 from sar_agent.fabric import Fabric
 from sar_agent.routing.routes import Routes
 
@@ -80,13 +80,7 @@ def check_routes(fabric: Fabric, routes: Routes) -> Verdict:
 
 def check_and_prove(fabric: Fabric, routes: Routes) -> CheckResult:
     """The verdict of `check_routes`, with the proof."""
-    shape = (fabric.destinations, fabric.switches)
-    if routes.egress.shape[1:] != shape:
-        raise InputError(
-            f"routes for {routes.egress.shape[1:]} (destinations, switches) do not fit "
-            f"{fabric.name} with {shape}",
-            remedy="compute them for this fabric",
-        )
+    routes.require_fit(fabric)
     result = _check_built_in(fabric, routes)
     if result.proved is None or not (findings := registered_findings(fabric, routes)):
         return result

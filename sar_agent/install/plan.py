@@ -113,6 +113,7 @@ def make_plan(
     those in `order`, are kept where they rise in `routes`, too; nothing else of the result depends
     on it. The measures are taken beside the proof; stage `measure` is what they take longer.
     """
+    routes.require_fit(fabric)  # before any kernel reads them
     unproved = repeat_to_switches(routes)
 
     def measured() -> tuple[Traffic, Measures]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from sar_agent.check import check_and_prove, check_routes
 from sar_agent.check.transition import Way, examine
+from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.install.plan import make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 
@@ -66,3 +71,22 @@ def test_a_switch_that_comes_back_is_asked_for_everything() -> None:
     verdict, proved = check_and_prove(whole, routes)
     assert proved is None
     assert verdict.unreachable_pairs >= whole.terminals
+
+
+@pytest.mark.parametrize("name", ["egress", "service_level", "hop_lane", "senders"])
+def test_arrays_that_do_not_fit_never_reach_a_kernel(name: str) -> None:
+    """Kernels read past their ends."""
+    fabric = ring()
+    routes = around(fabric, [1, 4, 4])
+    wrong = {
+        "egress": routes.egress.astype(np.uint16),
+        "service_level": np.zeros((1, 2, 3), np.uint8),
+        "hop_lane": np.zeros((2, 5, 5), np.uint8),
+        "senders": np.zeros(2, np.bool_),
+    }
+    with pytest.raises(InputError, match=f"{name} do not fit tables of 6 destinations"):
+        replace(routes, **{name: wrong[name]})
+    other = replace(routes, egress=routes.egress[:, :, :2])
+    for read in (check_routes, lambda fabric, routes: make_plan(1, fabric, JobMix(()), routes)):
+        with pytest.raises(InputError, match="do not fit"):
+            read(fabric, other)
