@@ -19,7 +19,6 @@ _DEFAULTS = {
     "%k": "(null)",
     "%U": "0",
     "%A": "1",
-    "%j": "job",
 }
 
 _SCRIPT = """#!{python}

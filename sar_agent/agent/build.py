@@ -13,8 +13,8 @@ from pathlib import Path
 from sar_agent import __version__
 from sar_agent.agent.amendments import Amendments
 from sar_agent.agent.commit import Committer
+from sar_agent.agent.counted_after import CountedAfter
 from sar_agent.agent.counted_traffic import CountedTraffic
-from sar_agent.agent.counted_weights import CountedWeights
 from sar_agent.agent.ended_jobs import EndedJobs
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.history import DecisionLog, History
@@ -26,12 +26,8 @@ from sar_agent.agent.page_feed import PageFeed
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
 from sar_agent.agent.reroute_pacer import Pacing, ReroutePacer
-from sar_agent.agent.trial_state import TrialStore
-from sar_agent.agent.trials import Trials
 from sar_agent.agent.updates import Updates
-from sar_agent.agent.weight_store import WeightStore
 from sar_agent.config.model import Config
-from sar_agent.counters.weight_levels import WeightLevels
 from sar_agent.events.authority import Authority, trusted_uids
 from sar_agent.events.counters import MessageCounters
 from sar_agent.events.intake import EventIntake
@@ -170,7 +166,6 @@ def build_daemon(
     )
     metrics.count_waiting(lambda: len(events.inbox))
     # A pass.
-    levels = WeightLevels(config.counters.weights_interval_seconds)
     observer = SiteObserver(
         config,
         manager,
@@ -179,7 +174,6 @@ def build_daemon(
         hints,
         unexpected=unexpected,
         on_edit=wakers.edit,
-        counted_weights=levels.weights,
     )
     planner = Planner(config, engine, pool)
     five_phase = FivePhase(coordinator, manager, observer.owners_now, metrics)
@@ -193,7 +187,6 @@ def build_daemon(
     publisher = Publisher(metrics, _map_path(config), problems)
     counted = CountedTraffic(config, metrics, problems, unexpected)
     decisions = DecisionLog(History(folder), "agent", problems, counted.summary)
-    trials = Trials(config.counters, counted, installed, decisions, metrics, TrialStore(folder))
     pacing = Pacing(config.agent, pacer)
     committer = Committer(transit, installed, decisions, publisher)
     keys = KeyInstaller(config, pool, observer, planner, committer, coordinator, metrics)
@@ -214,7 +207,8 @@ def build_daemon(
         committer,
         keys,
         pacing,
-        CountedWeights(config.counters, levels, counted, planner, trials, WeightStore(folder)),
+        counted,
+        CountedAfter(counted, decisions),
         PageFeed(
             config,
             pages or LivePages(""),
@@ -222,7 +216,6 @@ def build_daemon(
             installed,
             (problems, observer.problems),
             unexpected,
-            lambda: trials.running,
         ),
         Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds),
     )

@@ -1,6 +1,6 @@
 """What ports counted, beside what was predicted: after each pass, and once for a command.
 
-Nothing here changes routes (`counted_weights.py` does), and no failure of a counter fails a pass.
+Nothing here changes routes, and no failure of a counter fails a pass.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class CountedNow:
 def counted_now(
     config: Config, site: Observation, source: CounterSource | None = None
 ) -> CountedNow:
-    """For a command that observes once: the loads of now are taken for the whole window. Raises
+    """For one-shot commands: assume that the current jobs ran during the whole window. Raises
     `InputError` where no source is configured, `SarError` where there is no good window."""
     settings = config.counters
     source = source or counter_source(config)

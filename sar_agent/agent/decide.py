@@ -28,8 +28,6 @@ class Reason(StrEnum):
     TOPOLOGY = "topology_edited"
     ROLLBACK = "rollback"
     BETTER = "better_routes_found"
-    WEIGHTS = "weights_counted"
-    TRIAL = "trial_went_back"
     SHELTER = "shelter_of_another_fabric"
     AMENDED = "amended"
     """The subnet manager has repaired the plan in force by itself."""

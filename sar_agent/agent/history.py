@@ -79,14 +79,14 @@ class Row:
     """The same of the first window that began after the routes were installed; None until then.
     `same_jobs` says whether the multi-switch jobs were those of the window before, all the time:
     otherwise the two cannot be compared."""
-    trial: dict[str, Any] | None = None
-    """How the trial of these routes ended, with the interval; None where none was made."""
     sl2vl_tables: int | None = None
     """SL2VL tables that OpenSM sent to switches for the install; None where nobody counts them."""
 
 
 _COLUMNS = [column.name for column in fields(Row)]
-_JSON = ("before", "predicted", "achieved", "phases", "counted", "counted_after", "trial")
+_JSON = [column.name for column in fields(Row) if column.type.startswith("dict[")]
+_TEXT = [column.name for column in fields(Row) if column.default == ""]
+"""NULL in the rows of an agent that did not have them."""
 
 
 def summary(measures: Measures | None) -> dict[str, Any] | None:
@@ -241,7 +241,7 @@ def _read(row: dict[str, Any]) -> dict[str, Any]:
     return (
         row
         | {name: json.loads(row[name] or "null") for name in _JSON}
-        | {name: row[name] or "" for name in ("transition", "how")}  # NULL of an older agent
+        | {name: row[name] or "" for name in _TEXT}
     )
 
 

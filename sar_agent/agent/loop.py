@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sar_agent.agent.amendments import Amendments
 from sar_agent.agent.commit import Arrival, Committer, HistoryEntry
-from sar_agent.agent.counted_weights import CountedWeights
+from sar_agent.agent.counted_after import CountedAfter
+from sar_agent.agent.counted_traffic import CountedTraffic
 from sar_agent.agent.decide import (
     REPAIRS,
     Decision,
@@ -82,7 +83,8 @@ class Agent:
     committer: Committer
     keys: KeyInstaller
     pacing: Pacing
-    counted: CountedWeights
+    counted: CountedTraffic
+    counted_after: CountedAfter
     page: PageFeed
     backoff: Backoff
     """What failed is tried again, but ever less often."""
@@ -110,7 +112,6 @@ class Agent:
             self.metrics.last_success.set(now)
         level = logging.ERROR if report.result is Result.FAILED else logging.INFO
         log.log(level, "%s", report.sentence)
-        self.counted.ended(report)
         self.page.finish(report)
         return report
 
@@ -154,14 +155,12 @@ class Agent:
         before = self.publisher.measure_in_force(
             site.in_force, site.fabric, site.mix, self.planner.last
         )
-        self.counted.observe(site, before, state)
+        self.counted.observe(site, before)
+        self.counted_after.observe(site, state)
         self.page.observed(site, before)
         self.keys.resume(site, state)
         # Decide.
         decision = self._decide(site, state, obstacle, tend=not followed)
-        if decision.reason and self.config.counters.weights == "use":
-            site = replace(site, jobs=self.observer.jobs_on(site.fabric))
-            before = self.publisher.measure_in_force(site.in_force, site.fabric, site.mix)
         postponed = repairing or self._postponed(decision, site, obstacle)
         if postponed:
             self._publish_last_plan(site, state)
@@ -182,7 +181,7 @@ class Agent:
         """The first reason for other routes; where there is none, and with `tend`, whether better
         ones are known: that takes as long as all routes from scratch."""
         hold = state.held if state and not obstacle else None
-        self.metrics.held.set(held := bool(hold and hold.active(site.records, time.time())))
+        self.metrics.held.set(bool(hold and hold.active(site.records, time.time())))
         observed = ObservedState(
             site.records,
             site.fabric.digest,
@@ -195,17 +194,12 @@ class Agent:
         decision = decide(self._basis(state, obstacle), observed, hold)
         if decision.reason or decision.held:
             return decision
-        if not obstacle and (back := self.counted.back(site)):
-            return back
-        tend = tend and not self.counted.trials.blocks(site)
         if tend and (better := self.planner.tend(site.fabric, site.mix)):
             return Decision(Reason.BETTER, better)
         if not obstacle and self.updates.shelter_owed:
             return Decision(Reason.SHELTER, "the shelter in force is that of another fabric")
         if not obstacle and (amended := self.amendments.due(site.status)):
             return Decision(Reason.AMENDED, amended)
-        if not (obstacle or held) and (weighed := self.counted.due(site, state)):
-            return weighed
         return decision
 
     def _postponed(self, decision: Decision, site: Observation, obstacle: str) -> str:
@@ -298,7 +292,6 @@ class Agent:
                     transition_to(plan, in_force.routes if in_force else None), TOO_LITTLE
                 )
             try:
-                self.counted.prepare(reason, plan, site, state)
                 return self._prove_and_commit(plan, entry, site)
             except SmRefused as error:
                 again = self.observer.observe_fabric_again(site)

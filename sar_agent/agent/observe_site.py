@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -127,11 +127,8 @@ class SiteObserver:
         *,
         unexpected: UnexpectedErrors | None = None,
         on_edit: Callable[[], None] = lambda: None,
-        counted_weights: Mapping[str, float] | None = None,
     ) -> None:
-        """Without `unexpected`, unforeseen errors are raised. `counted_weights`, by job, may change
-        between passes."""
-        self.counted_weights = counted_weights
+        """Without `unexpected`, unforeseen errors are raised."""
         self.config, self.manager, self.installed = config, manager, installed
         self.source, self.hints, self.unexpected = source, hints, unexpected
         self.queue: LastReading[tuple[JobRecord, ...]] = LastReading()
@@ -204,7 +201,7 @@ class SiteObserver:
             records, unknown = by_slurm.jobs, by_slurm.unknown_hosts
         live = self._live_hosts(fabric)
         unknown |= {host for record in records for host in record.hosts if host not in live}
-        mix = mix_of_records(fabric, records, self.counted_weights).mix
+        mix = mix_of_records(fabric, records).mix
         ids = {job.id for job in mix.jobs}
         kept = tuple(
             record

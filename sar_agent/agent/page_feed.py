@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sar_agent import __version__
@@ -17,7 +17,6 @@ from sar_agent.agent.history import History
 from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Installed, Report, Result
-from sar_agent.agent.trial_state import SavedTrial
 from sar_agent.config.model import Config
 from sar_agent.fabric import Fabric
 from sar_agent.install.subnet_manager import InForce, SmStatus
@@ -32,7 +31,7 @@ DECISIONS = 20
 """Decisions on the page."""
 _SHOWN = ("at", "who", "reason", "why", "result", "message", "engine", "generation", "jobs",
           "seconds", "entries_changed", "transition", "before", "predicted", "how",
-          "counted", "counted_after", "trial")  # fmt: skip
+          "counted", "counted_after")  # fmt: skip
 
 
 class PageFeed:
@@ -46,10 +45,7 @@ class PageFeed:
         installed: InstalledRoutes,
         problems: Sequence[ProblemLog],
         unexpected: UnexpectedErrors,
-        trial: Callable[[], SavedTrial | None] = lambda: None,
     ) -> None:
-        """`trial` returns the trial of routes that runs."""
-        self._trial = trial
         self.config, self.pages, self.counted = config, pages, counted
         self.routes, self.problems, self.unexpected = installed, problems, unexpected
         self._history = History(config.agent.state_dir)
@@ -134,7 +130,6 @@ class PageFeed:
             "generation": status.generation,
             "amendments": status.amendments,
             "since": state.installed_at if mine and state else self._since[1],
-            "trial": trial.words() if (trial := self._trial()) else "",
             "held": mine and state is not None and state.hold is not None,
             "routing": state.engine if mine and state else "",
         }

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sar_agent.agent.state import State, StateStore
-from sar_agent.agent.trial_state import SavedTrial, TrialStore
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
 from sar_agent.events.ask_counters import read_counters
@@ -38,8 +37,6 @@ class AgentStatus:
     """Why `wanted` is not known."""
     manager: str = "OpenSM"
     """The subnet manager's name."""
-    trial: SavedTrial | None = None
-    """The trial of routes that runs, or the last one."""
 
     @property
     def ours(self) -> bool:
@@ -76,7 +73,6 @@ class AgentStatus:
                 lease.model_dump(mode="json", exclude={"pairs", "hosts"}) for lease in self.leases
             ],
             "events": self.events,
-            "trial": self.trial and self.trial.summary() | {"generation": self.trial.generation},
         }
 
     def words(self) -> str:
@@ -92,8 +88,6 @@ class AgentStatus:
                 end = hold.over_at
                 left = end and f"{max(0.0, end - time.time()) / 60:.0f} min"
                 lines.append(f"held       {left or 'until the jobs change'}")
-            if self.trial:
-                lines.append(f"trial      {self.trial.words()}")
         else:
             lines.append(f"wanted     {self.unread or 'nothing was installed yet'}")
         if status := self.in_force:
@@ -148,7 +142,6 @@ def read_agent_status(config: Config, manager: SubnetManager | None = None) -> A
         read_counters(config.events.socket_path(config.agent.run_dir)),
         unread,
         manager.name,
-        TrialStore(folder).load(),
     )
 
 

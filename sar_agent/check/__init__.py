@@ -4,7 +4,7 @@ from sar_agent.check.certificate import certificate_of, covers_units, host_place
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.registered import Check, Finding
 from sar_agent.check.unknown_senders import senders_proved
-from sar_agent.check.verdict import CheckResult, Verdict, check_changed, check_routes
+from sar_agent.check.verdict import CheckResult, Verdict, check_and_prove, check_routes
 
 __all__ = [
     "Check",
@@ -13,7 +13,7 @@ __all__ = [
     "ProvedTables",
     "Verdict",
     "certificate_of",
-    "check_changed",
+    "check_and_prove",
     "check_routes",
     "covers_units",
     "host_places",

@@ -11,9 +11,8 @@ import numpy as np
 
 from sar_agent.check.certificate import host_planes
 from sar_agent.check.proof import ProvedTables
-from sar_agent.check.wiring import U32
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import Bool
+from sar_agent.fabric.model import U32, Bool
 
 
 @dataclass(frozen=True)

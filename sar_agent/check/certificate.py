@@ -16,10 +16,9 @@ import numpy as np
 from sar_agent.check.channel_numbers import Planes, channel_numbers, dependencies_rise
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.unknown_senders import UnknownSenders
-from sar_agent.check.wiring import U32
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8, Bool
+from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.fabric.tree import tree_levels
 
 

@@ -1,9 +1,9 @@
 """The certificate of checked routes: a number per channel and lane that rises along every path.
 
 The channel dependency graph of routes that passed the check has no cycle, so its channels can be
-numbered in a topological order. Whoever knows the numbers can verify the whole tables in one pass
-(`tables_rise`, or `dependencies_rise` where the dependencies were counted), and can change one
-entry safely by comparing a few numbers: the plugin repairs tables in this way after a failure.
+numbered in a topological order. Whoever knows the numbers can verify the tables in one pass over
+their dependencies (`dependencies_rise`), and can change one entry safely by comparing a few
+numbers: the plugin repairs tables in this way after a failure.
 
 Many orders are possible. A number here is as close as possible to a *preferred* order, in which
 channels that lead up come first, the lowest first, then those that lead down, the highest first.
@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.check.hop_lanes import NO_HOPS, HopLanes
-from sar_agent.check.wiring import U32, Wiring
+from sar_agent.check.wiring import Wiring
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.levels import levels_of
-from sar_agent.fabric.model import U8, Bool
+from sar_agent.fabric.model import U32
 from sar_agent.util.kernels import kernel
 
 Planes = NDArray[np.unsignedinteger[Any]]
@@ -80,24 +80,6 @@ def dependencies_rise(
     it. `numbers` uint32[L, S, P] may be of another fabric; then the answer is no."""
     shape = (int(wiring.lanes), wiring.switches, int(wiring.ports))
     return numbers.shape == shape and not _falling(wiring, *_by_hop(hops), planes, numbers.ravel())
-
-
-def tables_rise(
-    wiring: Wiring,
-    egress: U8,
-    level: U8,
-    sources: Bool,
-    numbers: U32,
-    hops: HopLanes | None = None,
-) -> bool:
-    """Whether the numbers rise along every path from the switches `sources` (bool[S]) to hosts, and
-    all these paths arrive: the whole proof of the tables, in one pass that visits each entry once
-    a lane. `egress` is uint8[O, D, S], `level` uint8[O, D, S], or uint8[O, D, 0] in one lane."""
-    flat = numbers.reshape(int(wiring.lanes), -1)
-    return all(
-        _paths_rise(wiring, *_by_hop(hops), row, levels, sources, flat)
-        for row, levels in zip(egress, level, strict=True)
-    )
 
 
 def _by_hop(hops: HopLanes | None) -> tuple[HopLanes, bool]:
@@ -252,65 +234,3 @@ def _levels(
     for n in range(len(floor)):
         live += floor[n] > 0
     return level if size == live else level[:0]
-
-
-@kernel
-def _paths_rise(
-    wiring: Wiring,
-    hops: HopLanes,
-    by_hop: bool,
-    egress: U8,
-    level: U8,
-    sources: Bool,
-    numbers: U32,
-) -> bool:  # pragma: no cover
-    """`tables_rise` for one LID offset; `numbers` uint32[L, S · P]. From each source the path is
-    followed until a packet in the same lane has passed: what comes behind has been compared."""
-    switches, ports, lanes = np.uint32(egress.shape[1]), wiring.ports, wiring.lanes
-    width, one = ports + np.uint32(1), np.uint32(1)
-    passed = np.zeros((lanes, switches), np.uint32)  # the last destination + 1 that passed
-    for d in range(len(egress)):
-        if wiring.destination_kind[d] != 1:
-            continue
-        row, root, stamp = egress[d], np.uint32(wiring.root[d]), np.uint32(d + 1)
-        for source in range(switches):
-            if not sources[source]:
-                continue
-            held = one
-            if level.shape[1]:
-                held <<= np.uint32(level[d, source]) % lanes
-            elif by_hop:
-                held = np.uint32(0)
-                if row[source] < ports:
-                    held = hops.begin[0, source, row[source]]
-            for first in range(lanes):
-                if not held >> first & one:
-                    continue
-                v, lane, before = np.uint32(source), np.uint32(first), np.uint32(0)
-                entered = np.uint32(0)
-                while True:
-                    port = np.uint32(row[v])
-                    if by_hop and before and v != root:
-                        if port >= ports:
-                            return False
-                        lane = np.uint32(hops.lane[v, entered, port])
-                    if v == root:
-                        if port != wiring.last[d]:
-                            return False
-                        break
-                    w = switches
-                    if port < ports:
-                        w = np.uint32(wiring.next[v * width + port])
-                    if w >= switches:
-                        return False
-                    number = numbers[lane, v * ports + port]
-                    if number <= before:
-                        return False
-                    if passed[lane, v] == stamp:
-                        break
-                    passed[lane, v] = stamp
-                    before = number
-                    if by_hop:
-                        entered = np.uint32(hops.entry[v, port])
-                    v = w
-    return True

@@ -9,7 +9,7 @@ marks took 20).
 The same order carries marks down the tree: which traffic passes a switch, in which lanes. A packet
 at a marked switch holds a channel and waits for the next one: a *dependency* (switch, port, port of
 the next switch). The number of destinations that need each dependency is counted, not only whether
-one does, so that a tree can be removed again and the count stays exact, however long the history.
+one does: a plan's certificate weighs channels by it (`install/plan.py`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.check.wiring import U16, U32, Wiring
-from sar_agent.fabric.model import I64, U8
+from sar_agent.check.wiring import Wiring
+from sar_agent.fabric.model import U8, U16, U32
 from sar_agent.util.kernels import kernel, kernel_part
 
 Counts = NDArray[np.unsignedinteger[Any]]
@@ -60,9 +60,9 @@ def empty_counts(wiring: Wiring, destinations: int) -> Counts:
 
 @kernel_part
 def add_tree(
-    wiring: Wiring, row: U8, level: U8, d: int, step: int, counts: Counts, scratch: TreeScratch
+    wiring: Wiring, row: U8, level: U8, d: int, counts: Counts, scratch: TreeScratch
 ) -> bool:  # pragma: no cover
-    """Adds `step` to the counts of destination `d`'s dependencies; False where a switch does not
+    """Counts the dependencies of destination `d`; False where a switch does not
     reach it (the counts are then useless).
 
     `row` uint8[S] are d's entries; `level` uint8[S] its service levels, or empty in one lane.
@@ -111,22 +111,20 @@ def add_tree(
             plane = np.uint32(0)
             while passing:
                 if passing & one:
-                    counts[plane, dependency] += step
+                    counts[plane, dependency] += one
                 passing >>= one
                 plane += one
     return bool(taken == switches - one)
 
 
 @kernel
-def count_trees(
-    wiring: Wiring, egress: U8, level: U8, trees: I64, counts: Counts
-) -> bool:  # pragma: no cover
-    """Counts the destinations `trees` of one LID offset, uint8[D, S] (`level` uint8[D, 0] in one
-    lane); False as soon as a tree does not reach."""
+def count_trees(wiring: Wiring, egress: U8, level: U8, counts: Counts) -> bool:  # pragma: no cover
+    """Counts all destinations of one LID offset, uint8[D, S] (`level` uint8[D, 0] in one lane);
+    False as soon as a tree does not reach."""
     scratch = scratch_of(wiring)
-    for d in trees:
+    for d in range(len(egress)):
         if wiring.destination_kind[d] and not add_tree(
-            wiring, egress[d], level[d], d, 1, counts, scratch
+            wiring, egress[d], level[d], d, counts, scratch
         ):
             return False
     return True

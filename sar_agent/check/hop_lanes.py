@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.check.counted_trees import scratch_of
-from sar_agent.check.wiring import HOSTS, OTHERS, U32, Wiring
+from sar_agent.check.wiring import HOSTS, OTHERS, Wiring
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8, Kind
+from sar_agent.fabric.model import U8, U32, Kind
 from sar_agent.routing.routes import Routes
 from sar_agent.util.kernels import kernel
 

@@ -35,8 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.check.hop_lanes import HopLanes
-from sar_agent.check.wiring import U16, U32, Wiring
-from sar_agent.fabric.model import I32, U8
+from sar_agent.check.wiring import Wiring
+from sar_agent.fabric.model import I32, U8, U16, U32
 from sar_agent.util.kernels import kernel, kernel_part
 
 FINE, CIRCLE, DROP = 0, 1, 2

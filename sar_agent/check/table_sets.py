@@ -14,9 +14,8 @@ from sar_agent.check.credit_loops import loop_free
 from sar_agent.check.hop_lanes import NO_HOPS, hop_loop, hops_of
 from sar_agent.check.mixed_tables import mix_trees
 from sar_agent.check.proof import ProvedTables
-from sar_agent.check.rising_mixtures import rising_mixtures
 from sar_agent.check.unknown_senders import UnknownSenders, begin_anywhere, ports_down, with_senders
-from sar_agent.check.wiring import U32, wiring_of
+from sar_agent.check.wiring import wiring_of
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.routing.routes import Routes
@@ -194,18 +193,6 @@ class TableSets:
                 self.wiring, self.hops, self.by_hop, rows, levels, handed, which[o], planes
             )
         return outcome
-
-    def rising(self, pair: Pair, which: Bool, numbers: U32) -> Bool:
-        """bool[O, D]: the trees in `which` of which `numbers` (uint32[1, S, P]) prove all mixtures;
-        none where there are several lanes."""
-        proved = np.zeros(which.shape, np.bool_)
-        if self.wiring.lanes > 1:
-            return proved
-        tables = self._tables(pair)
-        for o in range(len(which)):
-            rows = tuple(_read(each.egress[o]) for each in tables)
-            proved[o] = rising_mixtures(self.wiring, rows, which[o], numbers)
-        return proved
 
     def _tables(self, pair: Pair) -> list[TableEntries]:
         """All tables whose entries a mixture may have."""

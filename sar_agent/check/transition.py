@@ -6,8 +6,7 @@ which may be mixed with the next: they lead to the new routes, or to as many of 
 be reached safely.
 
 Given the channel numbers of the new routes, which are those of the routes in force wherever these
-could be kept, the numbers are compared first (`rising_mixtures.py`), and only trees that this does
-not prove are walked.
+could be kept, it also says whether they rise along every path of every mixture.
 """
 
 from __future__ import annotations
@@ -27,9 +26,8 @@ from sar_agent.check.intermediate_tables import IntermediateTables, find_interme
 from sar_agent.check.mixed_tables import CIRCLE, FINE
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.table_sets import NOT_KNOWN, OtherTables, TableEntries, TableSets
-from sar_agent.check.wiring import U32
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8, Bool
+from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.routing.routes import Routes
 
 
@@ -126,8 +124,7 @@ def examine(
     not confirmed it (254: unknown). `also` are earlier tables by which packets still in the fabric
     may have come; without any, the caller promises that there are no such packets. `levels` is
     uint16[O, D, S]: bit sets of the service levels that connections of earlier plans still use, by
-    the switch where they send. `numbers` are those of `after` (`channel_numbers`), which make the
-    proof quick where they rise in all mixtures.
+    the switch where they send. `numbers` are those of `after` (`channel_numbers`).
     """
     other, cases, drains = OtherTables(had, tuple(also), levels), [], (False,)
     for senders in _senders(fabric, before, after):
@@ -225,15 +222,13 @@ class _Mixtures:
             return
         known = proved is not None and sets.knows(proved)
         if known and proved:
-            self.planes = sets.proved_planes(proved)
-            left = self._compare(proved)
-            if not self.safe and not self._hazard:
-                self._mix(left)
+            self._mix_proved(proved)
         # With unknown hosts, the proved planes hold dependencies that cannot occur: count again.
         too_many = sets.other.senders is not None and not self.safe and not self._hazard
         if not known or too_many:
             self.planes = sets.planes()
-            self._mix(np.ones_like(self.open))
+            self._walk(np.ones_like(self.open), self.planes)
+            self.safe = not self._hazard and sets.acyclic(self.planes)
         if sets.same_lanes and not self.changed.any():
             self.way = Way.SAME
 
@@ -249,30 +244,22 @@ class _Mixtures:
             channel_numbers(sets.fabric, sets.wiring, hosts, hops) if numbers is None else numbers
         )
 
-    def _compare(self, proved: ProvedTables) -> Bool:
-        """bool[O, D]: the trees of which the numbers prove all mixtures, without a walk, or all
-        open trees where they prove nothing; `safe` if they prove the other trees after a walk."""
+    def _mix_proved(self, proved: ProvedTables) -> None:
+        """Walks the open trees; the dependencies of all others are those of `proved`."""
+        sets, walked = self.sets, self.sets.planes()
+        self._walk(self.open, walked)
+        self.planes = sets.proved_planes(proved) | walked
+        hosts = host_planes(sets.fabric, proved, sets.other.senders)
+        self.rising = not self._hazard and self._rise(hosts) and self._rise(walked)
+        self.safe = not self._hazard and (self.rising or sets.acyclic(self.planes))
+
+    def _rise(self, planes: U8) -> bool:
+        """Whether the numbers that were given rise along the dependencies of hosts."""
         sets, lanes = self.sets, int(self.sets.wiring.lanes)
         hops = sets.hops if sets.by_hop else None
-
-        def rise(planes: U8) -> bool:
-            return self.numbers is not None and dependencies_rise(
-                sets.wiring, planes[:lanes], self.numbers, hops
-            )
-
-        if self.numbers is None or not rise(host_planes(sets.fabric, proved, sets.other.senders)):
-            return self.open
-        quick = sets.rising(self.pair, self.open, self.numbers)
-        walked, planes = self.open & ~quick, sets.planes()
-        if walked.any():
-            self._walk(walked, planes)
-        self.rising = self.safe = not self._hazard and rise(planes)
-        self.planes |= planes
-        return quick
-
-    def _mix(self, which: Bool) -> None:
-        self._walk(which, self.planes)
-        self.safe = not self._hazard and self.sets.acyclic(self.planes)
+        return self.numbers is not None and dependencies_rise(
+            sets.wiring, planes[:lanes], self.numbers, hops
+        )
 
     def _walk(self, which: Bool, planes: U8) -> None:
         outcome = self.sets.mix(self.pair, which, planes)

@@ -13,10 +13,10 @@ import numpy as np
 
 from sar_agent.check.credit_loops import credit_loop, loop_free
 from sar_agent.check.hop_lanes import hop_loop
-from sar_agent.check.proof import ProvedTables, prove, prove_change
+from sar_agent.check.proof import ProvedTables, prove
 from sar_agent.check.reachability import check_reachability
 from sar_agent.check.registered import Finding, registered_findings
-from sar_agent.errors import CreditLoop, InputError
+from sar_agent.errors import CreditLoop
 from sar_agent.fabric import Fabric
 from sar_agent.routing.routes import Routes
 
@@ -67,8 +67,7 @@ class Verdict:
 
 
 class CheckResult(NamedTuple):
-    """A verdict, and the proof on which the next check can build; None where there are
-    findings."""
+    """A verdict, and the proof of the tables; None where there are findings."""
 
     verdict: Verdict
     proved: ProvedTables | None
@@ -76,33 +75,22 @@ class CheckResult(NamedTuple):
 
 def check_routes(fabric: Fabric, routes: Routes) -> Verdict:
     """The verdict of all checks. Raises `InputError` where `routes` are not of this fabric."""
-    return check_changed(fabric, routes, None).verdict
+    return check_and_prove(fabric, routes).verdict
 
 
-def check_changed(fabric: Fabric, routes: Routes, before: ProvedTables | None) -> CheckResult:
-    """The verdict of `check_routes`; the built-in checks look only at what differs from `before`.
-
-    `before` may be the proof of any tables, in force or not, and of the fabric before something
-    failed.
-    """
-    shape = (fabric.destinations, fabric.switches)
-    if routes.egress.shape[1:] != shape:
-        raise InputError(
-            f"routes for {routes.egress.shape[1:]} (destinations, switches) do not fit "
-            f"{fabric.name} with {shape}",
-            remedy="compute them for this fabric",
-        )
-    result = _check_built_in(fabric, routes, before)
+def check_and_prove(fabric: Fabric, routes: Routes) -> CheckResult:
+    """The verdict of `check_routes`, with the proof."""
+    routes.require_fit(fabric)
+    result = _check_built_in(fabric, routes)
     if result.proved is None or not (findings := registered_findings(fabric, routes)):
         return result
     return CheckResult(replace(result.verdict, findings=findings), None)
 
 
-def _check_built_in(fabric: Fabric, routes: Routes, before: ProvedTables | None) -> CheckResult:
+def _check_built_in(fabric: Fabric, routes: Routes) -> CheckResult:
     """Reachability, then credit loops."""
     lanes = routes.virtual_lanes
-    proved = before and prove_change(before, fabric, routes)
-    if not (proved := proved or prove(fabric, routes)):
+    if not (proved := prove(fabric, routes)):
         reach = check_reachability(fabric, routes)
         finding = Finding(
             f"{reach.unreachable_pairs} pairs do not reach; the first is {reach.first}"

@@ -11,13 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8
-
-U16 = NDArray[np.uint16]
-U32 = NDArray[np.uint32]
+from sar_agent.fabric.model import U8, U16, U32
 
 NOBODY, HOSTS, OTHERS = 0, 1, 2
 """Class of a destination: `HOSTS` carry job traffic; `OTHERS` (switch LIDs, aggregation units) do
@@ -67,16 +63,6 @@ class Wiring(NamedTuple):
             and np.array_equal(self.root, other.root)
             and np.array_equal(self.last, other.last)
         )
-
-    def moved(self, before: Wiring) -> tuple[U32, U32]:
-        """The changes from `before`, of the same nodes: (uint32[·, 2], switches and ports that lead
-        to another switch, lost one or gained one; uint32[·], switches at which other paths begin
-        than before, or that came back)."""
-        after, old = (w.next.reshape(w.switches, -1) for w in (self, before))
-        touched = (self.sends != before.sends).any(axis=0)
-        touched |= (after[:, -1] == self.switches) & (old[:, -1] != self.switches)
-        moved = np.argwhere(after != old)
-        return moved.astype(np.uint32), np.flatnonzero(touched).astype(np.uint32)
 
 
 def wiring_of(fabric: Fabric, lanes: int) -> Wiring:

@@ -125,13 +125,12 @@ def _phases(row: Row) -> str:
 
 
 def _counted(row: Row) -> str:
-    """The fullest link before and after, as ports counted, and how a trial ended."""
+    """The fullest link before and after, as ports counted."""
     before, after = row.counted, row.counted_after
-    words = ""
-    if before and after:
-        jobs = "" if after["same_jobs"] else " (with other jobs)"
-        words = f", counted {before['counted_max']:.1%} → {after['counted_max']:.1%}{jobs}"
-    return words + (f"; trial {row.trial['verdict']}: {row.trial['why']}" if row.trial else "")
+    if not (before and after):
+        return ""
+    jobs = "" if after["same_jobs"] else " (with other jobs)"
+    return f", counted {before['counted_max']:.1%} → {after['counted_max']:.1%}{jobs}"
 
 
 def _gain(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:

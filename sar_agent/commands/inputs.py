@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sar_agent.routing import Routes
 
 CONFIG_PATH = Path("/etc/sar-agent/sar-agent.toml")
-if Path("/etc/sar-agent.toml").exists() and not CONFIG_PATH.exists():  # as it was before 0.2.0
-    CONFIG_PATH = Path("/etc/sar-agent.toml")
 ConfigOption = Annotated[
     Path,
     typer.Option(

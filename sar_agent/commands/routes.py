@@ -192,12 +192,12 @@ def check(
     If a routes file carries a certificate (docs/safety.md), it is verified, too. Exit code 1 if
     something fails, or if there is no safe transition from the routes of --from.
     """
-    from sar_agent.check.verdict import check_changed
+    from sar_agent.check.verdict import check_and_prove
     from sar_agent.errors import CheckFailed
 
     network = read_fabric(fabric)
     tables = read_routes(routes, network)
-    verdict, proved = check_changed(network, tables, None)
+    verdict, proved = check_and_prove(network, tables)
     lanes = _certificate(routes, network, tables, proved)
     entries = blocks = transition = None
     if before is not None:

@@ -10,12 +10,11 @@ from sar_agent.config.types import Deadline, Section
 
 Source = Literal["off", "plugin", "prometheus", "files"]
 Series = Literal["infiniband_exporter", "ufm"]
-TrialMeasure = Literal["load", "waits"]
 
 
 class CountersConfig(Section, frozen=True):
     """Counters of ports: the bytes that each link carried are compared with the predicted load.
-    They change routes only with weights = "use"."""
+    They change no route."""
 
     source: Source = Field(
         default="off",
@@ -52,47 +51,14 @@ class CountersConfig(Section, frozen=True):
     hot_factor: Annotated[float, Field(gt=1, le=1000)] = Field(
         default=2.0, description="see hot_load"
     )
-    weights: Literal["off", "observe", "use"] = Field(
+    weights: Literal["off", "observe"] = Field(
         default="off",
         description="observe measures how much of their full speed the ports of each job send, and "
-        "shows it in `sar-agent counters`. use also makes routes for these weights, in steps of 2 "
-        "and at least 1/16, where a user has said no `sar:weight=`",
+        "shows it in `sar-agent counters`",
     )
     weights_smoothing_seconds: Annotated[float, Field(ge=1, le=86400)] = Field(
         default=600.0, description="time over which the measured weights are averaged"
     )
-    weights_interval_seconds: Annotated[float, Field(ge=1, le=86400 * 30)] = Field(
-        default=1800.0, description="least time between two reroutes because of measured weights"
-    )
-    weights_min_gain: Annotated[float, Field(ge=0.001, le=1)] = Field(
-        default=0.05,
-        description="relative reduction of the largest load, as the measured weights give it, that "
-        "justifies a reroute because of them: 0.05 is a twentieth",
-    )
-    trial_windows: Annotated[int, Field(ge=0, le=100)] = Field(
-        default=0,
-        description="reroutes for which neither jobs nor cables gave the reason (counted weights, "
-        "better routes found) stay for so many windows, and then go back unless ports counted "
-        "better than before. At least 4; 0 makes no trials",
-    )
-    trial_measure: TrialMeasure = Field(
-        default="load",
-        description="what has to get lower in a trial: load is the share of its speed that the "
-        "fullest link carried, by the mean over links; waits is PortXmitWait for each GB",
-    )
-
-    @model_validator(mode="after")
-    def _a_trial_can_be_judged(self) -> CountersConfig:
-        if 0 < self.trial_windows < 4:
-            raise ValueError(
-                f"trial_windows = {self.trial_windows} is too few to tell better from chance; give "
-                "at least 4, or 0 for no trials"
-            )
-        if self.trial_windows and self.source == "off":
-            raise ValueError(
-                'trial_windows needs counters; set source = "plugin", "prometheus" or "files"'
-            )
-        return self
 
     @model_validator(mode="after")
     def _files_are_named(self) -> CountersConfig:

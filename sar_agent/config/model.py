@@ -42,24 +42,6 @@ from sar_agent.fabric.spec import GROUP as FABRIC_FORMATS
 from sar_agent.util.extensions import extension_names
 
 DEFAULT_PATH = Path("/etc/sar-agent/sar-agent.toml")
-RENAMED = {
-    "agent.partitions": "agent.ib_partitions_file",
-    "agent.settle_seconds": "agent.fabric_debounce_seconds",
-    "agent.debounce_most_seconds": "agent.debounce_max_seconds",
-    "agent.min_install_seconds": "agent.min_install_interval_seconds",
-    "agent.tries": "agent.plan_attempts",
-    "agent.tend_seconds": "agent.reoptimise_seconds",
-    "agent.tend_gain": "agent.reoptimise_gain",
-    "opensm.bridge_socket": "opensm.plugin_socket",
-    "opensm.fabric": "opensm.fabric_source",
-    "opensm.manager": "opensm.method",
-    "events.users": "events.trusted_users",
-    "events.patience_seconds": "events.line_timeout_seconds",
-    "keys.lease_most_seconds": "keys.lease_max_seconds",
-    "keys.patience_seconds": "keys.request_timeout_seconds",
-    "update.lapsed": "update.lapsed_leases",
-}
-"""Keys of earlier versions, and their names now."""
 
 
 class AgentConfig(Section, EngineSettings, frozen=True):
@@ -322,9 +304,7 @@ def _sentence(error: Any) -> str:
 
 
 def _suggestion(where: tuple[Any, ...]) -> str:
-    """The name that an unknown key has now, keys that are spelled like it, or all keys."""
-    if new := RENAMED.get(".".join(map(str, where))):
-        return f"it is called {new} now"
+    """Keys that are spelled like an unknown one, or all keys."""
     section: type[BaseModel] = Config
     for part in where[:-1]:
         found = section.model_fields[str(part)].annotation

@@ -1,12 +1,11 @@
 """The measured weights of jobs: what their ports sent, as a share of full speed, smoothed.
 
-Whether routes are made for them is decided in `weight_levels.py`.
+They are shown and change no route (docs/counters.md says why).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from sar_agent.counters.compare import job_shares
 from sar_agent.counters.window import CounterWindow
@@ -21,15 +20,6 @@ class JobWeights:
         self.smoothing = smoothing
         self.weights: dict[str, float] = {}
         self._seen: frozenset[str] = frozenset()
-
-    def restore(self, weights: Mapping[str, float]) -> None:
-        """After a restart: go on with these weights. Their jobs have run for a while."""
-        self.weights = dict(weights)
-        self._seen = frozenset(weights)
-
-    def expect(self, job: str, weight: float) -> None:
-        """A job that was not counted yet starts with this weight."""
-        self.weights.setdefault(job, weight)
 
     def measured(self, mix: JobMix, window: CounterWindow) -> dict[str, float]:
         """Adds a window. A job that was not there at the window before is left out: it may have

@@ -10,13 +10,6 @@ from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-import numpy as np
-
-from sar_agent.config.counters import TrialMeasure
-from sar_agent.counters.compare import RESOLUTION
-from sar_agent.counters.window import CounterWindow
-from sar_agent.fabric import Fabric
-
 MOST_MOMENTS = 4096
 """Changes that are remembered; of more, the oldest are forgotten."""
 
@@ -48,25 +41,3 @@ class SteadySpans:
             if span.begin <= begin:
                 return span.what if span.end >= end else None
         return None
-
-
-def measure_of(fabric: Fabric, window: CounterWindow, measure: TrialMeasure) -> float | None:
-    """What a trial compares, lower is better; None for a window that does not show it.
-
-    "load": the largest share of its speed that a link carried, by the mean over links. Both grow
-    alike if jobs send more, and all shortest paths of a pair are equally long. "waits":
-    PortXmitWait of all links for each GB that they carried."""
-    live = window.known
-    if not live.any():
-        return None
-    share = window.share[live]
-    mean = float(share.mean())
-    if mean < RESOLUTION:
-        return None
-    if measure == "load":
-        return float(share.max()) / mean
-    waits = window.waits[live]
-    if not np.isfinite(waits).all():
-        return None
-    rate = fabric.channel_rate[live].astype(np.float64) / 8
-    return float(waits.sum() / (share * rate).sum())

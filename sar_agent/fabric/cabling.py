@@ -40,7 +40,7 @@ class _Port:
     position: int
 
 
-class _Cables:
+class _CableReader:
     """All cables, each once, from whichever side comes first."""
 
     def __init__(
@@ -120,7 +120,7 @@ def assemble(
     """
     builder = FabricBuilder(name)
     builder.notes += notes
-    cables = _Cables(nodes, name, remedy, _SLOWEST if default_rate is None else default_rate)
+    cables = _CableReader(nodes, name, remedy, _SLOWEST if default_rate is None else default_rate)
     switches: dict[str, int] = {}
     places: dict[tuple[str, int], int] = {}  # one HCA may be several records
     for node in nodes:
@@ -168,12 +168,12 @@ def assemble(
     builder.lmc = max(lmcs & set(range(8)), default=0)
     if lines := cables.one_sided:
         builder.notes.append(
-            f"{_cables(len(lines), 'is', 'are')} mentioned at one side only, "
+            f"{_count_of_cables(len(lines), 'is', 'are')} mentioned at one side only, "
             f"the first at line {min(lines)}"
         )
     if (lines := cables.unread) and default_rate is None:
         builder.notes.append(
-            f"{_cables(len(lines), 'has', 'have')} no readable width and speed and "
+            f"{_count_of_cables(len(lines), 'has', 'have')} no readable width and speed and "
             f"{'is' if len(lines) == 1 else 'are'} taken as 1xSDR, the first at line {min(lines)}"
         )
     builder.notes += cables.odd
@@ -181,10 +181,14 @@ def assemble(
 
 
 def _terminal(
-    mapper: HostMapper, cables: _Cables, node: NodeRecord, own: PortRecord | None, near: PortRecord
-    | None,
-    switch: int, position: int,
-) -> _Port:  # fmt: skip
+    mapper: HostMapper,
+    cables: _CableReader,
+    node: NodeRecord,
+    own: PortRecord | None,
+    near: PortRecord | None,
+    switch: int,
+    position: int,
+) -> _Port:
     """The terminal of a cable between a switch and a channel adapter or router, of which at least
     one end has a record."""
     end = own or near
@@ -210,7 +214,7 @@ def _terminal(
     )  # fmt: skip
 
 
-def _cables(count: int, singular: str, plural: str) -> str:
+def _count_of_cables(count: int, singular: str, plural: str) -> str:
     return f"{count} cable {singular}" if count == 1 else f"{count} cables {plural}"
 
 
@@ -218,7 +222,7 @@ def _node_guid(node: NodeRecord) -> int:
     return int(node.extras.get("node_guid", node.guid))
 
 
-def _rate(cables: _Cables, end: PortRecord, other: PortRecord | None) -> float:
+def _rate(cables: _CableReader, end: PortRecord, other: PortRecord | None) -> float:
     """The lower rate of the two sides; the default where neither is readable."""
     known = [e.rate for e in (end, other) if e is not None and e.rate is not None]
     if not known:

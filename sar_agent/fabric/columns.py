@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.model import I32, U64, Fabric
+from sar_agent.fabric.model import I32, I64, U64, Fabric
 
-Ints = NDArray[np.int64]
 _TOO_MANY_BITS = "a LID or a port's number has more than 31 bits"
 
 
@@ -136,7 +135,7 @@ def first_repeated(values: NDArray[np.generic]) -> int:
     return int(again.min()) if len(again) else -1
 
 
-def _require_ports(switch: Ints, port: Ints, ports: Ints, names: Sequence[str], file: str) -> None:
+def _require_ports(switch: I64, port: I64, ports: I64, names: Sequence[str], file: str) -> None:
     """Raises `InputError` for the first cable end that is not a port, or whose port is in use."""
     most = np.minimum(254, ports[switch])
     bad = np.flatnonzero((port < 1) | (port > most))
@@ -157,7 +156,7 @@ def _no_twice(guids: U64, what: str, file: str) -> None:
         raise InputError(f"{what} 0x{int(guids[twice]):016x} occurs twice", file=file)
 
 
-def _ints(values: ArrayLike) -> Ints:
+def _ints(values: ArrayLike) -> I64:
     try:
         return np.asarray(values, np.int64)
     except OverflowError as error:

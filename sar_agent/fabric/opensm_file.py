@@ -21,7 +21,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.columns import Links, Switches, Terminals, first_repeated, freeze
 from sar_agent.fabric.hostnames import HostMapper, NamedTerminal, name_port, port_order
-from sar_agent.fabric.model import Bool, Fabric
+from sar_agent.fabric.model import I64, Bool, Fabric
 from sar_agent.fabric.rates import LANE_RATE
 from sar_agent.fabric.same_hosts import same_hosts, share_hosts
 
@@ -39,7 +39,6 @@ _LANE = np.array([np.nan, *(LANE_RATE[speed] for speed in _SPEEDS)])
 _PRINTABLE = bytes(c if 32 <= c < 127 else 32 for c in range(256))
 """As ibnetdiscover prints descriptions: a blank for each byte that is not printable ASCII."""
 
-Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
@@ -59,17 +58,17 @@ class _FileArrays:
     """The file's arrays, checked; all but GUIDs, names and rates as int64."""
 
     node_guid: NDArray[np.uint64]
-    node_type: Ints
-    node_ports: Ints
+    node_type: I64
+    node_ports: I64
     name: tuple[str, ...]
     port_guid: NDArray[np.uint64]
-    port_node: Ints
-    port_number: Ints
-    port_lid: Ints
-    port_lmc: Ints
+    port_node: I64
+    port_number: I64
+    port_lid: I64
+    port_lmc: I64
     port_up: Bool
     port_rate: Floats  # Gbit/s, NaN where not known
-    link: Ints  # [2, L], ports
+    link: I64  # [2, L], ports
 
 
 class OpensmFabric(NamedTuple):
@@ -91,9 +90,7 @@ class PortNames:
         self.fabric: Fabric | None = None
         """The last one; `hosts` and `job_ports` of the next are the same if its ports are."""
 
-    def of(
-        self, p: _FileArrays, far: Ints, position: Ints
-    ) -> tuple[list[NamedTerminal], list[int]]:
+    def of(self, p: _FileArrays, far: I64, position: I64) -> tuple[list[NamedTerminal], list[int]]:
         """Names of the ports `far`, whose nodes have a `position`, and the order of terminals."""
         node = p.port_node[far]
         arrays = (
@@ -294,7 +291,7 @@ def _fabric(p: _FileArrays, names: PortNames, name: str) -> Fabric:
     )  # fmt: skip
 
 
-def _positions(p: _FileArrays, place: Ints, node: Ints) -> Ints:
+def _positions(p: _FileArrays, place: I64, node: I64) -> I64:
     """For each terminal the position of its node among HCAs, in the order of each node's first
     cable; cables are at `place` (switch and port)."""
     first = np.full(len(p.node_guid), np.iinfo(np.int64).max)
@@ -303,7 +300,7 @@ def _positions(p: _FileArrays, place: Ints, node: Ints) -> Ints:
     return position.astype(np.int64) + 1
 
 
-def _switch_order(p: _FileArrays, trunks: Ints) -> Ints:
+def _switch_order(p: _FileArrays, trunks: I64) -> I64:
     """All switches, breadth first over cables from the one with the lowest GUID, by port number;
     then, in the same way, those that cannot be reached from there."""
     switches = np.flatnonzero(p.node_type == _SWITCH)
@@ -312,7 +309,7 @@ def _switch_order(p: _FileArrays, trunks: Ints) -> Ints:
     source, target = p.port_node[ends[0]], p.port_node[ends[1]]
     start = np.searchsorted(source, np.arange(len(p.node_guid) + 1))
     seen = np.zeros(len(p.node_guid), np.bool_)
-    order: list[Ints] = []
+    order: list[I64] = []
     for root in switches.tolist():
         level = np.array([] if seen[root] else [root], np.int64)
         while len(level):

@@ -116,9 +116,8 @@ class Subscribers:
                 self.coordinator.hear(Acknowledge(name, Phase(message.phase), message.update))
                 return {}
             self.counted(len(self.coordinator.hear(Unsubscribe(name)).members))
-        except (
-            InputError
-        ) as error:  # the disk: the subscriber must not believe that it is registered
+        except InputError as error:
+            # The disk: the subscriber must not believe that it is registered.
             raise MessageRefused(RefusalReason.FULL, str(error)) from error
         except UncoveredSubscriber as error:
             sentence = (

@@ -2,8 +2,7 @@
 
 `libsar_migrate/trace.c` writes those of the subscribers, libsar_migrate/PROTOCOL.md describes all
 events, and sar_lab/five_phase/model_replay.py reads them. A line is written once the step is on
-disk,
-before any other party learns of it.
+disk, before any other party learns of it.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8
-from sar_agent.formats.routes_file import DROPPED, NO_ROUTE, NO_SWITCH, RoutesFile
+from sar_agent.formats.routes_file import DROPPED, NO_SWITCH, RoutesFile
 from sar_agent.formats.table_order import Index, reordered
-from sar_agent.routing.routes import Routes
+from sar_agent.routing.routes import NO_ROUTE, Routes
 
 EVERY_LEVEL = 0xFFFF
 

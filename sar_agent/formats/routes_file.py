@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sar_agent.errors import InputError
 from sar_agent.formats.table_order import faults
+from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.util.owned_files import READABLE
 from sar_agent.util.text_files import write_bytes
 
@@ -26,7 +27,7 @@ MAGIC, HEADER_SIZE = b"SARROUTE", 128
 VERSION = 4
 # Flags: lanes hop by hop; a dump with entries that switches may have instead; channel numbers.
 HOPS, HAD, NUMBERS = 1, 2, 4
-NO_ROUTE, UNKNOWN, OWN_PORT, NO_SWITCH = 255, 254, 0, 2**32 - 1
+UNKNOWN, OWN_PORT, NO_SWITCH = 254, 0, 2**32 - 1
 DROPPED = 15  # the management lane: SL2VL's way to say that a level is dropped
 MAX_NODES, MAX_OFFSETS, MAX_LANES, MAX_LOAD = 65535, 128, 15, 65536
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import U8
-from sar_agent.formats.routes_file import NO_ROUTE, RoutesFile, shared_by
+from sar_agent.formats.routes_file import RoutesFile, shared_by
 from sar_agent.routing.lid_offsets import own_rows
-from sar_agent.routing.routes import Routes
+from sar_agent.routing.routes import NO_ROUTE, Routes
 
 BLOCK = 64
 """Entries that one management datagram carries: OpenSM sends what changed in such blocks."""

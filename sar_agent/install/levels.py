@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import U16
 from sar_agent.formats.conversion import EVERY_LEVEL
 from sar_agent.routing.routes import Routes
 from sar_agent.util.owned_files import PRIVATE
 from sar_agent.util.text_files import write_bytes
 
 log = logging.getLogger(__name__)
-U16 = NDArray[np.uint16]
 MOST = 4
 
 

@@ -17,7 +17,7 @@ from sar_agent.check import (
     ProvedTables,
     Verdict,
     certificate_of,
-    check_changed,
+    check_and_prove,
     covers_units,
     host_places,
     senders_proved,
@@ -109,11 +109,11 @@ def make_plan(
     """Checks and measures `routes`, with switches' LIDs all led as their first; raises
     `CheckFailed` with the first problem.
 
-    `before` is any plan made earlier: both stages look only at what differs from it. Its channel
-    numbers, or those in `order`, are kept where they rise in `routes`, too; nothing else of the
-    result depends on it. The measures are taken beside the proof; stage `measure` is what they take
-    longer.
+    `before` is any plan made earlier: traffic is counted from its own, and its channel numbers, or
+    those in `order`, are kept where they rise in `routes`, too; nothing else of the result depends
+    on it. The measures are taken beside the proof; stage `measure` is what they take longer.
     """
+    routes.require_fit(fabric)  # before any kernel reads them
     unproved = repeat_to_switches(routes)
 
     def measured() -> tuple[Traffic, Measures]:
@@ -122,7 +122,7 @@ def make_plan(
 
     with beside(measured) as measures_of:
         with stage("check"):
-            verdict, proved = check_changed(fabric, unproved, before.proved if before else None)
+            verdict, proved = check_and_prove(fabric, unproved)
             verdict.require()
             assert proved
         lanes = None if proved.hops is None else proved.hops.lane

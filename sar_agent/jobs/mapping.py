@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary, ref
 
@@ -26,37 +26,28 @@ def mix_of_host_sets(fabric: Fabric, jobs: Iterable[frozenset[str]]) -> JobMix:
     return multi_switch_mix(fabric, (make_job(str(i), t) for i, t in enumerate(terminals)))
 
 
-def mix_of_records(
-    fabric: Fabric, records: Iterable[JobRecord], counted: Mapping[str, float] | None = None
-) -> MappedJobs:
+def mix_of_records(fabric: Fabric, records: Iterable[JobRecord]) -> MappedJobs:
     """The multi-switch jobs, with the terminals of each job's hosts that jobs use: every rail,
-    or those that `fabric.job_hcas` names. `counted` are weights by job, for jobs whose users have
-    said none. Jobs of the last call on this fabric are remembered, or on one with the same
-    hosts."""
+    or those that `fabric.job_hcas` names. Jobs of the last call on this fabric are remembered, or
+    on one with the same hosts."""
     global _last
     if fabric not in _mapped and (last := _last and _last()) and same_hosts(last, fabric):
         _mapped[fabric] = _mapped.get(last, {})
     _last = ref(fabric)
     before = _mapped.get(fabric, {})
-    weighed = [(record, _weight(record, counted or {})) for record in records]
-    mapped = [(key, before.get(key) or _map(fabric, *key)) for key in weighed]
+    mapped = [(record, before.get(record) or _map(fabric, record)) for record in records]
     _mapped[fabric] = dict(mapped)
     mix = JobMix.of(job for _, (job, _) in mapped if job)
     return MappedJobs(mix, frozenset().union(*(unknown for _, (_, unknown) in mapped)))
 
 
 _Mapped = tuple[Job | None, frozenset[str]]
-_mapped: WeakKeyDictionary[Fabric, dict[tuple[JobRecord, float], _Mapped]] = WeakKeyDictionary()
+_mapped: WeakKeyDictionary[Fabric, dict[JobRecord, _Mapped]] = WeakKeyDictionary()
 _last: ref[Fabric] | None = None
 
 
-def _weight(record: JobRecord, counted: Mapping[str, float]) -> float:
-    given = record.weight
-    return given if record.says_weight else counted.get(record.id, given)
-
-
-def _map(fabric: Fabric, record: JobRecord, weight: float) -> _Mapped:
+def _map(fabric: Fabric, record: JobRecord) -> _Mapped:
     """The job on the fabric, None where it is no multi-switch job there, and its unknown hosts."""
     known = [t for host in record.hosts for t in fabric.job_ports.get(host, ())]
-    job = live_part(fabric, make_job(record.id, known, record.traffic, weight))
+    job = live_part(fabric, make_job(record.id, known, record.traffic, record.weight))
     return job, frozenset(host for host in record.hosts if host not in fabric.hosts)

@@ -18,7 +18,7 @@ class JobRecord(NamedTuple):
     `hosts` are node names, each once. `start` is in Unix seconds, None if unknown. `traffic` is
     the word after `sar:` in the job's comment, None if there is no such word. `uid` is the
     owner's, None if unknown. `raw` are Slurm's plain numbers of the job (of each component), where
-    the source has them. `name` is the job's name, empty if unknown.
+    the source has them.
     """
 
     id: str
@@ -30,18 +30,11 @@ class JobRecord(NamedTuple):
     traffic: str | None = None
     uid: int | None = None
     raw: tuple[str, ...] = ()
-    name: str = ""
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """The numbers by which Slurm's hooks name the job: each task of an array has its own."""
         return self.raw or ((self.id,) if self.id.isdecimal() else ())
-
-    @property
-    def says_weight(self) -> bool:
-        """Whether the job's user has given its weight, valid or not: counted bytes do not replace
-        it."""
-        return (self.traffic or "").startswith("weight=")
 
     @property
     def weight(self) -> float:
@@ -54,8 +47,6 @@ class JobRecord(NamedTuple):
         return weight if LEAST_WEIGHT <= weight <= MOST_WEIGHT else 1.0
 
 
-LONGEST_NAME = 128
-"""Characters of a job's name that are kept."""
 LEAST_WEIGHT, MOST_WEIGHT = 0.001, 100.0
 _WEIGHT = re.compile(r"weight=(\d+\.?\d*|\.\d+)")
 _TRAFFIC = re.compile(r"(?:^|[\s;,])sar:([A-Za-z0-9_.:=+\-]+)")

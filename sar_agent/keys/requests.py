@@ -1,7 +1,7 @@
 """Requests for routing keys: RODRequest and RODDone of routing-keys-2017, Section III.
 
 The threads of the message server only record requests here. The agent's loop serves them
-(`keys/installer.py`) and records the answers, so no connection has to wait. A client that is
+(`agent/install_keys.py`) and records the answers, so no connection has to wait. A client that is
 answered `waiting` repeats the request, which is also how it renews a lease. An answer that is not a
 key is kept for a few seconds, since every node of a job may send the same request. `tickets.py`
 limits how many requests may wait.

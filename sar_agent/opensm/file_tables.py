@@ -7,7 +7,7 @@ order are LID offsets 0, 1 … A text of 20 million entries is scanned by a kern
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,6 @@ from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.model import U8, U64
-from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.routes_file import RoutesFile
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.util.kernels import kernel, kernel_part
 
@@ -105,10 +103,6 @@ class GuidTables:
         own = np.arange(fabric.switches)
         egress[:, fabric.terminals + own, own] = 0
         return Routes(engine=engine, fabric_digest=fabric.digest, egress=egress)
-
-    def routes_file(self, fabric: Fabric, routes: Routes, generation: int) -> RoutesFile:
-        """`routes`, which are these tables on `fabric`, as a routes file."""
-        return routes_to_file(fabric, replace(routes, senders=None), generation)
 
 
 def parse_tables(data: bytes, file: Path | str) -> GuidTables:

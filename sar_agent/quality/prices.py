@@ -52,25 +52,6 @@ class PriceBound(NamedTuple):
     """The largest load of the best fractional routing found; no prices prove more than this."""
 
 
-def bound_at(
-    fabric: Fabric,
-    spread: JobSpread,
-    graph: Graph,
-    cache: DagCache,
-    weight: F64,
-    capacity: F64,
-    price: F64,
-) -> float:
-    """The bound of given prices, `float64[C]`, not negative, such as the loads of routes in force.
-
-    `weight` is float64[J], the weight of a route of each job; `capacity` is float64[C]. Ones bound
-    the effective EFI; `spread.demand` and rates in Gbit/s bound the load.
-    """
-    total = cheapest(graph, cache, spread, weight, price, 0.0, np.zeros_like(price))
-    paid = float(price @ (capacity * fabric.channel_up))
-    return total / paid if paid > 0 else 0.0
-
-
 def price_bound(
     fabric: Fabric,
     spread: JobSpread,
@@ -82,8 +63,12 @@ def price_bound(
     seconds: float = np.inf,
     known: float = 0.0,
 ) -> PriceBound:
-    """The best bound of at most `rounds` rounds within `seconds`, at least one; see `bound_at`.
-    Rounds also end where prices cannot prove more than `known`, another lower bound."""
+    """The best bound of at most `rounds` rounds within `seconds`, at least one. Rounds also end
+    where prices cannot prove more than `known`, another lower bound.
+
+    `weight` is float64[J], the weight of a route of each job; `capacity` is float64[C]. Ones bound
+    the effective EFI; `spread.demand` and rates in Gbit/s bound the load.
+    """
     until = perf_counter() + seconds
     capacity = capacity * fabric.channel_up
     share = np.divide(1.0, capacity, out=np.zeros_like(capacity), where=capacity > 0)

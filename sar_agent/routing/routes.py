@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, U8, Bool, Fabric
 
 NO_ROUTE = 255
@@ -55,6 +56,34 @@ class Routes:
     """bool[S]: switches at which hosts that the plan does not know may send
     (`check.senders_proved`). None: in a plan, only hosts that it knows may send; in routes that
     were read back, nothing is known about it."""
+
+    def __post_init__(self) -> None:
+        """Kernels read these arrays without bounds checks, so arrays that do not fit each other are
+        refused here, with `InputError`."""
+        _, destinations, switches = shape = self.egress.shape
+        lanes, levels = self.hop_lane, self.service_level
+        fits = {
+            "egress": self.egress.dtype == np.uint8 and destinations >= switches,
+            "service_level": levels is None or (levels.shape == shape and levels.dtype == np.uint8),
+            "hop_lane": lanes is None or (len(lanes) == switches and lanes.dtype == np.uint8),
+            "senders": self.senders is None or self.senders.shape == (switches,),
+        }
+        if wrong := [name for name, good in fits.items() if not good]:
+            raise InputError(
+                f"routes of engine {self.engine}: {', '.join(wrong)} do not fit tables of "
+                f"{destinations} destinations and {switches} switches",
+                remedy="this is an error in the engine",
+            )
+
+    def require_fit(self, fabric: Fabric) -> None:
+        """Raises `InputError` where the tables are not of the fabric's size."""
+        shape = (fabric.destinations, fabric.switches)
+        if self.egress.shape[1:] != shape:
+            raise InputError(
+                f"routes for {self.egress.shape[1:]} (destinations, switches) do not fit "
+                f"{fabric.name} with {shape}",
+                remedy="compute them for this fabric",
+            )
 
     @property
     def needs_host_levels(self) -> bool:

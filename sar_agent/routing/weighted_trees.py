@@ -31,7 +31,6 @@ from sar_agent.routing.one_lane import with_fewest_lanes
 from sar_agent.routing.repair import neighbours_of
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.shortest_paths import ShortestPaths
-from sar_agent.routing.siblings import ALONE, Siblings, siblings_of
 from sar_agent.routing.visit_order import VisitOrders, new_visit_orders, visit_order_of
 from sar_agent.util.kernels import kernel, kernel_part
 
@@ -132,22 +131,18 @@ def grow(
     that `cache` keeps. The weights int64[C] that are in `weight` at the start are replaced by those
     at the end."""
     fabric, graph = shortest.fabric, shortest.graph
-    siblings = siblings_of(fabric, graph)
-    if len(cache.place):
-        siblings = siblings._replace(group=np.full_like(siblings.group, ALONE))
     heaviest = int(weight.max(initial=0)) << 8 | PORT
     far = WIDE if heaviest >= NARROW else NARROW
-    priced = np.full(len(siblings.port), far, far.dtype)
-    priced[siblings.place] = (weight << 8) + graph.port
-    orders = new_visit_orders(graph, siblings)
-    sources, ways = sources_of(fabric, mix), _ways_of(fabric, siblings)
+    priced = np.full(fabric.channels + 1, far, far.dtype)
+    priced[:-1] = (weight << 8) + graph.port
+    orders = new_visit_orders(graph)
+    sources, ways = sources_of(fabric, mix), _ways_of(fabric)
     order = order.astype(np.uint32)
     done = 0
     while done < len(order):
         done += _grow(
             graph,
             cache,
-            siblings,
             orders,
             shortest.hops,
             sources,
@@ -162,24 +157,22 @@ def grow(
         if done < len(order):
             priced = np.where(priced == far, WIDE, priced)
             far = WIDE
-    weight[:] = priced[siblings.place] >> 8
+    weight[:] = priced[:-1] >> 8
 
 
-def _ways_of(fabric: Fabric, siblings: Siblings) -> U32:
-    """uint32[S, ports, 2]: by switch and port, the next switch and the place of the channel's
-    weight, side by side for the sake of the cache; without a channel the switch itself and the
-    last place, which no channel has."""
+def _ways_of(fabric: Fabric) -> U32:
+    """uint32[S, ports, 2]: by switch and port, the next switch and the channel, side by side for
+    the sake of the cache; without a channel the switch itself and C, which no channel is."""
     near = neighbours_of(fabric)
-    place = np.full_like(near, len(siblings.port) - 1)
-    place[fabric.channel_source, fabric.channel_port] = siblings.place
-    return np.stack([near, place], axis=2)
+    channel = np.full_like(near, fabric.channels)
+    channel[fabric.channel_source, fabric.channel_port] = np.arange(fabric.channels)
+    return np.stack([near, channel], axis=2)
 
 
 @kernel
 def _grow(
     graph: Graph,
     cache: DagCache,
-    siblings: Siblings,
     orders: VisitOrders,
     hops: U8,
     sources: SendingTerminals,
@@ -191,13 +184,11 @@ def _grow(
     weight: U32 | U64,
     egress: U8,
 ) -> int:  # pragma: no cover
-    """`weight` [places], of the type of `far`: weight << 8 | port of each channel, `far` where a
-    sibling lacks the channel. Returns how many of the trees have grown: less than all if the price
-    of a path might reach `far`."""
+    """`weight` [C + 1], of the type of `far`: weight << 8 | port of each channel, then `far`.
+    Returns how many of the trees have grown: less than all if a path's price might reach `far`."""
     one = np.uint32(1)
     switches = len(graph.offset) - 1
     price = np.empty(switches, weight.dtype)
-    side = np.empty(switches, weight.dtype)
     load = np.empty(switches, np.uint32)
     sends = np.empty(switches, np.uint32)
     most = np.uint64(0)
@@ -205,7 +196,7 @@ def _grow(
         sends[v] = 0xFFFF_FFFF if sources.at_switch[v] else 0
         most += np.uint64(sources.at_switch[v]) << np.uint64(8)
     seen = np.full(len(sources.terminal_switch), -1, np.int32)
-    heaviest = _heaviest(siblings, weight)  # or more; counted again when it may be too much
+    heaviest = _heaviest(weight)  # or more; counted again when it may be too much
     model = np.uint32(0)  # the destination whose tree can be copied while `fresh`
     fresh = False
     for turn in range(len(order)):
@@ -217,7 +208,7 @@ def _grow(
             _copy(egress[d], egress[model])
             egress[d, root] = last_port[d]
             continue
-        at = visit_order_of(graph, cache, siblings, orders, hops[root], sources.at_switch, root)
+        at = visit_order_of(graph, cache, orders, hops[root], root)
         size = orders.arena[at]
         visits = orders.arena[at + one : at + one + size]
         script = orders.arena[at + one + size :]
@@ -225,12 +216,12 @@ def _grow(
             np.uint64(hops[root, visits[size - one] >> np.uint32(8)]) if size else np.uint64(0)
         )
         if longest * heaviest >= far:
-            heaviest = _heaviest(siblings, weight)
+            heaviest = _heaviest(weight)
             if longest * heaviest >= far:
                 return turn
         price[:] = far
         price[root] = 0
-        _price(siblings, visits, script, far, weight, price, side)
+        _price(visits, script, far, weight, price)
         model = d
         tree = egress[d]
         if count[turn] == EVERYONE:
@@ -253,52 +244,29 @@ def _copy(to: U8 | U32, values: U8 | U32) -> None:  # pragma: no cover
 
 
 @kernel_part
-def _heaviest(siblings: Siblings, weight: U32 | U64) -> np.uint64:  # pragma: no cover
+def _heaviest(weight: U32 | U64) -> np.uint64:  # pragma: no cover
     found = np.uint64(0)
-    for place in siblings.place:
-        found = max(found, np.uint64(weight[place]))
+    for c in range(len(weight) - 1):
+        found = max(found, np.uint64(weight[c]))
     return found
 
 
 @kernel_part
 def _price(
-    siblings: Siblings,
-    visits: U32,
-    script: U32,
-    far: np.uint32 | np.uint64,
-    weight: U32 | U64,
-    price: U32 | U64,
-    least: U32 | U64,
+    visits: U32, script: U32, far: np.uint32 | np.uint64, weight: U32 | U64, price: U32 | U64
 ) -> None:  # pragma: no cover
     """Writes the least price of every switch of a visit order into `price` [S], in which the
-    root's is 0 and all others are `far`; `least` [S] is scratch."""
+    root's is 0 and all others are `far`."""
     number = weight.dtype.type
-    one, two = np.uint32(1), np.uint32(2)
-    i = s = np.uint32(0)
-    while i < len(visits):
-        group, run, ways = script[s], visits[i : i + script[s + one]], script[s + two]
-        s += np.uint32(3)
-        i += np.uint32(len(run))
-        if group == ALONE:
-            for step in run:
-                best = far
-                for _ in range(ways):
-                    above = number(price[script[s]] & ~number(PORT))
-                    best = min(best, number(above + weight[script[s + one]]))
-                    s += two
-                price[step >> np.uint32(8)] = best
-            continue
-        size = siblings.size[group]
-        at = siblings.first[group]
-        least[:size] = far
-        for k in range(siblings.slot[group], siblings.slot[group + one]):
-            above = number(price[siblings.target[k]] & ~number(PORT))
-            for lane in range(size):
-                least[lane] = min(least[lane], number(above + weight[at + lane]))
-            at += size
-        for step in run:
-            v = step >> np.uint32(8)
-            price[v] = least[siblings.lane[v]]
+    one, two, s = np.uint32(1), np.uint32(2), np.uint32(0)
+    for step in visits:
+        best, ways = far, script[s]
+        s += one
+        for _ in range(ways):
+            above = number(price[script[s]] & ~number(PORT))
+            best = min(best, number(above + weight[script[s + one]]))
+            s += two
+        price[step >> np.uint32(8)] = best
 
 
 @kernel_part

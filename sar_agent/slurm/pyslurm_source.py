@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.jobs.record import LONGEST_NAME, JobRecord, merge_components, traffic_hint
+from sar_agent.jobs.record import JobRecord, merge_components, traffic_hint
 from sar_agent.jobs.source import Poll
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.settings import SlurmSettings
@@ -117,7 +117,6 @@ def _record(job: Any, states: Collection[str]) -> JobRecord | None:
         traffic_hint(job.admin_comment or "", job.comment or ""),
         None if job.user_id is None else int(job.user_id),
         (str(int(job.id)),),
-        str(getattr(job, "name", None) or "")[:LONGEST_NAME],
     )
 
 

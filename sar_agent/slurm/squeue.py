@@ -17,7 +17,7 @@ import time
 from collections.abc import Collection, Sequence
 
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.jobs.record import LONGEST_NAME, merge_components
+from sar_agent.jobs.record import merge_components
 from sar_agent.jobs.source import Poll, PollFailed, retrying
 from sar_agent.slurm.settings import SlurmSettings
 from sar_agent.slurm.squeue_text import LIVE, LIVE_FORMAT, parse_line
@@ -88,7 +88,7 @@ class SqueueSource:
         options = ("--noheader", "--all", "--local", f"--states={','.join(sorted(self.states))}")
         try:
             return run_program(
-                (*self.command, *options, f"--format={mark}|{LIVE_FORMAT}|{mark}~%j"),
+                (*self.command, *options, f"--format={mark}|{LIVE_FORMAT}"),
                 deadline=timeout,
                 most=MOST,
                 remedy="install Slurm's client commands or name squeue in the configuration",
@@ -103,8 +103,7 @@ class SqueueSource:
 
 
 def parse_poll(text: str, mark: str, states: Collection[str] = RUNNING_STATES) -> Poll:
-    """The jobs in squeue's output to `--format=<mark>|<LIVE_FORMAT>|<mark>~%j`; the name (`%j`) is
-    free text, and may be missing.
+    """The jobs in squeue's output to `--format=<mark>|<LIVE_FORMAT>`.
 
     A broken record is skipped and counted. Raises `Unavailable` if more than half of the records
     are broken: then this is not squeue's output, and taking it for an empty queue would discard
@@ -116,8 +115,7 @@ def parse_poll(text: str, mark: str, states: Collection[str] = RUNNING_STATES) -
     records = []
     for chunk in chunks:
         try:
-            line, _, name = chunk.rstrip("\n").partition(f"|{mark}~")
-            record = parse_line(line, LIVE, states, name[:LONGEST_NAME])
+            record = parse_line(chunk.rstrip("\n"), LIVE, states)
         except InputError as error:
             skipped += 1
             first = first or str(error)

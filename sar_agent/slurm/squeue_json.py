@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sar_agent.errors import InputError
-from sar_agent.jobs.record import LONGEST_NAME, JobRecord, merge_components, traffic_hint
+from sar_agent.jobs.record import JobRecord, merge_components, traffic_hint
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.states import RUNNING_STATES, state_of_flags
 
@@ -72,7 +72,6 @@ def _record(job: dict[str, Any], states: Collection[str]) -> JobRecord | None:
         traffic_hint(_text(job.get("admin_comment")), _text(job.get("comment"))),
         _number(job.get("user_id")),
         (str(_number(job["job_id"])),),
-        _text(job.get("name"))[:LONGEST_NAME],
     )
 
 

@@ -112,12 +112,9 @@ def _records(
             yield record
 
 
-def parse_line(
-    line: str, layout: Columns, states: Collection[str], name: str = ""
-) -> JobRecord | None:
-    """One line's job with the id as printed (`9+1` is not merged), called `name`; None if it is not
-    in `states` or has no nodes. Raises `InputError` (without file and line) if this is not a job
-    line.
+def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord | None:
+    """One line's job with the id as printed (`9+1` is not merged); None if it is not in `states` or
+    has no nodes. Raises `InputError` (without file and line) if this is not a job line.
     """
     fields = _split(line, layout)
     if fields is None:
@@ -147,7 +144,6 @@ def parse_line(
         traffic_hint(comment) if comment else None,
         _whole(fields[layout.uid]) if layout.uid >= 0 else None,
         (raw,) if (raw := _field(fields, layout.raw)).isdecimal() else (),
-        name,
     )
 
 

@@ -119,9 +119,8 @@ class TopologyWatcher(FileSystemEventHandler):
         self._observer.unschedule_all()
         for directory in {path.parent for path in near}:
             if directory.is_dir():
-                with suppress(
-                    OSError
-                ):  # no inotify watch is left: the fingerprint still detects edits
+                # Where no inotify watch is left, the fingerprint still detects edits.
+                with suppress(OSError):
                     self._observer.schedule(self, str(directory))
 
 

@@ -8,7 +8,7 @@ from time import time
 from prometheus_client import Gauge
 
 from sar_agent.counters.compare import Comparison
-from sar_agent.telemetry.declare import MetricGroup, counter, gauge
+from sar_agent.telemetry.declare import MetricGroup, gauge
 
 
 class CounterMetrics(MetricGroup):
@@ -51,15 +51,6 @@ class CounterMetrics(MetricGroup):
         "Mean over jobs of the share of full speed at which their ports send; none while "
         "counters.weights is off.",
         source=(),
-    )
-    trial_running = gauge(
-        "trial_running", "1 while routes are on trial, or on their way back, else 0."
-    )
-    trials = counter(
-        "trials",
-        "Trials that ended: stays (better), went_back, or undecided (jobs or cables changed, or "
-        "the way back failed).",
-        result=("stays", "went_back", "undecided"),
     )
 
     def show_left_out(self, source: str) -> None:

@@ -38,8 +38,9 @@ STAGES = (
     *("slurm", "fabric", "route", "check", "senders", "certificate", "measure", "transition"),
     *("write", "load", "read_back", "drain"),
 )
-UPDATE_METHODS = ("direct", "five-phase")
-"""The usual values of `agent.update_strategy.UpdateMethod`, a type above this one."""
+UPDATE_METHODS = ("direct", "staged", "five-phase", "none")
+"""`agent.update_strategy.UpdateMethod`, a type above this one; "none" for what was refused."""
+UPDATE_RESULTS = ("installed", "given_up", "refused")
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
@@ -89,11 +90,11 @@ class RouteMetrics(MetricGroup):
     )
     bound_efi = gauge(
         "lower_bound_effective_efi_max",
-        "Lower bound of the largest effective EFI of the running jobs under any routing.",
+        "Lower bound of the largest effective EFI of the running jobs under any forwarding tables.",
     )
     bound_load = gauge(
         "lower_bound_channel_load_max",
-        "Lower bound of the largest channel load of the running jobs under any routing.",
+        "Lower bound of the largest channel load of the running jobs under any forwarding tables.",
     )
 
 
@@ -140,7 +141,7 @@ class PassMetrics(MetricGroup):
         "reroutes", "Reroutes that were due, by reason and result.", reason=(), result=()
     )
     transitions = counter(
-        "transitions", "Plans, by the kind of transition from the routes in force.", kind=()
+        "transitions", "Plans examined, by how they may replace the routes in force.", kind=()
     )
     check_failures = counter("check_failures", "Plans that failed a check and were not installed.")
     unexpected_errors = counter(
@@ -221,7 +222,7 @@ class UpdateMetrics(MetricGroup):
         + ".",
     )
     updates = counter(
-        "updates", "Updates, by method and result.", method=UPDATE_METHODS, result=("installed",)
+        "updates", "Updates, by method and result.", method=UPDATE_METHODS, result=UPDATE_RESULTS
     )
     update_phase_seconds = seconds(
         "update_phase_seconds",

@@ -38,29 +38,6 @@ def list_experiments(as_json: JsonOption = False) -> None:
     typer.echo("; ".join(f"{letter}: {meaning}" for letter, meaning in CLASSES.items()))
 
 
-@app.command("counted")
-def counted(
-    out: Annotated[Path, typer.Option("--out", help="folder for the numbers and the picture")] = (
-        Path("out/counted")
-    ),
-    seeds: Annotated[int, typer.Option("--seeds", min=1, max=1000, help="number of seeds")] = 8,
-    first: Annotated[int, typer.Option("--seed", min=0, help="the first seed")] = 1,
-    as_json: JsonOption = False,
-) -> None:
-    """Simulate what counted weights of jobs bring: run times beside other engines and peers."""
-    from sar_lab.counted.comparison import compare_engines_over, table
-
-    def progress(sentence: str) -> None:
-        typer.echo(f"… {sentence}", err=True)
-
-    found = compare_engines_over(range(first, first + seeds), out, progress)
-    if as_json:
-        print_json(found)
-        return
-    typer.echo("\n".join(table(found["results"])))
-    typer.echo(f"Open {(out / 'counted-weights.png').resolve()}")
-
-
 @app.command()
 def run(
     names: Annotated[

@@ -14,7 +14,6 @@ from pathlib import Path
 from tests.bench import (
     agent_pass,
     assess_times,
-    certificate,
     event_flood,
     event_latency,
     exceptions,
@@ -38,7 +37,6 @@ from tests.bench import (
     replay_year,
     scale,
     second_start,
-    squeue_poll,
     transitions,
 )
 from tests.bench.machine import machine
@@ -46,7 +44,6 @@ from tests.bench.stored_results import StoredResults
 from tests.bench.table import Table
 
 BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
-    "squeue": squeue_poll.tables,
     "export": export_lfts.tables,
     "install": install_latency.tables,
     "failure-live": failure_live.tables,
@@ -63,7 +60,6 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "keys-live": key_latency.tables,
     "five-phase": five_phase.tables,
     "keys": key_times.tables,
-    "certificate": certificate.tables,
     "lanes": lanes_needed.tables,
     "gaps": load_gaps.tables,
     "replay": replay_year.tables,

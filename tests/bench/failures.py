@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.check import check_changed
+from sar_agent.check import check_and_prove
 from sar_agent.fabric import Fabric
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs.model import moved_mix
@@ -81,7 +81,7 @@ def _repair(engine: Rerouting, plan: Plan, broken: Fabric) -> dict[str, float]:
             PreviousRoutes(plan.fabric, plan.mix, plan.routes), broken, mix, OPTIONS
         )
     with checking.one():
-        verdict = check_changed(broken, routes, plan.proved).verdict
+        verdict = check_and_prove(broken, routes).verdict
     verdict.require()
     repaired = make_plan(1, broken, mix, routes, before=plan)
     with improving.one():

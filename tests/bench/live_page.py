@@ -60,7 +60,7 @@ def large_snapshot(spec: str = LARGE, jobs: int = 200) -> PageSnapshot:
             Trouble("squeue does not answer; going on with what was read 64 s ago", now - 64),
         ),
         in_force={"engine": "sar", "ours": True, "generation": 412, "amendments": 0,
-                  "since": now - 8000, "held": False, "trial": "", "routing": "sar-plus"},
+                  "since": now - 8000, "held": False, "routing": "sar-plus"},
         fabric=fabric,
         mix=mix,
         routes=routes,

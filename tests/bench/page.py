@@ -24,10 +24,8 @@ from tests.bench import (
     our_engines,
     performance,
     plots,
-    roofline,
     scale,
     second_start,
-    squeue_poll,
 )
 from tests.bench.bench_fabrics import LARGE, LARGEST, MIDDLE, SMALL, fabric_of
 from tests.bench.machine import machine
@@ -88,8 +86,6 @@ those of a full computation; so the agent improves them when no jobs start or en
 First, routes for all pairs are repaired and proved; improvements follow.
 """,
     "scale": """## Growth
-""",
-    "roofline": """## Comparison with the machine's limits
 """,
     "gaps": """## Other fabrics
 """,
@@ -168,7 +164,6 @@ FIXED: dict[str, Callable[[bool], Iterator[Table]]] = {
     "gaps": load_gaps.tables,
     "assess": assess_times.tables,
     "once": second_start.tables,
-    "squeue": squeue_poll.tables,
     "export": export_lfts.tables,
 }
 """Of one size here, whether `--full` or not; each is stored whole."""
@@ -185,7 +180,6 @@ TABLES: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "changes": job_changes.tables,
     "failures": failures.tables,
     "scale": scale.tables,
-    "roofline": roofline.tables,
     **{name: partial(_stored, name) for name in FIXED},
 }
 

@@ -21,7 +21,7 @@ from sar_agent.quality import bounds_of, measure
 from sar_agent.quality.bundle_sums import least_sum
 from sar_agent.quality.dark_fiber import least_dark_fiber
 from sar_agent.quality.job_spread import spread_of
-from sar_agent.quality.prices import ENOUGH, PriceBound, bound_at, price_bound
+from sar_agent.quality.prices import ENOUGH, PriceBound, cheapest, price_bound
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.shortest_path_dag import new_cache
@@ -106,8 +106,11 @@ def test_any_prices_bound_the_load(network: Network, data: st.DataObject) -> Non
     spread, graph = spread_of(fabric, mix), graph_of(fabric)
     rate = fabric.channel_rate.astype(np.float64)
     price = np.array([data.draw(st.integers(0, 3)) for _ in range(fabric.channels)], np.float64)
-    found = bound_at(fabric, spread, graph, new_cache(fabric), spread.demand, rate, price)
-    assert found <= least_maximum(fabric, mix, load=True, whole=False) + EPS
+    total = cheapest(
+        graph, new_cache(fabric), spread, spread.demand, price, 0.0, np.zeros_like(price)
+    )
+    paid = float(price @ (rate * fabric.channel_up))
+    assert total <= paid * least_maximum(fabric, mix, load=True, whole=False) + EPS
 
 
 @examples(100)

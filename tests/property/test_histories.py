@@ -1,17 +1,15 @@
-"""What is proved step by step equals what is proved at once, over random histories."""
+"""Dependencies and traffic over random histories: by the kernels, and packet by packet."""
 
 from __future__ import annotations
 
 from random import Random
-from unittest.mock import patch
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.check import check_changed, check_routes, proof
-from sar_agent.check.proof import prove, prove_change
+from sar_agent.check.counted_trees import Counts
+from sar_agent.check.proof import ProvedTables, prove
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
@@ -25,40 +23,38 @@ Shape = tuple[int, int]
 Network = tuple[Fabric, JobMix]
 
 
-@examples(60)
-@given(network=networks(), random=st.randoms(use_true_random=False), of=SHAPES)
-def test_the_verdict_of_a_change_is_that_of_the_whole(
-    network: Network, random: Random, of: Shape
-) -> None:
-    before = None
-    for fabric, routes in history(network[0], random, 8, of):
-        verdict, proved = check_changed(fabric, routes, before)
-        assert verdict == check_routes(fabric, routes)
-        assert (proved is not None) == verdict.passed
-        before = proved or before
-
-
-@pytest.mark.parametrize("few", [0, 1, 99])
-@pytest.mark.parametrize("many", [0, proof.MANY])
 @examples(30)
 @given(network=networks(), random=st.randoms(use_true_random=False), of=SHAPES)
-def test_dependencies_are_counted_exactly(
-    many: int, few: int, network: Network, random: Random, of: Shape
-) -> None:
-    """Also where two processors count half of the trees each."""
-    before = None
+def test_dependencies_are_counted_exactly(network: Network, random: Random, of: Shape) -> None:
     for fabric, routes in history(network[0], random, 8, of):
-        whole = prove(fabric, routes)
-        with patch.object(proof, "MANY", many):
-            halves = prove(fabric, routes)
-            step = prove_change(before, fabric, routes, few) if before else whole
-        assert bool(whole) == bool(halves)
-        assert whole or not step
-        if whole and halves:
-            assert np.array_equal(halves.counts, whole.counts)
-        if step and whole:
-            assert np.array_equal(step.counts, whole.counts)
-        before = step or before
+        if proved := prove(fabric, routes):
+            assert np.array_equal(proved.counts, followed(fabric, routes, proved))
+
+
+def followed(fabric: Fabric, routes: Routes, proved: ProvedTables) -> Counts:
+    """`ProvedTables.counts` by following every packet, from the fabric's cables alone."""
+    counts, ports = np.zeros_like(proved.counts), int(proved.wiring.ports)
+    up, lanes = fabric.switch_up, routes.virtual_lanes
+    hosts = (fabric.terminals_at > 0) & up
+    units = np.zeros_like(hosts)
+    units[fabric.terminal_switch[fabric.terminal_up]] = True
+    for o, d in np.ndindex(routes.egress.shape[:2]):
+        switch = d - fabric.terminals
+        if not (up[switch] if switch >= 0 else fabric.terminal_up[d]):
+            continue
+        to_host, seen = switch < 0 and bool(fabric.is_host_port[d]), set()
+        for s in np.flatnonzero((hosts | units) & up):
+            lane = 0 if lanes == 1 else int(routes.service_level[o, d, s]) % lanes
+            plane = lane if to_host and hosts[s] else lanes + lane
+            at, end = int(s), int(fabric.destination_switch[d])
+            while at != end:
+                port = int(routes.egress[o, d, at])
+                then = int(fabric.channel_target[fabric.channel_by_port[at, port]])
+                seen.add((plane, (at * ports + port) * ports + int(routes.egress[o, d, then])))
+                at = then
+        for place in seen:
+            counts[place] += 1
+    return counts
 
 
 @examples(40)

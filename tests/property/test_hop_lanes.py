@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.check import check_changed, check_routes
+from sar_agent.check import check_and_prove, check_routes
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
@@ -196,14 +196,12 @@ def test_what_is_wrong_is_said() -> None:
         check_routes(fabric, replace(found, hop_lane=found.hop_lane[1:]))
 
 
-def test_nothing_of_a_proof_by_service_levels_is_taken_over() -> None:
+def test_lanes_hop_by_hop_are_part_of_the_proof() -> None:
     fabric = torus((5,))
     plain = routes_by(fabric, by_dimension((5,)))
     found = hop_lanes(fabric, plain)
     assert found is not None and found.hop_lane is not None
     assert found.digest != plain.digest
-    first = check_changed(fabric, found, None)
-    assert first.proved and check_changed(fabric, found, first.proved).verdict == first.verdict
+    assert check_and_prove(fabric, found).proved
     flat = replace(found, hop_lane=np.zeros_like(found.hop_lane))
-    assert not check_changed(fabric, flat, first.proved).verdict.passed
-    assert not check_changed(fabric, plain, first.proved).verdict.passed
+    assert not check_routes(fabric, flat).passed and not check_routes(fabric, plain).passed

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from sar_agent.check import check_changed, check_routes, senders_proved
+from sar_agent.check import check_and_prove, check_routes, senders_proved
 from sar_agent.check.transition import Way, examine
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
@@ -34,7 +34,7 @@ TREES = [
 
 
 def senders(fabric: Fabric, routes: Routes) -> np.ndarray:
-    proved = check_changed(fabric, routes, None).proved
+    proved = check_and_prove(fabric, routes).proved
     assert proved
     return senders_proved(fabric, routes, proved)
 
@@ -131,7 +131,7 @@ def mixed(seed: int) -> Counter[str]:
         return seen
     assert before.senders is not None and after.senders is not None
     assert sound_with(fabric, after, after.senders)
-    proved = check_changed(fabric, after, None).proved
+    proved = check_and_prove(fabric, after).proved
     found = examine(fabric, before, after, random.choice([proved, None]))
     seen[found.way.value] += 1
     for old, new in pairwise((before, *found.stages)):
@@ -180,7 +180,7 @@ def test_fabrics_that_need_lanes(kind: str, seed: int) -> None:
     assert one.senders is not None and two.senders is not None and one.senders.any()
     assert sound_with(fabric, one, one.senders) and sound_with(fabric, two, two.senders)
     assert examine(fabric, one, one).way is Way.SAME
-    found = examine(fabric, one, two, check_changed(fabric, two, None).proved)
+    found = examine(fabric, one, two, check_and_prove(fabric, two).proved)
     for old, new in pairwise((one, *found.stages)):
         assert old.senders is not None and new.senders is not None and found.proved
         fuller, (was, becomes) = with_newcomers(fabric, old.senders & new.senders, old, new)

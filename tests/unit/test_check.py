@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
-from sar_agent.check import check_changed, check_routes
+import numpy as np
+import pytest
+
+from sar_agent.check import check_and_prove, check_routes
 from sar_agent.check.transition import Way, examine
+from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.install.plan import make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 
@@ -59,21 +64,29 @@ def test_a_switch_that_comes_back_is_asked_for_everything() -> None:
     cut, spine = whole.with_switches_down([4]), 4
     mix, engine = JobMix(()), load_engine("minhop")
     routes = engine.route(cut, mix, Options())
-    before = check_changed(cut, routes, None).proved
-    assert before
+    assert check_and_prove(cut, routes).proved
     own = whole.terminals + spine
     routes.egress[0, own] = engine.route(whole, mix, Options()).egress[0, own]
     assert (routes.egress[0, : whole.terminals, spine] == 255).all()
-    verdict, proved = check_changed(whole, routes, before)
-    assert proved is None and verdict == check_routes(whole, routes)
+    verdict, proved = check_and_prove(whole, routes)
+    assert proved is None
     assert verdict.unreachable_pairs >= whole.terminals
 
 
-def test_proofs_of_other_nodes_are_no_help_and_no_harm() -> None:
-    engine, mix = load_engine("minhop"), JobMix(())
-    before = None
-    for spec in ("xgft:2;4,4;1,2", "xgft:2;4,4;1,4", "xgft:2;4,4;1,2"):
-        fabric = xgft_fabric(spec)
-        routes = engine.route(fabric, mix, Options())
-        verdict, before = check_changed(fabric, routes, before)
-        assert before and verdict == check_routes(fabric, routes)
+@pytest.mark.parametrize("name", ["egress", "service_level", "hop_lane", "senders"])
+def test_arrays_that_do_not_fit_never_reach_a_kernel(name: str) -> None:
+    """Kernels read past their ends."""
+    fabric = ring()
+    routes = around(fabric, [1, 4, 4])
+    wrong = {
+        "egress": routes.egress.astype(np.uint16),
+        "service_level": np.zeros((1, 2, 3), np.uint8),
+        "hop_lane": np.zeros((2, 5, 5), np.uint8),
+        "senders": np.zeros(2, np.bool_),
+    }
+    with pytest.raises(InputError, match=f"{name} do not fit tables of 6 destinations"):
+        replace(routes, **{name: wrong[name]})
+    other = replace(routes, egress=routes.egress[:, :, :2])
+    for read in (check_routes, lambda fabric, routes: make_plan(1, fabric, JobMix(()), routes)):
+        with pytest.raises(InputError, match="do not fit"):
+            read(fabric, other)

@@ -12,7 +12,6 @@ from pydantic import BaseModel
 from sar_agent.config.engine import EngineSettings, Options
 from sar_agent.config.example import example
 from sar_agent.config.model import (
-    RENAMED,
     AgentConfig,
     Config,
     ConfigError,
@@ -47,15 +46,6 @@ def test_every_key_is_described() -> None:
         assert isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
         for key, inner in field.annotation.model_fields.items():
             assert len(description_of(inner)) > 10, f"{section}.{key}"
-
-
-@pytest.mark.parametrize(("old", "new"), RENAMED.items())
-def test_a_key_of_an_earlier_version_names_the_new_one(old: str, new: str) -> None:
-    section, key = old.split(".")
-    assert problems(f"[{section}]\n{key} = 1") == [f"{old}: no such key; it is called {new} now"]
-    section, key = new.split(".")
-    field = Config.model_fields[section].annotation
-    assert isinstance(field, type) and issubclass(field, BaseModel) and key in field.model_fields
 
 
 def test_options_of_engines_are_those_of_the_engines() -> None:

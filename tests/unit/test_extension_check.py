@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.check import check_changed, check_routes
+from sar_agent.check import check_and_prove, check_routes
 from sar_agent.errors import CheckFailed, CreditLoop
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.install.plan import make_plan
@@ -44,10 +44,10 @@ def check_installed(folder: Path, source: str, name: str = "ReservedPort") -> It
 
 
 def test_a_finding_is_raised_as_its_own_error(tmp_path: Path) -> None:
-    before = check_changed(FABRIC, ROUTES, None)
+    before = check_and_prove(FABRIC, ROUTES)
     assert before.verdict.passed and before.proved
     with check_installed(tmp_path, PORTS + "    MOST = 1\n"):
-        verdict, proved = check_changed(FABRIC, ROUTES, before.proved)
+        verdict, proved = check_and_prove(FABRIC, ROUTES)
         assert proved is None and not verdict.passed
         assert verdict.deadlock_free and verdict.unreachable_pairs == 0
         assert [finding.check for finding in verdict.findings] == ["ports"]
@@ -61,7 +61,7 @@ def test_a_finding_is_raised_as_its_own_error(tmp_path: Path) -> None:
 
 def test_a_check_that_finds_nothing_lets_routes_pass(tmp_path: Path) -> None:
     with check_installed(tmp_path, PORTS + "    MOST = 255\n"):
-        verdict, proved = check_changed(FABRIC, ROUTES, None)
+        verdict, proved = check_and_prove(FABRIC, ROUTES)
         assert verdict.passed and proved
 
 
@@ -94,7 +94,7 @@ def test_a_check_that_fails_itself_proves_nothing(body: str, problem: str, tmp_p
     """
     table = ROUTES.egress.copy()
     with check_installed(tmp_path, source, "Broken"):
-        verdict, proved = check_changed(FABRIC, ROUTES, None)
+        verdict, proved = check_and_prove(FABRIC, ROUTES)
         assert proved is None and len(verdict.problems) == 1
         assert verdict.problems[0].startswith(
             "check 'ports' of toy-toy_check 0.1 could not be completed, so the routes are not "

@@ -106,11 +106,3 @@ def test_compiled_kernels_load_without_what_a_compiler_needs(tmp_path: Path) -> 
     ]
     assert printed[0].stdout == "[0, 1, 2, 2, 1] 0\nTrue True\n2 1\n", printed[0].stderr
     assert printed[1].stdout == "[0, 1, 2, 2, 1] 1\nFalse False\n2 1\n", printed[1].stderr
-
-
-def test_stored_kernels_do_not_name_this_package(kernel: Path, tmp_path: Path) -> None:
-    """Those of other programs must load after it was removed."""
-    cache = tmp_path / "cache"
-    assert run(kernel, NUMBA_CACHE_DIR=str(cache)).stdout.startswith("42 ")
-    stored = [path.read_bytes() for path in cache.rglob("*.nb[ci]")]
-    assert stored and not any(b"sar_agent" in image for image in stored)

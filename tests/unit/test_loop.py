@@ -190,7 +190,7 @@ def test_what_fails_the_check_is_never_installed(
         def require(self) -> None:
             raise CheckFailed("credit loop in virtual lane 0")
 
-    monkeypatch.setattr(plan_module, "check_changed", lambda *_: (Refuses(), None))
+    monkeypatch.setattr(plan_module, "check_and_prove", lambda *_: (Refuses(), None))
     world.source.records = JOBS[:1]
     report = world.once()
     assert report.result is Result.FAILED and "credit loop" in report.sentence

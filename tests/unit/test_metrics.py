@@ -160,3 +160,10 @@ def test_served_on_the_address_and_a_taken_port_is_one_sentence(metrics: Metrics
         number = taken.getsockname()[1]
         with pytest.raises(Unavailable, match=rf"127\.0\.0\.1:{number} .*metrics_address"):
             metrics.serve("127.0.0.1", number)
+
+
+def test_methods_of_updates_are_those_that_are_counted() -> None:
+    counted = {
+        how.value for how in UpdateMethod if how not in (UpdateMethod.WAIT, UpdateMethod.REFUSE)
+    }
+    assert set(UPDATE_METHODS) == counted | {"none"}

@@ -3,8 +3,6 @@ right where they can be compared."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,132 +15,12 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
-from sar_lab.papers.claims import Claim
-from sar_lab.peers import herding, isolation_pareto, keys_beside_sar_plus
+from sar_lab.peers import herding, keys_beside_sar_plus
 from sar_lab.peers.greedy_trees import greedy_peak
 from sar_lab.peers.isolating_placement import isolated_routes, space_of
-from sar_lab.peers.isolation_pareto import Traded
-from sar_lab.peers.keys_beside_sar_plus import Slowdowns
 from sar_lab.peers.partial_isolation import PartialPlace, PartialSpace
 from sar_lab.peers.phase_interference import phase_times
 from sar_lab.peers.site_inputs import site_folder
-
-DRAWS = 6
-Draws = list[float]
-
-
-def near(random: np.random.Generator, level: float) -> Draws:
-    """Draws around a whole number, which do not overlap those around another one."""
-    return [float(level * (1 + 0.001 * random.random())) for _ in range(DRAWS)]
-
-
-def levels(random: np.random.Generator, names: Sequence[str]) -> dict[str, Draws]:
-    """Each name at a level of its own, in random order."""
-    order = random.permutation(len(names)) + 1.0
-    return {name: near(random, level) for name, level in zip(names, order, strict=True)}
-
-
-def in_words(claim: Claim, above: Callable[[str, str], bool]) -> bool:
-    """What `X above Y`, `below` and `before` (a time) say of these numbers."""
-    found = re.fullmatch(r"(?:.*?: )?(.+?) (above|below|before) (.+)", claim.says)
-    assert found, claim.says
-    one, direction, other = found.groups()
-    return above(one, other) if direction == "above" else above(other, one)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_the_words_of_isolation_pareto_are_what_it_judges(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    of = {name: levels(random, isolation_pareto.ROWS) for name in ("use", "kept", "more")}
-    results = {
-        row: [Traded(u, k, m, m) for u, k, m in zip(*(of[n][row] for n in of), strict=True)]
-        for row in isolation_pareto.ROWS
-    }
-    named = dict(zip(isolation_pareto.WORDS.values(), of, strict=True))
-    claims = isolation_pareto.claims_of(results)
-    assert len(claims) == 12 and all(claim.order for claim in claims)
-    for claim in claims[2:]:
-        values = of[named[claim.says.partition(":")[0]]]
-        assert claim.holds is in_words(
-            claim,
-            lambda one, other, v=values: v[one][0] > v[other][0],  # type: ignore[misc]
-        ), claim
-    for worst, holds in ((1.0, True), (1.01, False)):
-        results["isolated"] = [Traded(1, 1, worst, 1)] * DRAWS
-        assert isolation_pareto.claims_of(results)[0].holds is holds
-    for least, holds in ((0.97, True), (0.96, False)):
-        results["scattered, sar-plus"] = [Traded(1, 1, 1, 1)] * 5 + [Traded(1, least, 1, 1)]
-        assert isolation_pareto.claims_of(results)[1].holds is holds
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_the_words_of_keys_beside_sar_plus_are_what_it_judges(seed: int) -> None:
-    random, study = np.random.default_rng(seed), keys_beside_sar_plus
-    times = {n: levels(random, study.ROWS) for n in study.PHASED}
-    shares = {
-        n: {row: [Slowdowns([t], [t]) for t in draws] for row, draws in rows.items()}
-        for n, rows in times.items()
-    }
-    waits = {r: near(random, 1.0 + r) for r in study.REQUESTS}
-    offsets = {lmc: near(random, float(random.integers(1, 9))) for lmc in study.LMCS}
-    without = near(random, 2.0 + seed / 5)
-    claims = study.claims_of(shares, waits, without, [1.0] * DRAWS, offsets)
-    for claim in claims[:-4]:
-        rows = times[int(claim.says.split()[0])]
-        assert claim.holds is in_words(
-            claim,
-            lambda one, other, v=rows: v[one][0] > v[other][0],  # type: ignore[misc]
-        ), claim
-    pays, does_not, even, lmc = claims[-4:]
-    assert "a quarter" in pays.says and pays.holds is (without[0] > waits[0.25][0])
-    assert "four times" in does_not.says and does_not.holds is (waits[4.0][0] > without[0])
-    assert not even.order and even.holds is (seed / 5 <= 0.2 * (1 + seed / 5))
-    assert lmc.says.startswith("LMC 4 before LMC 2")
-    if abs(offsets[4][0] - offsets[2][0]) > 0.1:
-        assert lmc.holds is (offsets[4][0] < offsets[2][0])
-
-
-NAMES = {"SAR": herding.SAR, "fat-tree": herding.FTREE}
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_the_words_of_herding_are_what_it_judges(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    shared = {ratio: levels(random, herding.SWEPT) for ratio in ("1:1", "3:1")}
-    # The same order at all sizes, where "all" can hold; every third seed, one that size changes.
-    sweep = {
-        (ratio, size): {
-            **(levels(random, herding.SWEPT) if seed % 3 == 2 else shared[ratio]),
-            "bound": [100.0] * DRAWS,
-        }
-        for ratio in shared
-        for size in herding.SIZES
-    }
-    loads = {"captured": {**levels(random, herding.ENGINES), "bound": [1.0] * DRAWS}}
-    months = {**levels(random, herding.ENGINES), "bound": [1.0] * DRAWS}
-    claims = herding.claims_of(sweep, loads, months)
-    assert len(claims) == 2 * 3 + 1 + 2 + 3
-    for claim in claims[:6]:
-        ratio, _, rest = claim.says.partition(", jobs of ")
-        low = [int(number) for number in re.findall(r"\d+", rest.partition(":")[0])]
-        sizes = [s for s in herding.SIZES if s in low or ("and more" in rest and s >= low[0])]
-        of = [sweep[ratio, size] for size in sizes]
-        if "leaf by leaf" in rest:
-            expected = all(p[herding.SAR][0] > p[herding.LEAFWISE][0] for p in of)
-        else:
-            found = re.search(r"(\S+)'s peak is (above|below) (\S+)'s", rest)
-            assert found
-            one, other = NAMES[found[1]], NAMES[found[3]]
-            sign = 1 if found[2] == "above" else -1
-            expected = all(sign * (p[one][0] - p[other][0]) > 0 for p in of)
-        assert claim.holds is expected, claim
-    for claim, point in zip(claims[7:11:2], (loads["captured"], months), strict=True):
-        assert "at most 10 %" in claim.says and claim.holds is (max(point["sar-plus"]) <= 1.1)
-    for claim, point in zip(claims[8:11:2], (loads["captured"], months), strict=True):
-        assert "SAR's largest load is above sar-plus's" in claim.says
-        assert claim.holds is (point["sar"][0] > point["sar-plus"][0])
-    assert claims[11].says == "Leonardo: SAR's largest load is below DFSSSP's"
-    assert claims[11].holds is (months["sar"][0] < months["dfsssp"][0])
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ row, and an exchanged direction, number or number of places is another judgement
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from pathlib import Path
@@ -14,10 +13,8 @@ import pytest
 import sar_lab.papers
 from sar_lab.papers.claims import NEAR
 from sar_lab.papers.worded_claims import (
-    LESS,
     MEANS,
     MEDIANS,
-    MORE,
     PAIRED,
     PLAIN,
     Draws,
@@ -103,48 +100,6 @@ def test_what_is_not_told_apart_is_neither() -> None:
 def test_what_cannot_be_read_is_no_claim(says: str) -> None:
     with pytest.raises(ValueError, match=r"begins with none|has no relation"):
         judged(says, SIX)
-
-
-COMPARES = re.compile(
-    rf"\b({'|'.join([*MORE, *LESS, 'better', 'worse', 'lower', 'higher', 'faster', 'slower'])}"
-    r"|equals|half|twice|most|least|majority|grows|falls|times|(over|under|within) \d+)\b|%"
-)
-
-
-def compared_in_words(source: str) -> list[str]:
-    """The words of orders that compare, and are not judged by these words."""
-    calls = [
-        call
-        for call in ast.walk(ast.parse(source))
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Name)
-        and call.func.id in ("order", "Claim")
-    ]
-    return [words for call in calls if COMPARES.search(words := _words(call))]
-
-
-def _words(call: ast.Call) -> str:
-    """The texts in the first argument; a call by keywords has none to judge."""
-    if not call.args:
-        return "%"
-    nodes = [node for node in ast.walk(call.args[0]) if isinstance(node, ast.Constant)]
-    return " ".join(node.value for node in nodes if isinstance(node.value, str))
-
-
-@pytest.mark.parametrize("path", sorted(ROWS.glob("*.py")), ids=lambda path: path.stem)
-def test_a_row_compares_in_no_other_way(path: Path) -> None:
-    """`order` remains for facts without a direction or a number; comparisons are sentences for
-    `judged`, numbers are `value`s."""
-    if path.name not in LIBRARY:
-        assert not compared_in_words(path.read_text()), "write these as sentences for `judged`"
-
-
-def test_a_comparison_beside_its_code_is_found() -> None:
-    assert compared_in_words('order("SAR is better than DFSSSP", sar < dfsssp)')
-    assert compared_in_words('order(f"{name} within 5 % of ARK", high < 1.05)')
-    assert compared_in_words('Claim(says="a", published="b", ours="c", holds=True)')
-    assert not compared_in_words('order("tables of baseLIDs change", before != after)')
-    assert not compared_in_words('judged("SAR better than DFSSSP", peaks)')
 
 
 def number(text: str) -> float:

@@ -82,7 +82,6 @@ function showForce() {
       : `Engine ${now.engine} of the subnet manager`;
     const age = (Date.now() + clockStep) / 1000 - now.since;
     by("force").textContent = `${what}, since ${moment(now.since)} (${length(age)})${now.held ? "; held by a person" : ""}`;
-    if (now.trial) by("force").append(element("br"), `${now.trial}.`);
   }
   const counters = state.counters, facts = [];
   if (measures.switches !== undefined) {
@@ -140,7 +139,6 @@ function showDecisions() {
     if (one.entries_changed) item.append(` ${one.entries_changed.toLocaleString("en")} entries changed${one.how ? ` (${one.how})` : ""}.`);
     const was = one.counted?.counted_max, is = one.counted_after?.counted_max;
     if (was !== undefined && is !== undefined) item.append(` Fullest link, counted: ${percent(was)} → ${percent(is)}${one.counted_after.same_jobs ? "" : " (with other jobs)"}.`);
-    if (one.trial) item.append(` Trial ${one.trial.verdict.replace("_", " ")}: ${one.trial.why}.`);
     if (one.who !== "agent") item.append(` By ${one.who}.`);
     return item;
   });
