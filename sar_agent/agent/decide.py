@@ -27,7 +27,6 @@ class Reason(StrEnum):
     JOBS = "jobs_changed"
     TOPOLOGY = "topology_edited"
     ROLLBACK = "rollback"
-    BETTER = "better_routes_found"
     WEIGHTS = "weights_counted"
     TRIAL = "trial_went_back"
     SHELTER = "shelter_of_another_fabric"

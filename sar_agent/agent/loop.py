@@ -39,7 +39,7 @@ from sar_agent.agent.outcome import (
 from sar_agent.agent.page_feed import PageFeed
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
-from sar_agent.agent.reroute_pacer import TOO_LITTLE, Pacing, planning_basis
+from sar_agent.agent.reroute_pacer import Pacing, planning_basis
 from sar_agent.agent.state import State
 from sar_agent.agent.update_strategy import UpdateMethod
 from sar_agent.agent.updates import Updates
@@ -158,7 +158,7 @@ class Agent:
         self.page.observed(site, before)
         self.keys.resume(site, state)
         # Decide.
-        decision = self._decide(site, state, obstacle, tend=not followed)
+        decision = self._decide(site, state, obstacle)
         if decision.reason and self.config.counters.weights == "use":
             site = replace(site, jobs=self.observer.jobs_on(site.fabric))
             before = self.publisher.measure_in_force(site.in_force, site.fabric, site.mix)
@@ -176,11 +176,8 @@ class Agent:
             return Report(Result.FAILED, f"nothing can be installed: {obstacle}", report.reason)
         return report
 
-    def _decide(
-        self, site: Observation, state: State | None, obstacle: str, *, tend: bool
-    ) -> Decision:
-        """The first reason for other routes; where there is none, and with `tend`, whether better
-        ones are known: that takes as long as all routes from scratch."""
+    def _decide(self, site: Observation, state: State | None, obstacle: str) -> Decision:
+        """The first reason for other routes."""
         hold = state.held if state and not obstacle else None
         self.metrics.held.set(held := bool(hold and hold.active(site.records, time.time())))
         observed = ObservedState(
@@ -197,9 +194,6 @@ class Agent:
             return decision
         if not obstacle and (back := self.counted.back(site)):
             return back
-        tend = tend and not self.counted.trials.blocks(site)
-        if tend and (better := self.planner.tend(site.fabric, site.mix)):
-            return Decision(Reason.BETTER, better)
         if not obstacle and self.updates.shelter_owed:
             return Decision(Reason.SHELTER, "the shelter in force is that of another fabric")
         if not obstacle and (amended := self.amendments.due(site.status)):
@@ -293,10 +287,8 @@ class Agent:
             heard = self.manager.status().highest_generation
             number = 1 + max(heard, state.generation if state else 0)
             plan = self.planner.plan(number, site.fabric, site.mix)
-            if not self.pacing.worth(reason, site, entry.before, plan):
-                return Waiting(
-                    transition_to(plan, in_force.routes if in_force else None), TOO_LITTLE
-                )
+            if why := self.pacing.held_back(reason, site, entry.before, plan):
+                return Waiting(transition_to(plan, in_force.routes if in_force else None), why)
             try:
                 self.counted.prepare(reason, plan, site, state)
                 return self._prove_and_commit(plan, entry, site)

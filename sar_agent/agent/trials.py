@@ -34,7 +34,7 @@ from sar_agent.routing.routes import Routes
 from sar_agent.telemetry.metrics import Metrics
 
 log = logging.getLogger(__name__)
-TRIED = frozenset({Reason.WEIGHTS, Reason.BETTER})
+TRIED = frozenset({Reason.WEIGHTS})
 PATIENCE = 4.0
 """Times the length of all windows after which a trial is over,"""
 GRACE = 600.0
