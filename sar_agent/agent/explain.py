@@ -41,7 +41,7 @@ class JobUnderRoutes:
     load: float = 0.0
     """The predicted load of its worst link."""
     phase_contention: float = 1.0
-    """What one message at a time costs (`quality/phase_contention.py`)."""
+    """What one message at a time costs (`routing/phase_contention.py`)."""
     shared_with: list[str] = field(default_factory=list)
     """Other jobs with routes over its worst link, those with the most first."""
     counted: float | None = None

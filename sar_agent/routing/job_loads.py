@@ -71,6 +71,11 @@ class JobLoads:
         """The largest load (routes / 1024 with objective `routes`)."""
         return float(self.paths.load.max(initial=0.0))
 
+    def slowdown(self, egress: U8) -> float:
+        """How much longer jobs take, in the mean, while all of them do all-to-all at once: the load
+        of the fullest channel of each, at least 1."""
+        return float(_job_peaks(self.paths, self.work, egress).mean())
+
     def least_peak(self) -> float:
         """A lower bound of the largest load. All traffic between a leaf's terminals and other
         leaves must cross the leaf's own channels, and traffic to one terminal crosses only one of
@@ -115,3 +120,23 @@ def carry_trees(
     """Adds or removes what jobs send to these terminals."""
     for d in terminals:
         carry_tree(paths, work, d, egress[d], sign)
+
+
+@kernel
+def _job_peaks(paths: Paths, work: DemandItems, egress: U8) -> F64:  # pragma: no cover
+    """float64[J]: the load of the fullest channel that each job uses, at least 1."""
+    target, by_port, leaf, load = paths.graph.target, paths.by_port, work.leaf, paths.load
+    peaks = np.ones(len(work.unit), np.float64)
+    for j in range(len(peaks)):
+        for x in range(work.member[j], work.member[j + 1]):
+            d = work.terminal[x]
+            root, tree = work.root[d], egress[d]
+            for i in range(work.leaf_offset[j], work.leaf_offset[j + 1]):
+                v = leaf[i]
+                while v != root:
+                    c = by_port[v, tree[v]]
+                    if c >= len(target):
+                        break  # a leaf that is cut off
+                    peaks[j] = max(peaks[j], load[c])
+                    v = target[c]
+    return peaks

@@ -23,13 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8
+from sar_agent.fabric.model import F64, U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.routing.cool_channels import cool
 from sar_agent.routing.demand_items import Objective
 from sar_agent.routing.engine import Options, PreviousRoutes
 from sar_agent.routing.exceptions import could_go_back, drop_unused, except_paths
 from sar_agent.routing.job_loads import JobLoads
+from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.repair import carried_tables
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.template import Template, template_of
@@ -39,6 +40,12 @@ WORTH = 1.02
 """How many times smaller the largest load must become for tables made from the template again."""
 PASSES = 2
 """How often all jobs are looked at when tables are made from the template."""
+MOMENTS = 32
+"""Moments at which phases are looked at, up to 4,096 terminals; then fewer."""
+ALIKE = 1.01
+"""Times the phase contention of the template: so much makes no difference."""
+TRIED = 8
+"""The most jobs whose exceptions are weighed against their phases."""
 EXCEPTION = 1.0
 """The price of an exception: so many messages must meet less."""
 
@@ -77,9 +84,9 @@ class SarPlus:
                 break
         _cool(template, loads, egress, most)
         if loads.peak() > peak:
-            loads.carry(egress, loads.terminals, -1)
-            egress[:] = template.egress
-            loads.carry(egress, loads.terminals)
+            _go_back(template, loads, egress, loads.terminals)
+        elif loads.objective == "load":
+            _weigh_phases(template, loads, egress)
         return self._keep(template, loads, egress, began)
 
     def reroute(
@@ -189,6 +196,40 @@ def _cool(template: Template, loads: JobLoads, egress: U8, most: float) -> None:
     source = loads.fabric.channel_source.astype(np.uint32)
     parts = loads.paths, loads.work, _scratch(loads), source, loads.terminals
     cool(*parts, most, EXCEPTION, template.egress, egress)
+
+
+def _go_back(template: Template, loads: JobLoads, egress: U8, terminals: U32) -> None:
+    """The entries to these terminals become those of the template."""
+    loads.carry(egress, terminals, -1)
+    egress[terminals] = template.egress[terminals]
+    loads.carry(egress, terminals)
+
+
+def _weigh_phases(template: Template, loads: JobLoads, egress: U8) -> None:
+    """Where one message at a time costs more than on the template, a job loses its exceptions if
+    that gains more in phases than all messages at once lose."""
+    fabric, mix = loads.fabric, loads.mix
+    moments = max(MOMENTS // 4, min(MOMENTS, MOMENTS * 4096 // max(1, len(mix.terminal))))
+
+    def contention(tables: U8) -> F64:
+        return phase_contention(fabric, mix, tables, moments)
+
+    usual, now = contention(template.egress), contention(egress)
+    worse = np.argsort(-(now / usual), kind="stable")
+    cost = loads.slowdown(egress) * float(now.mean())
+    for j in worse[:TRIED]:
+        if now.mean() <= ALIKE * usual.mean() or now[j] <= ALIKE * usual[j]:
+            return
+        terminals = mix.jobs[j].terminals.astype(np.uint32)
+        kept = egress[terminals]
+        _go_back(template, loads, egress, terminals)
+        then = contention(egress)
+        if loads.slowdown(egress) * then.mean() < cost:
+            cost, now = loads.slowdown(egress) * float(then.mean()), then
+            continue
+        loads.carry(egress, terminals, -1)
+        egress[terminals] = kept
+        loads.carry(egress, terminals)
 
 
 def _scratch(loads: JobLoads) -> Scratch:

@@ -31,7 +31,7 @@ EPSILON = 1e-9
 STAY, BACK, NEXT, ANY = 0, 1, 2, 3
 """Where traffic may go: the present path; the template's; another one of the first switch's
 channels, then the template's; any."""
-PHASED = 256
+PHASED = 512
 """The most terminals of a job whose phases are looked at: larger jobs have no slack (on
 `xgft:2;12,24;1,12` a scattered job of 200 gains 1 %)."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.live_page.load_classes import HAIR, NAMES, load_classes
 from sar_lab.assess import heat_map
 from sar_lab.assess.assessment import Assessment
+from sar_lab.assess.judgement import Change
 from sar_lab.assess.rate import RatedRoutes
 from sar_lab.assess.timeline import timeline
 from sar_lab.demo import charts, drawing
@@ -52,7 +54,8 @@ def render(assessment: Assessment) -> str:
             before_said=before.name if ratings.assumed else "today’s tables",
             rows=_columns(assessment),
             gainers=assessment.gainers[:JOBS_SHOWN],
-            counts=_counts(assessment),
+            sending=_sending(assessment),
+            over_record=_over_record(assessment),
             pictures=_pictures(given.fabric, before, after) if after and given.mix.jobs else None,
             counted=_counted(assessment),
             timeline=Markup(timeline(assessment.course)) if assessment.course else None,
@@ -70,14 +73,55 @@ def _columns(assessment: Assessment) -> list[RatedRoutes]:
     return sorted(rated, key=lambda r: first.index(r.name) if r.name in first else len(first))
 
 
-def _counts(assessment: Assessment) -> dict[str, int]:
+Tile = tuple[str, str, Change, tuple[float, ...], tuple[float, ...], dict[str, int]]
+
+
+def _sending(assessment: Assessment) -> list[Tile]:
+    """The two tiles of times: title, text, mean times, the jobs' times, numbers of jobs."""
+    judgement, before, after = (
+        assessment.judgement,
+        assessment.ratings.before,
+        assessment.ratings.after,
+    )
+    if judgement.at_once is None or judgement.one_at_a_time is None or after is None:
+        return []
+    gains = assessment.gainers
+    return [
+        (
+            "All messages at once",
+            "An all-to-all whose messages are posted together, in all jobs",
+            judgement.at_once,
+            before.times,
+            after.times,
+            _counts(g.saved for g in gains),
+        ),
+        (
+            "One message at a time",
+            "A pairwise all-to-all, phase after phase, in all jobs",
+            judgement.one_at_a_time,
+            before.phase_times,
+            after.phase_times,
+            _counts(g.phases_saved for g in gains),
+        ),
+    ]
+
+
+def _counts(saved: Iterable[float]) -> dict[str, int]:
     """How many jobs gain, lose or stay the same; less than a hundredth counts as the same."""
-    saved = [g.saved for g in assessment.gainers]
-    return {
-        "gain": sum(s > 0.01 for s in saved),
-        "lose": sum(s < -0.01 for s in saved),
-        "same": sum(abs(s) <= 0.01 for s in saved),
-    }
+    shares = list(saved)
+    gain, lose = sum(s > 0.01 for s in shares), sum(s < -0.01 for s in shares)
+    return {"gain": gain, "lose": lose, "same": len(shares) - gain - lose}
+
+
+def _over_record(assessment: Assessment) -> str:
+    if assessment.course is None:
+        return ""
+    saved = (assessment.course.saved, assessment.course.phases_saved)
+    at_once, phases = (f"{abs(s):.0%} {'less time' if s >= 0 else 'longer'}" for s in saved)
+    return (
+        f"sending would take {at_once} with all messages at once, and {phases} with one message "
+        "at a time"
+    )
 
 
 def _pictures(fabric: Fabric, before: RatedRoutes, after: RatedRoutes) -> dict[str, Any]:

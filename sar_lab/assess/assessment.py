@@ -19,18 +19,28 @@ from sar_lab.assess.traffic_classes import TrafficClass, traffic_classes
 
 @dataclass(frozen=True)
 class JobGain:
-    """One job and its time for an all-to-all, before and after; 1.0: as fast as alone."""
+    """One job and its times to send, before and after; 1.0: as fast as alone."""
 
     job: str
     terminals: int
     switches: int
     before: float
+    """All messages at once."""
     after: float
+    phases_before: float
+    """One message at a time."""
+    phases_after: float
 
     @property
     def saved(self) -> float:
-        """The share of its time that the job saves; below 0 where it would get slower."""
+        """The share of its time that the job saves with all messages at once; below 0 where it
+        would get slower."""
         return 1.0 - self.after / self.before
+
+    @property
+    def phases_saved(self) -> float:
+        """The same with one message at a time."""
+        return 1.0 - self.phases_after / self.phases_before
 
 
 @dataclass(frozen=True)
@@ -54,8 +64,9 @@ class Assessment:
         before, after = self.ratings.before, self.ratings.after
         if after is None:
             return ()
-        rows = zip(before.measures.jobs_detail, before.times, after.times, strict=True)
-        gains = [JobGain(job.job, job.terminals, job.switches, b, a) for job, b, a in rows]
+        times = (before.times, after.times, before.phase_times, after.phase_times)
+        rows = zip(before.measures.jobs_detail, *times, strict=True)
+        gains = [JobGain(job.job, job.terminals, job.switches, *each) for job, *each in rows]
         return tuple(sorted(gains, key=lambda g: -g.terminals * (g.before - g.after)))
 
     def json(self) -> dict[str, Any]:
@@ -73,7 +84,10 @@ class Assessment:
             "after": ratings.after and ratings.after.name,
             "engines": [rated.json() for rated in ratings.engines],
             "unserved": [{"engine": name, "why": why} for name, why in ratings.unserved],
-            "gainers": [{**asdict(g), "saved": g.saved} for g in self.gainers],
+            "gainers": [
+                {**asdict(g), "saved": g.saved, "phases_saved": g.phases_saved}
+                for g in self.gainers
+            ],
             "history": self.course and self.course.json(),
             "topology": None if given.topology is None else list(given.topology),
             "left_out": [asdict(left) for left in given.left_out],

@@ -23,6 +23,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import Job
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality.bounds import bounds_of
+from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.annealing import annealed
 from sar_agent.routing.lanes import routed
@@ -98,6 +99,7 @@ def _simulate(switch: Fabric) -> None:
     routes = Routes("", switch.digest, switch.destination_port[None, :, None].astype(np.uint8))
     flows = PATTERNS["alltoall"](switch, JobMix((job,)))
     end_times(routed_links(switch, routes, flows), flows)
+    phase_contention(switch, JobMix((job,)), routes.egress[0])
 
 
 def end_with_stdin() -> None:

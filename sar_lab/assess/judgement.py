@@ -1,7 +1,9 @@
-"""The first sentence of the report, and the number beside it.
+"""The first sentence of the report, and the numbers beside it.
 
 It is the answer that a reader remembers, so it claims no more than was shown: time spent sending,
-not run time. Where there is nothing to gain, the sentence says so and gives the reason.
+not run time. Programs lie between two kinds of sending: all messages at once, and one message at a
+time. Where either gets slower, the sentence begins with it. Where there is nothing to gain, the
+sentence says so and gives the reason.
 """
 
 from __future__ import annotations
@@ -13,25 +15,61 @@ from sar_lab.assess.host_ports import shared_hosts
 from sar_lab.assess.rate import RatedRoutes, Ratings
 from sar_lab.assess.site_data import SiteData
 
-Kind = Literal["unknown", "inside", "adaptive", "unserved", "idle", "same", "little", "gain"]
+Kind = Literal[
+    "unknown", "inside", "adaptive", "unserved", "idle", "same", "little", "gain", "mixed", "worse"
+]
 LEAST, LITTLE = 0.01, 0.05
 """Shares of time: below the first there is no gain, below the second a little one."""
 FULL = 1.0 + 1e-6
 
 
 @dataclass(frozen=True)
+class Change:
+    """Mean times of sending, in multiples of the time alone."""
+
+    before: float
+    after: float
+
+    @property
+    def saved(self) -> float:
+        """The share of the time that is saved; below 0 where it takes longer."""
+        return 1.0 - self.after / self.before
+
+    @property
+    def longer(self) -> float:
+        """The share of the time by which it takes longer; below 0 where it is saved."""
+        return self.after / self.before - 1.0
+
+    def json(self) -> dict[str, float]:
+        return {**asdict(self), "saved": self.saved}
+
+
+@dataclass(frozen=True)
 class Judgement:
-    """The sentence, its reason and its number."""
+    """The sentence, its reason and its numbers."""
 
     kind: Kind
     sentence: str
     why: str
     """One or two sentences of reason."""
     saved: float
-    """The share of the time spent sending that would be saved; never below 0."""
+    """The share of the time spent sending that would be saved with all messages at once; never
+    below 0."""
+    at_once: Change | None = None
+    """All messages at once; None without routes after or without jobs."""
+    one_at_a_time: Change | None = None
+    """One message at a time."""
 
     def json(self) -> dict[str, Any]:
-        return {**asdict(self), "percent": round(100 * self.saved, 1)}
+        return {
+            "kind": self.kind,
+            "sentence": self.sentence,
+            "why": self.why,
+            "saved": self.saved,
+            "percent": round(100 * self.saved, 1),
+            "all_messages_at_once": self.at_once and self.at_once.json(),
+            "one_message_at_a_time": self.one_at_a_time and self.one_at_a_time.json(),
+        }
 
 
 def judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
@@ -57,43 +95,92 @@ def judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
             "; ".join(f"{name}: {why}" for name, why in ratings.unserved), 0.0,
         )  # fmt: skip
     before, after = ratings.before, ratings.after
-    saved = max(0.0, 1.0 - after.time / before.time)
+    at_once = Change(before.time, after.time)
+    phases = Change(before.phase_time, after.phase_time)
+    least, most = sorted((at_once.saved, phases.saved))
+
+    slower = _slower("all messages at once", before.times, after.times)
+    slower += _slower("one message at a time", before.phase_times, after.phase_times)
+
+    def told(kind: Kind, sentence: str, why: str, saved: float = 0.0) -> Judgement:
+        return Judgement(kind, sentence, why, saved, at_once, phases)
+
     if adaptive:
-        return Judgement(
+        return told(
             "adaptive",
             "With adaptive routing, the gain is known only for traffic that follows the tables.",
-            f"Such traffic would spend up to {saved:.0%} less time being sent. For traffic that "
-            "switches route packet by packet, this report cannot state a gain. The section on "
-            "traffic that follows the tables lists both.", 0.0,
-        )  # fmt: skip
-    if before.measures.load_max <= FULL:
-        return Judgement(
-            "idle", nothing,
-            "Even if every job sent at full speed to all its hosts at once, no link would be more "
-            f"than {before.measures.load_max:.0%} full.", 0.0,
-        )  # fmt: skip
-    if saved < LEAST:
+            "The times given here are for such traffic. For traffic that switches route packet by "
+            "packet, this report cannot state a gain. The section on traffic that follows the "
+            "tables lists both.",
+        )
+    if least <= -LEAST:
+        slow, other = (at_once, phases) if at_once.longer >= phases.longer else (phases, at_once)
+        who = {
+            id(at_once): "programs that send all messages at once",
+            id(phases): "programs that send one message at a time",
+        }
+        why = (
+            "Routes made for the jobs spread all their messages evenly. The messages of one phase "
+            "may still meet on a link, more often than before."
+        )
+        first = f"{who[id(slow)].capitalize()} would take {slow.longer:.0%} longer to send"
+        if other.saved >= LEAST:
+            return told(
+                "mixed",
+                f"{first}; {who[id(other)]} would spend {other.saved:.0%} less time sending.",
+                why,
+                max(0.0, at_once.saved),
+            )
+        rest = f"take {other.longer:.0%} longer, too" if other.longer >= LEAST else "gain nothing"
+        return told("worse", f"{first}; {who[id(other)]} would {rest}.", why)
+    if most < LEAST:
+        full = before.measures.load_max
+        if full <= FULL:
+            return told(
+                "idle", nothing,
+                "Even if every job sent at full speed to all its hosts at once, no link would be "
+                f"more than {full:.0%} full, and with one message at a time, jobs would finish "
+                f"less than {LEAST:.0%} sooner.",
+            )  # fmt: skip
         bound = before.measures.lower_bound_load_max
-        slower = after.time > before.time * (1 + LEAST)
-        return Judgement(
+        return told(
             "same", nothing,
-            (f"Routes made for the jobs would even be slower: {after.time:.2f} instead of "
-             f"{before.time:.2f}." if slower else
-             f"Jobs would finish sending less than {LEAST:.0%} sooner.")
-            + _ports(given, ratings.before)
-            + f" The fullest link carries {before.measures.load_max:.2f} times its capacity, and "
-            f"no routing could bring that below {bound:.2f}.", 0.0,
+            f"Jobs would finish sending less than {LEAST:.0%} sooner, all messages at once or one "
+            f"at a time.{slower}" + _ports(given, ratings.before)
+            + f" The fullest link carries {full:.2f} times its capacity, and no routing could "
+            f"bring that below {bound:.2f}.",
         )  # fmt: skip
-    amount = f"{saved:.0%} less time sending"
-    if saved < LITTLE:
-        return Judgement(
-            "little", f"There is little to gain: your jobs would spend at most {amount}.",
-            "That is hardly worth a change.", saved,
-        )  # fmt: skip
-    return Judgement(
-        "gain", f"Your jobs would spend up to {amount}.",
-        "Routes that take the running jobs into account keep jobs off each other's links.", saved,
-    )  # fmt: skip
+    saved = max(0.0, at_once.saved)
+    if most < LITTLE:
+        return told(
+            "little",
+            f"There is little to gain: your jobs would spend {_span(least, most)} less time "
+            "sending.",
+            f"That is hardly worth a change.{slower}",
+            saved,
+        )
+    return told(
+        "gain",
+        f"Your jobs would spend {_span(least, most)} less time sending.",
+        "Routes that take the running jobs into account keep jobs off each other's links." + slower,
+        saved,
+    )
+
+
+def _span(least: float, most: float) -> str:
+    """`4 to 22%`, `up to 22%` where the least is nothing, `22%` where both are the same."""
+    low, high = f"{least:.0%}", f"{most:.0%}"
+    if least < LEAST:
+        return f"up to {high}"
+    return high if low == high else f"{low[:-1]} to {high}"
+
+
+def _slower(how: str, before: tuple[float, ...], after: tuple[float, ...]) -> str:
+    """A sentence for jobs that would take longer although the mean does not; else empty."""
+    longer = [b / a - 1 for a, b in zip(before, after, strict=True)]
+    if not (count := sum(share >= LEAST for share in longer)):
+        return ""
+    return f" With {how}, {count} of {len(longer)} jobs would take up to {max(longer):.0%} longer."
 
 
 def _ports(given: SiteData, before: RatedRoutes) -> str:

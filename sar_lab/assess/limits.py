@@ -37,12 +37,12 @@ def limits_of(given: SiteData, ratings: Ratings, adaptive: bool) -> tuple[str, .
         )
     sentences.append(
         "Only the time that jobs spend sending gets shorter, not the time that they compute. A job "
-        "that sends for a fifth of its time gains a fifth of the number above."
+        "that sends for a fifth of its time gains (or loses) a fifth of the numbers above."
     )
     sentences.append(
-        "The number applies to traffic that is sent all at once (an all-to-all whose messages are "
-        "posted together). Programs that send one message at a time, phase after phase, gain "
-        "little (docs/research/load-is-time.md)."
+        "Few programs send all messages at once (an all-to-all whose messages are posted "
+        "together). Most send one at a time: rings, halo exchanges, and all-to-alls of large "
+        "messages in Open MPI. Yours lie between the two (docs/research/load-is-time.md)."
     )
     if hosts := shared_hosts(given.fabric, given.mix):
         sentences.append(
@@ -52,6 +52,7 @@ def limits_of(given: SiteData, ratings: Ratings, adaptive: bool) -> tuple[str, .
     if before.simulated is None and given.mix.jobs:
         sentences.append(
             "The traffic was not simulated. Times follow from the fullest link on a job's routes, "
+            "and with one message at a time from phase contention (docs/metrics-explained.md), "
             "which overestimates them somewhat, before and after."
         )
     if not adaptive:

@@ -32,8 +32,10 @@ class MomentRating:
     links_mean: float
     """Mean over jobs of the number of links that they use."""
     time: float
-    """Time to send, from the fullest links: mean over jobs, weighted by terminals; 1.0: no "
-    "waiting."""
+    """Time to send all messages at once, from the fullest links: mean over jobs, weighted by
+    terminals; 1.0: no waiting."""
+    phase_time: float
+    """The same with one message at a time, from phase contention."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,18 @@ class RatingsOverTime:
 
     @property
     def saved(self) -> float:
-        """The share of the time to send that is saved over all moments."""
+        """The share of the time to send all messages at once that is saved over all moments."""
         before, after = (sum(p.time for p in points) for points in (self.before, self.after))
         return max(0.0, 1.0 - after / before) if before else 0.0
 
+    @property
+    def phases_saved(self) -> float:
+        """The same with one message at a time; below 0 where it takes longer."""
+        before, after = (sum(p.phase_time for p in side) for side in (self.before, self.after))
+        return 1.0 - after / before if before else 0.0
+
     def json(self) -> dict[str, Any]:
-        return {**asdict(self), "saved": self.saved}
+        return {**asdict(self), "saved": self.saved, "phases_saved": self.phases_saved}
 
 
 def rate_over_time(
@@ -97,11 +105,14 @@ def rate_over_time(
 def _point(traffic: Traffic) -> MomentRating:
     live = traffic.fabric.channel_up
     size = np.diff(traffic.mix.offset)
-    fullest = np.maximum(traffic.job_load, port_load(traffic.fabric, traffic.mix))
+    ports = port_load(traffic.fabric, traffic.mix)
+    fullest = np.maximum(traffic.job_load, ports)
+    phases = np.maximum(traffic.phase_contention, ports)
     return MomentRating(
         int(traffic.efi[live].max(initial=0)),
         float(traffic.job_efi.mean()),
         float((traffic.efi[live] == 0).mean()) if live.any() else 0.0,
         float(traffic.job_links.mean()),
         float(np.average(np.maximum(1.0, fullest), weights=size)),
+        float(np.average(phases, weights=size)),
     )

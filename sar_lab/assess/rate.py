@@ -53,6 +53,8 @@ class RatedRoutes:
     simulated: tuple[float, ...] | None = None
     """Each job's time for an all-to-all while all jobs do one, in multiples of its time alone; None
     where it was not simulated."""
+    simulated_phases: tuple[float, ...] | None = None
+    """The same with one message at a time."""
 
     @property
     def load_time(self) -> float:
@@ -60,19 +62,40 @@ class RatedRoutes:
         return replace(self, simulated=None).time
 
     @property
+    def contention_time(self) -> float:
+        """Mean time that follows from phase contention, simulated or not."""
+        return replace(self, simulated_phases=None).phase_time
+
+    @property
     def times(self) -> tuple[float, ...]:
-        """Each job's time: simulated, or from the fullest link on its routes, which is slightly "
-        "more."""
+        """Each job's time with all messages at once: simulated, or from the fullest link on its
+        routes, which is slightly more."""
         if self.simulated is not None:
             return self.simulated
         rows = zip(self.measures.jobs_detail, self.ports, strict=True)
         return tuple(max(1.0 / job.throughput, port) for job, port in rows)
 
     @property
+    def phase_times(self) -> tuple[float, ...]:
+        """Each job's time with one message at a time: simulated, or its phase contention."""
+        if self.simulated_phases is not None:
+            return self.simulated_phases
+        contention = self.measures.traffic.phase_contention.tolist()
+        return tuple(map(max, contention, self.ports))
+
+    @property
     def time(self) -> float:
         """The mean over jobs, weighted by their terminals: what a host waits."""
+        return self._mean(self.times)
+
+    @property
+    def phase_time(self) -> float:
+        """The same with one message at a time."""
+        return self._mean(self.phase_times)
+
+    def _mean(self, times: tuple[float, ...]) -> float:
         weight = [job.terminals for job in self.measures.jobs_detail]
-        return float(np.average(self.times, weights=weight)) if weight else 1.0
+        return float(np.average(times, weights=weight)) if weight else 1.0
 
     def json(self) -> dict[str, Any]:
         return {
@@ -89,6 +112,9 @@ class RatedRoutes:
             "load_time": self.load_time,
             "time": self.time,
             "time_by": "load" if self.simulated is None else "simulation",
+            "contention_time": self.contention_time,
+            "phase_time": self.phase_time,
+            "phase_time_by": "contention" if self.simulated_phases is None else "simulation",
             "efi_distribution": self.efi_distribution,
             **self.measures.json(),
         }
@@ -192,8 +218,11 @@ def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds
 
 
 def _simulated(fabric: Fabric, mix: JobMix, rated: RatedRoutes) -> RatedRoutes:
-    times = job_times(fabric, mix, rated.routes, PATTERNS["alltoall"])
-    return replace(rated, simulated=tuple(times.time.tolist()))
+    at_once, phases = (
+        tuple(job_times(fabric, mix, rated.routes, PATTERNS[name]).time.tolist())
+        for name in ("alltoall", "shift")
+    )
+    return replace(rated, simulated=at_once, simulated_phases=phases)
 
 
 def _with_cost(rated: RatedRoutes, before: Routes) -> RatedRoutes:

@@ -123,6 +123,15 @@ def assess(
         raise typer.Exit(int(nothing_known))
     typer.echo(found.judgement.sentence)
     typer.echo(found.judgement.why)
+    for name, change in (
+        ("all messages at once", found.judgement.at_once),
+        ("one message at a time", found.judgement.one_at_a_time),
+    ):
+        if change:
+            typer.echo(
+                f"{name}: {change.before:.2f} → {change.after:.2f} times as long as on an empty "
+                "network"
+            )
     if found.ratings.assumed:
         typer.echo(
             f"before: {found.ratings.before.name}, as no tables were given (--routes); "

@@ -29,6 +29,7 @@ from tests.bench.timing import Times
 CHANGES, DEATHS = 60, 12
 START, END, DEATH = 1.5, 0.0, 3.0
 KEPT, SCRATCH, PLAN_MS = 1.0, 2.0, 30.0
+ENTRIES_EVER = 0.2
 LARGE = (LARGEST, spec_of(24))
 ROUNDS = 5
 """Calls in turn of `sar` and of the engine."""
@@ -36,17 +37,26 @@ OPTIONS = Options()
 
 
 def changes_baseline(engine: str) -> dict[str, Any]:
-    """Mean entries at a start and at an end, and those that differ from the template at last."""
+    """Means and medians of entries at a start and at an end, and of those that differ from the
+    template."""
     found = job_changes(MIDDLE, engine)
-    return {key: fmean(found[key]) for key in ("start", "end", "differ")}
+    return {key: [fmean(found[key]), median(found[key])] for key in ("start", "end", "differ")}
 
 
-def change_tables(full: bool, engine: str, before: dict[str, float]) -> Iterator[Table]:
-    """Two tables; with `full` a third."""
+def large_baseline(engine: str) -> dict[str, int]:
+    """Entries that differ from the template, from scratch with `mix:1`."""
+    found = {}
+    for name in LARGE:
+        fabric = fabric_of(name)
+        routes = load_engine(engine).route(fabric, synthetic_mix(fabric, 1), OPTIONS)
+        found[name] = differing(fabric, routes.egress[0], template(name))
+    return found
+
+
+def change_tables(engine: str, before: dict[str, list[float]]) -> Iterator[Table]:
+    """Starts and ends of jobs; deaths."""
     yield _jobs_table(engine, before)
     yield _deaths_table(engine)
-    if full:
-        yield _large_table(engine)
 
 
 def job_changes(name: str, engine_name: str) -> dict[str, list[int]]:
@@ -77,11 +87,11 @@ def _rerouted(engine: Any, before: PreviousRoutes, fabric: Fabric, mix: JobMix) 
     return engine.route(fabric, mix, OPTIONS)  # type: ignore[no-any-return]
 
 
-def _jobs_table(engine: str, before: dict[str, float]) -> Table:
+def _jobs_table(engine: str, before: dict[str, list[float]]) -> Table:
     found = job_changes(MIDDLE, engine)
     table = Table(
         f"Entries that change with the jobs: {engine}",
-        ("", "changes", "mean", "median", "largest", "none", "today's mean"),
+        ("", "changes", "mean", "median", "largest", "none", "today's mean", "today's median"),
         f"`{MIDDLE}`, from `mix:1` on (hosts at random, the worst case of fat-tree routes), "
         f"{CHANGES} starts and ends, `reroute` after each. Hosts' entries. Given back: those that "
         "are the template's again afterwards; they are not in the row above.",
@@ -89,13 +99,14 @@ def _jobs_table(engine: str, before: dict[str, float]) -> Table:
     for key, values in found.items():
         what = {"start": "a job starts", "end": "a job ends"}.get(key, key)
         what = "differ from the template" if key == "differ" else what
-        today = f"{before[key]:.1f}" if key in before else ""
+        today = [f"{value:,.1f}" for value in before.get(key, ())] or ["", ""]
         none = fmean(value == 0 for value in values)
-        table.add(what, str(len(values)), f"{fmean(values):.1f}", f"{median(values):g}",
-                  str(max(values)), f"{none:.0%}", today)  # fmt: skip
-    ratio = fmean(found["start"]) / before["start"]
+        table.add(what, str(len(values)), f"{fmean(values):,.1f}", f"{median(values):g}",
+                  f"{max(values):,}", f"{none:.0%}", *today)  # fmt: skip
+    mean, middle = before["start"]
     table.goals = [
-        goal("a job starts, mean over today's", ratio, START, ""),
+        goal("a job starts, mean over today's", fmean(found["start"]) / mean, START, ""),
+        goal("a job starts, median over today's", median(found["start"]) / middle, START, ""),
         goal("a job ends, largest", max(found["end"]), END, "entries"),
     ]
     return table
@@ -122,10 +133,11 @@ def _deaths_table(engine_name: str) -> Table:
             led.append(_led_over(routes, fabric, after))
             repaired.append(differing(after, routes.egress[0], first.egress[0]))
             improved.append(differing(after, routes.egress[0], second.egress[0]))
-        ratios = [new / max(1, old) for new, old in zip(improved, led, strict=True)]
+        ratios = [new / old for new, old in zip(improved, led, strict=True) if old]
         table.add(kind, *(f"{fmean(v):,.0f}" for v in (led, repaired, improved)),
-                  f"{fmean(ratios):.2f}", f"{max(ratios):.2f}")  # fmt: skip
-        table.goals.append(goal(f"{kind}, mean", fmean(ratios), DEATH, "times"))
+                  *(f"{of(ratios):.2f}" if ratios else "–" for of in (fmean, max)))  # fmt: skip
+        if ratios:  # no live host's entry leads over a dead leaf switch
+            table.goals.append(goal(f"{kind}, mean", fmean(ratios), DEATH, "times"))
     return table
 
 
@@ -137,12 +149,13 @@ def _led_over(routes: Routes, before: Fabric, after: Fabric) -> int:
     return int((columns == before.channel_port[dead]).sum())
 
 
-def _large_table(engine_name: str) -> Table:
+def large_table(engine_name: str, before: dict[str, int]) -> Table:
+    """Seconds over those of `sar`, entries, and a job change to the plan."""
     load_engine(engine_name).route(fabric_of(MIDDLE), synthetic_mix(fabric_of(MIDDLE), 1), OPTIONS)
     table = Table(
         f"Seconds on large fabrics: {engine_name} beside sar",
         ("fabric", "sar, s", "from scratch, s", "template kept, s", "load / the larger of 1 and "
-         "the bound", "entries", "a job change, to the plan, ms"),
+         "the bound", "entries", "today's", "a job change, to the plan, ms"),
         f"`mix:1` from scratch: a new engine and a new fabric object. Template kept: `mix:2` and "
         f"so on, {ROUNDS} calls in turn with `sar`. Median (least … most). A job change: the "
         f"agent's planner, {CHANGES // 2} changes, all that `plan` does.",
@@ -151,7 +164,7 @@ def _large_table(engine_name: str) -> Table:
         sar, scratch, kept = Times(), Times(), Times()
         for _ in range(3):
             fabric, engine = fabric_of(name), load_engine(engine_name)
-            mix = synthetic_mix(fabric, 1)
+            mix, _ = synthetic_mix(fabric, 1), fabric.digest
             with scratch.one():
                 routes = engine.route(fabric, mix, OPTIONS)
         found = measure(fabric, mix, routes)
@@ -165,12 +178,14 @@ def _large_table(engine_name: str) -> Table:
         ratio = found.load_max / max(1.0, found.lower_bound_load_max)
         changes = _plan_times(fabric, engine_name) if name == LARGEST else None
         table.add(f"`{name}`", sar.show(), scratch.show(), kept.show(), f"{ratio:.3f}",
-                  f"{differing(fabric, routes.egress[0], template(name)):,}",
+                  f"{(entries := differing(fabric, routes.egress[0], template(name))):,}",
+                  f"{before[name]:,}",
                   changes.show(".1f", 1e3) if changes else "")  # fmt: skip
         hosts = f"{fabric.terminals:,} hosts"
         table.goals += [
             goal(f"{hosts}, template kept, over sar", kept.median / sar.median, KEPT, "x"),
             goal(f"{hosts}, from scratch, over sar", scratch.median / sar.median, SCRATCH, "x"),
+            goal(f"{hosts}, entries over today's", entries / before[name], ENTRIES_EVER, ""),
         ]
         if changes:
             ms = changes.median * 1e3

@@ -4,8 +4,11 @@ python -m tests.bench exceptions [--only FABRIC / MIX] [--engine NAME] [--out DI
 
 Each row is a fabric and a mix, compared with the better of ftree and dmodc in the same run, and
 with sar-plus of commit fcf8f3f by a file of its numbers (`exception_rows.BASELINE`). `--only`
-takes rows whose name contains the text, `--out DIR` keeps the references' simulated times, so that
-an engine under work is judged in seconds; its own results are never kept.
+takes rows whose name contains the text (`--only dgx-ndr`, `--only "xgft:2;12,24;1,12 / mix:2"`),
+or one of the parts `changes`, `fig8` and `large`; `--out DIR` keeps the references' simulated
+times, so that an engine under work is judged in seconds. Its own results are never kept.
+
+The baseline was made by `python -m tests.bench.exceptions`, at fcf8f3f with this benchmark on it.
 """
 
 from __future__ import annotations
@@ -19,7 +22,13 @@ from functools import partial
 from statistics import fmean, geometric_mean
 from typing import Any, NamedTuple
 
-from tests.bench.exception_changes import change_tables, changes_baseline
+from tests.bench.exception_changes import (
+    ENTRIES_EVER,
+    change_tables,
+    changes_baseline,
+    large_baseline,
+    large_table,
+)
 from tests.bench.exception_fig8 import fig8_table
 from tests.bench.exception_rows import (
     BASELINE,
@@ -42,8 +51,8 @@ EQUAL = 1 + 1e-6
 PHASES, PHASES_EVER, OFTEN = 1.00, 1.03, 0.95
 WORST, ALL_AT_ONCE, ALONE = 1.05, 1.05, 0.9
 LOAD_TREES, LOAD_OTHERS = 1.05, 1.10
-ENTRIES, ENTRIES_EVER = 0.05, 0.2
-PARTS = ("changes", "fig8")
+ENTRIES = 0.05
+PARTS = ("changes", "fig8", "large")
 ONLY = "of `exceptions`: rows with this in `FABRIC / MIX`, or one of " + ", ".join(PARTS)
 
 
@@ -62,6 +71,7 @@ class Row(NamedTuple):
     """Largest load over the larger of 1 and the bound."""
     alone: float
     entries: int
+    nearest: int
     entries_before: int
     lanes: int
     seconds: float
@@ -91,7 +101,8 @@ class Row(NamedTuple):
         for value in self[3:9]:
             yield f"{value:.3f}"
         yield f"{self.alone:.3f}"
-        yield f"{self.entries:,} / {self.entries_before:,}"
+        other = f" ({self.nearest:,})" if self.nearest < self.entries else ""
+        yield f"{self.entries:,}{other} / {self.entries_before:,}"
         yield str(self.lanes)
         yield f"{self.seconds:.3f}"
 
@@ -105,7 +116,8 @@ better of `ftree` and `dmodc` (`dfsssp` where both refuse: {off}). All at once: 
 on the tables of sar-plus at commit fcf8f3f. Load: the largest over the larger of 1 and the bound.
 Alone: shift of each job with no other on the tables of the mix, mean job, over the same reference.
 Entries: hosts' entries that differ from the template (`dmodc`, or `dfsssp` without jobs where that
-refuses or loads more before any job), and those of today's. `mix:1` and `mix:2` scatter jobs over
+refuses or loads more before any job; in brackets, from the other of the two if that is nearer),
+and those of today's. `mix:1` and `mix:2` scatter jobs over
 random hosts, the worst case of fat-tree routes; `placed=tree` places them as Slurm's topology/tree
 does. ~: more than 60,000 pairs; shifts go through a sample of their phases, and all at once is
 predicted by loads. A row is reached only if its phases (at most 1.00, worst job 1.05) and its load
@@ -115,13 +127,16 @@ predicted by loads. A row is reached only if its phases (at most 1.00, worst job
 def tables(
     full: bool, kept: StoredResults, only: str = "", engine: str = ENGINE
 ) -> Iterator[Table]:
-    """The rows; with the whole benchmark also job changes, failures and sar-fig8."""
+    """The rows, job changes and failures, sar-fig8; with `full` also large fabrics."""
+    before = json.loads(BASELINE.read_text())
     if only not in PARTS and (found := measured_rows(kept, only, engine)):
         yield rows_table(found, engine)
     if only in ("", "changes"):
-        yield from change_tables(full, engine, json.loads(BASELINE.read_text())["changes"])
+        yield from change_tables(engine, before["changes"])
     if only in ("", "fig8"):
         yield fig8_table(engine)
+    if only == "large" or (full and not only):
+        yield large_table(engine, before["large"])
 
 
 def measured_rows(kept: StoredResults, only: str, engine: str) -> list[Row]:
@@ -174,6 +189,7 @@ def _row(name: str, mix: str, row: Measured, known: dict[str, Any], before: dict
         ours.load / max(1.0, known["bound"]),
         ours.alone / min(each.alone for each in theirs),
         row.entries,
+        row.nearest,
         before["entries"],
         row.lanes,
         row.seconds,
@@ -216,7 +232,7 @@ def _goals(found: Sequence[Row]) -> Iterator[str]:
     if ratios := [max(r.entries, 0.5) / r.entries_before for r in found if r.entries_before]:
         yield goal("entries, geometric mean (0 counts as 0.5)", geometric_mean(ratios), ENTRIES, "")
         yield goal("entries, largest of a row", max(ratios), ENTRIES_EVER, "")
-    yield f"rows that need no lane at all found: {sum(row.lanes == 0 for row in found)}"
+    yield f"rows that no number of lanes serves: {sum(row.lanes == 0 for row in found)}"
     yield f"rows whose second call gave other tables: {sum(not row.repeatable for row in found)}"
 
 
@@ -227,9 +243,6 @@ def write_baseline(parts: Sequence[str]) -> None:
         kept["rows"] = {
             row_name(name, mix): {
                 "alltoall": row.times.alltoall,
-                "shift": row.times.shift,
-                "free": row.times.free,
-                "alone": row.times.alone,
                 "load": row.times.load,
                 "entries": row.entries,
                 "lanes": row.lanes,
@@ -238,8 +251,10 @@ def write_baseline(parts: Sequence[str]) -> None:
         }
     if "changes" in parts:
         kept["changes"] = changes_baseline(ENGINE)
+    if "large" in parts:
+        kept["large"] = large_baseline(ENGINE)
     BASELINE.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    write_baseline(sys.argv[1:] or ("rows", "changes"))
+    write_baseline(sys.argv[1:] or ("rows", "changes", "large"))

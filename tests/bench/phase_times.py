@@ -13,6 +13,7 @@ import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
+from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Routes
 from sar_lab.fluid import PATTERNS
@@ -99,9 +100,9 @@ def _phases(fabric: Fabric, mix: JobMix, name: str, share: float) -> Flows:
         return flows
     rank = np.empty(fabric.terminals, np.int64)
     kept, longer = np.zeros(len(flows.job), np.bool_), np.ones(len(mix.jobs))
-    for j, job in enumerate(mix.jobs):
-        n = len(job.terminals)
-        rank[job.terminals] = np.arange(n)
+    for j, ranks in enumerate(np.split(ranks_of(fabric, mix), mix.offset[1:-1])):
+        n = len(ranks)
+        rank[ranks] = np.arange(n)
         of = flows.job == j
         phase = (rank[flows.destination[of]] - rank[flows.source[of]]) % n
         count = min(n - 1, max(LEAST, round(share * (n - 1))))

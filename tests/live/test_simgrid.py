@@ -3,10 +3,7 @@ packets where they have to take as long."""
 
 from __future__ import annotations
 
-import json
-import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +17,6 @@ from sar_agent.jobs.synthetic import synthetic_jobs
 from sar_agent.routing import Options, load_engine
 from sar_lab.fluid import PATTERNS
 from sar_lab.fluid.flow_events import end_times
-from sar_lab.fluid.flow_links import FlowLinks
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.packets import PacketModel, packet_times
@@ -29,43 +25,16 @@ from sar_lab.trace.play_trace import flows_of
 from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.rank_placement import place_ranks
 from tests.examples import examples
+from tests.live.helpers.ask_simgrid import has_simgrid, judged
 from tests.property.fluid import Case, cases
 
-JUDGE = Path(__file__).parent / "helpers" / "simgrid_judge.py"
-PYTHON = "/usr/bin/python3"
 NEAR = 1e-9
-
-
-def has_simgrid() -> bool:
-    """Debian's package is for the system's Python."""
-    try:
-        return not subprocess.run([PYTHON, "-c", "import simgrid"], capture_output=True).returncode
-    except FileNotFoundError:
-        return False
 
 
 pytestmark = [
     pytest.mark.live,
     pytest.mark.skipif(not has_simgrid(), reason="needs Debian's python3-simgrid"),
 ]
-
-
-def judged(links: FlowLinks, flows: Flows) -> list[float]:
-    """SimGrid's end times, seconds."""
-    question = {
-        "capacity": links.capacity.tolist(),
-        "paths": [links.link[a:b].tolist() for a, b in zip(links.path, links.stop, strict=True)],
-        "size": flows.size.tolist(),
-        "step": flows.step.tolist(),
-        "last": flows.last.tolist(),
-        "wait": flows.wait.tolist(),
-    }
-    done = subprocess.run(
-        [PYTHON, JUDGE], input=json.dumps(question), capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    found: list[float] = json.loads(done.stdout)
-    return found
 
 
 def mixed_speeds(fabric: Fabric) -> Fabric:

@@ -63,17 +63,22 @@ def test_the_numbers_are_those_of_measure(
 
 def test_the_verdict_is_the_time_that_simulate_says(report: tuple[dict[str, object], Path]) -> None:
     found = report[0]
-    times = []
-    for name in (found["before"]["engine"], found["after"]):  # type: ignore[index]
-        told = said("simulate-time", *SAME, "--engine", str(name), "--json")
-        jobs = told["results"][0]["jobs_detail"]  # type: ignore[index]
-        weights = [job["terminals"] for job in jobs]
-        times.append(np.average([job["time"] for job in jobs], weights=weights))
     verdict = found["verdict"]
     assert isinstance(verdict, dict)
-    assert verdict["saved"] == pytest.approx(1 - times[1] / times[0])
-    assert verdict["kind"] == "little"
-    assert f"{verdict['saved']:.0%} less time" in verdict["sentence"]
+    for kind, pattern in (("all_messages_at_once", "alltoall"), ("one_message_at_a_time", "shift")):
+        times = []
+        for name in (found["before"]["engine"], found["after"]):  # type: ignore[index]
+            given = ("--engine", str(name), "--pattern", pattern)
+            told = said("simulate-time", *SAME, *given, "--json")
+            jobs = told["results"][0]["jobs_detail"]  # type: ignore[index]
+            weights = [job["terminals"] for job in jobs]
+            times.append(np.average([job["time"] for job in jobs], weights=weights))
+        change = verdict[kind]
+        assert [change["before"], change["after"]] == pytest.approx(times)
+        assert change["saved"] == pytest.approx(1 - times[1] / times[0])
+        page = Strict((report[1] / "index.html").read_text())
+        assert f"{times[0]:.2f}× → {times[1]:.2f}×" in " ".join(page.text.split())
+    assert verdict["saved"] == pytest.approx(verdict["all_messages_at_once"]["saved"])
 
 
 def test_the_page_holds_the_numbers_and_needs_nobody_else(
@@ -159,9 +164,7 @@ def ratings_of(fabric: Fabric, given: SiteData) -> Ratings:
 def test_adaptive_routing_leaves_a_gain_to_traffic_that_follows_the_tables() -> None:
     fabric = load_fabric(SPEC)
     given = read_site_data(fabric, "mix:3", None, None, None)
-    ratings = ratings_of(fabric, given)
-    assert judge(given, ratings, adaptive=False).kind == "gain"
-    told = judge(given, ratings, adaptive=True)
+    told = judge(given, ratings_of(fabric, given), adaptive=True)
     assert (told.kind, told.saved) == ("adaptive", 0.0)
     assert "cannot state a gain" in told.why
     follows = [each.follows for each in traffic_classes(given.fabric, adaptive=True)]
@@ -177,19 +180,62 @@ def test_no_more_is_claimed_than_a_hundredth() -> None:
     given = read_site_data(fabric, "mix:3", None, None, None)
     ratings = ratings_of(fabric, given)
     assert ratings.after is not None
-    times = tuple(ratings.before.times)
-    for share, kind in (
-        (1.2, "same"),
-        (1.0, "same"),
-        (0.995, "same"),
-        (0.97, "little"),
-        (0.8, "gain"),
-    ):
-        after = replace(ratings.after, simulated=tuple(t * share for t in times))
+    for share, phases, kind, sentence in (
+        (1.0, 1.0, "same", "There is nothing to gain here."),
+        (0.995, 1.005, "same", "There is nothing to gain here."),
+        (0.97, 1.0, "little", "little to gain: your jobs would spend up to 3% less time"),
+        (0.97, 0.98, "little", "would spend 2 to 3% less time sending."),
+        (0.8, 1.0, "gain", "Your jobs would spend up to 20% less time sending."),
+        (0.8, 0.9, "gain", "Your jobs would spend 10 to 20% less time sending."),
+        (0.995, 0.8, "gain", "Your jobs would spend up to 20% less time sending."),
+        (0.8, 0.8, "gain", "Your jobs would spend 20% less time sending."),
+        (0.8, 1.2, "mixed", "Programs that send one message at a time would take 20% longer to "
+         "send; programs that send all messages at once would spend 20% less time sending."),
+        (1.2, 0.8, "mixed", "Programs that send all messages at once would take 20% longer to "
+         "send; programs that send one message at a time would spend 20% less time sending."),
+        (1.0, 1.2, "worse", "Programs that send one message at a time would take 20% longer to "
+         "send; programs that send all messages at once would gain nothing."),
+        (1.1, 1.2, "worse", "Programs that send one message at a time would take 20% longer to "
+         "send; programs that send all messages at once would take 10% longer, too."),
+    ):  # fmt: skip
+        after = replace(
+            ratings.after,
+            simulated=tuple(t * share for t in ratings.before.times),
+            simulated_phases=tuple(t * phases for t in ratings.before.phase_times),
+        )
         told = judge(given, replace(ratings, after=after), adaptive=False)
         assert told.kind == kind
-        assert ("even be slower" in told.why) == (share > 1)
-        assert told.saved == pytest.approx(0.0 if kind == "same" else 1 - share)
+        assert sentence in told.sentence
+        gains = kind in ("gain", "little", "mixed")
+        assert told.saved == pytest.approx(max(0.0, 1 - share) if gains else 0.0)
+
+
+def test_jobs_that_get_slower_are_counted_where_the_mean_does_not() -> None:
+    fabric = load_fabric(SPEC)
+    given = read_site_data(fabric, "mix:3", None, None, None)
+    ratings = ratings_of(fabric, given)
+    assert ratings.after is not None
+    before = ratings.before.phase_times
+    assert len(before) > 1
+    after = replace(
+        ratings.after,
+        simulated=tuple(t * 0.8 for t in ratings.before.times),
+        simulated_phases=(before[0] * 0.5, *before[1:-1], before[-1] * 1.1),
+    )
+    told = judge(given, replace(ratings, after=after), adaptive=False)
+    assert told.kind == "gain"
+    assert f"With one message at a time, 1 of {len(before)} jobs would take up to 10% longer" in (
+        told.why
+    )
+
+
+def test_without_a_simulation_one_message_at_a_time_is_the_measure() -> None:
+    fabric = load_fabric(SPEC)
+    given = read_site_data(fabric, "mix:3", None, None, None)
+    rated = ratings_of(fabric, given).before
+    found = [job["phase_contention"] for job in rated.measures.json()["jobs_detail"]]
+    assert rated.phase_times == pytest.approx(tuple(found))
+    assert rated.json()["phase_time_by"] == "contention"
 
 
 def test_what_jobs_wait_for_at_hosts_that_they_share_no_routes_can_save(tmp_path: Path) -> None:

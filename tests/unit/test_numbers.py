@@ -12,6 +12,7 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import Measures
 from sar_agent.routing import Options, engine_names, load_engine
 from sar_lab.demo.engine_results import compare_engines
+from tests.bench import fluid_judged
 from tests.bench import job_times as time_bench
 from tests.bench.bench_fabrics import LARGEST, fabric_of
 from tests.bench.performance import OURS
@@ -117,6 +118,26 @@ def test_the_times_of_our_engines_on_the_page_about_load(spec: str) -> None:
         if cells != tuple(row.values())[1:]:
             wrong[engine] = (tuple(row.values())[1:], cells)
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, marks=[pytest.mark.long] if row[0].startswith("xgft") else [])
+        for row in fluid_judged.ROWS
+    ],
+)
+def test_the_judges_of_the_fluid_simulator_say_what_the_page_says(
+    row: tuple[str, str, str],
+) -> None:
+    found = tables(DOCS / "research/load-is-time.md", "## Is the fluid simulator right?")
+    spec, jobs, engine = row
+    (printed,) = [
+        tuple(cells.values())[1:]
+        for cells in found[""]
+        if cells["fabric, jobs, engine"] == f"`{spec}` {jobs} {engine}"
+    ]
+    assert printed == tuple(fluid_judged.cells(*row, simgrid=False)[:-1])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.jobs.rank_order import ranks_of
-from sar_agent.quality.phase_contention import moments, phase_contention
+from sar_agent.routing.phase_contention import moments, phase_contention
 from sar_agent.routing import Options, load_engine
 
 TREE = load_fabric("xgft:2;4,4;1,4")
@@ -61,3 +61,10 @@ def test_moments_of_many_phases_meet_every_place_in_a_leaf() -> None:
     phase = np.floor(moments(287) * 287).astype(int)
     assert len(phase) == 32
     assert len(set(phase % 12)) == 12
+
+
+def test_long_paths() -> None:
+    ring = load_fabric("torus:40")
+    mix = JobMix((make_job("1", [0, 19]), make_job("2", [1, 18])))
+    tables = load_engine("minhop").route(ring, mix, Options()).egress[0]
+    assert phase_contention(ring, mix, tables).tolist() == [2.0, 2.0]

@@ -35,12 +35,12 @@ from __future__ import annotations
 import numpy as np
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import F64, U8, U32
+from sar_agent.fabric.model import F64, I64, U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
 from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.routing.graph.next_hops import NextHops, next_hops_of
-from sar_agent.util.kernels import kernel, kernel_part
+from sar_agent.util.kernels import kernel
 
 PHASES = 32
 AT_ONCE = 32
@@ -53,22 +53,32 @@ def phase_contention(fabric: Fabric, mix: JobMix, egress: U8, phases: int = PHAS
     """float64[J]: the phase contention of each job, at least 1, with these tables of one LID
     offset, uint8[destination, switch]. `phases`: the most moments; 0 counts all phases of the
     largest job. Where tables lead nowhere or in a circle, the channels up to there count."""
+    result = np.zeros(len(mix.jobs), np.float64)
     if not mix.jobs:
-        return np.zeros(0, np.float64)
+        return result
     size = np.diff(mix.offset)
     weight = np.array([job.weight for job in mix.jobs], np.float64)
     speed = route_demand(fabric, mix) * (size - 1) / weight
-    return _contention(
+    at = moments(int(size.max()) - 1, phases)
+    room = 4  # channels of a message, on average
+    while not _add_contention(
         next_hops_of(fabric),
         egress,
         fabric.terminal_switch.astype(np.uint32),
         ranks_of(fabric, mix).astype(np.uint32),
         mix.offset.astype(np.uint32),
         speed,
-        weight,
+        weight * speed / 2,
         fabric.channel_rate.astype(np.float64),
-        moments(int(size.max()) - 1, phases),
-    )
+        at,
+        np.empty(2 * AT_ONCE * room * len(mix.terminal) + fabric.switches, np.uint32),
+        np.zeros((len(size), AT_ONCE, 3), np.int64),
+        np.zeros((2, fabric.channels)),
+        result,
+    ):
+        room *= 2
+        result[:] = 0.0
+    return result / len(at)
 
 
 def moments(most: int, phases: int = PHASES) -> F64:
@@ -80,40 +90,46 @@ def moments(most: int, phases: int = PHASES) -> F64:
 
 
 @kernel
-def _contention(
+def _add_contention(
     ways: NextHops,
     egress: U8,
     leaf: U32,
     rank: U32,
     offset: U32,
     speed: F64,
-    weight: F64,
+    half: F64,
     capacity: F64,
     moments: F64,
-) -> F64:  # pragma: no cover
-    """First all walks of a job, so that its rows of the tables stay in the cache, then all jobs at
-    a moment, so that the channels do."""
-    jobs = len(speed)
-    result = np.zeros(jobs)
-    total, own = np.zeros(len(capacity)), np.zeros(len(capacity))
-    path = np.empty(4 * AT_ONCE * len(rank) + len(egress[0]), np.uint32)
-    # path[stop[j, m, p]:stop[j, m, p + 1]]: of job j at moment m, phase p of this one and the next.
-    stop = np.zeros((jobs, AT_ONCE, 3), np.int64)
+    path: U32,
+    stop: I64,
+    carried: F64,
+    result: F64,
+) -> bool:  # pragma: no cover
+    """Adds the contention at all moments to `result`; False if `path` is too short.
+
+    First all walks of a job, so that its rows of the tables stay in the cache, then all jobs at a
+    moment, so that the channels do. `path[stop[j, m, p]:stop[j, m, p + 1]]` are the channels of job
+    j at moment m, p = 0 in its phase and p = 1 in its next one. `half` is a message's speed times
+    the weight, halved; `carried` is float64[2, C], zeros: of all jobs, and what one job's own
+    messages add to it.
+    """
+    switches = np.int64(len(egress[0]))
     for first in range(0, len(moments), AT_ONCE):
-        some = moments[first : first + AT_ONCE]
+        some = min(AT_ONCE, len(moments) - first)
         end = 0
-        for j in range(jobs):
-            n = offset[j + 1] - offset[j]
-            for m in range(len(some)):
+        for j in range(len(speed)):
+            begin = offset[j]
+            n = offset[j + 1] - begin
+            for m in range(some):
                 stop[j, m, 0] = end
                 for p in range(2):
-                    k = np.uint32(some[m] * (n - 1) + p) % (n - np.uint32(1)) + np.uint32(1)
+                    k = np.uint32(moments[first + m] * (n - 1) + p) % (n - np.uint32(1))
                     for i in range(n):
-                        s = rank[offset[j] + np.uint32(i)]
-                        d = rank[offset[j] + (np.uint32(i) + k) % n]
-                        if end + len(egress[0]) > len(path):
-                            path = _longer(path)
-                        v, last = leaf[s], end + len(egress[0])
+                        v = leaf[rank[begin + np.uint32(i)]]
+                        d = rank[begin + (np.uint32(i) + k + np.uint32(1)) % n]
+                        last = end + switches
+                        if last > len(path):
+                            return False
                         while v != ways.root[d] and end < last:
                             c = ways.channel_by_port[v, egress[d, v]]
                             if c >= len(capacity):
@@ -122,32 +138,23 @@ def _contention(
                             end += 1
                             v = ways.target[c]
                     stop[j, m, p + 1] = end
-        for m in range(len(some)):
-            total[:] = 0.0
-            for j in range(jobs):
-                for c in path[stop[j, m, 0] : stop[j, m, 2]]:
-                    total[c] += weight[j] * speed[j] / 2
-            for j in range(jobs):
+        for m in range(some):
+            for j in range(len(speed)):
+                for e in range(stop[j, m, 0], stop[j, m, 2]):
+                    carried[0, path[e]] += half[j]
+            for j in range(len(speed)):
                 # Of this job, the messages of its phase count alone, and at full speed.
-                half = weight[j] * speed[j] / 2
-                now = path[stop[j, m, 0] : stop[j, m, 1]]
-                next = path[stop[j, m, 1] : stop[j, m, 2]]
-                for c in now:
-                    own[c] += speed[j] - half
-                for c in next:
-                    own[c] -= half
+                for e in range(stop[j, m, 0], stop[j, m, 1]):
+                    carried[1, path[e]] += speed[j] - half[j]
+                for e in range(stop[j, m, 1], stop[j, m, 2]):
+                    carried[1, path[e]] -= half[j]
                 worst = 1.0
-                for c in now:
-                    worst = max(worst, (total[c] + own[c]) / capacity[c])
+                for e in range(stop[j, m, 0], stop[j, m, 1]):
+                    c = path[e]
+                    worst = max(worst, (carried[0, c] + carried[1, c]) / capacity[c])
                 result[j] += worst
-                for c in path[stop[j, m, 0] : stop[j, m, 2]]:
-                    own[c] = 0.0
-    return result / len(moments)
-
-
-@kernel_part
-def _longer(path: U32) -> U32:  # pragma: no cover
-    longer = np.empty(2 * len(path), np.uint32)
-    for i in range(len(path)):
-        longer[i] = path[i]
-    return longer
+                for e in range(stop[j, m, 0], stop[j, m, 2]):
+                    carried[1, path[e]] = 0.0
+            for c in range(len(capacity)):
+                carried[0, c] = 0.0
+    return True
