@@ -24,7 +24,6 @@ from tests.bench import (
     our_engines,
     performance,
     plots,
-    roofline,
     scale,
     second_start,
     squeue_poll,
@@ -88,8 +87,6 @@ those of a full computation; so the agent improves them when no jobs start or en
 First, routes for all pairs are repaired and proved; improvements follow.
 """,
     "scale": """## Growth
-""",
-    "roofline": """## Comparison with the machine's limits
 """,
     "gaps": """## Other fabrics
 """,
@@ -185,7 +182,6 @@ TABLES: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "changes": job_changes.tables,
     "failures": failures.tables,
     "scale": scale.tables,
-    "roofline": roofline.tables,
     **{name: partial(_stored, name) for name in FIXED},
 }
 

@@ -34,7 +34,7 @@ class Repaired(World):
     """A world whose plugin repairs by itself; the agent improves nothing until the test asks."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, reoptimise_seconds=3600, reoptimise_gain=10)
+        super().__init__(folder, reoptimise_seconds=3600)
 
     def cut_and_repair(self, spine: int = 0) -> None:
         self.cut(spine)
@@ -261,7 +261,7 @@ def test_a_cable_that_comes_back_is_used(tmp_path: Path, another: bool) -> None:
 
 
 def test_keys_are_repaired_with_the_tables(tmp_path: Path) -> None:
-    site = Site(tmp_path, reoptimise_seconds=3600, reoptimise_gain=10)
+    site = Site(tmp_path, reoptimise_seconds=3600)
     assert site.pass_().result is Result.INSTALLED
     assert site.ask()["state"] == "in_force"
     own = {lease.key: lease.own for lease in site.agent.keys.pool.leases}
@@ -286,7 +286,7 @@ def test_keys_are_repaired_with_the_tables(tmp_path: Path) -> None:
 
 
 def test_a_key_that_a_repair_made_worse_is_made_again_at_once(tmp_path: Path) -> None:
-    site = Site(tmp_path, reoptimise_seconds=3600, reoptimise_gain=10)
+    site = Site(tmp_path, reoptimise_seconds=3600)
     site.pass_()
     site.ask()
     pool = site.agent.keys.pool
@@ -303,7 +303,7 @@ def test_a_key_that_a_repair_made_worse_is_made_again_at_once(tmp_path: Path) ->
 
 
 def test_keys_and_shelter_are_gone_on_from_too(tmp_path: Path) -> None:
-    site = Site(tmp_path, reoptimise_seconds=3600, reoptimise_gain=10)
+    site = Site(tmp_path, reoptimise_seconds=3600)
     assert site.pass_().result is Result.INSTALLED
     key = site.ask()
     assert key["state"] == "in_force" and key["offset"] == 2

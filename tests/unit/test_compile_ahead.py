@@ -71,7 +71,6 @@ def test_the_command_that_is_started_compiles(monkeypatch: pytest.MonkeyPatch) -
     ("at", "wanted", "waits"),
     [
         ("sar-plus", "sar-plus", True),
-        ("annealing", "sar-plus", True),
         ("legal-paths", "ftree", True),
         ("simulate", "sar-plus", False),
         ("sar-plus", "simulate", False),
