@@ -21,8 +21,8 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
-from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.graph.next_hops import NextHops, differ, next_hops_of
+from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.weighted_trees import SendingTerminals, sources_of
 from sar_agent.util.kernels import kernel, kernel_part

@@ -20,6 +20,7 @@ from sar_agent.routing.tree_moves import (
     EPSILON,
     STAY,
     Move,
+    Number,
     Scratch,
     carry,
     cheapest,
@@ -33,6 +34,8 @@ from sar_agent.util.kernels import kernel, kernel_part
 TENURE = 12
 PATIENCE = 60
 """Steps without better tables after which the search ends."""
+NEARLY = 1.002
+"""Times `most`: a load that is no larger is no reason to search."""
 CLOSED = 4.0
 """Load that is added to the channel that is to be relieved, so that no path returns to it."""
 
@@ -56,8 +59,10 @@ def cool(
     log = np.empty((64, 3), np.int64)  # terminal, switch, port before
     logged = kept = steps = since = 0
     best = _overload(load, most)
-    while best > 0.0 and since < PATIENCE:
+    while since < PATIENCE:
         hot = load.argmax()
+        if load[hot] <= NEARLY * most:
+            break
         u = source[hot]
         least, at_d, at_v = np.inf, np.int64(-1), np.uint32(0)
         for d in terminals:
@@ -113,10 +118,10 @@ def cool(
 
 @kernel_part
 def _try(
-    paths: Paths, scratch: Scratch, move: Move, hot: int, template: U8, tree: U8
+    paths: Paths, scratch: Scratch, move: Move, hot: Number, template: U8, tree: U8
 ) -> float:  # pragma: no cover
-    """How much more the cheapest path away from the channel `hot` costs than the present one; `pick`
-    has its channels."""
+    """How much more than the present path the cheapest one away from the channel `hot` costs; it is
+    in `pick`."""
     carry(paths, scratch, move, tree, -1)
     present = cheapest(paths, scratch, move, template, tree, STAY)
     paths.load[hot] += CLOSED
@@ -137,15 +142,15 @@ def _overload(load: F64, most: float) -> float:  # pragma: no cover
 
 
 @kernel_part
-def _is_in(pairs: I64, d: int, v: int) -> bool:  # pragma: no cover
+def _is_in(pairs: I64, d: Number, v: Number) -> bool:  # pragma: no cover
+    found = False
     for k in range(len(pairs)):
-        if pairs[k, 0] == d and pairs[k, 1] == v:
-            return True
-    return False
+        found |= pairs[k, 0] == d and pairs[k, 1] == v
+    return found
 
 
 @kernel_part
-def _passes(paths: Paths, v: int, u: int, root: int, tree: U8) -> bool:  # pragma: no cover
+def _passes(paths: Paths, v: Number, u: Number, root: Number, tree: U8) -> bool:  # pragma: no cover
     while v != root:
         if v == u:
             return True

@@ -76,5 +76,4 @@ def demand_items_of(fabric: Fabric, mix: JobMix, objective: Objective) -> Demand
         rank_offset=np.append(begins, len(order)).astype(np.uint32),
         rank=rank[order].astype(np.uint32),
         phased=np.array([job.traffic is None for job in mix.jobs], np.bool_),
-
     )

@@ -24,6 +24,7 @@ from sar_agent.routing.tree_moves import (
     PHASED,
     STAY,
     Move,
+    Number,
     Scratch,
     carry,
     cheapest,
@@ -75,7 +76,7 @@ def except_paths(
 
 @kernel_part
 def _count_messages(
-    paths: Paths, work: DemandItems, scratch: Scratch, j: int, size: int, egress: U8
+    paths: Paths, work: DemandItems, scratch: Scratch, j: Number, size: Number, egress: U8
 ) -> None:  # pragma: no cover
     """Counts the job's messages on each channel, phase by phase."""
     target, by_port = paths.graph.target, paths.by_port
@@ -104,102 +105,100 @@ def _improve_tree(
     work: DemandItems,
     scratch: Scratch,
     terms: Move,
-    j: int,
-    q: int,
-    d: int,
+    j: Number,
+    q: Number,
+    d: Number,
     farthest: int,
     template: U8,
     tree: U8,
 ) -> int:  # pragma: no cover
     """Tries the paths of the tree that are to blame, the worst first; returns how many moved."""
-    cache, blame, touched, at = paths.cache, scratch.blame, scratch.touched, scratch.at
+    blame, touched, at, met = scratch.blame, scratch.touched, scratch.at, scratch.met
     root, one = terms.root, np.uint32(1)
     count = gather(paths, work, scratch, d, tree)
-    moves = 0
-    if _any_blame(paths, work, scratch, terms, j, q, count, template, tree):
+    if terms.size:
+        _find_meetings(paths, work, scratch, terms, j, q, tree)
+    worst = 0.0
+    for x in range(count):
+        v = touched[x]
+        blame[x] = met[v] + _blame(paths, scratch, terms, v, template, tree)[0]
+        worst = max(worst, blame[x])
+    moves, tried = 0, count
+    if worst > 0.0:
         row = find_places(paths, scratch, root)
-        start = cache.start[row]
-        tried = count
-        for x in range(tried):
-            v = touched[x]
-            blame[x] = 0.0
-            if start[at[v] + one] - start[at[v]] > 1:
-                messages = _list_messages(paths, work, scratch, terms, j, q, v, tree)
-                blame[x] = _blame(paths, scratch, terms, v, messages, template, tree)[0]
-        while True:
-            x = 0
-            for y in range(1, tried):
-                if blame[y] > blame[x]:
-                    x = y
-            if blame[x] == 0.0:
-                break
-            blame[x] = 0.0
-            v = touched[x]
-            if scratch.flow[v] == 0:
-                continue
-            messages = _list_messages(paths, work, scratch, terms, j, q, v, tree)
-            reach = min(farthest, _blame(paths, scratch, terms, v, messages, template, tree)[1])
-            if reach == STAY:
-                continue
-            amount, own = scratch.flow[v], messages * work.unit[j]
-            move = Move(
-                root, row, v, amount, own, messages, terms.size, terms.most, terms.theta
-            )
-            carry(paths, scratch, move, tree, -1)
-            present = cheapest(paths, scratch, move, template, tree, STAY)
-            price = cheapest(paths, scratch, move, template, tree, min(reach, NEXT))
-            if reach == ANY and price > COOL:
-                price = cheapest(paths, scratch, move, template, tree, ANY)
-            if price < present - EPSILON:
-                moves += 1
-                count = take(paths, scratch, move, count, tree)
-            carry(paths, scratch, move, tree, 1)
+        start = paths.cache.start[row]
+    while worst > 0.0:
+        x = 0
+        for y in range(1, tried):
+            if blame[y] > blame[x]:
+                x = y
+        worst, blame[x] = blame[x], 0.0
+        v = touched[x]
+        if scratch.flow[v] == 0 or start[at[v] + one] - start[at[v]] < 2:
+            continue
+        reach = _blame(paths, scratch, terms, v, template, tree)[1]
+        if met[v] > 0.0:
+            reach = max(reach, NEXT)
+        reach = min(reach, farthest)
+        if reach == STAY:
+            continue
+        messages = _list_messages(paths, work, scratch, terms, j, q, v, tree)
+        amount, own = scratch.flow[v], messages * work.unit[j]
+        move = Move(root, row, v, amount, own, messages, terms.size, terms.most, terms.theta)
+        carry(paths, scratch, move, tree, -1)
+        present = cheapest(paths, scratch, move, template, tree, STAY)
+        price = cheapest(paths, scratch, move, template, tree, min(reach, NEXT))
+        if reach == ANY and price > COOL:
+            price = cheapest(paths, scratch, move, template, tree, ANY)
+        if price < present - EPSILON:
+            moves += 1
+            count = take(paths, scratch, move, count, tree)
+        carry(paths, scratch, move, tree, 1)
+    for i in range(work.leaf_offset[j], work.leaf_offset[j + 1]):
+        met[work.leaf[i]] = 0.0
     forget(scratch, count, template, tree)
     return moves
 
 
 @kernel_part
-def _any_blame(
-    paths: Paths,
-    work: DemandItems,
-    scratch: Scratch,
-    terms: Move,
-    j: int,
-    q: int,
-    count: int,
-    template: U8,
-    tree: U8,
-) -> bool:  # pragma: no cover
-    """Whether any path of the tree may be to blame."""
-    load, width, row, meets = paths.load, paths.width, scratch.row, scratch.meets
-    target, by_port = paths.graph.target, paths.by_port
-    for x in range(count):
-        v = scratch.touched[x]
-        if tree[v] != template[v]:
-            return True
-        c = by_port[v, tree[v]]
-        if c < len(target) and load[c] > terms.most + EPSILON:
-            return True
-    if terms.size:
-        for i in range(work.leaf_offset[j], work.leaf_offset[j + 1]):
-            v = work.leaf[i]
-            while v != terms.root:
-                c = by_port[v, tree[v]]
-                if c >= len(target):
-                    break
-                base = row[c] * terms.size
-                for k in range(work.rank_offset[i], work.rank_offset[i + 1]):
-                    phase = q - np.int64(work.rank[k])
-                    x = meets[base + phase + (terms.size if phase < 0 else 0)]
-                    if x > 1 and x > width[c]:
-                        return True
-                v = target[c]
-    return False
+def _find_meetings(
+    paths: Paths, work: DemandItems, scratch: Scratch, terms: Move, j: Number, q: Number, tree: U8
+) -> None:  # pragma: no cover
+    """Sets for each leaf switch how often the job's messages from there meet others of the job."""
+    width, row, meets = paths.width, scratch.row, scratch.meets
+    target, by_port, rank, rank_offset = (
+        paths.graph.target,
+        paths.by_port,
+        work.rank,
+        work.rank_offset,
+    )
+    for i in range(work.leaf_offset[j], work.leaf_offset[j + 1]):
+        v = work.leaf[i]
+        total = 0.0
+        while v != terms.root:
+            c = by_port[v, tree[v]]
+            if c >= len(target):
+                break
+            base = row[c] * terms.size
+            for k in range(rank_offset[i], rank_offset[i + 1]):
+                phase = q - np.int64(rank[k])
+                x = meets[base + phase + (terms.size if phase < 0 else 0)]
+                if x > 1 and x > width[c]:
+                    total += x / width[c] - 1.0
+            v = target[c]
+        scratch.met[work.leaf[i]] = total
 
 
 @kernel_part
 def _list_messages(
-    paths: Paths, work: DemandItems, scratch: Scratch, terms: Move, j: int, q: int, v: int, tree: U8
+    paths: Paths,
+    work: DemandItems,
+    scratch: Scratch,
+    terms: Move,
+    j: Number,
+    q: Number,
+    v: Number,
+    tree: U8,
 ) -> int:  # pragma: no cover
     """Lists in `phase` the phases of the job's messages that pass `v`; returns how many."""
     target, by_port, leaf = paths.graph.target, paths.by_port, work.leaf
@@ -223,15 +222,17 @@ def _list_messages(
 
 @kernel_part
 def _blame(
-    paths: Paths, scratch: Scratch, terms: Move, v: int, messages: int, template: U8, tree: U8
+    paths: Paths, scratch: Scratch, terms: Move, v: Number, template: U8, tree: U8
 ) -> tuple[float, int]:  # pragma: no cover
-    """How much is wrong with the path from `v`, and how far to look for a better one."""
-    target, by_port, width, load = paths.graph.target, paths.by_port, paths.width, paths.load
-    row, meets, phase, flow = scratch.row, scratch.meets, scratch.phase, scratch.flow
+    """How much is wrong with the load of the path from `v`, and how far to look for a better
+    one."""
+    target, by_port, load, flow = paths.graph.target, paths.by_port, paths.load, scratch.flow
     wrong, reach = 0.0, STAY
     w = v
     while w != terms.root:
         c = by_port[w, tree[w]]
+        if c >= len(target):
+            break
         if tree[w] != template[w] and flow[w] == flow[v]:
             wrong += EPSILON
             reach = max(reach, BACK)
@@ -239,12 +240,6 @@ def _blame(
         if over > EPSILON:
             wrong += HOT * over
             reach = ANY
-        base = row[c] * terms.size
-        for k in range(messages):
-            y = meets[base + phase[k]]
-            if y > 1 and y > width[c]:
-                wrong += y / width[c] - 1.0
-                reach = max(reach, NEXT)
         w = target[c]
     return wrong, reach
 

@@ -94,7 +94,7 @@ class JobLoads:
 
 @kernel_part
 def carry_tree(
-    paths: Paths, work: DemandItems, d: int, tree: U8, sign: int
+    paths: Paths, work: DemandItems, d: int | np.integer, tree: U8, sign: int
 ) -> None:  # pragma: no cover
     """Adds (`sign` 1) or removes (-1) what jobs send to terminal `d`."""
     target, by_port, leaf = paths.graph.target, paths.by_port, work.leaf

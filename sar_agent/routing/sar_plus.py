@@ -65,7 +65,9 @@ class SarPlus:
     """Balances the load of all jobs doing all-to-all at once, and the phases of each."""
 
     name = "sar-plus"
-    summary = "D-mod-k with few exceptions for running jobs: least load, and phases without contention"
+    summary = (
+        "D-mod-k with few exceptions for running jobs: least load, and phases without contention"
+    )
     knows_jobs = True
 
     def __init__(self) -> None:
@@ -115,7 +117,9 @@ class SarPlus:
             _except(template, loads, egress, most, started)
             freed = before_change > loads.paths.load + EPSILON
             if freed.any():
-                back = could_go_back(loads.paths, loads.work, freed, excepted, template.egress, egress)
+                back = could_go_back(
+                    loads.paths, loads.work, freed, excepted, template.egress, egress
+                )
                 _except(template, loads, egress, most, np.flatnonzero(back), BACK)
         _cool(template, loads, egress, most)
         if loads.peak() > WORTH * most:
@@ -124,14 +128,12 @@ class SarPlus:
                 return replace(fresh, seconds=time.perf_counter() - began)
         return self._keep(template, loads, egress, began)
 
-    def _loads_of(
-        self, made: PreviousRoutes, template: Template, objective: Objective
-    ) -> JobLoads:
+    def _loads_of(self, made: PreviousRoutes, template: Template, objective: Objective) -> JobLoads:
         """The loads of earlier routes: those that are known, or counted again."""
         last, self._last = self._last, None  # it is about to change
-        if last and last.mark == made.routes.mark and last.loads.objective == objective:
-            if last.template is template:
-                return last.loads
+        known = last and last.mark == made.routes.mark and last.template is template
+        if last and known and last.loads.objective == objective:
+            return last.loads
         loads = JobLoads(template.shortest, template.cache, made.mix, objective)
         loads.carry(made.routes.egress[0], loads.terminals)
         return loads
@@ -209,6 +211,8 @@ def _weigh_phases(template: Template, loads: JobLoads, egress: U8) -> None:
     """Where one message at a time costs more than on the template, a job loses its exceptions if
     that gains more in phases than all messages at once lose."""
     fabric, mix = loads.fabric, loads.mix
+    if not mix.jobs:
+        return
     moments = max(MOMENTS // 4, min(MOMENTS, MOMENTS * 4096 // max(1, len(mix.terminal))))
 
     def contention(tables: U8) -> F64:

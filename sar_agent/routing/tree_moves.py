@@ -36,6 +36,10 @@ PHASED = 512
 `xgft:2;12,24;1,12` a scattered job of 200 gains 1 %)."""
 
 
+Number = int | np.integer
+"""In kernels these are one."""
+
+
 class Scratch(NamedTuple):
     """Scratch for one tree, and for one job's phases."""
 
@@ -45,6 +49,8 @@ class Scratch(NamedTuple):
     """uint32[S]: the switches that any pass, or passed."""
     blame: F64
     """float64[S]: what is wrong with the path of each touched switch; 0: nothing."""
+    met: F64
+    """float64[S]: how often the job's messages from each leaf switch meet others of the job."""
     at: U32
     """uint32[S]: each switch's place in the row of the cache."""
     needed: Bool
@@ -71,6 +77,7 @@ def scratch_for(switches: int, channels: int, sizes: NDArray[np.integer]) -> Scr
         flow=np.zeros(switches, np.int64),
         touched=np.zeros(switches, np.uint32),
         blame=np.zeros(switches, np.float64),
+        met=np.zeros(switches, np.float64),
         at=np.zeros(switches, np.uint32),
         needed=np.zeros(switches, np.bool_),
         queue=np.zeros(switches, np.uint32),
@@ -87,25 +94,25 @@ def scratch_for(switches: int, channels: int, sizes: NDArray[np.integer]) -> Scr
 class Move(NamedTuple):
     """What a move takes along, and its terms."""
 
-    root: np.uint32
-    row: np.uint32
+    root: Number
+    row: Number
     """The row of the cache that holds the paths to the root."""
-    v: np.uint32
+    v: Number
     """The switch whose path moves."""
-    amount: np.int64
+    amount: Number
     """Units behind it, …"""
-    own: np.int64
+    own: Number
     """… of the job whose phases are looked at, …"""
-    messages: np.int64
+    messages: Number
     """… and that job's messages, whose phases are in `phase`."""
-    size: np.int64
+    size: Number
     """That job's terminals; 0: no phases are looked at."""
     most: float
     theta: float
 
 
 @kernel_part
-def find_places(paths: Paths, scratch: Scratch, root: int) -> np.uint32:  # pragma: no cover
+def find_places(paths: Paths, scratch: Scratch, root: Number) -> np.uint32:  # pragma: no cover
     """The row of the root in the cache; sets the place of each switch in it."""
     row = dag_row(paths.graph, paths.cache, root)
     for i in range(paths.cache.size[row]):
@@ -115,7 +122,7 @@ def find_places(paths: Paths, scratch: Scratch, root: int) -> np.uint32:  # prag
 
 @kernel_part
 def gather(
-    paths: Paths, work: DemandItems, scratch: Scratch, d: int, tree: U8
+    paths: Paths, work: DemandItems, scratch: Scratch, d: Number, tree: U8
 ) -> int:  # pragma: no cover
     """Sets the flow of the tree; returns how many switches are touched."""
     target, by_port, flow, leaf = paths.graph.target, paths.by_port, scratch.flow, work.leaf
@@ -170,7 +177,7 @@ def carry(
 
 
 @kernel_part
-def row_of(scratch: Scratch, c: int) -> np.int64:  # pragma: no cover
+def row_of(scratch: Scratch, c: Number) -> np.int64:  # pragma: no cover
     """The channel's row in `meets`, from now on if it had none."""
     rows, row = scratch.rows, scratch.row
     if row[c] < 0:
@@ -182,7 +189,9 @@ def row_of(scratch: Scratch, c: int) -> np.int64:  # pragma: no cover
 
 
 @kernel_part
-def take(paths: Paths, scratch: Scratch, move: Move, count: int, tree: U8) -> int:  # pragma: no cover
+def take(
+    paths: Paths, scratch: Scratch, move: Move, count: int, tree: U8
+) -> int:  # pragma: no cover
     """Writes the path that `pick` has into the tree; returns how many switches are touched then."""
     target, port, pick = paths.graph.target, paths.graph.port, scratch.pick
     w = move.v
@@ -272,7 +281,9 @@ def cheapest(
 
 
 @kernel_part
-def _only(flow: I64, v: int, w: int, reach: int, template: U8, tree: U8) -> int:  # pragma: no cover
+def _only(
+    flow: I64, v: Number, w: Number, reach: int, template: U8, tree: U8
+) -> Number:  # pragma: no cover
     """The only port that traffic from `v` may take at `w`; -1: any."""
     if reach == STAY or (w != v and flow[w] > 0):
         return np.int64(tree[w])

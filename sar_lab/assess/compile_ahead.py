@@ -23,10 +23,10 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import Job
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality.bounds import bounds_of
-from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.minhop import leaf_by_leaf
+from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.updn import legal_rows, tree_order

@@ -16,9 +16,9 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
+from sar_agent.routing.phase_contention import phase_contention
 from sar_lab.fluid import PATTERNS
 from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_paths import routed_links

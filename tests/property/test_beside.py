@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from sar_agent.routing.annealing import annealed
+from sar_agent.routing.sar_plus_balance import RouteBalance
 
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
@@ -30,9 +32,7 @@ from sar_agent.routing import (
     trees_in_halves,
     unused_routes,
 )
-from sar_agent.routing.annealing import annealed
 from sar_agent.routing.sar_plus import SarPlus
-from sar_agent.routing.sar_plus_balance import RouteBalance
 from sar_agent.util import beside
 from sar_lab.assess.rate import rate_all
 from tests.examples import examples

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.routing.phase_contention import moments, phase_contention
 from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing.phase_contention import moments, phase_contention
 from sar_lab.fluid import PATTERNS, job_times
 from tests.examples import examples
 from tests.property.networks import networks

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sar_agent.routing.sar_plus_balance import GOOD_ENOUGH, RouteBalance
 
 from sar_agent.check import check_routes
 from sar_agent.fabric import Fabric
@@ -24,7 +25,6 @@ from sar_agent.routing.graph.hop_counts import FAR, all_hops
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar import Sar, destination_order
 from sar_agent.routing.sar_plus import SarPlus, _grown
-from sar_agent.routing.sar_plus_balance import GOOD_ENOUGH, RouteBalance
 from sar_agent.routing.shortest_paths import ShortestPaths
 from tests.examples import examples
 from tests.property.job_histories import job_history

@@ -10,8 +10,8 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.jobs.rank_order import ranks_of
-from sar_agent.routing.phase_contention import moments, phase_contention
 from sar_agent.routing import Options, load_engine
+from sar_agent.routing.phase_contention import moments, phase_contention
 
 TREE = load_fabric("xgft:2;4,4;1,4")
 

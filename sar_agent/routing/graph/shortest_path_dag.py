@@ -83,7 +83,7 @@ def halves(cache: DagCache, roots: U32) -> tuple[tuple[DagCache, Bool], tuple[Da
 
 
 @kernel_part
-def dag_row(graph: Graph, cache: DagCache, root: int) -> np.uint32:  # pragma: no cover
+def dag_row(graph: Graph, cache: DagCache, root: int | np.integer) -> np.uint32:  # pragma: no cover
     """The cache row that holds `root`'s DAG, in O(1), or O(S + C) where it has to be built.
 
     >>> from sar_agent.fabric.spec import load_fabric
