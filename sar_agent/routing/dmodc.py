@@ -172,13 +172,18 @@ def _closed_form(
                     group[groups] = e
                     groups += np.uint64(1)
             group[groups] = end
-            for k in range(first, beyond):
+            until, port = np.uint64(0), np.uint8(0)
+            for k in range(first, beyond):  # by number
                 d = dests[k]
-                turn = number[d] // divider[v]
-                chosen = turn % groups
-                cables = np.uint64(group[chosen + np.uint64(1)] - group[chosen])
-                cable = np.uint32((turn // groups) % cables)
-                egress[d, v] = graph.port[row.edge[group[chosen] + cable]]
+                if number[d] >= until:
+                    turn = number[d] // divider[v]
+                    until = (turn + np.uint64(1)) * divider[v]
+                    chosen, cable = turn % groups, np.uint32(0)
+                    cables = np.uint64(group[chosen + np.uint64(1)] - group[chosen])
+                    if cables > 1:
+                        cable = np.uint32((turn // groups) % cables)
+                    port = graph.port[row.edge[group[chosen] + cable]]
+                egress[d, v] = port
         _keep_row(row, cache, root)
         first = beyond
 

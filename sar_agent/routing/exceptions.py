@@ -246,39 +246,26 @@ def _blame(
 
 @kernel
 def drop_unused(
-    paths: Paths, work: DemandItems, scratch: Scratch, template: U8, egress: U8
-) -> Bool:  # pragma: no cover
-    """Makes entries that no job uses those of the template; returns bool[T], the terminals to which
-    others differ."""
-    excepted = np.zeros(len(work.root), np.bool_)
-    for d in range(np.uint32(len(excepted))):
-        differs = False
-        for v in range(egress.shape[1]):
-            differs |= egress[d, v] != template[d, v]
-        if not differs:
-            continue
+    paths: Paths, work: DemandItems, scratch: Scratch, terminals: U32, template: U8, egress: U8
+) -> None:  # pragma: no cover
+    """Of the trees of `terminals`, makes entries that no job uses those of the template."""
+    for d in terminals:
         count = gather(paths, work, scratch, d, egress[d])
         for v in range(egress.shape[1]):
-            if egress[d, v] != template[d, v]:
-                if scratch.flow[v]:
-                    excepted[d] = True
-                else:
-                    egress[d, v] = template[d, v]
+            if scratch.flow[v] == 0:
+                egress[d, v] = template[d, v]
         forget(scratch, count, template[d], egress[d])
-    return excepted
 
 
 @kernel
 def could_go_back(
-    paths: Paths, work: DemandItems, freed: Bool, excepted: Bool, template: U8, egress: U8
+    paths: Paths, work: DemandItems, freed: Bool, template: U8, egress: U8
 ) -> Bool:  # pragma: no cover
     """bool[J]: jobs with an exception of which the template's path leads over a channel `freed`
     bool[C] of some load."""
     target, by_port = paths.graph.target, paths.by_port
     jobs = np.zeros(len(work.unit), np.bool_)
-    for d in range(np.uint32(len(excepted))):
-        if not excepted[d]:
-            continue
+    for d in range(np.uint32(len(work.root))):
         root, found = work.root[d], False
         for v in range(np.uint32(egress.shape[1])):
             if egress[d, v] == template[d, v]:

@@ -15,6 +15,7 @@ import numpy as np
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8
+from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing.dfsssp import dfsssp_trees
@@ -60,12 +61,25 @@ def _made(fabric: Fabric) -> Template:
     spread = None
     with suppress(Unserved):
         spread = Template(shortest, *closed_form_trees(shortest))
+        if _is_even(fabric):
+            return spread
         if _peak(spread, everyone) <= EVEN * _loads(spread, everyone).least_peak():
             return spread
     even = Template(shortest, *dfsssp_trees(shortest))
     if spread and _peak(spread, everyone) <= _peak(even, everyone):
         return spread
     return even
+
+
+def _is_even(fabric: Fabric) -> bool:
+    """Whether all switches of a level have as many channels up and down, and leaves as many hosts:
+    then D-mod-k is even, too."""
+    level = tree_levels(fabric)
+    source, target = fabric.channel_source, fabric.channel_target
+    live, rises = fabric.channel_up, level[target] > level[source]
+    counts = [np.bincount(source[live & way], minlength=fabric.switches) for way in (rises, ~rises)]
+    alike = np.stack([level, fabric.terminals_at, *counts], axis=1)
+    return len(np.unique(alike, axis=0)) == int(level.max(initial=0)) + 1
 
 
 def _loads(template: Template, everyone: JobMix) -> JobLoads:
