@@ -24,4 +24,4 @@ def test_a_cap_on_changed_entries_holds(engine: str) -> None:
         return then.routes.entries_changed(first.routes)
 
     free = second(0)
-    assert free > 100 >= second(100) and second(10 * free) == free
+    assert free > 50 >= second(50) and second(10 * free) == free
