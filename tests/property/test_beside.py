@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from numpy.typing import NDArray
-from sar_agent.routing.annealing import annealed
-from sar_agent.routing.sar_plus_balance import RouteBalance
 
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
@@ -25,10 +23,6 @@ from sar_agent.routing import (
     Options,
     PreviousRoutes,
     load_engine,
-    sar_plus,
-    sar_plus_balance,
-    trees_in_halves,
-    unused_routes,
 )
 from sar_agent.routing.sar_plus import SarPlus
 from sar_agent.util import beside
