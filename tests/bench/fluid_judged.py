@@ -14,8 +14,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job, multi_switch_mix
-from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.jobs.synthetic import mix_of_spec
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.phase_contention import phase_contention
@@ -28,12 +27,12 @@ from tests.live.helpers.ask_simgrid import has_simgrid, judged
 
 TREE, TAPERED = "xgft:2;12,24;1,12", "xgft:2;24,24;1,12"
 TORUS, DRAGONFLY = "torus:4x4x4", "dragonfly:a=4,p=2,h=2"
-TEN = (30, 7, 50, 18, 40, 5, 64, 11, 33, 20)
+ALL, TEN = "blocks:288", "blocks:30,7,50,18,40,5,64,11,33,20"
 ROWS = (
-    (TREE, "one", "dmodc"),
-    (TREE, "one", "sar-plus"),
-    (TREE, "ten", "ftree"),
-    (TREE, "ten", "sar-plus"),
+    (TREE, ALL, "dmodc"),
+    (TREE, ALL, "sar-plus"),
+    (TREE, TEN, "ftree"),
+    (TREE, TEN, "sar-plus"),
     (TREE, "mix:1", "dmodc"),
     (TREE, "mix:1", "sar-plus"),
     (TAPERED, "mix:1", "ftree"),
@@ -47,17 +46,6 @@ SEGMENTS = 16
 """Of 1 KB, in each message of the largest job; other jobs send as much in fewer messages."""
 MOST_FLOWS = 3_000
 """The most messages for SimGrid, whose time grows faster than their number."""
-
-
-def jobs_of(fabric: Fabric, name: str) -> JobMix:
-    if name.startswith("mix:"):
-        return synthetic_mix(fabric, int(name[4:]))
-    sizes = TEN if name == "ten" else (fabric.terminals,)
-    ends = np.cumsum(sizes)
-    jobs = [
-        make_job(str(i), range(e - n, e)) for i, (n, e) in enumerate(zip(sizes, ends, strict=True))
-    ]
-    return multi_switch_mix(fabric, jobs)
 
 
 def tables(full: bool) -> Iterator[Table]:
@@ -74,9 +62,9 @@ def tables(full: bool) -> Iterator[Table]:
         ),
         f"Mean job, slowest job in brackets; 1.00 is a network without contention. Packets: "
         f"{SEGMENTS} segments of 1 KB in each message of the largest job, room for "
-        f"{PacketModel.buffer_segments} segments behind each link, one virtual lane. `ten`: jobs "
-        f"of {', '.join(map(str, TEN))} hosts on consecutive hosts. SimGrid: the largest "
-        f"difference of a message's end time, both patterns, up to {MOST_FLOWS:,} messages each.",
+        f"{PacketModel.buffer_segments} segments behind each link, one virtual lane. SimGrid: the "
+        f"largest difference of a message's end time, both patterns, up to {MOST_FLOWS:,} "
+        "messages each.",
     )
     simgrid = has_simgrid()
     for spec, name, engine in ROWS:
@@ -87,7 +75,7 @@ def tables(full: bool) -> Iterator[Table]:
 def cells(spec: str, name: str, engine: str, simgrid: bool) -> list[str]:
     """Of one row, without its name; the last one is – without SimGrid."""
     fabric = load_fabric(spec)
-    mix = jobs_of(fabric, name)
+    mix = mix_of_spec(name, fabric)
     routes = routed(load_engine(engine), fabric, mix, Options())
     row: list[str] = []
     apart = [_times(fabric, mix, routes, each, row, simgrid) for each in ("alltoall", "shift")]
