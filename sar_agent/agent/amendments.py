@@ -3,7 +3,7 @@
 After a failure OpenSM's plugin changes entries of the plan in force along its channel numbers. What
 is in force is then a generation and its amendments: other tables than were installed, but neither a
 stranger's nor another engine's. The agent checks them as any routes. If they pass, they are what is
-in force, later plans start from them, and in quiet time they become a generation of their own. If
+in force, later plans start from them, and after a while they become a generation of their own. If
 they do not, they are replaced at once, like any tables that the agent did not make.
 """
 
@@ -81,10 +81,7 @@ class Amendments:
             self._refused = tables
             return state, ""
         state = self.installed.follow(plan, found, state)
-        if amended:
-            self.planner.resume(plan)
-        else:  # nothing became worse, so nothing better is looked for at once
-            self.planner.adopt(plan)
+        self.planner.adopt(plan)
         self.planner.keep_shelter(plan)
         difference = None
         with suppress(SarError):  # the generation is not kept
@@ -119,7 +116,7 @@ class Amendments:
             log.info("starting from no routes: %s", error)
         else:
             if plan:
-                self.planner.resume(plan)
+                self.planner.adopt(plan)
 
     def due(self, status: SmStatus | None) -> str:
         """Why amended tables should become a generation of their own now; empty where there are

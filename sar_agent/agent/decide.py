@@ -27,7 +27,6 @@ class Reason(StrEnum):
     JOBS = "jobs_changed"
     TOPOLOGY = "topology_edited"
     ROLLBACK = "rollback"
-    BETTER = "better_routes_found"
     SHELTER = "shelter_of_another_fabric"
     AMENDED = "amended"
     """The subnet manager has repaired the plan in force by itself."""

@@ -40,7 +40,7 @@ from sar_agent.agent.outcome import (
 from sar_agent.agent.page_feed import PageFeed
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
-from sar_agent.agent.reroute_pacer import TOO_LITTLE, Pacing, planning_basis
+from sar_agent.agent.reroute_pacer import Pacing, planning_basis
 from sar_agent.agent.state import State
 from sar_agent.agent.update_strategy import UpdateMethod
 from sar_agent.agent.updates import Updates
@@ -160,7 +160,7 @@ class Agent:
         self.page.observed(site, before)
         self.keys.resume(site, state)
         # Decide.
-        decision = self._decide(site, state, obstacle, tend=not followed)
+        decision = self._decide(site, state, obstacle)
         postponed = repairing or self._postponed(decision, site, obstacle)
         if postponed:
             self._publish_last_plan(site, state)
@@ -175,11 +175,8 @@ class Agent:
             return Report(Result.FAILED, f"nothing can be installed: {obstacle}", report.reason)
         return report
 
-    def _decide(
-        self, site: Observation, state: State | None, obstacle: str, *, tend: bool
-    ) -> Decision:
-        """The first reason for other routes; where there is none, and with `tend`, whether better
-        ones are known: that takes as long as all routes from scratch."""
+    def _decide(self, site: Observation, state: State | None, obstacle: str) -> Decision:
+        """The first reason for other routes."""
         hold = state.held if state and not obstacle else None
         self.metrics.held.set(bool(hold and hold.active(site.records, time.time())))
         observed = ObservedState(
@@ -194,8 +191,6 @@ class Agent:
         decision = decide(self._basis(state, obstacle), observed, hold)
         if decision.reason or decision.held:
             return decision
-        if tend and (better := self.planner.tend(site.fabric, site.mix)):
-            return Decision(Reason.BETTER, better)
         if not obstacle and self.updates.shelter_owed:
             return Decision(Reason.SHELTER, "the shelter in force is that of another fabric")
         if not obstacle and (amended := self.amendments.due(site.status)):
@@ -287,10 +282,8 @@ class Agent:
             heard = self.manager.status().highest_generation
             number = 1 + max(heard, state.generation if state else 0)
             plan = self.planner.plan(number, site.fabric, site.mix)
-            if not self.pacing.worth(reason, site, entry.before, plan):
-                return Waiting(
-                    transition_to(plan, in_force.routes if in_force else None), TOO_LITTLE
-                )
+            if why := self.pacing.held_back(reason, site, entry.before, plan):
+                return Waiting(transition_to(plan, in_force.routes if in_force else None), why)
             try:
                 return self._prove_and_commit(plan, entry, site)
             except SmRefused as error:

@@ -1,16 +1,11 @@
 """Which routes come next: the last ones with the least change, or all of them from scratch.
 
-Rerouting from the last routes is quick and leaves most entries alone, but each step sees only what
-it touches. So once the jobs have been quiet for a while (and at once after a repair), the present
-routes are compared with a full recomputation. Where that is better by more than `reoptimise_gain`,
-the
-present routes are improved in place, and replaced as a whole only where that does not suffice.
+Rerouting from the last routes is quick and leaves most entries alone.
 """
 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -33,11 +28,6 @@ from sar_agent.routing.updn import Updn
 from sar_agent.util.stages import stage
 
 log = logging.getLogger(__name__)
-BUSY = 10
-"""Times `reoptimise_seconds` after which routes are compared where jobs come and go all the
-time."""
-STEPS = 5
-"""How many times the present routes may be improved in place."""
 
 
 class KeySource(Protocol):
@@ -78,9 +68,6 @@ class Planner:
         """The engine's own routes of `_last`: LID offset 0."""
         self._shelter: tuple[bytes, Routes] | None = None
         """The shelter, with the digest of its fabric."""
-        self._tend_at: float | None = None
-        self._tend_by = 0.0
-        self._better: Routes | None = None
         self._given: tuple[bytes, Routes] | None = None
         """Routes for the next plan, with the digest of their fabric."""
 
@@ -119,12 +106,11 @@ class Planner:
                 raise
             log.warning("%s; computing all routes from scratch", error)
             with stage("route"):
-                routes, kept = self.engine.route(fabric, mix, self.options), False
+                routes = self.engine.route(fabric, mix, self.options)
             plan = self._checked(generation, fabric, mix, routes)
         for remark in plan.routes.remarks:
             if not self._last or remark not in self._last.routes.remarks:
                 log.warning("%s", remark)
-        self._tend_at = self._next_look(plan) if kept else None
         self.adopt(plan)
         return plan
 
@@ -140,15 +126,15 @@ class Planner:
         return self._last
 
     def adopt(self, plan: Plan) -> None:
-        """Start from `plan` next: what came into force may be less than what was planned."""
+        """Start from `plan` next: what came into force may be less than what was planned; after a
+        restart it is what is in force."""
         self._last, self._base = plan, replace(base_of(plan.routes), senders=None)
 
     def forget(self) -> None:
         """Forget earlier plans, in the engine, too: an unforeseen error may have interrupted them.
-        `resume`, or the next plan, starts from nothing."""
+        The next plan starts from nothing, or from one that was adopted."""
         self.engine = load_engine(self.engine.name)
-        self._last = self._base = self._shelter = self._tend_at = None
-        self._better = self._given = None
+        self._last = self._base = self._shelter = self._given = None
 
     def _read_partitions(self, fabric: Fabric, mix: JobMix) -> None:
         """Read the policy for each plan, since the file may change, and jobs may be partitions."""
@@ -224,11 +210,8 @@ class Planner:
     def _routes(self, fabric: Fabric, mix: JobMix) -> tuple[Routes, bool]:
         """The engine's routes, and whether they were grown from the last ones."""
         given, self._given = self._given, None
-        better, self._better = self._better, None
         if given is not None and given[0] == fabric.digest:
             return replace(given[1], jobs_digest=mix.digest(fabric)), False
-        if better is not None and self._last and _same(self._last, fabric, mix):
-            return better, False
         last, base = self._last, self._base
         same = last and last.fabric.digest == fabric.digest
         if same and base and base.regular:
@@ -242,28 +225,11 @@ class Planner:
         """Whether the tables are the engine's: lanes may have needed others."""
         return routes.engine == self.engine.name
 
-    def _next_look(self, plan: Plan) -> float | None:
-        """When to compare with a full recomputation: once jobs have been quiet for a while, but not
-        put off for ever where they never are."""
-        quiet = self.config.agent.reoptimise_seconds
-        if not quiet:
-            return None
-        now = time.monotonic()
-        if self._tend_at is None:
-            self._tend_by = now + BUSY * quiet
-        repaired = self._last and self._last.fabric.digest != plan.fabric.digest
-        return now if repaired else min(now + quiet, self._tend_by)
-
     def needs_start(self, engine: str) -> bool:
         """Whether the next plan would start from nothing, and could start from routes of
         `engine`."""
         starts = isinstance(self.engine, Rerouting) and engine == self.engine.name
         return starts and self._last is None
-
-    def resume(self, plan: Plan) -> None:
-        """After a restart: start from `plan`, which is in force."""
-        self._tend_at = self._next_look(plan)
-        self.adopt(plan)
 
     def keep_shelter(self, plan: Plan | None) -> None:
         """Use the shelter of `plan`, which was amended, on its fabric: subscribers may be on it.
@@ -274,44 +240,6 @@ class Planner:
             one = replace(routes, egress=routes.egress[SHELTER : SHELTER + 1], senders=None, mark=0)
             one = replace(one, service_level=None, virtual_lanes=1, hop_lane=None)
             self._shelter = plan.fabric.digest, one
-
-    def tend(self, fabric: Fabric, mix: JobMix) -> str:
-        """Why better routes should be installed although nothing changed; the next `plan` uses
-        them. Empty where it is not time, or the present ones are good enough."""
-        last, base = self._last, self._base
-        if (
-            last is None
-            or base is None
-            or self._tend_at is None
-            or time.monotonic() < self._tend_at
-        ):
-            return ""
-        if not _same(last, fabric, mix) or not isinstance(self.engine, Rerouting):
-            return ""
-        if not self._is_own(base):
-            return ""
-        self._tend_at = None
-        # A second instance: the first one's memory is of the present routes.
-        fresh = load_engine(self.engine.name).route(fabric, mix, self.options)
-        try:
-            best = self._peak(self._checked(0, fabric, mix, fresh).measures)
-        except Unserved as error:
-            log.info("a full recomputation cannot be used: %s", error)
-            return ""
-        limit = best * (1 + self.config.agent.reoptimise_gain)
-        present = self._peak(last.measures)
-        if present <= limit:
-            return ""
-        self._better = fresh
-        before, routes = PreviousRoutes(fabric, mix, base), base
-        for _ in range(STEPS):
-            routes = self.engine.reroute(before, fabric, mix, self.options)
-            before = PreviousRoutes(fabric, mix, routes)
-            if self._peak(self._checked(0, fabric, mix, routes).measures) <= limit:
-                self._better = routes
-                break
-        what = "load" if self.options.objective == "load" else "effective EFI"
-        return f"largest {what} {present:.3g}, a full recomputation has {best:.3g}"
 
     def would_be(self, fabric: Fabric, mix: JobMix) -> Measures | None:
         """Measures of the routes that the next plan for another mix would have; nothing is adopted.
@@ -326,10 +254,3 @@ class Planner:
         else:
             routes = engine.route(fabric, mix, self.options)
         return self._checked(0, fabric, mix, routes).measures
-
-    def _peak(self, measures: Measures) -> float:
-        return measures.load_max if self.options.objective == "load" else measures.effective_efi_max
-
-
-def _same(plan: Plan, fabric: Fabric, mix: JobMix) -> bool:
-    return plan.fabric.digest == fabric.digest and plan.mix == mix

@@ -63,15 +63,9 @@ def rehearse(config: Config, tell: Callable[[str], None] = log.info) -> Rehearsa
 
 
 def _rehearse_on(config: Config, fabric: Fabric) -> None:
-    """Jobs come and go, a cable breaks, and the present routes are compared with others."""
-    quiet = config.model_copy(
-        update={
-            "agent": config.agent.model_copy(
-                update={"ib_partitions_file": "", "reoptimise_seconds": 1e-9}
-            )
-        }
-    )
-    planner = Planner(quiet, load_engine(config.agent.engine))
+    """Jobs come and go, and a cable breaks."""
+    agent = config.agent.model_copy(update={"ib_partitions_file": ""})
+    planner = Planner(config.model_copy(update={"agent": agent}), load_engine(agent.engine))
     cut = fabric.with_links_down([0], [])
     present: Routes | None = None
     measures = CachedMeasures()
@@ -91,7 +85,6 @@ def _rehearse_on(config: Config, fabric: Fabric) -> None:
             with suppress(SarError):
                 measures.get(now, measured, plan.routes)
         present = plan.routes
-        planner.tend(now, mix)
     if present:
         other_tables(fabric, present.egress)  # seldom needed, so that tiny fabrics do without
 

@@ -5,8 +5,9 @@ Events only make the agent observe sooner; it acts only on what the queue shows.
 from acting too often: a burst of events is one observation (`debounce`); two installs because of
 jobs are some time apart (`min_install`); and, with `min_gain`, a change that would bring little
 waits for more to come (`worth`). `max_staleness` bounds all of them: a change is acted on that long
-after it was first observed, whatever it brings. A repair (another engine in force, another fabric)
-never waits.
+after it was first observed, however little it brings. A repair (another engine in force, another
+fabric) never waits. Where a plan brings nothing at all, the routes in force stay, however long;
+only when no job has run for `max_staleness`, routes without jobs replace them.
 
 All times are seconds of one clock that does not jump; the pacer neither reads a clock nor sleeps.
 """
@@ -25,10 +26,13 @@ from sar_agent.jobs.filter import host_sets, young
 from sar_agent.quality import Measures
 
 PATIENT = frozenset({Reason.JOBS, Reason.TOPOLOGY, Reason.ENGINE})
-"""Reasons that can wait: the routes in force serve everyone, if not as well as others would. Better
-routes after a repair do not wait: they have a pace of their own (`reoptimise_seconds`,
-`reoptimise_gain`)."""
+"""Reasons that can wait: the routes in force serve everyone, if not as well as others would."""
 TOO_LITTLE = "other routes would gain too little; waiting for more to change"
+STAY = frozenset({Reason.JOBS, Reason.TOPOLOGY})
+"""Those of them for which the routes in force stay where a plan is no better."""
+AS_GOOD = "the routes in force serve these jobs as well as other ones would; they stay"
+PHASES = 1.01
+"""How many times the phase contention of a plan routes that are as good may have."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +115,8 @@ class ReroutePacer:
         return max(0.0, self._rest_until() - now)
 
     def worth(self, now: float, gain: float) -> bool:
-        """Whether to install now a plan that lowers the largest load by `gain` (a share of it)."""
-        return self.pace.min_gain <= max(gain, 0.0) or now >= self._stale_at()
+        """Whether to install now a plan with this gain (a share; below 0: none at all)."""
+        return self.pace.min_gain <= gain or now >= self._stale_at()
 
     def installed(self, now: float) -> None:
         """Other routes are in force (or were planned, where nothing is installed)."""
@@ -131,8 +135,10 @@ class Pacing:
 
     def __init__(self, config: AgentConfig, pacer: ReroutePacer | None) -> None:
         self.config, self.pacer = config, pacer
-        self._too_little: object = None
-        """Jobs and fabric for which a plan gained too little."""
+        self._waits: tuple[object, float] | None = None
+        """Jobs and fabric for which a plan gained too little, and its gain."""
+        self._as_good: object = None
+        """Jobs and fabric that the routes in force serve as well as the plan would."""
 
     def calm(self) -> None:
         """There is nothing to act on."""
@@ -160,21 +166,54 @@ class Pacing:
         """Why not to act now; empty where it is time."""
         if self.pacer is None:
             return ""
-        now = time.monotonic()
+        now, basis = time.monotonic(), planning_basis(site)
+        if reason in STAY and self._as_good == basis:
+            self.pacer.calm()
+            return AS_GOOD
         if wait := self.pacer.hold_back(now, reason):
             return f"the last reroute was a moment ago, the next may be in {wait:.1f} s"
-        little = reason in PATIENT and self._too_little == planning_basis(site)
-        return TOO_LITTLE if little and not self.pacer.worth(now, 0.0) else ""
+        if reason in PATIENT and self._waits and self._waits[0] == basis:
+            return "" if self.pacer.worth(now, self._waits[1]) else TOO_LITTLE
+        return ""
 
-    def worth(self, reason: Reason, site: Observation, before: Measures | None, plan: Plan) -> bool:
-        """Whether the plan's gain is worth an install now."""
+    def held_back(
+        self, reason: Reason, site: Observation, before: Measures | None, plan: Plan
+    ) -> str:
+        """Why the plan is not worth an install now; empty where it is."""
+        self._waits = self._as_good = None
         if self.pacer is None or before is None or reason not in PATIENT:
-            return True
-        name = "load_max" if self.config.objective == "load" else "effective_efi_max"
-        old, new = getattr(before, name), getattr(plan.measures, name)
-        good = self.pacer.worth(time.monotonic(), 1 - new / old if old else 0.0)
-        self._too_little = None if good else planning_basis(site)
-        return good
+            return ""
+        now, basis, gain = time.monotonic(), planning_basis(site), self._gain(before, plan)
+        amended = site.status and site.status.amendments
+        if reason in STAY and not amended and self._as_good_as(before, plan):
+            gain = -1.0
+            if plan.mix.jobs:
+                self._as_good = basis
+                self.pacer.calm()
+                return AS_GOOD
+        if self.pacer.worth(now, gain):
+            return ""
+        self._waits = basis, gain
+        return TOO_LITTLE
+
+    def _peak(self, measures: Measures) -> float:
+        load = self.config.objective == "load"
+        return measures.load_max if load else float(measures.effective_efi_max)
+
+    def _gain(self, before: Measures, plan: Plan) -> float:
+        """By which share the plan lowers the largest load, or the contention of phases."""
+        phases = plan.measures.phase_contention_mean / before.phase_contention_mean
+        old, new = self._peak(before), self._peak(plan.measures)
+        return max(0.0, 1 - phases, 1 - new / old if old else 0.0)
+
+    def _as_good_as(self, before: Measures, plan: Plan) -> bool:
+        """Whether the routes in force are within `target` of the plan, and its phases as free of
+        contention; a load up to 1 slows nobody."""
+        most = self.config.target * self._peak(plan.measures)
+        if self.config.objective == "load":
+            most = max(1.0, most)
+        phases = PHASES * plan.measures.phase_contention_mean
+        return self._peak(before) <= most and before.phase_contention_mean <= phases
 
 
 def planning_basis(site: Observation) -> tuple[object, ...]:

@@ -88,12 +88,15 @@ class AgentConfig(Section, EngineSettings, frozen=True):
     min_gain: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.0,
         description="relative reduction of the largest load (of the largest effective EFI, if "
-        "objective is routes) that justifies an install before max_staleness_seconds: 0.1 is a "
-        "tenth. Raise it where many small jobs run beside a few large ones",
+        "objective is routes), or of the mean phase contention, that justifies an install before "
+        "max_staleness_seconds: 0.1 is a tenth. Raise it where many small jobs run beside a few "
+        "large ones. Whatever it is, routes whose load is within target of those of a new plan, "
+        "and their phase contention within 1 %, stay",
     )
     max_staleness_seconds: Seconds = Field(
         default=60.0,
-        description="routes for other jobs are installed after this time, however small the gain",
+        description="routes for other jobs are installed after this time, however small the gain. "
+        "After this time without any multi-switch job, routes without exceptions are installed",
     )
     plan_attempts: int = Field(
         default=3,
@@ -106,13 +109,8 @@ class AgentConfig(Section, EngineSettings, frozen=True):
     )
     reoptimise_seconds: Seconds = Field(
         default=60.0,
-        description="time without changes after which incrementally computed routes are compared "
-        "with a full recomputation (if changes never stop, ten times this). 0 disables it; "
-        "then routes that OpenSM's plugin has repaired are replaced by a plan at once",
-    )
-    reoptimise_gain: Annotated[float, Field(ge=0, le=10)] = Field(
-        default=0.02,
-        description="relative improvement for which the recomputed routes replace the present ones",
+        description="time after which routes that OpenSM's plugin has repaired are replaced by a "
+        "plan. 0 replaces them at once",
     )
     generations_kept: int = Field(
         default=5, ge=2, le=1000, description="number of generations kept for `sar-agent rollback`"

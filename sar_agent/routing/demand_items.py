@@ -60,6 +60,11 @@ def demand_items_of(fabric: Fabric, mix: JobMix, objective: Objective) -> Demand
         share = route_demand(fabric, mix) / float(fabric.terminal_rate.max())
         unit = np.maximum(1, np.round(share * FULL_LOAD)).astype(np.int64)
     on_offset, on_job = mix.by_terminal(fabric.terminals)
+    if np.diff(on_offset).max(initial=0) > 1:  # of jobs that share hosts, in the order of GUIDs
+        guids = [np.sort(fabric.terminal_guid[job.terminals]).tolist() for job in mix.jobs]
+        place = np.argsort(sorted(range(len(unit)), key=lambda j: (guids[j], unit[j])))
+        host = np.repeat(np.arange(fabric.terminals), np.diff(on_offset))
+        on_job = on_job[np.lexsort((place[on_job], host))]
     sources = np.diff(np.append(begins, len(order)))
     leaf_job = job[order][begins]
     return DemandItems(

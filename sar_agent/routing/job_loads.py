@@ -61,7 +61,10 @@ class JobLoads:
     def use(self, mix: JobMix) -> None:
         """Takes another mix; loads stay as they are."""
         self.mix, self.work = mix, demand_items_of(self.fabric, mix, self.objective)
-        self.terminals = np.unique(mix.terminal).astype(np.uint32)
+        terminals = np.unique(mix.terminal)
+        by_guid = np.argsort(self.fabric.terminal_guid[terminals])
+        self.terminals = terminals[by_guid].astype(np.uint32)
+        """uint32[·]: the destinations of jobs, by GUID."""
 
     def carry(self, egress: U8, terminals: U32, sign: int = 1) -> None:
         """Adds (`sign` 1) or removes (-1) what jobs send to these terminals."""

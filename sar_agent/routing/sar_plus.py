@@ -47,8 +47,8 @@ ALIKE = 1.01
 TRIED = 8
 """The most jobs whose exceptions are weighed against their phases."""
 EXCEPTION = 0.5
-"""The price of an exception, in messages that meet. With 1, six of the 40 placements of sar-fig8 were
-slower than on stock fat-tree tables, with half none."""
+"""The price of an exception, in messages that meet. With 1, six of the 40 placements of sar-fig8
+were slower than on stock fat-tree tables, with half none."""
 
 
 class _Last(NamedTuple):

@@ -16,8 +16,6 @@ from contextlib import suppress
 
 import numpy as np
 from numba.core import event
-from sar_agent.routing.annealing import annealed
-from sar_agent.routing.sar_plus_balance import RouteBalance
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
@@ -29,18 +27,18 @@ from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.minhop import leaf_by_leaf
 from sar_agent.routing.phase_contention import phase_contention
-from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.routing.routes import Routes
 from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.updn import legal_rows, tree_order
 from sar_lab.fluid import PATTERNS
 from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_paths import routed_links
 
-PARTS = (("legal-paths", "simulate", "annealing", "sar-plus"), ("dfsssp", "sar"), ("ftree",))
+PARTS = (("legal-paths", "simulate", "sar-plus"), ("dfsssp", "sar"), ("ftree",))
 """What each of the other processes compiles, as many as there are other processors. What needs
 kernels that this process compiles first comes last. On two processors, this process and the other
 compile for about the same time."""
-WITHIN = {"updn": "legal-paths", "ftree": "legal-paths", "sar-plus": "annealing"}
+WITHIN = {"updn": "legal-paths", "ftree": "legal-paths"}
 """Parts of engines that another process may compile alone."""
 PATIENCE = 60.0
 """The longest time for which this process waits for another one, in seconds."""
@@ -66,8 +64,6 @@ def compile_parts(parts: tuple[str, ...]) -> None:
             bounds_of(fabric, mix, rounds=2)
         elif part == "legal-paths":
             _legal_paths(fabric)
-        elif part == "annealing":
-            _anneal(fabric, mix)
         else:
             routed(load_engine(part), fabric, mix, Options())
 
@@ -84,13 +80,6 @@ def _legal_paths(fabric: Fabric) -> None:
     shortest = ShortestPaths(fabric)
     legal = tree_order(fabric, shortest.graph)
     legal_rows(fabric, shortest.graph, legal, leaf_by_leaf(fabric)[: fabric.terminals])
-
-
-def _anneal(fabric: Fabric, mix: JobMix) -> None:
-    egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
-    balance = RouteBalance(ShortestPaths(fabric), mix, egress, "load")
-    parts = balance.graph, balance.cache, balance.by_port, balance.work, balance.share
-    annealed(*parts, balance.terminals, 0.0, egress)
 
 
 def _simulate(switch: Fabric) -> None:

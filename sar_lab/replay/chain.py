@@ -2,8 +2,7 @@
 each.
 
 The agent's own planner computes them, so routes are checked, assigned to lanes and rerouted as they
-would be installed. One thing differs: routes are not improved in quiet times, because a result that
-depends on a clock is not reproducible.
+would be installed.
 
 A chain starts with a full computation for the state *before* its first, and the engine continues
 from there as in the agent: `sar` and `sar-plus` start from the previous routes. So the numbers of

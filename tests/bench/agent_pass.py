@@ -158,7 +158,6 @@ def quiet_agent(state_dir: Path, socket: Path, manager: PluginManager, source: F
             "state_dir": str(state_dir),
             "run_dir": str(socket.parent),
             "reoptimise_seconds": 3600,
-            "reoptimise_gain": 10,
         },
         "slurm": {"topology_conf": ""},
         "opensm": {"plugin_socket": str(socket)},

@@ -13,7 +13,7 @@ from statistics import fmean, median
 from typing import Any
 
 from sar_agent.agent.planner import Planner
-from sar_agent.config.model import AgentConfig, Config
+from sar_agent.config.model import Config
 from sar_agent.fabric import Fabric
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
@@ -61,11 +61,10 @@ class StageTimes(defaultdict[str, Times]):
 
 def _measure(name: str) -> dict[str, Any]:
     """Seconds and changed shares of each change; at every look the quality of the present and of
-    recomputed routes; and the effect of one improvement on the last plan."""
+    recomputed routes."""
     fabric = fabric_of(name)
     queue = Queue(fabric, 1)
-    config = Config(agent=AgentConfig(reoptimise_seconds=1e-9))
-    planner = Planner(config, load_engine("sar-plus"))
+    planner = Planner(Config(), load_engine("sar-plus"))
     plan = planner.plan(1, fabric, queue.mix)
     times: dict[str, list[float]] = {stage: [] for stage in STAGES}
     changed, looks, processor = [], [], []
@@ -79,16 +78,11 @@ def _measure(name: str) -> dict[str, Any]:
         changed.append(_changed(before, plan))
         if done > 0 and done % LOOK == 0:
             looks.append([_quality(plan), _quality(_recomputed(fabric, mix))])
-    tending = Times()
-    with tending.one():
-        why = planner.tend(fabric, mix)
-    tended = planner.plan(1, fabric, mix) if why else plan
     return {
         "times": {stage: each[WARM:] for stage, each in times.items()},
         "processor": processor[WARM:],
         "changed": changed[WARM:],
         "looks": looks,
-        "tended": [tending[0], _changed(plan, tended), _quality(tended)],
     }
 
 
@@ -115,9 +109,7 @@ def _table(name: str, found: dict[str, Any]) -> Table:
         "hosts busy, jobs of 2 to 64 hosts), `sar-plus`; the agent's planner makes each from the "
         "previous plan. A plan contains checked routes with their measures, which a second "
         "processor takes beside the proof: what they take longer is counted. Quality: the present "
-        f"routes compared with a full recomputation for the same jobs, every {LOOK} changes. While "
-        "no jobs start or end, the agent compares the routes with such a recomputation, and "
-        "improves or replaces them if they are more than 2 % worse.",
+        f"routes compared with a full recomputation for the same jobs, every {LOOK} changes.",
     )
     for what, times in zip(STAGES.values(), stages, strict=True):
         _add(table, f"{what}, ms", times, 1e3, ".1f")
@@ -130,22 +122,17 @@ def _table(name: str, found: dict[str, Any]) -> Table:
     table.add(
         "worst job's throughput / recomputed", *(f"{f(worst):.3f}" for f in (median, fmean, min))
     )
-    seconds, share, now = found["tended"]
-    after = now[0] / found["looks"][-1][1][0]
     table.goals = [
         goal("up to the plan, median", median(whole) * 1e3, MEDIAN, "ms"),
         goal("up to the plan, worst", max(whole) * 1e3, WORST, "ms"),
         goal("entries changed, mean", 100 * fmean(found["changed"]), CHANGED, "%"),
         goal("entries changed, worst", 100 * max(found["changed"]), CHANGED, "%"),
         goal(
-            f"largest load / recomputed after {CHANGES} changes without improvement",
+            f"largest load / recomputed after {CHANGES} changes",
             load[-1],
             WORSE,
             "",
         ),
-        goal("and after one improvement", after, WORSE, ""),
-        f"The improvement took {seconds:.2f} s in the background and changed {share:.1%} of all "
-        "entries.",
     ]
     return table
 

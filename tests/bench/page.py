@@ -78,8 +78,7 @@ SECTIONS = {
 """,
     "changes": """## A job starts or ends
 
-Entries of the routes in force stay where they are as good. After many steps the routes drift from
-those of a full computation; so the agent improves them when no jobs start or end.
+Entries of the routes in force stay where they are as good.
 """,
     "failures": """## Something fails
 

@@ -39,18 +39,14 @@ def tables(full: bool, kept: StoredResults) -> Iterator[Table]:
             "switches",
             "engine",
             "seconds",
-            "relaxations / s",
-            "cached DAGs",
             "peak memory",
             "of that tables",
             "fabric, s",
         ),
         "Full trees of three levels, job mix `mix:1`, a process of its own for each: median (least "
-        "… most) of whole calls after a first one. A relaxation examines one channel on a shortest "
-        "path for one destination; their number is that of DFSSSP (each destination once), "
-        "whatever an engine saves or repeats. Peak memory after the first call, interpreter and "
-        "libraries included. Cached DAGs: share of `sar-plus`'s trees whose shortest-path DAG was "
-        "in the cache (1.25 GB) when they first grew. `fabric`: generating it.",
+        "… most) of whole calls after a first one; `sar-plus` keeps its template between them. "
+        "Peak memory after the first call, interpreter and libraries included. `fabric`: "
+        "generating it.",
     )
     found = measured(full, kept)
     for row in found:
@@ -60,8 +56,6 @@ def tables(full: bool, kept: StoredResults) -> Iterator[Table]:
             f"{row['switches']:,}",
             row["engine"],
             times.show(".2f" if times.median > 2 else ".3f"),
-            f"{row['relaxations'] / times.median / 1e6:,.0f} M",
-            "" if row["hits"] is None else f"{row['hits']:.0%}",
             f"{row['peak_mb']:,.0f} MB",
             f"{row['tables_mb']:,.0f} MB",
             f"{row['fabric_seconds']:.1f}",
@@ -102,8 +96,7 @@ def exponent(x: list[float], y: list[float]) -> float:
 def _laws(rows: list[dict[str, Any]]) -> str:
     seconds = [Times(row["seconds"]).median for row in rows]
     hosts = exponent([row["hosts"] for row in rows], seconds)
-    work = exponent([row["relaxations"] for row in rows], seconds)
-    return f"hosts^{hosts:.2f}, relaxations^{work:.2f} (fitted over {len(rows)} sizes)"
+    return f"hosts^{hosts:.2f} (fitted over {len(rows)} sizes)"
 
 
 def _limits() -> str:
@@ -130,7 +123,6 @@ def main(half: int, engine_name: str) -> None:
     from sar_agent.fabric.spec import load_fabric
     from sar_agent.jobs.synthetic import synthetic_mix
     from sar_agent.routing import Options, load_engine
-    from tests.bench.kernel_work import dag_hits, relaxations
     from tests.bench.machine import peak_mb
 
     times = Times()
@@ -149,8 +141,6 @@ def main(half: int, engine_name: str) -> None:
         "fabric_seconds": times[0],
         "peak_mb": peak,
         "tables_mb": size / 2**20,
-        "relaxations": relaxations(fabric),
-        "hits": dag_hits(fabric, mix) if engine_name == "sar-plus" else None,
     }
     print(json.dumps(found))
 

@@ -53,7 +53,7 @@ def site(tmp_path: Path) -> Iterator[LoopSite]:
         loop_site(tmp_path, slurm, **opensm) as made,
     ):
         slurm.salloc("n[001,005,009]")
-        made.start(reoptimise_seconds=3600, reoptimise_gain=10.0)
+        made.start(reoptimise_seconds=3600)
         made.wait_installed()
         made.assert_plan_installed()
         yield made

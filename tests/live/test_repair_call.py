@@ -26,7 +26,7 @@ def test_the_only_spine_of_the_plan_dies_when_another_has_come_back(tmp_path: Pa
         site.fabric.clear("S2-1")
         site.sm.sweep()
         assert wait_until(lambda: site.bridge.status().switches == 5, 30)
-        site.start(reoptimise_seconds=3600, reoptimise_gain=10.0)
+        site.start(reoptimise_seconds=3600)
         site.wait_installed()
         assert site.bridge.status().switches == 5
 

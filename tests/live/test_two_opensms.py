@@ -150,7 +150,7 @@ def test_a_cable_dies_during_a_takeover(two: Pair) -> None:
     better that: then other entries may change, too."""
     ours = two.two.sections["agent"]
     usual = dict(ours)
-    ours |= {"reoptimise_seconds": 3600, "reoptimise_gain": 10}
+    ours |= {"reoptimise_seconds": 3600}
     start_again(two.two)
     assert wait_until(lambda: two.copied(two.one, two.two), 60), two.two.log()[-3000:]
     before, tables, cable = generation(two.one), two.tables(), ("S1-2", 5)

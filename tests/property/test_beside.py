@@ -11,10 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sar_agent.routing.annealing import annealed
-from sar_agent.routing.sar_plus_balance import RouteBalance
 
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
@@ -22,15 +19,10 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.quality import measure
 from sar_agent.routing import (
     Options,
     PreviousRoutes,
     load_engine,
-    sar_plus,
-    sar_plus_balance,
-    trees_in_halves,
-    unused_routes,
 )
 from sar_agent.routing.sar_plus import SarPlus
 from sar_agent.util import beside
@@ -91,72 +83,6 @@ def test_a_large_plan_is_the_same() -> None:
     routes = load_engine("sar-plus").route(fabric, mix, Options())
     one, two = (on_processors(n, lambda: make_plan(1, fabric, mix, routes)) for n in (1, 2))
     assert same(one, two)
-
-
-@examples(60)
-@given(network=networks(), batch=st.integers(1, 5))
-def test_trees_in_halves_are_the_same_on_one_and_two_processors(
-    network: tuple[Fabric, JobMix], batch: int
-) -> None:
-    fabric, mix = network
-
-    def balance() -> RouteBalance:
-        engine = SarPlus()
-        engine.route(fabric, mix, Options())
-        assert engine._last is not None
-        return engine._last.balance
-
-    with (
-        patch.object(sar_plus_balance, "MANY", 1),
-        patch.object(sar_plus_balance, "LIGHT", 0),
-        patch.object(trees_in_halves, "BATCH", batch),
-        patch.object(unused_routes, "MANY", 1),
-    ):
-        one, two = (on_processors(count, balance) for count in (1, 2))
-    assert np.array_equal(one.egress, two.egress)
-    counted = two.beside(two.egress)
-    assert np.array_equal(two.units, counted.units)
-
-
-@pytest.mark.parametrize("seed", (1, 2, 3))
-def test_annealing_is_the_same_and_leaves_no_more_fiber_dark(seed: int) -> None:
-    fabric, engine = load_fabric("dragonfly:a=4,p=4,h=2"), SarPlus()
-    with patch.object(sar_plus, "_annealed", lambda balance, found: (balance, found)):
-        engine.route(fabric, synthetic_mix(fabric, seed), Options())
-    assert engine._last is not None
-    before = engine._last.balance
-    kept = before.egress.copy()
-    parts = before.graph, before.cache, before.by_port, before.work, before.share
-    one, two = (
-        on_processors(n, lambda: annealed(*parts, before.terminals, 0.0, before.egress))
-        for n in (1, 2)
-    )
-    assert np.array_equal(one, two)
-    assert np.array_equal(before.egress, kept)
-    after = before.beside(one)
-    assert after.score()[0] < 0.98 * before.score()[0]
-    assert after.dark <= before.dark
-    rows = np.setdiff1d(np.arange(len(one)), before.terminals)
-    assert np.array_equal(one[rows], kept[rows])
-
-
-def test_many_light_trees_are_the_same_and_as_good() -> None:
-    fabric = load_fabric("xgft:3;12,12,12;1,12,12")
-    mix = synthetic_mix(fabric, 1)
-    plain = SarPlus().route(fabric, mix, Options())
-    with (
-        patch.object(sar_plus_balance, "MANY", 64),
-        patch.object(trees_in_halves, "BATCH", 8),
-        patch.object(trees_in_halves, "second_processor", wraps=beside.second_processor) as asked,
-    ):
-        one, two = (
-            on_processors(count, lambda: SarPlus().route(fabric, mix, Options()))
-            for count in (1, 2)
-        )
-    assert asked.call_count >= 4
-    assert one.same_tables(two)
-    loads = [measure(fabric, mix, routes).load_max for routes in (plain, two)]
-    assert loads[1] <= 1.02 * loads[0]
 
 
 @pytest.mark.parametrize("count", (1, 2))

@@ -1,31 +1,35 @@
-"""sar-plus, from scratch and step by step, against what every engine must hold and against sar."""
+"""sar-plus, from scratch and step by step: a template, and few exceptions to it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sar_agent.routing.sar_plus_balance import GOOD_ENOUGH, RouteBalance
 
 from sar_agent.check import check_routes
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
+from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.routes_file import encode
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, PreviousRoutes, Routes
-from sar_agent.routing.dfsssp import Dfsssp, dfsssp_order
 from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.hop_counts import FAR, all_hops
-from sar_agent.routing.routes import NO_ROUTE
-from sar_agent.routing.sar import Sar, destination_order
-from sar_agent.routing.sar_plus import SarPlus, _grown
-from sar_agent.routing.shortest_paths import ShortestPaths
+from sar_agent.routing.job_loads import JobLoads
+from sar_agent.routing.sar_plus import WORTH, SarPlus, _most
+from sar_agent.routing.template import Template, template_of
+from tests.bench.phase_times import phase_times
 from tests.examples import examples
 from tests.property.job_histories import job_history
 from tests.property.networks import fabrics, networks
@@ -33,58 +37,86 @@ from tests.property.oracles import live_graph
 
 OBJECTIVES = ("load", "routes")
 TREES = ("xgft:2;3,4;1,3", "xgft:2;4,3;1,2", "xgft:3;2,3,3;1,2,2", "xgft:3;3,2,4;1,3,2")
+NOBODY = JobMix(())
 
 
-def holds(fabric: Fabric, mix: JobMix, routes: Routes, engine: SarPlus, objective: str) -> None:
-    """Shortest paths that reach, and an engine that knows the loads of its own tables."""
-    hops = all_hops(graph_of(fabric))
-    rows = np.flatnonzero(
-        np.concatenate([fabric.terminal_up, fabric.switch_up]) & (fabric.destination_port < 255)
-    )
+def as_routes(template: Template) -> Routes:
+    return Routes("template", template.shortest.fabric.digest, template.egress[None])
+
+
+def used_by_jobs(fabric: Fabric, mix: JobMix, routes: Routes) -> Iterator[tuple[int, int]]:
+    """(destination, switch): entries over which a job sends."""
     channel = routes.next_channel(fabric)
-    for d in rows:
-        root = fabric.destination_switch[d]
-        for s in np.flatnonzero(hops[root] < FAR):
-            if s == root:
-                assert routes.egress[0, d, s] == fabric.destination_port[d]
-                continue
-            c = channel[d, s]
-            assert c >= 0 and fabric.channel_up[c]
-            assert hops[root, fabric.channel_target[c]] + 1 == hops[root, s]
+    for job in mix.jobs:
+        leaves = set(fabric.terminal_switch[job.terminals].tolist())
+        for d in job.terminals.tolist():
+            for leaf in leaves:
+                v = leaf
+                while v != fabric.terminal_switch[d] and (c := channel[d, v]) >= 0:
+                    yield d, v
+                    v = int(fabric.channel_target[c])
+
+
+def knows_its_loads(mix: JobMix, routes: Routes, engine: SarPlus) -> None:
+    """The loads that the engine keeps are those of a full count, and of the measures."""
+    assert engine._last is not None
+    loads, template = engine._last.loads, engine._last.template
+    fabric = template.shortest.fabric
     found = measure(fabric, mix, routes)
-    balance = engine._last.balance  # type: ignore[union-attr]
-    balance.count()
-    if objective == "routes":
-        assert np.array_equal(balance.units[0, : fabric.channels], found.channel_efi)
+    again = JobLoads(template.shortest, template.cache, mix, loads.objective)
+    again.carry(routes.egress[0], again.terminals)
+    assert np.array_equal(loads.paths.units, again.paths.units)
+    assert np.array_equal(loads.paths.load, again.paths.load)
+    if loads.objective == "routes":
+        assert np.array_equal(loads.paths.units, found.channel_efi)
     else:
-        assert np.allclose(balance.load[: fabric.channels], found.channel_load, atol=1e-5)
-    assert (balance.units >= 0).all()
+        assert np.allclose(loads.paths.load, found.channel_load, rtol=0, atol=1e-5)
 
 
-def follow(fabric: Fabric, seed: int, steps: int, objective: str, strict: bool) -> int:
-    """One history, incrementally; each step is compared with a full computation. Returns how many
-    steps passed the check (`strict`: those where the full computation does)."""
-    engine, other = SarPlus(), SarPlus()
-    options = Options(objective=objective)  # type: ignore[arg-type]
+def follow(fabric: Fabric, seed: int, steps: int, objective: str, tree: bool) -> None:
+    """One history, step by step; at its end all jobs end."""
+    engine, options = SarPlus(), Options(objective=objective)  # type: ignore[arg-type]
     before: PreviousRoutes | None = None
-    passed = 0
     for now, mix in job_history(fabric, Random(seed), steps):
+        template = template_of(now)
         if before is None:
             routes = engine.route(now, mix, options)
         else:
+            kept = before.routes.egress.copy()
             routes = engine.reroute(before, now, mix, options)
-            # An engine without memory (a restart) comes to tables that hold as well.
-            cold = SarPlus().reroute(before, now, mix, options)
-            assert np.array_equal(cold.egress, routes.egress)
-        holds(now, mix, routes, engine, objective)
-        full = other.route(now, mix, options)
-        mine, theirs = check_routes(now, routes), check_routes(now, full)
-        assert mine.unreachable_pairs == theirs.unreachable_pairs == 0
-        if strict:
-            assert mine.passed == theirs.passed
-            passed += mine.passed
+            # An engine without memory (a restart) comes to the same tables.
+            assert np.array_equal(
+                SarPlus().reroute(before, now, mix, options).egress, routes.egress
+            )
+            assert np.array_equal(before.routes.egress, kept)
+        knows_its_loads(mix, routes, engine)
+        no_worse_than_the_template(now, mix, routes, options)
+        verdict = check_routes(now, routes)
+        assert verdict.unreachable_pairs == 0
+        if tree and check_routes(now, as_routes(template)).passed:
+            assert verdict.passed and verdict.virtual_lanes == 1
+        if before is None or before.fabric.digest == now.digest:
+            excepted = routes.egress[0] != template.egress
+            for d, v in used_by_jobs(now, mix, routes):
+                excepted[d, v] = False
+            assert not excepted.any(), "an exception that no job uses"
         before = PreviousRoutes(now, mix, routes)
-    return passed
+    assert before is not None
+    last = engine.reroute(before, before.fabric, NOBODY, options)
+    assert np.array_equal(last.egress[0], template_of(before.fabric).egress)
+
+
+def no_worse_than_the_template(
+    fabric: Fabric, mix: JobMix, routes: Routes, options: Options
+) -> None:
+    """By so much only as slows nobody, or as another start from the template must gain."""
+    template = template_of(fabric)
+    loads = JobLoads(template.shortest, template.cache, mix, options.objective)
+    loads.carry(template.egress, loads.terminals)
+    most, usual = _most(loads, options), loads.peak()
+    loads.carry(template.egress, loads.terminals, -1)
+    loads.carry(routes.egress[0], loads.terminals)
+    assert loads.peak() <= WORTH * max(most, usual) + 1e-9
 
 
 CUTS = (0, 15, *range(100, 1001, 100))
@@ -98,78 +130,53 @@ CUTS = (0, 15, *range(100, 1001, 100))
     ],
 )
 def test_a_thousand_histories_on_trees(first: int, last: int) -> None:
-    """Jobs come and go, cables, hosts and switches die and are repaired: always every pair, by
-    shortest paths, with loads that are exact, and without a credit loop wherever the routes that
-    are computed from scratch have none (three cables in four can be gone: one lane may not do)."""
-    passed = 0
+    """Jobs come and go, cables, hosts and switches die and are repaired: always every pair, with
+    loads that are exact, and in one lane wherever that is enough for the template."""
     for seed in range(first, last):
         tree = xgft_fabric(TREES[seed // 2 % len(TREES)])
-        passed += follow(tree, seed, 4, OBJECTIVES[seed % 2], strict=True)
-    assert passed >= 4 * (last - first) - 4
+        follow(tree, seed, 4, OBJECTIVES[seed % 2], tree=True)
 
 
 @examples(40)
 @given(fabric=fabrics(), seed=st.integers(0, 10**6), objective=st.sampled_from(OBJECTIVES))
 def test_histories_on_any_fabric(fabric: Fabric, seed: int, objective: str) -> None:
-    follow(fabric, seed, 5, objective, strict=False)
+    follow(fabric, seed, 5, objective, tree=False)
+
+
+@examples(60)
+@given(network=networks(), objective=st.sampled_from(OBJECTIVES))
+def test_from_scratch_never_worse_than_the_template(
+    network: tuple[Fabric, JobMix], objective: str
+) -> None:
+    fabric, mix = network
+    routes = SarPlus().route(fabric, mix, Options(objective=objective))  # type: ignore[arg-type]
+    found = measure(fabric, mix, routes)
+    usual = measure(fabric, mix, as_routes(template_of(fabric)))
+    if objective == "load":
+        assert found.load_max <= usual.load_max + 1e-6
+    else:
+        assert found.effective_efi_max <= usual.effective_efi_max
+
+
+@pytest.mark.parametrize("spec", ["xgft:2;12,24;1,12", "xgft:3;4,4,6;1,4,2", "torus:4x4,hosts=2"])
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_many_jobs_from_scratch_never_worse_than_the_template(spec: str, seed: int) -> None:
+    fabric = load_fabric(spec)
+    for mix in (synthetic_mix(fabric, seed), sharing_mix(fabric, seed, 12)):
+        found = measure(fabric, mix, SarPlus().route(fabric, mix, Options()))
+        usual = measure(fabric, mix, as_routes(template_of(fabric)))
+        assert found.load_max <= usual.load_max + 1e-6
 
 
 @examples(60)
 @given(network=networks())
-def test_never_worse_than_sar_and_dfsssp_in_what_it_makes_least(
-    network: tuple[Fabric, JobMix],
-) -> None:
-    fabric, mix = network
-    load = measure(fabric, mix, SarPlus().route(fabric, mix, Options(objective="load")))
-    routes = measure(fabric, mix, SarPlus().route(fabric, mix, Options(objective="routes")))
-    for other in (Sar(), Dfsssp()):
-        found = measure(fabric, mix, other.route(fabric, mix, Options()))
-        # Whoever is near the bound stops, and does not look at the others.
-        enough = max(found.load_max, GOOD_ENOUGH * load.lower_bound_load_max)
-        assert load.load_max <= enough * 1.02 + 1e-6  # `brighten` may give 2 %
-        few = max(found.effective_efi_max, GOOD_ENOUGH * routes.lower_bound_efi_max)
-        assert routes.effective_efi_max <= few * 1.02
-
-
-@examples(60)
-@given(network=networks(), share=st.sampled_from((0.5, 0.9, 0.999, 1.0, 1.1)))
-def test_other_engines_end_only_where_their_peak_is_above(
-    network: tuple[Fabric, JobMix], share: float
-) -> None:
-    fabric, mix = network
-    egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
-    balance = RouteBalance(ShortestPaths(fabric), mix, egress, "load")
-    for order in (destination_order(fabric, mix), dfsssp_order(fabric)):
-        whole = _grown(balance, *order, np.inf)
-        assert whole is not None
-        again = whole.beside(whole.egress)
-        assert np.array_equal(whole.units, again.units)
-        most = share * whole.score()[0]
-        other = _grown(balance, *order, most)
-        assert (other is None) == (whole.score()[0] > most)
-        assert other is None or np.array_equal(other.egress, whole.egress)
-
-
-@examples(60)
-@given(network=networks(), seed=st.integers(0, 10**6))
-def test_trees_over_hot_channels_are_those_whose_paths_pass_there(
-    network: tuple[Fabric, JobMix], seed: int
-) -> None:
+def test_without_jobs_the_template(network: tuple[Fabric, JobMix]) -> None:
     fabric, mix = network
     engine = SarPlus()
-    routes = engine.route(fabric, mix, Options())
-    balance = engine._last.balance  # type: ignore[union-attr]
-    hot = np.flatnonzero(np.random.default_rng(seed).random(fabric.channels) < 0.1)
-    channel, crossing = routes.next_channel(fabric), set()
-    for job in mix.jobs:
-        for d in job.terminals:
-            for s in fabric.terminal_switch[job.terminals]:
-                v = s
-                while v != fabric.terminal_switch[d] and (c := channel[d, v]) >= 0:
-                    v = fabric.channel_target[c]
-                    if c in hot:
-                        crossing.add(int(d))
-    assert sorted(balance._crossing(hot).tolist()) == sorted(crossing)
+    plain = engine.route(fabric, NOBODY, Options()).egress
+    assert np.array_equal(plain[0], template_of(fabric).egress)
+    before = PreviousRoutes(fabric, mix, engine.route(fabric, mix, Options()))
+    assert np.array_equal(engine.reroute(before, fabric, NOBODY, Options()).egress, plain)
 
 
 def sharing_mix(fabric: Fabric, seed: int, jobs: int) -> JobMix:
@@ -186,27 +193,11 @@ def sharing_mix(fabric: Fabric, seed: int, jobs: int) -> JobMix:
     [("xgft:2;8,8;1,8", 1.15), ("xgft:3;4,4,6;1,4,4", 1.05), ("xgft:3;4,4,4;1,4,2", 1.05)],
 )
 def test_near_the_bound_where_jobs_share_hosts(spec: str, enough: float, seed: int) -> None:
-    """What a leaf sends to a host takes one path, whichever of its jobs it is for. Blind to that,
-    these came to 1.08-1.31 times the bound, and on large trees above DFSSSP."""
+    """What a leaf sends to a host takes one path, whichever of its jobs it is for."""
     fabric = xgft_fabric(spec)
     mix = sharing_mix(fabric, seed, 40)
     load = measure(fabric, mix, SarPlus().route(fabric, mix, Options()))
-    assert load.load_max <= enough * load.lower_bound_load_max
-
-
-@pytest.mark.parametrize("seed", range(1, 11))
-def test_jobs_with_hosts_on_a_leaf_that_is_cut_off(seed: int) -> None:
-    """Their paths end where they begin: once, clearing hot channels walked on from there."""
-    whole = xgft_fabric("xgft:2;4,4;1,4")
-    cables = np.flatnonzero(whole.channel_source == whole.terminal_switch[0])
-    fabric = whole.with_links_down(cables.tolist())
-    mix = sharing_mix(fabric, seed, 12)
-    engine = SarPlus()
-    routes = engine.route(fabric, mix, Options())
-    assert check_routes(fabric, routes).unreachable_pairs > 0
-    balance = engine._last.balance  # type: ignore[union-attr]
-    found = measure(fabric, mix, routes)
-    assert np.allclose(balance.load[: fabric.channels], found.channel_load, atol=1e-5)
+    assert load.load_max <= max(1.0, enough * load.lower_bound_load_max)
 
 
 @pytest.mark.parametrize("seed", range(1, 4))
@@ -215,10 +206,22 @@ def test_near_the_bound_on_full_trees(spec: str, seed: int) -> None:
     fabric = xgft_fabric(spec)
     mix = synthetic_mix(fabric, seed)
     load = measure(fabric, mix, SarPlus().route(fabric, mix, Options()))
-    assert load.load_max <= 1.10 * load.lower_bound_load_max
-    assert load.throughput_mean >= 0.95
+    assert load.load_max <= max(1.0, 1.05 * load.lower_bound_load_max)
     routes = measure(fabric, mix, SarPlus().route(fabric, mix, Options(objective="routes")))
     assert routes.effective_efi_max <= 1.10 * routes.lower_bound_efi_max
+
+
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_jobs_with_hosts_on_a_leaf_that_is_cut_off(seed: int) -> None:
+    """Their paths end where they begin."""
+    whole = xgft_fabric("xgft:2;4,4;1,4")
+    cables = np.flatnonzero(whole.channel_source == whole.terminal_switch[0])
+    fabric = whole.with_links_down(cables.tolist())
+    mix = sharing_mix(fabric, seed, 12)
+    engine = SarPlus()
+    routes = engine.route(fabric, mix, Options())
+    assert check_routes(fabric, routes).unreachable_pairs > 0
+    knows_its_loads(mix, routes, engine)
 
 
 def test_the_same_bytes_whatever_the_order_of_jobs_and_however_often() -> None:
@@ -231,6 +234,58 @@ def test_the_same_bytes_whatever_the_order_of_jobs_and_however_often() -> None:
     assert np.array_equal(first.egress, again.egress)
 
 
+def listed_otherwise(fabric: Fabric, seed: int, folder: Path) -> Fabric:
+    """The same fabric from a file that lists nodes, and the cables of each, in another order."""
+    path, random = folder / f"{seed}.net", Random(seed)
+    write_ibsim_net(fabric, path)
+    blocks = [block.splitlines() for block in path.read_text().split("\n\n") if "guid=" in block]
+    random.shuffle(blocks)
+    for block in blocks:
+        cables = [line for line in block if line.startswith("[")]
+        block[-len(cables) :] = random.sample(cables, len(cables))
+    path.write_text("\n\n".join("\n".join(block) for block in blocks) + "\n")
+    return read_ibsim_net(path)
+
+
+@pytest.mark.parametrize("spec", ["xgft:2;6,6;1,4", "xgft:3;3,3,4;1,3,2", "torus:4x4,hosts=2"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_same_bytes_whatever_the_order_of_the_file(
+    spec: str, objective: str, tmp_path: Path
+) -> None:
+    whole = load_fabric(spec)
+    options = Options(objective=objective)  # type: ignore[arg-type]
+    for seed in range(1, 4):
+        files = []
+        for order in range(3):
+            fabric = listed_otherwise(whole, order, tmp_path)
+            mixes = [renumbered(each, whole, fabric) for each in (synthetic_mix(whole, seed),
+                     sharing_mix(whole, seed, 10))]  # fmt: skip
+            engine = SarPlus()
+            first = engine.route(fabric, mixes[0], options)
+            then = engine.reroute(
+                PreviousRoutes(fabric, mixes[0], first), fabric, mixes[1], options
+            )
+            files.append([host_rows(fabric, each) for each in (first, then)])
+            if spec.startswith("xgft"):  # on a torus, entries to switches' own LIDs still differ
+                files[-1] += [encode(routes_to_file(fabric, each, 1)) for each in (first, then)]
+        assert files[0] == files[1] == files[2]
+
+
+def host_rows(fabric: Fabric, routes: Routes) -> bytes:
+    """Entries to hosts, by GUIDs."""
+    order = np.argsort(fabric.terminal_guid), np.argsort(fabric.switch_guid)
+    return routes.egress[0][np.ix_(*order)].tobytes()
+
+
+def renumbered(mix: JobMix, fabric: Fabric, other: Fabric) -> JobMix:
+    """The jobs on the indices of the other fabric, by GUID."""
+    at = {guid: t for t, guid in enumerate(other.terminal_guid.tolist())}
+    guids = fabric.terminal_guid.tolist()
+    return JobMix.of(
+        make_job(job.id, [at[guids[t]] for t in job.terminals.tolist()]) for job in mix.jobs
+    )
+
+
 def test_a_job_that_starts_changes_few_entries() -> None:
     fabric = xgft_fabric("xgft:3;6,6,6;1,6,6")
     mix = synthetic_mix(fabric, 1)
@@ -238,7 +293,50 @@ def test_a_job_that_starts_changes_few_entries() -> None:
     less = JobMix(mix.jobs[1:])
     before = engine.route(fabric, less, Options())
     after = engine.reroute(PreviousRoutes(fabric, less, before), fabric, mix, Options())
-    assert 0 < after.entries_changed(before) < 0.2 * before.egress.size  # 3 % at 1,728 hosts
+    assert after.entries_changed(before) < 0.02 * before.egress.size
+
+
+def in_a_row(fabric: Fabric, size: int) -> JobMix:
+    hosts = range(fabric.terminals)
+    return JobMix.of(
+        make_job(str(first), hosts[first : first + size]) for first in range(0, len(hosts), size)
+    )
+
+
+def test_consecutive_jobs_change_few_entries() -> None:
+    fabric = xgft_fabric("xgft:2;12,24;1,12")
+    for size in (24, 30, 48):
+        routes = SarPlus().route(fabric, in_a_row(fabric, size), Options())
+        assert (routes.egress[0] != template_of(fabric).egress).sum() <= 20
+
+
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_a_lone_scattered_job_has_no_contention_in_shifts(seed: int) -> None:
+    fabric = xgft_fabric("xgft:2;12,24;1,12")
+    hosts = np.random.default_rng(seed).permutation(fabric.terminals)[:30]
+    mix = JobMix.of([make_job("1", hosts.tolist())])
+    usual = phase_times(fabric, mix, as_routes(template_of(fabric)))
+    routes = SarPlus().route(fabric, mix, Options())
+    assert usual.shift[0] > 1.05
+    assert phase_times(fabric, mix, routes).shift[0] == pytest.approx(1.0, abs=1e-6)
+    assert (routes.egress[0] != template_of(fabric).egress).sum() <= 30
+
+
+@pytest.mark.parametrize("spec", ["xgft:2;12,24;1,12", "xgft:3;4,4,6;1,4,4", "xgft:2;12,24;1,6"])
+def test_a_cable_that_dies_changes_few_entries(spec: str) -> None:
+    fabric, random = xgft_fabric(spec), Random(1)
+    for seed in range(1, 5):
+        mix = synthetic_mix(fabric, seed)
+        engine = SarPlus()
+        before = engine.route(fabric, mix, Options())
+        for _ in range(3):
+            c = random.randrange(fabric.channels)
+            broken = fabric.with_links_down([c])
+            now = SarPlus().reroute(PreviousRoutes(fabric, mix, before), broken, mix, Options())
+            ends = (c, int(fabric.channel_reverse[c]))
+            over = sum(int((before.next_channel(fabric) == end).sum()) for end in ends)
+            assert 0 < now.entries_changed(before) <= 3 * over
+            assert check_routes(broken, now).passed
 
 
 @examples(100)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.ended_jobs import EMPTY_AGAIN
 from sar_agent.agent.outcome import Result
-from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
+from sar_agent.agent.reroute_pacer import AS_GOOD, TOO_LITTLE, PaceLimits, ReroutePacer
+from sar_agent.routing.template import template_of
+from tests.fake_opensm import job
 from tests.unit.test_loop import JOBS, World
 
 
@@ -33,20 +38,31 @@ def test_jobs_wait_for_the_last_install_and_a_dead_link_does_not(tmp_path: Path)
     report = world.once()
     assert (report.result, report.reason) == (Result.INSTALLED, Reason.FABRIC)
     world.source.records = JOBS
-    assert world.once().result is Result.LATER
+    assert "the next may be in" in world.once().sentence
     pacer._installed -= 1000
-    assert world.once().result is Result.INSTALLED
+    assert "the next may be in" not in world.once().sentence
+
+
+JOIN = job("3", "n003", "n007", "n010", "n013", "n004", "n008", "n011", "n014")
+"""With `JOBS`, two of its hosts a leaf: on the routes without it, links are overloaded."""
+
+
+def planning(world: World, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows by each plan."""
+    plans: list[int] = []
+    planner = world.agent.planner
+    plan = planner.plan
+    monkeypatch.setattr(planner, "plan", lambda *given: plans.append(1) or plan(*given))
+    return plans
 
 
 def test_what_brings_too_little_is_planned_once_and_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, pacer = paced(tmp_path, min_install=0, min_gain=0.9, max_staleness=1000)
-    world.source.records = JOBS[:1]
-    plans = []
-    planner = world.agent.planner
-    plan = planner.plan
-    monkeypatch.setattr(planner, "plan", lambda *given: plans.append(1) or plan(*given))
+    world.source.records = (*JOBS, JOIN)
+    monkeypatch.setattr(world.agent.pacing, "_as_good_as", lambda *_: False)
+    plans = planning(world, monkeypatch)
     for _ in range(3):
         report = world.once()
         assert report.result is Result.LATER and "too little" in report.sentence
@@ -58,15 +74,88 @@ def test_what_brings_too_little_is_planned_once_and_waits(
     assert world.once().result is Result.NOTHING
 
 
-def test_without_a_wish_for_gain_every_change_is_worth_it(tmp_path: Path) -> None:
-    world, _ = paced(tmp_path, min_install=0)
+@pytest.mark.parametrize("min_gain", [0, 0.9])
+def test_a_job_that_ends_installs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, min_gain: float
+) -> None:
+    world, pacer = paced(tmp_path, min_install=0, min_gain=min_gain, max_staleness=1000)
     world.source.records = JOBS[:1]
+    plans = planning(world, monkeypatch)
+    for _ in range(3):
+        report = world.once()
+        assert (report.result, report.reason) == (Result.LATER, Reason.JOBS)
+        assert AS_GOOD in report.sentence
+        pacer.begin(time.monotonic())
+        assert pacer._stale_at() == float("inf"), "no look is due because of it"
+    assert len(plans) == 1 and world.bridge.loads == [1]
+
+
+def test_after_a_while_without_jobs_the_template_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, pacer = paced(tmp_path, min_install=0, max_staleness=1000)
+    world.source.records = JOBS[:1]
+    assert AS_GOOD in world.once().sentence
+    world.source.records = ()
+    for _ in range(2):  # an empty queue is believed when it is read again
+        report = world.once()
+    assert report.result is Result.LATER and "too little" in report.sentence
+    assert world.bridge.loads == [1]
+    assert pacer._stale_at() > time.monotonic() + 900, "since the last job ended"
+    pacer._changed -= 1000
     assert world.once().result is Result.INSTALLED
+    fabric, plan = world.fabric, world.agent.planner.last
+    assert plan is not None and not plan.mix.jobs
+    assert np.array_equal(plan.routes.egress[0], template_of(fabric).egress)
+    assert world.once().result is Result.NOTHING and world.bridge.loads == [1, 2]
+
+
+class Found(NamedTuple):
+    """Stands in for measures."""
+
+    load_max: float
+    phase_contention_mean: float
+    effective_efi_max: int = 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "held"),
+    [
+        (Found(1.5, 1.0), Found(1.48, 1.0), AS_GOOD),
+        (Found(1.5, 1.0), Found(1.4, 1.0), ""),
+        (Found(0.9, 1.0), Found(0.5, 1.0), AS_GOOD),  # a load of 1 slows nobody
+        (Found(1.0, 1.2), Found(1.0, 1.0), ""),
+        (Found(1.0, 1.2), Found(1.0, 1.195), AS_GOOD),
+        (Found(1.0, 1.0), Found(1.5, 1.5), AS_GOOD),
+    ],
+)
+def test_no_plan_without_a_gain(before: Found, after: Found, held: str, tmp_path: Path) -> None:
+    world, _ = paced(tmp_path, min_install=0)
+    site = world.agent.observer.observe()
+    plan: Any = SimpleNamespace(measures=after, mix=SimpleNamespace(jobs=JOBS))
+
+    def why(reason: Reason) -> str:
+        return world.agent.pacing.held_back(reason, site, before, plan)  # type: ignore[arg-type]
+
+    assert why(Reason.JOBS) == held
+    assert why(Reason.ENGINE) == why(Reason.FABRIC) == "", "routes of others are replaced"
+
+
+@pytest.mark.parametrize("min_gain", [0.1, 0.3])
+@pytest.mark.parametrize("after", [Found(1.6, 1.5), Found(2.0, 1.2)])
+def test_either_measure_is_a_gain(after: Found, min_gain: float, tmp_path: Path) -> None:
+    world, _ = paced(tmp_path, min_install=0, min_gain=min_gain, max_staleness=1000)
+    site, before = world.agent.observer.observe(), Found(2.0, 1.5)
+    plan: Any = SimpleNamespace(measures=after, mix=SimpleNamespace(jobs=JOBS))
+    world.agent.pacing.pacer.hold_back(time.monotonic(), Reason.JOBS)  # type: ignore[union-attr]
+    for reason in (Reason.JOBS, Reason.ENGINE):
+        why = world.agent.pacing.held_back(reason, site, before, plan)  # type: ignore[arg-type]
+        assert why == ("" if min_gain < 0.2 else TOO_LITTLE)
 
 
 def test_a_queue_that_has_become_empty_is_read_again_soon(tmp_path: Path) -> None:
     """It is believed only then, and keys of ended jobs must not wait for the next poll."""
-    world, pacer = paced(tmp_path, interval=1000, min_install=0)
+    world, pacer = paced(tmp_path, interval=1000, min_install=0, max_staleness=1000)
     world.source.records = ()
     left = []
     for _ in range(3):
