@@ -106,6 +106,12 @@ static bool match_terminals(struct fit *fit, const struct routes *r, const struc
 			known = routes_row(r, r->forwarding, o, leaf)[column] == end->leaf_port;
 		fit->column[t] = known ? column : r->terminals + leaf;
 		fit->unknown += !known;
+		/* Where a cable was, packets that enter have the lanes of that cable, which the proof of hosts does not cover. */
+		if (!known && r->hop_lanes && end->leaf_port < r->wide &&
+		    r->far_ends[(size_t)leaf * r->wide + end->leaf_port] != ROUTES_NO_SWITCH)
+			REFUSE("stale: 0x%016" PRIx64 " is a host at port %u of switch 0x%016" PRIx64 " (%.60s), where the "
+			       "plan has a cable to a switch; a new plan is needed", end->guid, end->leaf_port,
+			       live->sw[end->leaf].guid, live->sw[end->leaf].name);
 		if (!known && !r->senders[leaf])
 			REFUSE("stale: 0x%016" PRIx64 " is a host at switch 0x%016" PRIx64 " (%.60s), where "
 			       "the plan was not proved for hosts that it does not know; a new plan is "
@@ -168,8 +174,9 @@ static bool all_arrive(struct walk *w, unsigned i, const struct target *target, 
 		if (here == DROPPED && w->hosts[s] && !w->routes->amended->dropping)
 			INVALID("invalid: packets from switch 0x%016" PRIx64 " (%.60s) to 0x%016" PRIx64
 				" are dropped", w->live->sw[s].guid, w->live->sw[s].name, target->guid);
-		for (here = s; here != DROPPED && w->reaches[here] != proven;
-		     here = w->next[(size_t)here * AT_ONCE + i])
+		if (here == DROPPED)
+			continue; /* nothing on this path reaches the target */
+		for (here = s; w->reaches[here] != proven; here = w->next[(size_t)here * AT_ONCE + i])
 			w->reaches[here] = proven;
 	}
 	return true;

@@ -40,7 +40,7 @@ static struct routes *repair_extended(struct routes *now, const struct live *liv
 		made = NULL;
 		if (!extended)
 			break;
-		if (matched_make(&matched, extended, live))
+		if (matched_make(&matched, extended, live) && !matched.unknown)
 			made = repair_routes(extended, &task, &hopeless, why);
 		matched_free(&matched);
 		routes_drop(extended);

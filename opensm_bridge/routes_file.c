@@ -228,7 +228,15 @@ static bool check_cables(const struct routes *r, struct reason *why)
 
 		if (r->far_ends[i] != ROUTES_NO_SWITCH &&
 		    (far >= r->switches || !port || port > r->switch_ports[far]))
-			REFUSE("a cable's far end is out of range");
+			REFUSE("the far end of port %zu of switch %zu is out of range", i % r->wide, i / r->wide);
+	}
+	for (size_t i = 0; i < ends; i++) {
+		const size_t back = (size_t)(r->far_ends[i] >> 8) * r->wide + (r->far_ends[i] & 255);
+
+		if (r->far_ends[i] != ROUTES_NO_SWITCH && r->far_ends[back] != (i / r->wide << 8 | i % r->wide))
+			REFUSE("the cable at port %zu of switch %zu ends at port %u of switch %u, but not the other way "
+			       "round: write the file again", i % r->wide, i / r->wide, r->far_ends[i] & 255,
+			       r->far_ends[i] >> 8);
 	}
 	return true;
 }

@@ -317,6 +317,48 @@ static void a_new_switch(void)
 	routes_drop(plan);
 }
 
+/* A cable at the wrong port, which a repair does not use; then one sweep that finds it right, at a switch that was replaced,
+ * and a switch that nobody knows. */
+static void a_replaced_switch_beside_a_new_one(void)
+{
+	struct routes *now = numbered(1, 1), *next;
+	struct live_switch sw[SMALL_SWITCHES + 1];
+	uint32_t peer[SMALL_SWITCHES * 5 + 5];
+	uint8_t peer_port[SMALL_SWITCHES * 5 + 5];
+	struct reason why = {.text = ""};
+	struct live live;
+
+	small_fabric(&fabric);
+	fabric.peer_port[3] = 1; /* 0 - 1 ends at another port of 1 */
+	fabric.peer[5 + 1] = 0;
+	fabric.peer_port[5 + 1] = 3;
+	fabric.peer[5 + 4] = NO_PEER;
+	fabric.live.terminals = 2; /* those of the first switch */
+	now = repaired(now);
+
+	small_fabric(&fabric);
+	fabric.sw[1].guid = 0x50;
+	live = fabric.live;
+	memcpy(sw, fabric.sw, sizeof(fabric.sw));
+	memcpy(peer, fabric.peer, sizeof(fabric.peer));
+	memcpy(peer_port, fabric.peer_port, sizeof(fabric.peer_port));
+	memset(peer + SMALL_SWITCHES * 5, 0xff, 5 * sizeof(*peer));
+	sw[3] = (struct live_switch){.guid = 0x999, .name = "new", .ports = 4, .first_port = SMALL_SWITCHES * 5};
+	peer[SMALL_SWITCHES * 5 + 1] = 2; /* behind the third switch */
+	peer_port[SMALL_SWITCHES * 5 + 1] = 1;
+	peer[10 + 1] = 3;
+	peer_port[10 + 1] = 1;
+	live.sw = sw;
+	live.peer = peer;
+	live.peer_port = peer_port;
+	live.switches = 4;
+	live.terminals = 2;
+	next = repair(now, &live, &why);
+	CHECK(!next || next->switches == 4, "it is in the routes, or the reason is \"%s\"", why.text);
+	routes_drop(next);
+	routes_drop(now);
+}
+
 static void a_switch_without_hosts_is_gone(void)
 {
 	struct routes *now = numbered(1, 1);
@@ -341,6 +383,7 @@ int main(void)
 	a_moved_cable_is_not_used();
 	a_replaced_switch();
 	a_new_switch();
+	a_replaced_switch_beside_a_new_one();
 	a_switch_without_hosts_is_gone();
 	return checked("repair");
 }

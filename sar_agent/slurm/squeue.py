@@ -88,11 +88,13 @@ class SqueueSource:
         options = ("--noheader", "--all", "--local", f"--states={','.join(sorted(self.states))}")
         try:
             return run_program(
-                (*self.command, *options, f"--format={mark}|{LIVE_FORMAT}|{mark}~%j"),
+                (*self.command, *options),
                 deadline=timeout,
                 most=MOST,
                 remedy="install Slurm's client commands or name squeue in the configuration",
-                environment=_environment(),
+                # Everybody can read a program's arguments, and nobody else its environment.
+                environment=_environment()
+                | {"SQUEUE_FORMAT": f"{mark}|{LIVE_FORMAT}|{mark}~%j"},
             )
         except ProgramTimedOut as error:
             raise PollFailed(
@@ -103,7 +105,7 @@ class SqueueSource:
 
 
 def parse_poll(text: str, mark: str, states: Collection[str] = RUNNING_STATES) -> Poll:
-    """The jobs in squeue's output to `--format=<mark>|<LIVE_FORMAT>|<mark>~%j`; the name (`%j`) is
+    """The jobs in squeue's output in the format `<mark>|<LIVE_FORMAT>|<mark>~%j`; the name (`%j`) is
     free text, and may be missing.
 
     A broken record is skipped and counted. Raises `Unavailable` if more than half of the records
