@@ -5,8 +5,6 @@
  * and no credit loop can form. New switches that only other new ones lead to form further layers: what leaves a layer has a
  * smaller number than what leaves the one before it, and what leads to it a larger one. Channels within a layer have no
  * number and are not used.
- *
- * Lanes by path: hosts at a new switch, and those that send to it, use the levels of a neighbour.
  */
 #include "extend.h"
 
@@ -14,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "certificate.h"
 #include "routes_write.h"
 
 #define MOST_NODES 65535
@@ -167,16 +164,16 @@ static void fill_nodes(struct extension *e, bool unseen)
 	}
 }
 
-/* Copies a table of [offsets][switches][columns]. */
-static void fill_table(const struct extension *e, const uint8_t *from, const uint8_t *to, uint8_t missing)
+/* Copies the entries of the old routes. */
+static void fill_table(const struct extension *e)
 {
 	const struct routes *old = e->old, *new = e->new;
 
-	memset(ROUTES_FILL(uint8_t, to), missing, (size_t)new->offsets * new->switches * new->columns);
+	memset(ROUTES_FILL(uint8_t, new->forwarding), ROUTES_NO_ROUTE, (size_t)new->offsets * new->switches * new->columns);
 	for (unsigned o = 0; o < old->offsets; o++)
 		for (uint32_t s = 0; s < old->switches; s++) {
-			const uint8_t *row = routes_row(old, from, o, s);
-			uint8_t *copy = ROUTES_FILL(uint8_t, routes_row(new, to, o, e->switch_to[s]));
+			const uint8_t *row = routes_row(old, old->forwarding, o, s);
+			uint8_t *copy = ROUTES_FILL(uint8_t, routes_row(new, new->forwarding, o, e->switch_to[s]));
 
 			for (uint32_t d = 0; d < old->terminals; d++)
 				copy[e->terminal_to[d]] = row[d];
@@ -206,36 +203,32 @@ static void fill_last_hops(struct extension *e)
 	}
 }
 
+/* The cables are those of the plan: what a repair does not use may be back now. */
 static void fill_ports(struct extension *e)
 {
 	const struct routes *old = e->old;
+	const uint32_t *ends = (old->amended ? old->amended->plan : old)->far_ends;
 	struct routes *new = e->new;
 
 	memset(ROUTES_FILL(uint32_t, new->far_ends), 0xff, (size_t)new->switches * new->wide * sizeof(*new->far_ends));
 	for (uint32_t s = 0; s < old->switches; s++)
 		for (unsigned p = 0; p < old->wide; p++) {
 			const size_t from = (size_t)s * old->wide + p, to = (size_t)e->switch_to[s] * new->wide + p;
-			const uint32_t far = old->far_ends[from];
+			const uint32_t far = ends[from], number = old->numbers[from];
 
 			ROUTES_FILL(uint32_t, new->loads)[to] = old->loads[from];
+			ROUTES_FILL(uint32_t, new->numbers)[to] = number ? number + e->layers : 0;
 			if (far != ROUTES_NO_SWITCH)
 				ROUTES_FILL(uint32_t, new->far_ends)[to] = e->switch_to[far >> 8] << 8 | (far & 255);
-			for (unsigned lane = 0; lane < old->lanes; lane++) {
-				const uint32_t number = routes_number(old, lane, s, p);
-
-				ROUTES_FILL(uint32_t, new->numbers)[(size_t)lane * new->switches * new->wide + to] =
-					number ? number + e->layers : 0;
-			}
-			if (new->hop_lanes)
-				memcpy(ROUTES_FILL(uint8_t, new->hop_lanes) + to * new->wide,
-				       old->hop_lanes + from * old->wide, old->wide);
 		}
 }
 
-/* No entry of switch `s` leads out by a port whose cable now ends elsewhere. */
-static void forget_port(struct extension *e, uint32_t s, unsigned port)
+/* No cable of the plan is at this port any more, and no entry leads out by it, nor by the other end. */
+static void forget_cable(struct extension *e, uint32_t s, unsigned port)
 {
 	struct routes *new = e->new;
+	uint32_t *ends = ROUTES_FILL(uint32_t, new->far_ends);
+	const uint32_t far = ends[(size_t)s * new->wide + port];
 
 	for (unsigned o = 0; o < new->offsets; o++) {
 		uint8_t *row = ROUTES_FILL(uint8_t, routes_row(new, new->forwarding, o, s));
@@ -243,73 +236,43 @@ static void forget_port(struct extension *e, uint32_t s, unsigned port)
 		for (uint32_t d = 0; d < new->columns; d++)
 			row[d] = row[d] == port ? ROUTES_NO_ROUTE : row[d];
 	}
-}
-
-static void set_number(struct extension *e, uint32_t s, unsigned port, uint32_t number)
-{
-	struct routes *new = e->new;
-
-	for (unsigned lane = 0; lane < new->lanes; lane++)
-		ROUTES_FILL(uint32_t, new->numbers)[((size_t)lane * new->switches + s) * new->wide + port] = number;
+	ends[(size_t)s * new->wide + port] = ROUTES_NO_SWITCH;
+	if (far != ROUTES_NO_SWITCH)
+		forget_cable(e, far >> 8, far & 255);
 }
 
 /* The cables of the new switches. `most`: the largest number of a channel of the old routes. */
 static void add_cables(struct extension *e, uint32_t most)
 {
 	struct routes *new = e->new;
-	uint32_t *ends = ROUTES_FILL(uint32_t, new->far_ends);
+	uint32_t *ends = ROUTES_FILL(uint32_t, new->far_ends), *numbers = ROUTES_FILL(uint32_t, new->numbers);
 
 	for (uint32_t i = 0; i < e->count; i++)
 		for (unsigned p = 1; p <= e->live->sw[e->order[i]].ports; p++) {
 			const uint32_t s = e->order[i], peer = neighbour(e, s, p), layer = e->layer[s];
 			const unsigned port = e->live->peer_port[e->live->sw[s].first_port + p];
+			size_t here, there;
 
 			if (peer == NO_PEER)
 				continue;
-			ends[(size_t)e->row[s] * new->wide + p] = e->row[peer] << 8 | port;
+			here = (size_t)e->row[s] * new->wide + p;
+			there = (size_t)e->row[peer] * new->wide + port;
+			if (!e->layer[peer])
+				forget_cable(e, e->row[peer], port);
+			ends[here] = e->row[peer] << 8 | port;
+			ends[there] = e->row[s] << 8 | p;
 			if (e->layer[peer] >= layer)
 				continue;
-			set_number(e, e->row[s], p, e->layers - layer + 1);
-			set_number(e, e->row[peer], port, most + e->layers + layer);
-			if (e->layer[peer])
-				continue;
-			forget_port(e, e->row[peer], port);
-			ends[(size_t)e->row[peer] * new->wide + port] = e->row[s] << 8 | p;
+			numbers[here] = e->layers - layer + 1;
+			numbers[there] = most + e->layers + layer;
 		}
-}
-
-/* The levels of new switches, and those of packets to them, are those of a neighbour in an earlier layer. */
-static void add_levels(struct extension *e)
-{
-	struct routes *new = e->new;
-	const size_t rows = (size_t)new->offsets * new->switches;
-
-	for (uint32_t i = 0; new->service_levels && i < e->count; i++) {
-		const uint32_t s = e->order[i];
-		uint32_t near = ROUTES_NO_SWITCH;
-
-		for (unsigned p = e->live->sw[s].ports; p; p--) {
-			const uint32_t peer = neighbour(e, s, p);
-
-			near = peer != NO_PEER && e->layer[peer] < e->layer[s] ? e->row[peer] : near;
-		}
-		for (uint32_t d = 0; d < new->columns; d++)
-			for (size_t from = 0; routes_end(new, d) == e->row[s] && from < rows; from++) {
-				uint8_t *level = ROUTES_FILL(uint8_t, new->service_levels) + from * new->columns;
-
-				level[d] = level[new->terminals + near];
-			}
-		for (unsigned o = 0; o < new->offsets; o++)
-			memcpy(ROUTES_FILL(uint8_t, routes_row(new, new->service_levels, o, e->row[s])),
-			       routes_row(new, new->service_levels, o, near), new->columns);
-	}
 }
 
 static uint32_t largest_number(const struct routes *r)
 {
 	uint32_t most = 0;
 
-	for (size_t i = 0; i < (size_t)r->lanes * r->switches * r->wide; i++)
+	for (size_t i = 0; i < (size_t)r->switches * r->wide; i++)
 		most = r->numbers[i] > most ? r->numbers[i] : most;
 	return most;
 }
@@ -344,16 +307,10 @@ static void fill(struct extension *e, bool unseen)
 
 	memcpy(new->image + DIGEST_AT, e->old->image + DIGEST_AT, DIGEST_SIZE);
 	fill_nodes(e, unseen);
-	fill_table(e, e->old->forwarding, new->forwarding, ROUTES_NO_ROUTE);
+	fill_table(e);
 	fill_ports(e);
 	add_cables(e, largest_number(e->old));
 	fill_last_hops(e);
-	if (!new->service_levels)
-		return;
-	fill_table(e, e->old->service_levels, new->service_levels, 0);
-	memcpy(ROUTES_FILL(uint8_t, new->sl_to_vl), e->old->sl_to_vl, 16);
-	memcpy(ROUTES_FILL(uint8_t, new->fallback_sl), e->old->fallback_sl, new->offsets);
-	add_levels(e);
 }
 
 struct routes *extend(const struct routes *routes, const struct live *live, const uint32_t *row, bool unseen,

@@ -5,7 +5,7 @@
 #include "routes_file.h"
 
 /*
- * A copy of `routes`, which must have numbers, with all live switches, and with the terminals at those that it did not have.
+ * A copy of `routes`, which must have numbers and one lane, with all live switches, and with the terminals at those that it did not have.
  * `row` is that of each live switch in `routes`, or ROUTES_NO_SWITCH. The new rows and columns are without a route (255), as
  * are entries by ports whose cables now end at a new switch; repair.h gives them one along rising numbers. `unseen`: the
  * proof is to cover hosts that the routes do not know at the new switches that may bear some, not only at those that do.

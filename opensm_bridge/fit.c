@@ -33,6 +33,7 @@ struct walk {
 	uint8_t *hosts;		/* [switch] it has live terminals */
 	uint32_t *next;		/* [switch][AT_ONCE] */
 	uint64_t *reaches;	/* [switch] the last target that it is known to reach */
+	uint32_t *hops;		/* [switch] how many hops it is away from that target */
 	uint64_t *passed;	/* [switch] the last path that led through it */
 	uint64_t targets, paths; /* counters of both */
 	bool drops[AT_ONCE];	 /* an entry on the way to this target drops packets */
@@ -161,7 +162,7 @@ static bool all_arrive(struct walk *w, unsigned i, const struct target *target, 
 	w->reaches[target->at] = proven;
 	for (uint32_t s = 0; s < w->live->switches; s++) {
 		const uint64_t path = ++w->paths;
-		uint32_t here;
+		uint32_t here, hops = 0;
 
 		for (here = s; here != DROPPED && w->reaches[here] != proven;
 		     here = w->next[(size_t)here * AT_ONCE + i]) {
@@ -170,14 +171,19 @@ static bool all_arrive(struct walk *w, unsigned i, const struct target *target, 
 				       "0x%016" PRIx64 " (%.60s)", target->guid,
 				       w->live->sw[here].guid, w->live->sw[here].name);
 			w->passed[here] = path;
+			hops++;
 		}
 		if (here == DROPPED && w->hosts[s] && !w->routes->amended->dropping)
 			INVALID("invalid: packets from switch 0x%016" PRIx64 " (%.60s) to 0x%016" PRIx64
 				" are dropped", w->live->sw[s].guid, w->live->sw[s].name, target->guid);
 		if (here == DROPPED)
 			continue; /* nothing on this path reaches the target */
-		for (here = s; w->reaches[here] != proven; here = w->next[(size_t)here * AT_ONCE + i])
+		hops += here == target->at ? 0 : w->hops[here];
+		w->walked->longest = hops > w->walked->longest ? hops : w->walked->longest;
+		for (here = s; w->reaches[here] != proven; here = w->next[(size_t)here * AT_ONCE + i]) {
 			w->reaches[here] = proven;
+			w->hops[here] = hops--;
+		}
 	}
 	return true;
 }
@@ -259,7 +265,8 @@ static bool walk_every_offset(const struct fit *fit, struct walked *walked, cons
 	w.next = malloc((size_t)live->switches * AT_ONCE * sizeof(*w.next));
 	w.reaches = calloc(live->switches, sizeof(*w.reaches));
 	w.passed = calloc(live->switches, sizeof(*w.passed));
-	if (!w.hosts || !w.next || !w.reaches || !w.passed || !is_target)
+	w.hops = calloc(live->switches, sizeof(*w.hops));
+	if (!w.hosts || !w.hops || !w.next || !w.reaches || !w.passed || !is_target)
 		REASON(why, "no memory to check the routes");
 	else
 		good = true;
@@ -275,6 +282,7 @@ static bool walk_every_offset(const struct fit *fit, struct walked *walked, cons
 	free(w.next);
 	free(w.reaches);
 	free(w.passed);
+	free(w.hops);
 	return good;
 }
 

@@ -5,18 +5,22 @@
  */
 #include "repair.h"
 
+#include <string.h>
+
 #include "extend.h"
-#include "repair_routes.h"
+#include "repair_match.h"
 #include "routes_write.h"
 
 /* From now on, what was made of an extended plan is the plan. */
-static bool settle(struct routes *made, const struct routes *before)
+static bool settle(struct routes *made, const struct routes *extended, const struct routes *before)
 {
 	struct amendment *a = made->amended;
 	struct routes *plan = routes_copy(made);
 
 	if (!plan)
 		return false;
+	memcpy(ROUTES_FILL(uint32_t, plan->far_ends), extended->far_ends,
+	       (size_t)plan->switches * plan->wide * sizeof(*plan->far_ends)); /* those of moved cables, too */
 	routes_drop(a->plan);
 	a->plan = plan;
 	a->repairs += before->amended ? before->amended->repairs : 0;
@@ -24,45 +28,43 @@ static bool settle(struct routes *made, const struct routes *before)
 }
 
 /* Repairs routes after they were given rows for the live switches that they do not have. */
-static struct routes *repair_extended(struct routes *now, const struct live *live, const struct matched *old,
-				      struct reason *why)
+static struct routes *repair_extended(struct routes *now, const struct live *live, const struct known *known,
+				      const struct matched *old, struct reason *why)
 {
-	struct routes *made = NULL;
-	bool whole = false;
+	struct routes *made = NULL, *extended = NULL;
+	bool hopeless = true;
 
-	for (int unseen = 1; !whole && unseen >= 0; unseen--) {
-		struct routes *extended = extend(now, live, old->row, unseen, why);
+	for (int unseen = 1; (!made || hopeless) && unseen >= 0; unseen--) {
 		struct matched matched = {.row = NULL};
-		const struct repair_task task = {live, &matched, true};
-		bool hopeless = true;
 
 		routes_drop(made);
+		routes_drop(extended);
 		made = NULL;
+		extended = extend(now, live, old->row, unseen, why);
 		if (!extended)
 			break;
 		if (matched_make(&matched, extended, live) && !matched.unknown)
-			made = repair_routes(extended, &task, &hopeless, why);
+			made = repair_routes(extended, live, known, &matched, &hopeless, why);
 		matched_free(&matched);
-		routes_drop(extended);
-		whole = made && !hopeless;
 	}
-	if (!made || (made->amended && settle(made, now)))
-		return made;
-	routes_drop(made);
-	return NULL;
+	if (made && made->amended && !settle(made, extended, now)) {
+		routes_drop(made);
+		made = NULL;
+	}
+	routes_drop(extended);
+	return made;
 }
 
-struct routes *repair(struct routes *now, const struct live *live, struct reason *why)
+struct routes *repair(struct routes *now, const struct live *live, const struct known *known, struct reason *why)
 {
-	struct routes *plan = now->amended ? now->amended->plan : now, *made = NULL;
+	struct routes *made = NULL;
 	struct matched matched;
-	const struct repair_task task = {live, &matched, now->amended && now->amended->later};
 	bool hopeless;
 
 	REASON(why, "no memory to repair the routes");
-	if (matched_make(&matched, plan, live))
-		made = matched.unknown ? repair_extended(now, live, &matched, why) :
-					 repair_routes(now, &task, &hopeless, why);
+	if (matched_make(&matched, now->amended ? now->amended->plan : now, live))
+		made = matched.unknown ? repair_extended(now, live, known, &matched, why) :
+					 repair_routes(now, live, known, &matched, &hopeless, why);
 	matched_free(&matched);
 	return made;
 }

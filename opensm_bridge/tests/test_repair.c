@@ -144,7 +144,7 @@ static void all_columns_are_checked_where_more_differs(void)
 static struct routes *repaired(struct routes *now)
 {
 	struct reason why = {.text = ""};
-	struct routes *next = repair(now, &fabric.live, &why);
+	struct routes *next = repair(now, &fabric.live, NULL, &why);
 	struct fit fit;
 
 	CHECK(next, "%s", why.text);
@@ -168,7 +168,7 @@ static void nothing_changes_in_the_fabric_of_the_plan(void)
 	struct reason why = {.text = ""};
 
 	small_fabric(&fabric);
-	same = repair(plan, &fabric.live, &why);
+	same = repair(plan, &fabric.live, NULL, &why);
 	CHECK(same == plan && !plan->amended, "%s", why.text);
 	routes_drop(same);
 	routes_drop(plan);
@@ -205,7 +205,7 @@ static void no_way_is_invented(void)
 	routes_seal(plan);
 	small_fabric(&fabric);
 	cut();
-	next = repair(plan, &fabric.live, &why);
+	next = repair(plan, &fabric.live, NULL, &why);
 	CHECK(next && !fit_find(&fit, NULL, next, &fabric.live, &why), "0 does not reach 1");
 	if (next)
 		fit_free(&fit);
@@ -249,7 +249,7 @@ static void a_replaced_switch(void)
 	fabric.peer[4] = NO_PEER;
 	fabric.live.terminals--; /* the one at port 2 of the first switch */
 	fabric.end[1] = fabric.end[fabric.live.terminals];
-	next = repair(now, &fabric.live, &why);
+	next = repair(now, &fabric.live, NULL, &why);
 	CHECK(next && !fit_find(&fit, NULL, next, &fabric.live, &why), "the first two only meet there");
 	CHECK(strstr(why.text, "has no route"), "%s", why.text);
 	fit_free(&fit);
@@ -291,7 +291,7 @@ static void a_new_switch(void)
 	live.switches++;
 	live.terminals++;
 	live.lids_per_port = 2;
-	now = repair(plan, &live, &why);
+	now = repair(plan, &live, NULL, &why);
 	CHECK(!now && strstr(why.text, "no cable leads from there"), "%s", why.text);
 	routes_drop(now);
 
@@ -300,7 +300,7 @@ static void a_new_switch(void)
 	peer[5 + 1] = 3;
 	peer_port[5 + 1] = 5;
 	end[2] = end[--live.terminals];
-	now = repair(plan, &live, &why);
+	now = repair(plan, &live, NULL, &why);
 	CHECK(now && now->switches == 4 && now->terminals == 5 && now->wide == 7, "%s", why.text);
 	CHECK(now && fit_find(&fit, NULL, now, &live, &why), "%s", why.text);
 	CHECK(now && now->switch_guid[0] == 0x50 && now->terminal_guid[0] == 0x150 && !now->terminal_leaf[0], "ascending");
@@ -353,7 +353,7 @@ static void a_replaced_switch_beside_a_new_one(void)
 	live.peer_port = peer_port;
 	live.switches = 4;
 	live.terminals = 2;
-	next = repair(now, &live, &why);
+	next = repair(now, &live, NULL, &why);
 	CHECK(!next || next->switches == 4, "it is in the routes, or the reason is \"%s\"", why.text);
 	routes_drop(next);
 	routes_drop(now);
