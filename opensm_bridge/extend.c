@@ -22,14 +22,11 @@ struct extension {
 	const struct routes *old;
 	struct routes *new;
 	const struct live *live;
-	const uint32_t *old_row;
 	uint32_t *row;	    /* of each live switch, in the new routes */
 	uint32_t *layer;    /* of each live switch; 0: it is in the old routes */
 	uint32_t *order;    /* the new switches (live indices), by layer */
 	uint32_t count, layers;
-	uint32_t *switch_to, *terminal_to; /* rows and columns of the old routes in the new ones */
-	uint32_t *terminal;	    /* live indices of the terminals that are added */
-	uint32_t terminals;
+	uint32_t *switch_to; /* rows of the old routes in the new ones */
 };
 
 /* The neighbour behind a port of a live switch; NO_PEER if the old routes do not have that port of it. */
@@ -39,7 +36,7 @@ static uint32_t neighbour(const struct extension *e, uint32_t s, unsigned p)
 
 	if (peer == NO_PEER || e->layer[peer])
 		return peer;
-	return e->live->peer_port[at] <= e->old->switch_ports[e->old_row[peer]] ? peer : NO_PEER;
+	return e->live->peer_port[at] <= e->old->switch_ports[routes_switch(e->old, e->live->sw[peer].guid)] ? peer : NO_PEER;
 }
 
 /* Sets `layer` and `order`; false if a new switch is not connected. */
@@ -49,7 +46,7 @@ static bool find_layers(struct extension *e, struct reason *why)
 	uint32_t left = 0;
 
 	for (uint32_t s = 0; s < live->switches; s++) {
-		e->layer[s] = e->old_row[s] == ROUTES_NO_SWITCH ? UINT32_MAX : 0;
+		e->layer[s] = routes_switch(e->old, live->sw[s].guid) == e->old->switches ? UINT32_MAX : 0;
 		left += e->layer[s] != 0;
 	}
 	for (bool found = true; found && left;) {
@@ -84,42 +81,21 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Merges GUIDs: `all` gets those of the old routes and `more`, ascending, and `to` the places of the old ones. */
-static void merge(uint64_t *all, const uint64_t *old, uint32_t count, uint64_t *more, uint32_t added, uint32_t *to)
-{
-	uint32_t i = 0, k = 0;
-
-	qsort(more, added, sizeof(*more), by_value);
-	for (uint32_t n = 0; n < count + added; n++)
-		if (k == added || (i < count && old[i] < more[k])) {
-			to[i] = n;
-			all[n] = old[i++];
-		} else {
-			all[n] = more[k++];
-		}
-}
-
-static bool merge_nodes(struct extension *e)
+/* The rows of old and new switches, in the order of their GUIDs. */
+static void merge_switches(struct extension *e)
 {
 	const struct live *live = e->live;
 	struct routes *new = e->new;
-	uint64_t *more = calloc(e->count + e->terminals + 1, sizeof(*more));
+	uint64_t *all = ROUTES_FILL(uint64_t, new->switch_guid);
 
-	if (!more)
-		return false;
+	memcpy(all, e->old->switch_guid, e->old->switches * sizeof(*all));
 	for (uint32_t i = 0; i < e->count; i++)
-		more[i] = live->sw[e->order[i]].guid;
-	merge(ROUTES_FILL(uint64_t, new->switch_guid), e->old->switch_guid, e->old->switches, more, e->count,
-	      e->switch_to);
-	for (uint32_t i = 0; i < e->terminals; i++)
-		more[i] = live->end[e->terminal[i]].guid;
-	merge(ROUTES_FILL(uint64_t, new->terminal_guid), e->old->terminal_guid, e->old->terminals, more, e->terminals,
-	      e->terminal_to);
-	free(more);
+		all[e->old->switches + i] = live->sw[e->order[i]].guid;
+	qsort(all, new->switches, sizeof(*all), by_value);
+	for (uint32_t s = 0; s < e->old->switches; s++)
+		e->switch_to[s] = routes_switch(new, e->old->switch_guid[s]);
 	for (uint32_t s = 0; s < live->switches; s++)
-		e->row[s] = e->layer[s] ? guid_index(new->switch_guid, new->switches, live->sw[s].guid) :
-					  e->switch_to[e->old_row[s]];
-	return true;
+		e->row[s] = routes_switch(new, live->sw[s].guid);
 }
 
 /* Whether hosts may boot at a new switch that bears none now. */
@@ -144,24 +120,22 @@ static void fill_nodes(struct extension *e, bool unseen)
 {
 	const struct routes *old = e->old;
 	struct routes *new = e->new;
+	uint8_t *senders = ROUTES_FILL(uint8_t, new->senders), *ports = ROUTES_FILL(uint8_t, new->switch_ports);
 
+	memcpy(ROUTES_FILL(uint64_t, new->terminal_guid), old->terminal_guid, old->terminals * sizeof(*old->terminal_guid));
 	for (uint32_t s = 0; s < old->switches; s++) {
-		ROUTES_FILL(uint8_t, new->switch_ports)[e->switch_to[s]] = old->switch_ports[s];
-		ROUTES_FILL(uint8_t, new->senders)[e->switch_to[s]] = old->senders[s];
+		ports[e->switch_to[s]] = old->switch_ports[s];
+		senders[e->switch_to[s]] = old->senders[s];
 	}
 	for (uint32_t t = 0; t < old->terminals; t++)
-		ROUTES_FILL(uint32_t, new->terminal_leaf)[e->terminal_to[t]] = e->switch_to[old->terminal_leaf[t]];
+		ROUTES_FILL(uint32_t, new->terminal_leaf)[t] = e->switch_to[old->terminal_leaf[t]];
 	for (uint32_t i = 0; i < e->count; i++)
-		ROUTES_FILL(uint8_t, new->switch_ports)[e->row[e->order[i]]] = e->live->sw[e->order[i]].ports;
+		ports[e->row[e->order[i]]] = e->live->sw[e->order[i]].ports;
 	for (uint32_t i = 0; i < e->count; i++)
-		ROUTES_FILL(uint8_t, new->senders)[e->row[e->order[i]]] = unseen && may_bear_hosts(e, e->order[i]);
-	for (uint32_t i = 0; i < e->terminals; i++) {
-		const struct live_terminal *end = &e->live->end[e->terminal[i]];
-		const uint32_t column = guid_index(new->terminal_guid, new->terminals, end->guid);
-
-		ROUTES_FILL(uint32_t, new->terminal_leaf)[column] = e->row[end->leaf];
-		ROUTES_FILL(uint8_t, new->senders)[e->row[end->leaf]] = 1;
-	}
+		senders[e->row[e->order[i]]] = unseen && may_bear_hosts(e, e->order[i]);
+	for (uint32_t t = 0; t < e->live->terminals; t++)
+		if (e->layer[e->live->end[t].leaf])
+			senders[e->row[e->live->end[t].leaf]] = 1;
 }
 
 /* Copies the entries of the old routes. */
@@ -175,46 +149,22 @@ static void fill_table(const struct extension *e)
 			const uint8_t *row = routes_row(old, old->forwarding, o, s);
 			uint8_t *copy = ROUTES_FILL(uint8_t, routes_row(new, new->forwarding, o, e->switch_to[s]));
 
-			for (uint32_t d = 0; d < old->terminals; d++)
-				copy[e->terminal_to[d]] = row[d];
+			memcpy(copy, row, old->terminals);
 			for (uint32_t d = 0; d < old->switches; d++)
 				copy[new->terminals + e->switch_to[d]] = row[old->terminals + d];
 		}
 }
 
-/* What is known of the new rows without a search: the last hops. */
-static void fill_last_hops(struct extension *e)
-{
-	struct routes *new = e->new;
-
-	for (unsigned o = 0; o < new->offsets; o++) {
-		for (uint32_t i = 0; i < e->count; i++) {
-			const uint32_t s = e->row[e->order[i]];
-
-			ROUTES_FILL(uint8_t, routes_row(new, new->forwarding, o, s))[new->terminals + s] = 0;
-		}
-		for (uint32_t i = 0; i < e->terminals; i++) {
-			const struct live_terminal *end = &e->live->end[e->terminal[i]];
-			const uint32_t column = guid_index(new->terminal_guid, new->terminals, end->guid);
-
-			ROUTES_FILL(uint8_t, routes_row(new, new->forwarding, o, e->row[end->leaf]))[column] =
-				end->leaf_port;
-		}
-	}
-}
-
-/* The cables are those of the plan: what a repair does not use may be back now. */
 static void fill_ports(struct extension *e)
 {
 	const struct routes *old = e->old;
-	const uint32_t *ends = (old->amended ? old->amended->plan : old)->far_ends;
 	struct routes *new = e->new;
 
 	memset(ROUTES_FILL(uint32_t, new->far_ends), 0xff, (size_t)new->switches * new->wide * sizeof(*new->far_ends));
 	for (uint32_t s = 0; s < old->switches; s++)
 		for (unsigned p = 0; p < old->wide; p++) {
 			const size_t from = (size_t)s * old->wide + p, to = (size_t)e->switch_to[s] * new->wide + p;
-			const uint32_t far = ends[from], number = old->numbers[from];
+			const uint32_t far = old->far_ends[from], number = old->numbers[from];
 
 			ROUTES_FILL(uint32_t, new->loads)[to] = old->loads[from];
 			ROUTES_FILL(uint32_t, new->numbers)[to] = number ? number + e->layers : 0;
@@ -282,18 +232,11 @@ static bool begin(struct extension *e, struct reason *why)
 {
 	struct routes sizes = *e->old;
 
-	for (uint32_t t = 0; t < e->live->terminals; t++) {
-		const struct live_terminal *end = &e->live->end[t];
-
-		if (e->layer[end->leaf] && guid_index(e->old->terminal_guid, e->old->terminals, end->guid) == e->old->terminals)
-			e->terminal[e->terminals++] = t;
-	}
 	sizes.switches += e->count;
-	sizes.terminals += e->terminals;
 	for (uint32_t i = 0; i < e->count; i++)
 		if (e->live->sw[e->order[i]].ports >= sizes.wide)
 			sizes.wide = e->live->sw[e->order[i]].ports + 1u;
-	if (sizes.switches > MOST_NODES || sizes.terminals > MOST_NODES || sizes.wide > ROUTES_UNKNOWN ||
+	if (sizes.switches > MOST_NODES || sizes.wide > ROUTES_UNKNOWN ||
 	    largest_number(e->old) > UINT32_MAX - 2 * e->layers - 1)
 		return REASON_OF(why, "stale", "stale: %u switches are not in the routes file, more than can be added to it",
 				 e->count), false;
@@ -306,36 +249,35 @@ static void fill(struct extension *e, bool unseen)
 	struct routes *new = e->new;
 
 	memcpy(new->image + DIGEST_AT, e->old->image + DIGEST_AT, DIGEST_SIZE);
+	merge_switches(e);
 	fill_nodes(e, unseen);
 	fill_table(e);
 	fill_ports(e);
 	add_cables(e, largest_number(e->old));
-	fill_last_hops(e);
+	for (unsigned o = 0; o < new->offsets; o++)
+		for (uint32_t i = 0; i < e->count; i++) {
+			const uint32_t s = e->row[e->order[i]];
+
+			ROUTES_FILL(uint8_t, routes_row(new, new->forwarding, o, s))[new->terminals + s] = 0;
+		}
 }
 
-struct routes *extend(const struct routes *routes, const struct live *live, const uint32_t *row, bool unseen,
-		      struct reason *why)
+struct routes *extend(const struct routes *routes, const struct live *live, bool unseen, struct reason *why)
 {
-	struct extension e = {.old = routes, .live = live, .old_row = row};
+	struct extension e = {.old = routes, .live = live};
 	bool good = true;
 
 #define ROOM(array, count) good = (array = calloc((count) + 1, sizeof(*(array)))) && good
 	ROOM(e.row, live->switches), ROOM(e.layer, live->switches), ROOM(e.order, live->switches);
-	ROOM(e.switch_to, routes->switches), ROOM(e.terminal_to, routes->terminals), ROOM(e.terminal, live->terminals);
+	ROOM(e.switch_to, routes->switches);
 #undef ROOM
 	REASON(why, "no memory to add switches to the routes");
-	if (good && find_layers(&e, why) && begin(&e, why)) {
-		good = merge_nodes(&e);
-		if (good)
-			fill(&e, unseen);
-		else
-			routes_drop(e.new);
-	}
+	good = good && find_layers(&e, why) && begin(&e, why);
+	if (good)
+		fill(&e, unseen);
 	free(e.row);
 	free(e.layer);
 	free(e.order);
 	free(e.switch_to);
-	free(e.terminal_to);
-	free(e.terminal);
 	return good ? e.new : NULL;
 }

@@ -75,6 +75,8 @@ static bool offers_lanes(const struct routes *r, const struct live *live, struct
 static bool cables_end_as_planned(const struct fit *fit, const struct routes *r,
 				  const struct live *live, struct reason *why)
 {
+	if (r->amended) /* verify.h looks at what its entries use */
+		return true;
 	for (uint32_t s = 0; s < live->switches; s++)
 		for (unsigned p = 1; p <= live->sw[s].ports && p < r->wide; p++) {
 			const uint32_t peer = live->peer[live->sw[s].first_port + p];

@@ -38,6 +38,17 @@ static bool grow(struct known_switch *sw, uint32_t from, uint32_t to)
 	return true;
 }
 
+static bool grow_ends(struct known *k, uint32_t lids)
+{
+	uint64_t *end = realloc(k->end, lids * sizeof(*end));
+
+	if (!end)
+		return false;
+	memset(end + k->lids, 0, (lids - k->lids) * sizeof(*end));
+	k->end = end;
+	return true;
+}
+
 bool known_resize(struct known *k, const uint64_t *guids, uint32_t switches, uint32_t lids)
 {
 	struct known_switch *next = calloc(switches + 1, sizeof(*next));
@@ -54,12 +65,9 @@ bool known_resize(struct known *k, const uint64_t *guids, uint32_t switches, uin
 		resized.lids = k->lids;
 	if (!resized.lids)
 		resized.lids = KNOWN_BLOCK;
-	resized.end = realloc(k->end, resized.lids * sizeof(*resized.end));
-	good = resized.end != NULL;
-	if (good) {
-		memset(resized.end + k->lids, 0, (resized.lids - k->lids) * sizeof(*resized.end));
-		k->end = NULL;
-	}
+	good = grow_ends(k, resized.lids);
+	resized.end = k->end;
+	k->end = NULL;
 	for (uint32_t s = 0; good && s < switches; s++) {
 		uint32_t has = 0;
 

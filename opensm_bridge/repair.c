@@ -1,70 +1,53 @@
 /*
- * Chooses what is repaired: the routes in force (repair_routes.c) or, if there are live switches that they do not have
- * (repair_match.h), a copy with rows and columns for these (extend.h), whose entries without a route are repaired like dead
- * ones. What was made of that copy is the plan to which later repairs return.
+ * Chooses what is repaired: the routes in force (repair_routes.c) or, if there are live switches that they do not have, a copy
+ * with rows and columns for these (extend.h), whose entries without a route are repaired like dead ones. What was made of that
+ * copy is the plan to which later repairs return.
  */
 #include "repair.h"
 
-#include <string.h>
-
 #include "extend.h"
-#include "repair_match.h"
 #include "routes_write.h"
 
 /* From now on, what was made of an extended plan is the plan. */
-static bool settle(struct routes *made, const struct routes *extended, const struct routes *before)
+static bool settle(struct routes *made, const struct routes *before)
 {
 	struct amendment *a = made->amended;
 	struct routes *plan = routes_copy(made);
 
 	if (!plan)
 		return false;
-	memcpy(ROUTES_FILL(uint32_t, plan->far_ends), extended->far_ends,
-	       (size_t)plan->switches * plan->wide * sizeof(*plan->far_ends)); /* those of moved cables, too */
 	routes_drop(a->plan);
 	a->plan = plan;
 	a->repairs += before->amended ? before->amended->repairs : 0;
 	return true;
 }
 
-/* Repairs routes after they were given rows for the live switches that they do not have. */
-static struct routes *repair_extended(struct routes *now, const struct live *live, const struct known *known,
-				      const struct matched *old, struct reason *why)
+static struct routes *repair_extended(struct routes *now, const struct live *live, const struct known *known, bool unseen,
+				      bool *hopeless, struct reason *why)
 {
-	struct routes *made = NULL, *extended = NULL;
-	bool hopeless = true;
+	struct routes *extended = extend(now, live, unseen, why);
+	struct routes *made = extended ? repair_routes(extended, live, known, hopeless, why) : NULL;
 
-	for (int unseen = 1; (!made || hopeless) && unseen >= 0; unseen--) {
-		struct matched matched = {.row = NULL};
-
-		routes_drop(made);
-		routes_drop(extended);
-		made = NULL;
-		extended = extend(now, live, old->row, unseen, why);
-		if (!extended)
-			break;
-		if (matched_make(&matched, extended, live) && !matched.unknown)
-			made = repair_routes(extended, live, known, &matched, &hopeless, why);
-		matched_free(&matched);
-	}
-	if (made && made->amended && !settle(made, extended, now)) {
-		routes_drop(made);
-		made = NULL;
-	}
 	routes_drop(extended);
-	return made;
+	if (!made || !made->amended || settle(made, now))
+		return made;
+	routes_drop(made);
+	return NULL;
 }
 
 struct routes *repair(struct routes *now, const struct live *live, const struct known *known, struct reason *why)
 {
-	struct routes *made = NULL;
-	struct matched matched;
-	bool hopeless;
+	struct routes *made;
+	bool hopeless = false, known_all = true;
 
 	REASON(why, "no memory to repair the routes");
-	if (matched_make(&matched, now->amended ? now->amended->plan : now, live))
-		made = matched.unknown ? repair_extended(now, live, known, &matched, why) :
-					 repair_routes(now, live, known, &matched, &hopeless, why);
-	matched_free(&matched);
-	return made;
+	for (uint32_t s = 0; s < live->switches; s++)
+		known_all = known_all && routes_switch(now, live->sw[s].guid) < now->switches;
+	if (known_all)
+		return repair_routes(now, live, known, &hopeless, why);
+	made = repair_extended(now, live, known, true, &hopeless, why);
+	if (!made || !hopeless)
+		return made;
+	routes_drop(made); /* hosts that may boot at the new switches ask for too much */
+	return repair_extended(now, live, known, false, &hopeless, why);
 }

@@ -19,10 +19,9 @@
  */
 struct routes *repair(struct routes *now, const struct live *live, const struct known *known, struct reason *why);
 
-/* The same for routes that have a row for every live switch (repair_routes.c). `row`: of each live switch. `hopeless`: packets
- * of some hosts are dropped for longer than until the next repair. */
-struct matched;
-struct routes *repair_routes(struct routes *now, const struct live *live, const struct known *known,
-			     struct matched *matched, bool *hopeless, struct reason *why);
+/* The same for routes that have a row for every live switch (repair_routes.c). `hopeless`: packets of some hosts are dropped for
+ * longer than until the next repair. */
+struct routes *repair_routes(struct routes *now, const struct live *live, const struct known *known, bool *hopeless,
+			     struct reason *why);
 
 #endif

@@ -374,20 +374,10 @@ void routes_drop(struct routes *r)
 		return;
 	if (r->amended) {
 		routes_drop(r->amended->plan);
-		free(r->amended->replaced_row);
-		free(r->amended->replaced_by);
 		free(r->amended);
 	}
 	free(r->image);
 	free(r);
-}
-
-uint32_t routes_switch(const struct routes *r, uint64_t guid)
-{
-	for (uint32_t i = 0; r->amended && i < r->amended->replaced; i++)
-		if (r->amended->replaced_by[i] == guid)
-			return r->amended->replaced_row[i];
-	return guid_index(r->switch_guid, r->switches, guid);
 }
 
 uint32_t guid_index(const uint64_t *guids, uint32_t count, uint64_t guid)

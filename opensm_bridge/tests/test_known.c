@@ -45,6 +45,31 @@ static void answers_that_are_missing(void)
 	expect(255, ENTRY_UNKNOWN, "a reset");
 }
 
+/* Packets may be on their way by what was replaced, until they are gone. */
+static void older_entries(void)
+{
+	const uint64_t guid = 0x100;
+	const uint8_t entry[] = {1, 2, 3, 2};
+
+	known_free(&k);
+	CHECK(known_resize(&k, &guid, 1, 10), "memory");
+	k.last = 5;
+	for (uint32_t lid = 0; lid < 5; lid++)
+		known_confirmed(&k, &k.sw[0], lid, entry, 1);
+	known_confirmed(&k, &k.sw[0], 5, entry, 1);
+	CHECK(!k.ages && known_all_settled(&k) && k.begun, "a switch that comes up has sent nothing");
+	known_sent(&k.sw[0], 5, entry + 1, 1);
+	CHECK(!known_is_settled(&k, 0) && !k.ages, "not confirmed yet");
+	known_confirmed(&k, &k.sw[0], 5, entry + 1, 1);
+	CHECK(k.ages && !known_is_settled(&k, 0) && k.sw[0].older[5] == 1, "by the first");
+	known_confirmed(&k, &k.sw[0], 5, entry, 1);
+	CHECK(k.sw[0].older[5] == 2, "by the second");
+	known_confirmed(&k, &k.sw[0], 5, entry + 2, 1);
+	CHECK(k.sw[0].older[5] == ENTRY_UNKNOWN, "by either");
+	known_forget_older(&k);
+	CHECK(!k.ages && known_all_settled(&k) && k.sw[0].older[5] == ENTRY_NO_ROUTE, "they are gone");
+}
+
 static void sizes_change(void)
 {
 	const uint64_t both[] = {0x100, 0x200}, last[] = {0x200};
@@ -106,6 +131,7 @@ static void the_digest_sees_every_change(void)
 int main(void)
 {
 	answers_that_are_missing();
+	older_entries();
 	sizes_change();
 	the_digest_sees_every_change();
 	known_free(&k);
