@@ -25,15 +25,18 @@ void known_free(struct known *k)
 
 static bool grow(struct known_switch *sw, uint32_t from, uint32_t to)
 {
-	uint8_t **const rows[] = {&sw->sent, &sw->had, &sw->older};
+	uint8_t *sent = realloc(sw->sent, to), *had, *older;
 
-	for (int i = 0; i < 3; i++) {
-		uint8_t *grown = realloc(*rows[i], to);
-
-		if (!grown)
-			return false;
-		*rows[i] = grown;
-	}
+	if (sent)
+		sw->sent = sent;
+	had = realloc(sw->had, to);
+	if (had)
+		sw->had = had;
+	older = realloc(sw->older, to);
+	if (older)
+		sw->older = older;
+	if (!sent || !had || !older)
+		return false;
 	known_lost(sw, from, to - from);
 	return true;
 }

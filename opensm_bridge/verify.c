@@ -1,7 +1,8 @@
 /*
  * A switch may have the entry that it was sent last, one that it had before, or the new one, and packets may be on their way by
  * one that was replaced a short time ago. If numbers rise from each entry that a packet of a host may take to every entry that
- * it may take next, no mixture has a loop or a credit loop. Routes in several lanes, or without numbers, are put in force only
+ * it may take next, no mixture has a loop or a credit loop. That includes the switch where the LID is: by older entries, it may
+ * lead packets elsewhere. Routes in several lanes, or without numbers, are put in force only
  * where that changes no entry that leads anywhere.
  */
 #include "verify.h"
@@ -91,7 +92,7 @@ static bool rises(const struct check *c, uint32_t s, uint8_t port, uint32_t next
 {
 	const uint32_t from = port == ENTRY_UNKNOWN ? 0 : number(c, s, port);
 
-	for (enum kind kind = NEW; from && next != c->end && kind < KINDS; kind++) {
+	for (enum kind kind = NEW; from && kind < KINDS; kind++) {
 		const uint8_t on = entry(c, next, kind);
 
 		if (on != ENTRY_NO_ROUTE && (on == ENTRY_UNKNOWN || number(c, next, on) <= from))
@@ -107,7 +108,7 @@ static bool mixture_rises(struct check *c)
 
 	memset(c->seen, 0, live->switches);
 	for (uint32_t s = 0; s < live->switches; s++)
-		if (c->sends[s] && s != c->end)
+		if (c->sends[s])
 			c->seen[c->stack[depth++] = s] = 1;
 	while (depth) {
 		const uint32_t s = c->stack[--depth];
@@ -118,10 +119,10 @@ static bool mixture_rises(struct check *c)
 
 			if (port == ENTRY_NO_ROUTE)
 				continue;
-			next = port == ENTRY_UNKNOWN ? c->end : live->peer[live->sw[s].first_port + port];
+			next = port == ENTRY_UNKNOWN ? s : live->peer[live->sw[s].first_port + port];
 			if (!rises(c, s, port, next))
 				return false;
-			if (next != c->end && !c->seen[next])
+			if (!c->seen[next])
 				c->seen[c->stack[depth++] = next] = 1;
 		}
 	}
@@ -135,7 +136,7 @@ static bool changes_nothing(const struct check *c)
 		for (enum kind kind = SENT; kind < KINDS; kind++) {
 			const uint8_t port = entry(c, s, kind);
 
-			if (s != c->end && port != ENTRY_NO_ROUTE && port != entry(c, s, NEW))
+			if (port != ENTRY_NO_ROUTE && port != entry(c, s, NEW))
 				return false;
 		}
 	return true;

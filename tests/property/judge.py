@@ -124,10 +124,10 @@ class Judge:
         waits: dict[Port, set[Port]] = {}
         starts = {at for _, (at, _) in self.fabric.hosts.values()}
         cables = self.fabric.cables
-        for lids, (end, _) in self.fabric.hosts.values():
+        for lids, _ in self.fabric.hosts.values():
             for lid in lids:
                 own: dict[Port, set[Port]] = {}
-                todo = [s for s in starts if s != end]
+                todo = sorted(starts)
                 seen = set(todo)
                 while todo:
                     s = todo.pop()
@@ -135,9 +135,7 @@ class Judge:
                         on = cables.get((s, port))
                         if on is None or on[0] == s:
                             continue
-                        then = own.setdefault((s, port), set())
-                        if (v := on[0]) == end:
-                            continue
+                        then, v = own.setdefault((s, port), set()), on[0]
                         then |= {(v, q) for q in entries[v].get(lid, ()) if (v, q) in cables}
                         if v not in seen:
                             seen.add(v)

@@ -161,7 +161,9 @@ def plan(world: World, live: Fabric) -> RoutesFile:
     offsets = dice.choice((1, 1 << world.lmc))
     table = np.full((offsets, len(switches), len(ends)), 255, np.uint8)
     rank = _ranks(world, live)
-    senders = np.array([dice.random() < 0.7 for _ in switches], np.uint8)
+    bear = {port[0] for _, port in live.hosts.values()}
+    may = [s in bear or world.shape != "tree" for s in switches]
+    senders = np.array([each and dice.random() < 0.7 for each in may], np.uint8)
     waits: dict[Port, set[Port]] = {c: set() for c in live.cables}
     trees = {
         (o, d): _up_down(dice, live, rank, switches[end], waits)
@@ -216,19 +218,17 @@ def _up_down(
 ) -> dict[int, int]:
     """The port of each switch towards `end`: down as soon as a path leads down all the way."""
     out: dict[int, int] = {}
-    hops = {end: 0}
-    for down in (True, False):
+    for down in (True, False, None):  # in the end any way, from a switch that no host is at
         changed = True
         while changed:
             changed = False
             for (s, p), (v, _) in sorted(live.cables.items(), key=lambda _: dice.random()):
-                if s in hops or v not in hops or (rank[s] < rank[v]) != down:
+                if s in out or s == end or (v not in out and v != end):
                     continue
-                out[s], hops[s], changed = p, hops[v] + 1, True
-    for s, p in out.items():
-        v = live.cables[s, p][0]
-        if v != end:
-            waits[s, p].add((v, out[v]))
+                if down is None or (rank[s] < rank[v]) == down:
+                    out[s], changed = p, True
+                    if v != end and down is not None:
+                        waits[s, p].add((v, out[v]))
     return out
 
 
