@@ -56,7 +56,7 @@ static void follow_repair(struct bridge *b, const struct install *in_force)
 {
 	const struct amendment *amended = in_force->routes->amended;
 	const unsigned repairs = amended ? amended->repairs : 0;
-	const bool later = in_force->tables.unrouted_count || (amended && amended->later && (repairs != b->followed || !b->was_settled));
+	const bool later = in_force->tables.put_off_count || (amended && amended->later && (repairs != b->followed || !b->was_settled));
 
 	b->followed = repairs;
 	if (!later)
@@ -112,7 +112,7 @@ static void routing_done(struct bridge *b)
 	b->generation_in_force = ours ? b->in_force->routes->generation : 0;
 	b->amendments = amended ? amended->repairs : 0;
 	b->amended_entries = amended ? amended->entries : 0;
-	b->repair_drops = (amended && amended->dropping) || (ours && b->in_force->tables.unrouted_count);
+	b->repair_drops = (amended && amended->dropping) || (ours && b->in_force->tables.put_off_count);
 	b->repair_milliseconds = amended ? amended->milliseconds : 0;
 	b->lanes = ours ? b->in_force->routes->lanes : 0;
 	b->unknown = ours ? b->in_force->tables.fit.unknown : 0;

@@ -12,7 +12,7 @@ void own_free(struct tables *t)
 	routes_drop(t->routes);
 	fit_free(&t->fit);
 	free(t->entry);
-	free(t->unrouted);
+	free(t->put_off);
 	*t = (struct tables){.routes = NULL};
 }
 
@@ -24,8 +24,8 @@ bool own_load(struct tables *to, const struct own_task *task, struct routes *rou
 		return false;
 	}
 	to->entry = verify_tables(routes, task->live, &to->fit, task->lids);
-	to->unrouted = calloc(task->lids + 1, 1);
-	if (!to->entry || !to->unrouted) {
+	to->put_off = calloc(task->lids + 1, 1);
+	if (!to->entry || !to->put_off) {
 		own_free(to);
 		return REASON(why, "no memory to install the routes"), false;
 	}
@@ -41,12 +41,12 @@ static bool load_verified(struct tables *to, const struct own_task *task, struct
 		return false;
 	if (!verify_routes(&(struct verify_task){.routes = routes, .before = before, .live = task->live, .fit = &to->fit,
 						 .known = task->known, .ours = task->ours, .tables = to->entry,
-						 .unrouted = to->unrouted, .lids = task->lids}, why)) {
+						 .put_off = to->put_off, .lids = task->lids}, why)) {
 		own_free(to);
 		return false;
 	}
 	for (uint32_t lid = 0; lid < to->lids; lid++)
-		to->unrouted_count += to->unrouted[lid];
+		to->put_off_count += to->put_off[lid] != 0;
 	*why = (struct reason){.text = ""};
 	return true;
 }

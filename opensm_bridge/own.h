@@ -12,8 +12,8 @@ struct tables {
 	struct fit fit;
 	uint32_t lids;
 	uint8_t *entry;	   /* [switches][lids] */
-	uint8_t *unrouted; /* [lids] 1: it has no routes until older ones are gone (verify.h) */
-	uint32_t unrouted_count;
+	uint8_t *put_off; /* [lids] 1 or more: its routes wait until older ones are gone (verify.h) */
+	uint32_t put_off_count;
 };
 
 struct own_task {

@@ -13,13 +13,14 @@
 
 #include "certificate.h"
 
-enum kind { NEW, SENT, HAD, OLDER, KINDS }; /* of entries */
+enum kind { NEW, SENT, HAD, OLDER, ALL }; /* of entries */
 
 struct check {
 	const struct verify_task *t;
 	uint8_t *sends, *seen, *lost;
 	uint32_t *stack;
 	uint32_t lid, end; /* `end`: the live switch at which routes to the LID end */
+	enum kind kinds;   /* of entries that count: those before this one */
 };
 
 uint8_t *verify_tables(const struct routes *r, const struct live *live, const struct fit *fit, uint32_t lids)
@@ -92,7 +93,7 @@ static bool rises(const struct check *c, uint32_t s, uint8_t port, uint32_t next
 {
 	const uint32_t from = port == ENTRY_UNKNOWN ? 0 : number(c, s, port);
 
-	for (enum kind kind = NEW; from && kind < KINDS; kind++) {
+	for (enum kind kind = NEW; from && kind < c->kinds; kind++) {
 		const uint8_t on = entry(c, next, kind);
 
 		if (on != ENTRY_NO_ROUTE && (on == ENTRY_UNKNOWN || number(c, next, on) <= from))
@@ -113,7 +114,7 @@ static bool mixture_rises(struct check *c)
 	while (depth) {
 		const uint32_t s = c->stack[--depth];
 
-		for (enum kind kind = NEW; kind < KINDS; kind++) {
+		for (enum kind kind = NEW; kind < c->kinds; kind++) {
 			const uint8_t port = entry(c, s, kind);
 			uint32_t next;
 
@@ -133,7 +134,7 @@ static bool mixture_rises(struct check *c)
 static bool changes_nothing(const struct check *c)
 {
 	for (uint32_t s = 0; s < c->t->live->switches; s++)
-		for (enum kind kind = SENT; kind < KINDS; kind++) {
+		for (enum kind kind = SENT; kind < c->kinds; kind++) {
 			const uint8_t port = entry(c, s, kind);
 
 			if (port != ENTRY_NO_ROUTE && port != entry(c, s, NEW))
@@ -162,13 +163,24 @@ static void mark_changed(const struct verify_task *t, uint8_t *changed)
 	}
 }
 
-/* Leaves the LID without routes, except at the switch where it is. */
-static void unroute(const struct check *c)
+/* Whether the new entries of the LID may be put in force beside these kinds of others. */
+static bool may_mix(struct check *c, enum kind kinds)
 {
-	for (uint32_t s = 0; s < c->t->live->switches; s++)
-		if (s != c->end)
-			c->t->tables[(size_t)s * c->t->lids + c->lid] = ENTRY_NO_ROUTE;
-	c->t->unrouted[c->lid] = 1;
+	c->kinds = kinds;
+	return changes_nothing(c) || (c->t->routes->numbers && c->t->routes->lanes == 1 && mixture_rises(c));
+}
+
+/* Leaves the LID as it was sent last, or, `moved`, without routes, except at the switch where it is. */
+static void put_off(const struct check *c, bool moved)
+{
+	const struct verify_task *t = c->t;
+
+	for (uint32_t s = 0; s < t->live->switches; s++)
+		if (!moved)
+			t->tables[(size_t)s * t->lids + c->lid] = t->known->sw[s].sent[c->lid];
+		else if (s != c->end)
+			t->tables[(size_t)s * t->lids + c->lid] = ENTRY_NO_ROUTE;
+	t->put_off[c->lid] = moved ? LID_UNROUTED : LID_KEPT;
 }
 
 static bool check_lids(struct check *c, const uint8_t *changed, unsigned low, unsigned high, uint32_t leaf, bool covered,
@@ -179,14 +191,15 @@ static bool check_lids(struct check *c, const uint8_t *changed, unsigned low, un
 
 	c->end = leaf;
 	for (c->lid = low; c->lid && c->lid <= high && c->lid < t->lids; c->lid++) {
-		if (!covered || !changed[c->lid] || changes_nothing(c) ||
-		    (t->routes->numbers && t->routes->lanes == 1 && mixture_rises(c)))
+		const bool moved = t->ours && t->known->end[c->lid] != guid;
+
+		if (!covered || !changed[c->lid] || may_mix(c, ALL))
 			continue;
-		if (!t->ours || !t->known->end[c->lid] || t->known->end[c->lid] == guid)
+		if (!moved && !may_mix(c, OLDER))
 			return REASON_OF(why, "stale", "nothing proves that packets to LID %u at switch 0x%016" PRIx64 " (%.60s) "
 					 "cannot loop while switches have old and new entries", c->lid, guid,
 					 t->live->sw[leaf].name), false;
-		unroute(c);
+		put_off(c, moved);
 	}
 	return true;
 }

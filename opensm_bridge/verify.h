@@ -17,14 +17,17 @@ struct verify_task {
 	const struct known *known; /* of the same switches; NULL: nothing is known of any */
 	bool ours;		   /* the tables that were sent last are the plugin's */
 	uint8_t *tables;	   /* verify_tables() */
-	uint8_t *unrouted;	   /* result, by LID: 1: left without routes; zero before */
+	uint8_t *put_off;	   /* result, by LID: LID_UNROUTED, LID_KEPT, or 0 as before */
 	uint32_t lids;		   /* of both, and of `known` */
 };
 
+enum { LID_UNROUTED = 1, LID_KEPT };
+
 /*
  * False and `why` if the certificate does not hold in a column that was changed, or if a packet may loop or close a credit
- * loop while switches have their entries from any of the tables known and from these. A LID whose routes end at another switch
- * than before is left without routes in `tables` if that is the cause, until the old ones are gone.
+ * loop while switches have their entries from any of the tables known and from these. Where only packets of older tables are the
+ * cause, the LID keeps in `tables` what was sent last, and where it has moved to another switch, it is left without routes, until
+ * the old ones are gone.
  */
 bool verify_routes(const struct verify_task *task, struct reason *why);
 

@@ -126,12 +126,14 @@ static void send(const struct live *live, const struct tables *t)
 		if (!is_silent(live->sw[s].guid))
 			known_confirmed(&known, &known.sw[s], 0, t->entry + (size_t)s * LIDS, LIDS);
 	}
+	for (uint32_t lid = 0; lid < LIDS; lid++)
+		known.end[lid] = t->put_off[lid] ? known.end[lid] : 0;
 	for (uint32_t d = 0; d < live->switches + live->terminals; d++) {
 		const struct live_terminal *e = d < live->switches ? NULL : &live->end[d - live->switches];
 		const struct live_switch *leaf = &live->sw[e ? e->leaf : d];
 
 		for (unsigned lid = e ? e->lid_low : leaf->lid_low; lid <= (e ? e->lid_high : leaf->lid_high); lid++)
-			if (!t->unrouted[lid])
+			if (!t->put_off[lid])
 				known.end[lid] = leaf->guid;
 	}
 }
@@ -157,9 +159,9 @@ static void go(unsigned lmc)
 		const struct amendment *a = tables.routes->amended;
 
 		if (tables.routes == now)
-			printf("kept 0 %u %d %u\n", a ? a->later : 0, a && a->dropping, tables.unrouted_count);
+			printf("kept 0 %u %d %u\n", a ? a->later : 0, a && a->dropping, tables.put_off_count);
 		else
-			printf("repaired %u %u %d %u\n", a->entries, a->later, a->dropping, tables.unrouted_count);
+			printf("repaired %u %u %d %u\n", a->entries, a->later, a->dropping, tables.put_off_count);
 		for (uint32_t s = 0; s < live.switches; s++) {
 			printf("table %" PRIx64, live.sw[s].guid);
 			for (unsigned lid = 1; lid < LIDS; lid++)
