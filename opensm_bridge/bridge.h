@@ -23,11 +23,11 @@
 #include <iba/ib_types.h>
 #include <opensm/osm_opensm.h>
 
-#include "fit.h"
 #include "hops.h"
 #include "known.h"
 #include "live.h"
 #include "options.h"
+#include "own.h"
 #include "port_counters.h"
 #include "routes_file.h"
 
@@ -62,6 +62,7 @@ struct bridge {
 	uint64_t fingerprint;	  /* of the topology at the last routing */
 	bool primed;		  /* the heavy sweep after the start has been requested */
 	unsigned followed;	  /* the last repair that was confirmed */
+	bool was_settled;	  /* the last routing met no entries but those that were sent last */
 	bool taken_over;	  /* the sweep that is under way is the first as master */
 	bool engine_is_set_up;
 
@@ -77,6 +78,7 @@ struct bridge {
 	char known_engine[32];
 	uint64_t known_generation, tables_routings;
 	bool looked; /* tables_look() has run since the last routing began */
+	double older_gone_at; /* seconds on CLOCK_MONOTONIC: when no packets of older tables are left */
 
 	pthread_mutex_t mutex;
 	pthread_cond_t changed; /* on CLOCK_MONOTONIC */
@@ -100,13 +102,14 @@ struct bridge {
 	unsigned calls, calls_answered; /* since OpenSM started */
 	unsigned listening;		/* clients that wait for a call */
 	unsigned borrowers;		/* requests that read OpenSM's structures under the lock of the routing that waits */
-	time_t follow_at; /* on CLOCK_MONOTONIC: when the routing that a repair needs is requested again; 0: none is */
+	double follow_at; /* seconds on CLOCK_MONOTONIC: when the routing that a repair needs is requested again; 0: none is */
 	char engine_in_force[32], routes_engine[ROUTES_ENGINE_SIZE];
 	uint64_t generation_in_force;
 	unsigned amendments; /* repairs of the routes in force since they were loaded */
 	uint32_t amended_entries;
 	bool repair_drops; /* packets of some hosts are dropped until the next repair */
 	double repair_milliseconds;
+	unsigned repairs_refused; /* since OpenSM started: repairs that did not hold when they were verified */
 	uint32_t unknown, vanished, switches, hca_ports, lanes;
 	uint32_t unconfirmed, unconfirmed_blocks, unconfirmed_ports, unconfirmed_tables;
 	uint64_t topology_changes, routings;
@@ -127,8 +130,7 @@ struct routes *plans_read_next(struct bridge *b, uint64_t generation, struct rea
 struct install *plans_choose(struct bridge *b);
 
 /* install.c */
-struct install *install_new(struct live *live, osm_switch_t **sw, struct fit *fit,
-			    struct routes *routes);
+struct install *install_new(struct live *live, osm_switch_t **sw, struct tables *tables);
 void install_hops(const struct install *i, struct hops *hops);
 void install_tables(struct install *i);
 /* OpenSM's switches are valid until its next discovery; after that, hop counts cannot be filled in any more. */
@@ -137,16 +139,9 @@ void install_free(struct install *i);
 struct install {
 	struct live live;
 	osm_switch_t **sw; /* NULL once OpenSM's switches may have changed */
-	struct fit fit;
-	struct routes *routes;
-	struct lid_use *use;	 /* all LIDs; NULL once the tables are filled in */
-	uint32_t uses;
+	struct tables tables;  /* without entries once they are OpenSM's */
+	struct routes *routes; /* those of `tables` */
 	struct lid_place *place; /* by LID, for service levels; NULL if the routes have none */
-};
-struct lid_use { /* the column and the offset of a LID */
-	uint32_t column;
-	uint16_t lid;
-	uint8_t offset;
 };
 struct lid_place {
 	uint32_t row, column;
@@ -171,6 +166,13 @@ uint64_t lanes_digest(const struct bridge *b, uint64_t hash);
 enum look { LOOK_SWEEP, LOOK_DISCOVERED, LOOK_ROUTING, LOOK_DONE, LOOK_DUMP };
 void tables_look(struct bridge *b, enum look when);
 void tables_forget(struct bridge *b);
+/* What may be in force in these switches; NULL if nothing is known of any. */
+const struct known *tables_known(struct bridge *b, const struct live *live);
+/* Where the routes of each LID end, for the next routing. */
+void tables_note_ends(struct bridge *b, const struct install *i);
+double tables_now(void);
+/* The longest time that a packet may wait at the head of a queue, in seconds; -1: no limit. */
+double tables_head_of_queue(const osm_subn_opt_t *options);
 uint64_t tables_digest(struct bridge *b, const struct live *live);
 void tables_count(struct bridge *b, uint32_t *switches, uint32_t *blocks);
 /* By LID, up to `lids`: the entries that were sent to a switch last, and those that it may have instead. */

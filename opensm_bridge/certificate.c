@@ -43,7 +43,7 @@ static void begin_hop_by_hop(struct certificate *c)
 
 bool certificate_make(struct certificate *c, const struct routes *r)
 {
-	*c = (struct certificate){.routes = r, .sends = calloc(r->switches, 1)};
+	*c = (struct certificate){.routes = r, .far = r->far_ends, .sends = calloc(r->switches, 1)};
 	if (r->hop_lanes)
 		c->begin = calloc((size_t)r->switches * r->wide, sizeof(*c->begin));
 	if (!c->sends || (r->hop_lanes && !c->begin)) {
@@ -92,7 +92,9 @@ static bool rises(const struct certificate *c, const uint8_t *table, uint32_t co
 		if (port == ROUTES_NO_ROUTE)
 			return true; /* the packet is dropped */
 		number = r->numbers[lane * plane + at];
-		far = r->far_ends[at];
+		far = c->far[at];
+		if (far == ROUTES_NO_SWITCH && c->far != r->far_ends)
+			return true;
 		if (far == ROUTES_NO_SWITCH)
 			return broken(r, column, s, port, "does not end at a switch", lane, why);
 		if (!number)
@@ -139,26 +141,30 @@ static bool column_holds(const struct certificate *c, unsigned offset, uint32_t 
 
 #define SAME(array, count) (!memcmp(r->array, before->array, (count) * sizeof(*r->array)))
 
-/* Whether only forwarding entries may differ: what else a path depends on is the same. */
+/* Whether only forwarding entries and far ends may differ: what else a path depends on is the same. */
 static bool differs_in_entries(const struct routes *r, const struct routes *before)
 {
 	const size_t ports = (size_t)r->switches * r->wide;
 
-	return r->lanes == 1 && before->lanes == 1 && before->numbers && !before->amended &&
+	return r->lanes == 1 && before->lanes == 1 && before->numbers &&
 	       r->offsets == before->offsets && r->switches == before->switches && r->terminals == before->terminals &&
 	       r->wide == before->wide && SAME(switch_guid, r->switches) && SAME(terminal_guid, r->terminals) &&
-	       SAME(terminal_leaf, r->terminals) && SAME(senders, r->switches) && SAME(far_ends, ports) &&
+	       SAME(terminal_leaf, r->terminals) && SAME(senders, r->switches) &&
 	       SAME(numbers, ports);
 }
 
-/* Marks the columns that have other entries at an offset. */
+/* Marks the columns that have other entries at an offset, or whose entries lead elsewhere. */
 static void mark_changed(const struct routes *r, const struct routes *before, unsigned offset, bool *changed)
 {
 	memset(changed, 0, r->columns * sizeof(*changed));
 	for (uint32_t s = 0; s < r->switches; s++) {
 		const uint8_t *now = routes_row(r, r->forwarding, offset, s);
 		const uint8_t *then = routes_row(before, before->forwarding, offset, s);
+		const uint32_t *ends = r->far_ends + (size_t)s * r->wide, *old = before->far_ends + (size_t)s * r->wide;
 
+		if (memcmp(ends, old, r->wide * sizeof(*ends)))
+			for (uint32_t d = 0; d < r->columns; d++)
+				changed[d] = changed[d] || (now[d] < r->wide && ends[now[d]] != old[now[d]]);
 		for (uint32_t at = 0; at < r->columns; at += AT_ONCE) {
 			const uint32_t end = r->columns - at < AT_ONCE ? r->columns : at + AT_ONCE;
 

@@ -12,6 +12,7 @@
 struct certificate {
 	const struct routes *routes;
 	uint8_t *sends;	 /* [switches] 1: the file has hosts there, or its proof covers unknown ones */
+	const uint32_t *far; /* [switches][wide] those of the file; or those of live cables, and packets to other ports are dropped */
 	uint16_t *begin; /* [switches][wide] lanes hop by hop: those in which packets of hosts leave by a port; else NULL */
 };
 
@@ -19,8 +20,8 @@ struct certificate {
 bool certificate_make(struct certificate *c, const struct routes *r);
 void certificate_free(struct certificate *c);
 
-/* Checks all paths of the file in one pass over its entries. `before`: a file whose certificate holds, or NULL; where it differs
- * in forwarding entries only, only the columns with other entries are checked. */
+/* Checks all paths of the file in one pass over its entries. `before`: routes whose certificate holds, or NULL; where they
+ * differ in forwarding entries and far ends only, only the columns that these concern are checked. */
 bool certificate_holds(const struct certificate *c, const struct routes *before, struct reason *why);
 
 /* Whether packets of hosts are sent to this column: to a terminal, or to unknown hosts at a switch. */

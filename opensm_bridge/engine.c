@@ -30,6 +30,9 @@ static int build_tables(void *context)
 	if (!chosen)
 		return -1;
 	install_tables(chosen);
+	pthread_mutex_lock(&b->tables);
+	tables_note_ends(b, chosen);
+	pthread_mutex_unlock(&b->tables);
 	b->next = NULL;
 	install_free(b->in_force);
 	b->in_force = chosen;

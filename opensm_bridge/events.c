@@ -36,10 +36,7 @@ static void note_unconfirmed(struct bridge *b)
 
 static void request_routing(struct bridge *b)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	b->follow_at = now.tv_sec + FOLLOW_INTERVAL;
+	b->follow_at = tables_now() + FOLLOW_INTERVAL;
 	b->osm->subn.force_reroute = TRUE;
 	osm_opensm_sweep(b->osm);
 }
@@ -51,26 +48,30 @@ static void fill_hops(struct bridge *b)
 	install_forget_osm(b->in_force);
 }
 
-/* All switches have confirmed a repair: now the entries may be set that had to wait for that. */
-static void follow_repair(struct bridge *b, const struct amendment *amended)
+/*
+ * All switches have confirmed what was sent: the entries that had to wait for that are set once packets of older tables are gone,
+ * too. Where the last routing could have set them and has not, another one would not either.
+ */
+static void follow_repair(struct bridge *b, const struct install *in_force)
 {
+	const struct amendment *amended = in_force->routes->amended;
 	const unsigned repairs = amended ? amended->repairs : 0;
+	const bool later = in_force->tables.put_off_count || (amended && amended->later && (repairs != b->followed || !b->was_settled));
 
-	if (amended && amended->later && repairs != b->followed) {
-		pthread_mutex_lock(&b->mutex);
-		request_routing(b);
-		pthread_mutex_unlock(&b->mutex);
-	}
 	b->followed = repairs;
+	if (!later)
+		return;
+	pthread_mutex_lock(&b->tables);
+	pthread_mutex_lock(&b->mutex);
+	b->follow_at = b->known.ages ? b->older_gone_at : tables_now();
+	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_unlock(&b->tables);
 }
 
 void events_follow(struct bridge *b)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	pthread_mutex_lock(&b->mutex);
-	if (b->follow_at && now.tv_sec >= b->follow_at && !b->stopping && state_is_master(b))
+	if (b->follow_at && tables_now() >= b->follow_at && !b->stopping && state_is_master(b))
 		request_routing(b);
 	pthread_mutex_unlock(&b->mutex);
 }
@@ -111,11 +112,11 @@ static void routing_done(struct bridge *b)
 	b->generation_in_force = ours ? b->in_force->routes->generation : 0;
 	b->amendments = amended ? amended->repairs : 0;
 	b->amended_entries = amended ? amended->entries : 0;
-	b->repair_drops = amended && amended->dropping;
+	b->repair_drops = (amended && amended->dropping) || (ours && b->in_force->tables.put_off_count);
 	b->repair_milliseconds = amended ? amended->milliseconds : 0;
 	b->lanes = ours ? b->in_force->routes->lanes : 0;
-	b->unknown = ours ? b->in_force->fit.unknown : 0;
-	b->vanished = ours ? b->in_force->fit.vanished : 0;
+	b->unknown = ours ? b->in_force->tables.fit.unknown : 0;
+	b->vanished = ours ? b->in_force->tables.fit.vanished : 0;
 	b->unconfirmed = switches;
 	b->unconfirmed_blocks = blocks;
 	b->unconfirmed_ports = lanes.ports;
@@ -138,7 +139,7 @@ static void routing_done(struct bridge *b)
 		return;
 	BRIDGE_LOG(b, OSM_LOG_INFO, "generation %ju is in force%s\n", (uintmax_t)b->in_force->routes->generation,
 		   amended ? ", repaired" : "");
-	follow_repair(b, amended);
+	follow_repair(b, b->in_force);
 }
 
 /*

@@ -5,8 +5,6 @@
  * and no credit loop can form. New switches that only other new ones lead to form further layers: what leaves a layer has a
  * smaller number than what leaves the one before it, and what leads to it a larger one. Channels within a layer have no
  * number and are not used.
- *
- * Lanes by path: hosts at a new switch, and those that send to it, use the levels of a neighbour.
  */
 #include "extend.h"
 
@@ -14,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "certificate.h"
 #include "routes_write.h"
 
 #define MOST_NODES 65535
@@ -25,14 +22,11 @@ struct extension {
 	const struct routes *old;
 	struct routes *new;
 	const struct live *live;
-	const uint32_t *old_row;
 	uint32_t *row;	    /* of each live switch, in the new routes */
 	uint32_t *layer;    /* of each live switch; 0: it is in the old routes */
 	uint32_t *order;    /* the new switches (live indices), by layer */
 	uint32_t count, layers;
-	uint32_t *switch_to, *terminal_to; /* rows and columns of the old routes in the new ones */
-	uint32_t *terminal;	    /* live indices of the terminals that are added */
-	uint32_t terminals;
+	uint32_t *switch_to; /* rows of the old routes in the new ones */
 };
 
 /* The neighbour behind a port of a live switch; NO_PEER if the old routes do not have that port of it. */
@@ -42,7 +36,7 @@ static uint32_t neighbour(const struct extension *e, uint32_t s, unsigned p)
 
 	if (peer == NO_PEER || e->layer[peer])
 		return peer;
-	return e->live->peer_port[at] <= e->old->switch_ports[e->old_row[peer]] ? peer : NO_PEER;
+	return e->live->peer_port[at] <= e->old->switch_ports[routes_switch(e->old, e->live->sw[peer].guid)] ? peer : NO_PEER;
 }
 
 /* Sets `layer` and `order`; false if a new switch is not connected. */
@@ -52,7 +46,7 @@ static bool find_layers(struct extension *e, struct reason *why)
 	uint32_t left = 0;
 
 	for (uint32_t s = 0; s < live->switches; s++) {
-		e->layer[s] = e->old_row[s] == ROUTES_NO_SWITCH ? UINT32_MAX : 0;
+		e->layer[s] = routes_switch(e->old, live->sw[s].guid) == e->old->switches ? UINT32_MAX : 0;
 		left += e->layer[s] != 0;
 	}
 	for (bool found = true; found && left;) {
@@ -87,42 +81,21 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Merges GUIDs: `all` gets those of the old routes and `more`, ascending, and `to` the places of the old ones. */
-static void merge(uint64_t *all, const uint64_t *old, uint32_t count, uint64_t *more, uint32_t added, uint32_t *to)
-{
-	uint32_t i = 0, k = 0;
-
-	qsort(more, added, sizeof(*more), by_value);
-	for (uint32_t n = 0; n < count + added; n++)
-		if (k == added || (i < count && old[i] < more[k])) {
-			to[i] = n;
-			all[n] = old[i++];
-		} else {
-			all[n] = more[k++];
-		}
-}
-
-static bool merge_nodes(struct extension *e)
+/* The rows of old and new switches, in the order of their GUIDs. */
+static void merge_switches(struct extension *e)
 {
 	const struct live *live = e->live;
 	struct routes *new = e->new;
-	uint64_t *more = calloc(e->count + e->terminals + 1, sizeof(*more));
+	uint64_t *all = ROUTES_FILL(uint64_t, new->switch_guid);
 
-	if (!more)
-		return false;
+	memcpy(all, e->old->switch_guid, e->old->switches * sizeof(*all));
 	for (uint32_t i = 0; i < e->count; i++)
-		more[i] = live->sw[e->order[i]].guid;
-	merge(ROUTES_FILL(uint64_t, new->switch_guid), e->old->switch_guid, e->old->switches, more, e->count,
-	      e->switch_to);
-	for (uint32_t i = 0; i < e->terminals; i++)
-		more[i] = live->end[e->terminal[i]].guid;
-	merge(ROUTES_FILL(uint64_t, new->terminal_guid), e->old->terminal_guid, e->old->terminals, more, e->terminals,
-	      e->terminal_to);
-	free(more);
+		all[e->old->switches + i] = live->sw[e->order[i]].guid;
+	qsort(all, new->switches, sizeof(*all), by_value);
+	for (uint32_t s = 0; s < e->old->switches; s++)
+		e->switch_to[s] = routes_switch(new, e->old->switch_guid[s]);
 	for (uint32_t s = 0; s < live->switches; s++)
-		e->row[s] = e->layer[s] ? guid_index(new->switch_guid, new->switches, live->sw[s].guid) :
-					  e->switch_to[e->old_row[s]];
-	return true;
+		e->row[s] = routes_switch(new, live->sw[s].guid);
 }
 
 /* Whether hosts may boot at a new switch that bears none now. */
@@ -147,63 +120,39 @@ static void fill_nodes(struct extension *e, bool unseen)
 {
 	const struct routes *old = e->old;
 	struct routes *new = e->new;
+	uint8_t *senders = ROUTES_FILL(uint8_t, new->senders), *ports = ROUTES_FILL(uint8_t, new->switch_ports);
 
+	memcpy(ROUTES_FILL(uint64_t, new->terminal_guid), old->terminal_guid, old->terminals * sizeof(*old->terminal_guid));
 	for (uint32_t s = 0; s < old->switches; s++) {
-		ROUTES_FILL(uint8_t, new->switch_ports)[e->switch_to[s]] = old->switch_ports[s];
-		ROUTES_FILL(uint8_t, new->senders)[e->switch_to[s]] = old->senders[s];
+		ports[e->switch_to[s]] = old->switch_ports[s];
+		senders[e->switch_to[s]] = old->senders[s];
 	}
 	for (uint32_t t = 0; t < old->terminals; t++)
-		ROUTES_FILL(uint32_t, new->terminal_leaf)[e->terminal_to[t]] = e->switch_to[old->terminal_leaf[t]];
+		ROUTES_FILL(uint32_t, new->terminal_leaf)[t] = e->switch_to[old->terminal_leaf[t]];
 	for (uint32_t i = 0; i < e->count; i++)
-		ROUTES_FILL(uint8_t, new->switch_ports)[e->row[e->order[i]]] = e->live->sw[e->order[i]].ports;
+		ports[e->row[e->order[i]]] = e->live->sw[e->order[i]].ports;
 	for (uint32_t i = 0; i < e->count; i++)
-		ROUTES_FILL(uint8_t, new->senders)[e->row[e->order[i]]] = unseen && may_bear_hosts(e, e->order[i]);
-	for (uint32_t i = 0; i < e->terminals; i++) {
-		const struct live_terminal *end = &e->live->end[e->terminal[i]];
-		const uint32_t column = guid_index(new->terminal_guid, new->terminals, end->guid);
-
-		ROUTES_FILL(uint32_t, new->terminal_leaf)[column] = e->row[end->leaf];
-		ROUTES_FILL(uint8_t, new->senders)[e->row[end->leaf]] = 1;
-	}
+		senders[e->row[e->order[i]]] = unseen && may_bear_hosts(e, e->order[i]);
+	for (uint32_t t = 0; t < e->live->terminals; t++)
+		if (e->layer[e->live->end[t].leaf])
+			senders[e->row[e->live->end[t].leaf]] = 1;
 }
 
-/* Copies a table of [offsets][switches][columns]. */
-static void fill_table(const struct extension *e, const uint8_t *from, const uint8_t *to, uint8_t missing)
+/* Copies the entries of the old routes. */
+static void fill_table(const struct extension *e)
 {
 	const struct routes *old = e->old, *new = e->new;
 
-	memset(ROUTES_FILL(uint8_t, to), missing, (size_t)new->offsets * new->switches * new->columns);
+	memset(ROUTES_FILL(uint8_t, new->forwarding), ROUTES_NO_ROUTE, (size_t)new->offsets * new->switches * new->columns);
 	for (unsigned o = 0; o < old->offsets; o++)
 		for (uint32_t s = 0; s < old->switches; s++) {
-			const uint8_t *row = routes_row(old, from, o, s);
-			uint8_t *copy = ROUTES_FILL(uint8_t, routes_row(new, to, o, e->switch_to[s]));
+			const uint8_t *row = routes_row(old, old->forwarding, o, s);
+			uint8_t *copy = ROUTES_FILL(uint8_t, routes_row(new, new->forwarding, o, e->switch_to[s]));
 
-			for (uint32_t d = 0; d < old->terminals; d++)
-				copy[e->terminal_to[d]] = row[d];
+			memcpy(copy, row, old->terminals);
 			for (uint32_t d = 0; d < old->switches; d++)
 				copy[new->terminals + e->switch_to[d]] = row[old->terminals + d];
 		}
-}
-
-/* What is known of the new rows without a search: the last hops. */
-static void fill_last_hops(struct extension *e)
-{
-	struct routes *new = e->new;
-
-	for (unsigned o = 0; o < new->offsets; o++) {
-		for (uint32_t i = 0; i < e->count; i++) {
-			const uint32_t s = e->row[e->order[i]];
-
-			ROUTES_FILL(uint8_t, routes_row(new, new->forwarding, o, s))[new->terminals + s] = 0;
-		}
-		for (uint32_t i = 0; i < e->terminals; i++) {
-			const struct live_terminal *end = &e->live->end[e->terminal[i]];
-			const uint32_t column = guid_index(new->terminal_guid, new->terminals, end->guid);
-
-			ROUTES_FILL(uint8_t, routes_row(new, new->forwarding, o, e->row[end->leaf]))[column] =
-				end->leaf_port;
-		}
-	}
 }
 
 static void fill_ports(struct extension *e)
@@ -215,27 +164,21 @@ static void fill_ports(struct extension *e)
 	for (uint32_t s = 0; s < old->switches; s++)
 		for (unsigned p = 0; p < old->wide; p++) {
 			const size_t from = (size_t)s * old->wide + p, to = (size_t)e->switch_to[s] * new->wide + p;
-			const uint32_t far = old->far_ends[from];
+			const uint32_t far = old->far_ends[from], number = old->numbers[from];
 
 			ROUTES_FILL(uint32_t, new->loads)[to] = old->loads[from];
+			ROUTES_FILL(uint32_t, new->numbers)[to] = number ? number + e->layers : 0;
 			if (far != ROUTES_NO_SWITCH)
 				ROUTES_FILL(uint32_t, new->far_ends)[to] = e->switch_to[far >> 8] << 8 | (far & 255);
-			for (unsigned lane = 0; lane < old->lanes; lane++) {
-				const uint32_t number = routes_number(old, lane, s, p);
-
-				ROUTES_FILL(uint32_t, new->numbers)[(size_t)lane * new->switches * new->wide + to] =
-					number ? number + e->layers : 0;
-			}
-			if (new->hop_lanes)
-				memcpy(ROUTES_FILL(uint8_t, new->hop_lanes) + to * new->wide,
-				       old->hop_lanes + from * old->wide, old->wide);
 		}
 }
 
-/* No entry of switch `s` leads out by a port whose cable now ends elsewhere. */
-static void forget_port(struct extension *e, uint32_t s, unsigned port)
+/* No cable of the plan is at this port any more, and no entry leads out by it, nor by the other end. */
+static void forget_cable(struct extension *e, uint32_t s, unsigned port)
 {
 	struct routes *new = e->new;
+	uint32_t *ends = ROUTES_FILL(uint32_t, new->far_ends);
+	const uint32_t far = ends[(size_t)s * new->wide + port];
 
 	for (unsigned o = 0; o < new->offsets; o++) {
 		uint8_t *row = ROUTES_FILL(uint8_t, routes_row(new, new->forwarding, o, s));
@@ -243,73 +186,43 @@ static void forget_port(struct extension *e, uint32_t s, unsigned port)
 		for (uint32_t d = 0; d < new->columns; d++)
 			row[d] = row[d] == port ? ROUTES_NO_ROUTE : row[d];
 	}
-}
-
-static void set_number(struct extension *e, uint32_t s, unsigned port, uint32_t number)
-{
-	struct routes *new = e->new;
-
-	for (unsigned lane = 0; lane < new->lanes; lane++)
-		ROUTES_FILL(uint32_t, new->numbers)[((size_t)lane * new->switches + s) * new->wide + port] = number;
+	ends[(size_t)s * new->wide + port] = ROUTES_NO_SWITCH;
+	if (far != ROUTES_NO_SWITCH)
+		forget_cable(e, far >> 8, far & 255);
 }
 
 /* The cables of the new switches. `most`: the largest number of a channel of the old routes. */
 static void add_cables(struct extension *e, uint32_t most)
 {
 	struct routes *new = e->new;
-	uint32_t *ends = ROUTES_FILL(uint32_t, new->far_ends);
+	uint32_t *ends = ROUTES_FILL(uint32_t, new->far_ends), *numbers = ROUTES_FILL(uint32_t, new->numbers);
 
 	for (uint32_t i = 0; i < e->count; i++)
 		for (unsigned p = 1; p <= e->live->sw[e->order[i]].ports; p++) {
 			const uint32_t s = e->order[i], peer = neighbour(e, s, p), layer = e->layer[s];
 			const unsigned port = e->live->peer_port[e->live->sw[s].first_port + p];
+			size_t here, there;
 
 			if (peer == NO_PEER)
 				continue;
-			ends[(size_t)e->row[s] * new->wide + p] = e->row[peer] << 8 | port;
+			here = (size_t)e->row[s] * new->wide + p;
+			there = (size_t)e->row[peer] * new->wide + port;
+			if (!e->layer[peer])
+				forget_cable(e, e->row[peer], port);
+			ends[here] = e->row[peer] << 8 | port;
+			ends[there] = e->row[s] << 8 | p;
 			if (e->layer[peer] >= layer)
 				continue;
-			set_number(e, e->row[s], p, e->layers - layer + 1);
-			set_number(e, e->row[peer], port, most + e->layers + layer);
-			if (e->layer[peer])
-				continue;
-			forget_port(e, e->row[peer], port);
-			ends[(size_t)e->row[peer] * new->wide + port] = e->row[s] << 8 | p;
+			numbers[here] = e->layers - layer + 1;
+			numbers[there] = most + e->layers + layer;
 		}
-}
-
-/* The levels of new switches, and those of packets to them, are those of a neighbour in an earlier layer. */
-static void add_levels(struct extension *e)
-{
-	struct routes *new = e->new;
-	const size_t rows = (size_t)new->offsets * new->switches;
-
-	for (uint32_t i = 0; new->service_levels && i < e->count; i++) {
-		const uint32_t s = e->order[i];
-		uint32_t near = ROUTES_NO_SWITCH;
-
-		for (unsigned p = e->live->sw[s].ports; p; p--) {
-			const uint32_t peer = neighbour(e, s, p);
-
-			near = peer != NO_PEER && e->layer[peer] < e->layer[s] ? e->row[peer] : near;
-		}
-		for (uint32_t d = 0; d < new->columns; d++)
-			for (size_t from = 0; routes_end(new, d) == e->row[s] && from < rows; from++) {
-				uint8_t *level = ROUTES_FILL(uint8_t, new->service_levels) + from * new->columns;
-
-				level[d] = level[new->terminals + near];
-			}
-		for (unsigned o = 0; o < new->offsets; o++)
-			memcpy(ROUTES_FILL(uint8_t, routes_row(new, new->service_levels, o, e->row[s])),
-			       routes_row(new, new->service_levels, o, near), new->columns);
-	}
 }
 
 static uint32_t largest_number(const struct routes *r)
 {
 	uint32_t most = 0;
 
-	for (size_t i = 0; i < (size_t)r->lanes * r->switches * r->wide; i++)
+	for (size_t i = 0; i < (size_t)r->switches * r->wide; i++)
 		most = r->numbers[i] > most ? r->numbers[i] : most;
 	return most;
 }
@@ -319,18 +232,11 @@ static bool begin(struct extension *e, struct reason *why)
 {
 	struct routes sizes = *e->old;
 
-	for (uint32_t t = 0; t < e->live->terminals; t++) {
-		const struct live_terminal *end = &e->live->end[t];
-
-		if (e->layer[end->leaf] && guid_index(e->old->terminal_guid, e->old->terminals, end->guid) == e->old->terminals)
-			e->terminal[e->terminals++] = t;
-	}
 	sizes.switches += e->count;
-	sizes.terminals += e->terminals;
 	for (uint32_t i = 0; i < e->count; i++)
 		if (e->live->sw[e->order[i]].ports >= sizes.wide)
 			sizes.wide = e->live->sw[e->order[i]].ports + 1u;
-	if (sizes.switches > MOST_NODES || sizes.terminals > MOST_NODES || sizes.wide > ROUTES_UNKNOWN ||
+	if (sizes.switches > MOST_NODES || sizes.wide > ROUTES_UNKNOWN ||
 	    largest_number(e->old) > UINT32_MAX - 2 * e->layers - 1)
 		return REASON_OF(why, "stale", "stale: %u switches are not in the routes file, more than can be added to it",
 				 e->count), false;
@@ -343,42 +249,35 @@ static void fill(struct extension *e, bool unseen)
 	struct routes *new = e->new;
 
 	memcpy(new->image + DIGEST_AT, e->old->image + DIGEST_AT, DIGEST_SIZE);
+	merge_switches(e);
 	fill_nodes(e, unseen);
-	fill_table(e, e->old->forwarding, new->forwarding, ROUTES_NO_ROUTE);
+	fill_table(e);
 	fill_ports(e);
 	add_cables(e, largest_number(e->old));
-	fill_last_hops(e);
-	if (!new->service_levels)
-		return;
-	fill_table(e, e->old->service_levels, new->service_levels, 0);
-	memcpy(ROUTES_FILL(uint8_t, new->sl_to_vl), e->old->sl_to_vl, 16);
-	memcpy(ROUTES_FILL(uint8_t, new->fallback_sl), e->old->fallback_sl, new->offsets);
-	add_levels(e);
+	for (unsigned o = 0; o < new->offsets; o++)
+		for (uint32_t i = 0; i < e->count; i++) {
+			const uint32_t s = e->row[e->order[i]];
+
+			ROUTES_FILL(uint8_t, routes_row(new, new->forwarding, o, s))[new->terminals + s] = 0;
+		}
 }
 
-struct routes *extend(const struct routes *routes, const struct live *live, const uint32_t *row, bool unseen,
-		      struct reason *why)
+struct routes *extend(const struct routes *routes, const struct live *live, bool unseen, struct reason *why)
 {
-	struct extension e = {.old = routes, .live = live, .old_row = row};
+	struct extension e = {.old = routes, .live = live};
 	bool good = true;
 
 #define ROOM(array, count) good = (array = calloc((count) + 1, sizeof(*(array)))) && good
 	ROOM(e.row, live->switches), ROOM(e.layer, live->switches), ROOM(e.order, live->switches);
-	ROOM(e.switch_to, routes->switches), ROOM(e.terminal_to, routes->terminals), ROOM(e.terminal, live->terminals);
+	ROOM(e.switch_to, routes->switches);
 #undef ROOM
 	REASON(why, "no memory to add switches to the routes");
-	if (good && find_layers(&e, why) && begin(&e, why)) {
-		good = merge_nodes(&e);
-		if (good)
-			fill(&e, unseen);
-		else
-			routes_drop(e.new);
-	}
+	good = good && find_layers(&e, why) && begin(&e, why);
+	if (good)
+		fill(&e, unseen);
 	free(e.row);
 	free(e.layer);
 	free(e.order);
 	free(e.switch_to);
-	free(e.terminal_to);
-	free(e.terminal);
 	return good ? e.new : NULL;
 }

@@ -5,13 +5,11 @@
 #include "routes_file.h"
 
 /*
- * A copy of `routes`, which must have numbers, with all live switches, and with the terminals at those that it did not have.
- * `row` is that of each live switch in `routes`, or ROUTES_NO_SWITCH. The new rows and columns are without a route (255), as
- * are entries by ports whose cables now end at a new switch; repair.h gives them one along rising numbers. `unseen`: the
- * proof is to cover hosts that the routes do not know at the new switches that may bear some, not only at those that do.
- * NULL and `why` if a new switch has no cable to any other, or without memory.
+ * A copy of `routes`, which must have numbers and one lane, with all live switches. The new rows and columns are without a route
+ * (255), as are entries by ports whose cables now end at a new switch; repair.h gives them one along rising numbers. Hosts at new
+ * switches are reached like these. `unseen`: the proof is to cover hosts at the new switches that may bear some, not only at those
+ * that do. NULL and `why` if a new switch has no cable to any other, or without memory.
  */
-struct routes *extend(const struct routes *routes, const struct live *live, const uint32_t *row, bool unseen,
-		      struct reason *why);
+struct routes *extend(const struct routes *routes, const struct live *live, bool unseen, struct reason *why);
 
 #endif

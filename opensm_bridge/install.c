@@ -1,62 +1,29 @@
 /* Puts routes that fit into OpenSM: hop counts, forwarding tables, and the row and column of each LID. */
 #include <stdlib.h>
 #include <string.h>
+#include <string.h>
 
 #include "bridge.h"
 
 #define LIDS 0xc000 /* unicast LIDs end at 0xbfff */
 #define HOPS_AT_ONCE 16
 
-static uint32_t use_lids(const struct install *i, struct lid_use *use, uint32_t count, unsigned low, unsigned high,
-			 uint32_t column)
-{
-	for (unsigned lid = low; lid && lid <= high; lid++) {
-		if (use)
-			use[count] = (struct lid_use){column, (uint16_t)lid, (uint8_t)fit_offset(i->routes, lid, low)};
-		count++;
-	}
-	return count;
-}
-
-/* Lists all LIDs, unless `use` is NULL; returns their number. */
-static uint32_t list_lids(const struct install *i, struct lid_use *use)
-{
-	const struct live *live = &i->live;
-	uint32_t count = 0;
-
-	for (uint32_t s = 0; s < live->switches; s++)
-		count = use_lids(i, use, count, live->sw[s].lid_low, live->sw[s].lid_high,
-				 i->routes->terminals + i->fit.row[s]);
-	for (uint32_t t = 0; t < live->terminals; t++)
-		count = use_lids(i, use, count, live->end[t].lid_low, live->end[t].lid_high, i->fit.column[t]);
-	return count;
-}
-
-/* Takes ownership of the contents of `live`, `sw` and `fit`, and a reference to `routes`; NULL without memory. */
-struct install *install_new(struct live *live, osm_switch_t **sw, struct fit *fit,
-			    struct routes *routes)
+/* Takes ownership of the contents of `live`, `sw` and `tables`; NULL without memory. */
+struct install *install_new(struct live *live, osm_switch_t **sw, struct tables *tables)
 {
 	struct install *i = calloc(1, sizeof(*i));
 
-	if (i) {
-		i->live = *live;
-		i->fit = *fit;
-		i->routes = routes;
-		i->uses = list_lids(i, NULL);
-		i->use = malloc((i->uses + 1) * sizeof(*i->use));
-	}
-	if (i && routes->service_levels)
+	if (i && tables->routes->service_levels)
 		i->place = calloc(LIDS, sizeof(*i->place));
-	if (!i || !i->use || (routes->service_levels && !i->place)) {
-		if (i)
-			free(i->use), free(i->place);
+	if (!i || (tables->routes->service_levels && !i->place)) {
 		free(i);
-		fit_free(fit);
+		own_free(tables);
 		return NULL;
 	}
-	(void)list_lids(i, i->use);
+	i->live = *live;
 	i->sw = sw;
-	routes_hold(routes);
+	i->tables = *tables;
+	i->routes = tables->routes;
 	return i;
 }
 
@@ -65,10 +32,8 @@ void install_free(struct install *i)
 	if (!i)
 		return;
 	live_free(&i->live);
-	fit_free(&i->fit);
-	routes_drop(i->routes);
+	own_free(&i->tables);
 	free(i->sw);
-	free(i->use);
 	free(i->place);
 	free(i);
 }
@@ -118,53 +83,31 @@ static void fill_places(struct install *i)
 		const struct live_switch *to = &i->live.sw[d];
 
 		for (unsigned lid = to->lid_low; lid && lid <= to->lid_high; lid++)
-			set_place(i, lid, i->fit.row[d], i->routes->terminals + i->fit.row[d],
+			set_place(i, lid, i->tables.fit.row[d], i->routes->terminals + i->tables.fit.row[d],
 				  fit_offset(i->routes, lid, to->lid_low));
 	}
 	for (uint32_t t = 0; t < i->live.terminals; t++) {
 		const struct live_terminal *to = &i->live.end[t];
 
 		for (unsigned lid = to->lid_low; lid <= to->lid_high; lid++)
-			set_place(i, lid, i->fit.row[to->leaf], i->fit.column[t],
+			set_place(i, lid, i->tables.fit.row[to->leaf], i->tables.fit.column[t],
 				  fit_offset(i->routes, lid, to->lid_low));
 	}
 }
 
 /* OpenSM has just allocated `new_lft` and filled it with "no route". */
-static void fill_table(const struct install *i, uint32_t s)
-{
-	const struct routes *r = i->routes;
-	osm_switch_t *sw = i->sw[s];
-	const uint8_t *row[UINT8_MAX + 1];
-
-	for (unsigned o = 0; o < r->offsets; o++)
-		row[o] = routes_row(r, r->forwarding, o, i->fit.row[s]);
-	for (uint32_t n = 0; n < i->uses; n++)
-		if (i->use[n].lid <= sw->max_lid_ho)
-			sw->new_lft[i->use[n].lid] = row[i->use[n].offset][i->use[n].column];
-}
-
-/* A leaf switch delivers to its terminals at the ports where they are now. */
-static void fill_last_hops(const struct install *i)
-{
-	for (uint32_t t = 0; t < i->live.terminals; t++) {
-		const struct live_terminal *to = &i->live.end[t];
-		osm_switch_t *sw = i->sw[to->leaf];
-
-		for (unsigned lid = to->lid_low; lid <= to->lid_high && lid <= sw->max_lid_ho; lid++)
-			sw->new_lft[lid] = to->leaf_port;
-	}
-}
-
 void install_tables(struct install *i)
 {
-	for (uint32_t s = 0; s < i->live.switches; s++)
-		fill_table(i, s);
-	fill_last_hops(i);
+	for (uint32_t s = 0; s < i->live.switches; s++) {
+		osm_switch_t *sw = i->sw[s];
+		const uint32_t lids = sw->max_lid_ho < i->tables.lids ? sw->max_lid_ho + 1u : i->tables.lids;
+
+		memcpy(sw->new_lft, i->tables.entry + (size_t)s * i->tables.lids, lids);
+	}
 	if (i->place)
 		fill_places(i);
-	free(i->use);
-	i->use = NULL;
+	free(i->tables.entry);
+	i->tables.entry = NULL;
 }
 
 void install_forget_osm(struct install *i)

@@ -10,6 +10,7 @@ static void forget(struct known_switch *sw)
 {
 	free(sw->sent);
 	free(sw->had);
+	free(sw->older);
 	*sw = (struct known_switch){.guid = sw->guid};
 }
 
@@ -18,28 +19,43 @@ void known_free(struct known *k)
 	for (uint32_t s = 0; s < k->switches; s++)
 		forget(&k->sw[s]);
 	free(k->sw);
+	free(k->end);
 	*k = (struct known){.sw = NULL};
 }
 
 static bool grow(struct known_switch *sw, uint32_t from, uint32_t to)
 {
-	uint8_t *sent = realloc(sw->sent, to), *had;
+	uint8_t *sent = realloc(sw->sent, to), *had, *older;
 
 	if (sent)
 		sw->sent = sent;
 	had = realloc(sw->had, to);
 	if (had)
 		sw->had = had;
-	if (!sent || !had)
+	older = realloc(sw->older, to);
+	if (older)
+		sw->older = older;
+	if (!sent || !had || !older)
 		return false;
 	known_lost(sw, from, to - from);
+	return true;
+}
+
+static bool grow_ends(struct known *k, uint32_t lids)
+{
+	uint64_t *end = realloc(k->end, lids * sizeof(*end));
+
+	if (!end)
+		return false;
+	memset(end + k->lids, 0, (lids - k->lids) * sizeof(*end));
+	k->end = end;
 	return true;
 }
 
 bool known_resize(struct known *k, const uint64_t *guids, uint32_t switches, uint32_t lids)
 {
 	struct known_switch *next = calloc(switches + 1, sizeof(*next));
-	struct known resized = {.sw = next, .switches = switches};
+	struct known resized = {.sw = next, .switches = switches, .last = k->last, .begun = k->begun, .ages = k->ages};
 	uint32_t old = 0;
 	bool good = true;
 
@@ -52,6 +68,9 @@ bool known_resize(struct known *k, const uint64_t *guids, uint32_t switches, uin
 		resized.lids = k->lids;
 	if (!resized.lids)
 		resized.lids = KNOWN_BLOCK;
+	good = grow_ends(k, resized.lids);
+	resized.end = k->end;
+	k->end = NULL;
 	for (uint32_t s = 0; good && s < switches; s++) {
 		uint32_t has = 0;
 
@@ -72,16 +91,72 @@ bool known_resize(struct known *k, const uint64_t *guids, uint32_t switches, uin
 	return good;
 }
 
-void known_confirmed(struct known_switch *sw, uint32_t at, const uint8_t *entry, uint32_t count)
+/* Packets may have left by these entries of a LID; those that leave now do so by `now`. */
+static void note_older(struct known *k, struct known_switch *sw, uint32_t lid, uint8_t now)
 {
+	const uint8_t left[] = {sw->older[lid], sw->had[lid], sw->sent[lid]};
+	uint8_t older = ENTRY_NO_ROUTE;
+
+	for (int i = 0; i < 3; i++)
+		if (left[i] != ENTRY_NO_ROUTE && left[i] != now && left[i] != older)
+			older = older == ENTRY_NO_ROUTE ? left[i] : ENTRY_UNKNOWN;
+	sw->older[lid] = older;
+	k->ages = k->ages || older != ENTRY_NO_ROUTE;
+}
+
+void known_confirmed(struct known *k, struct known_switch *sw, uint32_t at, const uint8_t *entry, uint32_t count)
+{
+	if (memcmp(sw->sent + at, entry, count) || memcmp(sw->had + at, entry, count))
+		for (uint32_t i = at; i < at + count; i++)
+			/* What a switch had when it came up has led no packet anywhere: its cables carried none. */
+			if (sw->sent[i] != ENTRY_NO_ROUTE || sw->had[i] != ENTRY_UNKNOWN)
+				note_older(k, sw, i, entry[i - at]);
 	memcpy(sw->sent + at, entry, count);
 	memcpy(sw->had + at, entry, count);
+	k->begun = true;
 }
 
 void known_lost(struct known_switch *sw, uint32_t at, uint32_t count)
 {
 	memset(sw->sent + at, ENTRY_NO_ROUTE, count);
 	memset(sw->had + at, ENTRY_UNKNOWN, count);
+	memset(sw->older + at, ENTRY_NO_ROUTE, count);
+}
+
+void known_forget_older(struct known *k)
+{
+	for (uint32_t s = 0; k->ages && s < k->switches; s++)
+		memset(k->sw[s].older, ENTRY_NO_ROUTE, k->lids);
+	k->ages = false;
+}
+
+bool known_is_settled(const struct known *k, uint32_t s)
+{
+	const uint32_t lids = k->last < k->lids ? k->last + 1 : k->lids;
+	const uint8_t *older = k->sw[s].older;
+
+	return !memcmp(k->sw[s].sent, k->sw[s].had, lids) &&
+	       (!k->ages || (older[0] == ENTRY_NO_ROUTE && !memcmp(older, older + 1, lids - 1)));
+}
+
+bool known_all_settled(const struct known *k)
+{
+	for (uint32_t s = 0; s < k->switches; s++)
+		if (!known_is_settled(k, s))
+			return false;
+	return true;
+}
+
+bool known_is_lost(const struct known *k, const struct live *live, uint32_t s)
+{
+	const struct live_switch *sw = &live->sw[s];
+	bool fresh = k->sw[s].sent[0] == ENTRY_NO_ROUTE && k->sw[s].had[0] == ENTRY_UNKNOWN &&
+		     !memcmp(k->sw[s].had, k->sw[s].had + 1, k->lids - 1);
+
+	for (unsigned p = 1; p <= sw->ports; p++)
+		fresh = fresh && (live->peer[sw->first_port + p] == NO_PEER ||
+				  (live->fresh && live->fresh[sw->first_port + p]));
+	return fresh;
 }
 
 /* Two possible entries and a third make ENTRY_UNKNOWN; sending the same entry again changes nothing. */
@@ -100,14 +175,14 @@ void known_sent(struct known_switch *sw, uint32_t at, const uint8_t *entry, uint
 	}
 }
 
-void known_count(const struct known *k, uint32_t last, uint32_t *switches, uint32_t *blocks)
+void known_count(const struct known *k, uint32_t *switches, uint32_t *blocks)
 {
 	*switches = *blocks = 0;
 	for (uint32_t s = 0; s < k->switches; s++) {
 		const uint32_t before = *blocks;
 
-		for (uint32_t at = 0; at <= last && at < k->lids; at += KNOWN_BLOCK) {
-			const uint32_t room = last + 1 - at;
+		for (uint32_t at = 0; at <= k->last && at < k->lids; at += KNOWN_BLOCK) {
+			const uint32_t room = k->last + 1 - at;
 
 			*blocks += memcmp(k->sw[s].sent + at, k->sw[s].had + at,
 					  room < KNOWN_BLOCK ? room : KNOWN_BLOCK) != 0;

@@ -29,6 +29,7 @@ void live_free(struct live *live)
 	free(live->end);
 	free(live->peer);
 	free(live->peer_port);
+	free(live->fresh);
 	memset(live, 0, sizeof(*live));
 }
 

@@ -30,6 +30,7 @@ struct live {
 	struct live_terminal *end; /* any order */
 	uint32_t *peer;
 	uint8_t *peer_port;   /* indexed like `peer`: the port of that switch */
+	uint8_t *fresh; /* the same; 1: the cable carries no packets before this sweep has sent the tables. May be NULL */
 	unsigned lids_per_port; /* 2^LMC */
 	unsigned data_lanes;	/* how many every link between switches can carry */
 	bool sl2vl;		/* every switch has SL-to-VL tables */

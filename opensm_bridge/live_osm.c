@@ -48,6 +48,16 @@ static unsigned link_lanes(const osm_subn_t *subn, const osm_physp_t *port)
 	return lanes;
 }
 
+/*
+ * Whether a port carries no packets but the subnet manager's until OpenSM activates it, which it does after it has sent the
+ * tables. **Weak spot:** that OpenSM's copy of the state is up to date at each routing (a sweep reads it before, and OpenSM
+ * takes it from the answers when it activates ports) is inferred from 3.3.23's source.
+ */
+static bool is_fresh(const osm_physp_t *port)
+{
+	return osm_physp_get_port_state(port) == IB_LINK_INIT;
+}
+
 static void read_links(struct live *live, osm_switch_t **sw, const osm_subn_t *subn)
 {
 	for (uint32_t s = 0; s < live->switches; s++)
@@ -62,6 +72,7 @@ static void read_links(struct live *live, osm_switch_t **sw, const osm_subn_t *s
 				continue;
 			*peer = index_of(sw, live->switches, far->p_node->sw);
 			live->peer_port[live->sw[s].first_port + p] = osm_physp_get_port_num(far);
+			live->fresh[live->sw[s].first_port + p] = is_fresh(port) || is_fresh(far);
 			if (link_lanes(subn, port) < live->data_lanes)
 				live->data_lanes = link_lanes(subn, port);
 		}
@@ -134,7 +145,8 @@ bool live_from_osm(struct live *live, osm_switch_t ***sw, osm_opensm_t *osm, str
 	ports = read_switches(live, *sw, subn);
 	live->peer = calloc(ports + 1, sizeof(*live->peer));
 	live->peer_port = calloc(ports + 1, sizeof(*live->peer_port));
-	if (!live->peer || !live->peer_port)
+	live->fresh = calloc(ports + 1, sizeof(*live->fresh));
+	if (!live->peer || !live->peer_port || !live->fresh)
 		REFUSE("no memory to read the fabric");
 	read_links(live, *sw, subn);
 	read_terminals(live, *sw, subn);

@@ -18,7 +18,6 @@
 
 #include "bridge.h"
 #include "certificate.h"
-#include "repair.h"
 
 static bool is_certified(const struct routes *r, const struct routes *before, const char *path, struct reason *why)
 {
@@ -87,20 +86,31 @@ struct choice {
 	struct live live;
 	osm_switch_t **sw;
 	bool read; /* `live` is whole */
+	struct own_task task;
 	struct install *chosen;
 };
 
-/* Chooses `routes` if they fit the fabric, unless they are NULL or others have been chosen already. */
-static void try_routes(struct bridge *b, struct choice *c, struct routes *routes, struct reason *why)
+static void install(struct choice *c, struct tables *tables, struct reason *why)
 {
-	struct fit fit;
-
-	if (!routes || c->chosen)
-		return;
-	if (!fit_find(&fit, &b->walked, routes, &c->live, why))
-		fit_free(&fit);
-	else if (!(c->chosen = install_new(&c->live, c->sw, &fit, routes)))
+	c->chosen = install_new(&c->live, c->sw, tables);
+	if (!c->chosen)
 		REASON(why, "no memory to install the routes");
+}
+
+/* Chooses the routes of a load if they fit the fabric, unless others have been chosen already. */
+static void try_load(struct choice *c, struct routes *routes, struct reason *why)
+{
+	struct tables tables;
+
+	if (!c->chosen && own_load(&tables, &c->task, routes, why))
+		install(c, &tables, why);
+}
+
+static void count_refused(struct bridge *b)
+{
+	pthread_mutex_lock(&b->mutex);
+	b->repairs_refused++;
+	pthread_mutex_unlock(&b->mutex);
 }
 
 static void log_repair(struct bridge *b, const struct routes *r)
@@ -113,27 +123,24 @@ static void log_repair(struct bridge *b, const struct routes *r)
 		   a->later ? "; another one follows" : "");
 }
 
-/* The same for routes that were in force: if they have a certificate, they are repaired first. */
+/* The same for routes that were in force: if they have a certificate in one lane, they are repaired first. */
 static void try_own(struct bridge *b, struct choice *c, struct routes *routes, struct reason *why)
 {
-	struct reason unrepaired = {.text = ""};
-	struct routes *repaired = NULL;
+	struct reason unrepaired;
+	struct tables tables;
 
 	if (!routes || c->chosen)
 		return;
-	if (routes->numbers)
-		repaired = repair(routes, &c->live, &unrepaired);
-	if (repaired && repaired != routes) {
-		try_routes(b, c, repaired, &unrepaired);
-		if (c->chosen)
-			log_repair(b, repaired);
+	if (own_choose(&tables, &c->task, routes, &unrepaired, why)) {
+		if (tables.routes != routes)
+			log_repair(b, tables.routes);
+		install(c, &tables, why);
 	}
-	routes_drop(repaired);
-	try_routes(b, c, routes, why);
-	if (c->chosen || !*unrepaired.text)
-		return;
-	REASON_OF(why, "stale", "a repair of generation %ju does not reach all hosts: %.400s",
-		  (uintmax_t)routes->generation, unrepaired.text);
+	if (*unrepaired.text)
+		count_refused(b);
+	if (!c->chosen && *unrepaired.text)
+		REASON_OF(why, "stale", "a repair of generation %ju is not installed: %.400s", (uintmax_t)routes->generation,
+			  unrepaired.text);
 }
 
 static void remember_topology(struct bridge *b, const struct live *live)
@@ -210,6 +217,18 @@ static void take_offer(struct bridge *b, struct offer *o, struct reason *file_pr
 	o->file = read_own(b, highest, file_problem);
 }
 
+/* As many as there are, and whole blocks. */
+static uint32_t lids_of(const struct live *live)
+{
+	uint32_t last = 0;
+
+	for (uint32_t s = 0; s < live->switches; s++)
+		last = live->sw[s].lid_high > last ? live->sw[s].lid_high : last;
+	for (uint32_t t = 0; t < live->terminals; t++)
+		last = live->end[t].lid_high > last ? live->end[t].lid_high : last;
+	return (last / KNOWN_BLOCK + 1) * KNOWN_BLOCK;
+}
+
 /* The caller holds OpenSM's lock. Sets `c->chosen`; `load` and `own` receive why the routes of the load, or the plugin's
  * own, were refused. */
 static void choose(struct bridge *b, struct choice *c, const struct offer *o, struct reason *load,
@@ -223,9 +242,18 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 	c->read = live_from_osm(&c->live, &c->sw, b->osm, why);
 	if (!c->read)
 		return;
+	pthread_mutex_lock(&b->tables); /* only threads that hold OpenSM's lock change what is known */
+	c->task = (struct own_task){.live = &c->live, .known = tables_known(b, &c->live), .lids = lids_of(&c->live),
+				    .ours = !strcmp(b->known_engine, SAR_ENGINE), .walked = &b->walked};
+	if (c->task.lids <= b->known.lids)
+		c->task.lids = b->known.lids;
+	else
+		c->task.known = NULL; /* cannot happen, but for lack of memory */
+	b->was_settled = !c->task.known || known_all_settled(c->task.known);
+	pthread_mutex_unlock(&b->tables);
 	remember_topology(b, &c->live);
 	if (o->load && is_as_proved(b, &c->live, o->proved_from, load))
-		try_routes(b, c, o->load, load);
+		try_load(c, o->load, load);
 	try_own(b, c, o->file, own);
 	try_own(b, c, o->last_good, own);
 }
@@ -254,7 +282,7 @@ static void call_agent(struct bridge *b, struct choice *c, struct reason *own)
 	while (!c->chosen && (offered = agent_call_wait(b, proved_from, sizeof(proved_from)))) {
 		load = (struct reason){.text = ""};
 		if (is_as_proved(b, &c->live, proved_from, &load))
-			try_routes(b, c, offered, &load);
+			try_load(c, offered, &load);
 		if (!c->chosen)
 			agent_call_refuse(b, &load);
 		routes_drop(offered);

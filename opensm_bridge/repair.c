@@ -1,12 +1,11 @@
 /*
- * Chooses what is repaired: the routes in force (repair_routes.c) or, if there are live switches that they do not have
- * (repair_match.h), a copy with rows and columns for these (extend.h), whose entries without a route are repaired like dead
- * ones. What was made of that copy is the plan to which later repairs return.
+ * Chooses what is repaired: the routes in force (repair_routes.c) or, if there are live switches that they do not have, a copy
+ * with rows and columns for these (extend.h), whose entries without a route are repaired like dead ones. What was made of that
+ * copy is the plan to which later repairs return.
  */
 #include "repair.h"
 
 #include "extend.h"
-#include "repair_routes.h"
 #include "routes_write.h"
 
 /* From now on, what was made of an extended plan is the plan. */
@@ -23,46 +22,32 @@ static bool settle(struct routes *made, const struct routes *before)
 	return true;
 }
 
-/* Repairs routes after they were given rows for the live switches that they do not have. */
-static struct routes *repair_extended(struct routes *now, const struct live *live, const struct matched *old,
-				      struct reason *why)
+static struct routes *repair_extended(struct routes *now, const struct live *live, const struct known *known, bool unseen,
+				      bool *hopeless, struct reason *why)
 {
-	struct routes *made = NULL;
-	bool whole = false;
+	struct routes *extended = extend(now, live, unseen, why);
+	struct routes *made = extended ? repair_routes(extended, live, known, hopeless, why) : NULL;
 
-	for (int unseen = 1; !whole && unseen >= 0; unseen--) {
-		struct routes *extended = extend(now, live, old->row, unseen, why);
-		struct matched matched = {.row = NULL};
-		const struct repair_task task = {live, &matched, true};
-		bool hopeless = true;
-
-		routes_drop(made);
-		made = NULL;
-		if (!extended)
-			break;
-		if (matched_make(&matched, extended, live))
-			made = repair_routes(extended, &task, &hopeless, why);
-		matched_free(&matched);
-		routes_drop(extended);
-		whole = made && !hopeless;
-	}
-	if (!made || (made->amended && settle(made, now)))
+	routes_drop(extended);
+	if (!made || !made->amended || settle(made, now))
 		return made;
 	routes_drop(made);
 	return NULL;
 }
 
-struct routes *repair(struct routes *now, const struct live *live, struct reason *why)
+struct routes *repair(struct routes *now, const struct live *live, const struct known *known, struct reason *why)
 {
-	struct routes *plan = now->amended ? now->amended->plan : now, *made = NULL;
-	struct matched matched;
-	const struct repair_task task = {live, &matched, now->amended && now->amended->later};
-	bool hopeless;
+	struct routes *made;
+	bool hopeless = false, known_all = true;
 
 	REASON(why, "no memory to repair the routes");
-	if (matched_make(&matched, plan, live))
-		made = matched.unknown ? repair_extended(now, live, &matched, why) :
-					 repair_routes(now, &task, &hopeless, why);
-	matched_free(&matched);
-	return made;
+	for (uint32_t s = 0; s < live->switches; s++)
+		known_all = known_all && routes_switch(now, live->sw[s].guid) < now->switches;
+	if (known_all)
+		return repair_routes(now, live, known, &hopeless, why);
+	made = repair_extended(now, live, known, true, &hopeless, why);
+	if (!made || !hopeless)
+		return made;
+	routes_drop(made); /* hosts that may boot at the new switches ask for too much */
+	return repair_extended(now, live, known, false, &hopeless, why);
 }

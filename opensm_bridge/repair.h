@@ -1,18 +1,27 @@
 /*
  * Changes routes where the live fabric differs from the one they were made for: only the entries that must change, along
  * rising numbers of the certificate (certificate.h), so that what is in force stays free of loops and of credit loops at
- * every moment, whichever switch is rewritten first.
+ * every moment, whichever switch is rewritten first. For routes in one lane; others are repaired by the agent.
+ *
+ * What a repair makes is verified by other code before it is used: fit.h and verify.h.
  */
 #ifndef SAR_REPAIR_H
 #define SAR_REPAIR_H
+#include "known.h"
 #include "live.h"
 #include "routes_file.h"
 
 /*
- * The routes `now`, which must have numbers that hold, for the live fabric: `now` itself (another reference) if nothing
- * must change, or an amended copy. NULL and `why` if the certificate does not apply to this fabric, or without memory.
- * Whether every live node is reached, fit.c says.
+ * The routes `now`, which must have one lane and numbers that hold, for the live fabric: `now` itself (another reference) if
+ * nothing must change, or an amended copy. `known`: what switches may have besides, and which tables packets on their way may
+ * have followed, if it is tables of `now`; NULL if nothing is known of any switch, or if other tables are in force. NULL and
+ * `why` if the certificate does not apply to this fabric, or without memory.
  */
-struct routes *repair(struct routes *now, const struct live *live, struct reason *why);
+struct routes *repair(struct routes *now, const struct live *live, const struct known *known, struct reason *why);
+
+/* The same for routes that have a row for every live switch (repair_routes.c). `hopeless`: packets of some hosts are dropped for
+ * longer than until the next repair. */
+struct routes *repair_routes(struct routes *now, const struct live *live, const struct known *known, bool *hopeless,
+			     struct reason *why);
 
 #endif

@@ -1,101 +1,179 @@
 /*
- * The paths of a column: which switches are concerned, whether entries lead to the end, and in which lanes numbers rise along
- * them. What is not concerned is looked at only where it is asked for, so the work grows with what is concerned.
+ * The paths of a column: which switches are concerned, whether entries lead to the end, and whether numbers rise along them.
+ * What is not concerned is looked at only where it is asked for, so the work grows with what is concerned.
  */
 #include "repair_column.h"
 
 void repair_begin(struct repair_state *x)
 {
 	for (uint32_t s = 0; s < x->switches; s++)
-		x->reach[s] = x->reach_now[s] = x->up[s] ? LEADS : ENDLESS;
+		x->reach[s] = x->up[s] ? LEADS : ENDLESS;
+}
+
+/* An entry by which packets may leave `s` now: that of `now` (0) or another one; NO_ENTRY if they are dropped. */
+static uint8_t in_force(const struct repair_state *x, uint32_t s, unsigned which)
+{
+	const uint8_t port = which ? x->other[which - 1][s] : x->now[s];
+
+	if (port == ENTRY_UNKNOWN)
+		return port;
+	return x->lost[s] || repair_far(x, s, port) == ROUTES_NO_SWITCH ? NO_ENTRY : port;
+}
+
+static unsigned entries(const struct repair_state *x)
+{
+	return x->clean ? 1 : 1 + OTHERS;
 }
 
 static void add_member(struct repair_state *x, uint32_t s)
 {
 	x->inside[s] = 1;
+	x->passed[s] = 0;
+	x->arrive[s] = 0;
+	x->low[s] = UINT32_MAX;
 	x->member[x->members++] = s;
+}
+
+static bool is_concerned(const struct repair_state *x, uint32_t s)
+{
+	if (x->now[s] != x->planned[s] || repair_far(x, s, x->now[s]) == ROUTES_NO_SWITCH)
+		return true;
+	return !x->clean && (x->other[0][s] != NO_ENTRY || x->other[1][s] != NO_ENTRY);
+}
+
+static bool leads_by(const struct repair_state *x, uint32_t s, uint8_t port)
+{
+	return x->now[s] == port || x->planned[s] == port ||
+	       (!x->clean && (x->other[0][s] == port || x->other[1][s] == port));
+}
+
+/* Marks the members that packets of hosts pass by entries in force, from those where they begin. */
+static void find_passed(struct repair_state *x)
+{
+	uint32_t *stack = x->chain, depth = 0;
+
+	for (uint32_t i = 0; i < x->members; i++)
+		if (x->sends[x->member[i]]) {
+			x->passed[x->member[i]] = 1;
+			stack[depth++] = x->member[i];
+		}
+	while (depth) {
+		const uint32_t s = stack[--depth];
+
+		for (unsigned which = 0; which < entries(x); which++) {
+			const uint8_t port = in_force(x, s, which);
+			const uint32_t far = repair_far(x, s, port), next = far >> 8;
+			uint32_t number;
+
+			if (far == ROUTES_NO_SWITCH || next == x->end || !x->inside[next])
+				continue;
+			number = x->plan->numbers[(size_t)s * x->wide + port];
+			x->arrive[next] = number > x->arrive[next] ? number : x->arrive[next];
+			if (!x->passed[next])
+				stack[depth++] = next;
+			x->passed[next] = 1;
+		}
+	}
 }
 
 void repair_find_members(struct repair_state *x)
 {
 	x->members = 0;
-	for (uint32_t i = 0; i < x->suspects; i++) {
-		const uint32_t s = x->suspect[i];
-
-		if (s != x->end && ((x->restores && x->now[s] != x->planned[s]) ||
-				    repair_far(x, s, x->now[s]) == ROUTES_NO_SWITCH))
-			add_member(x, s);
-	}
+	for (uint32_t i = 0; i < x->suspects; i++)
+		if (x->suspect[i] != x->end && is_concerned(x, x->suspect[i]))
+			add_member(x, x->suspect[i]);
 	for (uint32_t i = 0; i < x->members; i++)
 		for (unsigned port = 1; port < x->wide; port++) {
 			const uint32_t far = x->far[(size_t)x->member[i] * x->wide + port], u = far >> 8;
 
-			if (far != ROUTES_NO_SWITCH && u != x->end && !x->inside[u] &&
-			    (x->now[u] == (far & 255) || (x->restores && x->planned[u] == (far & 255))))
+			if (far != ROUTES_NO_SWITCH && u != x->end && !x->inside[u] && leads_by(x, u, far & 255))
 				add_member(x, u);
 		}
+	for (uint32_t i = 0; i < x->members; i++)
+		for (unsigned which = 0; which < entries(x); which++) {
+			const uint32_t s = x->member[i];
+			const uint8_t port = in_force(x, s, which);
+			const uint32_t number = port == ENTRY_UNKNOWN ? 0 : port == NO_ENTRY ? UINT32_MAX :
+						x->plan->numbers[(size_t)s * x->wide + port];
+
+			x->low[s] = number < x->low[s] ? number : x->low[s];
+		}
+	if (x->covered)
+		find_passed(x);
 }
 
-void repair_follow(struct repair_state *x, const uint8_t *entry, uint8_t *reach)
+void repair_follow(struct repair_state *x)
 {
 	for (uint32_t i = 0; i < x->members; i++)
-		reach[x->member[i]] = UNKNOWN;
+		x->reach[x->member[i]] = UNKNOWN;
 	for (uint32_t i = 0; i < x->members; i++) {
 		uint32_t here = x->member[i], length = 0;
 		uint8_t result = ENDLESS;
 
-		while (reach[here] == UNKNOWN) {
-			const uint32_t far = repair_far(x, here, entry[here]);
+		while (x->reach[here] == UNKNOWN) {
+			const uint32_t far = repair_far(x, here, x->new[here]);
 
-			reach[here] = FOLLOWED;
+			x->reach[here] = FOLLOWED;
 			x->chain[length++] = here;
 			if (far == ROUTES_NO_SWITCH)
 				break;
 			here = far >> 8;
 		}
-		if (reach[here] == LEADS)
+		if (x->reach[here] == LEADS)
 			result = LEADS;
 		while (length)
-			reach[x->chain[--length]] = result;
+			x->reach[x->chain[--length]] = result;
 	}
 }
 
-unsigned repair_rising_by(const struct repair_state *x, uint32_t s, uint8_t port)
+/* Whether packets that come only by new entries may meet an entry in force that is not the new one. */
+static bool exposes(const struct repair_state *x, uint32_t s)
 {
-	const uint32_t far = repair_far(x, s, port), next = far >> 8;
-	unsigned rising = 0;
+	bool found = false;
 
-	if (far == ROUTES_NO_SWITCH || !x->rank[(size_t)s * x->wide + port])
+	for (unsigned which = 0; x->inside[s] && !x->passed[s] && which < entries(x); which++) {
+		const uint8_t port = in_force(x, s, which);
+
+		found = found || (port != NO_ENTRY && port != x->new[s]);
+	}
+	return found;
+}
+
+/* The number of the channel from `s` by `port` to a switch from which numbers rise above `after`; else 0. */
+static uint32_t before(const struct repair_state *x, uint32_t s, uint8_t port, uint32_t after)
+{
+	const uint32_t next = repair_far(x, s, port) >> 8, number = x->plan->numbers[(size_t)s * x->wide + port];
+
+	if (next == x->end)
+		return number;
+	return number < after && (!x->inside[next] || number < x->low[next]) && !exposes(x, next) ? number : 0;
+}
+
+uint32_t repair_rising_by(struct repair_state *x, uint32_t s, uint8_t port)
+{
+	const uint32_t far = repair_far(x, s, port);
+
+	if (far == ROUTES_NO_SWITCH)
 		return 0;
-	for (unsigned lane = 0; lane < x->plan->lanes; lane++) {
-		const uint32_t number = repair_number(x, lane, s, port);
-		unsigned on;
-
-		if (number && next != x->end && x->rising[next]) {
-			on = certificate_lane(x->plan, next, far & 255, x->new[next], lane);
-			if (x->rising[next] >> on & 1 && number < repair_number(x, on, next, x->new[next]))
-				rising |= 1u << lane;
-		} else if (number && next == x->end) {
-			rising |= 1u << lane;
-		}
-	}
-	return rising;
+	return before(x, s, port, far >> 8 == x->end ? 0 : repair_rising(x, far >> 8));
 }
 
-unsigned repair_rising(struct repair_state *x, uint32_t s)
+uint32_t repair_rising(struct repair_state *x, uint32_t s)
 {
-	uint32_t here = s, length = 0;
+	uint32_t here = s, length = 0, after = 0;
 
-	while (here != x->end && !x->known[here]) {
-		x->known[here] = 1;
+	while (here != x->end && x->stamped[here] != x->stamp && repair_far(x, here, x->new[here]) != ROUTES_NO_SWITCH &&
+	       length < x->switches) {
+		x->stamped[here] = x->stamp;
+		x->number[here] = 0; /* if the path comes back here */
 		x->chain[length++] = here;
-		if (repair_far(x, here, x->new[here]) == ROUTES_NO_SWITCH)
-			break;
 		here = repair_far(x, here, x->new[here]) >> 8;
 	}
+	if (here != x->end)
+		after = x->stamped[here] == x->stamp ? x->number[here] : 0;
 	while (length) {
 		here = x->chain[--length];
-		x->rising[here] = (uint16_t)repair_rising_by(x, here, x->new[here]);
+		after = x->number[here] = before(x, here, x->new[here], after);
 	}
-	return s == x->end ? 0 : x->rising[s];
+	return s == x->end ? 0 : after;
 }

@@ -2,73 +2,63 @@
  * Finds the columns that a change of the fabric concerns, and has each of them repaired (repair_column.c).
  *
  * A column is concerned if an entry of a live switch leads into a channel that is dead, or ends elsewhere than in the plan,
- * or if an earlier repair has changed it, because it may return to the plan now. So the work grows with what changed, except
- * for one look at each entry of the switches at dead channels, and one copy of the file.
+ * if it is not that of the plan, because it may return to it now, or if packets may meet other entries. So the work grows with
+ * what changed, except for one look at each entry of the switches at dead channels, and one copy of the file.
  */
-#include "repair_routes.h"
-
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "certificate.h"
+#include "repair.h"
 #include "repair_column.h"
 #include "routes_write.h"
 
 #define AT_ONCE 64 /* columns: one cache line of a row */
+#define LIDS 0xc000
+
+enum { NOW, PLANNED, NEW, AFTER, FIRST_OTHER, TABLES = FIRST_OTHER + OTHERS };
+enum { CONCERNED = 1, MIXED = 2 }; /* a column; MIXED: packets may meet other entries than those of `now` */
 
 struct job {
 	struct routes *now, *next;
 	const struct live *live;
-	struct matched *matched;
-	const uint32_t *row; /* of each live switch */
-	bool holes;	     /* entries without a route are to be repaired */
-	uint8_t *concerned; /* [columns] of one offset */
-	uint8_t *hosts;	    /* [switches] live hosts are there */
-	uint8_t *block[3];  /* [AT_ONCE][switches] columns: in force, planned, new */
-	uint8_t *after;	    /* [switches] a column after the next repair */
-	struct reason *why;
+	const struct known *known; /* NULL: packets meet no entries but those of `now` */
+	uint32_t *row;		   /* of each live switch */
+	uint32_t *column;	   /* [LIDS] of the LIDs of one offset that end where they ended when they were sent; else none */
+	uint8_t *concerned;	   /* [columns] of one offset */
+	uint8_t *hosts;		   /* [switches] live hosts are there */
+	uint8_t *block[TABLES];	   /* [AT_ONCE][switches] columns */
+	unsigned offset;
 	uint32_t changed, later;
+	bool moved;		 /* a live cable ends elsewhere than in the plan */
 	bool dropping, hopeless; /* hosts' packets are dropped until the next repair; or even then */
 	struct repair_state x;
 };
 
-/* Room for one repair. */
+#define ROOMS(ROOM) \
+	ROOM(j->row, j->live->switches) ROOM(j->column, LIDS) ROOM(j->concerned, x->plan->columns) ROOM(j->hosts, x->switches) \
+	ROOM(x->up, x->switches) ROOM(x->lost, x->switches) ROOM(x->sends, x->switches) ROOM(x->far, ports) \
+	ROOM(x->added, ports) ROOM(x->uses, ports) ROOM(x->sorted, ports) ROOM(x->suspect, x->switches) \
+	ROOM(x->member, x->switches) ROOM(x->inside, x->switches) ROOM(x->reach, x->switches) ROOM(x->passed, x->switches) \
+	ROOM(x->arrive, x->switches) ROOM(x->low, x->switches) ROOM(x->number, x->switches) ROOM(x->stamped, x->switches) \
+	ROOM(x->broken, x->switches) ROOM(x->order, x->switches) ROOM(x->need, x->switches) ROOM(x->needed, x->switches) \
+	ROOM(x->chain, x->switches)
+
 static bool make_room(struct job *j)
 {
 	struct repair_state *x = &j->x;
-	const struct routes *plan = j->now->amended ? j->now->amended->plan : j->now;
-	const size_t s = plan->switches, ports = s * plan->wide, packets = 2 * s * plan->lanes;
-	bool good = certificate_make(&x->who, plan);
+	size_t ports;
+	bool good = true;
 
-	j->row = j->matched->row;
-	x->up = j->matched->up;
-	x->plan = plan;
-	x->switches = plan->switches;
-	x->wide = plan->wide;
-#define ROOM(array, count) good = (array = calloc((count) + 1, sizeof(*(array)))) && good
-	ROOM(j->concerned, plan->columns);
-	ROOM(j->hosts, s);
-	ROOM(j->after, s);
-	for (int i = 0; i < 3; i++)
-		ROOM(j->block[i], s * AT_ONCE);
-	ROOM(x->far, ports);
-	ROOM(x->rank, ports);
-	ROOM(x->added, ports), ROOM(x->uses, ports);
-	ROOM(x->counted, s);
-	ROOM(x->reach, s), ROOM(x->reach_now, s);
-	ROOM(x->rising, s);
-	ROOM(x->held[0], s), ROOM(x->held[1], s);
-	ROOM(x->needs, s);
-	ROOM(x->arrival, s), ROOM(x->next_arrival, s);
-	ROOM(x->child, s), ROOM(x->next_child, s);
-	ROOM(x->broken, s), ROOM(x->order, s);
-	ROOM(x->path, s), ROOM(x->chain, s), ROOM(x->found, s);
-	ROOM(x->member, s), ROOM(x->inside, s);
-	ROOM(x->suspect, s);
-	ROOM(x->known, s);
-	ROOM(x->sorted, ports);
-	ROOM(x->stack, packets), ROOM(x->came_from, packets);
+	x->plan = j->now->amended ? j->now->amended->plan : j->now;
+	x->switches = x->plan->switches;
+	x->wide = x->plan->wide;
+	ports = (size_t)x->switches * x->wide;
+	for (int i = 0; i < TABLES; i++)
+		good = (j->block[i] = calloc(x->switches, AT_ONCE)) && good;
+#define ROOM(array, count) good = (array = calloc((count) + 1, sizeof(*(array)))) && good;
+	ROOMS(ROOM)
 #undef ROOM
 	return good;
 }
@@ -76,102 +66,125 @@ static bool make_room(struct job *j)
 static void drop_room(struct job *j)
 {
 	const struct repair_state *x = &j->x;
-	void *const rooms[] = {
-		j->concerned, j->hosts, j->after, j->block[0], j->block[1], j->block[2], x->far, x->rank, x->added, x->uses, x->counted, x->reach, x->reach_now, x->rising,
-		x->held[0], x->held[1], x->needs, x->arrival, x->next_arrival, x->child, x->next_child,
-		x->broken, x->order, x->path, x->chain, x->found, x->member, x->inside, x->known, x->suspect, x->sorted,
-		x->stack, x->came_from};
 
-	certificate_free(&j->x.who);
-	for (size_t i = 0; i < sizeof(rooms) / sizeof(*rooms); i++)
-		free(rooms[i]);
+	for (int i = 0; i < TABLES; i++)
+		free(j->block[i]);
+#define ROOM(array, count) free(array);
+	ROOMS(ROOM)
+#undef ROOM
 }
 
-/* Sets `far` and `rank`: the cables that are where the plan has them. */
-static void match_cables(struct job *j)
+/* What this sweep has found: live cables that are where the plan has them, and where hosts are or may be. */
+static bool match_fabric(struct job *j)
 {
 	struct repair_state *x = &j->x;
-	const struct routes *plan = x->plan;
+	const struct live *live = j->live;
+	struct certificate who;
 
-	for (uint32_t t = 0; t < j->live->terminals; t++)
-		j->hosts[j->row[j->live->end[t].leaf]] = 1;
+	if (!certificate_make(&who, x->plan))
+		return false;
+	for (uint32_t s = 0; s < live->switches; s++) {
+		j->row[s] = routes_switch(x->plan, live->sw[s].guid);
+		x->up[j->row[s]] = 1;
+		x->sends[j->row[s]] = who.sends[j->row[s]];
+		x->lost[j->row[s]] = j->known && known_is_lost(j->known, live, s);
+	}
+	certificate_free(&who);
+	for (uint32_t t = 0; t < live->terminals; t++)
+		j->hosts[j->row[live->end[t].leaf]] = x->sends[j->row[live->end[t].leaf]] = 1;
 	memset(x->far, 0xff, (size_t)x->switches * x->wide * sizeof(*x->far));
-	for (uint32_t s = 0; s < j->live->switches; s++)
-		for (unsigned p = 1; p <= j->live->sw[s].ports && p < x->wide; p++) {
-			const uint32_t at = j->live->sw[s].first_port + p, peer = j->live->peer[at];
+	for (uint32_t s = 0; s < live->switches; s++)
+		for (unsigned p = 1; p <= live->sw[s].ports && p < x->wide; p++) {
+			const uint32_t at = live->sw[s].first_port + p, peer = live->peer[at];
 			const size_t to = (size_t)j->row[s] * x->wide + p;
 
-			if (peer != NO_PEER && plan->far_ends[to] == (j->row[peer] << 8 | j->live->peer_port[at]))
-				x->far[to] = plan->far_ends[to];
+			if (peer == NO_PEER || x->plan->far_ends[to] == ROUTES_NO_SWITCH)
+				continue;
+			if (x->plan->far_ends[to] == (j->row[peer] << 8 | live->peer_port[at]))
+				x->far[to] = x->plan->far_ends[to];
+			else
+				j->moved = true;
 		}
-	for (size_t at = 0; at < (size_t)x->switches * x->wide; at++)
-		for (unsigned lane = 0; lane < plan->lanes; lane++) {
-			const uint32_t number = plan->numbers[(size_t)lane * x->switches * x->wide + at];
-
-			x->rank[at] = number > x->rank[at] ? number : x->rank[at];
-		}
+	return true;
 }
 
-/* The far end of a port in the amended file: none if the live cable ends elsewhere than planned. */
-static uint32_t far_end(const struct job *j, uint32_t s, unsigned port)
+/* Sets the column of each LID of one offset, but not where its last routes end at another switch: its entries are not those of
+ * the column, then. */
+static void find_lids(struct job *j)
 {
-	const struct routes *plan = j->x.plan;
-	const size_t to = (size_t)j->row[s] * plan->wide + port;
-	const uint32_t at = j->live->sw[s].first_port + port;
+	const struct live *live = j->live;
+	const struct routes *now = j->now;
 
-	return j->live->peer[at] != NO_PEER && j->x.far[to] == ROUTES_NO_SWITCH ? ROUTES_NO_SWITCH :
-										  plan->far_ends[to];
+	memset(j->column, 0xff, LIDS * sizeof(*j->column));
+	for (uint32_t d = 0; j->known && d < live->switches + live->terminals; d++) {
+		const struct live_terminal *t = d < live->switches ? NULL : &live->end[d - live->switches];
+		const struct live_switch *leaf = &live->sw[t ? t->leaf : d];
+		const uint32_t row = j->row[t ? t->leaf : d];
+		const uint32_t own = t ? guid_index(now->terminal_guid, now->terminals, t->guid) : now->terminals;
+		const unsigned low = t ? t->lid_low : leaf->lid_low, high = t ? t->lid_high : leaf->lid_high;
+
+		for (unsigned lid = low; lid && lid <= high && lid < j->known->lids && lid < LIDS; lid++)
+			if ((lid - low < now->offsets ? lid - low : 0) == j->offset && j->known->end[lid] == leaf->guid)
+				j->column[lid] = own < now->terminals && now->terminal_leaf[own] == row ? own : now->terminals + row;
+	}
 }
 
-static bool cables_differ(const struct job *j)
+/* Adds an entry that packets may meet at a live switch besides that of `now`; `at`: its place in the block. */
+static void add_other(const struct job *j, uint32_t s, size_t at, uint8_t port)
 {
-	for (uint32_t s = 0; s < j->live->switches; s++)
-		for (unsigned p = 1; p <= j->live->sw[s].ports && p < j->x.wide; p++)
-			if (j->now->far_ends[(size_t)j->row[s] * j->x.wide + p] != far_end(j, s, p))
-				return true;
-	return false;
+	uint8_t *other[OTHERS] = {j->block[FIRST_OTHER] + at, j->block[FIRST_OTHER + 1] + at};
+	const struct live_switch *sw = &j->live->sw[s];
+	const size_t to = (size_t)j->row[s] * j->x.wide + port;
+
+	if (port == j->block[NOW][at] || port == ENTRY_NO_ROUTE || port == *other[0] || port == *other[1])
+		return;
+	if (port <= sw->ports && j->live->peer[sw->first_port + port] == NO_PEER)
+		return; /* packets are dropped there */
+	if (port <= sw->ports && (port >= j->x.wide || j->x.far[to] == ROUTES_NO_SWITCH)) {
+		if (j->live->fresh && j->live->fresh[sw->first_port + port])
+			return; /* the cable ends elsewhere now, and carries no packets yet */
+		port = ENTRY_UNKNOWN;
+	}
+	if (*other[0] == NO_ENTRY || *other[1] == NO_ENTRY)
+		*other[*other[0] != NO_ENTRY] = port;
+	else
+		*other[0] = ENTRY_UNKNOWN;
 }
 
-static bool replacements_differ(const struct job *j)
-{
-	const struct amendment *a = j->now->amended;
-	const struct matched *m = j->matched;
-
-	return (a ? a->replaced : 0) != m->replaced ||
-	       (m->replaced && (memcmp(a->replaced_row, m->replaced_row, m->replaced * sizeof(uint32_t)) ||
-				memcmp(a->replaced_by, m->replaced_by, m->replaced * sizeof(uint64_t))));
-}
-
-/* Sets `concerned`; returns whether any column is. */
+/* Sets `concerned`, and the suspects; returns whether any column is. */
 static bool find_concerned(struct job *j)
 {
 	const struct routes *now = j->now;
 	struct repair_state *x = &j->x;
-	uint8_t dead[256], any = 0;
+	bool any = false;
 
 	memset(j->concerned, 0, now->columns);
-	j->x.suspects = 0;
-	for (uint32_t s = 0; s < x->switches; s++) {
-		const uint8_t *row = routes_row(now, now->forwarding, x->offset, s);
-		const uint8_t *planned = routes_row(x->plan, x->plan->forwarding, x->offset, s);
-		uint8_t most;
-		bool differs;
+	x->suspects = 0;
+	for (uint32_t i = 0; i < j->live->switches; i++) {
+		const uint32_t s = j->row[i];
+		const uint8_t *row = routes_row(now, now->forwarding, j->offset, s);
+		const uint8_t *planned = routes_row(x->plan, x->plan->forwarding, j->offset, s);
+		const bool differs = now->amended && memcmp(row, planned, now->columns);
+		const struct known_switch *k = j->known && !x->lost[s] && !known_is_settled(j->known, i) ? &j->known->sw[i] : NULL;
+		uint8_t dead[256] = {[ROUTES_NO_ROUTE] = CONCERNED}, most = memchr(row, ROUTES_NO_ROUTE, now->columns) != NULL;
 
-		memset(dead, 0, sizeof(dead));
-		most = dead[ROUTES_NO_ROUTE] = j->holes;
 		for (unsigned p = 1; p < x->wide; p++)
 			if (x->plan->far_ends[(size_t)s * x->wide + p] != ROUTES_NO_SWITCH)
 				most |= dead[p] = x->far[(size_t)s * x->wide + p] == ROUTES_NO_SWITCH;
-		if (!x->up[s])
-			continue;
-		differs = now->amended && memcmp(row, planned, now->columns);
-		if (most || differs)
+		if (most || differs || k)
 			x->suspect[x->suspects++] = s;
-		for (uint32_t d = 0; most && d < now->columns; d++)
-			any |= j->concerned[d] |= dead[row[d]];
+		for (uint32_t d = 0; most && d < now->columns; d++) {
+			j->concerned[d] |= dead[row[d]];
+			x->uses[(size_t)s * x->wide + (row[d] < x->wide ? row[d] : 0)]++;
+		}
 		for (uint32_t d = 0; differs && d < now->columns; d++)
-			any |= j->concerned[d] |= row[d] != planned[d];
+			j->concerned[d] |= row[d] != planned[d];
+		for (uint32_t lid = 1; k && lid < j->known->lids && lid < LIDS; lid++)
+			if ((k->sent[lid] != k->had[lid] || k->older[lid] != ENTRY_NO_ROUTE) && j->column[lid] < now->columns)
+				j->concerned[j->column[lid]] = CONCERNED | MIXED;
 	}
+	for (uint32_t d = 0; d < now->columns; d++)
+		any = any || j->concerned[d];
 	return any;
 }
 
@@ -187,12 +200,12 @@ static struct routes *next_of(struct job *j)
 	return j->next;
 }
 
-/* Whether all live hosts reach the end by these entries. */
-static bool all_arrive(struct job *j, const uint8_t *entry)
+/* Whether all live hosts reach the end by the new entries. */
+static bool all_arrive(struct job *j)
 {
 	bool all = true;
 
-	repair_follow(&j->x, entry, j->x.reach);
+	repair_follow(&j->x);
 	for (uint32_t i = 0; i < j->x.members; i++)
 		all = all && (!j->hosts[j->x.member[i]] || j->x.reach[j->x.member[i]] == LEADS);
 	return all;
@@ -205,71 +218,88 @@ static bool all_arrive(struct job *j, const uint8_t *entry)
 static void repair_one(struct job *j)
 {
 	struct repair_state *x = &j->x;
-	uint8_t *first = x->new;
-	const uint8_t *now = x->now;
-	bool sound;
+	const struct repair_state first = *x;
 
-	x->restores = j->now->amended ? RESTORE_ALL : RESTORE_NONE;
 	repair_column(x);
 	j->later += x->later;
-	sound = x->sound;
-	if (x->later && x->covered && !all_arrive(j, first)) {
+	if (x->covered && !all_arrive(j)) {
 		repair_end_column(x);
-		x->now = first;
-		x->new = j->after;
-		x->restores = RESTORE_ALL;
+		x->now = first.new;
+		x->new = j->block[AFTER];
+		x->clean = true;
 		repair_column(x);
-		if (all_arrive(j, j->after))
-			j->dropping = true;
-		else
-			j->hopeless = true;
-		x->now = now;
-		x->new = first;
-		x->sound = sound;
+		j->dropping = true;
+		j->hopeless = j->hopeless || !all_arrive(j);
+		j->later++;
+		x->now = first.now;
+		x->new = first.new;
 	}
 	repair_end_column(x);
+}
+
+/* Fills in the tables of the concerned columns of a block, in order: `which`. Returns their number. */
+static uint32_t fill_block(struct job *j, uint32_t first, uint32_t *which)
+{
+	const struct routes *now = j->now, *plan = j->x.plan;
+	const uint32_t last = first + AT_ONCE < now->columns ? first + AT_ONCE : now->columns;
+	uint32_t count = 0, place[AT_ONCE];
+	bool mixed = false;
+
+	for (uint32_t d = first; d < last; d++)
+		if (j->concerned[d] && j->x.up[routes_end(plan, d)]) {
+			mixed = mixed || j->concerned[d] & MIXED;
+			place[d - first] = count;
+			which[count++] = d;
+		}
+	for (uint32_t s = 0; count && s < j->x.switches; s++)
+		for (uint32_t i = 0; i < count; i++) {
+			const size_t at = (size_t)i * j->x.switches + s;
+
+			j->block[NOW][at] = routes_row(now, now->forwarding, j->offset, s)[which[i]];
+			j->block[PLANNED][at] = routes_row(plan, plan->forwarding, j->offset, s)[which[i]];
+			j->block[FIRST_OTHER][at] = j->block[FIRST_OTHER + 1][at] = NO_ENTRY;
+		}
+	for (uint32_t lid = 1; mixed && lid < j->known->lids && lid < LIDS; lid++) {
+		const uint32_t d = j->column[lid];
+
+		for (uint32_t s = 0; d >= first && d < last && j->concerned[d] & MIXED && j->x.up[routes_end(plan, d)] &&
+				     s < j->live->switches; s++) {
+			const struct known_switch *k = &j->known->sw[s];
+			const uint8_t may[] = {k->sent[lid], k->had[lid], k->older[lid]};
+
+			for (int i = 0; i < 3 && !j->x.lost[j->row[s]]; i++)
+				add_other(j, s, (size_t)place[d - first] * j->x.switches + j->row[s], may[i]);
+		}
+	}
+	return count;
 }
 
 /* Repairs the concerned ones of up to AT_ONCE columns. */
 static bool repair_block(struct job *j, uint32_t first)
 {
-	const struct routes *now = j->now, *plan = j->x.plan;
 	struct repair_state *x = &j->x;
-	const uint32_t last = first + AT_ONCE < now->columns ? first + AT_ONCE : now->columns;
-	uint32_t which[AT_ONCE], count = 0;
+	uint32_t which[AT_ONCE];
+	const uint32_t count = fill_block(j, first, which);
 
-	for (uint32_t d = first; d < last; d++)
-		if (j->concerned[d] && x->up[routes_end(plan, d)])
-			which[count++] = d;
-	for (uint32_t s = 0; count && s < x->switches; s++)
-		for (uint32_t i = 0; i < count; i++) {
-			j->block[0][(size_t)i * x->switches + s] =
-				routes_row(now, now->forwarding, x->offset, s)[which[i]];
-			if (now->amended)
-				j->block[1][(size_t)i * x->switches + s] =
-					routes_row(plan, plan->forwarding, x->offset, s)[which[i]];
-		}
 	for (uint32_t i = 0; i < count; i++) {
-		x->column = which[i];
-		x->end = routes_end(plan, which[i]);
-		x->covered = certificate_covers(plan, which[i]);
-		x->now = j->block[0] + (size_t)i * x->switches;
-		x->planned = j->block[now->amended != NULL] + (size_t)i * x->switches;
-		x->new = j->block[2] + (size_t)i * x->switches;
-		repair_one(j);
-		if (!x->sound)
-			return REASON_OF(j->why, "stale", "no sound way to 0x%016" PRIx64 " was found",
-					 which[i] < plan->terminals ? plan->terminal_guid[which[i]] :
-								      plan->switch_guid[x->end]), false;
-		for (uint32_t m = 0; m < x->members; m++) {
-			const uint32_t s = x->member[m];
+		const size_t at = (size_t)i * x->switches;
 
+		x->column = which[i];
+		x->end = routes_end(x->plan, which[i]);
+		x->covered = certificate_covers(x->plan, which[i]);
+		x->clean = !(j->concerned[which[i]] & MIXED);
+		x->now = j->block[NOW] + at;
+		x->planned = j->block[PLANNED] + at;
+		x->new = j->block[NEW] + at;
+		for (int k = 0; k < OTHERS; k++)
+			x->other[k] = j->block[FIRST_OTHER + k] + at;
+		repair_one(j);
+		for (uint32_t s = 0; s < x->switches; s++) {
 			if (x->new[s] == x->now[s])
 				continue;
 			if (!next_of(j))
 				return false;
-			ROUTES_FILL(uint8_t, routes_row(j->next, j->next->forwarding, x->offset, s))[which[i]] =
-				x->new[s];
+			ROUTES_FILL(uint8_t, routes_row(j->next, j->next->forwarding, j->offset, s))[which[i]] = x->new[s];
 			j->changed++;
 		}
 	}
@@ -278,37 +308,14 @@ static bool repair_block(struct job *j, uint32_t first)
 
 static bool repair_offset(struct job *j)
 {
+	find_lids(j);
+	memset(j->x.uses, 0, (size_t)j->x.switches * j->x.wide * sizeof(*j->x.uses));
 	if (!find_concerned(j))
 		return true;
-	memset(j->x.counted, 0, j->x.switches);
 	repair_begin(&j->x);
 	for (uint32_t first = 0; first < j->now->columns; first += AT_ONCE)
 		if (!repair_block(j, first))
 			return false;
-	return true;
-}
-
-/* Completes the amended copy. */
-static bool finish(struct job *j, double took)
-{
-	const struct amendment *before = j->now->amended;
-	struct amendment *a = j->next->amended;
-
-	if (!a)
-		return false;
-	for (uint32_t s = 0; s < j->live->switches; s++)
-		for (unsigned p = 1; p <= j->live->sw[s].ports && p < j->x.wide; p++)
-			ROUTES_FILL(uint32_t, j->next->far_ends)[(size_t)j->row[s] * j->x.wide + p] = far_end(j, s, p);
-	a->repairs = (before ? before->repairs : 0) + 1;
-	a->entries = j->changed;
-	a->later = j->later;
-	a->dropping = j->dropping && !j->hopeless;
-	a->milliseconds = took;
-	a->replaced = j->matched->replaced;
-	a->replaced_row = j->matched->replaced_row;
-	a->replaced_by = j->matched->replaced_by;
-	j->matched->replaced_row = NULL;
-	j->matched->replaced_by = NULL;
 	return true;
 }
 
@@ -320,28 +327,31 @@ static double milliseconds(void)
 	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-struct routes *repair_routes(struct routes *now, const struct repair_task *task, bool *hopeless, struct reason *why)
+struct routes *repair_routes(struct routes *now, const struct live *live, const struct known *known, bool *hopeless,
+			     struct reason *why)
 {
-	struct job job = {.now = now, .live = task->live, .matched = task->matched, .holes = task->holes, .why = why}, *j = &job;
+	struct job job = {.now = now, .live = live, .known = known}, *j = &job;
+	const struct amendment *before = now->amended;
 	const double begun = milliseconds();
-	bool good = make_room(j);
+	bool good = make_room(j) && match_fabric(j);
 
-	REASON(j->why, "no memory to repair the routes");
-	if (good) {
-		match_cables(j);
-		for (unsigned o = 0; good && o < j->now->offsets && o < j->live->lids_per_port; o++) {
-			j->x.offset = o;
-			good = repair_offset(j);
-		}
-		good = good && (!(cables_differ(j) || replacements_differ(j)) || next_of(j));
-		good = good && (!j->next || finish(j, milliseconds() - begun));
-	}
+	REASON(why, "no memory to repair the routes");
+	for (; good && j->offset < now->offsets && j->offset < live->lids_per_port; j->offset++)
+		good = repair_offset(j);
+	if (good && ((j->moved && !before) || (j->later && !(before && before->later))))
+		good = next_of(j);
+	good = good && (!j->next || j->next->amended);
 	drop_room(j);
 	*hopeless = j->hopeless;
-	if (good) {
-		*j->why = (struct reason){.text = ""};
-		return j->next ? j->next : routes_hold(j->now);
+	if (!good) {
+		routes_drop(j->next);
+		return NULL;
 	}
-	routes_drop(j->next);
-	return NULL;
+	*why = (struct reason){.text = ""};
+	if (!j->next)
+		return routes_hold(now);
+	*j->next->amended = (struct amendment){.plan = j->next->amended->plan, .repairs = (before ? before->repairs : 0) + 1,
+					       .entries = j->changed, .later = j->later,
+					       .dropping = j->dropping && !j->hopeless, .milliseconds = milliseconds() - begun};
+	return j->next;
 }

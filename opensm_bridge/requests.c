@@ -40,15 +40,6 @@ static const char *sm_state(const struct bridge *b)
 	}
 }
 
-/* The longest time that a packet may wait at the head of a queue; -1: no limit. */
-static double head_of_queue_seconds(const osm_subn_opt_t *o)
-{
-	const unsigned code = o->head_of_queue_lifetime > o->leaf_head_of_queue_lifetime ?
-				      o->head_of_queue_lifetime : o->leaf_head_of_queue_lifetime;
-
-	return code >= 20 ? -1 : 4.096e-6 * (double)(1u << code);
-}
-
 /* Takes no lock of OpenSM's: `status` must be answered while a slow engine computes for minutes. */
 static void answer_status(struct bridge *b, char *json, size_t room)
 {
@@ -65,6 +56,7 @@ static void answer_status(struct bridge *b, char *json, size_t room)
 		 "\"generation_in_force\":%ju,\"generation_loaded\":%ju,"
 		 "\"lmc\":%u,\"switches\":%u,\"hca_ports\":%u,\"lanes\":%u,"
 		 "\"amendments\":%u,\"amended_entries\":%u,\"repair_drops\":%s,\"repair_ms\":%.3f,"
+		 "\"repairs_refused\":%u,"
 		 "\"unknown_terminals\":%u,\"vanished_terminals\":%u,\"unconfirmed_switches\":%u,"
 		 "\"unconfirmed_lft_blocks\":%u,\"unconfirmed_sl2vl_ports\":%u,"
 		 "\"unconfirmed_sl2vl_tables\":%u,\"sl2vl_tables_sent\":%lu,"
@@ -79,10 +71,10 @@ static void answer_status(struct bridge *b, char *json, size_t room)
 		 (uintmax_t)b->generation_in_force,
 		 (uintmax_t)(loaded ? loaded->generation : 0), b->osm->subn.opt.lmc,
 		 b->switches, b->hca_ports, b->lanes, b->amendments, b->amended_entries,
-		 b->repair_drops ? "true" : "false", b->repair_milliseconds,
+		 b->repair_drops ? "true" : "false", b->repair_milliseconds, b->repairs_refused,
 		 b->unknown, b->vanished, b->unconfirmed,
 		 b->unconfirmed_blocks, b->unconfirmed_ports, b->unconfirmed_tables,
-		 atomic_load(&b->sl2vl_tables), head_of_queue_seconds(&b->osm->subn.opt),
+		 atomic_load(&b->sl2vl_tables), tables_head_of_queue(&b->osm->subn.opt),
 		 counters_are_read(b) ? "true" : "false", sweep, b->listening, b->calls, b->calls_answered,
 		 atomic_load(&b->heavy_sweeps), (uintmax_t)b->topology_changes,
 		 (uintmax_t)b->routings, atomic_load(&b->lft_blocks), (intmax_t)b->built_at);

@@ -228,7 +228,15 @@ static bool check_cables(const struct routes *r, struct reason *why)
 
 		if (r->far_ends[i] != ROUTES_NO_SWITCH &&
 		    (far >= r->switches || !port || port > r->switch_ports[far]))
-			REFUSE("a cable's far end is out of range");
+			REFUSE("the far end of port %zu of switch %zu is out of range", i % r->wide, i / r->wide);
+	}
+	for (size_t i = 0; i < ends; i++) {
+		const size_t back = (size_t)(r->far_ends[i] >> 8) * r->wide + (r->far_ends[i] & 255);
+
+		if (r->far_ends[i] != ROUTES_NO_SWITCH && r->far_ends[back] != (i / r->wide << 8 | i % r->wide))
+			REFUSE("the cable at port %zu of switch %zu ends at port %u of switch %u, but not the other way "
+			       "round: write the file again", i % r->wide, i / r->wide, r->far_ends[i] & 255,
+			       r->far_ends[i] >> 8);
 	}
 	return true;
 }
@@ -366,20 +374,10 @@ void routes_drop(struct routes *r)
 		return;
 	if (r->amended) {
 		routes_drop(r->amended->plan);
-		free(r->amended->replaced_row);
-		free(r->amended->replaced_by);
 		free(r->amended);
 	}
 	free(r->image);
 	free(r);
-}
-
-uint32_t routes_switch(const struct routes *r, uint64_t guid)
-{
-	for (uint32_t i = 0; r->amended && i < r->amended->replaced; i++)
-		if (r->amended->replaced_by[i] == guid)
-			return r->amended->replaced_row[i];
-	return guid_index(r->switch_guid, r->switches, guid);
 }
 
 uint32_t guid_index(const uint64_t *guids, uint32_t count, uint64_t guid)

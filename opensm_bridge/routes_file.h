@@ -63,13 +63,7 @@ struct amendment {
 	uint32_t later;	     /* entries that the next repair may set, once this one is confirmed on all switches */
 	bool dropping;	     /* until then, packets of some hosts that have no way now are still dropped */
 	double milliseconds; /* that the last repair took */
-	uint32_t replaced;   /* number of replaced switches: */
-	uint32_t *replaced_row;
-	uint64_t *replaced_by; /* the GUID of the switch that has taken the place of a row */
 };
-
-/* The row of a switch, by its GUID or by that of the switch that it replaces; `switches` if there is none. */
-uint32_t routes_switch(const struct routes *r, uint64_t guid);
 
 static inline const uint8_t *routes_row(const struct routes *r, const uint8_t *table,
 					unsigned offset, uint32_t row)
@@ -101,5 +95,11 @@ void routes_set_arrays(struct routes *r, uint8_t *const section[ROUTES_LAST_ID +
 
 /* The index of a GUID in an ascending list; `count` if it is not in the list. */
 uint32_t guid_index(const uint64_t *guids, uint32_t count, uint64_t guid);
+
+/* The row of a switch; `switches` if there is none. */
+static inline uint32_t routes_switch(const struct routes *r, uint64_t guid)
+{
+	return guid_index(r->switch_guid, r->switches, guid);
+}
 
 #endif

@@ -56,7 +56,7 @@ struct comparison {
 };
 
 /* Whether a packet at `s` reaches the end. */
-static bool reaches_end(const struct walked *w, unsigned offset, uint32_t s, uint32_t column)
+static bool reaches_end(struct walked *w, unsigned offset, uint32_t s, uint32_t column)
 {
 	const struct routes *r = w->routes;
 	const uint32_t end = routes_end(r, column);
@@ -69,6 +69,7 @@ static bool reaches_end(const struct walked *w, unsigned offset, uint32_t s, uin
 		s = w->far[(size_t)s * r->wide + port];
 		if (s == ROUTES_NO_SWITCH)
 			return false;
+		w->longest = hops >= w->longest ? hops + 1 : w->longest;
 	}
 	return true;
 }
@@ -120,6 +121,7 @@ bool walked_since(struct walked *w, const struct walked *last, struct routes *ro
 	set_fabric(w, live, row);
 	if (!last || !last->routes || !has_same_nodes(last->routes, routes))
 		return true;
+	w->longest = last->longest;
 	for (unsigned o = 0; o < routes->offsets && o < last->routes->offsets; o++) {
 		uint8_t *arrives = w->arrives + (size_t)o * routes->columns;
 

@@ -15,6 +15,7 @@ struct walked {
 	struct routes *routes; /* NULL: nothing was walked */
 	uint8_t *up;	       /* [switches] 1: the switch is live */
 	uint32_t *far;	       /* [switches][wide] the switch behind a live cable, or ROUTES_NO_SWITCH */
+	uint32_t longest;      /* no path that was walked has more hops */
 	uint8_t *arrives;      /* [offsets][columns] 1: every live switch reaches the end, and no entry drops packets */
 };
 

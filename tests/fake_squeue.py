@@ -22,10 +22,10 @@ _DEFAULTS = {
 }
 
 _SCRIPT = """#!{python}
-import json, sys, time
+import json, os, sys, time
 given = json.load(open({jobs!r}))
 time.sleep(given["delay"])
-form = next(one.partition("=")[2] for one in sys.argv if one.startswith("--format="))
+form = os.environ["SQUEUE_FORMAT"]
 for job in given["jobs"]:
     row = form
     for key, value in job.items():

@@ -5,7 +5,7 @@
  *   replace ROW, move ROW PORT ROW PORT       a switch has another GUID; two cables have changed places at their far ends
  *   go                                        repairs the routes in force, and writes them to FOLDER/N.sar
  *   load                                      the routes of FILE are in force again
- * "N changed ENTRIES later ENTRIES dropping 0|1 ms MILLISECONDS fit MILLISECONDS" or "N refused REASON".
+ * "N changed ENTRIES later ENTRIES dropping 0|1 ms MILLISECONDS" or "N refused REASON".
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -14,9 +14,8 @@
 #include <time.h>
 
 #include "../certificate.h"
-#include "../fit.h"
 #include "../hops.h"
-#include "../repair.h"
+#include "../own.h"
 #include "../routes_write.h"
 
 struct lacks {
@@ -112,21 +111,17 @@ static void whole(struct lacks *l, const struct routes *r)
 	memcpy(l->far, r->far_ends, ports * sizeof(*l->far));
 }
 
-/* Whether the routes fit. The walk over what has changed since the last ones must find what a walk over everything finds. */
-static bool fits(struct routes *r, const struct live *live, struct reason *why)
+/* The walk over what has changed since the last routes must find what a walk over everything finds. */
+static void check_walk(struct routes *r, const struct live *live)
 {
 	struct reason whole = {.text = ""};
 	struct fit fit;
-	bool good = fit_find(&fit, NULL, r, live, &whole);
 
-	fit_free(&fit);
-	if (fit_find(&fit, &walked, r, live, why) != good) {
-		fprintf(stderr, "a walk over the changes finds \"%s\", and one over everything \"%s\"\n", why->text,
-			whole.text);
+	if (!fit_find(&fit, NULL, r, live, &whole)) {
+		fprintf(stderr, "a walk over the changes finds nothing, and one over everything \"%s\"\n", whole.text);
 		abort();
 	}
 	fit_free(&fit);
-	return good;
 }
 
 /* The hop counts that were kept must be those of a search. */
@@ -149,34 +144,34 @@ static void check_hops(const struct live *live)
 }
 
 /* Repairs `now` and answers; returns the routes that are in force then. */
-static struct routes *go(struct routes *now, const struct routes *plan, const struct routes *fabric, const struct lacks *l,
+static struct routes *go(struct routes *now, const struct routes *fabric, const struct lacks *l,
 			 const char *folder, unsigned number)
 {
-	struct reason why = {.text = ""};
+	struct reason why = {.text = ""}, unrepaired;
 	struct live live;
-	struct routes *next;
+	struct own_task task = {.live = &live, .ours = true, .lids = 64, .walked = &walked};
+	struct tables tables;
 	char path[4096];
-	double begun, repaired;
+	double begun;
 
 	make_live(&live, fabric, l);
 	begun = milliseconds();
-	next = repair(now, &live, &why);
-	repaired = milliseconds();
-	if (next && fits(next, &live, &why)) {
-		printf("%u changed %u later %u dropping %u ms %.3f fit %.3f\n", number,
-		       next == now ? 0 : next->amended->entries, next->amended ? next->amended->later : 0,
-		       next->amended && next->amended->dropping, repaired - begun, milliseconds() - repaired);
+	if (own_choose(&tables, &task, now, &unrepaired, &why) && !*unrepaired.text) {
+		const struct amendment *a = tables.routes->amended;
+
+		printf("%u changed %u later %u dropping %d ms %.3f\n", number, tables.routes == now ? 0 : a->entries,
+		       a ? a->later : 0, a && a->dropping, milliseconds() - begun);
+		check_walk(tables.routes, &live);
 		snprintf(path, sizeof(path), "%s/%u.sar", folder, number);
-		routes_seal(next);
-		if (!routes_write(next, path, &why))
+		routes_seal(tables.routes);
+		if (!routes_write(tables.routes, path, &why))
 			abort();
 		routes_drop(now);
-		now = next;
+		now = routes_hold(tables.routes);
 	} else {
-		(void)(now != plan && fits(now, &live, &(struct reason){.text = ""}));
-		routes_drop(next);
-		printf("%u refused %s\n", number, why.text);
+		printf("%u refused %s\n", number, *unrepaired.text ? unrepaired.text : why.text);
 	}
+	own_free(&tables);
 	check_hops(&live);
 	live_free(&live);
 	return now;
@@ -228,7 +223,7 @@ int main(int count, char *arguments[])
 			l.far[(far[0] >> 8) * fabric->wide + (far[0] & 255)] = v << 8 | q;
 			l.far[(far[1] >> 8) * fabric->wide + (far[1] & 255)] = s << 8 | p;
 		} else if (!strcmp(line, "go\n")) {
-			now = go(now, plan, fabric, &l, arguments[2], number++);
+			now = go(now, fabric, &l, arguments[2], number++);
 			whole(&l, fabric);
 		} else if (!strcmp(line, "load\n")) {
 			routes_drop(now);

@@ -147,4 +147,25 @@ static inline void small_fabric(struct small *f)
 				.peer_port = f->peer_port};
 }
 
+/* The third switch is the first in the order of the live fabric, as its GUID is the lowest. */
+static inline void small_rotate(struct small *f)
+{
+	const struct small old = *f;
+
+	for (uint32_t s = 0; s < SMALL_SWITCHES; s++) {
+		const uint32_t to = (s + 1) % SMALL_SWITCHES;
+
+		f->sw[to] = old.sw[s];
+		f->sw[to].first_port = 5 * to;
+		for (uint32_t p = 0; p < 5; p++) {
+			const uint32_t peer = old.peer[5 * s + p];
+
+			f->peer[5 * to + p] = peer == NO_PEER ? NO_PEER : (peer + 1) % SMALL_SWITCHES;
+			f->peer_port[5 * to + p] = old.peer_port[5 * s + p];
+		}
+	}
+	for (uint32_t t = 0; t < f->live.terminals; t++)
+		f->end[t].leaf = (old.end[t].leaf + 1) % SMALL_SWITCHES;
+}
+
 #endif

@@ -48,6 +48,23 @@ static void dead_links_and_holes(void)
 	expect(verdict(r, NULL), "has no route");
 }
 
+/* A repair has left the third switch, which has no hosts, without a route; packets of hosts must not be led there. */
+static void no_packet_of_a_host_ends_in_a_drop(void)
+{
+	for (int last = 0; last < 2; last++) {
+		struct routes *r = small_routes(1, 1);
+
+		r->amended = calloc(1, sizeof(*r->amended));
+		r->amended->plan = small_routes(1, 1);
+		small_fabric(&fabric);
+		*small_entry(r, 0, 2, 0) = ROUTES_NO_ROUTE;
+		*small_entry(r, 0, 1, 0) = 3; /* by the third switch */
+		if (last)
+			small_rotate(&fabric); /* the third switch is looked at first */
+		expect(verdict(r, NULL), "to 0x0000000000000200 are dropped");
+	}
+}
+
 static void a_loop_counts_only_where_lids_use_it(void)
 {
 	struct routes *r = small_routes(2, 1);
@@ -98,6 +115,23 @@ static void terminals_come_and_go(void)
 	CHECK(fit_port(&fit, r, &fabric.live, 0, 0, 0) == 3, "and sent to its new leaf");
 	fit_free(&fit);
 	routes_drop(r);
+}
+
+/* Lanes hop by hop are proved for hosts at ports without a cable: packets that enter where one was have its lanes. */
+static void an_unknown_host_where_a_cable_was(void)
+{
+	struct routes *r = small_copy(small_hop_routes(1), ROUTES_HOPS, 2);
+
+	small_fabric(&fabric);
+	fabric.peer[3] = fabric.peer[5 + 4] = NO_PEER; /* cut 0 - 1 */
+	for (uint32_t s = 0; s < 2; s++) /* as a repair would have it */
+		for (uint32_t d = 0; d < r->columns; d++)
+			if (*small_entry(r, 0, s, d) == 3 + s)
+				*small_entry(r, 0, s, d) = (uint8_t)(4 - s);
+	CHECK(!verdict(routes_hold(r), NULL), "without it");
+	fabric.end[4] = (struct live_terminal){.guid = 0x777, .leaf = 0, .leaf_port = 3, .lid_low = 30, .lid_high = 30};
+	fabric.live.terminals = 5;
+	expect(verdict(r, NULL), "0x0000000000000777 is a host at port 3");
 }
 
 static void lanes_must_be_there(void)
@@ -185,9 +219,11 @@ int main(void)
 {
 	the_fabric_of_the_plan_fits();
 	dead_links_and_holes();
+	no_packet_of_a_host_ends_in_a_drop();
 	a_loop_counts_only_where_lids_use_it();
 	switches_come_and_go();
 	terminals_come_and_go();
+	an_unknown_host_where_a_cable_was();
 	lanes_must_be_there();
 	every_file_needs_the_cables_of_its_plan();
 	swapped_cables_are_stale();

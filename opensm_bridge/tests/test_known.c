@@ -27,7 +27,7 @@ static void answers_that_are_missing(void)
 	expect(255, ENTRY_UNKNOWN, "at the start");
 	sent(1);
 	expect(1, ENTRY_UNKNOWN, "what it had before is not known");
-	known_confirmed(&k.sw[0], 5, &three, 1);
+	known_confirmed(&k, &k.sw[0], 5, &three, 1);
 	expect(3, 3, "confirmed");
 	sent(3);
 	expect(3, 3, "the same again");
@@ -39,10 +39,35 @@ static void answers_that_are_missing(void)
 	expect(3, 4, "and back");
 	sent(255);
 	expect(255, ENTRY_UNKNOWN, "three possibilities");
-	known_confirmed(&k.sw[0], 5, &three, 1);
+	known_confirmed(&k, &k.sw[0], 5, &three, 1);
 	sent(4);
 	known_lost(&k.sw[0], 0, k.lids);
 	expect(255, ENTRY_UNKNOWN, "a reset");
+}
+
+/* Packets may be on their way by what was replaced, until they are gone. */
+static void older_entries(void)
+{
+	const uint64_t guid = 0x100;
+	const uint8_t entry[] = {1, 2, 3, 2};
+
+	known_free(&k);
+	CHECK(known_resize(&k, &guid, 1, 10), "memory");
+	k.last = 5;
+	for (uint32_t lid = 0; lid < 5; lid++)
+		known_confirmed(&k, &k.sw[0], lid, entry, 1);
+	known_confirmed(&k, &k.sw[0], 5, entry, 1);
+	CHECK(!k.ages && known_all_settled(&k) && k.begun, "a switch that comes up has sent nothing");
+	known_sent(&k.sw[0], 5, entry + 1, 1);
+	CHECK(!known_is_settled(&k, 0) && !k.ages, "not confirmed yet");
+	known_confirmed(&k, &k.sw[0], 5, entry + 1, 1);
+	CHECK(k.ages && !known_is_settled(&k, 0) && k.sw[0].older[5] == 1, "by the first");
+	known_confirmed(&k, &k.sw[0], 5, entry, 1);
+	CHECK(k.sw[0].older[5] == 2, "by the second");
+	known_confirmed(&k, &k.sw[0], 5, entry + 2, 1);
+	CHECK(k.sw[0].older[5] == ENTRY_UNKNOWN, "by either");
+	known_forget_older(&k);
+	CHECK(!k.ages && known_all_settled(&k) && k.sw[0].older[5] == ENTRY_NO_ROUTE, "they are gone");
 }
 
 static void sizes_change(void)
@@ -52,15 +77,15 @@ static void sizes_change(void)
 	uint32_t switches, blocks;
 
 	CHECK(known_resize(&k, both, 2, 100), "memory");
-	known_confirmed(&k.sw[1], 0, one, KNOWN_BLOCK);
+	known_confirmed(&k, &k.sw[1], 0, one, KNOWN_BLOCK);
 	CHECK(known_resize(&k, last, 1, 10) && k.lids == 128, "%u LIDs", k.lids);
 	CHECK(k.sw[0].guid == 0x200 && k.sw[0].sent[0] == 1 && k.sw[0].had[0] == 1, "kept");
-	known_count(&k, 63, &switches, &blocks);
+	(k.last = 63, known_count(&k, &switches, &blocks));
 	CHECK(!switches && !blocks, "the first block is confirmed");
-	known_count(&k, 64, &switches, &blocks);
+	(k.last = 64, known_count(&k, &switches, &blocks));
 	CHECK(switches == 1 && blocks == 1, "the second is not");
 	CHECK(known_resize(&k, both, 2, 10), "memory");
-	known_count(&k, 127, &switches, &blocks);
+	(k.last = 127, known_count(&k, &switches, &blocks));
 	CHECK(switches == 2 && blocks == 3, "%u switches, %u blocks", switches, blocks);
 	CHECK(k.sw[0].had[0] == ENTRY_UNKNOWN, "one that came back is not known");
 }
@@ -82,7 +107,7 @@ static void the_digest_sees_every_change(void)
 	CHECK(known_resize(&k, guids, 3, 10), "memory");
 	for (int s = 0; s < 3; s++) {
 		memset(table, s + 1, sizeof(table));
-		known_confirmed(&k.sw[s], 0, table, sizeof(table));
+		known_confirmed(&k, &k.sw[s], 0, table, sizeof(table));
 	}
 	before = digest(&f);
 	CHECK(digest(&f) == before, "the same");
@@ -106,6 +131,7 @@ static void the_digest_sees_every_change(void)
 int main(void)
 {
 	answers_that_are_missing();
+	older_entries();
 	sizes_change();
 	the_digest_sees_every_change();
 	known_free(&k);

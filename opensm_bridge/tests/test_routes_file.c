@@ -173,6 +173,9 @@ static void broken_rules_are_named(void)
 		r = small_hop_routes(1);
 		ROUTES_FILL(uint32_t, r->far_ends)[3] = (const uint32_t[]){3 << 8 | 1, 0, 5}[bad];
 		refuses(r, "far end");
+		r = small_routes(1, 1);
+		ROUTES_FILL(uint32_t, r->far_ends)[3] = (const uint32_t[]){1 << 8 | 3, 2 << 8 | 1, ROUTES_NO_SWITCH}[bad];
+		refuses(r, "not the other way round");
 	}
 	r = small_hop_routes(1);
 	r->image[41] = 1;

@@ -318,6 +318,9 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
     far_good = bool(np.all(far >> 8 < switches)) and bool(
         np.all((far & 255 >= 1) & (far & 255 <= switch_ports[far >> 8]))
     )
+    if far_good:  # both ends of a cable name each other
+        here = np.argwhere(far_ends != NO_SWITCH)
+        far_good = bool(np.all(far_ends[far >> 8, far & 255] == here[:, 0] << 8 | here[:, 1]))
     levels, sl_to_vl, hop_lanes, had = (part.get(number) for number in (6, 7, 9, 12))
     numbers, loads = part.get(13), part.get(14)
     own_is_zero, ports_exist = _are_ports(forwarding, switch_ports, NO_ROUTE)
@@ -339,7 +342,7 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
         ),
         (8 not in part or bool(np.all(part[8] < 16)), "a fallback SL above 15"),
         (hop_lanes is None or bool(np.all(hop_lanes < lanes)), "an unused lane hop by hop"),
-        (far_good, "a cable's far end is out of range"),
+        (far_good, "a cable's far end is out of range, or names another port as its own far end"),
         (bool(np.all(part[11] <= 1)), "a switch's senders are neither 0 nor 1"),
         (
             had is None or all(_are_ports(had, switch_ports, UNKNOWN)),

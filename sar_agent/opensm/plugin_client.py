@@ -64,6 +64,7 @@ class PluginStatus(_Answer):
     amended_entries: int = 0  # changed by the last one
     repair_drops: bool = False  # packets of some hosts are dropped until the next one
     repair_ms: float = 0  # that the last one took to compute
+    repairs_refused: int = 0  # since OpenSM started: repairs that are not installed
     listening: int = 0  # clients that wait to be asked for routes within a routing
     repair_calls: int = 0  # how often the agent was asked for routes within a routing
     repair_calls_answered: int = 0  # how often it sent routes in time

@@ -88,11 +88,12 @@ class SqueueSource:
         options = ("--noheader", "--all", "--local", f"--states={','.join(sorted(self.states))}")
         try:
             return run_program(
-                (*self.command, *options, f"--format={mark}|{LIVE_FORMAT}"),
+                (*self.command, *options),
                 deadline=timeout,
                 most=MOST,
                 remedy="install Slurm's client commands or name squeue in the configuration",
-                environment=_environment(),
+                # Everybody can read a program's arguments, and nobody else its environment.
+                environment=_environment() | {"SQUEUE_FORMAT": f"{mark}|{LIVE_FORMAT}"},
             )
         except ProgramTimedOut as error:
             raise PollFailed(
@@ -103,7 +104,7 @@ class SqueueSource:
 
 
 def parse_poll(text: str, mark: str, states: Collection[str] = RUNNING_STATES) -> Poll:
-    """The jobs in squeue's output to `--format=<mark>|<LIVE_FORMAT>`.
+    """The jobs in squeue's output in the format `<mark>|<LIVE_FORMAT>`.
 
     A broken record is skipped and counted. Raises `Unavailable` if more than half of the records
     are broken: then this is not squeue's output, and taking it for an empty queue would discard

@@ -112,7 +112,10 @@ def test_a_leaf_switch_that_was_cut_off_comes_back(here: Site) -> None:
     assert hosts_reach_each_other(here, frozenset({"leaf3"})) > 0 and verdict(here).clean
     here.fabric.relink("leaf3")
     here.sm.sweep()
-    status = settled(here, lambda s: s.switches == 7 and s.vanished_terminals == 0)
+    # Its LIDs wait until packets that came by their former routes are gone.
+    status = settled(
+        here, lambda s: s.switches == 7 and s.vanished_terminals == 0 and not s.repair_drops
+    )
     assert (status.generation_in_force, status.last_error) == (5, "")
     assert 0 < hosts_reach_each_other(here) <= 40 and verdict(here).clean
 
@@ -166,7 +169,8 @@ def test_where_no_repair_reaches_everybody_the_next_engine_routes(here: Site) ->
     settled(here, lambda s: s.topology_changes >= 3)
     here.fabric.unlink("leaf1", 7)  # leaf0 has spine2 alone, and spine2 does not reach leaf1
     status = here.wait(lambda s: s.engine_in_force == "dfsssp")
-    assert "a repair of generation 5 does not reach all hosts" in status.last_error
+    assert "a repair of generation 5 is not installed: invalid" in status.last_error
+    assert status.repairs_refused > 0
     here.fabric.relink("leaf1", 7)
     here.sm.sweep()
     status = here.wait(lambda s: s.engine_in_force == "sar" and s.settled)
@@ -182,12 +186,9 @@ def test_a_certificate_that_does_not_hold_is_refused(here: Site) -> None:
     assert here.bridge.status().generation_in_force == 5
 
 
-@pytest.mark.parametrize("lanes", [2])
-def test_lanes_by_path(lanes: int) -> None:
+def test_routes_in_several_lanes_are_not_repaired() -> None:
     with site(TREE) as here:
-        here.load(plan(lanes=lanes))
+        here.load(plan(lanes=2))
         here.fabric.unlink("leaf0", 5)
-        status = settled(here, lambda s: s.amendments > 0)
-        assert (status.generation_in_force, status.lanes) == (5, lanes)
-        assert hosts_reach_each_other(here) > 0
-        assert verdict(here).clean
+        status = here.wait(lambda s: s.engine_in_force == "dfsssp")
+        assert "no live link" in status.last_error and "no agent listens" in status.last_error

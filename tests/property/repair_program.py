@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sar_agent.formats.routes_file import RoutesFile, read_routes_file, write_routes_file
 
 BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
-_ANSWER = re.compile(r"changed (\d+) later (\d+) dropping ([01]) ms ([\d.]+) fit ([\d.]+)")
+_ANSWER = re.compile(r"changed (\d+) later (\d+) dropping ([01]) ms ([\d.]+)")
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Repaired:
     later: int
     dropping: bool
     milliseconds: float
-    fit_milliseconds: float
+    """Until its routes are verified."""
     forwarding: NDArray[np.uint8]
 
 
@@ -60,15 +60,13 @@ class RepairProgram:
         found = _ANSWER.match(words)
         if not found:
             assert words.startswith("refused "), words
-            return Repaired(words.removeprefix("refused "), 0, 0, False, 0, 0, self.now)
+            return Repaired(words.removeprefix("refused "), 0, 0, False, 0, self.now)
         written = self.folder / f"{number}.sar"
         self.file = read_routes_file(written)
         self.now = self.file.forwarding.copy()
         written.unlink()
-        entries, later, dropping, repair, fit = found.groups()
-        return Repaired(
-            "", int(entries), int(later), dropping == "1", float(repair), float(fit), self.now
-        )
+        entries, later, dropping, took = found.groups()
+        return Repaired("", int(entries), int(later), dropping == "1", float(took), self.now)
 
 
 @contextmanager

@@ -174,14 +174,17 @@ def test_tori_and_dragonflies(spec: str, tmp_path: Path) -> None:
     assert seen["repaired"] > seen["failures"] // 4
 
 
-@pytest.mark.parametrize("spec", ["torus:5x5", "torus:3x3x3", "dragonfly:a=4,h=2,p=1"])
 @pytest.mark.parametrize("lanes", ["path", "hop"])
-def test_lanes(spec: str, lanes: str, tmp_path: Path) -> None:
-    plan = plan_of(spec, "dfsssp", lanes=lanes)
+def test_the_agent_repairs_routes_in_several_lanes(lanes: str, tmp_path: Path) -> None:
+    plan = plan_of("torus:5x5", "dfsssp", lanes=lanes)
     assert plan is not None and plan.lanes > 1
-    seen = run(plan, tmp_path, 2, share(20), tree=False)
-    print(spec, lanes, plan.lanes, dict(seen))
-    assert seen["repaired"] > 0
+    with repairing(plan, tmp_path) as program:
+        assert not program.go("go\n").refusal, "the fabric of the plan"
+        ends = np.argwhere(plan.far_ends != NO_SWITCH)
+        refusal = program.go(
+            Failure(cables={(int(ends[0, 0]), int(ends[0, 1]))}).commands()
+        ).refusal
+        assert "no live link" in refusal
 
 
 def test_offsets(tmp_path: Path) -> None:

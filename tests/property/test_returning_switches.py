@@ -178,13 +178,6 @@ def test_tori_and_dragonflies(spec: str, tmp_path: Path) -> None:
     assert seen["whole"] == seen["returns"] > 0
 
 
-@pytest.mark.parametrize("spec", ["torus:5x5", "torus:3x3x3", "dragonfly:a=4,h=2,p=1"])
-@pytest.mark.parametrize("lanes", ["path", "hop"])
-def test_lanes(spec: str, lanes: str, tmp_path: Path) -> None:
-    seen = run(spec, "dfsssp", tmp_path, sure=False, count=share(4), lanes=lanes)
-    assert seen["whole"] > 0
-
-
 def test_offsets(tmp_path: Path) -> None:
     seen = run("xgft:3;3,3,3;1,3,3", "sar-plus", tmp_path, sure=True, count=share(3), offsets=2)
     assert seen["whole"] == seen["returns"] > 0

@@ -40,6 +40,9 @@ def test_no_shell_and_no_foreign_settings(tmp_path, monkeypatch):
     assert "--states=RUNNING" in arguments
     assert "SQUEUE_PARTITION" not in environment
     assert environment["SLURM_TIME_FORMAT"] == "%s"
+    # Any account can read arguments while squeue runs, and could write the mark into a comment.
+    mark = environment["SQUEUE_FORMAT"].partition("|")[0]
+    assert len(mark) == 16 and not any(mark in argument for argument in arguments)
 
 
 def test_a_comment_cannot_pose_as_a_job():
@@ -126,7 +129,7 @@ def test_unknown_states_are_refused():
 def test_latin_1_comments_are_no_obstacle(tmp_path):
     binary = script(
         tmp_path,
-        "import os, sys\nmark = sys.argv[-1].split('=')[1].split('|')[0]\n"
+        "import os\nmark = os.environ['SQUEUE_FORMAT'].partition('|')[0]\n"
         "os.write(1, mark.encode() + b'|7|RUNNING|n1|b|r|a|1|5|caf\\xe9 sar:ring|0|7\\n')",
     )
     assert SqueueSource([binary]).poll().records[0].traffic == "ring"

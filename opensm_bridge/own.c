@@ -1,0 +1,67 @@
+/* Repair, fit, tables, verification: what fails at one of them is not put in force. See own.h. */
+#include "own.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "repair.h"
+#include "verify.h"
+
+void own_free(struct tables *t)
+{
+	routes_drop(t->routes);
+	fit_free(&t->fit);
+	free(t->entry);
+	free(t->put_off);
+	*t = (struct tables){.routes = NULL};
+}
+
+bool own_load(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why)
+{
+	*to = (struct tables){.lids = task->lids};
+	if (!fit_find(&to->fit, task->walked, routes, task->live, why)) {
+		own_free(to);
+		return false;
+	}
+	to->entry = verify_tables(routes, task->live, &to->fit, task->lids);
+	to->put_off = calloc(task->lids + 1, 1);
+	if (!to->entry || !to->put_off) {
+		own_free(to);
+		return REASON(why, "no memory to install the routes"), false;
+	}
+	to->routes = routes_hold(routes);
+	return true;
+}
+
+/* `before`: the routes that were repaired, or NULL. */
+static bool load_verified(struct tables *to, const struct own_task *task, struct routes *routes, const struct routes *before,
+			  struct reason *why)
+{
+	if (!own_load(to, task, routes, why))
+		return false;
+	if (!verify_routes(&(struct verify_task){.routes = routes, .before = before, .live = task->live, .fit = &to->fit,
+						 .known = task->known, .ours = task->ours, .tables = to->entry,
+						 .put_off = to->put_off, .lids = task->lids}, why)) {
+		own_free(to);
+		return false;
+	}
+	for (uint32_t lid = 0; lid < to->lids; lid++)
+		to->put_off_count += to->put_off[lid] != 0;
+	*why = (struct reason){.text = ""};
+	return true;
+}
+
+bool own_choose(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *unrepaired,
+		struct reason *why)
+{
+	struct routes *repaired = NULL;
+	bool good = false;
+
+	*unrepaired = (struct reason){.text = ""};
+	if (routes->numbers && routes->lanes == 1)
+		repaired = repair(routes, task->live, task->ours ? task->known : NULL, unrepaired);
+	if (repaired && repaired != routes)
+		good = load_verified(to, task, repaired, routes, unrepaired);
+	routes_drop(repaired);
+	return good || load_verified(to, task, routes, NULL, why);
+}

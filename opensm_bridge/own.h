@@ -1,0 +1,35 @@
+/*
+ * What the plugin puts in force by itself, without OpenSM's types: routes that were in force, repaired if need be, once they are
+ * verified; and the tables that routes make of each switch.
+ */
+#ifndef SAR_OWN_H
+#define SAR_OWN_H
+#include "fit.h"
+#include "known.h"
+
+struct tables {
+	struct routes *routes; /* a reference; NULL: none may be put in force */
+	struct fit fit;
+	uint32_t lids;
+	uint8_t *entry;	   /* [switches][lids] */
+	uint8_t *put_off; /* [lids] 1 or more: its routes wait until older ones are gone (verify.h) */
+	uint32_t put_off_count;
+};
+
+struct own_task {
+	const struct live *live;
+	const struct known *known; /* of the same switches; NULL: nothing is known of any */
+	bool ours;		   /* the tables that were sent last are the plugin's */
+	uint32_t lids;		   /* those of `known`, or more than any port has */
+	struct walked *walked;	   /* see fit.h */
+};
+
+/* Tables of routes that the agent has proved; false and `why` if they do not fit. */
+bool own_load(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why);
+
+/* The same for routes that were in force. `unrepaired` says why a repair of them was not used; "" if none was needed. */
+bool own_choose(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *unrepaired,
+		struct reason *why);
+void own_free(struct tables *t);
+
+#endif

@@ -1,0 +1,277 @@
+/*
+ * A switch may have the entry that it was sent last, one that it had before, or the new one, and packets may be on their way by
+ * one that was replaced a short time ago. If numbers rise from each entry that a packet of a host may take to every entry that
+ * it may take next, no mixture has a loop or a credit loop. That includes the switch where the LID is: by older entries, it may
+ * lead packets elsewhere. Routes in several lanes, or without numbers, are put in force only
+ * where that changes no entry that leads anywhere.
+ */
+#include "verify.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "certificate.h"
+
+enum kind { NEW, SENT, HAD, OLDER, ALL }; /* of entries */
+
+struct check {
+	const struct verify_task *t;
+	uint8_t *sends, *seen, *lost;
+	uint32_t *stack;
+	uint32_t lid, end; /* `end`: the live switch at which routes to the LID end */
+	enum kind kinds;   /* of entries that count: those before this one */
+};
+
+uint8_t *verify_tables(const struct routes *r, const struct live *live, const struct fit *fit, uint32_t lids)
+{
+	uint8_t *tables = malloc((size_t)live->switches * lids + 1);
+
+	if (!tables)
+		return NULL;
+	memset(tables, ENTRY_NO_ROUTE, (size_t)live->switches * lids);
+	for (uint32_t s = 0; s < live->switches; s++) {
+		uint8_t *table = tables + (size_t)s * lids;
+		const uint8_t *row[UINT8_MAX + 1];
+
+		for (unsigned o = 0; o < r->offsets; o++)
+			row[o] = routes_row(r, r->forwarding, o, fit->row[s]);
+		for (uint32_t d = 0; d < live->switches; d++)
+			for (unsigned lid = live->sw[d].lid_low; lid && lid <= live->sw[d].lid_high && lid < lids; lid++)
+				table[lid] = row[fit_offset(r, lid, live->sw[d].lid_low)][r->terminals + fit->row[d]];
+		for (uint32_t t = 0; t < live->terminals; t++) {
+			const struct live_terminal *to = &live->end[t];
+
+			for (unsigned lid = to->lid_low; lid <= to->lid_high && lid < lids; lid++)
+				table[lid] = to->leaf == s ? to->leaf_port :
+							     row[fit_offset(r, lid, to->lid_low)][fit->column[t]];
+		}
+	}
+	return tables;
+}
+
+/* Whether the cable at a port, which is live, is where the routes have it. */
+static bool is_planned(const struct check *c, uint32_t s, uint8_t port)
+{
+	const struct verify_task *t = c->t;
+	const uint32_t at = t->live->sw[s].first_port + port;
+
+	return port < t->routes->wide && t->routes->far_ends[(size_t)t->fit->row[s] * t->routes->wide + port] ==
+		(t->fit->row[t->live->peer[at]] << 8 | t->live->peer_port[at]);
+}
+
+/* An entry by which packets to the LID may leave a switch: ENTRY_NO_ROUTE if none do. */
+static uint8_t entry(const struct check *c, uint32_t s, enum kind kind)
+{
+	const struct verify_task *t = c->t;
+	const struct known_switch *k = &t->known->sw[s];
+	const struct live_switch *sw = &t->live->sw[s];
+	const uint8_t port = kind == NEW ? t->tables[(size_t)s * t->lids + c->lid] :
+			     (kind == SENT ? k->sent : kind == HAD ? k->had : k->older)[c->lid];
+
+	if (port == ENTRY_UNKNOWN)
+		return c->lost[s] ? ENTRY_NO_ROUTE : port;
+	if (!port || port > sw->ports || t->live->peer[sw->first_port + port] == NO_PEER)
+		return ENTRY_NO_ROUTE;
+	/* A cable of the plan that has just come up may carry packets before a switch that does not answer is rewritten. */
+	if (kind != NEW && t->live->fresh && t->live->fresh[sw->first_port + port] &&
+	    (kind == OLDER || !is_planned(c, s, port)))
+		return ENTRY_NO_ROUTE;
+	return port;
+}
+
+/* The number of a channel; 0 if it has none, or if its cable is not in the plan. */
+static uint32_t number(const struct check *c, uint32_t s, uint8_t port)
+{
+	const struct routes *r = c->t->routes;
+
+	return is_planned(c, s, port) ? r->numbers[(size_t)c->t->fit->row[s] * r->wide + port] : 0;
+}
+
+/* Whether numbers rise from an entry of `s` to all of the next switch. */
+static bool rises(const struct check *c, uint32_t s, uint8_t port, uint32_t next)
+{
+	const uint32_t from = port == ENTRY_UNKNOWN ? 0 : number(c, s, port);
+
+	for (enum kind kind = NEW; from && kind < c->kinds; kind++) {
+		const uint8_t on = entry(c, next, kind);
+
+		if (on != ENTRY_NO_ROUTE && (on == ENTRY_UNKNOWN || number(c, next, on) <= from))
+			return false;
+	}
+	return from != 0;
+}
+
+static bool mixture_rises(struct check *c)
+{
+	const struct live *live = c->t->live;
+	uint32_t depth = 0;
+
+	memset(c->seen, 0, live->switches);
+	for (uint32_t s = 0; s < live->switches; s++)
+		if (c->sends[s])
+			c->seen[c->stack[depth++] = s] = 1;
+	while (depth) {
+		const uint32_t s = c->stack[--depth];
+
+		for (enum kind kind = NEW; kind < c->kinds; kind++) {
+			const uint8_t port = entry(c, s, kind);
+			uint32_t next;
+
+			if (port == ENTRY_NO_ROUTE)
+				continue;
+			next = port == ENTRY_UNKNOWN ? s : live->peer[live->sw[s].first_port + port];
+			if (!rises(c, s, port, next))
+				return false;
+			if (!c->seen[next])
+				c->seen[c->stack[depth++] = next] = 1;
+		}
+	}
+	return true;
+}
+
+/* Whether every entry by which packets may leave a switch is the new one. */
+static bool changes_nothing(const struct check *c)
+{
+	for (uint32_t s = 0; s < c->t->live->switches; s++)
+		for (enum kind kind = SENT; kind < c->kinds; kind++) {
+			const uint8_t port = entry(c, s, kind);
+
+			if (port != ENTRY_NO_ROUTE && port != entry(c, s, NEW))
+				return false;
+		}
+	return true;
+}
+
+/* By LID: whether a switch is to have another entry than it was sent, or one by a cable that has just come up. */
+static void mark_changed(const struct verify_task *t, uint8_t *changed)
+{
+	const uint32_t lids = t->lids;
+
+	memset(changed, 0, lids);
+	for (uint32_t s = 0; s < t->live->switches; s++) {
+		const uint8_t *table = t->tables + (size_t)s * lids, *sent = t->known->sw[s].sent;
+		const struct live_switch *sw = &t->live->sw[s];
+		uint8_t fresh[256] = {0}, any = 0;
+
+		for (unsigned p = 1; t->live->fresh && p <= sw->ports; p++)
+			any |= fresh[p] = t->live->fresh[sw->first_port + p];
+		for (uint32_t lid = 0; lid < lids; lid++)
+			changed[lid] |= table[lid] != sent[lid];
+		for (uint32_t lid = 0; any && lid < lids; lid++)
+			changed[lid] |= fresh[table[lid]];
+	}
+}
+
+/* Whether the new entries of the LID may be put in force beside these kinds of others. */
+static bool may_mix(struct check *c, enum kind kinds)
+{
+	c->kinds = kinds;
+	return changes_nothing(c) || (c->t->routes->numbers && c->t->routes->lanes == 1 && mixture_rises(c));
+}
+
+/* Leaves the LID as it was sent last, or, `moved`, without routes, except at the switch where it is. */
+static void put_off(const struct check *c, bool moved)
+{
+	const struct verify_task *t = c->t;
+
+	for (uint32_t s = 0; s < t->live->switches; s++)
+		if (!moved)
+			t->tables[(size_t)s * t->lids + c->lid] = t->known->sw[s].sent[c->lid];
+		else if (s != c->end)
+			t->tables[(size_t)s * t->lids + c->lid] = ENTRY_NO_ROUTE;
+	t->put_off[c->lid] = moved ? LID_UNROUTED : LID_KEPT;
+}
+
+static bool check_lids(struct check *c, const uint8_t *changed, unsigned low, unsigned high, uint32_t leaf, bool covered,
+		       struct reason *why)
+{
+	const struct verify_task *t = c->t;
+	const uint64_t guid = t->live->sw[leaf].guid;
+
+	c->end = leaf;
+	for (c->lid = low; c->lid && c->lid <= high && c->lid < t->lids; c->lid++) {
+		const bool moved = t->ours && t->known->end[c->lid] != guid;
+
+		if (!covered || !changed[c->lid] || may_mix(c, ALL))
+			continue;
+		if (!moved && !may_mix(c, OLDER))
+			return REASON_OF(why, "stale", "nothing proves that packets to LID %u at switch 0x%016" PRIx64 " (%.60s) "
+					 "cannot loop while switches have old and new entries", c->lid, guid,
+					 t->live->sw[leaf].name), false;
+		put_off(c, moved);
+	}
+	return true;
+}
+
+static bool tables_mix(struct check *c, struct reason *why)
+{
+	const struct verify_task *t = c->t;
+	uint8_t *changed = malloc(t->lids);
+	bool good = changed != NULL;
+
+	if (good)
+		mark_changed(t, changed);
+	for (uint32_t s = 0; good && s < t->live->switches; s++)
+		c->lost[s] = known_is_lost(t->known, t->live, s);
+	for (uint32_t s = 0; good && s < t->live->switches; s++)
+		good = check_lids(c, changed, t->live->sw[s].lid_low, t->live->sw[s].lid_high, s,
+				  t->routes->senders[t->fit->row[s]], why);
+	for (uint32_t n = 0; good && n < t->live->terminals; n++)
+		good = check_lids(c, changed, t->live->end[n].lid_low, t->live->end[n].lid_high, t->live->end[n].leaf, true,
+				  why);
+	free(changed);
+	return good;
+}
+
+/* The certificate of the columns that a repair has changed, on paths of live switches over live cables. */
+static bool certificate_is_kept(const struct verify_task *t, const uint8_t *sends, struct reason *why)
+{
+	const struct routes *r = t->routes;
+	uint32_t *far = malloc((size_t)r->switches * r->wide * sizeof(*far));
+	struct certificate certificate;
+	bool good = certificate_make(&certificate, r) && far;
+
+	if (good) {
+		memset(far, 0xff, (size_t)r->switches * r->wide * sizeof(*far));
+		memset(certificate.sends, 0, r->switches);
+		for (uint32_t s = 0; s < t->live->switches; s++) {
+			certificate.sends[t->fit->row[s]] = sends[s];
+			for (unsigned p = 1; p <= t->live->sw[s].ports && p < r->wide; p++) {
+				const uint32_t at = t->live->sw[s].first_port + p, peer = t->live->peer[at];
+
+				if (peer != NO_PEER)
+					far[(size_t)t->fit->row[s] * r->wide + p] = t->fit->row[peer] << 8 |
+										    t->live->peer_port[at];
+			}
+		}
+		certificate.far = far;
+		good = certificate_holds(&certificate, t->before, why);
+	}
+	certificate_free(&certificate);
+	free(far);
+	return good;
+}
+
+bool verify_routes(const struct verify_task *t, struct reason *why)
+{
+	struct check c = {.t = t, .sends = calloc(t->live->switches + 1, 1), .seen = calloc(t->live->switches + 1, 1),
+			  .lost = calloc(t->live->switches + 1, 1),
+			  .stack = calloc(t->live->switches + 1, sizeof(*c.stack))};
+	struct certificate who = {.routes = NULL};
+	bool good = c.sends && c.seen && c.lost && c.stack && certificate_make(&who, t->routes);
+
+	REASON(why, "no memory to verify the routes");
+	for (uint32_t s = 0; good && s < t->live->switches; s++)
+		c.sends[s] = who.sends[t->fit->row[s]];
+	for (uint32_t n = 0; good && n < t->live->terminals; n++)
+		c.sends[t->live->end[n].leaf] = 1;
+	certificate_free(&who);
+	good = good && (!t->before || certificate_is_kept(t, c.sends, why)) &&
+	       (!t->known || tables_mix(&c, why));
+	free(c.sends);
+	free(c.seen);
+	free(c.lost);
+	free(c.stack);
+	return good;
+}

@@ -1,0 +1,232 @@
+"""What the plugin puts in force by itself, in random worlds, judged from the definition."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.examples import share
+from tests.property.judge import Judge
+from tests.property.repair_program import BRIDGE
+from tests.property.sweeps_program import Chosen, SweepsProgram, sweeps
+from tests.property.worlds import SHAPES, World, build, plan, shortest
+
+MOST_STEPS = 6
+
+
+def cut_cable(world: World) -> bool:
+    left = sorted(world.cables - world.cut)
+    world.cut |= set(world.dice.sample(left, min(len(left), world.dice.choice((1, 1, 2)))))
+    return bool(left)
+
+
+def cables_back(world: World) -> bool:
+    back = world.dice.random() < 0.5
+    some = set(sorted(world.cut)[:1]) if back else set(world.cut)
+    world.cut -= some
+    return bool(some)
+
+
+def kill_switch(world: World) -> bool:
+    live = sorted(set(world.ports) - world.dead)
+    if len(live) > 2:
+        world.dead.add(world.dice.choice(live))
+    return len(live) > 2
+
+
+def switches_back(world: World) -> bool:
+    back = bool(world.dead)
+    world.dead.clear()
+    return back
+
+
+def hosts_off(world: World) -> bool:
+    world.off = {h for h in world.hosts if world.dice.random() < 0.3}
+    return True
+
+
+def move_host(world: World) -> bool:
+    """To a port without a cable, or where one was plugged out."""
+    host = world.dice.choice(sorted(world.hosts))
+    port = world.free_port(world.dice.choice(sorted(world.ports)), former=True)
+    if port is None:
+        return False
+    world.cables = {c for c in world.cables if port not in c}
+    world.hosts[host] = port
+    return True
+
+
+def add_host(world: World) -> bool:
+    port = world.free_port(world.dice.choice(sorted(world.ports)), former=True)
+    if port is None or len(world.hosts) > 20:
+        return False
+    world.cables = {c for c in world.cables if port not in c}
+    world.cut &= world.cables
+    world.add_host(port)
+    return True
+
+
+def swap_lids(world: World) -> bool:
+    one, other = world.dice.sample(sorted(world.hosts), 2)
+    world.lid[one], world.lid[other] = world.lid[other], world.lid[one]
+    return True
+
+
+def move_cable(world: World) -> bool:
+    cable = world.dice.choice(sorted(world.cables))
+    to = world.free_port(world.dice.choice(sorted(world.ports)))
+    if to is None:
+        return False
+    world.cables.remove(cable)
+    world.cut.discard(cable)
+    world.cables.add((cable[0], to))
+    return True
+
+
+def replace_switch(world: World) -> bool:
+    old = world.dice.choice(sorted(world.ports))
+    new = world.add_switch(world.ports.pop(old))
+    del world.lid[old]
+    world.dead.discard(old)
+
+    def renamed(port: tuple[int, int]) -> tuple[int, int]:
+        return (new, port[1]) if port[0] == old else port
+
+    world.cables = {(renamed(a), renamed(b)) for a, b in world.cables}
+    world.cut = {(renamed(a), renamed(b)) for a, b in world.cut}
+    world.hosts = {h: renamed(port) for h, port in world.hosts.items()}
+    return True
+
+
+def new_switch(world: World) -> bool:
+    if len(world.ports) > 12:
+        return False
+    old = sorted(world.ports)
+    new = world.add_switch(8)
+    joined = [world.connect(new, world.dice.choice(old)) for _ in range(world.dice.randint(1, 3))]
+    if world.dice.random() < 0.5 and (port := world.free_port(new)):
+        world.add_host(port)
+    return any(joined)
+
+
+EVENTS = {
+    "cable": cut_cable,
+    "back": cables_back,
+    "switch dies": kill_switch,
+    "switches back": switches_back,
+    "hosts off": hosts_off,
+    "host moves": move_host,
+    "new host": add_host,
+    "LIDs swapped": swap_lids,
+    "cable moves": move_cable,
+    "replaced": replace_switch,
+    "new switch": new_switch,
+}
+WEIGHTS = [6, 5, 2, 2, 1, 1, 1, 0.5, 0.5, 0.7, 0.7]
+
+
+class Story:
+    """One world: sweeps, and what the judge says of each."""
+
+    def __init__(self, world: World, program: SweepsProgram, seen: Counter[str]) -> None:
+        self.world, self.program, self.seen = world, program, seen
+        self.judge, self.known = Judge(), set[int]()
+        self.foreign = False
+
+    def sweep(self, event: str) -> Chosen | None:
+        """None where the plugin has no routes."""
+        live, dice = self.world.fabric(), self.world.dice
+        if len(live.hosts) < 2:
+            return None
+        self.judge.begin(live)
+        silent = [s for s in live.switches if s in self.known and dice.random() < 0.05]
+        other = shortest(self.world, live) if self.foreign else None
+        if other is not None:  # what is in force is another engine's, and nobody has proved it
+            self.judge.sent(other)
+            self.judge.aged()
+        chosen = self.program.sweep(self.world, live, silent, other)
+        self.known, self.foreign = set(live.switches), False
+        self.seen[f"{event}: {chosen.how}"] += 1
+        self.seen["sweeps"] += 1
+        if chosen.how == "refused":
+            return None
+        self.seen["judged repairs"] += chosen.how == "repaired"
+        self.seen["unrouted"] += chosen.unrouted > 0
+        told = "" if not self.judge.judge(chosen.tables, silent) else "mixture: "
+        told = told and told + self.judge.judge(chosen.tables, silent)
+        if other is None or not told:
+            self.check(event, told)
+        elif not self.sound(other):
+            self.seen["the other engine's own circle"] += 1
+        else:
+            self.check(event, told)
+        if not chosen.dropping and not chosen.unrouted:
+            self.check(event, self.judge.steady(chosen.tables))
+        self.judge.sent(chosen.tables, silent)
+        return chosen
+
+    def sound(self, tables: dict[int, dict[int, int]]) -> bool:
+        return not self.judge.steady(tables)
+
+    def check(self, event: str, told: str) -> None:
+        assert not told, f"{event}: {told}"
+
+    def go(self, event: str) -> bool:
+        """The sweep of an event, and those that the plugin asks for by itself."""
+        chosen = self.sweep(event)
+        for _ in range(MOST_STEPS):
+            if chosen is None:
+                return len(self.world.fabric().hosts) < 2
+            if not (chosen.later or chosen.unrouted):
+                break
+            if self.world.dice.random() < 0.8:
+                self.judge.aged()
+                self.program.aged()
+            elif self.world.dice.random() < 0.5:
+                break
+            chosen = self.sweep("step")
+        return True
+
+
+def tell(seed: int, shape: str, folder: Path, program: Path, seen: Counter[str]) -> None:
+    dice = random.Random(f"{shape} {seed}")
+    world = build(dice, shape)
+    live = world.fabric()
+    with sweeps(plan(world, live), folder, program) as running:
+        story = Story(world, running, seen)
+        try:
+            assert story.sweep("begin") is not None or len(live.hosts) < 2
+            for _ in range(dice.randint(4, 14)):
+                events = dice.choices(list(EVENTS), WEIGHTS, k=dice.choice((1, 1, 1, 2)))
+                event = "+".join(name for name in events if EVENTS[name](world))
+                if dice.random() < 0.6:
+                    story.judge.aged()
+                    running.aged()
+                foreign = story.foreign
+                if not story.go(event):
+                    if foreign or dice.random() < 0.6:
+                        break  # the agent has a new plan
+                    story.foreign = True
+        except AssertionError as error:
+            said = folder / f"{shape}-{seed}.txt"
+            said.write_text("".join(running.log))
+            raise AssertionError(f"{shape} {seed}: {error} ({said})") from error
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    subprocess.run(["make", "-s", "-C", str(BRIDGE), "sweeps_run"], check=True)
+    return BRIDGE / "build" / "sweeps_run"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_packet_circles_or_is_lost(shape: str, program: Path, tmp_path: Path) -> None:
+    seen = Counter[str]()
+    for seed in range(share(100)):
+        tell(seed, shape, tmp_path, program, seen)
+    print(shape, dict(seen))
+    assert seen["judged repairs"] > share(25)
