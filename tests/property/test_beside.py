@@ -19,11 +19,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.routing import (
-    Options,
-    PreviousRoutes,
-    load_engine,
-)
+from sar_agent.routing import Options, PreviousRoutes, load_engine
 from sar_agent.routing.sar_plus import SarPlus
 from sar_agent.util import beside
 from sar_lab.assess.rate import rate_all
