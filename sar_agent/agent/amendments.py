@@ -1,8 +1,8 @@
 """What the subnet manager repaired by itself: read back, judged, and gone on from.
 
 After a failure OpenSM's plugin changes entries of the plan in force along its channel numbers. What
-is in force is then a generation and its amendments: other tables than were installed, but neither a
-stranger's nor another engine's. The agent checks them as any routes. If they pass, they are what is
+is in force is then a generation and its amendments: tables that differ from the installed plan, but
+that the plugin derived from it. The agent checks them as any routes. If they pass, they are what is
 in force, later plans start from them, and after a while they become a generation of their own. If
 they do not, they are replaced at once, like any tables that the agent did not make.
 """

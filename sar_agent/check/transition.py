@@ -43,8 +43,8 @@ class Way(StrEnum):
     FITTED = "fitted"
     """As `STAGED`, but some trees must keep their old entries."""
     UNPROVED = "unproved"
-    """The routes in force have circles or credit loops of their own, so nothing can be proved; or
-    they lose packets now, and only a mixture that may do harm ends that."""
+    """Nothing can be proved: the routes in force already loop, or they already drop packets and
+    every way out is unsafe."""
     UNSAFE = "unsafe"
     """Some mixture may do harm, and no safe intermediate tables were found."""
     UNKNOWN = "unknown"

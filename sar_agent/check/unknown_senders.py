@@ -34,8 +34,8 @@ SEARCH = 16
 
 
 def senders_proved(fabric: Fabric, routes: Routes, proved: ProvedTables) -> Bool:
-    """bool[S]: live switches at which hosts that `routes` do not know may send without closing a
-    credit loop; never more than `routes.senders`, where that is given. `proved` is the proof that
+    """bool[S]: switches at which a new host may send without risk of a credit loop; a subset of
+    `routes.senders` if that is set. `proved` is the proof that
     the check of `routes` left behind."""
     may = fabric.switch_up if routes.senders is None else fabric.switch_up & routes.senders
     search = _Search(fabric, proved)

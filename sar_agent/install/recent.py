@@ -1,4 +1,4 @@
-"""Tables that are no longer in force, but by which packets on their way may have been sent.
+"""Former tables whose packets may still be in flight.
 
 A packet waits at the head of a queue for at most OpenSM's head-of-queue lifetime; then it is
 dropped. Once switches have confirmed new tables, all packets on their way follow these. They are
