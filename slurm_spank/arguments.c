@@ -15,8 +15,8 @@ static const struct {
 	bool path;
 } texts[] = {
 #define TEXT(name, path) {#name, offsetof(struct arguments, name), sizeof(((struct arguments *)0)->name), path}
-	TEXT(agent, false), TEXT(munge_socket, true), TEXT(spool, true),
-	TEXT(state, true),  TEXT(env_file, true),     TEXT(allow, false), TEXT(agent_user, false),
+	TEXT(agent, false),   TEXT(munge_socket, true), TEXT(state, true),
+	TEXT(env_file, true), TEXT(allow, false),	TEXT(agent_user, false),
 };
 
 void arguments_default(struct arguments *a)
@@ -81,12 +81,7 @@ bool arguments_take(struct arguments *a, const char *word, struct reason *why)
 		a->debug = *value == '1';
 		return true;
 	}
-	REFUSE("unknown argument \"%.60s\"; valid are agent, agent_user, munge_socket, spool, state, env_file, allow, "
-	       "timeout, key_timeout and debug (0 or 1)",
+	REFUSE("unknown argument \"%.60s\"; valid are agent, agent_user, munge_socket, state, env_file, allow, timeout, "
+	       "key_timeout and debug (0 or 1)",
 	       word);
-}
-
-bool arguments_reach_agent(const struct arguments *a)
-{
-	return *a->agent || *a->spool;
 }

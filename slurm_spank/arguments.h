@@ -19,7 +19,6 @@ struct arguments {
 	char agent[256];	 /* HOST:PORT, or the path of a Unix socket; "": there is none */
 	char agent_user[64];	 /* the agent's account; nobody else can decode the messages */
 	char munge_socket[108];	 /* "": munge's default */
-	char spool[PATH_SIZE];	 /* folder for messages that could not be sent */
 	char state[PATH_SIZE];	 /* folder where answers are stored for the job's steps */
 	char env_file[PATH_SIZE]; /* the site's file of NAME=VALUE; %j is the job id */
 	char allow[PATH_SIZE];	 /* names of variables that tasks may get, separated by colons */
@@ -31,7 +30,5 @@ struct arguments {
 void arguments_default(struct arguments *arguments);
 /* Takes one argument. False and `why` if it is invalid; then `arguments` is unchanged. */
 bool arguments_take(struct arguments *arguments, const char *word, struct reason *why);
-/* Whether there is an agent or a spool folder; otherwise only the controller's hooks report to the agent, if anybody. */
-bool arguments_reach_agent(const struct arguments *arguments);
 
 #endif

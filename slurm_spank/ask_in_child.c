@@ -25,7 +25,6 @@
 #include "ask_agent.h"
 #include "connection.h"
 #include "environment_file.h"
-#include "spool.h"
 
 /* Milliseconds after which an alarm ends the child, whatever it does. */
 #define CHILD_LIFETIME 2000
@@ -60,12 +59,12 @@ static void ask_and_report(const struct arguments *a, const struct message *mess
 {
 	const struct agent_address agent = {a->agent, a->munge_socket, a->agent_user};
 	const bool lasting = outlives_deadline(message), is_end = !strcmp(message->event, "end");
-	/* The last 5 ms are reserved for the spool folder and the report. */
+	/* The last 5 ms are reserved for the report. */
 	const int64_t parent_deadline = start + (int64_t)a->timeout - 5;
 	const int64_t send_deadline = lasting ? start + CHILD_LIFETIME - 200 : parent_deadline;
 	const int64_t answer_deadline = lasting ? start + LATE_ANSWER : parent_deadline;
 	struct report report = {.outcome = OUTCOME_FAILED};
-	struct reason why = {.text = "neither agent nor spool are given"};
+	struct reason why = {.text = "no agent is given"};
 	enum ask_result result = ASK_FAILED;
 	char payload[PAYLOAD_SIZE];
 	const size_t length = message_encode(message, payload, sizeof(payload));
@@ -79,9 +78,6 @@ static void ask_and_report(const struct arguments *a, const struct message *mess
 		report.outcome = OUTCOME_ANSWERED;
 	else if (result == ASK_SENT && is_end)
 		report.outcome = OUTCOME_SENT;
-	else if (length && *a->spool && result == ASK_FAILED &&
-		 spool_write(a->spool, message->id, payload, length, &why))
-		report.outcome = OUTCOME_SPOOLED;
 	if (report.outcome == OUTCOME_FAILED)
 		snprintf(report.text, sizeof(report.text), "%s", why.text);
 	if (report.outcome == OUTCOME_ANSWERED && lasting && clock_ms() >= parent_deadline)

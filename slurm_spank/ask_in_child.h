@@ -8,7 +8,6 @@
 enum outcome {
 	OUTCOME_ANSWERED, /* `answer` is set */
 	OUTCOME_SENT,	  /* the end of a job was sent; nobody waits for an answer */
-	OUTCOME_SPOOLED,  /* the message is a file in the spool folder */
 	OUTCOME_FAILED,	  /* `why` gives the reason; the child may still deliver the start or end of a job */
 };
 

@@ -23,7 +23,7 @@ static void report(spank_t spank, int ac, char **av, const char *event)
 		message.nodes = getenv("SLURM_JOB_NODELIST");
 	option_given(spank, traffic);
 	environment_forget(arguments.state, message.job, !strcmp(event, "start"));
-	if (arguments_reach_agent(&arguments))
+	if (*arguments.agent)
 		(void)report_event(&arguments, &message, &unused);
 }
 

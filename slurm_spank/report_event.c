@@ -18,10 +18,6 @@ int report_event(const struct arguments *arguments, struct message *message, str
 		if (arguments->debug)
 			log_info("%s of job %u was sent to %s", event, message->job, arguments->agent);
 		return 0;
-	case OUTCOME_SPOOLED:
-		if (arguments->debug)
-			log_info("%s of job %u was written to %s", event, message->job, arguments->spool);
-		return 0;
 	case OUTCOME_ANSWERED:
 		break;
 	}

@@ -25,7 +25,6 @@ static const char usage[] =
 	"                                  sar-agent); \"\" lets every user decode it\n"
 	"  timeout=MS                      how long to wait for the agent, 10 to 100 (default 50)\n"
 	"  munge_socket=PATH               the socket of munged, if it is not munge's default\n"
-	"  spool=FOLDER                    write the message to this folder if it cannot be sent\n"
 	"  state=FOLDER                    store the agent's answer as FOLDER/JOB, for the plugin's\n"
 	"                                  env_file=FOLDER/%j (default: do not store it)\n"
 	"  debug=1                         also log what succeeded\n"

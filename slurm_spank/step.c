@@ -75,7 +75,7 @@ void step_set_environment(spank_t spank, int ac, char **av)
 	if (!message.tasks)
 		message.tasks = get_variable(spank, "SLURM_TASKS_PER_NODE", tasks, sizeof(tasks));
 	if (environment_load(&environment, arguments.state, message.job) && !environment.count && *traffic &&
-	    strcmp(traffic, "none") && arguments_reach_agent(&arguments))
+	    strcmp(traffic, "none") && *arguments.agent)
 		ask_for_key(arguments, &message, &environment);
 	set(spank, &arguments, &environment);
 	environment.count = 0;

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from sar_agent.config.types import ABSOLUTE, Address, Deadline, Section, Word, host_port
+from sar_agent.config.types import Address, Deadline, Section, Word, host_port
 
 _NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 _VALUE = r"^[A-Za-z0-9_.,:=+\-/@%]{0,255}$"
@@ -38,10 +38,6 @@ class EventsConfig(Section, frozen=True):
         description="time after which a connection without a complete line is closed. The clients "
         "of sar-agent take 0.1 s at most",
     )
-    spool: str = Field(
-        default="",
-        description='folder, owned by the agent, for messages of nodes without munge. "" uses none',
-    )
     environment: dict[
         Annotated[str, Field(pattern=_NAME)], Annotated[str, Field(pattern=_VALUE)]
     ] = Field(
@@ -54,13 +50,6 @@ class EventsConfig(Section, frozen=True):
     def _fits(cls, value: dict[str, str]) -> dict[str, str]:
         if sum(len(name) + len(text) + 6 for name, text in value.items()) > 3900:
             raise ValueError("an answer has at most 4,000 bytes; set fewer variables")
-        return value
-
-    @field_validator("spool")
-    @classmethod
-    def _is_absolute(cls, value: str) -> str:
-        if value and not Path(value).is_absolute():
-            raise ValueError(ABSOLUTE)
         return value
 
     @property

@@ -134,21 +134,6 @@ class Dispatcher:
         """Uids that may report on all jobs, and for which there is always room."""
         return self.jobs.authority.trusted
 
-    def accept_file(self, payload: bytes, uid: int, *, certain: bool = True) -> bool:
-        """Handles the content of a file that `uid` owns; False if it is refused. If it is not
-        `certain` that the owner put the file there, it only makes the agent read the queue."""
-        try:
-            message = self._parse(payload, uid, MODELS)
-            assert isinstance(message, Event)
-            if not certain and uid in self.trusted:
-                message = message.model_copy(update={"traffic": None})
-            self.jobs.take(message, uid)
-        except MessageRefused as refused:
-            self.refuse(refused, "spool")
-            return False
-        self.counters.accepted(message, "spool")
-        return True
-
     def _parse(self, payload: bytes, uid: int, models: Mapping[str, type[Message]]) -> Message:
         if uid not in self.trusted and not self.rate.take(uid, len(payload)):
             raise _too_often(uid)

@@ -1,11 +1,10 @@
-"""All ways by which messages reach the agent, as configured: TCP port, Unix socket and spool."""
+"""All ways by which messages reach the agent, as configured: TCP port and Unix socket."""
 
 from __future__ import annotations
 
 import logging
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from sar_agent.config.model import Config
@@ -17,7 +16,6 @@ from sar_agent.events.inbox import Inbox
 from sar_agent.events.message import Event, MessageRefused, RefusalReason
 from sar_agent.events.munge import Munge
 from sar_agent.events.server import MessageServer, listen_tcp, listen_unix
-from sar_agent.events.spool import Spool
 from sar_agent.jobs.record import JobRecord
 
 log = logging.getLogger(__name__)
@@ -45,7 +43,6 @@ class EventIntake:
         self.handlers, self.job_answer, self.status = handlers, job_answer, status
         self.inbox = Inbox(wake, trusted=authority.trusted)
         self._server: MessageServer | None = None
-        self._spool: Spool | None = None
 
     @property
     def has_address(self) -> bool:
@@ -53,15 +50,12 @@ class EventIntake:
         return bool(self.config.tcp_host_port or self.config.socket_path(self.run_dir))
 
     def start(self) -> None:
-        """If the Unix socket or munge is unavailable, log it and rely on polling. The TCP port and
-        the spool exist only if an administrator configured them, so failing to open those raises
+        """If the Unix socket or munge is unavailable, log it and rely on polling. There is a TCP
+        port only if an administrator configured it, so failing to open that raises
         `Unavailable`."""
         jobs = JobEvents(self.authority, self.inbox, self.config.environment, self.job_answer)
         listeners = self._listeners()
         dispatcher = Dispatcher(self._decoder(), jobs, self.counters, self.handlers, self.status)
-        if self.config.spool:
-            self._spool = Spool(dispatcher, Path(self.config.spool))
-            self._spool.start()
         if listeners:
             patience = self.config.line_timeout_seconds
             self._server = MessageServer(dispatcher, listeners, patience=patience)
@@ -74,9 +68,6 @@ class EventIntake:
             self._server = None
             if path := self.config.socket_path(self.run_dir):
                 path.unlink(missing_ok=True)
-        if self._spool:
-            self._spool.stop()
-            self._spool = None
 
     def queue_read(self, records: Iterable[JobRecord]) -> None:
         """Slurm's queue as last read: it says whose the jobs are."""

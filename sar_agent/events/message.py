@@ -108,7 +108,7 @@ def parse(
     """Parses a message as the model that `models` has for its event. `admit` may raise
     `MessageRefused` for its head, before the rest is parsed. Raises `MessageRefused`."""
     longest = _longest(payload, models)
-    if len(payload) > longest + 1:  # in a spool file it ends with a line feed
+    if len(payload) > longest:
         raise MessageRefused(RefusalReason.OVERSIZE, f"a message has at most {longest} bytes")
     try:
         head = MessageHead.model_validate_json(payload)

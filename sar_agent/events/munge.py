@@ -30,7 +30,7 @@ class Munge:
         except OSError as error:
             raise Unavailable(
                 "libmunge.so.2 is not installed, so messages on a socket cannot be authenticated; "
-                "install munge, or set events.spool to a folder"
+                "install munge"
             ) from error
         self._socket = socket.encode()
         self._create = library.munge_ctx_create

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Which = Literal["in_force", "planned"]
 ERROR_PLACES = (
-    *("pass", "keys", "status", "counters", "events", "waiting", "server", "spool", "peer", "page"),
+    *("pass", "keys", "status", "counters", "events", "waiting", "server", "peer", "page"),
     *("look at Slurm", "look at the fabric", "look at the topology"),
 )
 """Parts of the agent that catch unexpected errors."""

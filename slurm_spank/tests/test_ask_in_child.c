@@ -2,7 +2,10 @@
 #include "../ask_in_child.h"
 
 #include <pthread.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,35 +30,38 @@ static void script(void)
 
 	arguments_default(&arguments);
 	arguments.timeout = LEAST_TIMEOUT;
-	snprintf(arguments.spool, sizeof(arguments.spool), "%s", folder);
+	snprintf(arguments.agent, sizeof(arguments.agent), "%s/agent", folder);
 	setpgid(0, 0);
 	pthread_atfork(NULL, NULL, starved);
 	_exit(ask_in_child(&arguments, &message, &answer, &why) != OUTCOME_FAILED);
 }
 
-static bool spooled(void)
+/* A socket where the child connects; nobody answers. */
+static int listen_there(void)
 {
-	char command[128];
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	snprintf(command, sizeof(command), "ls %s/*.json >/dev/null 2>&1", folder);
-	return !system(command);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/agent", folder);
+	CHECK(!bind(listener, (const void *)&address, sizeof(address)) && !listen(listener, 4), "%s", folder);
+	return listener;
 }
 
 int main(void)
 {
 	char command[128];
+	struct pollfd arrives = {.events = POLLIN};
 	int status = -1;
 	pid_t pid;
 
 	CHECK(mkdtemp(folder), "%s", folder);
+	arrives.fd = listen_there();
 	pid = fork();
 	if (!pid)
 		script();
 	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status), "%d", status);
 	(void)killpg(pid, SIGKILL); /* as Slurm does */
-	for (int tries = 0; tries < 100 && !spooled(); tries++)
-		usleep(20000);
-	CHECK(spooled(), "the end of the job is lost");
+	CHECK(poll(&arrives, 1, 2000) == 1, "the end of the job is lost");
 	snprintf(command, sizeof(command), "rm -r %s", folder);
 	CHECK(!system(command), "%s", command);
 	return 0;

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "../arguments.h"
-#include "../spool.h"
 #include "check.h"
 
 static char folder[] = "/tmp/sar-spank-test-XXXXXX";
@@ -88,22 +87,6 @@ static void site_file(void)
 	}
 }
 
-static void spooled(void)
-{
-	struct reason why = {.text = ""};
-	char path[PATH_SIZE], text[32] = "";
-	FILE *file;
-
-	CHECK(spool_write(folder, "00ff", "{\"v\":1}", 7, &why), "%s", why.text);
-	snprintf(path, sizeof(path), "%s/00ff.json", folder);
-	file = fopen(path, "r");
-	CHECK(file && fread(text, 1, sizeof(text), file) == 8 && !strcmp(text, "{\"v\":1}\n"), "%s", text);
-	if (file)
-		fclose(file);
-	unlink(path);
-	CHECK(!spool_write("/nonexistent", "00ff", "x", 1, &why) && strstr(why.text, "/nonexistent"), "%s", why.text);
-}
-
 int main(void)
 {
 	char path[PATH_SIZE];
@@ -111,7 +94,6 @@ int main(void)
 	CHECK(mkdtemp(folder) != NULL, "%s", folder);
 	stored();
 	site_file();
-	spooled();
 	snprintf(path, sizeof(path), "%s/job-12.env", folder);
 	unlink(path);
 	CHECK(!rmdir(folder), "something was left in %s", folder);

@@ -10,7 +10,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -220,32 +219,6 @@ def test_a_munged_that_stops_answering(agent: Agent, tmp_path: Path) -> None:
             other.process.kill()
             other.process.wait()
         assert "Traceback" not in other.log()
-
-
-def test_a_spool_without_munge(tmp_path: Path) -> None:
-    spool = tmp_path / "spool"
-    spool.mkdir()
-    spool.chmod(0o1777)
-    agent = start(tmp_path, tmp_path / "no-munge", spool=str(spool))
-    try:
-        looks = agent.looks()
-
-        def leave(payload: dict[str, Any], uid: int) -> Path:
-            temporary = spool / f".{payload['id']}.tmp"
-            temporary.write_text(json.dumps(payload) + "\n")
-            os.chown(temporary, uid, uid)
-            return temporary.rename(spool / f"{payload['id']}.json")
-
-        leave(message(), 0)
-        assert wait_until(lambda: agent.looks() > looks, 20)
-        assert list(spool.glob("*.json")) == []
-        forged = leave(message(), NOBODY)
-        assert wait_until((spool / "bad" / forged.name).exists, 20)
-        assert agent.refused("not_allowed") == 1
-        assert "munged does not answer" in tell(agent.tcp, b"MUNGE:AwQ:")["error"]
-    finally:
-        agent.process.kill()
-        agent.process.wait()
 
 
 def test_a_taken_port_is_one_sentence(tmp_path: Path, munge: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 
@@ -189,30 +188,6 @@ def test_a_file_of_the_site(slurm):
     seen = slurm.tasks_see(f"--jobid={job}")
     assert seen["SITE_A"] == "1"
     assert "UCX_IB_NUM_PATHS" not in seen
-
-
-def test_a_spool_folder_where_munge_is_missing(slurm, agent):
-    spool = slurm.folder / "spool-of-events"
-    spool.mkdir()
-    slurm.arguments(agent=agent.address, munge_socket=slurm.folder / "nobody", spool=spool)
-    job = slurm.salloc(2, "--sar-traffic=ring")
-    assert wait_until(lambda: len(list(spool.glob("*.json"))) == 2, 10)
-    for file in spool.iterdir():
-        payload = json.loads(file.read_text())
-        assert file.name == payload["id"] + ".json"
-        assert (payload["job"], payload["event"], payload["traffic"]) == (job, "start", "ring")
-    assert agent.events == []
-    slurm.arguments(spool=spool)  # and without any agent
-    slurm.scancel(job)
-    assert wait_until(lambda: len(list(spool.glob("*.json"))) == 4, 10)
-    slurm.arguments(spool=slurm.folder / "no-such-folder")
-
-    def a_failure_is_logged() -> bool:
-        """Not every one: on a busy machine the reason may come after the plugin's 100 ms."""
-        slurm.run("srun", "-N2", "true")
-        return "was not reported: cannot write" in slurm.log()
-
-    assert wait_until(a_failure_is_logged, 20)
 
 
 def test_a_wrong_argument_keeps_no_job_from_running(slurm, agent):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -92,7 +91,7 @@ def test_what_no_job_survives_elsewhere(host, munge, tmp_path):
     for failure in FAILURES.values():
         with failure() as address:
             assert "was not reported" in host("prolog", "ring", f"agent={address}")[2]
-            assert host("epilog", "ring", f"agent={address}", f"spool={tmp_path}")[0] == 0
+            assert host("epilog", "ring", f"agent={address}")[0] == 0
 
 
 def test_inside_slurm():
@@ -107,7 +106,7 @@ def test_inside_slurm():
             assert wait_until(lambda: len(agent.events) >= 9, 10)
         for failure in FAILURES.values():
             with failure() as address:
-                slurm.arguments(agent=address, spool=Path(slurm.folder), colour="red")
+                slurm.arguments(agent=address, colour="red")
                 slurm.run("srun", "-N2", "true")
         slurm.wait_idle()
         assert "was reported; the agent answered" in slurm.log()

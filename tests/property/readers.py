@@ -280,7 +280,6 @@ def _talks(folder: Path) -> Iterator[Reader]:
         uid = 0 if turn % 2 else 1000 + turn // 2
         answer = dispatcher.answer(b"MUNGE:%d:" % uid + data.replace(b"\0", b" "), "tcp")
         assert isinstance(json.loads(answer)["ok"], bool)
-        dispatcher.accept_file(data, uid)
         return dispatcher.answer(data, "tcp")
 
     yield Reader("door", text.MESSAGES, door)

@@ -20,7 +20,6 @@ from sar_agent.events.dispatch import Dispatcher, JobEvents
 from sar_agent.events.inbox import Inbox
 from sar_agent.events.message import MessageRefused, RefusalReason
 from sar_agent.events.server import MessageServer, listen_tcp, listen_unix
-from sar_agent.events.spool import KEPT, Spool
 from sar_agent.telemetry.metrics import Metrics
 from sar_lab.live.process import free_port, wait_until
 
@@ -315,67 +314,3 @@ def test_a_port_in_use_is_one_sentence_and_an_old_socket_is_replaced(tmp_path: P
     with pytest.raises(Unavailable, match=r"events\.socket"):
         listen_unix(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "not ours"
-
-
-@pytest.fixture
-def spool(ear: Ear, tmp_path: Path) -> Any:
-    made = Spool(ear.dispatcher, tmp_path, pause=0.05)
-    made.start()
-    yield tmp_path
-    made.stop()
-
-
-def leave(folder: Path, payload: object, name: str = "") -> Path:
-    text = payload if isinstance(payload, str) else json.dumps(payload)
-    temporary = folder / ".new.tmp"
-    temporary.write_text(text + "\n")
-    return temporary.rename(folder / (name or f"{os.urandom(8).hex()}.json"))
-
-
-def gone(folder: Path) -> bool:
-    return not list(folder.glob("*.json"))
-
-
-def test_files_are_heard_and_removed(ear: Ear, spool: Path) -> None:
-    for n in range(20):
-        leave(spool, message(job=str(n), traffic="ring"))
-    assert wait_until(lambda: gone(spool) and len(ear.inbox) == 20, 10)
-    assert {heard.uid for heard in ear.inbox.take()} == {os.getuid()}
-    assert list((spool / "bad").iterdir()) == []
-
-
-def test_a_file_of_nobody_trusted_is_moved_aside(ear: Ear, spool: Path) -> None:
-    ear.authority.trusted = frozenset({4242})
-    path = leave(spool, message())
-    assert wait_until(lambda: gone(spool), 10)
-    assert (spool / "bad" / path.name).exists()
-    assert ear.refused("not_allowed") == 1
-
-
-def test_what_is_no_message_is_moved_aside_and_not_kept_for_ever(ear: Ear, spool: Path) -> None:
-    (spool / "secret").write_text(json.dumps(message()))
-    (spool / "link.json").symlink_to("secret")
-    (spool / "hard.json").hardlink_to(spool / "secret")
-    (spool / "folder.json").mkdir()
-    os.mkfifo(spool / "pipe.json")
-    leave(spool, "no message", "garbage.json")
-    leave(spool, message(nodes="n" * 9000), "long.json")
-    assert wait_until(lambda: gone(spool), 10)
-    names = {path.name for path in (spool / "bad").iterdir()}
-    assert names == {f"{n}.json" for n in ("link", "hard", "pipe", "garbage", "long")}
-    assert (ear.refused("garbage"), ear.refused("oversize")) == (5, 1)
-    assert ear.inbox.pending() is None
-    for n in range(KEPT + 50):
-        leave(spool, "no message", f"more{n}.json")
-    assert wait_until(lambda: gone(spool) and len(list((spool / "bad").iterdir())) == KEPT, 10)
-
-
-def test_a_spool_that_is_none(ear: Ear, tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match=r"events\.spool .* cannot be used"):
-        Spool(ear.dispatcher, tmp_path / "none").start()
-    folder = tmp_path / "spool"
-    folder.mkdir()
-    folder.chmod(0o555)
-    if os.getuid():
-        with pytest.raises(Unavailable, match=r"cannot be used \(Permission denied\)"):
-            Spool(ear.dispatcher, folder).start()

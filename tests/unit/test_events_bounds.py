@@ -1,17 +1,12 @@
-"""What users may do to the door and the spool: quotas, rates, owners, modes; reproductions of a
+"""What users may do to the door: quotas, rates, owners, modes; reproductions of a
 review of security are named. Requests for keys: tests/unit/test_keys_bounds.py."""
 
 from __future__ import annotations
 
 import json
-import logging
 import os
-import shutil
 import socket
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -21,10 +16,9 @@ from sar_agent.events.authority import KnownJob
 from sar_agent.events.dispatch import Dispatcher
 from sar_agent.events.quota import TokenBuckets
 from sar_agent.events.server import MessageServer, listen_unix
-from sar_agent.events.spool import Spool
 from sar_agent.keys.requests import KeyRequest, KeyRequests
 from sar_lab.live.process import wait_until
-from tests.unit.test_events import ALICE, BOB, ROOT, Ear, decode, dial, gone, leave, message, signed
+from tests.unit.test_events import ALICE, BOB, ROOT, Ear, decode, dial, message, signed
 
 
 @pytest.fixture
@@ -32,63 +26,8 @@ def ear() -> Ear:
     return Ear()
 
 
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """That other users can reach."""
-    folder = Path(tempfile.mkdtemp(prefix="sar-spool-"))
-    folder.chmod(0o1777)
-    yield folder
-    shutil.rmtree(folder)
-
-
-def test_a_bad_folder_that_somebody_else_made_first(
-    ear: Ear, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "bad").symlink_to(tmp_path / "elsewhere")
-    made = Spool(ear.dispatcher, tmp_path, pause=0.05)
-    made.start()
-    try:
-        leave(tmp_path, "no message", "garbage.json")
-        assert wait_until((tmp_path / "bad" / "garbage.json").exists, 10)
-        assert not (tmp_path / "bad").is_symlink()
-        assert list((tmp_path / "elsewhere").iterdir()) == []
-    finally:
-        made.stop()
-    assert caplog.text.count("the agent renames it") == 1
-
-
-def reader(ear: Ear, folder: Path) -> Spool:
-    """A spool that the test reads by hand."""
-    made = Spool(ear.dispatcher, folder)
-    made.bad.mkdir(mode=0o700)
-    return made
-
-
-def test_one_that_cannot_be_read_is_no_reason_to_leave_the_others(
-    ear: Ear, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    spool = reader(ear, tmp_path)
-    real = ear.dispatcher.accept_file
-
-    def file(payload: bytes, uid: int, **more: Any) -> bool:
-        if b"poison" in payload:
-            raise ZeroDivisionError
-        return real(payload, uid, **more)
-
-    ear.dispatcher.accept_file = file  # type: ignore[method-assign]
-    for n in range(50):
-        leave(tmp_path, message(nodes="poison"), f"{n:04}.json")
-    leave(tmp_path, message(), "zzz.json")
-    spool.read()
-    assert gone(tmp_path) and len(ear.inbox) == 1, "in the first pass"
-    value = ear.metrics.registry.get_sample_value
-    assert value("sar_agent_unexpected_errors_total", {"where": "spool"}) == 50
-    assert caplog.text.count("Traceback") == 1
-
-
-def test_ranges_without_end_are_a_refusal_not_an_error(ear: Ear, tmp_path: Path) -> None:
-    """e5_overflow.py: an OverflowError each in the door, a read broken off in the spool."""
+def test_ranges_without_end_are_a_refusal_not_an_error(ear: Ear) -> None:
+    """e5_overflow.py: an OverflowError each in the door."""
     desk = KeyRequests(ear.authority)
     ear.jobs.job_answer = desk.of_job
     for digits in (400, 3900):
@@ -97,68 +36,6 @@ def test_ranges_without_end_are_a_refusal_not_an_error(ear: Ear, tmp_path: Path)
         assert answer["ok"] and "is not a Slurm host list" in answer["note"]
     many = ear.say(ALICE, message(event="hint", traffic="ring", nodes="n[1-99999999]"))
     assert "is not a range" in many["note"]
-    spool = reader(ear, tmp_path)
-    for n in range(20):
-        hint = message(event="hint", job="77", traffic="ring", nodes="n[0-" + "9" * 400 + "]")
-        leave(tmp_path, hint, f"{n:04}.json")
-    leave(tmp_path, message(job="5"), "zzz.json")
-    spool.read()
-    assert gone(tmp_path) and {one.job for one in ear.inbox.take()} == {"5", "7", "77"}
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="makes files of several users")
-def test_folders_that_look_like_messages_are_said_once(ear: Ear, open_folder: Path) -> None:
-    """e22_spool.py: a warning each, and each name kept; as the agent's user 65533."""
-    os.chown(open_folder, 65533, 65533)
-    for n in range(500):
-        (open_folder / f"{n}.json").mkdir()
-        os.chown(open_folder / f"{n}.json", 12345, 12345)
-        if n % 2:
-            (open_folder / f"{n}.json" / "x").touch()
-    said: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
-    logging.getLogger("sar_agent.events").addHandler(handler)
-    try:
-        os.setegid(65533)
-        os.seteuid(65533)
-        spool = Spool(ear.dispatcher, open_folder)
-        spool.bad.mkdir(mode=0o700)
-        spool.read()
-        spool.read()
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-        logging.getLogger("sar_agent.events").removeHandler(handler)
-    assert gone(open_folder) and len(spool._stuck) == 0
-    assert len(said) <= 2, said[:3]
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="makes files of several users")
-def test_an_owner_proves_little_where_everybody_may_write(
-    ear: Ear, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Whoever has a file of root's in a folder of his own may rename it into the spool."""
-    ear.authority.trusted = ear.inbox.trusted = frozenset({ROOT, 65534, 4242})
-    spool = reader(ear, tmp_path)
-
-    def said() -> dict[int, str | None]:
-        leave(tmp_path, message(event="hint", job="7", traffic="weight=0.001"), "root.json")
-        for uid in (65534, 4242):
-            path = leave(tmp_path, message(job="8", traffic="weight=0.001"), f"{uid}.json")
-            os.chown(path, uid, uid)
-        spool.read()
-        spool.read()
-        return {one.uid: one.traffic for one in ear.inbox.take()}
-
-    assert said() == {ROOT: "weight=0.001", 4242: "weight=0.001"}, "nobody may be anybody's root"
-    tmp_path.chmod(0o1777)
-    assert said() == {ROOT: None, 4242: None}, "worth a look at the queue, and no more"
-    assert caplog.text.count("is writable for everybody") == 1
-    path = leave(tmp_path, message(job="9"), "open.json")
-    path.chmod(0o666)
-    spool.read()
-    assert (spool.bad / "open.json").exists()
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077, 0o777])

@@ -120,9 +120,3 @@ def test_who_cannot_be_saved_is_not_told_that_it_is_registered(
     answer = desk.tell(ALICE, "subscribe", offset=0)
     assert not answer["ok"] and "No space left" in answer["error"]
     assert not desk.coordinator.state.members
-
-
-def test_a_file_gets_no_answer_so_it_cannot_subscribe(desk: Desk) -> None:
-    said = b'{"v":1,"event":"subscribe","job":"7","id":"%s"}' % os.urandom(8).hex().encode()
-    assert not desk.dispatcher.accept_file(said, ALICE)
-    assert desk.refused("garbage") == 1
