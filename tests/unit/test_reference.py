@@ -128,10 +128,10 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "lab list": (),
 }
 NEEDS_MORE = {
-    "rollback", "counters", "fetch-state", "key request", "key done", "key list", "lab counted",
+    "rollback", "counters", "fetch-state", "key request", "key done", "key list",
     "lab run",
 }  # fmt: skip
-"""They need a daemon, counters of ports, or (`lab run`, `lab counted`) minutes: their own tests
+"""They need a daemon, counters of ports, or (`lab run`) minutes: their own tests
 call them."""
 WITHOUT_JSON = {
     "run": "a daemon: its results are metrics and `status --json`",
