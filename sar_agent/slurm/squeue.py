@@ -93,8 +93,7 @@ class SqueueSource:
                 most=MOST,
                 remedy="install Slurm's client commands or name squeue in the configuration",
                 # Everybody can read a program's arguments, and nobody else its environment.
-                environment=_environment()
-                | {"SQUEUE_FORMAT": f"{mark}|{LIVE_FORMAT}|{mark}~%j"},
+                environment=_environment() | {"SQUEUE_FORMAT": f"{mark}|{LIVE_FORMAT}|{mark}~%j"},
             )
         except ProgramTimedOut as error:
             raise PollFailed(
@@ -105,8 +104,8 @@ class SqueueSource:
 
 
 def parse_poll(text: str, mark: str, states: Collection[str] = RUNNING_STATES) -> Poll:
-    """The jobs in squeue's output in the format `<mark>|<LIVE_FORMAT>|<mark>~%j`; the name (`%j`) is
-    free text, and may be missing.
+    """The jobs in squeue's output in the format `<mark>|<LIVE_FORMAT>|<mark>~%j`. The name (`%j`)
+    is free text, and may be missing.
 
     A broken record is skipped and counted. Raises `Unavailable` if more than half of the records
     are broken: then this is not squeue's output, and taking it for an empty queue would discard

@@ -1,5 +1,5 @@
-"""A judge of what the plugin puts in force, from the definition. It knows no routes file, no numbers
-and no code of the project: a fabric, and the entries that each switch may have.
+"""A judge of what the plugin puts in force, from the definition. It knows no routes file, no
+numbers and no code of the project: a fabric, and the entries that each switch may have.
 
 While switches are rewritten, a packet meets at each switch any entry that this switch may have, and
 it may have come by one that was replaced while it waited. A channel that such a packet holds waits
@@ -102,9 +102,7 @@ class Judge:
         only = {s: {lid: {port} for lid, port in table.items()} for s, table in tables.items()}
         return self._circle(only)
 
-    def _entries(
-        self, s: int, switch: Switch, new: Table, silent: bool
-    ) -> dict[int, set[int]]:
+    def _entries(self, s: int, switch: Switch, new: Table, silent: bool) -> dict[int, set[int]]:
         """By LID: every entry by which packets may leave a switch, or may have left."""
         found: dict[int, set[int]] = {}
         for lid in set(switch.may) | set(switch.older) | set(new):

@@ -181,7 +181,9 @@ def test_the_agent_repairs_routes_in_several_lanes(lanes: str, tmp_path: Path) -
     with repairing(plan, tmp_path) as program:
         assert not program.go("go\n").refusal, "the fabric of the plan"
         ends = np.argwhere(plan.far_ends != NO_SWITCH)
-        refusal = program.go(Failure(cables={(int(ends[0, 0]), int(ends[0, 1]))}).commands()).refusal
+        refusal = program.go(
+            Failure(cables={(int(ends[0, 0]), int(ends[0, 1]))}).commands()
+        ).refusal
         assert "no live link" in refusal
 
 

@@ -108,7 +108,9 @@ def build(dice: random.Random, shape: str) -> World:
     else:
         count = dice.randint(3, 9)
         joined = [(i, dice.randrange(i)) for i in range(1, count)]
-        joined += [(dice.randrange(count), dice.randrange(count)) for _ in range(dice.randint(1, 8))]
+        joined += [
+            (dice.randrange(count), dice.randrange(count)) for _ in range(dice.randint(1, 8))
+        ]
     joined += [pair for pair in joined if dice.random() < 0.15]  # parallel cables
     switches = [world.add_switch(dice.randint(8, 12)) for _ in range(count)]
     for a, b in joined:
@@ -176,7 +178,10 @@ def plan(world: World, live: Fabric) -> RoutesFile:
         for s, port in out.items():
             table[o, row[s], d] = port
         table[o, ends[d], d] = live.hosts[hosts[d]][1][1] if d < len(hosts) else 0
-    numbers, far = _numbers(live, waits, row, wide), np.full((len(switches), wide), NO_SWITCH, np.uint32)
+    numbers, far = (
+        _numbers(live, waits, row, wide),
+        np.full((len(switches), wide), NO_SWITCH, np.uint32),
+    )
     for (s, p), (v, q) in live.cables.items():
         far[row[s], p] = row[v] << 8 | q
     return RoutesFile(
@@ -207,7 +212,9 @@ def _ranks(world: World, live: Fabric) -> dict[int, int]:
     up to it, so all reach each other; in a whole tree those without hosts are the upper ones."""
     hops = distances(live, world.dice.choice(sorted(live.switches)))
     bear = {port[0] for _, port in live.hosts.values()}
-    if world.shape == "tree" and len(live.cables) >= 2 * (len(bear) * (len(live.switches) - len(bear))):
+    if world.shape == "tree" and len(live.cables) >= 2 * (
+        len(bear) * (len(live.switches) - len(bear))
+    ):
         hops = {s: int(s in bear) for s in live.switches}
     order = sorted(live.switches, key=lambda s: (hops[s], world.dice.random()))
     return {s: i for i, s in enumerate(order)}
