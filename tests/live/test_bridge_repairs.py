@@ -192,3 +192,25 @@ def test_routes_in_several_lanes_are_not_repaired() -> None:
         here.fabric.unlink("leaf0", 5)
         status = here.wait(lambda s: s.engine_in_force == "dfsssp")
         assert "no live link" in status.last_error and "no agent listens" in status.last_error
+
+
+LFT = 25
+"""The attribute LinearForwardingTable."""
+
+
+def test_a_switch_that_answers_no_lft_set_while_two_cables_die(here: Site) -> None:
+    """It may have its entries from before each repair. The second step of the first one waits."""
+    here.fabric.drop("leaf3", 100, LFT)
+    here.fabric.unlink("leaf0", 5)
+    first = here.wait(lambda s: s.amendments > 0 and s.unconfirmed_switches == 1, 30)
+    here.wait(lambda s: s.routings >= first.routings + 2, 60)  # OpenSM tries again by itself
+    assert here.bridge.status().amendments == 1
+    here.fabric.unlink("leaf1", 6)
+    here.wait(lambda s: s.amendments == 2 and s.unconfirmed_switches == 1, 60)
+    assert here.bridge.status().engine_in_force == "sar"
+    here.fabric.drop("leaf3", 0)
+    here.sm.sweep()
+    settled(here, lambda s: not s.unconfirmed_switches)
+    here.wait(lambda s: s.settled and s.amendments > 2, 60)
+    assert here.bridge.status().engine_in_force == "sar"
+    assert hosts_reach_each_other(here) > 0 and verdict(here).clean
