@@ -279,7 +279,7 @@ void repair_column(struct repair_state *x)
 	for (uint32_t i = 0; i < x->members; i++) {
 		const uint32_t s = x->member[i];
 
-		x->later += (waits && may_fill(x, s, false)) || (x->new[s] != x->planned[s] && leads_as_planned(x, s));
+		x->later += (waits && x->reach[s] != LEADS) || (x->new[s] != x->planned[s] && leads_as_planned(x, s));
 	}
 }
 

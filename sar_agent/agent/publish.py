@@ -78,6 +78,7 @@ class Publisher:
             self.metrics.show_sm(None)
         else:
             self.metrics.show_sm(status.engine, status.generation, status.unknown_terminals)
+            self.metrics.repairs_refused.set(status.repairs_refused)
 
     def sources(self, observer: SiteObserver) -> None:
         """Whether Slurm and the fabric could be read, and when."""

@@ -44,6 +44,8 @@ class SmStatus:
     amendments: int = 0
     """How many times the manager has repaired this plan by itself, after failures; the tables then
     differ from those of the plan, and their identity does, too."""
+    repairs_refused: int = 0
+    """How many of its repairs it has not installed since it started, as they did not hold."""
     highest_generation: int = 0
     """Highest plan number that the manager has heard of; the next plan is above it."""
     restart_generation: int = 0

@@ -68,6 +68,7 @@ def sm_status(
         identity=_identity(status) if ours else "",
         generation=status.generation_in_force,
         amendments=status.amendments if ours else 0,
+        repairs_refused=status.repairs_refused,
         highest_generation=max(numbers),
         restart_generation=kept,
         install_pending=pending,

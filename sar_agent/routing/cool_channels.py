@@ -60,7 +60,7 @@ def cool(
     logged = kept = steps = since = 0
     best = _overload(load, most)
     while since < PATIENCE:
-        hot = load.argmax()
+        hot = _hottest(load, source, paths.graph.rank)
         if load[hot] <= NEARLY * most:
             break
         u = source[hot]
@@ -129,6 +129,17 @@ def _try(
     paths.load[hot] -= CLOSED
     carry(paths, scratch, move, tree, 1)
     return price - present
+
+
+@kernel_part
+def _hottest(load: F64, source: U32, rank: U32) -> Number:  # pragma: no cover
+    """The channel with the largest load; of several, that of the switch of lowest GUID, then the
+    lowest port."""
+    hot = 0
+    for c in range(1, len(load)):
+        if load[c] > load[hot] or (load[c] == load[hot] and rank[source[c]] < rank[source[hot]]):
+            hot = c
+    return hot
 
 
 @kernel_part

@@ -32,8 +32,10 @@ class Dfsssp:
 
 
 def dfsssp_trees(shortest: ShortestPaths) -> tuple[U8, DagCache]:
-    """uint8[T + S, S] egress ports, and the paths that were used."""
-    return one_lane_trees(shortest, JobMix(()), *dfsssp_order(shortest.fabric))
+    """uint8[T + S, S] egress ports, and the paths that were used: if possible such that one lane is
+    enough for all tables that could be chosen among them."""
+    order = dfsssp_order(shortest.fabric)
+    return one_lane_trees(shortest, JobMix(()), *order, any_choice=True)
 
 
 def dfsssp_order(fabric: Fabric) -> tuple[I32, U8]:

@@ -14,9 +14,6 @@ from sar_agent.routing.graph.shortest_path_dag import DagCache
 from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.util.kernels import kernel, kernel_part
 
-ROUTES_SHARE = 1 / 1024
-"""With objective `routes` every channel has this share."""
-
 
 class Paths(NamedTuple):
     """The paths that routes may take, and what they carry."""
@@ -46,7 +43,7 @@ class JobLoads:
         width = fabric.channel_rate.astype(np.float64) / float(fabric.terminal_rate.max())
         share = 1 / (width * FULL_LOAD)
         if objective == "routes":
-            share, width = np.full_like(share, ROUTES_SHARE), np.ones_like(width)
+            share, width = np.ones_like(share), np.ones_like(width)
         self.paths = Paths(
             shortest.graph,
             cache,
@@ -71,7 +68,7 @@ class JobLoads:
         carry_trees(self.paths, self.work, terminals, egress, sign)
 
     def peak(self) -> float:
-        """The largest load (routes / 1024 with objective `routes`)."""
+        """The largest load (routes with objective `routes`)."""
         return float(self.paths.load.max(initial=0.0))
 
     def slowdown(self, egress: U8) -> float:

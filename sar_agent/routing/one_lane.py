@@ -31,14 +31,18 @@ def one_lane_cache(shortest: ShortestPaths) -> DagCache | None:
 def with_fewest_lanes(
     shortest: ShortestPaths,
     make: Callable[[DagCache], tuple[U8, Callable[[], float]]],
+    *,
+    any_choice: bool = False,
 ) -> tuple[U8, HostPaths, DagCache]:
     """What `make` makes of a cache: tables uint8[T + S, S], and the function that tells their
     largest load. Also the dependencies of these tables, and the cache. It holds all shortest paths
-    unless one lane is too few for them and enough for others, at most `WORTH` times the load."""
+    unless one lane is too few for them and enough for others, at most `WORTH` times the load; with
+    `any_choice`, too few for the tables that could be chosen among them."""
     every = new_cache(shortest.fabric)
     egress, load = make(every)
     found = host_paths(shortest, egress)
-    if found.one_lane() or (some := one_lane_cache(shortest)) is None:
+    enough = shortest.rise_then_fall if any_choice else found.one_lane()
+    if enough or (some := one_lane_cache(shortest)) is None:
         return egress, found, every
     other, other_load = make(some)
     others = host_paths(shortest, other)

@@ -40,6 +40,7 @@ WORTH = 1.02
 LARGE = 4096
 """Terminals. Where jobs have more, they are looked at once instead of twice, which leaves an eighth
 more entries and takes half the time."""
+NEARLY_FULL = 0.75
 MOMENTS = 32
 """Moments at which phases are looked at, up to 4,096 terminals; then fewer."""
 ALIKE = 1.01
@@ -110,6 +111,8 @@ class SarPlus:
             loads = self._followed(before, template, mix, options, egress)
         most = _most(loads, options)
         _cool(template, loads, egress, most)
+        if options.objective == "load" and len(mix.terminal) <= LARGE:
+            _weigh_phases(template, loads, egress)
         if loads.peak() > WORTH * most:
             fresh = self.route(fabric, mix, options)
             if self._last and WORTH * self._last.loads.peak() < loads.peak():
@@ -139,7 +142,8 @@ class SarPlus:
         drop_unused(loads.paths, loads.work, _scratch(loads), rows, *parts)
         most = _most(loads, options)
         _except(template, loads, egress, most, started)
-        freed = load > loads.paths.load + EPSILON
+        # Channels that were so full that the template's paths over them may have been left.
+        freed = (load > loads.paths.load + EPSILON) & (load > NEARLY_FULL * most)
         if freed.any():
             back = could_go_back(loads.paths, loads.work, freed, *parts)
             _except(template, loads, egress, most, np.flatnonzero(back), BACK)
@@ -195,17 +199,30 @@ def _except(
     farthest: int = ANY,
 ) -> int:
     """Moves paths of these jobs, those with the heaviest routes first; how many."""
-    mix, work, fabric = loads.mix, loads.work, loads.fabric
+    mix, work = loads.mix, loads.work
     some = np.asarray(jobs, np.intp)
     if not len(some):
         return 0
-    lowest = np.minimum.reduceat(fabric.terminal_guid[mix.terminal], mix.offset[:-1])
-    sizes = np.diff(mix.offset)
-    order = some[np.lexsort((lowest[some], sizes[some], -work.unit[some]))].astype(np.uint32)
+    rank = np.argsort(np.argsort(_keys(loads)))
+    keys = rank[some], np.diff(mix.offset)[some], -work.unit[some]
+    order = some[np.lexsort(keys)].astype(np.uint32)
     parts = template.egress, egress
     return except_paths(
-        loads.paths, work, _scratch(loads), order, most, EXCEPTION, farthest, *parts
+        loads.paths,
+        work,
+        _scratch(loads),
+        order.astype(np.uint32),
+        most,
+        EXCEPTION,
+        farthest,
+        *parts,
     )
+
+
+def _keys(loads: JobLoads) -> list[bytes]:
+    """What names each job, whatever the order of its fabric: its port GUIDs."""
+    guid = loads.fabric.terminal_guid
+    return [np.sort(guid[job.terminals]).byteswap().tobytes() for job in loads.mix.jobs]
 
 
 def _cool(template: Template, loads: JobLoads, egress: U8, most: float) -> None:
@@ -233,7 +250,7 @@ def _weigh_phases(template: Template, loads: JobLoads, egress: U8) -> None:
         return phase_contention(fabric, mix, tables, moments)
 
     usual, now = contention(template.egress), contention(egress)
-    worse = np.argsort(-(now / usual), kind="stable")
+    worse = np.lexsort((np.argsort(np.argsort(_keys(loads))), -(now / usual)))
     cost = loads.slowdown(egress) * float(now.mean())
     for j in worse[:TRIED]:
         if now.mean() <= ALIKE * usual.mean() or now[j] <= ALIKE * usual[j]:

@@ -93,10 +93,10 @@ def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, 
 
 
 def one_lane_trees(
-    shortest: ShortestPaths, mix: JobMix, order: I32, count: U8
+    shortest: ShortestPaths, mix: JobMix, order: I32, count: U8, *, any_choice: bool = False
 ) -> tuple[U8, DagCache]:
     """The same, and the paths that were used: fewer than all shortest ones where one lane is enough
-    for these."""
+    for these (with `any_choice`, whatever is chosen among them)."""
     fabric = shortest.fabric
 
     def grown(cache: DagCache) -> tuple[U8, Callable[[], float]]:
@@ -113,7 +113,7 @@ def one_lane_trees(
 
         return egress, largest
 
-    egress, found, cache = with_fewest_lanes(shortest, grown)
+    egress, found, cache = with_fewest_lanes(shortest, grown, any_choice=any_choice)
     fill_loop_free(shortest, egress, found)
     return egress, cache
 

@@ -105,6 +105,10 @@ class SiteMetrics(MetricGroup):
     unknown_hosts = gauge(
         "unknown_hosts", "Hosts of running jobs that topology.conf or the fabric does not have."
     )
+    repairs_refused = gauge(
+        "repairs_refused",
+        "Repairs that the plugin has not installed since OpenSM started, as they did not hold.",
+    )
     switches = gauge("fabric_switches", "Switches in the fabric when it was last read.")
     terminals = gauge("fabric_terminals", "HCA ports in the fabric when it was last read.")
     channels = gauge(

@@ -113,13 +113,7 @@ def test_tables_on_their_way_are_sending_and_the_dump_says_what_switches_may_hav
         after = here.wait(lambda s: s.settled and s.engine_in_force == "slow")
         assert after.routings > 0
         found = here.dumped()
-    # leaf0 and spine0, whose ports changed, are sent everything: OpenSM takes them for reset.
-    names = list(here.tree.switches())
-    reset = [names.index("leaf0"), names.index("spine0")]
-    others = [s for s in range(len(names)) if s not in reset]
     assert dumped.engine == "slow" and dumped.had is not None and found.had is None
     assert np.array_equal(dumped.forwarding, found.forwarding), "what was sent"
-    assert np.array_equal(dumped.had[0, others], before.forwarding[0, others]), "or what they had"
-    assert set(dumped.had[0, reset].ravel()) == {0, 254}, (
-        "which of a switch that was reset is not known"
-    )
+    # OpenSM sends everything to leaf0 and spine0, whose cable has died; they have their tables.
+    assert np.array_equal(dumped.had, before.forwarding), "or what they had"

@@ -68,7 +68,8 @@ def test_a_load_is_refused_where_lids_were_swapped_in_its_own_sweep() -> None:
             load.result()
         assert refused.value.code == "changed"
         assert [here.lid(host) for host in HOSTS] == before[::-1]
-        here.wait(lambda status: status.settled and status.generation_in_force == 5)
+        # The two LIDs have no routes until packets by the former ones are gone.
+        here.wait(lambda s: s.settled and s.generation_in_force == 5 and not s.repair_drops)
         # The plan that is in force, for the LIDs of now: no packet comes to the wrong host.
         here.assert_in_force(here.tree.routes(5))
         for host, lid in zip(HOSTS, before[::-1], strict=True):

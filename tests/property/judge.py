@@ -1,5 +1,5 @@
-"""A judge of what the plugin puts in force, from the definition. It knows no routes file, no numbers
-and no code of the project: a fabric, and the entries that each switch may have.
+"""A judge of what the plugin puts in force, from the definition. It knows no routes file, no
+numbers and no code of the project: a fabric, and the entries that each switch may have.
 
 While switches are rewritten, a packet meets at each switch any entry that this switch may have, and
 it may have come by one that was replaced while it waited. A channel that such a packet holds waits

@@ -230,3 +230,17 @@ def test_no_packet_circles_or_is_lost(shape: str, program: Path, tmp_path: Path)
         tell(seed, shape, tmp_path, program, seen)
     print(shape, dict(seen))
     assert seen["judged repairs"] > share(25)
+
+
+REPAIRS, PARTS = 100_000, 20
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(PARTS))
+def test_many_repairs(part: int, program: Path, tmp_path: Path) -> None:
+    seen, seed = Counter[str](), 1_000_000 * (part + 1)
+    while seen["judged repairs"] < REPAIRS // PARTS:
+        for shape in SHAPES:
+            tell(seed, shape, tmp_path, program, seen)
+        seed += 1
+    print(part, dict(seen))

@@ -33,7 +33,11 @@ from sar_agent.five_phase.messages import (
 from sar_agent.formats.routes_file import RoutesFile, read_routes_file, write_routes_file
 from tests.fake_opensm import FakeBridge, FakeSource, job
 
-JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))
+JOBS = (
+    job("1", "n003", "n004", "n006", "n012", "n014", "n015"),
+    job("2", "n001", "n002", "n005", "n009", "n011", "n013"),
+)
+"""They need exceptions, so tables change when one ends."""
 NAME = "00000000000000aa"
 
 
