@@ -16,7 +16,7 @@ from tests.bench.table import Table
 FABRICS = ("xgft:2;18,36;1,18", "xgft:3;12,12,12;1,12,12")
 MIXES = (1, 2, 3)
 OPENSM = ("minhop", "dfsssp", "ftree")
-OURS = ("minhop", "dfsssp", "sar", "sar-plus")
+OURS = ("minhop", "dfsssp", "sar", "dmodc", "sar-plus")
 
 
 def tables(full: bool) -> Iterator[Table]:

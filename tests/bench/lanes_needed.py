@@ -12,7 +12,7 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import connected_components
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.routing import Options, load_engine, one_lane, sar_plus
+from sar_agent.routing import Options, load_engine, one_lane, template
 from sar_agent.routing.lanes import with_lanes
 from tests.bench.bench_fabrics import FULL_BISECTION, fabric_of
 from tests.bench.table import Table
@@ -68,7 +68,7 @@ def free_choice() -> Iterator[None]:
     """Engines choose among all shortest paths, whatever lanes that needs."""
     with (
         patch.object(one_lane, "one_lane_cache", return_value=None),
-        patch.object(sar_plus, "one_lane_cache", return_value=None),
+        patch.object(template, "_kept", []),  # a template of the other choice
     ):
         yield
 

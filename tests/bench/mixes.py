@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -28,11 +26,10 @@ HUNDRED = (SMALL, MIDDLE, SLIMMED, "dgx-ndr", "selene-storage")
 OTHERS = ("psmn-x5", "small-2014", "director-notabs")
 SEEDS = {name: range(1, 21) for name in HUNDRED} | {name: range(1, 6) for name in OTHERS}
 ENGINES = ("sar-plus", "sar-plus, routes", "sar", "dfsssp")
-CSV = Path("docs/research/performance-mixes.csv")
 
 
 class MixQuality(NamedTuple):
-    """One row of the CSV; `seed` is that of `mix:SEED`."""
+    """The quality on one mix; `seed` is that of `mix:SEED`."""
 
     fabric: str
     seed: int
@@ -67,15 +64,6 @@ def _measure(fabric: Fabric, seed: int) -> dict[str, Quality]:
     return found
 
 
-def write_csv(rows: Sequence[MixQuality], path: Path) -> None:
-    """Writes all rows, from which every number of the page can be computed again."""
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*MixQuality._fields[:-1], *Quality._fields])
-        for row in rows:
-            writer.writerow([*row[:-1], *(f"{x:.6g}" for x in row.quality)])
-
-
 def _table(title: str, names: Sequence[str], kept: StoredResults) -> Table:
     rows = mixes(names, kept)
     table = Table(
@@ -93,8 +81,7 @@ def _table(title: str, names: Sequence[str], kept: StoredResults) -> Table:
         "`sar-plus` balances load; `sar-plus, routes` is the same engine with the objective of "
         "route counts (effective EFI). Bounds are proved (leaf, subtree and island cuts, whole "
         "routes and their sums, prices), so a ratio of 1 is optimal; a ratio above 1 may be due to "
-        "a weak bound. "
-        f"Every mix: [{CSV.name}]({CSV.name}).",
+        "a weak bound. ",
     )
     for name in dict.fromkeys(row.fabric for row in rows):
         for engine in ENGINES:

@@ -4,14 +4,17 @@ depend on the machine and are not compared; OpenSM's rows need OpenSM (`python -
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.jobs.synthetic import mix_of_spec, synthetic_mix
 from sar_agent.quality import Measures
 from sar_agent.routing import Options, engine_names, load_engine
 from sar_lab.demo.engine_results import compare_engines
+from sar_lab.fluid import PATTERNS, job_times
 from tests.bench import fluid_judged
 from tests.bench import job_times as time_bench
 from tests.bench.bench_fabrics import LARGEST, fabric_of
@@ -47,21 +50,46 @@ def demo() -> dict[str, Measures]:
     return {result.engine: result.measures for result in found.results}
 
 
-def test_the_readme_s_table_is_what_demo_prints(demo: dict[str, Measures]) -> None:
+def test_the_readme_s_picture_is_what_demo_prints(demo: dict[str, Measures]) -> None:
     text = (ROOT / "README.md").read_text()
-    assert "on a synthetic fabric (`xgft:2;16,24;1,12`) and job mix (`mix:1`)" in text
-    (rows,) = tables(ROOT / "README.md", "Measured by `sar-agent demo`").values()
-    dark, hottest, mean, worst = rows
-    for engine, measures in demo.items():
-        assert dark[engine] == f"{measures.dark_fiber_ratio:.1%}", engine
-        assert hottest[engine] == str(measures.effective_efi_max), engine
-        assert mean[engine] == f"{measures.throughput_mean:.2f}", engine
-        assert worst[engine] == f"{measures.throughput_min:.2f}", engine
-    assert hottest["lower bound"] == str(demo["sar-plus"].lower_bound_efi_max)
-    assert list(dark) == ["", *demo, "lower bound"]
     before, after = demo["dfsssp"], demo["sar-plus"]
     assert f"one carries {before.effective_efi_max} job routes" in text
     assert f"none carries more than {after.effective_efi_max}." in text
+    assert after.dark_fiber_ratio == 0 < before.dark_fiber_ratio
+    picture = (DOCS / "images/before-after.svg").read_text()
+    for measures in (before, after):
+        assert f"hottest link {measures.effective_efi_max} job routes" in picture
+
+
+def test_the_readme_s_table_is_what_simulate_time_prints() -> None:
+    (spec,) = re.findall(r"simulate-time --fabric '(.+?)'", (ROOT / "README.md").read_text())
+    (rows,) = tables(ROOT / "README.md", "Simulated by `sar-agent simulate-time").values()
+    fabric = fabric_of(spec)
+    order = {"at once": "alltoall", "in turn": "shift"}
+    assert len(rows) == 4
+    for row in rows:
+        name, printed = row[""], {engine: row[engine] for engine in row if engine}
+        jobs, how = re.fullmatch("`(.+)`, (.+)", name).groups()  # type: ignore[union-attr]
+        mix = mix_of_spec(jobs, fabric)
+        found = {}
+        for engine in printed:
+            routes = load_engine(engine).route(fabric, mix, Options())
+            times = job_times(fabric, mix, routes, PATTERNS[order[how]]).summary()
+            found[engine] = f"{times['time_mean']:.2f} ({times['time_worst']:.2f})"
+        assert printed == found, name
+
+
+def test_the_readme_s_picture_of_assess_says_what_assess_prints(tmp_path: Path) -> None:
+    """The caption is the page's first sentence; the picture is made again when it changes:
+    chromium --headless --window-size=1100,650 --screenshot=docs/images/assess-page.png PAGE."""
+    text = (ROOT / "README.md").read_text()
+    (given,) = re.findall("^sar-agent (assess .+)$", text, re.MULTILINE)
+    words = [str(ROOT / word) if word.startswith("docs/") else word for word in given.split()]
+    command = [sys.executable, "-c", "from sar_agent.cli import main; main()", *words]
+    done = subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (caption,) = re.findall(r"!\[The page: (.+?)\]", text)
+    assert caption in done.stdout.splitlines()
 
 
 def test_the_number_of_engines_is_the_list_s() -> None:
@@ -72,7 +100,7 @@ def test_the_number_of_engines_is_the_list_s() -> None:
 def test_the_readme_has_at_most_500_words_and_its_status_comes_first() -> None:
     text = (ROOT / "README.md").read_text()
     assert len(re.findall(r"\S*\w\S*", text)) <= 500
-    assert text.index("Never run on a") < text.index("![") < text.index("\n## ")
+    assert text.index("Never run on a") < text.index("\n## Quick start") < text.index("![")
 
 
 ENGINES_ON = tables(DOCS / "research/performance.md", "### Engines on ")
