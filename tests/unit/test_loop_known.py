@@ -12,7 +12,14 @@ from sar_agent.agent.outcome import Result
 from sar_agent.formats.routes_file import RoutesFile, read_generation, read_routes_file
 from sar_agent.opensm import plugin_install as install_module
 from sar_agent.opensm.plugin_install import next_path
+from tests.fake_opensm import job
 from tests.unit.test_loop import JOBS, World
+
+OTHERS = (
+    job("8", "n003", "n004", "n006", "n012", "n014", "n015"),
+    job("9", "n001", "n002", "n005", "n009", "n011", "n013"),
+)
+"""Jobs that need other exceptions."""
 
 
 @pytest.fixture
@@ -32,7 +39,7 @@ def test_nothing_is_installed_from_what_is_not_confirmed(world: World) -> None:
     report = world.once()
     assert report.result is Result.LATER and "1 switches have not confirmed" in report.sentence
     assert world.bridge.loads == [1, 2]
-    world.source.records = JOBS
+    world.source.records = OTHERS
     assert world.bridge.tables and world.bridge.tables.had is not None
     unknown = np.where(world.bridge.tables.had == 0, 0, 254)
     known, world.bridge.tables = world.bridge.tables, replace(world.bridge.tables, had=unknown)
