@@ -29,7 +29,7 @@ T = TypeVar("T")
 TREES = [
     ("xgft:3;2,2,3;1,2,2", "dfsssp"),
     ("xgft:3;3,3,3;1,2,2", "sar-plus"),
-    ("xgft:2;4,6;1,3", "dfsssp"),
+    ("xgft:2;4,6;1,3", "minhop"),
 ]
 
 
