@@ -170,16 +170,20 @@ static bool may_mix(struct check *c, enum kind kinds)
 	return changes_nothing(c) || (c->t->routes->numbers && c->t->routes->lanes == 1 && mixture_rises(c));
 }
 
-/* Leaves the LID as it was sent last, or, `moved`, without routes, except at the switch where it is. */
+/* Leaves the LID as it was sent last, but not by cables that have just come up; or, `moved`, without routes, except at the switch
+ * where it is. */
 static void put_off(const struct check *c, bool moved)
 {
 	const struct verify_task *t = c->t;
 
-	for (uint32_t s = 0; s < t->live->switches; s++)
-		if (!moved)
-			t->tables[(size_t)s * t->lids + c->lid] = t->known->sw[s].sent[c->lid];
-		else if (s != c->end)
-			t->tables[(size_t)s * t->lids + c->lid] = ENTRY_NO_ROUTE;
+	for (uint32_t s = 0; s < t->live->switches; s++) {
+		const struct live_switch *sw = &t->live->sw[s];
+		const uint8_t sent = t->known->sw[s].sent[c->lid];
+		const bool fresh = sent <= sw->ports && t->live->fresh && t->live->fresh[sw->first_port + sent];
+
+		if (s != c->end)
+			t->tables[(size_t)s * t->lids + c->lid] = moved || fresh ? ENTRY_NO_ROUTE : sent;
+	}
 	t->put_off[c->lid] = moved ? LID_UNROUTED : LID_KEPT;
 }
 

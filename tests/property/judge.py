@@ -81,10 +81,9 @@ class Judge:
                 now = {new} - {None}
                 if s in silent:
                     switch.may[lid] = may | now
-                    if new is None and may:
-                        pass  # it may have none as well, which harms nobody
                     continue
-                switch.older.setdefault(lid, set()).update(may - now)
+                left = {port for port in may - now if (s, port) not in self.fresh}
+                switch.older.setdefault(lid, set()).update(left)
                 switch.may[lid] = now
 
     def steady(self, tables: Mapping[int, Table], but: Iterable[int] = ()) -> str:

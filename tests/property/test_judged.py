@@ -143,7 +143,10 @@ class Story:
         if len(live.hosts) < 2:
             return None
         self.judge.begin(live)
-        silent = [s for s in live.switches if s in self.known and dice.random() < 0.05]
+        # Nothing is promised of a switch that does not answer in a sweep that moves its cables.
+        moved = {s for s, _ in self.judge.fresh - self.judge.returned}
+        may = [s for s in live.switches if s in self.known and s not in moved]
+        silent = [s for s in may if dice.random() < 0.05]
         other = shortest(self.world, live) if self.foreign else None
         if other is not None:  # what is in force is another engine's, and nobody has proved it
             self.judge.sent(other)
