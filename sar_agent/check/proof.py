@@ -1,7 +1,8 @@
 """The proof that a check leaves behind: the tables that were examined, and their dependencies.
 
 A `ProvedTables` holds read-only copies of its own, so that what was proved cannot change. Every
-proof is of all trees: it takes 7 ms at 1,728 hosts, and some 100 ms at 11,664.
+proof is of all trees: on a busy machine, plans take 9 ms of CPU time longer at 1,728 hosts, and 0.2
+s at 11,664, than with proofs of changed trees only.
 """
 
 from __future__ import annotations

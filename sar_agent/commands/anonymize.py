@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -34,9 +35,12 @@ class Pseudonyms:
     key: bytes
 
     def of(self, kind: str, name: str) -> str:
-        """`h3f09ac12` for a host."""
-        digest = hmac.new(self.key, f"{kind}:{name}".encode(), hashlib.sha256)
-        return f"{kind}{digest.hexdigest()[:10]}"
+        """`h3f09ac12bbx017` for the host `node17`: ranks follow the numbers of hosts."""
+        stem, number = name, ""
+        if kind == "h" and (numbered := re.fullmatch(r"(.*?)([0-9]+)", name)):
+            stem, number = numbered[1], f"x{numbered[2]}"
+        digest = hmac.new(self.key, f"{kind}:{stem}".encode(), hashlib.sha256)
+        return f"{kind}{digest.hexdigest()[:10]}{number}"
 
 
 def anonymize(
@@ -66,7 +70,9 @@ def anonymize(
     """Copy dumps without names, users, accounts, comments and real GUIDs; the measures stay equal.
 
     Kept: cables, ports, link rates, LIDs, the names of HCAs (mlx5_0), the kind of a host (compute,
-    storage), the sizes, partners and traffic hints of jobs, and the order of job numbers and GUIDs.
+    storage), the last number in a host's name, the sizes, partners and traffic hints of jobs, and
+    the order of job numbers and GUIDs. Hosts whose names differ in more than that number change
+    their order, and with it the ranks of a job: one message at a time may then differ.
     """
     from sar_agent.commands.inputs import read_routes
     from sar_agent.fabric.ibsim_net import write_ibsim_net

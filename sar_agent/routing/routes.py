@@ -64,7 +64,8 @@ class Routes:
         lanes, levels = self.hop_lane, self.service_level
         fits = {
             "egress": self.egress.dtype == np.uint8 and destinations >= switches,
-            "service_level": levels is None or (levels.shape == shape and levels.dtype == np.uint8),
+            "service_level": levels is None
+            or (levels.shape[1:] == shape[1:] and levels.dtype == np.uint8),
             "hop_lane": lanes is None or (len(lanes) == switches and lanes.dtype == np.uint8),
             "senders": self.senders is None or self.senders.shape == (switches,),
         }

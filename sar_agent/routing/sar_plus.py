@@ -204,7 +204,9 @@ def _except(
     if not len(some):
         return 0
     rank = np.argsort(np.argsort(_keys(loads)))
-    keys = rank[some], np.diff(mix.offset)[some], -work.unit[some]
+    # With objective `routes` all routes weigh the same, and large jobs have most of them.
+    sizes = np.diff(mix.offset) * (1 if loads.objective == "load" else -1)
+    keys = rank[some], sizes[some], -work.unit[some]
     order = some[np.lexsort(keys)].astype(np.uint32)
     parts = template.egress, egress
     return except_paths(

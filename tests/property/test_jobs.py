@@ -82,7 +82,6 @@ records = st.lists(
         traffic=st.none() | words,
         uid=st.none(),
         raw=st.just(()),
-        name=st.just(""),
     ),
     unique_by=lambda record: record.id,
     max_size=8,

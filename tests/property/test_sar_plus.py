@@ -77,6 +77,7 @@ def follow(fabric: Fabric, seed: int, steps: int, objective: str, tree: bool) ->
     """One history, step by step; at its end all jobs end."""
     engine, options = SarPlus(), Options(objective=objective)  # type: ignore[arg-type]
     before: PreviousRoutes | None = None
+    broken = False
     for now, mix in job_history(fabric, Random(seed), steps):
         template = template_of(now)
         if before is None:
@@ -95,7 +96,8 @@ def follow(fabric: Fabric, seed: int, steps: int, objective: str, tree: bool) ->
         assert verdict.unreachable_pairs == 0
         if tree and check_routes(now, as_routes(template)).passed:
             assert verdict.passed and verdict.virtual_lanes == 1
-        if before is None or before.fabric.digest == now.digest:
+        broken |= before is not None and before.fabric.digest != now.digest
+        if not broken:  # what a failure moved stays while jobs run
             excepted = routes.egress[0] != template.egress
             for d, v in used_by_jobs(now, mix, routes):
                 excepted[d, v] = False

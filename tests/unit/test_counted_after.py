@@ -71,11 +71,10 @@ class Counting(World):
         return History(self.folder / "state").last(1)[0]
 
 
-def test_the_same_jobs_can_be_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_jobs_can_be_compared(tmp_path: Path) -> None:
     world = Counting(tmp_path)
-    with monkeypatch.context() as patch:
-        patch.setattr(world.agent.planner, "tend", lambda *_: "there are better ones")
-        assert world.once().result is Result.INSTALLED
+    world.bridge.engine = "minhop"
+    assert world.once().result is Result.INSTALLED
     world.ports.share = 0.1
     row = world.row()
     assert row.counted and row.counted_after and row.counted_after["same_jobs"] is True
