@@ -18,7 +18,6 @@ from sar_agent.fabric.components import require_connected
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partition_policy import read_partitions
-from sar_agent.quality import Measures
 from sar_agent.routing import Engine, Options, PreviousRoutes, Rerouting, Routes, load_engine
 from sar_agent.routing.lanes import with_lanes, with_levels_of
 from sar_agent.routing.lid_offsets import SHELTER, KeyRows, base_of, stack
@@ -68,17 +67,6 @@ class Planner:
         """The engine's own routes of `_last`: LID offset 0."""
         self._shelter: tuple[bytes, Routes] | None = None
         """The shelter, with the digest of its fabric."""
-        self._given: tuple[bytes, Routes] | None = None
-        """Routes for the next plan, with the digest of their fabric."""
-
-    def use_next(self, fabric: Fabric, routes: Routes) -> None:
-        """The next plan, if it is for `fabric`, has these routes at offset 0; checks, lanes, keys
-        and shelter are those of every plan."""
-        self._given = fabric.digest, replace(base_of(routes), senders=None)
-
-    def forget_next(self) -> None:
-        """The next plan has the engine's routes: what was given to `use_next` was not planned."""
-        self._given = None
 
     def plan(self, generation: int, fabric: Fabric, mix: JobMix) -> Plan:
         """A plan with the routing keys or, where it fails its checks with them, without. Raises
@@ -134,7 +122,7 @@ class Planner:
         """Forget earlier plans, in the engine, too: an unforeseen error may have interrupted them.
         The next plan starts from nothing, or from one that was adopted."""
         self.engine = load_engine(self.engine.name)
-        self._last = self._base = self._shelter = self._given = None
+        self._last = self._base = self._shelter = None
 
     def _read_partitions(self, fabric: Fabric, mix: JobMix) -> None:
         """Read the policy for each plan, since the file may change, and jobs may be partitions."""
@@ -209,9 +197,6 @@ class Planner:
 
     def _routes(self, fabric: Fabric, mix: JobMix) -> tuple[Routes, bool]:
         """The engine's routes, and whether they were grown from the last ones."""
-        given, self._given = self._given, None
-        if given is not None and given[0] == fabric.digest:
-            return replace(given[1], jobs_digest=mix.digest(fabric)), False
         last, base = self._last, self._base
         same = last and last.fabric.digest == fabric.digest
         if same and base and base.regular:
@@ -240,17 +225,3 @@ class Planner:
             one = replace(routes, egress=routes.egress[SHELTER : SHELTER + 1], senders=None, mark=0)
             one = replace(one, service_level=None, virtual_lanes=1, hop_lane=None)
             self._shelter = plan.fabric.digest, one
-
-    def would_be(self, fabric: Fabric, mix: JobMix) -> Measures | None:
-        """Measures of the routes that the next plan for another mix would have; nothing is adopted.
-        None where there is no last plan for this fabric. Raises `CheckFailed` and `Unserved`."""
-        last, base = self._last, self._base
-        if last is None or base is None or last.fabric.digest != fabric.digest:
-            return None
-        engine = load_engine(self.engine.name)  # the other instance's memory is of the last plan
-        if isinstance(engine, Rerouting) and self._is_own(base):
-            before = PreviousRoutes(last.fabric, last.mix, base)
-            routes = engine.reroute(before, fabric, mix, self.options)
-        else:
-            routes = engine.route(fabric, mix, self.options)
-        return self._checked(0, fabric, mix, routes).measures

@@ -49,9 +49,6 @@ class Routes:
     regular: bool = False
     """Whether lanes replaced the engine's tables by tables that depend on the fabric alone, so that
     no job changes them; no file holds it."""
-    turn_order: I32 | None = None
-    """int32[S]: the order of switches to whose paths the engine keeps (`turn_order.py`),
-    empty where it chooses among all shortest paths. None: not known; no file holds it."""
     senders: Bool | None = None
     """bool[S]: switches at which hosts that the plan does not know may send
     (`check.senders_proved`). None: in a plan, only hosts that it knows may send; in routes that
