@@ -106,9 +106,10 @@ class SarPlus:
             egress = carried_tables(before.fabric, fabric, old, template.cache, template.egress)
             loads = JobLoads(template.shortest, template.cache, mix, options.objective)
             loads.carry(egress, loads.terminals)
-        else:
-            egress = before.routes.egress[0].copy()
-            loads = self._followed(before, template, mix, options, egress)
+            _cool(template, loads, egress, _most(loads, options))
+            return self._keep(template, loads, egress, began)
+        egress = before.routes.egress[0].copy()
+        loads = self._followed(before, template, mix, options, egress)
         most = _most(loads, options)
         _cool(template, loads, egress, most)
         if options.objective == "load" and len(mix.terminal) <= LARGE:
@@ -149,13 +150,7 @@ class SarPlus:
             _except(template, loads, egress, most, np.flatnonzero(back), BACK)
         return loads
 
-    def _keep(
-        self,
-        template: Template,
-        loads: JobLoads,
-        egress: U8,
-        began: float,
-    ) -> Routes:
+    def _keep(self, template: Template, loads: JobLoads, egress: U8, began: float) -> Routes:
         fabric = template.shortest.fabric
         routes = Routes(
             engine=self.name,
@@ -213,7 +208,7 @@ def _except(
         loads.paths,
         work,
         _scratch(loads),
-        order.astype(np.uint32),
+        order,
         most,
         EXCEPTION,
         farthest,
