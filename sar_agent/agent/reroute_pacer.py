@@ -185,7 +185,8 @@ class Pacing:
             return ""
         now, basis, gain = time.monotonic(), planning_basis(site), self._gain(before, plan)
         amended = site.status and site.status.amendments
-        if reason in STAY and not amended and self._as_good_as(before, plan):
+        asked = self.pacer.pace.min_gain > 0  # without, every change of the jobs is acted on
+        if asked and reason in STAY and not amended and self._as_good_as(before, plan):
             gain = -1.0
             if plan.mix.jobs:
                 self._as_good = basis
