@@ -35,7 +35,7 @@ def test_no_sanitizer_complains(monkeypatch: pytest.MonkeyPatch) -> None:
         here.fabric.unlink("leaf0", 5)
         here.wait(lambda s: s.engine_in_force == "dfsssp")
         here.fabric.relink("leaf0", 5)
-        here.wait(lambda s: s.engine_in_force == "sar")
+        here.wait(lambda s: s.settled)  # routes in several lanes come back by a load alone
         here.bridge.signal_reload(here.sm.pid)
         here.bridge.dump()
         assert read_opensm_fabric(here.bridge.fabric().path).fabric.terminals == 16
