@@ -24,11 +24,17 @@ class Job:
     weight: float = 1.0
     """How much its terminals send compared with full speed (a hint, a counter, a priority)."""
 
+    @property
+    def declared(self) -> str:
+        """The hint, if it says who sends to whom; else empty: an all-to-all is expected."""
+        hint = self.traffic or ""
+        return "" if hint in ("none", "alltoall") or hint.startswith("weight=") else hint
+
     @cached_property
     def key(self) -> bytes:
         """Equal for jobs that are the same to an engine, whatever their ids."""
         weight = b"" if self.weight == 1.0 else np.float64(self.weight).tobytes()
-        return self.terminals.tobytes() + weight
+        return self.terminals.tobytes() + weight + self.declared.encode()
 
 
 def make_job(
@@ -42,9 +48,9 @@ def make_job(
 class JobMix:
     """The running multi-switch jobs.
 
-    Two mixes are equal when their sets of terminal sets (and weights, where given) are: ids do not
-    matter, because replacing a job by another on the same nodes changes no route (sar-2016,
-    Section 3.2.1).
+    Two mixes are equal when their sets of terminal sets are (and weights and declared traffic,
+    where given): ids do not matter, because replacing a job by another on the same nodes changes no
+    route (sar-2016, Section 3.2.1).
     """
 
     jobs: tuple[Job, ...]
@@ -80,6 +86,13 @@ class JobMix:
         for part in dict.fromkeys(parts):
             state.update(len(part).to_bytes(8, "little") + part)
         return state.digest()
+
+    @property
+    def undeclared(self) -> JobMix:
+        """The jobs of which nothing is known of who sends to whom."""
+        if not any(job.declared for job in self.jobs):
+            return self
+        return JobMix(tuple(job for job in self.jobs if not job.declared))
 
     @cached_property
     def offset(self) -> I32:

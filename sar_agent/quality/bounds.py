@@ -8,6 +8,8 @@
   large.
 - `price` (`prices.py`): the linear programming bound. Both are slower, so only with `rounds`.
 
+Jobs whose traffic is declared are left out, which makes no bound wrong.
+
 `leaf`, `subtree` and `island` hold for all routes, `whole` and `sum` for those of forwarding
 tables, `price` for minimal-hop routes.
 """
@@ -72,13 +74,13 @@ def _first_best(bounds: Mapping[str, float]) -> str:
 def bounds_of(fabric: Fabric, mix: JobMix, *, rounds: int = 0, seconds: float = inf) -> Bounds:
     """The bounds of cuts; with `rounds`, also that of whole bundles' sums, and that of
     prices, which are improved so many times, or for `seconds`."""
-    return bounds_from(fabric, spread_of(fabric, mix), graph_of(fabric), rounds, seconds)
+    return bounds_from(fabric, spread_of(fabric, mix.undeclared), graph_of(fabric), rounds, seconds)
 
 
 def bounds_from(
     fabric: Fabric, spread: JobSpread, graph: Graph, rounds: int, seconds: float
 ) -> Bounds:
-    """`bounds_of`, where the caller has the spread and the graph already."""
+    """`bounds_of`, where the caller has the spread of undeclared jobs and the graph already."""
     cuts: dict[str, Cut] = {
         "leaf": leaf_cut(fabric, spread),
         "subtree": subtree_cut(fabric, spread, graph),

@@ -1,6 +1,6 @@
 """The traffic of the jobs' routes on every channel: route counts (effective EFI) and loads.
 
-There is one walk per (destination terminal of a job, leaf switch with sources of that job),
+There is one walk per (destination terminal of a job, leaf switch with sources that send to it),
 weighted by the number of sources there, which all share the rest of the path. The walks yield whole
 numbers: how many routes of a job each channel that it uses carries. Loads and maxima are summed
 from these lists in the order of the mix, whether the lists were walked now or taken from the
@@ -21,10 +21,11 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
+from sar_agent.jobs.model import Job
+from sar_agent.routing.demand_items import DemandItems, demand_items_of
 from sar_agent.routing.graph.next_hops import NextHops, differ, next_hops_of
 from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.routes import Routes
-from sar_agent.routing.weighted_trees import SendingTerminals, sources_of
 from sar_agent.util.kernels import kernel, kernel_part
 
 I64 = NDArray[np.int64]
@@ -47,7 +48,8 @@ class Traffic:
 
     efi: I64
     """int64[C], effective edge forwarding index (sar-2016, Definition 7): ordered pairs of
-    terminals of one job whose route uses the channel, summed over jobs."""
+    terminals of one job whose route uses the channel, summed over jobs; of a job whose traffic is
+    declared, its pairs alone."""
     load: NDArray[np.float64]
     """float64[C]: the same with each route at its job's `route_demand`, as a share of what the
     channel can carry; 1.0 is a full link while every job does all-to-all at once."""
@@ -84,13 +86,12 @@ def traffic_of(
     """
     known, old, lists = {}, routes, _NO_LISTS
     if before and _same_channels(fabric, before.fabric):
-        known = {job.terminals.tobytes(): j for j, job in enumerate(before.mix.jobs)}
+        known = {_pairs(job): j for j, job in enumerate(before.mix.jobs)}
         old, lists = before.routes, before.lists
-    source = [known.get(job.terminals.tobytes(), -1) for job in mix.jobs]
-    sources = sources_of(fabric, mix)
+    source = [known.get(_pairs(job), -1) for job in mix.jobs]
     lists = _list_routes(
         next_hops_of(fabric),
-        sources,
+        demand_items_of(fabric, mix, "routes"),
         old.egress[0],
         routes.egress[0],
         np.array(source, np.int64),
@@ -102,7 +103,7 @@ def traffic_of(
     capacity = fabric.channel_rate.astype(np.float64)
     _add_up(lists, route_demand(fabric, mix), capacity, efi, load, job_efi, job_load)
     links = lists.offset[1:] - lists.offset[:-1]
-    switches = np.diff(sources.leaf_offset).astype(np.int64)
+    switches = np.diff(mix.by_leaf(fabric)[0]).astype(np.int64)
     return Traffic(efi, load, job_efi, job_load, links, switches, lists, fabric, mix, routes)
 
 
@@ -119,6 +120,11 @@ def load_besides(traffic: Traffic, terminals: Collection[int]) -> NDArray[np.flo
     return load / traffic.fabric.channel_rate
 
 
+def _pairs(job: Job) -> bytes:
+    """Equal for jobs with the same routes."""
+    return job.terminals.tobytes() + job.declared.encode()
+
+
 _NO_LISTS = ChannelLists(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint32))
 
 
@@ -132,7 +138,7 @@ def _same_channels(fabric: Fabric, before: Fabric) -> bool:
 
 @kernel
 def _list_routes(
-    ways: NextHops, mix: SendingTerminals, old: U8, new: U8, source: I64, before: ChannelLists
+    ways: NextHops, work: DemandItems, old: U8, new: U8, source: I64, before: ChannelLists
 ) -> ChannelLists:  # pragma: no cover
     """The lists of all jobs. Job j was job source[j] before; -1: it is new."""
     channels, jobs = len(ways.target), len(source)
@@ -142,7 +148,7 @@ def _list_routes(
     carried = np.zeros(channels, np.int64)
     listed = np.full(channels, -1, np.int64)
     differs = np.zeros(len(new), np.bool_)
-    differs[mix.job_terminal] = True
+    differs[work.terminal] = True
     for d in range(len(new)):  # in the order in which they lie in memory
         differs[d] = differs[d] and differ(old[d], new[d])
     end = 0
@@ -155,18 +161,19 @@ def _list_routes(
             for i in range(first, past):
                 channel[end], routes[end] = before.channel[i], before.routes[i]
                 end += 1
-            for d in mix.job_terminal[mix.job_offset[j] : mix.job_offset[j + 1]]:
+            for d in work.terminal[work.member[j] : work.member[j + 1]]:
                 walks = walks or differs[d]
         if walks:
             for i in range(start, end):
                 carried[channel[i]] = routes[i]
                 listed[channel[i]] = j
-            for d in mix.job_terminal[mix.job_offset[j] : mix.job_offset[j + 1]]:
+            for m in range(work.member[j], work.member[j + 1]):
+                d = work.terminal[m]
                 if source[j] < 0:
-                    end = _walk(ways, mix, j, d, new[d], 1, carried, listed, channel, end)
+                    end = _walk(ways, work, m, new[d], 1, carried, listed, channel, end)
                 elif differs[d]:
-                    end = _walk(ways, mix, j, d, old[d], -1, carried, listed, channel, end)
-                    end = _walk(ways, mix, j, d, new[d], 1, carried, listed, channel, end)
+                    end = _walk(ways, work, m, old[d], -1, carried, listed, channel, end)
+                    end = _walk(ways, work, m, new[d], 1, carried, listed, channel, end)
             kept = start
             for i in range(start, end):
                 c = channel[i]
@@ -190,9 +197,8 @@ def _longer(values: U32) -> U32:  # pragma: no cover
 @kernel_part
 def _walk(
     ways: NextHops,
-    mix: SendingTerminals,
-    j: int,
-    d: int,
+    work: DemandItems,
+    m: int,
     table: U8,
     step: int,
     carried: I64,
@@ -200,17 +206,17 @@ def _walk(
     channel: U32,
     end: int,
 ) -> int:  # pragma: no cover
-    """Adds `step` times job j's routes to `d`, and lists channels not yet listed for job j."""
-    root, switches = ways.root[d], len(table)
-    for i in range(mix.leaf_offset[j], mix.leaf_offset[j + np.int64(1)]):
-        v = mix.leaf[i]
+    """Adds `step` times the routes to member `m`, and lists channels that its job's list lacks."""
+    root, switches, j = ways.root[work.terminal[m]], len(table), np.int64(work.job[m])
+    for i in range(work.first[m], work.past[m]):
+        v = work.leaf[i]
         hops = 0
         while v != root and hops < switches:
             hops += 1
             c = ways.channel_by_port[v, table[v]]
             if c >= len(carried):
                 break
-            carried[c] += step * np.int64(mix.leaf_count[i])
+            carried[c] += step * work.item[i]
             if listed[c] != j:
                 listed[c] = j
                 channel[end] = c

@@ -114,7 +114,9 @@ def measure(
     efi = traffic.efi[live]
     throughput = 1.0 / np.maximum(1.0, traffic.job_load)
     spread, graph = spread_of(fabric, mix), graph_of(fabric)
-    bounds = bounds or bounds_from(fabric, spread, graph, price_rounds, price_seconds)
+    if not bounds:
+        sure = spread if mix.undeclared is mix else spread_of(fabric, mix.undeclared)
+        bounds = bounds_from(fabric, sure, graph, price_rounds, price_seconds)
     detail = tuple(
         JobMeasure(
             job=job.id,

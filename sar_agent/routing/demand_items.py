@@ -1,15 +1,20 @@
-"""What jobs send: the units that each leaf switch of a job sends to each of its terminals."""
+"""What jobs send: the units that each leaf switch of a job sends to each of its terminals.
+
+A terminal in a job is a *member* of it. Members of a job have the same senders, all of its leaf
+switches, unless its traffic is declared: then each has the leaf switches of its partners.
+"""
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I64, U8, U32, Bool
+from sar_agent.fabric.model import I32, I64, U32, Bool
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import route_demand
+from sar_agent.jobs.demand import declared_flows, route_demand
 from sar_agent.jobs.rank_order import ranks_of
 
 Objective = Literal["load", "routes"]
@@ -19,28 +24,31 @@ that none drifts as jobs come and go."""
 
 
 class DemandItems(NamedTuple):
-    """The jobs of each terminal, and the leaf switches from which each job sends."""
+    """The members of jobs, and the leaf switches that send to each; M members, J jobs."""
 
     root: U32
     """uint32[T]: leaf switch of each terminal."""
-    last_port: U8
-    """uint8[T]: the leaf's port to each terminal."""
     on_offset: U32
-    """uint32[T + 1] into `on_job`: the jobs of each terminal."""
-    on_job: U32
+    """uint32[T + 1] into `on_member`: the members on each terminal."""
+    on_member: U32
+    job: U32
+    """uint32[M]: each member's job."""
     member: U32
-    """uint32[J + 1] into `terminal`: the terminals of each job, in the order of their ranks."""
+    """uint32[J + 1] into `job`, `terminal`: the members of each job, in the order of ranks."""
     terminal: U32
     unit: I64
-    """int64[J]: what a terminal sends to each other one of the job, in units of load."""
-    leaf_offset: U32
-    """uint32[J + 1] into `leaf` and `item`."""
+    """int64[J]: what a terminal sends to each partner in the job, in units of load."""
+    first: U32
+    past: U32
+    """uint32[M]: `leaf[first:past]` and `item[first:past]` are what sends to a member."""
     leaf: U32
     item: I64
-    """int64[·]: how much the job's terminals at that leaf send to each destination of the job."""
+    """int64[·]: how much the job's terminals at that leaf send to it."""
     rank_offset: U32
     """uint32[· + 1] into `rank`: the ranks at each of these leaves."""
     rank: U32
+    elsewhere: I64
+    """int64[·]: how many members at other leaves it sends to."""
     phased: Bool
     """bool[J]: whether the job's messages go in the phases of a shift."""
 
@@ -48,37 +56,60 @@ class DemandItems(NamedTuple):
 def demand_items_of(fabric: Fabric, mix: JobMix, objective: Objective) -> DemandItems:
     """The items of a mix. Units do not depend on the other jobs, so that loads can be kept while
     jobs come and go."""
-    sizes = np.diff(mix.offset)
-    job = np.repeat(np.arange(len(mix.jobs)), sizes)
+    jobs, switches = len(mix.jobs), fabric.switches
+    job = np.repeat(np.arange(jobs), np.diff(mix.offset))
     terminal = ranks_of(fabric, mix)
-    rank = np.arange(len(terminal)) - np.repeat(mix.offset[:-1], sizes)
+    rank = np.arange(len(job)) - mix.offset[job]
     at = fabric.terminal_switch[terminal].astype(np.int64)
-    order = np.lexsort((rank, fabric.switch_guid[at], job))
-    begins = np.flatnonzero(np.diff(job[order] * fabric.switches + at[order], prepend=-1))
-    unit = np.ones(len(mix.jobs), np.int64)
+    unit = np.ones(jobs, np.int64)
     if objective == "load":
         share = route_demand(fabric, mix) / float(fabric.terminal_rate.max())
         unit = np.maximum(1, np.round(share * FULL_LOAD)).astype(np.int64)
-    on_offset, on_job = mix.by_terminal(fabric.terminals)
-    if np.diff(on_offset).max(initial=0) > 1:  # of jobs that share hosts, in the order of GUIDs
-        guids = [np.sort(fabric.terminal_guid[job.terminals]).tolist() for job in mix.jobs]
-        place = np.argsort(sorted(range(len(unit)), key=lambda j: (guids[j], unit[j])))
-        host = np.repeat(np.arange(fabric.terminals), np.diff(on_offset))
-        on_job = on_job[np.lexsort((place[on_job], host))]
-    sources = np.diff(np.append(begins, len(order)))
-    leaf_job = job[order][begins]
+    # Members with the same senders are a group: a job, or one member whose partners are declared.
+    declared = {
+        j: flows for j, flows in enumerate(map(declared_flows, mix.jobs)) if flows is not None
+    }
+    phased = np.ones(jobs, np.bool_)
+    phased[list(declared)] = False
+    group = np.where(phased[job], job, jobs + np.arange(len(job)))
+    alike = np.flatnonzero(phased[job])
+    pairs = [mix.offset[j] + flows.reshape(2, -1) for j, flows in declared.items()]
+    sender, target = np.concatenate([np.stack([alike, alike]), *pairs], axis=1)
+    order = np.lexsort((rank[sender], fabric.switch_guid[at[sender]], group[target]))
+    sender, to = sender[order], group[target][order]
+    place = to * switches + at[sender]
+    begins = np.flatnonzero(np.diff(place, prepend=-1))
+    known, here = np.unique(group * switches + at, return_counts=True)
+    nearest = np.minimum(np.searchsorted(known, place[begins]), len(known) - 1)
+    near = np.where(known[nearest] == place[begins], here[nearest], 0)
+    sources = np.diff(np.append(begins, len(sender)))
+    on_offset, on_member = _members_by_terminal(fabric, mix, terminal, job, unit)
     return DemandItems(
         root=fabric.terminal_switch.astype(np.uint32),
-        last_port=fabric.terminal_switch_port.astype(np.uint8),
         on_offset=on_offset.astype(np.uint32),
-        on_job=on_job.astype(np.uint32),
+        on_member=on_member.astype(np.uint32),
+        job=job.astype(np.uint32),
         member=mix.offset.astype(np.uint32),
         terminal=terminal.astype(np.uint32),
         unit=unit,
-        leaf_offset=np.searchsorted(leaf_job, np.arange(len(mix.jobs) + 1)).astype(np.uint32),
-        leaf=at[order][begins].astype(np.uint32),
-        item=(sources * unit[leaf_job]).astype(np.int64),
-        rank_offset=np.append(begins, len(order)).astype(np.uint32),
-        rank=rank[order].astype(np.uint32),
-        phased=np.array([job.traffic is None for job in mix.jobs], np.bool_),
+        first=np.searchsorted(to[begins], group).astype(np.uint32),
+        past=np.searchsorted(to[begins], group, "right").astype(np.uint32),
+        leaf=at[sender[begins]].astype(np.uint32),
+        item=(sources * unit[job[sender[begins]]]).astype(np.int64),
+        rank_offset=np.append(begins, len(sender)).astype(np.uint32),
+        rank=rank[sender].astype(np.uint32),
+        elsewhere=np.bincount(group, minlength=1)[to[begins]] - near,
+        phased=phased,
     )
+
+
+def _members_by_terminal(
+    fabric: Fabric, mix: JobMix, terminal: I32, job: NDArray[np.intp], unit: I64
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The members on each terminal; where jobs share hosts, in the order of the jobs' GUIDs."""
+    place = np.arange(len(unit))
+    offset = np.searchsorted(np.sort(terminal), np.arange(fabric.terminals + 1))
+    if np.diff(offset).max(initial=0) > 1:
+        guids = [np.sort(fabric.terminal_guid[each.terminals]).tolist() for each in mix.jobs]
+        place = np.argsort(sorted(range(len(unit)), key=lambda j: (guids[j], unit[j])))
+    return offset, np.lexsort((place[job], terminal))

@@ -57,13 +57,11 @@ def except_paths(
         phased = work.phased[j] and size <= PHASED
         if phased:
             _count_messages(paths, work, scratch, j, size, egress)
-        for q in range(size):
-            d = work.terminal[work.member[j] + q]
+        for m in range(work.member[j], work.member[j + 1]):
+            d = work.terminal[m]
             looked = size if phased else 0
             terms = Move(work.root[d], nothing, nothing, 0, 0, 0, looked, most, theta)
-            moves += _improve_tree(
-                paths, work, scratch, terms, j, q, d, farthest, template[d], egress[d]
-            )
+            moves += _improve_tree(paths, work, scratch, terms, m, farthest, template[d], egress[d])
         last = len(scratch.rows) - 1
         count = scratch.rows[last]
         for k in range(count):
@@ -83,9 +81,10 @@ def _count_messages(
     leaf, item, rank, rank_offset = work.leaf, work.item, work.rank, work.rank_offset
     own, meets = scratch.own, scratch.meets
     for q in range(size):
-        d = work.terminal[work.member[j] + q]
+        m = work.member[j] + q
+        d = work.terminal[m]
         root, tree = work.root[d], egress[d]
-        for i in range(work.leaf_offset[j], work.leaf_offset[j + 1]):
+        for i in range(work.first[m], work.past[m]):
             v = leaf[i]
             while v != root:
                 c = by_port[v, tree[v]]
@@ -105,19 +104,17 @@ def _improve_tree(
     work: DemandItems,
     scratch: Scratch,
     terms: Move,
-    j: Number,
-    q: Number,
-    d: Number,
+    m: Number,
     farthest: int,
     template: U8,
     tree: U8,
 ) -> int:  # pragma: no cover
-    """Tries the paths of the tree that are to blame, the worst first; returns how many moved."""
+    """Tries the paths to member `m` that are to blame, the worst first; returns how many moved."""
     blame, touched, at, met = scratch.blame, scratch.touched, scratch.at, scratch.met
     root, one = terms.root, np.uint32(1)
-    count = gather(paths, work, scratch, d, tree)
+    count = gather(paths, work, scratch, work.terminal[m], tree)
     if terms.size:
-        _find_meetings(paths, work, scratch, terms, j, q, tree)
+        _find_meetings(paths, work, scratch, terms, m, tree)
     worst = 0.0
     for x in range(count):
         v = touched[x]
@@ -142,8 +139,8 @@ def _improve_tree(
         reach = min(reach, farthest)
         if reach == STAY:
             continue
-        messages = _list_messages(paths, work, scratch, terms, j, q, v, tree)
-        amount, own = scratch.flow[v], messages * work.unit[j]
+        messages = _list_messages(paths, work, scratch, terms, m, v, tree)
+        amount, own = scratch.flow[v], messages * work.unit[work.job[m]]
         move = Move(root, row, v, amount, own, messages, terms.size, terms.most, terms.theta)
         carry(paths, scratch, move, tree, -1)
         present = cheapest(paths, scratch, move, template, tree, STAY)
@@ -154,7 +151,7 @@ def _improve_tree(
             moves += 1
             count = take(paths, scratch, move, count, tree)
         carry(paths, scratch, move, tree, 1)
-    for i in range(work.leaf_offset[j], work.leaf_offset[j + 1]):
+    for i in range(work.first[m], work.past[m]):
         met[work.leaf[i]] = 0.0
     forget(scratch, count, template, tree)
     return moves
@@ -162,9 +159,11 @@ def _improve_tree(
 
 @kernel_part
 def _find_meetings(
-    paths: Paths, work: DemandItems, scratch: Scratch, terms: Move, j: Number, q: Number, tree: U8
+    paths: Paths, work: DemandItems, scratch: Scratch, terms: Move, m: Number, tree: U8
 ) -> None:  # pragma: no cover
-    """Sets for each leaf switch how often the job's messages from there meet others of the job."""
+    """Sets for each leaf switch how often the messages from there to member `m` meet others of the
+    job."""
+    q = np.int64(m) - np.int64(work.member[work.job[m]])
     width, row, meets = paths.width, scratch.row, scratch.meets
     target, by_port, rank, rank_offset = (
         paths.graph.target,
@@ -172,7 +171,7 @@ def _find_meetings(
         work.rank,
         work.rank_offset,
     )
-    for i in range(work.leaf_offset[j], work.leaf_offset[j + 1]):
+    for i in range(work.first[m], work.past[m]):
         v = work.leaf[i]
         total = 0.0
         while v != terms.root:
@@ -195,17 +194,17 @@ def _list_messages(
     work: DemandItems,
     scratch: Scratch,
     terms: Move,
-    j: Number,
-    q: Number,
+    m: Number,
     v: Number,
     tree: U8,
 ) -> int:  # pragma: no cover
-    """Lists in `phase` the phases of the job's messages that pass `v`; returns how many."""
+    """Lists in `phase` the phases of the messages to member `m` that pass `v`; how many."""
     target, by_port, leaf = paths.graph.target, paths.by_port, work.leaf
+    q = np.int64(m) - np.int64(work.member[work.job[m]])
     count = 0
     if terms.size == 0:
         return count
-    for i in range(work.leaf_offset[j], work.leaf_offset[j + 1]):
+    for i in range(work.first[m], work.past[m]):
         w = leaf[i]
         while w != v and w != terms.root:
             c = by_port[w, tree[w]]
@@ -279,5 +278,5 @@ def could_go_back(
                 w = target[c]
         if found:
             for k in range(work.on_offset[d], work.on_offset[d + 1]):
-                jobs[work.on_job[k]] = True
+                jobs[work.job[work.on_member[k]]] = True
     return jobs

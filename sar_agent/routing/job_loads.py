@@ -81,14 +81,12 @@ class JobLoads:
         leaves must cross the leaf's own channels, and traffic to one terminal crosses only one of
         them."""
         work, fabric = self.work, self.fabric
-        job = np.repeat(np.arange(len(self.mix.jobs)), np.diff(work.leaf_offset).astype(np.int64))
-        elsewhere = np.diff(self.mix.offset)[job] - np.diff(work.rank_offset)
-        leaving = np.bincount(work.leaf, work.item * elsewhere, fabric.switches)
+        leaving = np.bincount(work.leaf, work.item * work.elsewhere, fabric.switches)
         live = fabric.channel_up
         share = self.paths.share[live]
         capacity = np.bincount(fabric.channel_source[live], 1.0 / share, fabric.switches)
         loads = np.divide(leaving, capacity, out=np.zeros(fabric.switches), where=capacity > 0)
-        item = float(work.item.max(initial=0)) * float(share.min(initial=1))
+        item = float(work.item[work.elsewhere > 0].max(initial=0)) * float(share.min(initial=1))
         return max(item, float(loads.max(initial=0.0)))
 
 
@@ -101,8 +99,8 @@ def carry_tree(
     units, load, share = paths.units, paths.load, paths.share
     root = work.root[d]
     for k in range(work.on_offset[d], work.on_offset[d + 1]):
-        job = work.on_job[k]
-        for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+        x = work.on_member[k]
+        for i in range(work.first[x], work.past[x]):
             v = leaf[i]
             while v != root:
                 c = by_port[v, tree[v]]
@@ -131,7 +129,7 @@ def _job_peaks(paths: Paths, work: DemandItems, egress: U8) -> F64:  # pragma: n
         for x in range(work.member[j], work.member[j + 1]):
             d = work.terminal[x]
             root, tree = work.root[d], egress[d]
-            for i in range(work.leaf_offset[j], work.leaf_offset[j + 1]):
+            for i in range(work.first[x], work.past[x]):
                 v = leaf[i]
                 while v != root:
                     c = by_port[v, tree[v]]

@@ -21,12 +21,11 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, U8, U32
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import route_demand
+from sar_agent.routing.demand_items import DemandItems, demand_items_of
 from sar_agent.routing.engine import Options, PreviousRoutes
 from sar_agent.routing.graph.next_hops import NextHops, differ, next_hops_of
 from sar_agent.routing.repair import same_indices
 from sar_agent.routing.routes import Routes
-from sar_agent.routing.weighted_trees import SendingTerminals, sources_of
 from sar_agent.util.kernels import kernel, kernel_part
 
 
@@ -43,11 +42,11 @@ def keep_unchanged_rows(
     if not same_indices(before.fabric, fabric) or before.routes.egress.shape != routes.egress.shape:
         return routes
     egress, old = routes.egress[0].copy(), before.routes.egress[0]
-    hops, senders = next_hops_of(fabric, live=True), _weighted_senders(fabric, mix, options)
+    hops, demand = next_hops_of(fabric, live=True), _demand(fabric, mix, options)
     amount = np.zeros(fabric.channels)
-    _carry_all(hops, senders, egress, amount)
+    _carry_all(hops, demand, egress, amount)
     up = np.flatnonzero(fabric.switch_up).astype(np.uint32)
-    harm = _restore_rows(hops, senders, up, fabric.destination_port, old, egress, amount)
+    harm = _restore_rows(hops, demand, up, fabric.destination_port, old, egress, amount)
     if most is not None:
         changed = np.count_nonzero(egress != old, axis=1)
         left = int(changed.sum())
@@ -59,48 +58,42 @@ def keep_unchanged_rows(
     return replace(routes, egress=egress[None], mark=0)
 
 
-class WeightedSenders(NamedTuple):
-    """Which terminals send, and how much."""
+class Demand(NamedTuple):
+    """Who sends how much, and what channels can carry."""
 
-    sources: SendingTerminals
-    demand: F64
-    """float64[J]: how much each terminal of a job sends to each other terminal of it."""
+    work: DemandItems
     capacity: F64
     """float64[C]"""
 
 
-def _weighted_senders(fabric: Fabric, mix: JobMix, options: Options) -> WeightedSenders:
-    demand: F64 = np.ones(len(mix.jobs))
-    capacity = np.ones(fabric.channels)
-    if options.objective == "load":
-        demand, capacity = route_demand(fabric, mix), fabric.channel_rate.astype(np.float64)
-    return WeightedSenders(sources_of(fabric, mix), demand, capacity)
+def _demand(fabric: Fabric, mix: JobMix, options: Options) -> Demand:
+    rate = fabric.channel_rate.astype(np.float64)
+    capacity = rate if options.objective == "load" else np.ones_like(rate)
+    return Demand(demand_items_of(fabric, mix, options.objective), capacity)
 
 
 @kernel
-def _carry_all(
-    hops: NextHops, senders: WeightedSenders, egress: U8, amount: F64
-) -> None:  # pragma: no cover
+def _carry_all(hops: NextHops, demand: Demand, egress: U8, amount: F64) -> None:  # pragma: no cover
     for d in range(len(egress)):
-        _carry(hops, senders, egress[d], d, 1.0, amount)
+        _carry(hops, demand, egress[d], d, 1.0, amount)
 
 
 @kernel_part
 def _carry(
-    hops: NextHops, senders: WeightedSenders, row: U8, d: int, step: float, amount: F64
+    hops: NextHops, demand: Demand, row: U8, d: int, step: float, amount: F64
 ) -> float:  # pragma: no cover
     """Adds `step` times the traffic to d along its tree; returns the largest amount on the way."""
     most = 0.0
-    mix = senders.sources
-    if d + 1 >= len(mix.on_offset):  # no job sends to a switch
+    work = demand.work
+    if d + 1 >= len(work.on_offset):  # no job sends to a switch
         return most
-    for j in mix.on_job[mix.on_offset[d] : mix.on_offset[d + 1]]:
-        for i in range(mix.leaf_offset[j], mix.leaf_offset[j + np.int64(1)]):
-            v = mix.leaf[i]
-            sent = step * (senders.demand[j] * mix.leaf_count[i])
+    for m in work.on_member[work.on_offset[d] : work.on_offset[d + 1]]:
+        for i in range(work.first[m], work.past[m]):
+            v = work.leaf[i]
+            sent = step * work.item[i]
             while v != hops.root[d]:
                 c = hops.channel_by_port[v, row[v]]
-                amount[c] += sent / senders.capacity[c]
+                amount[c] += sent / demand.capacity[c]
                 most = max(most, amount[c])
                 v = hops.target[c]
     return most
@@ -108,7 +101,7 @@ def _carry(
 
 @kernel
 def _restore_rows(
-    hops: NextHops, senders: WeightedSenders, up: U32, last: U8, old: U8, egress: U8, amount: F64
+    hops: NextHops, demand: Demand, up: U32, last: U8, old: U8, egress: U8, amount: F64
 ) -> F64:  # pragma: no cover
     """Gives trees their old rows where these are no worse. Returns float64[D]: the largest amount
     on the old tree of each that did not get it back; infinite where it could not, or already has
@@ -122,14 +115,14 @@ def _restore_rows(
             continue
         if not _as_short(hops, up, old[d], egress[d], hops.root[d]):
             continue
-        present = _carry(hops, senders, egress[d], d, 0.0, amount)
-        _carry(hops, senders, egress[d], d, -1.0, amount)
-        most = _carry(hops, senders, old[d], d, 1.0, amount)
+        present = _carry(hops, demand, egress[d], d, 0.0, amount)
+        _carry(hops, demand, egress[d], d, -1.0, amount)
+        most = _carry(hops, demand, old[d], d, 1.0, amount)
         if most <= present * (1 + 1e-9):
             egress[d] = old[d]
         else:
-            _carry(hops, senders, old[d], d, -1.0, amount)
-            _carry(hops, senders, egress[d], d, 1.0, amount)
+            _carry(hops, demand, old[d], d, -1.0, amount)
+            _carry(hops, demand, egress[d], d, 1.0, amount)
             harm[d] = most
     return harm
 

@@ -20,7 +20,8 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, I32, I64, U8
 from sar_agent.fabric.xgft_view import XgftView
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import route_demand
+from sar_agent.jobs.demand import declared_flows, route_demand
+from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.routing.oblivious_tables import nca_tables
 from sar_agent.routing.routes import Routes
 
@@ -95,9 +96,15 @@ def nca_index(view: XgftView, digits: U8) -> I64:
     return index
 
 
-def pairs_of(mix: JobMix) -> Iterator[tuple[int, I32, I32]]:
-    """(job, sources, destinations): all ordered pairs inside each job, `ROWS` of them at a time."""
+def pairs_of(fabric: Fabric, mix: JobMix) -> Iterator[tuple[int, I32, I32]]:
+    """(job, sources, destinations): all ordered pairs inside each job that send, `ROWS` of them at
+    a time."""
+    ranks = ranks_of(fabric, mix)
     for number, job in enumerate(mix.jobs):
+        if (flows := declared_flows(job)) is not None:
+            source, destination = ranks[mix.offset[number] + flows.reshape(2, -1)]
+            yield number, source, destination
+            continue
         size = len(job.terminals)
         step = max(1, ROWS // size)
         for first in range(0, size, step):
@@ -112,7 +119,7 @@ def path_traffic(routes: PathRoutes, mix: JobMix) -> tuple[I64, F64]:
     fabric = routes.fabric
     efi, load = np.zeros(fabric.channels, np.int64), np.zeros(fabric.channels)
     demand = route_demand(fabric, mix)
-    for job, source, destination in pairs_of(mix):
+    for job, source, destination in pairs_of(fabric, mix):
         channels = routes.channels(source, destination)
         count = np.bincount(channels[channels >= 0], minlength=fabric.channels)
         efi += count

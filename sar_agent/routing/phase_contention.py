@@ -37,7 +37,7 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, I64, U8, U32
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import route_demand
+from sar_agent.jobs.demand import port_demand
 from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.routing.graph.next_hops import NextHops, next_hops_of
 from sar_agent.util.kernels import kernel
@@ -58,7 +58,7 @@ def phase_contention(fabric: Fabric, mix: JobMix, egress: U8, phases: int = PHAS
         return result
     size = np.diff(mix.offset)
     weight = np.array([job.weight for job in mix.jobs], np.float64)
-    speed = route_demand(fabric, mix) * (size - 1) / weight
+    speed = port_demand(fabric, mix) / weight
     at = moments(int(size.max()) - 1, phases)
     room = 4  # channels of a message, on average
     while not _add_contention(

@@ -80,8 +80,7 @@ class SarPlus:
         began = time.perf_counter()
         template = template_of(fabric)
         egress = template.egress.copy()
-        loads = JobLoads(template.shortest, template.cache, mix, options.objective)
-        loads.carry(egress, loads.terminals)
+        loads = _loads(template, mix, options, egress)
         most, peak = _most(loads, options), loads.peak()
         for _ in range(1 if len(mix.terminal) > LARGE else 2):
             if not _except(template, loads, egress, most, range(len(mix.jobs))):
@@ -104,9 +103,16 @@ class SarPlus:
         if before.fabric.digest != fabric.digest:
             old = before.routes.egress[0]
             egress = carried_tables(before.fabric, fabric, old, template.cache, template.egress)
-            loads = JobLoads(template.shortest, template.cache, mix, options.objective)
-            loads.carry(egress, loads.terminals)
-            _cool(template, loads, egress, _most(loads, options))
+            loads = _loads(template, mix, options, egress)
+            most = _most(loads, options)
+            _cool(template, loads, egress, most)
+            usual = most  # the least change, unless the template itself would be better
+            if loads.peak() > WORTH * most:
+                usual = max(most, _loads(template, mix, options, template.egress).peak())
+            if loads.peak() > WORTH * usual:
+                return replace(
+                    self.route(fabric, mix, options), seconds=time.perf_counter() - began
+                )
             return self._keep(template, loads, egress, began)
         egress = before.routes.egress[0].copy()
         loads = self._followed(before, template, mix, options, egress)
@@ -134,8 +140,7 @@ class SarPlus:
         ):
             loads = last.loads
         else:
-            loads = JobLoads(template.shortest, template.cache, made.mix, options.objective)
-            loads.carry(egress, loads.terminals)
+            loads = _loads(template, made.mix, options, egress)
         parts, load = (template.egress, egress), loads.paths.load.copy()
         started, changed = _follow(loads, mix, egress)
         # What a failure moved stays while jobs run: the least change.
@@ -162,6 +167,13 @@ class SarPlus:
         )
         self._last = _Last(routes.mark, template, loads)
         return routes
+
+
+def _loads(template: Template, mix: JobMix, options: Options, egress: U8) -> JobLoads:
+    """The loads of a mix on these tables."""
+    loads = JobLoads(template.shortest, template.cache, mix, options.objective)
+    loads.carry(egress, loads.terminals)
+    return loads
 
 
 def _most(loads: JobLoads, options: Options) -> float:

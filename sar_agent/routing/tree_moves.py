@@ -128,8 +128,8 @@ def gather(
     target, by_port, flow, leaf = paths.graph.target, paths.by_port, scratch.flow, work.leaf
     root, count = work.root[d], 0
     for k in range(work.on_offset[d], work.on_offset[d + 1]):
-        job = work.on_job[k]
-        for i in range(work.leaf_offset[job], work.leaf_offset[job + 1]):
+        x = work.on_member[k]
+        for i in range(work.first[x], work.past[x]):
             v = leaf[i]
             while v != root:
                 c = by_port[v, tree[v]]

@@ -10,7 +10,7 @@ import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import route_demand
+from sar_agent.jobs.demand import port_demand
 from sar_lab.history.job_history import F64
 
 
@@ -20,7 +20,7 @@ def port_load(fabric: Fabric, mix: JobMix) -> F64:
     if not mix.jobs:
         return np.zeros(0, np.float64)
     size = np.diff(mix.offset)
-    sent = np.repeat(route_demand(fabric, mix) * (size - 1), size)
+    sent = np.repeat(port_demand(fabric, mix), size)
     load = np.bincount(mix.terminal, sent, fabric.terminals) / fabric.terminal_rate
     return np.maximum.reduceat(load[mix.terminal], mix.offset[:-1])
 

@@ -1,8 +1,7 @@
 """Traffic patterns of jobs: a pattern turns a mix into flows.
 
 In all patterns every ordered pair of a job's terminals exchanges the same amount of data, such that
-the job would take 1 second if only its own slowest port limited it (`route_demand` for one second).
-Times are therefore multiples of the time on a network without contention.
+the job would take 1 second if only its own slowest port limited it (`port_demand`). Times are therefore multiples of the time on a network without contention.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import route_demand
+from sar_agent.jobs.demand import port_demand
 from sar_agent.jobs.rank_order import ranks_of
 from sar_lab.fluid.flow_steps import Flows
 
@@ -47,7 +46,8 @@ PATTERNS: dict[str, Pattern] = {
 def _flows(fabric: Fabric, mix: JobMix, order: Callable[[I32], Sequence[Sequence[I32]]]) -> Flows:
     """`order` gets one job's int32[N - 1, N, 2] (phase, rank, source and destination) and returns
     its sequences of steps, each int32[…, 2]."""
-    demand = route_demand(fabric, mix)
+    size = np.diff(mix.offset)
+    demand = port_demand(fabric, mix) / (size - 1)
     pairs: list[I32] = [np.empty((0, 2), np.int32)]
     flows: list[int] = []
     last: list[bool] = []
@@ -60,7 +60,6 @@ def _flows(fabric: Fabric, mix: JobMix, order: Callable[[I32], Sequence[Sequence
             flows += map(len, steps)
             last += [False] * (len(steps) - 1) + [True]
     ends = np.concatenate(pairs).astype(np.uint32)
-    size = np.diff(mix.offset)
     of = np.repeat(np.arange(len(size), dtype=np.uint32), size * (size - 1))
     return Flows(
         np.ascontiguousarray(ends[:, 0]),

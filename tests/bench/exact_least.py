@@ -92,8 +92,8 @@ def _demand(fabric: Fabric, mix: JobMix) -> dict[int, np.ndarray]:
     demand = {}
     for d in np.unique(mix.terminal).tolist():
         sent = np.zeros(fabric.switches)
-        for job in work.on_job[work.on_offset[d] : work.on_offset[d + 1]]:
-            items = slice(work.leaf_offset[job], work.leaf_offset[job + 1])
+        for m in work.on_member[work.on_offset[d] : work.on_offset[d + 1]]:
+            items = slice(work.first[m], work.past[m])
             np.add.at(sent, work.leaf[items], work.item[items] / FULL_LOAD)
         sent[fabric.terminal_switch[d]] = 0
         if sent.any():

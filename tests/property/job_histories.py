@@ -30,7 +30,8 @@ def _job(fabric: Fabric, random: Random, number: int) -> Job:
     hosts = [t for t in range(fabric.terminals) if fabric.is_host_port[t]]
     size = random.randint(2, min(12, len(hosts)))
     weight = random.choice([1.0, 1.0, 0.25])
-    return make_job(str(number), random.sample(hosts, size), weight=weight)
+    traffic = random.choice([None, None, "ring", "shift:2", "transpose", "stencil2d:2x3"])
+    return make_job(str(number), random.sample(hosts, size), traffic, weight)
 
 
 def _change(whole: Fabric, fabric: Fabric, random: Random) -> Fabric:

@@ -1,0 +1,99 @@
+"""Jobs that say who sends to whom: loads are those of their flows, and routes are made for them."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job
+from sar_agent.jobs.rank_order import ranks_of
+from sar_agent.quality import measure
+from sar_agent.routing import Options, load_engine
+from tests.examples import examples
+from tests.property.networks import networks
+from tests.property.oracles import path
+
+PARTNERS = {
+    "ring": lambda i, n: [(i + 1) % n],
+    "shift:2": lambda i, n: [(i + 2) % n],
+    "bitcomp": lambda i, n: [n - 1 - i],
+    "stencil2d:1x2": lambda i, n: [1 - i] * 2 if i < 2 else [],
+}
+"""Written again, from the words of `traffic.txt`: rank, ranks → ranks that it sends to."""
+
+
+@examples(60)
+@given(network=networks(), patterns=st.lists(st.sampled_from(sorted(PARTNERS)), min_size=4))
+def test_loads_are_those_of_the_declared_flows(
+    network: tuple[Fabric, JobMix], patterns: list[str]
+) -> None:
+    fabric, mix = network
+    jobs = [
+        make_job(job.id, job.terminals, pattern)
+        for job, pattern in zip(mix.jobs, patterns, strict=False)
+        if len(job.terminals) > 2
+    ]
+    declared = JobMix.of(jobs)
+    routes = load_engine("sar-plus").route(fabric, declared, Options())
+    load: Counter[int] = Counter()
+    for job in declared.jobs:
+        ranks, n = ranks_of(fabric, JobMix((job,))), len(job.terminals)
+        speed = float(fabric.terminal_rate[job.terminals].min())
+        assert job.traffic
+        for i in range(n):
+            partners = PARTNERS[job.traffic](i, n)
+            for k in partners:
+                leaf = int(fabric.terminal_switch[ranks[i]])
+                for c in (path(fabric, routes, leaf, int(ranks[k])) or []) if i != k else []:
+                    load[c] += speed / len(partners) / float(fabric.channel_rate[c])
+    expected = [load[c] for c in range(fabric.channels)]
+    found = measure(fabric, declared, routes)
+    assert np.allclose(found.channel_load, expected)
+    assert found.lower_bound_load_max <= max(expected, default=0.0) + 1e-9
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "research" / "how-sar-plus-works.md"
+
+
+@pytest.mark.parametrize("pattern", ["stencil2d:6x8", "stencil3d:4x4x3", "bitcomp"])
+def test_routes_are_made_for_the_declared_flows(pattern: str) -> None:
+    """Six scattered jobs of 48 hosts: the largest loads are those of the page."""
+    fabric = load_fabric("xgft:2;12,24;1,12")
+    hosts = list(range(fabric.terminals))
+    Random(0).shuffle(hosts)
+    sets = [hosts[a:b] for a, b in pairwise(range(0, len(hosts) + 1, 48))]
+    declared = JobMix.of(make_job(str(i), each, pattern) for i, each in enumerate(sets))
+    unknown = JobMix.of(make_job(str(i), each) for i, each in enumerate(sets))
+    loads = [
+        measure(fabric, declared, load_engine(engine).route(fabric, mix, Options())).load_max
+        for engine, mix in (("ftree", unknown), ("sar-plus", unknown), ("sar-plus", declared))
+    ]
+    assert loads[2] < min(loads[:2])
+    row = " | ".join(f"{load:.2f}" for load in loads)
+    assert f"| `{pattern}` | {row} |" in PAGE.read_text(encoding="utf-8")
+
+
+def test_traffic_that_does_not_fit_counts_as_an_all_to_all(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fabric = load_fabric("xgft:2;4,4;1,4")
+    mixes = [
+        JobMix.of([make_job("7", range(2, 14), traffic)]) for traffic in ("stencil2d:5x5", None)
+    ]
+    with caplog.at_level(logging.WARNING):
+        routes = [load_engine("sar-plus").route(fabric, mix, Options()) for mix in mixes]
+    loads = [measure(fabric, mix, routes[1]).load_max for mix in mixes]
+    assert loads[0] == loads[1]
+    assert np.array_equal(routes[0].egress, routes[1].egress)
+    assert "a grid of 5x5 needs 25 ranks, the job has 12" in caplog.text
