@@ -25,6 +25,7 @@ from sar_agent.agent.observe_site import SiteObserver
 from sar_agent.agent.page_feed import PageFeed
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
+from sar_agent.agent.reroute import Rerouter
 from sar_agent.agent.reroute_pacer import Pacing, ReroutePacer
 from sar_agent.agent.updates import Updates
 from sar_agent.config.model import Config
@@ -100,7 +101,7 @@ def build_committer(config: Config, site: Site, who: str) -> Committer:
     metrics = Metrics(__version__, config.agent.mode, config.agent.engine)
     decisions = DecisionLog(History(config.agent.state_dir), who, site.problems)
     publisher = Publisher(metrics, _map_path(config), site.problems)
-    return Committer(_transit(config, site.manager), site.installed, decisions, publisher)
+    return Committer(site.installed, decisions, publisher)
 
 
 def build_agent(
@@ -134,7 +135,7 @@ def build_daemon(
     # The subnet manager, and what it has in force.
     manager = manager or load_subnet_manager(config)
     installed = InstalledRoutes(config, manager, problems)
-    transit = _transit(config, manager)
+    transit = build_transit(config, manager)
     # What users say: hints, requests for keys, subscriptions.
     counters = MessageCounters(metrics)
 
@@ -188,8 +189,32 @@ def build_daemon(
     counted = CountedTraffic(config, metrics, problems, unexpected)
     decisions = DecisionLog(History(folder), "agent", problems, counted.summary)
     pacing = Pacing(config.agent, pacer)
-    committer = Committer(transit, installed, decisions, publisher)
-    keys = KeyInstaller(config, pool, observer, planner, committer, coordinator, metrics)
+    committer = Committer(installed, decisions, publisher)
+    amendments = Amendments(installed, planner, decisions, config.agent.reoptimise_seconds)
+    page = PageFeed(
+        config,
+        pages or LivePages(""),
+        counted,
+        installed,
+        (problems, observer.problems),
+        unexpected,
+    )
+    rerouter = Rerouter(
+        config.agent,
+        manager,
+        metrics,
+        installed,
+        observer,
+        planner,
+        amendments,
+        transit,
+        updates,
+        publisher,
+        committer,
+        pacing,
+        page,
+        Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds),
+    )
     agent = Agent(
         config,
         manager,
@@ -200,29 +225,21 @@ def build_daemon(
         observer,
         EndedJobs(observer, pool, transit, updates, pacing),
         planner,
-        Amendments(installed, planner, decisions, config.agent.reoptimise_seconds),
-        transit,
+        amendments,
         updates,
         publisher,
-        committer,
-        keys,
+        rerouter,
+        KeyInstaller(config, pool, observer, planner, transit, committer, coordinator, metrics),
         pacing,
         counted,
         CountedAfter(counted, decisions),
-        PageFeed(
-            config,
-            pages or LivePages(""),
-            counted,
-            installed,
-            (problems, observer.problems),
-            unexpected,
-        ),
-        Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds),
+        page,
     )
     return AgentDaemon(agent, events)
 
 
-def _transit(config: Config, manager: SubnetManager) -> Transit:
+def build_transit(config: Config, manager: SubnetManager) -> Transit:
+    """The way into force through `manager`."""
     levels = AssignedLevels(config.agent.state_dir)
     return Transit(manager, levels=levels, tries=config.agent.plan_attempts)
 

@@ -1,6 +1,6 @@
-"""The one way from a plan to routes in force that are on record: for passes, keys and rollbacks.
+"""Routes that came into force are put on record: after passes, keys and rollbacks.
 
-After an install the order is always the same. First the file of the generation is kept, then the
+The order is always the same. First the file of the generation is kept, then the
 state names it, then the history tells of it, then the metrics show it; so no record claims more
 than the ones before it can back. The routes are in force by then, so a full disk is a problem that
 is logged and no reason to fail. A person's rollback is different: its hold must outlive the process
@@ -11,19 +11,18 @@ refuses the rollback while nothing has changed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from sar_agent.agent.decide import Decision
 from sar_agent.agent.history import DecisionLog
 from sar_agent.agent.installed_routes import InstalledRoutes
-from sar_agent.agent.outcome import Installed, Result, Waiting
+from sar_agent.agent.outcome import Installed, Result
 from sar_agent.agent.publish import Publisher
 from sar_agent.agent.state import State
-from sar_agent.install.plan import Plan
-from sar_agent.install.subnet_manager import InForce
-from sar_agent.install.transit import CommitResult, Transit
+from sar_agent.install.transit import CommitResult
 from sar_agent.quality import Measures
 
 
@@ -39,67 +38,38 @@ class HistoryEntry:
     """When the decision was made, by `time.monotonic`."""
 
 
-@dataclass(frozen=True)
-class Arrival:
-    """A plan that came into force, not on record yet. `phases` describes a five-phase update."""
-
-    result: CommitResult
-    how: str
-    why: str = ""
-    phases: dict[str, Any] | None = None
-
-
-Go = Callable[[Plan, InForce], Arrival | Waiting]
-"""Brings an examined plan into force, from the tables that it was examined from."""
-
-
 class Committer:
-    """Puts plans in force and on record."""
+    """Puts on record what came into force."""
 
     def __init__(
-        self,
-        transit: Transit,
-        installed: InstalledRoutes,
-        decisions: DecisionLog,
-        publisher: Publisher,
+        self, installed: InstalledRoutes, decisions: DecisionLog, publisher: Publisher
     ) -> None:
-        self.transit, self.installed = transit, installed
-        self.decisions, self.publisher = decisions, publisher
+        self.installed, self.decisions, self.publisher = installed, decisions, publisher
 
-    def commit(
+    @contextmanager
+    def room_for(self, state: State) -> Iterator[None]:
+        """Around an install whose state must outlive this process. Raises `InputError`, before
+        anything is installed, where the disk does not take a state like this."""
+        self.installed.store.reserve(state)
+        try:
+            yield
+        finally:
+            self.installed.store.release()
+
+    def record(
         self,
-        plan: Plan,
-        go: Go,
+        result: CommitResult,
         state: State,
         entry: HistoryEntry | None,
         *,
-        known: InForce | None = None,
+        how: str,
+        why: str = "",
+        phases: dict[str, Any] | None = None,
         replaces: int | None = None,
-        must_save: bool = False,
-    ) -> Installed | Waiting:
-        """Examine `plan`, bring it into force by `go`, and record it.
-
-        `state` is what the state is to say, but for what the install decides (generation,
-        identity, time). `entry` is for the history, None for none. `known` was read a moment ago.
-        `replaces`: a kept generation that gives way to this one. `must_save`: raise `InputError`,
-        before anything is installed, where the state cannot be saved.
-
-        Raises `SarError`; then the plan is not in force, and nothing is on record."""
-        store = self.installed.store
-        if must_save:
-            store.reserve(state)
-        try:
-            arrival = self.transit.commit(plan, go, known)
-            if isinstance(arrival, Waiting):
-                return arrival
-            return self._record(arrival, state, entry, replaces)
-        finally:
-            store.release()
-
-    def _record(
-        self, arrival: Arrival, state: State, entry: HistoryEntry | None, replaces: int | None
     ) -> Installed:
-        result = arrival.result
+        """`state` is what the state is to say, but for what the install decides (generation,
+        identity, time). `entry` is for the history, None for none. `phases` describes a five-phase
+        update. `replaces`: a kept generation that gives way to this one."""
         plan, now = result.plan, time.time()
         update = {
             "generation": plan.generation,
@@ -122,10 +92,10 @@ class Committer:
                 changed=result.changed,
                 sl2vl_tables=result.sl2vl_tables,
                 achieved=achieved,
-                how=arrival.how,
-                phases=arrival.phases,
+                how=how,
+                phases=phases,
             )
             self.publisher.rerouted(plan, result.changed, result.sl2vl_tables)
         self.publisher.status(result.in_force.status)
         self.publisher.wanted(plan.generation)
-        return Installed(result, achieved, arrival.how, arrival.why)
+        return Installed(result, achieved, how, why)

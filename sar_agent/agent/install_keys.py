@@ -20,9 +20,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from sar_agent.agent.commit import Arrival, Committer
+from sar_agent.agent.commit import Committer
 from sar_agent.agent.observe_site import Observation, SiteObserver
-from sar_agent.agent.outcome import Installed
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.state import State
 from sar_agent.check.transition import Way
@@ -34,8 +33,8 @@ from sar_agent.five_phase.messages import Phase
 from sar_agent.install.amended import completed
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
-from sar_agent.install.subnet_manager import InForce, NotYet, SmStatus
-from sar_agent.install.transit import NotSafe
+from sar_agent.install.subnet_manager import InForce, NotYet, SmRefused, SmStatus
+from sar_agent.install.transit import NotSafe, Transit
 from sar_agent.jobs.record import JobRecord
 from sar_agent.keys.pool import KeyDraft, KeyPool
 from sar_agent.keys.requests import none
@@ -71,14 +70,15 @@ class KeyInstaller:
         pool: KeyPool,
         observer: SiteObserver,
         planner: Planner,
+        transit: Transit,
         committer: Committer,
         coordinator: Coordinator,
         metrics: Metrics,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config, self.pool, self.observer = config, pool, observer
-        self.planner, self.committer, self.coordinator = planner, committer, coordinator
-        self.metrics, self.clock = metrics, clock
+        self.planner, self.transit, self.committer = planner, transit, committer
+        self.coordinator, self.metrics, self.clock = coordinator, metrics, clock
         self.installed = committer.installed
         self.unexpected = UnexpectedErrors(metrics.unexpected_errors, lambda: self.clock())
         self._polled = self._poll_after = -math.inf
@@ -257,23 +257,22 @@ class KeyInstaller:
         start = time.monotonic()
         names = _names(drafts)
 
-        def go(plan: Plan, before: InForce) -> Arrival:
+        try:
+            rows = self.pool.rows(in_force.fabric, drafts)
+            plan = self.planner.plan_keys(state.generation + 1, rows, in_force)
+            before = self.transit.before(plan.fabric)
+            plan = self.transit.examine(plan, before)
             if why := not_as_planned(before, in_force, state):
                 raise NotYet(why)
             if plan.transition and plan.transition.way is Way.FITTED:
                 raise NotSafe(plan.transition)  # some of the keys would be missing
-            return Arrival(self.committer.transit.bring(plan, before), "")
-
-        try:
-            rows = self.pool.rows(in_force.fabric, drafts)
-            number = state.generation + 1
-            plan = self.planner.plan_keys(number, rows, in_force)
-            outcome = self.committer.commit(plan, go, state, None, replaces=state.generation)
-        except NotYet as error:  # nothing has failed: the subnet manager is at work
-            self._wait([draft.ticket for draft in drafts], str(error))
-            self._later()
-            return
+            result = self.transit.bring(plan, before)
         except SarError as error:
+            if isinstance(error, NotYet) or (isinstance(error, SmRefused) and error.changed):
+                # Nothing has failed: the subnet manager is at work.
+                self._wait([draft.ticket for draft in drafts], str(error))
+                self._later()
+                return
             if isinstance(error, CheckFailed):
                 self.metrics.check_failures.inc()
             log.warning("no key for %s: %s", names, error)
@@ -283,8 +282,8 @@ class KeyInstaller:
             self.metrics.key_installs.labels("failed").inc()
             self._later()
             return
-        assert isinstance(outcome, Installed)  # `go` never waits
-        self.planner.adopt(outcome.plan)
+        self.committer.record(result, state, None, how="", replaces=state.generation)
+        self.planner.adopt(result.plan)
         self._pause = OWED_PAUSE
         self.pool.remade()
         self.pool.lease(drafts)
@@ -293,9 +292,9 @@ class KeyInstaller:
             self.metrics.key_seconds.observe(self.pool.requests.age(draft.ticket))
         log.info(
             "generation %d is in force with a key for %s, %d entries changed (%.2f s)",
-            outcome.plan.generation,
+            result.plan.generation,
             names,
-            outcome.result.changed.entries,
+            result.changed.entries,
             time.monotonic() - start,
         )
 

@@ -1,4 +1,4 @@
-"""One pass: observe, decide, plan, prove, commit, publish. `once` is one pass, `run` many.
+"""One pass: observe, decide, reroute (`reroute.py`), publish. `once` is one pass, `run` many.
 
 At every moment: only a plan that passed its checks is installed; what is believed to be in force
 was read back; the state on disk never claims more than that. While Slurm, the subnet manager or the
@@ -12,7 +12,6 @@ import time
 from dataclasses import dataclass
 
 from sar_agent.agent.amendments import Amendments
-from sar_agent.agent.commit import Arrival, Committer, HistoryEntry
 from sar_agent.agent.counted_after import CountedAfter
 from sar_agent.agent.counted_traffic import CountedTraffic
 from sar_agent.agent.decide import (
@@ -29,30 +28,20 @@ from sar_agent.agent.install_keys import KeyInstaller
 from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.observe_site import Observation, SiteObserver
 from sar_agent.agent.outcome import (
-    Installed,
-    Outcome,
-    Planned,
     Report,
     Result,
-    Waiting,
-    words_of,
 )
 from sar_agent.agent.page_feed import PageFeed
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
-from sar_agent.agent.reroute_pacer import Pacing, planning_basis
+from sar_agent.agent.reroute import Rerouter
+from sar_agent.agent.reroute_pacer import Pacing
 from sar_agent.agent.state import State
-from sar_agent.agent.update_strategy import UpdateMethod
 from sar_agent.agent.updates import Updates
 from sar_agent.config.model import Config
-from sar_agent.errors import CheckFailed, SarError
-from sar_agent.install.plan import Plan
-from sar_agent.install.subnet_manager import InForce, NotYet, SmRefused, SmStatus, SubnetManager
-from sar_agent.install.transit import NotSafe, Transit, transition_to
-from sar_agent.jobs.filter import host_sets
-from sar_agent.quality import Measures
+from sar_agent.errors import SarError
+from sar_agent.install.subnet_manager import SmStatus, SubnetManager
 from sar_agent.telemetry.metrics import Metrics
-from sar_agent.util.backoff import Backoff
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.stages import record_stages
@@ -77,17 +66,14 @@ class Agent:
     ended: EndedJobs
     planner: Planner
     amendments: Amendments
-    transit: Transit
     updates: Updates
     publisher: Publisher
-    committer: Committer
+    rerouter: Rerouter
     keys: KeyInstaller
     pacing: Pacing
     counted: CountedTraffic
     counted_after: CountedAfter
     page: PageFeed
-    backoff: Backoff
-    """What failed is tried again, but ever less often."""
 
     def pass_once(self, *, called: bool = False) -> Report:
         """Never raises: the report says what went wrong. `called`: the subnet manager waits."""
@@ -169,8 +155,7 @@ class Agent:
             self._publish_last_plan(site, state)
             report = Report(Result.HELD if decision.held else Result.NOTHING, decision.why)
         else:
-            # Plan, prove, commit; then publish.
-            report = self._attempt(decision, site, state, obstacle, before)
+            report = self.rerouter.attempt(decision, site, state, before, install=not obstacle)
         if obstacle and not observing:
             return Report(Result.FAILED, f"nothing can be installed: {obstacle}", report.reason)
         return report
@@ -208,150 +193,6 @@ class Agent:
             return ""
         return self.updates.wait_before_planning(len(site.records), decision.reason in REPAIRS)
 
-    def _attempt(
-        self,
-        decision: Decision,
-        site: Observation,
-        state: State | None,
-        obstacle: str,
-        before: Measures | None,
-    ) -> Report:
-        """Reroute, and publish how that went. `before` is the measures of the routes in force."""
-        assert decision.reason is not None
-        basis = planning_basis(site)
-        if wait := self.backoff.wait(basis):
-            why = f"it failed {self.backoff.failures} times, next try in {wait:.0f} s"
-            return Report(Result.WAITING, f"{decision.why}; {why}", decision.reason)
-        entry = HistoryEntry(decision, self.config.agent.engine, before)
-        try:
-            outcome = self._reroute(entry, site, state, install=not obstacle)
-        except SarError as error:
-            return self._failed(error, entry, site)
-        self.backoff.succeeded()
-        plan = outcome.plan
-        self.publisher.new_plan(plan)
-        match outcome:
-            case Planned():
-                result = Result.PLANNED
-            case Waiting():
-                result = Result.LATER
-            case Installed():
-                result = Result.INSTALLED
-                self.page.installed(outcome)
-        self.metrics.reroutes.labels(decision.reason.value, result.value).inc()
-        seconds = time.monotonic() - entry.began
-        if result is not Result.INSTALLED:
-            self.installed.remember(plan, self._basis_of(plan, site))
-        if result is not Result.LATER:
-            self.pacing.acted()
-        if result is Result.PLANNED:
-            self.committer.decisions.add(
-                decision,
-                result,
-                engine=entry.engine,
-                jobs=len(plan.mix.jobs),
-                seconds=seconds,
-                before=before,
-                plan=plan,
-            )
-        return Report(
-            result,
-            f"{decision.why}; {words_of(outcome)} ({plan.routes.engine}, "
-            f"{len(plan.mix.jobs)} jobs, {seconds:.2f} s; dark fiber "
-            f"{plan.measures.dark_fiber_ratio:.1%}, effective EFI max "
-            f"{plan.measures.effective_efi_max}, largest load {plan.measures.load_max:.2f})",
-            decision.reason,
-        )
-
-    def _reroute(
-        self, entry: HistoryEntry, site: Observation, state: State | None, *, install: bool
-    ) -> Outcome:
-        """Plan for the site, prove the transition, and bring the plan into force.
-
-        Where the subnet manager refuses because the fabric has changed since it was read, the
-        fabric is read and planned for again at once, a few times. Raises `SarError`; then nothing
-        is installed, and the routes in force stay."""
-        reason, in_force = entry.decision.reason, site.in_force
-        assert reason is not None
-        if not install:
-            plan = self.planner.plan(1, site.fabric, site.mix)
-            return Planned(transition_to(plan, in_force.routes if in_force else None))
-        for left in range(self.config.agent.plan_attempts - 1, -1, -1):
-            self.amendments.resume(site, state)
-            # Plan. `number` is above all that the manager or the state has heard of.
-            heard = self.manager.status().highest_generation
-            number = 1 + max(heard, state.generation if state else 0)
-            plan = self.planner.plan(number, site.fabric, site.mix)
-            if why := self.pacing.held_back(reason, site, entry.before, plan):
-                return Waiting(transition_to(plan, in_force.routes if in_force else None), why)
-            try:
-                return self._prove_and_commit(plan, entry, site)
-            except SmRefused as error:
-                again = self.observer.observe_fabric_again(site)
-                if not left or again is None:
-                    raise
-                log.warning("%s; the fabric has changed meanwhile, planning again", error)
-                site = again
-        raise AssertionError("unreachable: tries is at least 1")
-
-    def _prove_and_commit(
-        self, plan: Plan, entry: HistoryEntry, site: Observation
-    ) -> Installed | Waiting:
-        urgent = entry.decision.reason in REPAIRS
-
-        def go(plan: Plan, before: InForce) -> Arrival | Waiting:
-            plan, choice = self.updates.prepare(
-                plan,
-                before.routes,
-                before.status.ours,
-                site.records,
-                urgent,
-                lambda other: self.transit.examined(other, before),
-            )
-            if choice.how is UpdateMethod.WAIT:
-                return Waiting(plan, choice.why)
-            result = self.updates.put(
-                choice,
-                plan.generation,
-                lambda: self.transit.bring(plan, before, whole=choice.whole),
-            )
-            self.planner.adopt(result.plan)
-            return Arrival(result, choice.how.value, choice.why, self.updates.take_summary())
-
-        state = State(
-            generation=plan.generation,
-            engine=self.config.agent.engine,
-            jobs=host_sets(site.records),
-            fabric_digest=plan.fabric.digest.hex(),
-            installed_at=0.0,
-            identity="",
-        )
-        return self.committer.commit(plan, go, state, entry, known=site.in_force)
-
-    def _failed(self, error: SarError, entry: HistoryEntry, site: Observation) -> Report:
-        """Nothing was installed. `NotYet` is no failure: a later pass may find the manager done."""
-        decision = entry.decision
-        assert decision.reason is not None
-        result = Result.LATER if isinstance(error, NotYet) else Result.FAILED
-        if isinstance(error, NotSafe):
-            self.metrics.transitions.labels(error.transition.way.value).inc()
-        self.metrics.reroutes.labels(decision.reason.value, result.value).inc()
-        if result is Result.FAILED:
-            self.backoff.failed(planning_basis(site))
-            if isinstance(error, CheckFailed):
-                self.metrics.check_failures.inc()
-            self.committer.decisions.add(
-                decision,
-                result,
-                engine=entry.engine,
-                jobs=len(site.records),
-                seconds=time.monotonic() - entry.began,
-                before=entry.before,
-                phases=self.updates.take_summary(),
-                message=str(error),
-            )
-        return Report(result, f"{decision.why}; {error}", decision.reason)
-
     def _recover(self) -> None:
         """Finish what a process that died, or an install past its deadline, left behind. While the
         manager is not done with it, the next pass asks again, and none installs before."""
@@ -371,10 +212,6 @@ class Agent:
         nothing can be installed, those planned last."""
         source = self.installed.planned if obstacle else state
         return source.basis if source else None
-
-    def _basis_of(self, plan: Plan, site: Observation) -> RoutesBasis:
-        engine = self.config.agent.engine
-        return RoutesBasis(plan.generation, host_sets(site.records), plan.fabric.digest, engine)
 
     def _publish_last_plan(self, site: Observation, state: State | None) -> None:
         if state and self.config.agent.mode == "install":

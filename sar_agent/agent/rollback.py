@@ -13,17 +13,16 @@ import getpass
 import os
 from dataclasses import replace
 
-from sar_agent.agent.build import Site, build_committer, build_site
-from sar_agent.agent.commit import Arrival, HistoryEntry
+from sar_agent.agent.build import Site, build_committer, build_site, build_transit
+from sar_agent.agent.commit import HistoryEntry
 from sar_agent.agent.decide import Decision, Reason
-from sar_agent.agent.outcome import Installed
 from sar_agent.agent.state import SavedHold, State
+from sar_agent.check.transition import Way
 from sar_agent.config.model import Config
 from sar_agent.errors import InputError, Unavailable, Unserved
 from sar_agent.five_phase.storage import CoordinatorStorage
 from sar_agent.formats.conversion import file_to_routes
-from sar_agent.install.plan import Plan, make_plan
-from sar_agent.install.subnet_manager import InForce
+from sar_agent.install.plan import make_plan
 from sar_agent.jobs.filter import host_sets
 from sar_agent.util.lock_file import Lock
 
@@ -65,15 +64,11 @@ def rollback(
             file_to_routes(fabric, old),
         )
         committer = build_committer(config, site, os.environ.get("SUDO_USER") or getpass.getuser())
+        transit = build_transit(config, site.manager)
         entry = replace(
             entry,
             before=committer.publisher.measure_in_force(observed.in_force, fabric, observed.mix),
         )
-
-        def go(plan: Plan, before: InForce) -> Arrival:
-            result = committer.transit.bring(plan, before)
-            how = result.transition.way.value if result.transition else "direct"
-            return Arrival(result, "staged" if how == "staged" else "direct")
 
         jobs = host_sets(observed.records)
         hold = SavedHold(jobs=jobs)
@@ -89,12 +84,14 @@ def rollback(
             hold=hold,
             identity="",
         )
-        outcome = committer.commit(plan, go, after, entry, known=observed.in_force, must_save=True)
-    assert isinstance(outcome, Installed)  # `go` never waits
+        with committer.room_for(after):
+            result = transit.install(plan, observed.in_force)
+            staged = result.transition and result.transition.way is Way.STAGED
+            committer.record(result, after, entry, how="staged" if staged else "direct")
     return (
         f"the tables of generation {number} are in force again as generation "
-        f"{outcome.plan.generation}, {outcome.result.changed.entries} entries changed; the agent "
-        f"leaves them {words}"
+        f"{result.plan.generation}, {result.changed.entries} entries changed; the agent leaves "
+        f"them {words}"
     )
 
 

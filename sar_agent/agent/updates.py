@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from sar_agent.agent.update_strategy import UpdateChoice, UpdateContext, UpdateMethod, choose_update
 from sar_agent.check.transition import Way
@@ -19,13 +19,12 @@ from sar_agent.five_phase.messages import Phase
 from sar_agent.five_phase.shelter import moves, no_shelter, with_shelter_of
 from sar_agent.install.changes import table_changes
 from sar_agent.install.plan import Plan
+from sar_agent.install.subnet_manager import InForce
 from sar_agent.install.transit import NotSafe
 from sar_agent.jobs.record import JobRecord
-from sar_agent.routing.routes import Routes
 from sar_agent.telemetry.metrics import Metrics
 
 log = logging.getLogger(__name__)
-_T = TypeVar("_T")
 
 
 class Updates:
@@ -53,51 +52,57 @@ class Updates:
         choice = choose_update(self.config, None, UpdateContext(jobs=jobs), _now())
         return choice.why if choice.how is UpdateMethod.WAIT else ""
 
-    def prepare(
+    def keep_shelter(self, plan: Plan, before: InForce) -> Plan:
+        """The plan with the shelter that is in force, where subscribers are to be moved there: it
+        must not change under them. The plan itself where that does not matter, or does not fit."""
+        if self.config.mode != "five-phase" or not self.coordinator.state.members:
+            return plan
+        self.five_phase.refresh_subscribers()
+        changed = moves(before.routes, plan.routes)
+        if self._obstacle(plan, before) or not (changed.base and changed.shelter):
+            return plan
+        return with_shelter_of(plan, before.routes) or plan
+
+    def _obstacle(self, plan: Plan, before: InForce) -> str:
+        """Why there can be no five-phase update to the plan; empty where there can."""
+        state = self.coordinator.state
+        if state.phase in (Phase.UNPATH, Phase.REPATH):
+            return f"update {state.update} is not over"
+        if state.members and not self.listens:
+            return "only `sar-agent run` hears subscribers"
+        if not before.status.ours:
+            return "the routes in force are not the agent's"
+        return no_shelter(plan.routes) if state.members else ""
+
+    def choose(
         self,
         plan: Plan,
-        before: Routes,
-        ours: bool,
-        records: Iterable[JobRecord],
+        before: InForce,
+        records: Collection[JobRecord],
+        *,
         urgent: bool,
-        examined: Callable[[Plan], Plan],
-    ) -> tuple[Plan, UpdateChoice]:
-        """The plan as it can be installed, and how. `before` is in force, `ours` says whether the
-        agent made it, `examined` returns another plan with the verdict on its transition. Raises
-        `NotSafe` or `Unserved` where the plan must not be installed."""
-        five = self.config.mode == "five-phase"
-        if five and self.coordinator.state.members:
-            self.five_phase.refresh_subscribers()
-        state = self.coordinator.state
-        changed = moves(before, plan.routes)
-        obstacle = "" if ours else "the routes in force are not the agent's"
-        if state.members and not self.listens:
-            obstacle = "only `sar-agent run` hears subscribers"
-        if state.phase in (Phase.UNPATH, Phase.REPATH):
-            obstacle = f"update {state.update} is not over"
-        if five and state.members and not obstacle:
-            obstacle = no_shelter(plan.routes)
-            if not obstacle and changed.base and changed.shelter:
-                kept = with_shelter_of(plan, before)
-                if kept is None:
-                    obstacle = "the shelter in force (LID offset 1) does not fit the plan's fabric"
-                else:
-                    plan = examined(kept)
-        now = self.coordinator.clock()
+        shelter_owed: bool,
+    ) -> UpdateChoice:
+        """How an examined plan comes into force. `shelter_owed`: it keeps the shelter of another
+        plan. Raises `NotSafe` or `Unserved` where it must not be installed."""
+        state, now = self.coordinator.state, self.coordinator.clock()
+        changed = moves(before.routes, plan.routes)
+        obstacle = self._obstacle(plan, before)
+        if state.members and not obstacle and changed.base and changed.shelter:
+            obstacle = "the shelter in force (LID offset 1) does not fit the plan's fabric"
         covered = {
             member.job
             for member in state.members.values()
             if not state.uncovered(member.job, member.uid, now, self.coordinator.rules)
         }
-        jobs = list(records)
         site = UpdateContext(
-            jobs=len(jobs),
+            jobs=len(records),
             subscribers=len(state.members),
-            uncovered=sum(not covered & set(record.numbers) for record in jobs),
+            uncovered=sum(not covered & set(record.numbers) for record in records),
             on_shelter=sum(member.offset == 1 for member in state.members.values()),
             base_changes=changed.base > 0,
             shelter_changes=changed.shelter > 0,
-            entries=table_changes(plan.fabric, before, plan.routes).entries,
+            entries=table_changes(plan.fabric, before.routes, plan.routes).entries,
             urgent=urgent,
             obstacle=obstacle,
             known_in=max(0.0, self.coordinator.all_known_at - now),
@@ -112,27 +117,29 @@ class Updates:
                 raise NotSafe(plan.transition, choice.why)
             raise Unserved(choice.why)
         if choice.how is not UpdateMethod.WAIT:
-            in_phases = choice.how is UpdateMethod.FIVE_PHASE
-            self.shelter_owed = bool(in_phases and changed.base and changed.shelter)
-        return plan, choice
+            self.shelter_owed = shelter_owed and choice.how is UpdateMethod.FIVE_PHASE
+        return choice
 
-    def put(self, choice: UpdateChoice, generation: int, load: Callable[[], _T]) -> _T:
-        """Bring a prepared plan into force by `load`, and return its result. Raises `SarError`."""
+    @contextmanager
+    def under_way(self, choice: UpdateChoice, generation: int) -> Iterator[None]:
+        """Around the install of a generation by the method chosen. Raises `SarError`."""
         how = choice.how
-        if how is UpdateMethod.FIVE_PHASE:
-            try:
-                return self.five_phase.install(generation, load)
-            except RunNotBegun as error:
-                if not choice.urgent:
-                    raise
-                log.warning(
-                    "%s; the repair is installed without phases, since it is proved safe", error
-                )
-                how = UpdateMethod.DIRECT
-        self.five_phase.take_summary()  # an earlier run is not this decision's
-        result = load()
-        self.metrics.updates.labels(how.value, "installed").inc()
-        return result
+        with ExitStack() as run:
+            if how is UpdateMethod.FIVE_PHASE:
+                try:
+                    run.enter_context(self.five_phase.phases(generation))
+                except RunNotBegun as error:
+                    if not choice.urgent:
+                        raise
+                    log.warning(
+                        "%s; the repair is installed without phases, since it is proved safe", error
+                    )
+                    how = UpdateMethod.DIRECT
+            if how is not UpdateMethod.FIVE_PHASE:
+                self.five_phase.take_summary()  # an earlier run is not this decision's
+            yield
+        if how is not UpdateMethod.FIVE_PHASE:  # which counts its runs itself
+            self.metrics.updates.labels(how.value, "installed").inc()
 
     def take_summary(self) -> dict[str, Any] | None:
         """The five-phase update that the last decision made, if it did; returned once."""

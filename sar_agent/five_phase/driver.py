@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Literal
 
 from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.five_phase.coordinator import Coordinator
@@ -41,7 +41,6 @@ from sar_agent.install.subnet_manager import SmStatus, SubnetManager
 from sar_agent.util.problem_log import ProblemLog
 
 log = logging.getLogger(__name__)
-_T = TypeVar("_T")
 Owners = Mapping[str, int | None]
 
 
@@ -94,17 +93,19 @@ class FivePhase:
         """The last run."""
         self._since = 0.0
 
-    def install(self, generation: int, load: Callable[[], _T]) -> _T:
-        """Move all subscribers to LID offset 1, `load`, and move them back; returns the result of
-        `load`. Where a run that could not be ended has them there already, that run goes on.
+    @contextmanager
+    def phases(self, generation: int) -> Iterator[None]:
+        """Around the install of a generation: all subscribers are moved to LID offset 1, and back
+        when it is over. Where a run that could not be ended has them there already, that run goes
+        on.
 
-        Raises `RunNotBegun`, or `SarError` where the run was given up or the load failed; then the
-        tables are the old ones, or the next `end_run` finds out."""
+        Raises `RunNotBegun`, or `SarError` where the run was given up or the install failed; then
+        the tables are the old ones, or the next `end_run` finds out."""
         coordinator = self.coordinator
         if coordinator.state.phase is Phase.INSTALL:
-            found = load()
+            yield
             self.end_run()
-            return found
+            return
         if coordinator.state.phase is not Phase.IDLE:
             raise RunNotBegun(f"update {coordinator.state.update} is not over")
         self.summary = RunSummary(subscribers=len(coordinator.state.members))
@@ -114,7 +115,26 @@ class FivePhase:
         except InputError as error:
             raise RunNotBegun(f"no update in phases can begin: {error}") from error
         self.summary.update = coordinator.state.update
-        return self._run(load)
+        steps = self._steps()
+        if isinstance(ended := next(steps), RunEnded):
+            self._over(ended)
+            raise SarError(ended.why)
+        problem: SarError | None = None
+        try:
+            yield
+        except SarError as error:
+            problem = error
+        try:
+            self._end_install(str(problem or ""))
+        except SarError as error:
+            if problem or not isinstance(error, InputError):
+                raise (problem or error) from error
+            # The tables are in force; the next pass ends the run.
+            self.problems.problem("run", f"the update is not over: {error}")
+            return
+        self._finish(steps)
+        if problem:
+            raise problem
 
     def end_run(self) -> UnfinishedRun:
         """End a run that another pass, or another process, left behind."""
@@ -127,7 +147,7 @@ class FivePhase:
             elif state.phase is Phase.UNPATH:
                 self._do(GiveUp("the run was broken off before the install"))
             if state.phase is not Phase.IDLE:
-                self._run(None)
+                self._finish(self._steps())
         except SarError as error:
             why = f"update {state.update} is not over: {error}"
             unfinished = UnfinishedRun(why, blocks=isinstance(error, TablesOnTheirWay))
@@ -152,40 +172,23 @@ class FivePhase:
             self._ask_queue()
         self.metrics.subscribers.set(len(self.coordinator.state.members))
 
-    def _run(self, load: Callable[[], _T] | None) -> _T:
-        """Go on to the end of the run; without `load`, the return value means nothing."""
-        result: _T | None = None
-        problem: SarError | None = None
-        actions: tuple[Action, ...] = ()
+    def _steps(self) -> Iterator[InstallTables | RunEnded]:
+        """Goes on with the run until tables are to be installed, and then until it has ended."""
         while True:
-            for action in actions:
+            self.coordinator.wait()
+            for action in self._do(Tick()):
                 match action:
                     case RaiseNotice():
                         self._notice(action)
                     case AskQueue():
                         self._ask_queue()
-                    case InstallTables():
-                        assert load  # a run that was left behind installs nothing
-                        try:
-                            result = load()
-                        except SarError as error:
-                            problem = error
-                        try:
-                            self._end_install(str(problem or ""))
-                        except InputError as error:
-                            if result is None:
-                                raise (problem or error) from error
-                            self.problems.problem("run", f"the update is not over: {error}")
-                            return result  # it is in force; the next pass ends the run
-                        except SarError as error:
-                            raise (problem or error) from error
-                    case RunEnded():
-                        self._over(action)
-                        if load and (problem or result is None):
-                            raise problem or SarError(action.why)
-                        return result  # type: ignore[return-value]
-            self.coordinator.wait()
-            actions = self._do(Tick())
+                    case _:
+                        yield action
+
+    def _finish(self, steps: Iterator[InstallTables | RunEnded]) -> None:
+        ended = next(steps)
+        assert isinstance(ended, RunEnded)  # nothing is installed any more
+        self._over(ended)
 
     def _end_install(self, problem: str) -> None:
         """Leave INSTALL, by what is in force. `problem` is why the load failed, or why its result

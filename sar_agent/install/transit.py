@@ -1,9 +1,9 @@
 """The one way from a plan to tables in force: for passes, routing keys and rollbacks.
 
-The tables in force are read, the transition from them to the plan is examined, and the install
-names the digest of what was read. Where other tables are in force when the subnet manager gets to
-the install (a fallback engine has rewritten the fabric meanwhile), it refuses, and everything is
-read and decided again.
+Three steps: the tables in force are read (`before`), the transition from them to the plan is
+examined, and the plan is brought into force. The install names the digest of what was read. Where
+other tables are in force when the subnet manager gets to it (a fallback engine has rewritten the
+fabric meanwhile), it refuses, and everything is read and decided again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from sar_agent.check.transition import Transition, Way, examine
 from sar_agent.errors import SarError, Unavailable
@@ -33,7 +32,6 @@ from sar_agent.routing.routes import Routes
 from sar_agent.util.stages import stage
 
 log = logging.getLogger(__name__)
-_T = TypeVar("_T")
 NO_LIMIT = (
     "packets sent by earlier tables would have to be gone first, and OpenSM sets no limit to how "
     "long they wait (head_of_queue_lifetime)"
@@ -137,40 +135,37 @@ class Transit:
         self.recent.saw(fabric, found)
         return found
 
-    def commit(
-        self, plan: Plan, go: Callable[[Plan, InForce], _T], known: InForce | None = None
-    ) -> _T:
-        """Call `go` with the examined plan and the tables that it was examined from, and return its
-        result; again where the manager finds other tables in force. `known` was read a moment ago,
-        on the plan's fabric, and saves the first reading.
-
-        Raises `NotKnown` where switches have not confirmed and no transition is safe whatever they
-        have, `NotYet` where the manager is at work, else what `go` raises.
-        """
+    def install(self, plan: Plan, known: InForce | None = None) -> CommitResult:
+        """Examine and bring into force; again where the manager finds other tables in force
+        meanwhile. Raises as `before`, `examine` and `bring`."""
         for left in range(self.tries - 1, -1, -1):
-            before, known = self._first(plan.fabric, known), None
-            number = max(plan.generation, before.status.highest_generation + 1)
-            plan = self.examined(replace(plan, generation=number), before)
+            before, known = self.before(plan.fabric, known), None
+            plan = self.examine(plan, before)
             try:
-                return go(plan, before)
+                return self.bring(plan, before)
             except SmRefused as error:
                 if not error.changed or not left:
                     raise
                 log.warning("%s; reading what is in force again", error)
         raise AssertionError("unreachable: tries is at least 1")
 
-    def _first(self, fabric: Fabric, known: InForce | None) -> InForce:
-        """`known`, if it is confirmed and no routing has happened since; else what is read now. A
-        routing may have sent packets by other tables, even where the tables are the same again."""
+    def before(self, fabric: Fabric, known: InForce | None = None) -> InForce:
+        """What is in force on `fabric`: `known`, which was read a moment ago, if it is confirmed
+        and no routing has happened since; else what is read now. A routing may have sent packets by
+        other tables, even where the tables are the same again. Raises as `read`."""
         version = known.status.tables_version if known and known.confirmed else None
         if known is None or version is None or self.manager.status().tables_version != version:
             return self.read(fabric)
         self.recent.saw(fabric, known)
         return known
 
-    def examined(self, plan: Plan, before: InForce) -> Plan:
-        """The plan with the verdict on the transition from `before`, and from earlier tables by
-        which packets may still be on their way. Raises as `commit`."""
+    def examine(self, plan: Plan, before: InForce) -> Plan:
+        """The plan, numbered above all that the manager has heard of, with the verdict on the
+        transition from `before`, and from earlier tables by which packets may still be on their
+        way. Raises `NotKnown` where switches have not confirmed and no transition is safe whatever
+        they have, and `NotYet` where these routes were sent already."""
+        number = max(plan.generation, before.status.highest_generation + 1)
+        plan = replace(plan, generation=number)
         if not before.confirmed and before.routes.digest == plan.routes.digest:
             raise NotYet(f"these routes were sent; {before.status.unsettled}")
         self._pause(self.recent.must_wait())
@@ -188,7 +183,7 @@ class Transit:
         *,
         whole: bool = False,
     ) -> CommitResult:
-        """Install an `examined` plan through its stages, each with a generation of its own,
+        """Install an examined plan through its stages, each with a generation of its own,
         checked, read back, and then passed to `between`. `whole`: in one step, where nobody is
         there whom a mixture of old and new tables could hurt.
 

@@ -16,9 +16,7 @@ import pytest
 
 from sar_agent.fabric.ibsim_net import read_ibsim_net
 from sar_agent.formats.routes_file import read_generation, write_routes_file
-from sar_agent.install.plan import Plan, make_plan
-from sar_agent.install.subnet_manager import InForce
-from sar_agent.install.transit import CommitResult, Transit
+from sar_agent.install.plan import make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.opensm.plugin_client import LoadAnswer, PluginClient, PluginRefused
 from sar_agent.opensm.plugin_install import next_path
@@ -26,6 +24,7 @@ from sar_agent.opensm.plugin_manager import PluginManager
 from sar_agent.routing import Options, load_engine
 from tests.live.helpers.built import built
 from tests.live.helpers.site import Site, site
+from tests.live.test_race import SeenTransit
 
 pytestmark = pytest.mark.live
 HOSTS = "n003", "n014"  # at different leaf switches
@@ -98,15 +97,9 @@ def test_the_agent_proves_again_from_the_tables_by_the_new_lids(tmp_path: Path) 
         fabric, mix = read_ibsim_net(net), JobMix(())
         plan = make_plan(6, fabric, mix, load_engine("dfsssp").route(fabric, mix, Options()))
         bridge = Swapped(here, pool)
-        transit = Transit(PluginManager(bridge, here.sm.routes_path))
-        digests: list[str] = []
-
-        def go(plan: Plan, before: InForce) -> CommitResult:
-            digests.append(before.digest)
-            return transit.bring(plan, before)
-
-        arrived = transit.commit(plan, go)
-        assert bridge.loads == 2 and digests[0] != digests[1]
+        transit = SeenTransit(PluginManager(bridge, here.sm.routes_path))
+        arrived = transit.install(plan)
+        assert bridge.loads == 2 and transit.seen[0].digest != transit.seen[1].digest
         assert arrived.in_force.confirmed and arrived.in_force.generation == 6
         assert read_generation(here.sm.routes_path) == 6
         assert not next_path(here.sm.routes_path).exists()

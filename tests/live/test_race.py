@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,18 @@ class Late(PluginClient):
         return load.result()
 
 
+class SeenTransit(Transit):
+    """Remembers from which tables it installed."""
+
+    def __init__(self, manager: PluginManager) -> None:
+        super().__init__(manager)
+        self.seen: list[InForce] = []
+
+    def bring(self, plan: Plan, before: InForce, *more: Any, **others: Any) -> CommitResult:
+        self.seen.append(before)
+        return super().bring(plan, before, *more, **others)
+
+
 def without_the_cable(here: Site, folder: Path) -> Fabric:
     net = folder / "fabric.net"
     net.write_text(here.tree.net())
@@ -59,16 +72,10 @@ def planned(fabric: Fabric) -> Plan:
 def test_what_a_fallback_rewrote_is_read_examined_and_counted(tmp_path: Path) -> None:
     with slow() as (here, gate), ThreadPoolExecutor(1) as pool:
         bridge = Late(here, gate, pool)
-        transit = Transit(PluginManager(bridge, here.sm.routes_path))
+        transit = SeenTransit(PluginManager(bridge, here.sm.routes_path))
         fabric = without_the_cable(here, tmp_path)
-        seen: list[InForce] = []
-
-        def go(plan: Plan, before: InForce) -> CommitResult:
-            seen.append(before)
-            return transit.bring(plan, before)
-
-        arrived = transit.commit(planned(fabric), go)
-        first, second = seen
+        arrived = transit.install(planned(fabric))
+        first, second = transit.seen
         assert (first.generation, second.generation) == (5, 0) and bridge.loads == 2
         assert second.status.engine == "slow" and second.confirmed
         assert arrived.changed == table_changes(fabric, second.routes, arrived.in_force.routes)
@@ -87,5 +94,5 @@ def test_nothing_is_asked_for_while_another_engine_computes(tmp_path: Path) -> N
         gate.unlink()
         here.wait(lambda status: status.settled and status.engine_in_force == "slow")
         transit = Transit(PluginManager(here.bridge, here.sm.routes_path))
-        arrived = transit.commit(planned(fabric), transit.bring)
+        arrived = transit.install(planned(fabric))
         assert arrived.in_force.generation == 6 and arrived.transition

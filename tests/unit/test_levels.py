@@ -72,7 +72,7 @@ class Place:
     def go(self, routes: Routes) -> CommitResult:
         transit = Transit(self.fake.manager, levels=self.levels)
         plan = make_plan(self.fake.generation + 1, FABRIC, JobMix(()), routes)
-        arrived = transit.commit(plan, transit.bring)
+        arrived = transit.install(plan)
         self.now += 100
         return arrived
 

@@ -68,7 +68,9 @@ def test_what_brings_too_little_is_planned_once_and_waits(
         assert report.result is Result.LATER and "too little" in report.sentence
     assert len(plans) == 1 and world.bridge.loads == [1]
     assert world.value("sar_agent_reroutes_total", reason="jobs_changed", result="later") == 1
-    assert [row.reason for row in world.agent.committer.decisions.history.last(9)] == ["first"]
+    assert [row.reason for row in world.agent.rerouter.committer.decisions.history.last(9)] == [
+        "first"
+    ]
     pacer._changed -= 1000
     assert world.once().result is Result.INSTALLED, "stale"
     assert world.once().result is Result.NOTHING

@@ -21,7 +21,7 @@ from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.routes_file import read_generation, read_routes_file
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.recent import RecentTables, longest_way
-from sar_agent.install.subnet_manager import InForce, NotYet
+from sar_agent.install.subnet_manager import NotYet
 from sar_agent.install.transit import CommitResult, NotKnown, NotSafe, Transit, transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.opensm.plugin_client import PluginRefused
@@ -57,7 +57,8 @@ class Place:
         return make_plan(2, self.fabric, JobMix(()), routes)
 
     def go(self, plan: Plan, **more: Any) -> CommitResult:
-        return self.transit.commit(plan, lambda *both: self.transit.bring(*both, **more))
+        before = self.transit.before(plan.fabric)
+        return self.transit.bring(self.transit.examine(plan, before), before, **more)
 
 
 @pytest.fixture
@@ -173,17 +174,16 @@ def test_tables_that_changed_under_a_load_are_read_and_decided_of_again(
     ours = load_engine("dfsssp").route(fabric, JobMix(()), Options())
     place = Place(tmp_path, ours, fabric)
     old = place.fake.digest
-    place.fake.on_load = [place.fake.fall_back]
-    seen: list[tuple[str, str, int]] = []
+    first = place.transit.before(fabric)
+    assert (first.digest, first.generation) == (old, 1)
 
-    def go(plan: Plan, before: InForce) -> CommitResult:
-        place.fake.on_load[:] = place.fake.on_load if not seen else []
-        assert plan.transition
-        seen.append((before.digest, plan.transition.way.value, before.generation))
-        return place.transit.bring(plan, before)
+    def once() -> None:
+        place.fake.on_load.clear()
+        place.fake.fall_back()
 
-    arrived = place.transit.commit(place.plan(ours), go)
-    assert seen[0] == (old, "same", 1) and seen[1][1:] == ("direct", 0)
+    place.fake.on_load = [once]
+    arrived = place.transit.install(place.plan(ours))
+    assert arrived.transition and arrived.transition.way is Way.DIRECT  # not the same any more
     assert "reading what is in force again" in caplog.text
     minhop = load_engine("minhop").route(fabric, JobMix(()), Options())
     assert arrived.changed.entries == int((ours.egress != minhop.egress).sum()) > 0
@@ -196,7 +196,7 @@ def test_tables_that_never_stand_still_are_given_up(place: Place) -> None:
 
     place.fake.on_load = [other]
     with pytest.raises(PluginRefused, match="is in force") as refused:
-        place.go(place.plan(around(place.fabric, [2, 4, 4])))
+        place.transit.install(place.plan(around(place.fabric, [2, 4, 4])))
     assert refused.value.code == "changed"
     assert place.fake.loads == [2, 2, 2] and place.fake.generation == 1
     assert not place.path.exists()
@@ -204,15 +204,14 @@ def test_tables_that_never_stand_still_are_given_up(place: Place) -> None:
 
 def test_a_stage_that_finds_other_tables_is_examined_from_there(place: Place) -> None:
     """Somebody else has the fabric rewritten between two stages."""
-    moved: list[int] = []
 
-    def other(stage: Plan) -> None:
-        if not moved:
-            moved.append(stage.generation)
+    def other() -> None:
+        if place.fake.loads == [2, 3]:
             place.fake.tables = routes_to_file(place.fabric, around(place.fabric, OLD), 2)
 
-    arrived = place.go(place.plan(around(place.fabric, NEW)), between=other)
-    assert moved == [2] and place.fake.loads == [2, 3, 3, 4]
+    place.fake.on_load = [other]
+    arrived = place.transit.install(place.plan(around(place.fabric, NEW)))
+    assert place.fake.loads == [2, 3, 3, 4]
     assert arrived.plan.generation == 4 and (arrived.changed == (2, 2))
     assert read_generation(place.path) == 4
 
