@@ -1,286 +1,137 @@
-/* A JSON parser for the keys of PROTOCOL.md. Unknown keys are skipped, so that a later agent may add some; nothing is
- * allocated. */
+/* Nothing is allocated. Unknown keys are skipped, so that a later agent may add some. */
 #include "answer.h"
 
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#define DEEPEST 8
 #define LONGEST_LEASE 86400000u
 
-struct scan {
-	const char *at;
-	unsigned depth;
-};
-struct string {
-	char text[256];
-	size_t length;
-	bool whole; /* the text fitted, and every \u escape was ASCII */
-};
-
-static bool skip_value(struct scan *s);
-
-static char blank_then(struct scan *s)
-{
-	s->at += strspn(s->at, " \t\r\n");
-	return *s->at;
-}
-
-static bool take(struct scan *s, char c)
-{
-	if (blank_then(s) != c)
-		return false;
-	s->at++;
-	return true;
-}
-
-static int hex4(const char *at)
-{
-	int value = 0;
-
-	for (int i = 0; i < 4; i++) {
-		const char *hex = "0123456789abcdef0123456789ABCDEF";
-		const char *position = at[i] ? strchr(hex, at[i]) : NULL;
-
-		if (!position)
-			return -1;
-		value = 16 * value + (int)((position - hex) % 16);
-	}
-	return value;
-}
-
-static void append(struct string *to, int c)
-{
-	if (c <= 0 || c > 127 || to->length + 1 >= sizeof(to->text))
-		to->whole = false;
-	else
-		to->text[to->length++] = (char)c;
-	to->text[to->length] = '\0';
-}
-
-static bool string(struct scan *s, struct string *to)
-{
-	static const char escapes[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
-
-	*to = (struct string){.whole = true};
-	if (!take(s, '"'))
-		return false;
-	for (; *s->at != '"'; s->at++) {
-		const char *escape;
-		int c = (unsigned char)*s->at;
-
-		if (c < ' ')
-			return false; /* a control character, or the end of the line */
-		if (c == '\\' && s->at[1] == 'u') {
-			c = hex4(s->at + 2);
-			if (c < 0)
-				return false;
-			s->at += 5;
-		} else if (c == '\\') {
-			escape = s->at[1] ? strchr(escapes, s->at[1]) : NULL;
-			if (!escape)
-				return false;
-			c = (unsigned char)means[escape - escapes];
-			s->at++;
-		}
-		append(to, c);
-	}
-	s->at++;
-	return true;
-}
-
-/* Parses an object; `member` parses the value of each key. */
-static bool object(struct scan *s, bool (*member)(struct scan *, const struct string *, void *), void *to)
-{
-	struct string key;
-
-	if (!take(s, '{') || ++s->depth > DEEPEST)
-		return false;
-	if (blank_then(s) != '}')
-		do {
-			if (!string(s, &key) || !take(s, ':') || !member(s, &key, to))
-				return false;
-		} while (take(s, ','));
-	s->depth--;
-	return take(s, '}');
-}
-
-static bool skip_member(struct scan *s, const struct string *key, void *to)
-{
-	(void)key;
-	(void)to;
-	return skip_value(s);
-}
-
-static bool skip_array(struct scan *s)
-{
-	if (!take(s, '[') || ++s->depth > DEEPEST)
-		return false;
-	if (blank_then(s) != ']')
-		do {
-			if (!skip_value(s))
-				return false;
-		} while (take(s, ','));
-	s->depth--;
-	return take(s, ']');
-}
-
-static bool word(struct scan *s, const char *expected)
-{
-	const size_t length = strlen(expected);
-
-	(void)blank_then(s);
-	if (strncmp(s->at, expected, length))
-		return false;
-	s->at += length;
-	return true;
-}
-
-static bool skip_value(struct scan *s)
-{
-	struct string unused;
-	size_t length;
-
-	switch (blank_then(s)) {
-	case '"':
-		return string(s, &unused);
-	case '{':
-		return object(s, skip_member, NULL);
-	case '[':
-		return skip_array(s);
-	default:
-		length = strspn(s->at, "0123456789+-.eE");
-		s->at += length;
-		return length || word(s, "true") || word(s, "false") || word(s, "null");
-	}
-}
-
-static bool variable(struct scan *s, const struct string *name, void *to)
-{
-	struct string value;
-
-	if (!string(s, &value))
-		return false;
-	if (name->whole && value.whole && environment_harmless(name->text, value.text))
-		(void)environment_add(to, name->text, name->length, value.text, value.length);
-	return true;
-}
-
 /* Parses digits with at most one decimal point, in units of 10^-decimals; independent of the locale. False for any
- * other form and for a number that is too large. */
-static bool number(struct scan *s, unsigned decimals, uint64_t *value)
+ * other form and for a number above `most`. */
+static bool number(const char *text, size_t length, unsigned decimals, uint64_t most, uint64_t *value)
 {
-	uint64_t sum = 0;
 	bool point = false;
 	unsigned kept = 0, digits = 0;
 
-	for (blank_then(s); (*s->at >= '0' && *s->at <= '9') || (*s->at == '.' && !point); s->at++) {
-		const uint64_t digit = (uint64_t)(*s->at - '0');
+	*value = 0;
+	for (; length; length--, text++) {
+		const uint64_t digit = (uint64_t)(*text - '0');
 
-		if (*s->at == '.') {
+		if (*text == '.' && !point) {
 			point = true;
 			continue;
 		}
+		if (*text < '0' || *text > '9')
+			return false;
 		digits++;
 		if (point && kept++ >= decimals)
 			continue;
-		if (sum > (UINT64_MAX - digit) / 10)
+		if (*value > (UINT64_MAX - digit) / 10)
 			return false;
-		sum = 10 * sum + digit;
+		*value = 10 * *value + digit;
 	}
-	for (; kept < decimals; kept++, sum *= 10)
-		if (sum > UINT64_MAX / 10)
+	for (; kept < decimals; kept++, *value *= 10)
+		if (*value > UINT64_MAX / 10)
 			return false;
-	*value = sum;
-	return digits > 0 && *s->at != 'e' && *s->at != 'E';
+	return digits && *value <= most;
 }
 
-/* A text for a log: control characters become blanks, so that it cannot look like another line. */
-static bool sentence(struct scan *s, char *to, size_t room)
+static void variable(struct environment *to, const char *text, size_t length)
 {
-	struct string text;
+	struct variable new;
+	const char *equals = memchr(text, '=', length);
+	const size_t name = equals ? (size_t)(equals - text) : length, value = length - name - !!equals;
 
-	if (!string(s, &text))
-		return false;
-	snprintf(to, room, "%.199s", text.text);
-	for (char *c = to; *c; c++)
-		if (*c < ' ')
-			*c = ' ';
-	return true;
+	if (!equals || name >= sizeof(new.name) || value >= sizeof(new.value))
+		return;
+	snprintf(new.name, sizeof(new.name), "%.*s", (int)name, text);
+	snprintf(new.value, sizeof(new.value), "%.*s", (int)value, equals + 1);
+	if (environment_harmless(new.name, new.value))
+		(void)environment_add(to, new.name, name, new.value, value);
 }
 
-static bool update_field(struct scan *s, const char *key, struct answer *answer)
+static bool is_key(const char *line, size_t length, const char *key)
 {
-	struct string phase;
-	uint64_t lease;
-
-	if (!strcmp(key, "update"))
-		return number(s, 0, &answer->update);
-	if (!strcmp(key, "generation"))
-		return number(s, 0, &answer->generation);
-	if (!strcmp(key, "lease")) {
-		if (!number(s, 3, &lease))
-			return false;
-		answer->lease = lease < LONGEST_LEASE ? (unsigned)lease : LONGEST_LEASE;
-		return true;
-	}
-	if (!string(s, &phase))
-		return false;
-	snprintf(answer->phase, sizeof(answer->phase), "%.7s", phase.text);
-	return true;
+	return strlen(key) == length && !memcmp(line, key, length);
 }
 
-static bool field(struct scan *s, const struct string *key, void *to)
+static bool field(struct answer *answer, const char *key, size_t key_length, const char *value, size_t length)
 {
-	static const struct {
+	const struct {
 		const char *key;
-		size_t offset;
+		char *text;
+		size_t room;
+	} texts[] = {
+		{"note", answer->note, sizeof(answer->note)},
+		{"sentence", answer->note, sizeof(answer->note)},
+		{"state", answer->state, sizeof(answer->state)},
+		{"phase", answer->phase, sizeof(answer->phase)},
+	};
+	const struct {
+		const char *key;
+		unsigned *number;
 		unsigned decimals;
 	} numbers[] = {
-		{"offset", offsetof(struct answer, offset), 0}, {"own", offsetof(struct answer, own), 0},
-		{"total", offsetof(struct answer, total), 0},	{"wait", offsetof(struct answer, wait), 3},
-		{"retry", offsetof(struct answer, wait), 3},
+		{"offset", &answer->offset, 0}, {"own", &answer->own, 0},    {"total", &answer->total, 0},
+		{"wait", &answer->wait, 3},	{"retry", &answer->wait, 3},
 	};
-	static const char *update_keys[] = {"update", "generation", "lease", "phase"};
-	struct answer *answer = to;
-	uint64_t value;
+	uint64_t parsed;
 
-	if (!strcmp(key->text, "ok")) {
-		answer->ok = word(s, "true");
-		return answer->ok || word(s, "false");
-	}
-	if (!strcmp(key->text, "env"))
-		return object(s, variable, &answer->env);
-	if (!strcmp(key->text, "error") && blank_then(s) == '"')
-		return sentence(s, answer->error, sizeof(answer->error));
-	if ((!strcmp(key->text, "note") || !strcmp(key->text, "sentence")) && blank_then(s) == '"')
-		return sentence(s, answer->note, sizeof(answer->note));
-	if (!strcmp(key->text, "state") && blank_then(s) == '"')
-		return sentence(s, answer->state, sizeof(answer->state));
-	for (size_t i = 0; i < sizeof(update_keys) / sizeof(*update_keys); i++)
-		if (!strcmp(key->text, update_keys[i]))
-			return update_field(s, key->text, answer);
+	if (is_key(key, key_length, "env"))
+		return variable(&answer->env, value, length), true;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		if (is_key(key, key_length, texts[i].key))
+			return snprintf(texts[i].text, texts[i].room, "%.*s", (int)length, value), true;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		if (!strcmp(key->text, numbers[i].key) && blank_then(s) >= '0' && *s->at <= '9') {
-			if (!number(s, numbers[i].decimals, &value) || value > INT_MAX)
+		if (is_key(key, key_length, numbers[i].key)) {
+			if (!number(value, length, numbers[i].decimals, INT_MAX, &parsed))
 				return false;
-			*(unsigned *)((char *)answer + numbers[i].offset) = (unsigned)value;
+			*numbers[i].number = (unsigned)parsed;
 			return true;
 		}
-	return skip_value(s);
+	if (is_key(key, key_length, "update"))
+		return number(value, length, 0, UINT64_MAX, &answer->update);
+	if (is_key(key, key_length, "generation"))
+		return number(value, length, 0, UINT64_MAX, &answer->generation);
+	if (is_key(key, key_length, "lease")) {
+		if (!number(value, length, 3, UINT64_MAX, &parsed))
+			return false;
+		answer->lease = parsed < LONGEST_LEASE ? (unsigned)parsed : LONGEST_LEASE;
+	}
+	return true;
 }
 
-bool answer_parse(struct answer *answer, const char *json)
+static bool parse(struct answer *answer, const char *line)
 {
-	struct scan s = {json, 0};
+	size_t length = strcspn(line, "\n");
 
-	*answer = (struct answer){.ok = false};
-	if (!object(&s, field, answer) || blank_then(&s)) {
-		*answer = (struct answer){.ok = false};
+	if (!strncmp(line, "error ", 6) && !line[length])
+		return snprintf(answer->error, sizeof(answer->error), "%.*s", (int)length - 6, line + 6), true;
+	if (!is_key(line, length, "ok"))
 		return false;
+	answer->ok = true;
+	while (line[length]) {
+		size_t key;
+
+		line += length + 1;
+		length = strcspn(line, "\n");
+		key = strcspn(line, " \n");
+		if (!key || key == length || !field(answer, line, key, line + key + 1, length - key - 1))
+			return false;
 	}
-	if (!answer->ok)
-		answer->env.count = 0;
 	return true;
+}
+
+bool answer_parse(struct answer *answer, const char *lines)
+{
+	*answer = (struct answer){.ok = false};
+	for (const char *c = lines; *c; c++) /* a sentence ends up in logs */
+		if (*c > 0 && *c < ' ' && *c != '\n')
+			return false;
+	if (parse(answer, lines))
+		return true;
+	*answer = (struct answer){.ok = false};
+	return false;
 }

@@ -1,4 +1,4 @@
-/* The agent's answer: one line of JSON (slurm_spank/PROTOCOL.md, KEYS.md, libsar_migrate/PROTOCOL.md). */
+/* The agent's answer: lines `key value` (slurm_spank/PROTOCOL.md, KEYS.md, libsar_migrate/PROTOCOL.md). */
 #ifndef SAR_ANSWER_H
 #define SAR_ANSWER_H
 #include <stdbool.h>
@@ -22,7 +22,7 @@ struct answer {
 	uint64_t update, generation;
 };
 
-/* False if `json` is not an answer as PROTOCOL.md defines it. */
-bool answer_parse(struct answer *answer, const char *json);
+/* False if `lines` is not an answer as PROTOCOL.md defines it. */
+bool answer_parse(struct answer *answer, const char *lines);
 
 #endif

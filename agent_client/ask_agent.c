@@ -33,7 +33,7 @@ enum ask_result ask_agent(const struct agent_address *agent, const char *payload
 		if (connection_send(connection, credential, size + 1, send_deadline, &inner))
 			result = ASK_SENT;
 		if (result == ASK_SENT && answer &&
-		    connection_read_line(connection, answer, ANSWER_SIZE, answer_deadline, &inner))
+		    connection_read_answer(connection, answer, ANSWER_SIZE, answer_deadline, &inner))
 			result = ASK_ANSWERED;
 	}
 	if (result != expected && (connection < 0 || credential)) /* sign() gives its own reason */

@@ -1,5 +1,5 @@
 /*
- * One request to the agent: connect, sign with munge, send one line, read one line. The SPANK plugin calls this
+ * One request to the agent: connect, sign with munge, send one line, read the answer. The SPANK plugin calls this
  * from a child process, libsar_migrate from a thread of its own, libsar_key from the caller's thread.
  */
 #ifndef SAR_ASK_AGENT_H
@@ -22,7 +22,7 @@ struct agent_address {
 enum ask_result {
 	ASK_FAILED,   /* the request was not sent; `why` gives the reason */
 	ASK_SENT,     /* the request was sent; if an answer was requested, it did not arrive, and `why` gives the reason */
-	ASK_ANSWERED, /* `answer` holds the line */
+	ASK_ANSWERED, /* `answer` holds its lines */
 };
 
 /*

@@ -144,23 +144,26 @@ bool connection_send(int connection, const char *bytes, size_t length, int64_t d
 	return true;
 }
 
-bool connection_read_line(int connection, char *line, size_t room, int64_t deadline, struct reason *why)
+bool connection_read_answer(int connection, char *answer, size_t room, int64_t deadline, struct reason *why)
 {
 	size_t length = 0;
 
 	while (length < room) {
-		const ssize_t got = recv(connection, line + length, room - length, 0);
-		char *end = got > 0 ? memchr(line + length, '\n', (size_t)got) : NULL;
+		const ssize_t got = recv(connection, answer + length, room - length, 0);
+		char *end;
 
-		if (end) {
-			*end = '\0';
-			return true;
-		}
-		if (got > 0)
+		if (got > 0) {
 			length += (size_t)got;
-		else if (!got)
+			end = memmem(answer, length, "\n\n", 2);
+			if (!end)
+				continue;
+			*end = '\0';
+			if (strlen(answer) == (size_t)(end - answer))
+				return true;
+			REFUSE("the answer has a zero byte");
+		} else if (!got) {
 			REFUSE("the agent closed the connection without an answer");
-		else if (errno == EAGAIN) {
+		} else if (errno == EAGAIN) {
 			if (!wait_for(connection, POLLIN, deadline, why))
 				return false;
 		} else if (errno != EINTR) {

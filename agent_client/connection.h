@@ -1,4 +1,4 @@
-/* A connection to the agent: one line out, one line back, each before a deadline. */
+/* A connection to the agent: one line out, one answer back, each before a deadline. */
 #ifndef SAR_CONNECTION_H
 #define SAR_CONNECTION_H
 #include <stdbool.h>
@@ -15,7 +15,7 @@ int connection_open(const char *address, int64_t deadline, struct reason *why);
 /* The uid of the process that listens at the other end of a Unix socket, as the kernel reports it; -1 for TCP. */
 int64_t connection_peer(int connection);
 bool connection_send(int connection, const char *bytes, size_t length, int64_t deadline, struct reason *why);
-/* Reads one line into `line`, without its '\n', as a string. */
-bool connection_read_line(int connection, char *line, size_t room, int64_t deadline, struct reason *why);
+/* Reads an answer up to the empty line that ends it, as a string without its last line end. */
+bool connection_read_answer(int connection, char *answer, size_t room, int64_t deadline, struct reason *why);
 
 #endif

@@ -45,12 +45,12 @@ static bool outlives_deadline(const struct message *message)
 }
 
 /* Nobody may be left to report a failure to. */
-static void store_late_answer(const struct arguments *a, const struct message *message, const char *json)
+static void store_late_answer(const struct arguments *a, const struct message *message, const char *lines)
 {
 	struct answer answer;
 	struct reason unused;
 
-	if (*a->state && answer_parse(&answer, json) && answer.ok)
+	if (*a->state && answer_parse(&answer, lines) && answer.ok)
 		(void)environment_store(&answer.env, a->state, message->job, &unused);
 }
 

@@ -1,29 +1,29 @@
-/* The parser of answers: valid ones, ones with keys of a later agent, and invalid ones. */
+/* The parser of answers: valid ones, ones with keys of a later agent, and hostile ones. */
 #include "../answer.h"
 
 #include "check.h"
 
-static struct answer good(const char *json)
+static struct answer good(const char *lines)
 {
 	struct answer a;
 
-	CHECK(answer_parse(&a, json), "%s", json);
+	CHECK(answer_parse(&a, lines), "%s", lines);
 	return a;
 }
 
-static void bad(const char *json)
+static void bad(const char *lines)
 {
 	struct answer a;
 
-	CHECK(!answer_parse(&a, json) && !a.ok && !a.env.count, "%s", json);
+	CHECK(!answer_parse(&a, lines) && !a.ok && !a.env.count && !*a.error, "%s", lines);
 }
 
 static void noise(void)
 {
 	static const char *seeds[] = {
-		"{\"ok\":true,\"env\":{\"UCX_IB_LID_PATH_BITS\":\"2\",\"UCX_IB_SL\":\"\\u0031\"},\"more\":[1,{\"a\":null}]}",
-		"{\"ok\":true,\"lease\":30.25,\"phase\":\"repath\",\"update\":12345678901234567890,\"generation\":3}",
-		"{\"ok\":false,\"error\":\"a sentence \\\"quoted\\\" \\u00e9\",\"note\":\"x\",\"wait\":0.5,\"state\":\"none\"}",
+		"ok\nenv UCX_IB_LID_PATH_BITS=2\nenv UCX_IB_SL=1\nmore [1,{\"a\":null}]\nnote no key",
+		"ok\nlease 30.25\nphase repath\nupdate 12345678901234567890\ngeneration 3\nwait 0.5\noffset 2",
+		"error a sentence \"quoted\" \xc3\xa9",
 	};
 	struct answer a;
 	unsigned taken = 0;
@@ -34,7 +34,7 @@ static void noise(void)
 		const size_t length = strlen(text);
 
 		for (unsigned change = 0; change < 1 + round % 4; change++) {
-			const char *bytes = "{}[]\",:\\u0ae1tfn \n\x01\x80";
+			const char *bytes = "ok=. -e0ae1tfn\n\n\x01\x80";
 
 			text[(size_t)random() % length] = round % 5 ? bytes[(size_t)random() % strlen(bytes)] : (char)random();
 		}
@@ -46,74 +46,66 @@ static void noise(void)
 	CHECK(taken > 1000 && taken < 399000, "%u", taken);
 }
 
-int main(void)
+static void variables(void)
 {
-	struct answer a = good("{\"ok\":true}");
-	char deep[5000], *at = deep;
+	char many[5000], *at = many;
+	struct answer a = good("ok\nenv UCX_IB_LID_PATH_BITS=all\nenv UCX_IB_NUM_PATHS=4");
 
-	CHECK(a.ok && !a.env.count, "plain");
-	a = good("{\"ok\":true,\"env\":{\"UCX_IB_LID_PATH_BITS\":\"all\",\"UCX_IB_NUM_PATHS\":\"4\"}}");
 	CHECK(a.env.count == 1 && !strcmp(a.env.variable[0].name, "UCX_IB_NUM_PATHS"), "values that hurt are left out");
-	a = good(" { \"ok\" : true , \"env\" : { \"UCX_IB_SL\" : \"1\" , \"B\":\"a/b:c=%\" } } \r");
+	a = good("ok\nenv UCX_IB_SL=1\nenv B=a/b:c=%");
 	CHECK(a.env.count == 2 && !strcmp(a.env.variable[0].name, "UCX_IB_SL"), "names");
 	CHECK(!strcmp(a.env.variable[0].value, "1") && !strcmp(a.env.variable[1].value, "a/b:c=%"), "values");
-	a = good("{\"ok\":false,\"error\":\"no \\\"such\\\"\\njob\",\"env\":{\"A\":\"1\"}}");
-	CHECK(!a.ok && !a.env.count && !strcmp(a.error, "no \"such\" job"), "%s", a.error);
-	a = good("{\"v\":2,\"later\":[1,-2.5e3,{\"x\":[]},\"\\u00e9\",true,null],\"ok\":true,\"env\":{}}");
-	CHECK(a.ok, "what is not known is passed over");
-	CHECK(!a.lease && !*a.phase && !a.update && !a.generation, "not said");
-	a = good("{\"ok\":true,\"lease\":30.0,\"phase\":\"install\",\"update\":18446744073709551615,\"generation\":7}");
-	CHECK(a.lease == 30000 && !strcmp(a.phase, "install") && a.update == UINT64_MAX && a.generation == 7, "update");
-	a = good("{\"ok\":true,\"lease\": .12345 ,\"phase\":\"a long phase\"}");
-	CHECK(a.lease == 123 && !strcmp(a.phase, "a long "), "%u %s", a.lease, a.phase);
-	a = good("{\"ok\":true,\"lease\":9999999999999}");
-	CHECK(a.lease == 86400000, "%u", a.lease);
-	bad("{\"ok\":true,\"update\":18446744073709551616}");
-	bad("{\"ok\":true,\"update\":-1}");
-	bad("{\"ok\":true,\"update\":\"1\"}");
-	bad("{\"ok\":true,\"lease\":1e3}");
-	bad("{\"ok\":true,\"lease\":1.2.3}");
-	bad("{\"ok\":true,\"lease\":}");
-	bad("{\"ok\":true,\"phase\":1}");
-	a = good("{\"ok\":true,\"env\":{\"A B\":\"1\",\"1A\":\"1\",\"\":\"1\",\"A\":\"x;y\",\"B\":\"x y\",\"C\":\"\\u00e9\","
-		 "\"D\":\"a\\nb\",\"E\":\"\\u0000\",\"F\":\"\",\"LD_PRELOAD=\":\"x\"}}");
+	a = good("ok\nenv A B=1\nenv 1A=1\nenv =1\nenv A\nenv A=x;y\nenv B=x y\nenv C=\xc3\xa9\nenv D= \nenv F=");
 	CHECK(a.env.count == 1 && !strcmp(a.env.variable[0].name, "F"), "%u unfit variables", a.env.count);
-	a = good("{\"ok\":true,\"env\":{\"A\":\"1\",\"A\":\"2\"}}");
+	a = good("ok\nenv A=1\nenv A=2");
 	CHECK(a.env.count == 1 && !strcmp(a.env.variable[0].value, "2"), "twice");
-	at += sprintf(at, "{\"ok\":true,\"env\":{\"A\":\"");
+	at += sprintf(at, "ok\nenv A=");
 	memset(at, 'x', 300);
-	sprintf(at + 300, "\",\"B\":\"1\"}}");
-	a = good(deep);
+	sprintf(at + 300, "\nenv B=1");
+	a = good(many);
 	CHECK(a.env.count == 1 && *a.env.variable[0].name == 'B', "a long value is left out");
-	at = deep + sprintf(deep, "{\"ok\":true,\"env\":{");
+	at = many + sprintf(many, "ok");
 	for (int i = 0; i < 40; i++)
-		at += sprintf(at, "%s\"V%d\":\"1\"", i ? "," : "", i);
-	sprintf(at, "}}");
-	a = good(deep);
+		at += sprintf(at, "\nenv V%d=1", i);
+	a = good(many);
 	CHECK(a.env.count == MOST_VARIABLES, "%u", a.env.count);
-	a = good("{\"ok\":true,\"wait\":0.25}");
-	CHECK(a.ok && a.wait == 250, "%u", a.wait);
-	a = good("{\"ok\":true,\"wait\":3.4567,\"note\":\"all\\nleased\",\"state\":\"in_force\",\"offset\":7}");
+	a = good("error no\xc2\xa0job 7");
+	CHECK(!a.ok && !a.env.count && !strcmp(a.error, "no\xc2\xa0job 7"), "%s", a.error);
+	memset(many, 'x', 4000);
+	many[4000] = '\0';
+	memcpy(many, "error ", 6);
+	a = good(many);
+	CHECK(strlen(a.error) == sizeof(a.error) - 1, "%zu", strlen(a.error));
+}
+
+int main(void)
+{
+	static const char *const hostile[] = {
+		"", "\n", "ok\n", "\nok", "okay", "ok yes", "OK", "error", "{\"ok\":true}", "ok\r\nwait 1", "ok\nwait", "ok\n wait 1",
+		"ok\nwait ", "ok\nwait 1 2", "ok\nwait -1", "ok\nwait 1e3", "ok\nwait 1.2.3", "ok\nwait .", "ok\nwait 2147483.648",
+		"ok\noffset x", "ok\noffset 0x1", "ok\noffset 4294967296", "ok\nown 1 ", "ok\nupdate 18446744073709551616",
+		"ok\nupdate -1", "ok\nupdate 1.x", "ok\nlease 18446744073709551615", "ok\nnote a\tb", "ok\nnote a\x1b[2J",
+		"error a\nenv A=1", "error a\n", "ok\nenv A=1\n\nenv B=1", "env A=1\nok", NULL,
+	};
+	struct answer a = good("ok");
+
+	CHECK(a.ok && !a.env.count && !a.lease && !*a.phase && !a.update && !a.generation, "plain");
+	a = good("ok\nlater {\"x\":[]} \xc3\xa9\nwaiting 3\nwait 0.25");
+	CHECK(a.ok && a.wait == 250, "what is not known is passed over");
+	a = good("ok\nlease 30.0\nphase install\nupdate 18446744073709551615\ngeneration 7");
+	CHECK(a.lease == 30000 && !strcmp(a.phase, "install") && a.update == UINT64_MAX && a.generation == 7, "update");
+	a = good("ok\nlease .12345\nphase a long phase");
+	CHECK(a.lease == 123 && !strcmp(a.phase, "a long "), "%u %s", a.lease, a.phase);
+	a = good("ok\nlease 9999999999999");
+	CHECK(a.lease == 86400000, "%u", a.lease);
+	a = good("ok\nwait 3.4567\nnote all leased\nstate in_force\noffset 7");
 	CHECK(a.wait == 3456 && !strcmp(a.note, "all leased"), "%u %s", a.wait, a.note);
 	CHECK(!strcmp(a.state, "in_force") && a.offset == 7 && !a.own, "%s %u", a.state, a.offset);
-	a = good("{\"ok\":true,\"retry\":2,\"sentence\":\"no\",\"own\":1,\"total\":12,\"offset\":-1,\"wait\":null}");
+	a = good("ok\nretry 2\nsentence no\nown 1\ntotal 12");
 	CHECK(a.wait == 2000 && !strcmp(a.note, "no") && a.own == 1 && a.total == 12 && !a.offset, "%u", a.wait);
-	bad("");
-	bad("{}x");
-	bad("[]");
-	bad("{\"ok\":true");
-	bad("{\"ok\":yes}");
-	bad("{\"ok\":true,}");
-	bad("{\"ok\":true,\"env\":[]}");
-	bad("{\"ok\":true,\"env\":{\"A\":1}}");
-	bad("{\"ok\":true}{");
-	bad("{\"ok\":true,\"x\":\"\\q\"}");
-	bad("{\"ok\":true,\"x\":\"\\u12\"}");
-	bad("{\"ok\":true,\"x\":\"\\");
-	memset(deep, '[', 4000);
-	memcpy(deep, "{\"x\":", 5);
-	deep[4000] = '\0';
-	bad(deep);
+	variables();
+	for (const char *const *lines = hostile; *lines; lines++)
+		bad(*lines);
 	noise();
 	return checked("answer");
 }

@@ -22,13 +22,18 @@ static void refused(const char *address, const char *munge_socket, const char *e
 	CHECK(strstr(why.text, expected), "%s: \"%s\"", address, why.text);
 }
 
-/* Accepts one connection, sends what `argument` points to, and closes it. */
+/* Accepts one connection, sends what `argument` points to, each @ as a zero byte, and closes it. */
 static void *serve(void *argument)
 {
 	const char *const *text = argument;
 	const int listener = (int)(intptr_t)text[1], client = accept(listener, NULL, NULL);
 
-	if (send(client, text[0], strlen(text[0]), MSG_NOSIGNAL) < 0)
+	char bytes[64];
+	const size_t length = (size_t)snprintf(bytes, sizeof(bytes), "%s", text[0]);
+
+	for (char *zero = bytes; (zero = strchr(zero, '@'));)
+		*zero = '\0';
+	if (send(client, bytes, length, MSG_NOSIGNAL) < 0)
 		perror("send");
 	close(client);
 	return NULL;
@@ -49,9 +54,10 @@ static void lines(int listener)
 	static const struct {
 		const char *sent, *line, *error;
 	} cases[] = {
-		{"{\"ok\":true}\nignored", "{\"ok\":true}", ""},
-		{"{\"ok\":true}", NULL, "closed the connection"},
+		{"ok\nwait 1\n\nignored", "ok\nwait 1", ""},
+		{"ok\nwait 1\n", NULL, "closed the connection"},
 		{"", NULL, "closed the connection"},
+		{"ok\n@\n\n", NULL, "zero byte"},
 		{"0123456789abcdef0123456789abcdef", NULL, "longer than 15 bytes"},
 	};
 
@@ -66,7 +72,7 @@ static void lines(int listener)
 		pthread_create(&thread, NULL, serve, argument);
 		connection = connection_open(path, clock_ms() + 5000, &why);
 		CHECK(connection >= 0 && connection_peer(connection) == (int64_t)geteuid(), "%s", why.text);
-		read = connection_read_line(connection, line, sizeof(line), clock_ms() + 5000, &why);
+		read = connection_read_answer(connection, line, sizeof(line), clock_ms() + 5000, &why);
 		CHECK(read == !!cases[i].line && (!read || !strcmp(line, cases[i].line)), "%zu", i);
 		CHECK(strstr(why.text, cases[i].error), "\"%s\"", why.text);
 		close(connection);
@@ -81,7 +87,7 @@ static void deadlines(void)
 	const int64_t start = clock_ms();
 	char line[16];
 
-	CHECK(!connection_read_line(connection, line, sizeof(line), start + 30, &why), "nobody answers");
+	CHECK(!connection_read_answer(connection, line, sizeof(line), start + 30, &why), "nobody answers");
 	CHECK(clock_ms() - start >= 30 && !strcmp(why.text, "timed out"), "%s", why.text);
 	close(connection);
 }

@@ -1,15 +1,15 @@
-"""Decodes a message from a socket or a file, passes it to its handler, and returns the answer.
+"""Decodes a message from a socket, passes it to its handler, and returns the answer.
 
 A handler (`MessageHandler`) declares the events that it takes. `JobEvents` handles those of Slurm's
-hooks, the only ones that may also come in a file, where there is no answer.
+hooks.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from sar_agent.events.answers import encode_answer
 from sar_agent.events.authority import Authority
 from sar_agent.events.counters import MessageCounters
 from sar_agent.events.inbox import Inbox
@@ -115,7 +115,7 @@ class Dispatcher:
         if line == STATUS:
             waiting = len(self.jobs.inbox)
             counts = self.counters.counts()
-            return _json({"ok": True, **counts, "waiting": waiting, **self._status()})
+            return encode_answer({"status": {**counts, "waiting": waiting, **self._status()}})
         try:
             if not line.startswith(CREDENTIAL) or b"\0" in line:
                 raise MessageRefused(RefusalReason.GARBAGE, "this is not a munge credential")
@@ -127,7 +127,7 @@ class Dispatcher:
         except MessageRefused as refused:
             return self.refuse(refused, transport)
         self.counters.accepted(message, transport)
-        return _json({"ok": True, **answer})
+        return encode_answer(answer)
 
     @property
     def trusted(self) -> frozenset[int]:
@@ -148,12 +148,8 @@ class Dispatcher:
     def refuse(self, refused: MessageRefused, transport: str) -> bytes:
         """Counts a refusal and returns the answer."""
         self.counters.refused(refused.reason, str(refused), transport)
-        return _json({"ok": False, "error": str(refused)})
+        return encode_answer({"ok": False, "error": str(refused)})
 
 
 def _too_often(uid: int) -> MessageRefused:
     return MessageRefused(RefusalReason.TOO_OFTEN, f"uid {uid} sends too much in too short a time")
-
-
-def _json(answer: Mapping[str, Any]) -> bytes:
-    return json.dumps(answer, separators=(",", ":")).encode() + b"\n"

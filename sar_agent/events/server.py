@@ -213,7 +213,7 @@ class MessageServer:
                 answer = self.dispatcher.answer(line, connection.transport, connection.peer)
             except Exception as error:
                 self.dispatcher.counters.unexpected.caught("server", error)
-                answer = b'{"ok":false,"error":"internal error of the agent; see its log"}\n'
+                answer = b"error internal error of the agent; see its log\n\n"
             if self._loop:
                 with suppress(RuntimeError):  # the loop has ended
                     self._loop.call_soon_threadsafe(self._handled, connection, answer)

@@ -8,18 +8,19 @@
 One process of the job, such as rank 0, requests the key and tells the others. No call waits longer
 than its argument `wait`. If anything is missing (the agent, munge, a free LID offset), the answer
 is offset 0 and the job continues as without keys; only an invalid request raises. This module needs
-no more than the standard library and libmunge. slurm_spank/KEYS.md describes the messages.
+no more than the standard library and the program `munge`. slurm_spank/KEYS.md describes the
+messages.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import pwd
 import secrets
 import socket
 import struct
+import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -27,6 +28,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sar_agent.errors import InputError, Unavailable
+from sar_agent.events.answers import LONGEST as LONGEST_ANSWER
+from sar_agent.events.answers import decode_answer
 
 AGENT = "/run/sar-agent/events.sock"
 """Where the agent listens, unless SAR_AGENT is set to another path or HOST:PORT."""
@@ -34,7 +37,6 @@ LONGEST = 65536
 """Bytes in a request, at most."""
 AGENT_USER = "sar-agent"
 """User that the agent runs as, unless SAR_AGENT_USER is set to another name or uid."""
-_SOCKET_OPTION, _UID_OPTION = 8, 9  # from munge.h
 
 
 @dataclass(frozen=True)
@@ -104,12 +106,12 @@ def request(
         time.sleep(pause)
     return KeyAnswer(
         phase,
-        int(answer.get("offset", 0)),
-        str(answer.get("sentence", "")),
-        int(answer.get("own", 0)),
-        int(answer.get("total", 0)),
+        answer.get("offset", 0),
+        answer.get("sentence", ""),
+        answer.get("own", 0),
+        answer.get("total", 0),
         answer.get("ends"),
-        {str(name): str(value) for name, value in answer.get("env", {}).items()},
+        answer.get("env", {}),
     )
 
 
@@ -158,48 +160,32 @@ def ask(
             f"a request has at most {LONGEST} bytes, this one {len(payload)}",
             remedy="use the name of a pattern, or request fewer pairs at a time",
         )
-    line = _talk(agent or os.environ.get("SAR_AGENT") or AGENT, payload, wait)
+    lines = _talk(agent or os.environ.get("SAR_AGENT") or AGENT, payload, wait)
     try:
-        answer = json.loads(line)
-        refusal = None if answer["ok"] else str(answer.get("error", "refused"))
-    except (ValueError, KeyError, TypeError) as error:
+        answer = decode_answer(lines)
+    except ValueError as error:
         raise Unavailable("the agent's answer does not follow KEYS.md") from error
-    if refusal is not None:
-        raise InputError(refusal)
-    return dict(answer)
+    if not answer["ok"]:
+        raise InputError(answer["error"])
+    return answer
 
 
-def credential(payload: bytes, reader: int | None = None) -> bytes:
+def credential(payload: bytes, wait: float, reader: int | None = None) -> bytes:
     """`payload`, signed by munge with the uid of this process. If `reader` is given, only that uid
     can decode it. Raises `Unavailable`."""
+    command = ["munge"]
+    if path := os.environ.get("SAR_MUNGE_SOCKET"):
+        command += ["--socket", path]
+    if reader is not None:
+        command += ["--restrict-uid", str(reader)]
     try:
-        library = ctypes.CDLL("libmunge.so.2")
-    except OSError as error:
-        raise Unavailable(
-            "libmunge.so.2 is not installed here, so the agent cannot authenticate us"
-        ) from error
-    library.munge_ctx_create.restype = ctypes.c_void_p
-    library.munge_strerror.restype = ctypes.c_char_p
-    library.munge_ctx_destroy.restype = None
-    free = ctypes.CDLL(None).free
-    free.restype, free.argtypes = None, [ctypes.c_void_p]
-    context, signed = ctypes.c_void_p(library.munge_ctx_create()), ctypes.c_void_p()
-    try:
-        if path := os.environ.get("SAR_MUNGE_SOCKET"):
-            library.munge_ctx_set(context, _SOCKET_OPTION, ctypes.c_char_p(path.encode()))
-        if reader is not None:
-            library.munge_ctx_set(context, _UID_OPTION, ctypes.c_uint32(reader))
-        code = library.munge_encode(
-            ctypes.byref(signed), context, ctypes.c_char_p(payload), len(payload)
-        )
-        if code or not signed.value:
-            problem = library.munge_strerror(code).decode(errors="replace")
-            raise Unavailable(f"munge does not sign: {problem}")
-        return ctypes.string_at(signed.value)
-    finally:
-        if signed.value:
-            free(signed)
-        library.munge_ctx_destroy(context)
+        done = subprocess.run(command, input=payload, capture_output=True, timeout=wait)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unavailable(f"munge cannot sign the request ({error})") from error
+    if done.returncode:
+        problem = done.stderr.decode(errors="replace").strip().removeprefix("munge: Error: ")
+        raise Unavailable(f"munge does not sign: {problem}")
+    return done.stdout.strip()
 
 
 def _reader(stream: socket.socket) -> int | None:
@@ -220,11 +206,11 @@ def _reader(stream: socket.socket) -> int | None:
 def _talk(agent: str, payload: bytes, wait: float) -> bytes:
     try:
         with _connect(agent, wait) as stream:
-            line = credential(payload, _reader(stream)) + b"\n"
+            line = credential(payload, wait, _reader(stream)) + b"\n"
         # Connects again, since munge may take longer than the agent waits for a line.
         with _connect(agent, wait) as stream, stream.makefile("rb") as answer:
             stream.sendall(line)
-            return answer.readline(65536)
+            return answer.read(LONGEST_ANSWER)
     except OSError as error:
         raise Unavailable(f"the agent at {agent} does not answer ({error})") from error
 

@@ -5,7 +5,6 @@ machine."""
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import tempfile
@@ -117,8 +116,8 @@ def _sender(address: tuple[str, int], munge: Path, seconds: float, number: int, 
         try:
             with dial(address) as stream:
                 stream.sendall(line)
-                good = json.loads(stream.recv(4096))["ok"]
-        except (OSError, ValueError):
+                good = stream.recv(4096).startswith(b"ok\n")
+        except OSError:
             good = False
         answers.append((time.perf_counter() - sent, bool(good)))
     found.append(answers)

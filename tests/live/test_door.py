@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from sar_agent.events.answers import decode_answer
 from sar_agent.keys import client as key
 from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_until
@@ -117,10 +118,10 @@ def test_a_credential_is_for_the_agent_s_uid_only(
         command = ["unmunge", f"--socket={agent.munge}"]
         return subprocess.run(command, input=line, capture_output=True, user=uid).returncode
 
-    ours = [key.credential(json.dumps(message()).encode(), os.getuid()) for _ in range(2)]
+    ours = [key.credential(json.dumps(message()).encode(), 10, os.getuid()) for _ in range(2)]
     assert unmunged(ours[0], NOBODY) != 0
     assert tell(agent.tcp, ours[1])["ok"]
-    foreign = key.credential(json.dumps(message()).encode(), NOBODY)
+    foreign = key.credential(json.dumps(message()).encode(), 10, NOBODY)
     assert "rejects the credential" in tell(agent.tcp, foreign)["error"]
     assert unmunged(foreign, NOBODY) == 0
     assert key.keys(job="7", agent=str(agent.unix)) == []
@@ -172,7 +173,7 @@ def test_ten_megabytes_of_noise(agent: Agent) -> None:
     for line in [*lines, b"GET /metrics HTTP/1.1\r"]:
         with dial(agent.tcp) as stream:
             stream.sendall(line[:8000] + b"\n")
-            assert json.loads(stream.makefile("rb").read())["ok"] is False
+            assert decode_answer(stream.makefile("rb").read())["ok"] is False
     silent = [dial(agent.tcp) for _ in range(500)]  # more than there are places
     assert tell(agent.tcp, credential(agent.munge, message()))["ok"]
     assert wait_until(lambda: agent.refused("slow") + agent.refused("too_many") >= 500, 20)
@@ -212,7 +213,7 @@ def test_a_munged_that_stops_answering(agent: Agent, tmp_path: Path) -> None:
             answers = []
             for stream in streams:
                 with stream:
-                    answers.append(json.loads(stream.makefile("rb").read())["ok"])
+                    answers.append(decode_answer(stream.makefile("rb").read())["ok"])
             assert all(answers) or other.refused("no_munge")
             assert tell(other.tcp, encode(message()))["ok"], "all is well again"
         finally:

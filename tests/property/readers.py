@@ -6,7 +6,6 @@ Each reader takes bytes and either gives something or raises `SarError`; anythin
 from __future__ import annotations
 
 import itertools
-import json
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from sar_agent.counters import PortReadings, align
 from sar_agent.counters.counter_files import decode_counter_text
 from sar_agent.counters.plugin_file import decode_counters
 from sar_agent.counters.readings import difference
+from sar_agent.events.answers import decode_answer
 from sar_agent.events.authority import Authority
 from sar_agent.events.counters import MessageCounters
 from sar_agent.events.dispatch import Dispatcher, JobEvents
@@ -279,7 +279,7 @@ def _talks(folder: Path) -> Iterator[Reader]:
         data = data.replace(b"0123456789abcdef", b"%016x" % turn)
         uid = 0 if turn % 2 else 1000 + turn // 2
         answer = dispatcher.answer(b"MUNGE:%d:" % uid + data.replace(b"\0", b" "), "tcp")
-        assert isinstance(json.loads(answer)["ok"], bool)
+        assert isinstance(decode_answer(answer)["ok"], bool)
         return dispatcher.answer(data, "tcp")
 
     yield Reader("door", text.MESSAGES, door)

@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from sar_agent.errors import Unavailable
+from sar_agent.events.answers import decode_answer
 from sar_agent.events.authority import KnownJob
 from sar_agent.events.dispatch import Dispatcher
 from sar_agent.events.quota import TokenBuckets
@@ -132,7 +133,7 @@ def test_a_long_message_that_is_wrong_is_read_to_its_first_error(
     ear.authority.known = {str(n): KnownJob(ALICE, None) for n in range(1000)}
     for n in range(256):
         key = message(event="key", job=str(n), phase="x", traffic="ring")
-        assert json.loads(dispatcher.answer(signed(ALICE, key), "tcp"))["ok"]
+        assert decode_answer(dispatcher.answer(signed(ALICE, key), "tcp"))["ok"]
     assert len(whole) == 256
     key = message(event="key", job="999", phase="x", pairs=[0, 1] * 8000)
     assert "requests for keys of uid" in dispatcher.answer(signed(ALICE, key), "tcp").decode()

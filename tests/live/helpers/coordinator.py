@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sar_agent.events.answers import encode_answer
 from sar_agent.events.munge import Munge
 from sar_lab.live.process import wait_for
 
@@ -44,7 +45,7 @@ class Coordinator:
                 message = json.loads(payload)
                 self.heard.append(message | {"uid": uid})
                 if not self.away:
-                    client.sendall(json.dumps(self._answer(message)).encode() + b"\n")
+                    client.sendall(encode_answer(self._answer(message)))
 
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         if message["event"] != "subscribe":

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sar_agent.events.answers import encode_answer
 from sar_lab.live.process import wait_until
 
 OK: dict[str, Any] = {"ok": True}
@@ -108,9 +109,9 @@ class Agent:
             answer = self.answer
             if answer is not None:
                 time.sleep(self.slow)
-                text = answer if isinstance(answer, str) else json.dumps(answer)
+                text = answer.encode() if isinstance(answer, str) else encode_answer(answer)
                 with suppress(OSError):  # who tells of an end does not wait for it
-                    stream.sendall(text.encode() + b"\n")
+                    stream.sendall(text)
             uid, payload = unmunge(line.rstrip(b"\n"), self._munge)
             self.events.append(Event(uid, payload, came))
             if answer is None:

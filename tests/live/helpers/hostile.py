@@ -58,10 +58,10 @@ class Client:
         try:
             with self.dial() as stream:
                 stream.sendall(line + b"\n")
-                answer = json.loads(stream.makefile("rb").readline())
-        except (OSError, ValueError):
+                answer = stream.makefile("rb").readline()
+        except OSError:
             return "nothing"
-        return "ok" if answer.get("ok") else "refused"
+        return "ok" if answer == b"ok\n" else "refused" if answer else "nothing"
 
     def any_job(self) -> str:
         return str(self.random.randrange(10**6, 10**9))

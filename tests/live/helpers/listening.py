@@ -64,7 +64,7 @@ class Agent:
 
     def heard(self) -> float:
         """The number of accepted events, queried from the agent."""
-        return sum(tell(self.unix, b"status")["events"].values())
+        return sum(tell(self.unix, b"status")["status"]["events"].values())
 
     def looks(self) -> float:
         return self.metrics()["sar_agent_stage_seconds_count", "slurm"]

@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from sar_agent.events.answers import decode_answer
+
 NOBODY = 65534
 
 
@@ -69,4 +71,4 @@ def tell(address: str | Path | tuple[str, int], line: bytes) -> dict[str, Any]:
     """One line, and the answer to it."""
     with dial(address) as stream:
         stream.sendall(line + b"\n")
-        return dict(json.loads(stream.makefile("rb").read()))
+        return decode_answer(stream.makefile("rb").read())

@@ -135,7 +135,7 @@ class Phased:
 
     def asked(self) -> dict[str, Any]:
         """The agent's answer to a question about updates."""
-        return dict(tell(self.door, b"status")["update"])
+        return dict(tell(self.door, b"status")["status"]["update"])
 
     def dumped(self) -> RoutesFile:
         return read_routes_file(self.bridge.dump().path)
