@@ -12,66 +12,38 @@ from functools import partial
 from pathlib import Path
 
 from tests.bench import (
-    agent_pass,
     assess_times,
-    event_flood,
-    event_latency,
     exceptions,
-    export_lfts,
-    fabric_sources,
     failure_live,
-    failures,
-    five_phase,
     fluid_judged,
-    install_latency,
     job_changes,
     job_times,
-    key_latency,
-    key_times,
     lanes_needed,
     live_pass,
-    load_gaps,
-    mixes,
     performance,
     repairs_whole,
     replay_year,
-    scale,
     second_start,
-    transitions,
 )
 from tests.bench.machine import machine
 from tests.bench.stored_results import StoredResults
 from tests.bench.table import Table
 
 BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
-    "export": export_lfts.tables,
-    "install": install_latency.tables,
     "failure-live": failure_live.tables,
     "repairs": repairs_whole.tables,
-    "pass": agent_pass.tables,
     "pass-live": live_pass.tables,
-    "fabric": fabric_sources.tables,
     "once": second_start.tables,
     "assess": assess_times.tables,
     "time": job_times.tables,
     "fluid": fluid_judged.tables,
-    "events": event_flood.tables,
-    "latency": event_latency.tables,
-    "keys-live": key_latency.tables,
-    "five-phase": five_phase.tables,
-    "keys": key_times.tables,
     "lanes": lanes_needed.tables,
-    "gaps": load_gaps.tables,
     "replay": replay_year.tables,
 }
 KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "exceptions": exceptions.tables,
     "performance": performance.tables,
-    "mixes": mixes.tables,
     "changes": job_changes.tables,
-    "failures": failures.tables,
-    "scale": scale.tables,
-    "transitions": transitions.tables,
 }
 """Benchmarks that store each of their results. `tests.bench.page` runs them, and some `BENCHES`."""
 HEAD = """# Benchmarks

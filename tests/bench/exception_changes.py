@@ -22,7 +22,6 @@ from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of
 from tests.bench.exception_rows import differing, template
 from tests.bench.failures import failures_of
 from tests.bench.queue import Queue
-from tests.bench.scale import spec_of
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
 
@@ -30,7 +29,7 @@ CHANGES, DEATHS = 60, 12
 START, END, DEATH = 1.5, 0.0, 3.0
 KEPT, SCRATCH, PLAN_MS = 1.0, 2.0, 30.0
 ENTRIES_EVER = 0.2
-LARGE = (LARGEST, spec_of(24))
+LARGE = (LARGEST, "xgft:3;24,24,48;1,24,24")
 ROUNDS = 5
 """Calls in turn of `sar` and of the engine."""
 OPTIONS = Options()

@@ -2,7 +2,6 @@
 
 The agent runs in this process, so that each stage has its wall time and its CPU time; what OpenSM
 and ibsim take meanwhile is read from /proc. Slurm is a stand-in: its poll is the bench `squeue`.
-`agent_pass` has the same passes with stand-ins for OpenSM, too.
 """
 
 from __future__ import annotations
@@ -15,12 +14,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from sar_agent.agent import loop
+from sar_agent.agent.build import build_agent
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.outcome import Result
+from sar_agent.config.model import Config
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibsim_net import net_ids
@@ -32,7 +34,6 @@ from sar_agent.opensm.plugin_manager import PluginManager
 from sar_agent.util.stages import record_stages, stage
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
-from tests.bench.agent_pass import quiet_agent
 from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of, size_of
 from tests.bench.opensm_on_ibsim import cpu_of, opensm_with_plan
 from tests.bench.table import Table, goal
@@ -253,3 +254,19 @@ def _carried(live: Live, fabric: Fabric, leaf: int, port: int) -> int:
     file = read_routes_file(PluginClient(live.manager.socket_path).dump().path)
     row = int(np.flatnonzero(file.switch_guids == fabric.switch_guid[leaf])[0])
     return int(np.count_nonzero(file.forwarding[:, row] == port))
+
+
+def quiet_agent(state_dir: Path, socket: Path, manager: PluginManager, source: FakeSource) -> Agent:
+    """An agent that has done no pass, and improves nothing by itself; the socket is in OpenSM's
+    folder."""
+    keys: dict[str, Any] = {
+        "agent": {
+            "mode": "install",
+            "state_dir": str(state_dir),
+            "run_dir": str(socket.parent),
+            "reoptimise_seconds": 3600,
+        },
+        "slurm": {"topology_conf": ""},
+        "opensm": {"plugin_socket": str(socket)},
+    }
+    return build_agent(Config.model_validate(keys, strict=False), manager, source)

@@ -16,8 +16,6 @@ from pathlib import Path
 
 from tests.bench import (
     assess_times,
-    export_lfts,
-    failures,
     our_engines,
     performance,
     second_start,
@@ -61,17 +59,12 @@ SECTIONS = {
 `minhop` and `dfsssp` of sar-agent are for comparison: they follow OpenSM's rules, except for
 [ties between ports](../engines.md#minhop), with our kernels.
 """,
-    "failures": """## Something fails
-
-First, routes for all pairs are repaired and proved; improvements follow.
-""",
     "assess": """## Commands, from their start to their end
 """,
 }
 FIXED: dict[str, Callable[[bool], Iterator[Table]]] = {
     "assess": assess_times.tables,
     "once": second_start.tables,
-    "export": export_lfts.tables,
 }
 """Of one size here, whether `--full` or not; each is stored whole."""
 
@@ -83,7 +76,6 @@ def _stored(name: str, full: bool, kept: StoredResults) -> Iterator[Table]:
 
 TABLES: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "performance": performance.tables,
-    "failures": failures.tables,
     **{name: partial(_stored, name) for name in FIXED},
 }
 

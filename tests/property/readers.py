@@ -57,7 +57,7 @@ from sar_agent.slurm.squeue_text import parse_squeue_pipe
 from sar_agent.slurm.topology_files import read_topology
 from sar_agent.telemetry.metrics import Metrics
 from sar_lab.history.files import read_history
-from tests.bench.counter_window import counters_image
+from tests.counted_fabric import counters_image
 from tests.fabric_texts import SMALL
 from tests.fake_opensm import FakeBridge
 from tests.grids import by_dimension, routes_by, torus

@@ -24,7 +24,7 @@ from sar_agent.live_page.lost_links import LostLinks
 from sar_agent.live_page.pages import STATIC
 from sar_agent.live_page.web_app import Access, WebApp
 from sar_agent.telemetry import http_server
-from tests.bench.live_page import large_snapshot
+from tests.counted_fabric import snapshot_of
 from tests.unit.test_loop import JOBS, World
 from tests.unit.test_reference import differences
 
@@ -34,7 +34,7 @@ STATIC_FOLDER = Path(__file__).parents[2] / "sar_agent/live_page/static"
 
 @pytest.fixture(scope="module")
 def snapshot() -> PageSnapshot:
-    return large_snapshot(SPEC, 3)
+    return snapshot_of(SPEC, 3)
 
 
 def ask(app: WebApp, path: str, query: str = "", **more: str) -> tuple[str, dict[str, str], bytes]:
