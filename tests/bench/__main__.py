@@ -18,7 +18,6 @@ from tests.bench import (
     fluid_judged,
     job_changes,
     job_times,
-    lanes_needed,
     live_pass,
     performance,
     repairs_whole,
@@ -37,7 +36,6 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "assess": assess_times.tables,
     "time": job_times.tables,
     "fluid": fluid_judged.tables,
-    "lanes": lanes_needed.tables,
     "replay": replay_year.tables,
 }
 KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {

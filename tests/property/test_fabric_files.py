@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -108,47 +107,3 @@ def test_cut_anywhere(which: int, data: st.DataObject) -> None:
         assert "\n" not in str(error)
     else:
         assert differences(fabric, WHOLE[which]) in ([], ["lmc"])
-
-
-def _written(write: Callable[[Path], None]) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        write(Path(folder, "file"))
-        return Path(folder, "file").read_text()
-
-
-DOWN = WHOLE[0].with_links_down([0], [2])
-READERS: list[tuple[Callable[[str], Fabric], str]] = [
-    (read_ibnetdiscover, TEXTS[0]),
-    (read_ibnetdiscover, TEXTS[1]),
-    (read_ibsim_net, _written(lambda path: write_ibsim_net(DOWN, path))),
-    (read_subnet_lst, _written(lambda path: write_subnet_lst(DOWN, assign_lids(DOWN), path))),
-]
-
-
-@examples()
-@given(st.sampled_from(READERS), st.data())
-def test_damaged_anywhere(
-    reader_and_text: tuple[Callable[[str], Fabric], str], data: st.DataObject
-) -> None:
-    """Lines lost, doubled, overwritten or with another number: read or refused, no traceback."""
-    reader, text = reader_and_text
-    lines = text.split("\n")
-    for _ in range(data.draw(st.integers(1, 3))):
-        at = data.draw(st.integers(0, len(lines) - 1))
-        how = data.draw(st.sampled_from(["lost", "doubled", "overwritten", "number", "number"]))
-        if how == "overwritten":
-            lines[at] = lines[at][: len(lines[at]) // 2] + data.draw(st.text(max_size=10))
-        elif how == "number":
-            numbers = list(re.finditer(r"[0-9a-f]+", lines[at]))
-            if numbers:
-                place = data.draw(st.sampled_from(numbers))
-                other = data.draw(st.sampled_from(["0", "9", "999", "65535", "9" * 18, "e" * 18]))
-                lines[at] = lines[at][: place.start()] + other + lines[at][place.end() :]
-        else:
-            lines[at : at + 1] = [lines[at]] * (2 if how == "doubled" else 0)
-    try:
-        fabric = reader("\n".join(lines) + "\n")
-    except InputError as error:
-        assert "\n" not in str(error)
-    else:
-        assert fabric.switches >= 1

@@ -2,52 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from typing import Any
 
-import pytest
-
-from sar_lab.assess import compile_ahead
 from sar_lab.assess.compile_ahead import PARTS, WITHIN, compile_parts
 from sar_lab.assess.rate import ENGINES
-
-
-class Started:
-    """In place of subprocess.Popen: what would have been started."""
-
-    def __init__(self, command: list[str], **_: Any) -> None:
-        commands.append(command)
-        self.stdout = os.fdopen(os.pipe()[0])
-
-
-commands: list[list[str]] = []
-
-
-@pytest.fixture(autouse=True)
-def no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    commands.clear()
-    monkeypatch.setattr(compile_ahead, "_others", [])
-
-
-def test_the_command_that_is_started_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subprocess, "Popen", Started)
-    compile_ahead._Other(("legal-paths", "no-such-engine"))
-    monkeypatch.undo()
-    process = subprocess.Popen(
-        commands[0],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin and process.stdout and process.stderr
-    said, errors = process.stdout.read(), process.stderr.read()
-    process.stdin.close()
-    process.wait()
-    assert said.split() == ["legal-paths", "no-such-engine"]
-    assert "no-such-engine" in errors, "it came as far as this engine"
 
 
 def test_it_ends_with_the_process_that_started_it() -> None:

@@ -15,12 +15,7 @@ from sar_agent.quality import Measures
 from sar_agent.routing import Options, engine_names, load_engine
 from sar_lab.demo.engine_results import compare_engines
 from sar_lab.fluid import PATTERNS, job_times
-from tests.bench import fluid_judged
-from tests.bench import job_times as time_bench
-from tests.bench.bench_fabrics import LARGEST, fabric_of
-from tests.bench.performance import OURS
-from tests.bench.quality import COLUMNS, quality_of
-from tests.data import data_path
+from tests.bench.bench_fabrics import fabric_of
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -95,94 +90,3 @@ def test_the_readme_s_picture_of_assess_says_what_assess_prints(tmp_path: Path) 
 def test_the_number_of_engines_is_the_list_s() -> None:
     words = {19: "nineteen", 20: "twenty", 21: "twenty-one", 22: "twenty-two"}
     assert f"[{words[len(engine_names())]}](engines.md)" in (DOCS / "README.md").read_text()
-
-
-def test_the_readme_has_at_most_500_words_and_its_status_comes_first() -> None:
-    text = (ROOT / "README.md").read_text()
-    assert len(re.findall(r"\S*\w\S*", text)) <= 500
-    assert text.index("Never run on a") < text.index("\n## Quick start") < text.index("![")
-
-
-ENGINES_ON = tables(DOCS / "research/performance.md", "### Engines on ")
-FABRICS = [
-    pytest.param(name, marks=[pytest.mark.long] if name == LARGEST else [])
-    for name in (heading.rpartition(": ")[0] for heading in ENGINES_ON)
-]
-
-
-@pytest.mark.parametrize("name", FABRICS)
-def test_the_quality_of_our_engines_on_the_performance_page(name: str) -> None:
-    if ":" not in name:
-        data_path(f"{name}.ibnetdiscover")  # skips where there is none
-    (table,) = [rows for heading, rows in ENGINES_ON.items() if heading.startswith(f"{name}: ")]
-    rows = {row["engine"]: row for row in table}
-    fabric = fabric_of(name)
-    mix = synthetic_mix(fabric, 1)
-    wrong = {}
-    for row, (engine, objective) in OURS.items():
-        options = Options(objective=objective)  # type: ignore[arg-type]
-        routes = load_engine(engine).route(fabric, mix, options)
-        printed = tuple(rows[f"sar-agent {row}"][column] for column in COLUMNS)
-        if printed != (cells := quality_of(fabric, mix, routes).cells()):
-            wrong[row] = (printed, cells)
-    assert not wrong
-
-
-@pytest.mark.parametrize(
-    "spec", [time_bench.FABRICS[0], pytest.param(time_bench.FABRICS[1], marks=pytest.mark.long)]
-)
-def test_the_times_of_our_engines_on_the_page_about_load(spec: str) -> None:
-    (rows,) = tables(DOCS / "research/load-is-time.md", f"`{spec}`,").values()
-    fabric = fabric_of(spec)
-    mixes = [synthetic_mix(fabric, seed) for seed in time_bench.MIXES]
-    wrong = {}
-    row_of = {row["routes"]: row for row in rows}
-    assert {f"sar-agent {name}" for name in ("dfsssp", "sar", "sar-plus")} <= row_of.keys()
-    for engine in time_bench.OURS:
-        if (row := row_of.get(f"sar-agent {engine}")) is None:
-            continue
-        routes = [load_engine(engine).route(fabric, mix, Options()) for mix in mixes]
-        cells = tuple(time_bench.cells(fabric, mixes, routes))
-        if cells != tuple(row.values())[1:]:
-            wrong[engine] = (tuple(row.values())[1:], cells)
-    assert not wrong
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        pytest.param(row, marks=[pytest.mark.long] if row[0].startswith("xgft") else [])
-        for row in fluid_judged.ROWS
-    ],
-)
-def test_the_judges_of_the_fluid_simulator_say_what_the_page_says(
-    row: tuple[str, str, str],
-) -> None:
-    found = tables(DOCS / "research/load-is-time.md", "## Is the fluid simulator right?")
-    spec, jobs, engine = row
-    (printed,) = [
-        tuple(cells.values())[1:]
-        for cells in found[""]
-        if cells["fabric, jobs, engine"] == f"`{spec}` {jobs} {engine}"
-    ]
-    assert printed == tuple(fluid_judged.cells(*row, simgrid=False)[:-1])
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        *("README.md", "assess.md", "try-on-my-dumps.md"),
-        *("research/performance.md", "research/load-is-time.md"),
-    ],
-)
-def test_a_page_with_our_minhop_states_its_other_rule_for_ties(page: str) -> None:
-    text = (ROOT / page if page == "README.md" else DOCS / page).read_text()
-    assert "minhop" in text
-    assert "engines.md#minhop)" in text
-
-
-@pytest.mark.parametrize("engine", ["minhop", "updn"])
-def test_the_list_of_engines_states_the_other_rule_for_ties(engine: str) -> None:
-    assert "ties" in load_engine(engine).summary
-    section = (DOCS / "engines.md").read_text().split(f"\n### {engine}\n")[1].split("\n### ")[0]
-    assert "ties" in section.lower()

@@ -3,28 +3,17 @@ row, and an exchanged direction, number or number of places is another judgement
 
 from __future__ import annotations
 
-import json
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-import sar_lab.papers
-from sar_lab.papers.claims import NEAR
 from sar_lab.papers.worded_claims import (
     MEANS,
     MEDIANS,
     PAIRED,
     PLAIN,
     Draws,
-    Judge,
     judged,
 )
-
-ROWS = Path(sar_lab.papers.__file__).parent
-LIBRARY = {"claims.py", "worded_claims.py"}
-STORED = Path(__file__).parents[2] / "docs" / "research" / "reproduction"
 
 
 def seeds(level: float) -> list[float]:
@@ -32,28 +21,6 @@ def seeds(level: float) -> list[float]:
 
 
 SIX: dict[str, list[Draws]] = {"SAR": [seeds(2.0)], "DFSSSP": [seeds(1.0)]}
-EXCHANGED = {
-    "slower than": "faster than",
-    "worse than": "better than",
-    "more than": "less than",
-    "higher than": "lower than",
-    "above": "below",
-    "over 190 % of": "under 190 % of",
-    "over 1.9 times": "over 2.1 times",
-    "within 110 % of": "within 90 % of",
-    "at most 210 % of": "at most 190 % of",
-    "never below": "never above",
-}
-
-
-@pytest.mark.parametrize("judge", [PAIRED, PLAIN, MEDIANS, MEANS])
-@pytest.mark.parametrize("words", EXCHANGED)
-def test_an_exchanged_direction_or_number_is_judged_otherwise(words: str, judge: Judge) -> None:
-    other = EXCHANGED[words]
-    assert judged(f"peak: SAR {words} DFSSSP", SIX, judge).holds is True
-    assert judged(f"peak: SAR {other} DFSSSP", SIX, judge).holds is False
-    if "than" in words or words == "above":
-        assert judged(f"peak: DFSSSP {words} SAR", SIX, judge).holds is False
 
 
 def test_numbers_and_places_are_read_from_the_words() -> None:
@@ -104,18 +71,3 @@ def test_what_cannot_be_read_is_no_claim(says: str) -> None:
 
 def number(text: str) -> float:
     return float(text.replace(",", ""))
-
-
-@pytest.mark.parametrize("path", sorted(STORED.glob("*.json")), ids=lambda path: path.stem)
-def test_stored_numbers_are_as_near_as_the_answer_says(path: Path) -> None:
-    """A yes is within the tolerance, and a no is not the same number, up to the printed digits."""
-    for claim in json.loads(path.read_text())["ours"]["claims"]:
-        if claim["order"] or not re.fullmatch(r"-?[\d.,]+", claim["ours"]):
-            continue
-        printed, ours = number(claim["published"]), number(claim["ours"])
-        digits = max(len(claim[k].partition(".")[2]) for k in ("published", "ours"))
-        off = abs(ours - printed)
-        if claim["holds"]:
-            assert off <= NEAR * abs(printed) + 10.0**-digits, claim
-        else:
-            assert off > 0, claim
