@@ -12,7 +12,6 @@ A user has as many hints on own jobs as the queue shows own jobs. On other jobs,
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from sar_agent.events.message import RefusalReason
 from sar_agent.jobs.record import JobRecord
 from sar_agent.util.owned_files import PRIVATE
 from sar_agent.util.problem_log import ProblemLog
+from sar_agent.util.quota import Quota
 from sar_agent.util.steady_clock import steady_time
 from sar_agent.util.text_files import write_bytes
 
@@ -83,17 +83,18 @@ class Hints:
 
     def add(self, reports: Iterable[JobReport]) -> None:
         """Keep the hints of what was reported since the last observation."""
-        unseen = Counter(uid for job, uid in self._hints if not self._certain(job, uid))
+        unseen: Quota[int] = Quota(MOST, MOST_UNSEEN)
+        for job, uid in self._hints:
+            if not self._certain(job, uid):
+                unseen.add(uid)
         for report in reports:
             key = job, uid = report.job, report.uid
             if not report.traffic:
                 continue
-            if key not in self._hints and not self._certain(job, uid):
-                if unseen[uid] >= MOST_UNSEEN or unseen.total() >= MOST:
-                    sentence = f"uid {uid} has hints on {unseen[uid]} jobs that nobody knows"
-                    self.refused(RefusalReason.TOO_MANY, sentence)
-                    continue
-                unseen[uid] += 1
+            if key not in self._hints and not self._certain(job, uid) and unseen.take(uid):
+                sentence = f"uid {uid} has hints on {unseen.of[uid]} jobs that nobody knows"
+                self.refused(RefusalReason.TOO_MANY, sentence)
+                continue
             self._hints[key] = Hint(job=job, uid=uid, traffic=report.traffic, at=self._clock())
 
     def _certain(self, job: str, uid: int) -> bool:

@@ -23,7 +23,7 @@ from sar_agent.events.message import (
     RefusalReason,
     parse,
 )
-from sar_agent.events.quota import TokenBuckets
+from sar_agent.events.rate import TokenBuckets
 
 Decode = Callable[[bytes], tuple[int, bytes]]
 STATUS = b"status"

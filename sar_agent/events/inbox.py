@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from sar_agent.events.message import Event, MessageRefused, RefusalReason
+from sar_agent.util.quota import Bound, Quota
 
 MOST = 65536
 """Reports in the inbox."""
@@ -40,9 +40,8 @@ class Inbox:
         clock: Callable[[], float] = time.monotonic,
         trusted: Collection[int] = frozenset(),
     ) -> None:
-        self._wake, self._most, self._clock = wake, most, clock
-        self.trusted = trusted
-        self._of_uid: Counter[int] = Counter()
+        self._wake, self._clock = wake, clock
+        self._room = Quota(most, MOST_OF_A_UID, kept=most // 4, trusted=trusted)
         self._lock = threading.Lock()
         self._reports: dict[tuple[str, int], JobReport] = {}
         self._times: tuple[float, float] | None = None
@@ -55,32 +54,18 @@ class Inbox:
             now, before = self._clock(), self._times
             self._times = (before[0] if before else now, now)
             known = self._reports.get(key)
-            full = self._full(uid) if known is None else None
+            full = self._room.take(uid) if known is None else None
             if not full:
-                self._of_uid[uid] += known is None
                 earlier = known.traffic if known else None
                 self._reports[key] = JobReport(event.job, uid, traffic or earlier)
         if before is None:
             self._wake()
+        if full is Bound.ALL:
+            raise MessageRefused(RefusalReason.FULL, f"{len(self)} reports on jobs are waiting")
         if full:
-            raise full
-
-    def _full(self, uid: int) -> MessageRefused | None:
-        if uid in self.trusted:
-            if len(self._reports) < self._most:
-                return None
-            return MessageRefused(
-                RefusalReason.FULL, f"reports on more than {self._most} jobs are waiting"
+            raise MessageRefused(
+                RefusalReason.TOO_MANY, f"reports of uid {uid} on {MOST_OF_A_UID} jobs are waiting"
             )
-        if self._of_uid[uid] >= min(MOST_OF_A_UID, self._most):
-            return MessageRefused(
-                RefusalReason.TOO_MANY,
-                f"reports of uid {uid} on {self._of_uid[uid]} jobs are waiting",
-            )
-        users = len(self._reports) - sum(self._of_uid[trusted] for trusted in self.trusted)
-        if users < self._most * 3 // 4:
-            return None
-        return MessageRefused(RefusalReason.FULL, f"reports of users on {users} jobs are waiting")
 
     def pending(self) -> tuple[float, float] | None:
         """When the first and the last waiting event arrived, in monotonic seconds."""
@@ -90,7 +75,7 @@ class Inbox:
         """Removes and returns all reports. The queue must be read after this call, not before."""
         with self._lock:
             reports, self._reports, self._times = self._reports, {}, None
-            self._of_uid = Counter()
+            self._room.clear()
         return tuple(reports.values())
 
     def __len__(self) -> int:

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
+from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ from typing import cast
 from sar_agent.errors import Unavailable
 from sar_agent.events.dispatch import Dispatcher
 from sar_agent.events.message import CREDENTIAL, LONGEST_LINE, MessageRefused, RefusalReason
+from sar_agent.util.quota import Bound, Quota
 
 log = logging.getLogger(__name__)
 BACKLOG = 4096
@@ -121,8 +122,12 @@ def _cannot(name: str, error: OSError, remedy: str) -> Unavailable:
     return Unavailable(f"cannot listen for events on {name} ({error.strerror or error}); {remedy}")
 
 
-LineQueue = queue.SimpleQueue[tuple["Connection", bytes] | None]
-"""Lines and the connections they came from; None ends a worker."""
+class LineQueue(queue.SimpleQueue[tuple["Connection", bytes] | None]):
+    """Lines and the connections they came from; None ends a worker."""
+
+    def __init__(self, trusted: Collection[Origin]) -> None:
+        self.room: Quota[Origin] = Quota(MOST_LINES, MOST_LINES // 2, trusted=trusted)
+        """Of the lines that wait, or are with a worker."""
 
 
 class MessageServer:
@@ -136,18 +141,14 @@ class MessageServer:
         patience: float = 0.5,
         places: int = PLACES,
     ) -> None:
-        self.dispatcher, self.patience, self.places = dispatcher, patience, places
+        self.dispatcher, self.patience = dispatcher, patience
         self._listeners = listeners
         self._connections: dict[Connection, None] = {}
         """Open connections, the oldest first."""
-        self._of_origin: Counter[Origin] = Counter()
-        """Number of open connections."""
-        self._waiting: Counter[Origin] = Counter()
-        """Number of lines that wait for a worker; only used by the thread that moves bytes."""
-        self._signed: LineQueue = queue.SimpleQueue()
-        """Lines with a credential."""
-        self._unsigned: LineQueue = queue.SimpleQueue()
-        """Lines without a credential."""
+        trusted = dispatcher.trusted
+        self._open: Quota[Origin] = Quota(places, max(1, places // 2), trusted=trusted)
+        self._signed, self._unsigned = LineQueue(trusted), LineQueue(trusted)
+        """Lines with a credential, and without one."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: asyncio.Event | None = None
         self._threads: list[threading.Thread] = []
@@ -183,28 +184,18 @@ class MessageServer:
     def submit(self, connection: Connection, line: bytes) -> None:
         """Queues a line for a worker, which answers it."""
         lines = self._signed if line.startswith(CREDENTIAL) else self._unsigned
-        if lines.qsize() >= MOST_LINES:
-            full = MessageRefused(RefusalReason.FULL, "too many messages are waiting")
-            connection.answer(self.dispatcher.refuse(full, connection.transport))
-        elif self._waiting[connection.origin] >= MOST_LINES // 2 and not self._is_trusted(
-            connection
-        ):
-            many = MessageRefused(
-                RefusalReason.TOO_MANY, f"too many messages from {connection.origin} are waiting"
-            )
-            connection.answer(self.dispatcher.refuse(many, connection.transport))
+        if full := lines.room.take(connection.origin):
+            why = (RefusalReason.FULL, "too many messages are waiting")
+            if full is Bound.ONE:
+                many = f"too many messages from {connection.origin} are waiting"
+                why = (RefusalReason.TOO_MANY, many)
+            connection.answer(self.dispatcher.refuse(MessageRefused(*why), connection.transport))
         else:
-            self._waiting[connection.origin] += 1
             lines.put((connection, line))
 
-    def _handled(self, connection: Connection, answer: bytes) -> None:
-        self._waiting[connection.origin] -= 1
-        if not self._waiting[connection.origin]:
-            del self._waiting[connection.origin]
+    def _handled(self, connection: Connection, lines: LineQueue, answer: bytes) -> None:
+        lines.room.give(connection.origin)
         connection.answer(answer)
-
-    def _is_trusted(self, connection: Connection) -> bool:
-        return connection.peer is not None and connection.peer in self.dispatcher.trusted
 
     def _handle_lines(self, lines: LineQueue) -> None:
         while item := lines.get():
@@ -216,7 +207,7 @@ class MessageServer:
                 answer = b"error internal error of the agent; see its log\n\n"
             if self._loop:
                 with suppress(RuntimeError):  # the loop has ended
-                    self._loop.call_soon_threadsafe(self._handled, connection, answer)
+                    self._loop.call_soon_threadsafe(self._handled, connection, lines, answer)
 
     def _run(self, ready: threading.Event) -> None:
         try:
@@ -245,7 +236,7 @@ class MessageServer:
         transport = "unix" if listener.family == socket.AF_UNIX else "tcp"
         loop = asyncio.get_running_loop()
         while True:
-            while len(self._connections) >= self.places and not self._free_a_place():
+            while len(self._connections) >= self._open.most and not self._free_a_place():
                 await asyncio.sleep(0.01)
             try:
                 stream, address = await loop.sock_accept(listener)
@@ -268,11 +259,11 @@ class MessageServer:
 
     def _limit_origin(self, new: Connection) -> None:
         """Closes the oldest silent connection of an origin that has half of the places."""
-        if self._of_origin[new.origin] < max(1, self.places // 2) or self._is_trusted(new):
+        if self._open.lacks(new.origin) is not Bound.ONE:
             return
         for old in self._connections:
             if old.origin == new.origin and old.silent:
-                many = f"{new.origin} has {self.places // 2} connections already"
+                many = f"{new.origin} has {self._open.of_one} connections already"
                 self.dispatcher.refuse(MessageRefused(RefusalReason.TOO_MANY, many), old.transport)
                 old.abort()
                 return
@@ -283,7 +274,7 @@ class MessageServer:
         until = time.monotonic() - silence
         old = [each for each in self._connections if each.opened <= until and each.silent]
         if spare:
-            old = [each for each in old if not self._is_trusted(each)]
+            old = [each for each in old if each.origin not in self._open.trusted]
         old = old[:most]
         for connection in old:
             slow = MessageRefused(RefusalReason.SLOW, f"no complete line within {silence:g} s")
@@ -295,15 +286,13 @@ class MessageServer:
         """A connection was opened."""
         if connection not in self._connections:
             self._connections[connection] = None
-            self._of_origin[connection.origin] += 1
+            self._open.add(connection.origin)
 
     def closed(self, connection: Connection) -> None:
         """A connection was closed."""
         if connection in self._connections:
             del self._connections[connection]
-            self._of_origin[connection.origin] -= 1
-            if not self._of_origin[connection.origin]:
-                del self._of_origin[connection.origin]
+            self._open.give(connection.origin)
 
 
 def _same(connection: Connection) -> Connection:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,14 @@ from sar_agent.five_phase.messages import Acknowledge, Action, Message, Subscrib
 from sar_agent.five_phase.protocol import CoordinatorState, LeaseRules, restarted, step
 from sar_agent.five_phase.storage import CoordinatorStorage
 from sar_agent.five_phase.trace import InstalledFiles, Trace
+from sar_agent.util.quota import Quota
+
+MOST = 65536
+"""Subscribers."""
+MOST_OF_A_USER = 8192
+MOST_OF_A_JOB = 1024
+RESERVED = 4096
+"""Of `MOST`, places for subscribers of trusted users."""
 
 
 class UncoveredSubscriber(SarError):
@@ -44,9 +51,9 @@ class Coordinator:
         """The state on disk; None until the first step, which writes all of it."""
         self._state = restarted(saved, now, rules) if saved else CoordinatorState()
         self._trace.started(saved or CoordinatorState())
-        self.of_job: Counter[str] = Counter()
-        self.of_user: Counter[int | None] = Counter()
-        """Number of subscribers, by job and by user."""
+        self.of_job: Quota[str] = Quota(MOST, MOST_OF_A_JOB)
+        self.of_user: Quota[int | None] = Quota(MOST, MOST_OF_A_USER, kept=RESERVED, trusted={None})
+        """Subscribers by job and by user; None are root and SlurmUser."""
         self._count(CoordinatorState(), self._state, None)
         self.all_known_at = now if saved else now + rules.lease
         """From then on, a subscriber that is not known here has left offset 0 by itself, since its
@@ -115,11 +122,9 @@ class Coordinator:
         if before.members is after.members:
             return
         for name in before.members.keys() ^ after.members.keys() if names is None else names:
-            for state, change in ((before, -1), (after, 1)):
-                if member := state.members.get(name):
-                    self.of_job[member.job] += change
-                    self.of_user[member.uid] += change
-                    if not self.of_job[member.job]:
-                        del self.of_job[member.job]
-                    if not self.of_user[member.uid]:
-                        del self.of_user[member.uid]
+            if gone := before.members.get(name):
+                self.of_job.give(gone.job)
+                self.of_user.give(gone.uid)
+            if new := after.members.get(name):
+                self.of_job.add(new.job)
+                self.of_user.add(new.uid)

@@ -22,13 +22,7 @@ from sar_agent.events.message import Message, MessageRefused, RefusalReason
 from sar_agent.five_phase.coordinator import Coordinator, UncoveredSubscriber
 from sar_agent.five_phase.messages import Acknowledge, Phase, Subscribe, Unsubscribe
 from sar_agent.five_phase.protocol import CoordinatorState
-
-MOST = 65536
-"""Subscribers."""
-MOST_OF_A_USER = 8192
-MOST_OF_A_JOB = 1024
-RESERVED = 4096
-"""Of `MOST`, places for subscribers of trusted users."""
+from sar_agent.util.quota import Bound
 
 Name = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 Update = Annotated[int, Field(ge=0, lt=2**64)]
@@ -157,15 +151,12 @@ class Subscribers:
             )
 
     def _require_room(self, job: str, owner: int | None) -> None:
-        coordinator = self.coordinator
-        if len(coordinator.state.members) >= MOST - (0 if owner is None else RESERVED):
-            raise MessageRefused(RefusalReason.FULL, "there is no room for more subscribers")
-        if owner is not None and coordinator.of_user[owner] >= MOST_OF_A_USER:
-            raise MessageRefused(
-                RefusalReason.FULL, f"uid {owner} has {MOST_OF_A_USER} subscribers already"
-            )
-        if coordinator.of_job[job] >= MOST_OF_A_JOB:
-            raise MessageRefused(
-                RefusalReason.FULL,
-                f"job {job} has {MOST_OF_A_JOB} subscribers already; one is enough",
-            )
+        users, jobs = self.coordinator.of_user, self.coordinator.of_job
+        why = ""
+        if full := users.lacks(owner):
+            one = f"uid {owner} has {users.of_one} subscribers already"
+            why = one if full is Bound.ONE else "there is no room for more subscribers"
+        elif jobs.lacks(job):
+            why = f"job {job} has {jobs.of_one} subscribers already; one is enough"
+        if why:
+            raise MessageRefused(RefusalReason.FULL, why)

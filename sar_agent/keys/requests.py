@@ -123,7 +123,7 @@ class KeyRequests:
         self.closed = ""
         """Why this site has no keys at all; empty if it has."""
         self._lock = threading.Lock()
-        self._tickets = Tickets()
+        self._tickets = Tickets(self.authority.trusted)
         self._leased: Mapping[tuple[str, str], LeasedKey] = {}
         self._orders = KeyOrders()
         self._owed_at: float | None = None
@@ -205,7 +205,7 @@ class KeyRequests:
                 retry = max(0.05, known.nodes / NODES_A_SECOND)
                 return known.answer or {"state": "waiting", "retry": round(retry, 3)}
             self._tickets.forget(now)
-            self._tickets.room_for(new, self.authority.trusted)
+            self._tickets.room_for(new)
             self._tickets.put(new)
         self._wake()
         return {"state": "waiting", "retry": max(0.05, round(new.nodes / NODES_A_SECOND, 3))}

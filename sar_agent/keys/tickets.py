@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from sar_agent.events.message import MessageRefused, RefusalReason
+from sar_agent.util.quota import Bound, Quota
 
 MOST = 4096
 """Requests, including those whose answers are kept for a while."""
-MOST_OF_USERS = MOST * 3 // 4
+RESERVED = MOST // 4
+"""Of `MOST`, room for trusted users."""
 MOST_OF_A_UID = 256
 MOST_OF_A_JOB = 128
 """Requests of one uid for one job; there are at most 126 LID offsets for keys."""
 MOST_UNSEEN = 32
 """Requests of one uid for jobs that the queue has not shown."""
 MOST_BYTES = 64 << 20
-MOST_BYTES_OF_USERS = MOST_BYTES * 3 // 4
 MOST_BYTES_OF_A_UID = 4 << 20
 WHOLE_JOB = "job"
 """The phase of a key that `--sar-traffic` requests."""
@@ -90,10 +90,11 @@ class Ticket:
 class Tickets:
     """Tickets by name. Not safe from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, trusted: Collection[int] = frozenset()) -> None:
         self._all: dict[Name, Ticket] = {}
         self._of_uid: dict[int, dict[Name, Ticket]] = {}
-        self._bytes: Counter[int] = Counter()
+        self._count = Quota(MOST, MOST_OF_A_UID, kept=RESERVED, trusted=trusted)
+        self._bytes = Quota(MOST_BYTES, MOST_BYTES_OF_A_UID, kept=MOST_BYTES // 4, trusted=trusted)
         self._forget_at = -math.inf
 
     def __iter__(self) -> Iterator[Ticket]:
@@ -101,11 +102,6 @@ class Tickets:
 
     def __len__(self) -> int:
         return len(self._all)
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all tickets in memory, roughly."""
-        return sum(self._bytes.values())
 
     def get(self, name: Name) -> Ticket | None:
         """The ticket of that name, or None."""
@@ -120,16 +116,18 @@ class Tickets:
         if ticket := self._all.pop(name, None):
             own = self._of_uid[ticket.uid]
             del own[name]
-            self._bytes[ticket.uid] -= ticket.size
+            self._count.give(ticket.uid)
+            self._bytes.give(ticket.uid, ticket.size)
             if not own:
-                del self._of_uid[ticket.uid], self._bytes[ticket.uid]
+                del self._of_uid[ticket.uid]
 
     def put(self, ticket: Ticket) -> None:
         """Adds a ticket; it replaces the one of the same name."""
         self.remove(ticket.name)
         self._all[ticket.name] = ticket
         self._of_uid.setdefault(ticket.uid, {})[ticket.name] = ticket
-        self._bytes[ticket.uid] += ticket.size
+        self._count.add(ticket.uid)
+        self._bytes.add(ticket.uid, ticket.size)
 
     def forget(self, now: float) -> None:
         """Drops answers whose time is over; does so at most once a second."""
@@ -140,41 +138,30 @@ class Tickets:
             if ticket.answer is not None and now >= ticket.until:
                 self.remove(ticket.name)
 
-    def room_for(self, new: Ticket, trusted: Collection[int]) -> None:
+    def room_for(self, new: Ticket) -> None:
         """Raises `MessageRefused` if there is no room for the ticket."""
-        self._room_for_all(new, trusted)
-        if new.uid in trusted:
+        known = self.get(new.name)
+        count = self._count.lacks(new.uid, instead=known is not None)
+        size = self._bytes.lacks(new.uid, new.size, instead=known.size if known else 0)
+        if Bound.ALL in (count, size):
+            raise MessageRefused(RefusalReason.FULL, f"{len(self)} requests for keys are waiting")
+        if count:
+            raise _many(f"{MOST_OF_A_UID} requests for keys of uid {new.uid} are waiting")
+        if size:
+            raise MessageRefused(
+                RefusalReason.OVERSIZE,
+                f"the waiting requests for keys of uid {new.uid} take {MOST_BYTES_OF_A_UID >> 20} "
+                "MB already; request fewer pairs at a time, or use the name of a pattern",
+            )
+        if new.uid in self._count.trusted:
             return
         own = [ticket for ticket in self.of(new.uid) if ticket.name != new.name]
-        if len(own) >= MOST_OF_A_UID:
-            raise _many(f"{MOST_OF_A_UID} requests for keys of uid {new.uid} are waiting")
         if sum(ticket.job == new.job for ticket in own) >= MOST_OF_A_JOB:
             raise _many(f"{MOST_OF_A_JOB} requests for keys of job {new.job} are waiting")
         if not new.seen and sum(not ticket.seen for ticket in own) >= MOST_UNSEEN:
             raise _many(
                 f"uid {new.uid} has requested keys for {MOST_UNSEEN} jobs that the queue does not "
                 "show yet"
-            )
-        if self._bytes[new.uid] + new.size > MOST_BYTES_OF_A_UID:
-            raise MessageRefused(
-                RefusalReason.OVERSIZE,
-                f"the waiting requests for keys of uid {new.uid} take {MOST_BYTES_OF_A_UID >> 20} "
-                "MB already; request fewer pairs at a time, or use the name of a pattern",
-            )
-
-    def _room_for_all(self, new: Ticket, trusted: Collection[int]) -> None:
-        users = new.uid not in trusted
-        most = MOST_OF_USERS if users else MOST
-        most_bytes = MOST_BYTES_OF_USERS if users else MOST_BYTES
-        known = self._all.get(new.name)
-        count = len(self) - bool(known)
-        size = self.bytes - (known.size if known else 0)
-        if users:  # trusted users do not count towards the share of the others
-            count -= sum(len(self.of(uid)) for uid in trusted)
-            size -= sum(self._bytes[uid] for uid in trusted)
-        if count >= most or size + new.size > most_bytes:
-            raise MessageRefused(
-                RefusalReason.FULL, f"more than {most} requests for keys are waiting"
             )
 
 

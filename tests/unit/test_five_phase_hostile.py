@@ -190,9 +190,9 @@ def test_who_is_not_in_the_queue_yet_is_no_member_and_asks_again(site: Site) -> 
     site.say("subscribe", 0, job="8", subscriber="e" * 16, offset=0)  # root may for all
 
 
-def test_quotas(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("MOST_OF_A_USER", 3), ("MOST_OF_A_JOB", 2), ("MOST", 12), ("RESERVED", 4)):
-        monkeypatch.setattr(f"sar_agent.five_phase.subscribers.{name}", value)
+def test_quotas(site: Site) -> None:
+    users, jobs_ = site.coordinator.of_user, site.coordinator.of_job
+    users.most, users.kept, users.of_one, jobs_.of_one = 12, 4, 3, 2
     jobs = {"2": BAD, "3": BAD, "4": 1, "5": 2, "6": 3}
     site.authority.known = {n: KnownJob(uid, None) for n, uid in jobs.items()}
     names = (f"{n:016x}" for n in count())

@@ -199,13 +199,13 @@ def test_all_users_together_leave_room_for_root() -> None:
                 desk.take(request(number, number), uid)
             except MessageRefused:
                 refused += 1
-    assert len(desk.pending()) == tickets.MOST_OF_USERS
-    for _ in range(tickets.MOST - tickets.MOST_OF_USERS):
+    assert len(desk.pending()) == tickets.MOST - tickets.RESERVED
+    for _ in range(tickets.RESERVED):
         number += 1
         assert desk.take(request(number, number), ROOT)["state"] == "waiting"
     with pytest.raises(MessageRefused, match="4096 requests"):
         desk.take(request(number + 1, number + 1), ROOT)
-    assert refused == 200 * (tickets.MOST_UNSEEN + 1) - tickets.MOST_OF_USERS
+    assert refused == 200 * (tickets.MOST_UNSEEN + 1) - (tickets.MOST - tickets.RESERVED)
 
 
 def test_the_leases_of_a_job_and_of_a_user_are_bounded(

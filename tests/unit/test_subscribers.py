@@ -101,10 +101,8 @@ def test_who_is_not_known_is_to_subscribe_again(desk: Desk) -> None:
     assert desk.tell(ALICE, "unsubscribe")["ok"], "there is nothing to do"
 
 
-def test_there_is_an_end_to_one_job_s_subscribers(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sar_agent.five_phase.subscribers.MOST_OF_A_JOB", 2)
+def test_there_is_an_end_to_one_job_s_subscribers(desk: Desk) -> None:
+    desk.coordinator.of_job.of_one = 2
     for n in range(3):
         answer = desk.tell(ALICE, "subscribe", offset=0, subscriber=f"{n:016x}")
     assert not answer["ok"] and "job 7 has 2 subscribers already" in answer["error"]

@@ -1,7 +1,7 @@
 """How often a user may send messages: a token bucket for each uid.
 
 The cost of a message grows with its length, so a long one takes more tokens. root and SlurmUser
-send for all users and have no quota.
+send for all users and have no limit. How much of anything a user may have at a time is a `Quota`.
 """
 
 from __future__ import annotations
